@@ -1,0 +1,1 @@
+//! Cases, generator, runner, judging, reports.

@@ -1,0 +1,1 @@
+//! AMK IR: data model, JSON reading and writing, rules, diagnostics, protocol.

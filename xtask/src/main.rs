@@ -1,0 +1,2 @@
+//! Commands of the suite.
+fn main() {}
