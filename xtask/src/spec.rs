@@ -89,7 +89,8 @@ impl Spec {
                     continue;
                 };
                 if heading.level != 3 {
-                    spec.problems.push(format!("{at}: `{word}` stands on level {}, required 3", heading.level));
+                    spec.problems
+                        .push(format!("{at}: `{word}` stands on level {}, required 3", heading.level));
                     continue;
                 }
                 let title = title.trim();
@@ -121,7 +122,8 @@ impl Spec {
                 });
             }
         }
-        spec.definitions.sort_by(|a, b| (a.kind, class_order(&a.id), &a.id).cmp(&(b.kind, class_order(&b.id), &b.id)));
+        spec.definitions
+            .sort_by(|a, b| (a.kind, class_order(&a.id), &a.id).cmp(&(b.kind, class_order(&b.id), &b.id)));
         spec
     }
 
@@ -137,18 +139,10 @@ impl Spec {
 }
 
 /// The classes of rules in the order in which the specification presents and judges them.
-pub const CLASSES: [(char, &str); 7] = [
-    ('S', "structure"),
-    ('D', "deadlock"),
-    ('R', "race"),
-    ('P', "pages"),
-    ('M', "memory safety"),
-    ('L', "launch"),
-    ('W', "warnings"),
-];
+pub const CLASSES: [char; 7] = ['S', 'D', 'R', 'P', 'M', 'L', 'W'];
 
 fn class_order(id: &str) -> usize {
-    CLASSES.iter().position(|(letter, _)| id.starts_with(*letter)).unwrap_or(CLASSES.len())
+    CLASSES.iter().position(|letter| id.starts_with(*letter)).unwrap_or(CLASSES.len())
 }
 
 /// What kind of id `word` is, if it is one.
@@ -157,8 +151,10 @@ pub fn id_kind(word: &str) -> Option<IdKind> {
     let upper = |b: &u8| b.is_ascii_uppercase();
     let digit = |b: &u8| b.is_ascii_digit();
     match bytes {
-        [a, b, c] if CLASSES.iter().any(|(l, _)| *l == char::from(*a)) && digit(b) && digit(c) => Some(IdKind::Rule),
-        [a, b, c, b'-', d, e] if upper(a) && upper(b) && upper(c) && digit(d) && digit(e) => Some(IdKind::Clause),
+        [a, b, c] if CLASSES.contains(&char::from(*a)) && digit(b) && digit(c) => Some(IdKind::Rule),
+        [a, b, c, b'-', d, e] if upper(a) && upper(b) && upper(c) && digit(d) && digit(e) => {
+            Some(IdKind::Clause)
+        }
         _ => None,
     }
 }
@@ -209,7 +205,9 @@ pub fn outside_fences(text: &str) -> Vec<(usize, &str)> {
         match fence {
             None if marks >= 3 => fence = start.get(..marks),
             None => out.push((n + 1, content)),
-            Some(open) if start.starts_with(open) && start.trim_matches('`').trim().is_empty() => fence = None,
+            Some(open) if start.starts_with(open) && start.trim_matches('`').trim().is_empty() => {
+                fence = None
+            }
             Some(_) => {}
         }
     }
@@ -268,9 +266,12 @@ mod tests {
 
     #[test]
     fn rules_come_before_clauses_and_keep_their_place() {
-        let spec = spec("# A\n\n### FMT-03 Unknown members\nkept\n\n### S01 not-json\nbody\n#### more\nmore\n## B\nnot mine\n");
+        let spec = spec(
+            "# A\n\n### FMT-03 Unknown members\nkept\n\n### S01 not-json\nbody\n#### more\nmore\n## B\nnot mine\n",
+        );
         assert_eq!(spec.problems, Vec::<String>::new());
-        let ids: Vec<_> = spec.definitions.iter().map(|d| (d.id.as_str(), d.title.as_str(), d.line)).collect();
+        let ids: Vec<_> =
+            spec.definitions.iter().map(|d| (d.id.as_str(), d.title.as_str(), d.line)).collect();
         assert_eq!(ids, [("S01", "not-json", 6), ("FMT-03", "Unknown members", 3)]);
         let rule = spec.rules().next().map(|d| (d.anchor.as_str(), d.body.as_str()));
         assert_eq!(rule, Some(("s01-not-json", "body\n#### more\nmore")));
@@ -278,7 +279,11 @@ mod tests {
 
     #[test]
     fn headings_inside_fences_define_nothing() {
-        assert!(spec("```text\n### S01 not-json\n```\n````md\n```\n### S02 duplicate-member\n````\n").definitions.is_empty());
+        assert!(
+            spec("```text\n### S01 not-json\n```\n````md\n```\n### S02 duplicate-member\n````\n")
+                .definitions
+                .is_empty()
+        );
     }
 
     #[test]
@@ -299,14 +304,19 @@ mod tests {
             ("### FMT-03\n", "required a title"),
         ] {
             let problems = spec(text).problems;
-            assert!(problems.len() == 1 && problems.iter().all(|p| p.contains(part)), "{text:?} gave {problems:?}");
+            assert!(
+                problems.len() == 1 && problems.iter().all(|p| p.contains(part)),
+                "{text:?} gave {problems:?}"
+            );
         }
     }
 
     #[test]
     fn anchors_follow_the_renderers() {
-        let anchors: Vec<_> =
-            headings("# The `run` call, in brief\n# A_b - C\n# A_b - C\n").into_iter().map(|h| h.anchor).collect();
+        let anchors: Vec<_> = headings("# The `run` call, in brief\n# A_b - C\n# A_b - C\n")
+            .into_iter()
+            .map(|h| h.anchor)
+            .collect();
         assert_eq!(anchors, ["the-run-call-in-brief", "a_b---c", "a_b---c-1"]);
     }
 }
