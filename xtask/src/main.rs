@@ -1,2 +1,23 @@
-//! Commands of the suite.
-fn main() {}
+//! Commands of the suite. A command is one file that has `Args` and `run`; this one only tells them apart.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+/// Commands of the megakernel conformance suite.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+enum Command {}
+
+fn main() -> ExitCode {
+    match Command::parse() {}
+}
+
+/// The root of the repository, absolute.
+fn root() -> PathBuf {
+    let manifest =
+        std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+    let manifest = PathBuf::from(manifest);
+    manifest.parent().map(PathBuf::from).unwrap_or(manifest)
+}
