@@ -6,15 +6,37 @@
 use std::fs;
 use std::io::Write as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 
 use crate::spec::{Definition, Spec};
 
 /// Where the generated list stands, relative to the repository.
 pub const GENERATED: &str = "crates/ir/src/generated.rs";
 
+/// Write the list of rules and clauses from the headings of the specification
+#[derive(clap::Args)]
+pub struct Args {
+    /// Write nothing: fail if the list is out of date
+    #[arg(long)]
+    check: bool,
+}
+
+/// The command: 0 when the list is up to date or was written, 1 otherwise.
+pub fn run(root: &Path, args: &Args) -> ExitCode {
+    match update(root, args.check) {
+        Ok(done) => {
+            println!("{done}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
 /// Writes the list, or with `check` compares it and says that it is out of date.
-pub fn run(root: &Path, check: bool) -> Result<String, String> {
+pub fn update(root: &Path, check: bool) -> Result<String, String> {
     let spec = Spec::read(root)?;
     let wanted = rustfmt(root, &render(&spec)?)?;
     let path = root.join(GENERATED);

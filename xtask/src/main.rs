@@ -5,13 +5,20 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
+mod codegen;
+mod spec;
+
 /// Commands of the megakernel conformance suite.
 #[derive(Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
-enum Command {}
+enum Command {
+    Codegen(codegen::Args),
+}
 
 fn main() -> ExitCode {
-    match Command::parse() {}
+    match Command::parse() {
+        Command::Codegen(args) => codegen::run(&root(), &args),
+    }
 }
 
 /// The root of the repository, absolute.
