@@ -1,1 +1,21 @@
-//! AMK IR: data model, JSON reading and writing, rules, diagnostics, protocol.
+//! AMK IR as a library: the data model, reading and writing its JSON, the ids of the rules, diagnostics, and the
+//! protocol that every judged program speaks. It judges nothing beyond the shape of a document.
+
+pub mod diagnostic;
+mod generated;
+mod maps;
+pub mod model;
+pub mod names;
+pub mod params;
+mod read;
+mod record;
+pub mod rule;
+mod text;
+mod write;
+
+pub use diagnostic::Diagnostic;
+pub use names::{BufferKind, DType, MemSpace, Opcode};
+pub use params::{Number, Param};
+pub use read::{ABI_VERSION, IR_VERSION, Source, read};
+pub use rule::Rule;
+pub use write::{Layout, float_text, write};

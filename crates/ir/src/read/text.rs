@@ -1,0 +1,141 @@
+//! Rules S01 not-json and S02 duplicate-member.
+
+use jsonc_parser::ast::Value as Node;
+use serde_json::error::Category;
+
+use crate::diagnostic::{Diagnostic, Position};
+use crate::read::members::join;
+use crate::read::syntax_tree;
+use crate::rule::Rule;
+use crate::text::{Strict, first_repeated};
+
+/// Deeper documents are refused; the nesting that every reader has to support (clause FMT-01).
+const MAX_DEPTH: usize = 128;
+
+/// The text of a document, which has to be UTF-8 (S01).
+pub(super) fn utf8(bytes: &[u8]) -> Result<&str, Diagnostic> {
+    std::str::from_utf8(bytes).map_err(|error| {
+        let valid = bytes.get(..error.valid_up_to()).and_then(|valid| std::str::from_utf8(valid).ok());
+        let position = valid.map(|valid| Position::of_offset(valid, valid.len()));
+        let message =
+            format!("not JSON: byte {} is not UTF-8; save the document as UTF-8", error.valid_up_to());
+        Diagnostic { position, ..Diagnostic::new(Rule::S01, "", message) }
+    })
+}
+
+/// The syntax tree of a JSON text, or what is wrong with it (S01).
+pub(super) fn check(text: &str) -> Result<Node<'_>, Diagnostic> {
+    let not_json = |message: String, position| {
+        Diagnostic::new(Rule::S01, "", format!("not JSON: {message}")).at(position)
+    };
+    if text.starts_with('\u{feff}') {
+        let message = "the text begins with a byte order mark; remove it".to_owned();
+        return Err(not_json(message, Position { line: 1, column: 1 }));
+    }
+    if let Some(offset) = too_deep(text) {
+        let message = format!("nested deeper than {MAX_DEPTH} levels");
+        return Err(not_json(message, Position::of_offset(text, offset)));
+    }
+    // Members that repeat and numbers that binary64 cannot hold stop this reader too; the tree finds both.
+    if let Err(error) = serde_json::from_str::<Strict>(text)
+        && matches!(error.classify(), Category::Syntax | Category::Eof)
+        && !is_number_range(&error)
+    {
+        let message = error.to_string();
+        let reason = message.rsplit_once(" at line ").map_or(&*message, |(reason, _)| reason).to_owned();
+        return Err(not_json(reason, Position { line: error.line(), column: error.column() }));
+    }
+    syntax_tree(text).map_err(|message| not_json(message, Position { line: 1, column: 1 }))
+}
+
+fn is_number_range(error: &serde_json::Error) -> bool {
+    error.to_string().starts_with("number out of range")
+}
+
+/// The byte offset at which brackets outside strings open more than [`MAX_DEPTH`] levels.
+fn too_deep(text: &str) -> Option<usize> {
+    let (mut depth, mut in_string, mut escaped) = (0usize, false, false);
+    for (offset, byte) in text.bytes().enumerate() {
+        if in_string {
+            in_string = escaped || byte != b'"';
+            escaped = byte == b'\\' && !escaped;
+            continue;
+        }
+        match byte {
+            b'"' => in_string = true,
+            b'[' | b'{' => depth += 1,
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > MAX_DEPTH {
+            return Some(offset);
+        }
+    }
+    None
+}
+
+/// Objects that name a member twice (S02).
+pub(super) fn duplicates(tree: &Node<'_>) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    visit(tree, &mut String::new(), &mut found);
+    found
+}
+
+fn visit(node: &Node<'_>, pointer: &mut String, found: &mut Vec<Diagnostic>) {
+    let length = pointer.len();
+    match node {
+        Node::Array(array) => {
+            for (index, element) in array.elements.iter().enumerate() {
+                join(pointer, &index.to_string());
+                visit(element, pointer, found);
+                pointer.truncate(length);
+            }
+        }
+        Node::Object(object) => {
+            let names = || object.properties.iter().map(|property| property.name.as_str());
+            let repeated = first_repeated(names());
+            for (index, property) in object.properties.iter().enumerate() {
+                join(pointer, property.name.as_str());
+                if repeated == Some(index) {
+                    let name = property.name.as_str();
+                    let message = format!("the object names the member `{name}` twice; keep one of them");
+                    found.push(Diagnostic::new(Rule::S02, pointer.clone(), message));
+                }
+                visit(&property.value, pointer, found);
+                pointer.truncate(length);
+            }
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::read;
+
+    fn rejected(bytes: &[u8]) -> (Rule, Option<Position>) {
+        let found = read(bytes).expect_err("the document is no program");
+        (found[0].rule, found[0].position)
+    }
+
+    #[test]
+    fn s01_gives_line_and_column() {
+        assert_eq!(rejected(b"{\n  \"a\": nope}"), (Rule::S01, Some(Position { line: 2, column: 9 })));
+        assert_eq!(rejected(b"\xef\xbb\xbf{}").0, Rule::S01);
+        assert_eq!(rejected(b"{}{}").0, Rule::S01);
+        assert_eq!(rejected(b"").0, Rule::S01);
+        assert_eq!(rejected(b"{\"a\": NaN}").0, Rule::S01);
+        assert_eq!(rejected(b"ab\xff"), (Rule::S01, Some(Position { line: 1, column: 3 })));
+        assert_eq!(rejected(br#"{"a": "\ud800"}"#).0, Rule::S01);
+        assert_eq!(rejected("[".repeat(100_000).as_bytes()).0, Rule::S01);
+    }
+
+    #[test]
+    fn s02_finds_repeated_members_at_any_depth() {
+        let text = br#"{"meta": {"a": [{"b": 1, "b": 2}]}}"#;
+        let found = read(text).expect_err("a member repeats");
+        let pointers: Vec<_> = found.iter().filter(|d| d.rule == Rule::S02).map(|d| &*d.pointer).collect();
+        assert_eq!(pointers, ["/meta/a/0/b"]);
+    }
+}
