@@ -1,1 +1,7 @@
 //! Cases, generator, runner, judging, reports.
+//!
+//! The crate knows implementations only as worker processes ([`megakernel_ir::protocol`]); it has no way to ask the
+//! reference for a verdict.
+
+pub mod case;
+pub mod store;

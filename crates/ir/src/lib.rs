@@ -7,6 +7,7 @@ mod maps;
 pub mod model;
 pub mod names;
 pub mod params;
+pub mod protocol;
 mod read;
 mod record;
 pub mod rule;

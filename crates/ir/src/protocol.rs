@@ -1,0 +1,312 @@
+//! The worker protocol (clauses CON-02 and CON-03) and the loop of a worker.
+//!
+//! Messages are JSON objects, one a line. The runner writes to the worker's standard input and reads its standard output:
+//!
+//! ```text
+//! -> {"type":"hello","protocol":"1.0"}
+//! <- {"type":"hello","protocol":"1.0","name":"my-vm","version":"0.3","profiles":["format","validate"]}
+//! -> {"type":"request","id":1,"method":"validate","profile":"validate","document":"{...}"}
+//! <- {"type":"response","id":1,"outcome":"reject","diagnostics":[{"rule":"R01","severity":"error",...}]}
+//! ```
+//!
+//! Readers ignore members that they do not know, so that a later minor version can add some.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde::{Deserialize, Serialize};
+
+use crate::diagnostic::Diagnostic;
+use crate::rule::Class;
+
+mod serve;
+
+pub use serve::{Worker, serve};
+
+/// Version of the protocol that this crate speaks. The same major version is compatible.
+pub const PROTOCOL: &str = "1.0";
+
+/// Something that an implementation can claim to conform to (clause CON-01).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Profile {
+    /// Reading, writing, the round trip, and the rules of class S.
+    Format,
+    /// Rules of the classes S, D, R and P.
+    Validate,
+    /// Rules of the classes S and M.
+    MemorySafety,
+    /// Rules of the classes S and L.
+    Launch,
+}
+
+impl Profile {
+    /// Every profile, in the order of reports.
+    pub const ALL: [Profile; 4] =
+        [Profile::Format, Profile::Validate, Profile::MemorySafety, Profile::Launch];
+
+    /// The name in messages, cases and on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Profile::Format => "format",
+            Profile::Validate => "validate",
+            Profile::MemorySafety => "memory-safety",
+            Profile::Launch => "launch",
+        }
+    }
+
+    /// Whether rules of `class` count for the profile's verdict. Warnings reject nowhere; `validate` reports them.
+    pub const fn judges(self, class: Class) -> bool {
+        match class {
+            Class::Structure => true,
+            Class::Deadlock | Class::Race | Class::Pages | Class::Warning => {
+                matches!(self, Profile::Validate)
+            }
+            Class::MemorySafety => matches!(self, Profile::MemorySafety),
+            Class::Launch => matches!(self, Profile::Launch),
+        }
+    }
+}
+
+impl fmt::Display for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Profile {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Profile, String> {
+        Profile::ALL.into_iter().find(|profile| profile.name() == name).ok_or_else(|| {
+            let known = Profile::ALL.map(Profile::name).join(", ");
+            format!("no profile is called `{name}`; the profiles are {known}")
+        })
+    }
+}
+
+/// What a request asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Method {
+    /// Judge the document.
+    Validate,
+    /// Read the document and write it back.
+    Roundtrip,
+}
+
+impl Method {
+    /// The name in messages and cases.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Method::Validate => "validate",
+            Method::Roundtrip => "roundtrip",
+        }
+    }
+}
+
+/// The bytes of a document. In a message they are the member `document`, or `document_base64` where they are not UTF-8.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DocumentBytes<'a> {
+    /// UTF-8.
+    Text(Cow<'a, str>),
+    /// Anything else.
+    Binary(Vec<u8>),
+}
+
+impl DocumentBytes<'_> {
+    /// The bytes themselves.
+    pub fn as_bytes(&self) -> &[u8] {
+        match self {
+            DocumentBytes::Text(text) => text.as_bytes(),
+            DocumentBytes::Binary(bytes) => bytes,
+        }
+    }
+}
+
+/// A request as the worker sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request<'a> {
+    /// What to do.
+    pub method: Method,
+    /// The profile whose classes of rules count for the verdict.
+    pub profile: Profile,
+    /// The document to judge.
+    pub document: DocumentBytes<'a>,
+}
+
+/// A worker's answer to a request.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Answer {
+    /// The document breaks no rule of the profile.
+    Accept {
+        /// Warnings only.
+        diagnostics: Vec<Diagnostic>,
+        /// The document written back, for [`Method::Roundtrip`].
+        document: Option<String>,
+    },
+    /// The document breaks a rule of the profile.
+    Reject {
+        /// At least one of them is an error.
+        diagnostics: Vec<Diagnostic>,
+    },
+    /// The worker does not do this.
+    Unsupported {
+        /// Shown in the report.
+        reason: String,
+    },
+}
+
+/// What a worker says about itself in the handshake (clause CON-02).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hello {
+    /// Version of the protocol that the worker speaks.
+    pub protocol: String,
+    /// Name of the implementation.
+    pub name: String,
+    /// Version of the implementation.
+    pub version: String,
+    /// The profiles that it claims. Names that the reader does not know are kept.
+    pub profiles: Vec<String>,
+    /// Ids of the rules that it implements; absent: all rules of its profiles.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rules: Option<Vec<String>>,
+    /// Opcodes that it executes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub opcodes: Vec<String>,
+    /// Element types that it executes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dtypes: Vec<String>,
+    /// Targets that it executes on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<String>,
+}
+
+impl Hello {
+    /// The handshake of an implementation of this crate's protocol that claims all rules of `profiles`.
+    pub fn new(name: &str, version: &str, profiles: &[Profile]) -> Hello {
+        Hello {
+            protocol: PROTOCOL.to_owned(),
+            name: name.to_owned(),
+            version: version.to_owned(),
+            profiles: profiles.iter().map(|profile| profile.name().to_owned()).collect(),
+            rules: None,
+            opcodes: Vec::new(),
+            dtypes: Vec::new(),
+            targets: Vec::new(),
+        }
+    }
+
+    /// Whether `profile` is among the claimed ones.
+    pub fn claims(&self, profile: Profile) -> bool {
+        self.profiles.iter().any(|name| name == profile.name())
+    }
+
+    /// Whether `rule` is among the claimed ones, whatever its profile.
+    pub fn implements(&self, rule: &str) -> bool {
+        self.rules.as_ref().is_none_or(|rules| rules.iter().any(|id| id == rule))
+    }
+}
+
+/// A line from the runner to the worker. One flat record reads every kind of line in one pass over a large document.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ToWorker<'a> {
+    /// `hello` or `request`.
+    #[serde(borrow, rename = "type")]
+    pub kind: Cow<'a, str>,
+    /// Of a `hello`.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<Cow<'a, str>>,
+    /// Of a `request`; its response carries the same number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<u64>,
+    /// Of a `request`.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub method: Option<Cow<'a, str>>,
+    /// Of a `request`.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<Cow<'a, str>>,
+    /// Of a `request` whose document is UTF-8.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub document: Option<Cow<'a, str>>,
+    /// Of a `request` whose document is not UTF-8.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub document_base64: Option<Cow<'a, str>>,
+}
+
+impl<'a> ToWorker<'a> {
+    /// The runner's handshake.
+    pub fn hello() -> ToWorker<'a> {
+        ToWorker {
+            kind: "hello".into(),
+            protocol: Some(PROTOCOL.into()),
+            id: None,
+            method: None,
+            profile: None,
+            document: None,
+            document_base64: None,
+        }
+    }
+
+    /// A request to judge `document`.
+    pub fn request(id: u64, method: Method, profile: Profile, document: &'a [u8]) -> ToWorker<'a> {
+        let (document, document_base64) = match std::str::from_utf8(document) {
+            Ok(text) => (Some(text.into()), None),
+            Err(_) => (None, Some(BASE64.encode(document).into())),
+        };
+        ToWorker {
+            kind: "request".into(),
+            protocol: None,
+            id: Some(id),
+            method: Some(method.name().into()),
+            profile: Some(profile.name().into()),
+            document,
+            document_base64,
+        }
+    }
+}
+
+/// A line from the worker to the runner other than a `hello`, as the runner reads it: third parties may add members,
+/// and a diagnostic counts by its rule and severity alone.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct FromWorker {
+    /// `response`, or `error` for a line that the worker could not read.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// The number of the request.
+    #[serde(default)]
+    pub id: Option<u64>,
+    /// Of a `response`: `accept`, `reject` or `unsupported`.
+    #[serde(default)]
+    pub outcome: Option<String>,
+    /// Of a `response`.
+    #[serde(default)]
+    pub diagnostics: Option<Vec<Reported>>,
+    /// Of a `response` to [`Method::Roundtrip`].
+    #[serde(default)]
+    pub document: Option<String>,
+    /// Of an `unsupported` response.
+    #[serde(default)]
+    pub reason: Option<String>,
+    /// Of an `error`.
+    #[serde(default)]
+    pub message: Option<String>,
+}
+
+/// A diagnostic as any worker may report it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Reported {
+    /// Id of the rule; not necessarily one that the specification has.
+    pub rule: String,
+    /// `error` or `warning`.
+    pub severity: String,
+    /// For people, never compared.
+    #[serde(default)]
+    pub message: Option<String>,
+    /// Where; never compared.
+    #[serde(default)]
+    pub pointer: Option<String>,
+}
