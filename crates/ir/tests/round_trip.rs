@@ -26,7 +26,10 @@ fn unknown_members_and_exact_numbers_survive() {
         r#""meta":{"seed":123456789012345678901234567890,"lr":1e-06,"s":"é\n"},"newer":{"x":[1.50,{}]},"buffers""#,
     );
     let written = compact(&text);
-    assert!(written.contains(r#"{"seed":123456789012345678901234567890,"lr":1e-06,"s":"\u00e9\n"}"#), "{written}");
+    assert!(
+        written.contains(r#"{"seed":123456789012345678901234567890,"lr":1e-06,"s":"\u00e9\n"}"#),
+        "{written}"
+    );
     assert!(written.ends_with(r#","newer":{"x":[1.50,{}]}}"#), "{written}");
 }
 
@@ -80,7 +83,10 @@ fn the_two_readers_agree_on_single_edits() {
         (r#"[{"id":0,"op":"ADD","inputs":[],"outputs":[],"out_counter":0,"sm":"0"}]"#, Rule::S04),
         (r#"[{"id":0,"op":"ADD","inputs":[],"outputs":[],"out_counter":0,"params":[]}]"#, Rule::S04),
         (r#"[{"id":0,"op":"ADD","inputs":[],"outputs":[],"out_counter":0,"est_bytes":"1"}]"#, Rule::S04),
-        (r#"[{"id":0,"op":"ADD","inputs":[],"outputs":[],"out_counter":0,"params":{"eps":1e999}}]"#, Rule::S04),
+        (
+            r#"[{"id":0,"op":"ADD","inputs":[],"outputs":[],"out_counter":0,"params":{"eps":1e999}}]"#,
+            Rule::S04,
+        ),
         (r#"[{"id":0,"id":0,"op":"ADD","inputs":[],"outputs":[],"out_counter":0}]"#, Rule::S02),
     ] {
         let found = read(MINIMAL.replace(r#""tasks":[]"#, &format!(r#""tasks":{tasks}"#)).as_bytes())

@@ -1,0 +1,53 @@
+//! The names in the schemas are those of the code, in the same order.
+
+use megakernel_ir::names::{BufferKind, DType, MemSpace, Opcode};
+use megakernel_ir::params::Param;
+use serde_json::Value;
+
+use crate::set::schemas;
+
+fn names(schema: &Value, pointer: &str) -> Vec<String> {
+    let list = schema.pointer(pointer).unwrap_or_else(|| panic!("no {pointer} in the schema"));
+    serde_json::from_value(list.clone()).unwrap_or_else(|_| panic!("{pointer} is no list of names"))
+}
+
+#[test]
+fn enumerations_agree_with_the_code() {
+    let program = &schemas()["program"];
+    assert_eq!(names(program, "/$defs/buffer/properties/kind/enum"), BufferKind::NAMES);
+    assert_eq!(names(program, "/$defs/buffer/properties/dtype/enum"), DType::NAMES);
+    assert_eq!(names(program, "/$defs/space/enum"), MemSpace::NAMES);
+    assert_eq!(names(program, "/$defs/task/properties/op/enum"), Opcode::NAMES);
+    let params: Vec<&str> = program["$defs"]["params"]["properties"]
+        .as_object()
+        .map(|members| members.keys().map(String::as_str).collect())
+        .unwrap_or_default();
+    let known: Vec<&str> = Param::ALL.iter().map(|param| param.name()).collect();
+    assert_eq!(params, known);
+}
+
+#[test]
+fn every_opcode_but_nop_has_a_count_of_inputs() {
+    let program = &schemas()["program"];
+    let branches = program["$defs"]["task"]["allOf"].as_array().expect("branches");
+    for opcode in Opcode::NAMES {
+        let of_opcode = branches.iter().filter(|branch| {
+            let op = &branch["if"]["properties"]["op"];
+            op["const"] == *opcode
+                || op["enum"].as_array().is_some_and(|list| list.iter().any(|o| o == opcode))
+        });
+        assert_eq!(of_opcode.count(), 1, "{opcode} under allOf");
+    }
+}
+
+#[test]
+fn profiles_and_methods_agree_between_schemas() {
+    let schemas = schemas();
+    let case = names(&schemas["case"], "/properties/profiles/items/enum");
+    assert_eq!(case, names(&schemas["protocol"], "/$defs/request/properties/profile/enum"));
+    let profiles: Vec<&str> =
+        megakernel_ir::protocol::Profile::ALL.iter().map(|profile| profile.name()).collect();
+    assert_eq!(case, profiles);
+    let methods = names(&schemas["case"], "/properties/method/enum");
+    assert_eq!(methods, names(&schemas["protocol"], "/$defs/request/properties/method/enum"));
+}
