@@ -3,5 +3,9 @@
 //! The crate knows implementations only as worker processes ([`megakernel_ir::protocol`]); it has no way to ask the
 //! reference for a verdict.
 
+pub mod builder;
 pub mod case;
+pub mod edit;
+pub mod families;
+pub mod prng;
 pub mod store;

@@ -1,0 +1,16 @@
+//! The names that programs are written with, and what the generator asks about them.
+
+pub use megakernel_ir::{BufferKind as Kind, DType, MemSpace as Space, Opcode as Op};
+
+/// The types that every opcode taking a "float" operand takes.
+pub const FLOATS: &[DType] = &[DType::F32, DType::F16, DType::BF16, DType::F8E4M3, DType::F8E5M2];
+
+/// A name as case ids write it: lower case, with dashes.
+pub fn slug(name: &str) -> String {
+    name.to_lowercase().replace('_', "-")
+}
+
+/// The clause that defines an opcode.
+pub fn clause_of(op: Op) -> String {
+    format!("OPC-{:02}", op.code())
+}

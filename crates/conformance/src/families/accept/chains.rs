@@ -1,0 +1,102 @@
+//! Chains: every task reads what the task before it wrote. Tasks are labelled `t0`, `t1`, ...
+
+use serde_json::json;
+
+use super::Base;
+use crate::builder::{Buf, Ctr, DType, Op, ProgramBuilder, clause_of, laptop, slug};
+
+pub fn bases() -> Vec<Base> {
+    let mut bases: Vec<Base> = [
+        (Op::Copy, 1, 16),
+        (Op::Gelu, 2, 33),
+        (Op::Add, 3, 16),
+        (Op::Mul, 5, 7),
+        (Op::RmsNorm, 8, 64),
+        (Op::LayerNorm, 4, 12),
+        (Op::Softmax, 16, 5),
+        (Op::SiluMul, 6, 128),
+    ]
+    .into_iter()
+    .map(|(op, length, width)| {
+        let p = chain(op, length, width, 1);
+        let clauses = [clause_of(op)];
+        let clauses: Vec<&str> =
+            ["EXE-01", "EXE-05"].into_iter().chain(clauses.iter().map(String::as_str)).collect();
+        let name = format!("chain/{}-{length}", slug(op.name()));
+        Base::new(name, format!("a chain of {length} {} tasks", op.name()), &clauses, p)
+    })
+    .collect();
+    for length in [4, 9] {
+        bases.push(Base::new(
+            format!("chain/redundant-waits-{length}"),
+            format!("a chain of {length} COPY tasks, each waiting for the two before it"),
+            &["EXE-05", "DAT-07"],
+            chain(Op::Copy, length, 16, 2),
+        ));
+    }
+    let mut p = chain(Op::Gelu, 6, 16, 1);
+    p.target(laptop());
+    p.assign(|task| Some(task % 4));
+    let summary = "a chain of 6 GELU tasks handed round 4 SMs";
+    bases.push(Base::new("chain/round-robin-6", summary, &["EXE-02"], p));
+    let mut p = chain(Op::Copy, 5, 16, 1);
+    p.target(laptop());
+    p.assign(|_| Some(2));
+    bases.push(Base::new("chain/one-sm-5", "a chain of 5 COPY tasks in the queue of one SM", &["EXE-02"], p));
+    let mut p = ProgramBuilder::new("nop-chain");
+    nops(&mut p, 8);
+    bases.push(Base::new(
+        "chain/nop-8",
+        "a chain of 8 NOP tasks, which touch no buffer",
+        &["OPC-00", "DAT-05"],
+        p,
+    ));
+    let mut p = chain(Op::Copy, 3, 16, 1);
+    let side = p.task(Op::Nop).after(&[Ctr(0)]).label("side").add();
+    p.task(Op::Nop).after(&[side]).label("after_side").add();
+    p.task(Op::Nop).label("loose").add();
+    let summary = "a chain of 3 COPY tasks with a side branch of NOP tasks and a NOP on its own";
+    bases.push(Base::new("chain/side-branch", summary, &["EXE-05", "OPC-00"], p));
+    bases
+}
+
+fn nops(p: &mut ProgramBuilder, length: usize) {
+    let mut last: Vec<Ctr> = Vec::new();
+    for index in 0..length {
+        last = vec![p.task(Op::Nop).after(&last).label(&format!("t{index}")).add()];
+    }
+}
+
+/// A chain in which each task waits for the `reach` tasks before it.
+fn chain(op: Op, length: usize, width: u64, reach: usize) -> ProgramBuilder {
+    let mut p = ProgramBuilder::new("chain");
+    let x = p.input("x", DType::F32, &[1, width]);
+    let extra: Vec<Buf> = match op {
+        Op::Add | Op::SiluMul => vec![x],
+        Op::RmsNorm => vec![p.weight("w", DType::F32, &[width])],
+        Op::LayerNorm => vec![p.weight("w", DType::F32, &[width]), p.weight("b", DType::F32, &[width])],
+        _ => Vec::new(),
+    };
+    let mut last = x;
+    let mut done: Vec<Ctr> = Vec::new();
+    for index in 0..length {
+        let y = if index + 1 == length {
+            p.output("y", DType::F32, &[1, width])
+        } else {
+            p.act(&format!("a{index}"), DType::F32, &[1, width])
+        };
+        let mut inputs = vec![last];
+        inputs.extend(&extra);
+        let recent: Vec<Ctr> = done.iter().rev().take(reach).copied().collect();
+        let mut task = p.task(op).reads(&inputs).writes(&[y]).after(&recent).label(&format!("t{index}"));
+        match op {
+            Op::RmsNorm | Op::LayerNorm => task = task.param("eps", 1e-5).param("hidden", width),
+            Op::Softmax => task = task.param("dim", -1),
+            Op::Mul => task = task.param("scale", json!(0.5)),
+            _ => {}
+        }
+        done.push(task.add());
+        last = y;
+    }
+    p
+}
