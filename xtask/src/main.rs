@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 mod codegen;
+mod corpus;
 mod spec;
 
 /// Commands of the megakernel conformance suite.
@@ -13,11 +14,13 @@ mod spec;
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
 enum Command {
     Codegen(codegen::Args),
+    Corpus(corpus::Args),
 }
 
 fn main() -> ExitCode {
     match Command::parse() {
         Command::Codegen(args) => codegen::run(&root(), &args),
+        Command::Corpus(args) => corpus::run(&root(), &args),
     }
 }
 

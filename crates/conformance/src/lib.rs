@@ -7,5 +7,6 @@ pub mod builder;
 pub mod case;
 pub mod edit;
 pub mod families;
+pub mod generate;
 pub mod prng;
 pub mod store;

@@ -135,6 +135,14 @@ impl Sink {
         self.reject_document(name, summary, rules, twin, &Document::Bytes(bytes))
     }
 
+    /// A warned text: accepted, with exactly the warning `rule`.
+    pub fn warn_text(&mut self, name: &str, summary: &str, rule: &str, twin: &str, text: &str) -> Result<()> {
+        let id = format!("{}/{name}", self.family);
+        let twin = Some(format!("{}/{twin}", self.family));
+        let expect = json!({"verdict": "accept", "warnings": [rule]});
+        self.push(id, summary, &["validate"], &owned(&[rule]), &Document::Text(text), expect, twin)
+    }
+
     fn reject_document(
         &mut self,
         name: &str,

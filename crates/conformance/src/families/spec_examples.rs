@@ -1,0 +1,113 @@
+//! The examples of the rule chapters as cases: each rule's smallest failing program, and its accepted twin.
+//!
+//! A rule section has either a program in a fence "json rejected" ("json warned" for a warning) with the operations
+//! that mend it in a fence "json-patch twin", or two texts in fences "text rejected" and "text accepted".
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::sink::Sink;
+use crate::builder::{Error, Result};
+use crate::case::Case;
+
+/// The fences of one rule section.
+#[derive(Debug, Default)]
+struct Section {
+    rule: String,
+    fences: Vec<(String, String)>,
+}
+
+impl Section {
+    fn fence(&self, info: &str) -> Option<&str> {
+        self.fences.iter().find(|(kind, _)| kind == info).map(|(_, text)| text.as_str())
+    }
+}
+
+/// Reads `spec/rules/*.md` below `root` and makes two cases of every rule.
+///
+/// # Errors
+/// A chapter cannot be read, or a rule's fences are not as described above.
+pub fn spec_examples(root: &Path, seed: u64) -> Result<Vec<Case>> {
+    let directory = root.join("spec/rules");
+    let unreadable = |error: std::io::Error| Error(format!("{}: {error}", directory.display()));
+    let mut chapters = Vec::new();
+    for entry in fs::read_dir(&directory).map_err(unreadable)? {
+        chapters.push(entry.map_err(unreadable)?.path());
+    }
+    chapters.sort();
+    let mut sink = Sink::new("spec", seed);
+    for chapter in chapters.iter().filter(|path| path.extension().is_some_and(|end| end == "md")) {
+        let text = fs::read_to_string(chapter).map_err(unreadable)?;
+        for section in sections(&text).into_iter().filter(|section| !section.fences.is_empty()) {
+            add(&mut sink, &section)
+                .map_err(|error| Error(format!("{}: rule {}: {error}", chapter.display(), section.rule)))?;
+        }
+    }
+    Ok(sink.into_cases())
+}
+
+fn sections(chapter: &str) -> Vec<Section> {
+    let mut sections: Vec<Section> = Vec::new();
+    let mut open: Option<(String, String)> = None;
+    for line in chapter.lines() {
+        match (&mut open, line.strip_prefix("```")) {
+            (None, Some(info)) => open = Some((info.trim().to_owned(), String::new())),
+            (Some(_), Some("")) => {
+                if let (Some(section), Some(fence)) = (sections.last_mut(), open.take()) {
+                    section.fences.push(fence);
+                }
+            }
+            (Some((_, text)), _) => {
+                text.push_str(line);
+                text.push('\n');
+            }
+            (None, None) => {
+                if let Some(rule) = line.strip_prefix("### ").and_then(|title| title.split(' ').next()) {
+                    sections.push(Section { rule: rule.to_owned(), ..Section::default() });
+                }
+            }
+        }
+    }
+    sections
+}
+
+fn add(sink: &mut Sink, section: &Section) -> Result<()> {
+    let rule = section.rule.as_str();
+    let (broken, twin) = (format!("{rule}/rejected"), format!("{rule}/accepted"));
+    if let (Some(rejected), Some(accepted)) = (section.fence("text rejected"), section.fence("text accepted"))
+    {
+        let (rejected, accepted) = (strip_newline(rejected), strip_newline(accepted));
+        let summary = format!("the text of the specification that rule {rule} rejects");
+        sink.reject_text(&broken, &summary, &[rule], &twin, rejected)?;
+        return sink.accept_text(&twin, "the twin of the specification's rejected text", &[rule], accepted);
+    }
+    let warned = section.fence("json warned");
+    let text = section.fence("json rejected").or(warned);
+    let (Some(text), Some(patch)) = (text, section.fence("json-patch twin")) else {
+        return Err(Error("needs a rejected program and a json-patch twin".to_owned()));
+    };
+    let json = |text: &str| -> Result<Value> { serde_json::from_str(text).map_err(|e| Error(e.to_string())) };
+    let mut accepted = json(text)?;
+    let patch: json_patch::Patch = serde_json::from_value(json(patch)?).map_err(|e| Error(e.to_string()))?;
+    json_patch::patch(&mut accepted, &patch).map_err(|e| Error(format!("the twin does not apply: {e}")))?;
+    let text = strip_newline(text);
+    if warned.is_some() {
+        sink.warn_text(
+            &format!("{rule}/warned"),
+            "the program that the specification warns of",
+            rule,
+            &twin,
+            text,
+        )?;
+    } else {
+        let summary = format!("the program of the specification that rule {rule} rejects");
+        sink.reject_text(&broken, &summary, &[rule], &twin, text)?;
+    }
+    sink.accept_text(&twin, "the twin of the specification's program", &[rule], &accepted.to_string())
+}
+
+fn strip_newline(text: &str) -> &str {
+    text.strip_suffix('\n').unwrap_or(text)
+}
