@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 mod codegen;
+mod conform;
 mod corpus;
 mod spec;
 
@@ -14,12 +15,14 @@ mod spec;
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
 enum Command {
     Codegen(codegen::Args),
+    Conform(Box<conform::Args>),
     Corpus(corpus::Args),
 }
 
 fn main() -> ExitCode {
     match Command::parse() {
         Command::Codegen(args) => codegen::run(&root(), &args),
+        Command::Conform(args) => conform::run(&root(), &args),
         Command::Corpus(args) => corpus::run(&root(), &args),
     }
 }

@@ -1,0 +1,185 @@
+//! Compares an answer with the declared one (clauses CON-06 and CON-07).
+
+use std::collections::BTreeSet;
+
+use megakernel_ir::protocol::{FromWorker, Hello, Profile, Reported};
+use megakernel_ir::rule::Rule;
+
+use crate::case::{Case, Verdict};
+use crate::text::excerpt;
+
+mod json;
+mod roundtrip;
+
+pub use roundtrip::{compare_documents, compare_second};
+
+/// What is wrong with an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mismatch {
+    /// What the case declares.
+    pub expected: String,
+    /// What the worker answered.
+    pub actual: String,
+}
+
+/// An answer's bearing on its case.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Judgement {
+    /// As declared.
+    Passed,
+    /// Otherwise.
+    Failed(Mismatch),
+    /// Not judged, for this reason.
+    Skipped(String),
+}
+
+/// Why the worker is not asked about the case at all, if so.
+pub fn skip(case: &Case, profile: Profile, hello: &Hello) -> Option<String> {
+    if !hello.claims(profile) {
+        return Some(format!("profile {profile} is not claimed"));
+    }
+    let implements = |rule: &Rule| hello.implements(rule.id());
+    let rules = &case.expect.rules;
+    if case.expect.verdict == Verdict::Reject && !rules.iter().any(implements) {
+        return Some(not_claimed(rules.iter()));
+    }
+    let lacking: Vec<&Rule> =
+        case.expect.warnings.iter().flatten().filter(|rule| !implements(rule)).collect();
+    (!lacking.is_empty()).then(|| not_claimed(lacking.into_iter()))
+}
+
+fn not_claimed<'a>(rules: impl ExactSizeIterator<Item = &'a Rule>) -> String {
+    let (noun, verb) = if rules.len() == 1 { ("rule", "is") } else { ("rules", "are") };
+    let ids: Vec<&str> = rules.map(|rule| rule.id()).collect();
+    format!("{noun} {} {verb} not claimed", ids.join(", "))
+}
+
+/// Judges outcome and rules of an answer. What an accepted round trip returns is left to [`compare_documents`].
+pub fn verdict(case: &Case, answer: &FromWorker) -> Judgement {
+    let failed = |actual: String| Judgement::Failed(Mismatch { expected: expected(case), actual });
+    if answer.kind == "error" {
+        let message = answer.message.as_deref().unwrap_or("without a message");
+        return failed(format!("an error instead of a response: {}", excerpt(message.as_bytes())));
+    }
+    let diagnostics = answer.diagnostics.as_deref().unwrap_or_default();
+    if let Err(fault) = known(diagnostics) {
+        return failed(fault);
+    }
+    let rejected = match answer.outcome.as_deref() {
+        Some("accept") => false,
+        Some("reject") => true,
+        Some("unsupported") => {
+            return match answer.reason.as_deref() {
+                Some(reason) => Judgement::Skipped(format!("unsupported: {}", excerpt(reason.as_bytes()))),
+                None => failed("unsupported without a `reason`".to_owned()),
+            };
+        }
+        Some(other) => {
+            let other = excerpt(other.as_bytes());
+            return failed(format!("outcome `{other}`; an outcome is accept, reject or unsupported"));
+        }
+        None => return failed("a response without `outcome`".to_owned()),
+    };
+    let errors = rules(diagnostics, "error");
+    if !rejected && !errors.is_empty() {
+        return failed(format!("a contradiction: accept with an error, {}", describe(diagnostics, "error")));
+    }
+    if rejected && errors.is_empty() {
+        return failed(
+            "reject without a diagnostic of severity error; a rejection names its rule".to_owned(),
+        );
+    }
+    let allowed: BTreeSet<&str> = case.expect.rules.iter().map(|rule| rule.id()).collect();
+    let good = match case.expect.verdict {
+        Verdict::Accept => !rejected,
+        Verdict::Reject => rejected && errors.is_subset(&allowed),
+        Verdict::Either => !rejected || allowed.is_empty() || errors.is_subset(&allowed),
+    };
+    if !good {
+        return failed(if rejected {
+            format!("reject, {}", describe(diagnostics, "error"))
+        } else {
+            "accept".to_owned()
+        });
+    }
+    if let Some(declared) = &case.expect.warnings {
+        let declared: BTreeSet<&str> = declared.iter().map(|rule| rule.id()).collect();
+        if rules(diagnostics, "warning") != declared {
+            let outcome = if rejected { "reject" } else { "accept" };
+            return failed(format!("{outcome}, {}", describe(diagnostics, "warning")));
+        }
+    }
+    Judgement::Passed
+}
+
+/// Rules and severities have to be ones that the specification has.
+fn known(diagnostics: &[Reported]) -> Result<(), String> {
+    for diagnostic in diagnostics {
+        if Rule::from_id(&diagnostic.rule).is_none() {
+            let rule = excerpt(diagnostic.rule.as_bytes());
+            return Err(format!("a diagnostic of rule `{rule}`, which the specification does not have"));
+        }
+        if !matches!(diagnostic.severity.as_str(), "error" | "warning") {
+            let severity = excerpt(diagnostic.severity.as_bytes());
+            return Err(format!("a diagnostic of severity `{severity}`; a severity is error or warning"));
+        }
+    }
+    Ok(())
+}
+
+fn rules<'a>(diagnostics: &'a [Reported], severity: &str) -> BTreeSet<&'a str> {
+    diagnostics.iter().filter(|found| found.severity == severity).map(|found| found.rule.as_str()).collect()
+}
+
+/// The rules of one severity, each with the place and message of its first diagnostic.
+fn describe(diagnostics: &[Reported], severity: &str) -> String {
+    let mut seen = BTreeSet::new();
+    let mut shown = Vec::new();
+    for found in diagnostics.iter().filter(|found| found.severity == severity) {
+        if !seen.insert(&found.rule) {
+            continue;
+        }
+        let mut text = found.rule.clone();
+        if let Some(pointer) = found.pointer.as_deref().filter(|pointer| !pointer.is_empty()) {
+            text = format!("{text} at {}", excerpt(pointer.as_bytes()));
+        }
+        if let Some(message) = &found.message {
+            text = format!("{text} ({})", excerpt(message.as_bytes()));
+        }
+        shown.push(text);
+    }
+    match shown.len() {
+        0 => format!("no {severity}"),
+        1 => format!("{severity} {}", shown.join("")),
+        _ => format!("{severity}s {}", shown.join("; ")),
+    }
+}
+
+/// The declared answer in words.
+pub fn expected(case: &Case) -> String {
+    let join = |rules: &[Rule], last: &str| match rules {
+        [] => "none".to_owned(),
+        [rule] => rule.id().to_owned(),
+        _ => {
+            let ids: Vec<&str> = rules.iter().map(|rule| rule.id()).collect();
+            format!("{} {}", last, ids.join(", "))
+        }
+    };
+    let expect = &case.expect;
+    let mut text = match expect.verdict {
+        Verdict::Accept => "accept".to_owned(),
+        Verdict::Reject => format!("reject, error {}", join(&expect.rules, "among")),
+        Verdict::Either if expect.rules.is_empty() => "accept or reject".to_owned(),
+        Verdict::Either => format!("accept, or reject with error {}", join(&expect.rules, "among")),
+    };
+    if let Some(warnings) = &expect.warnings {
+        text = match warnings.as_slice() {
+            [] => format!("{text}, no warning"),
+            warnings => format!("{text}, warning {}", join(warnings, "each of")),
+        };
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,392 @@
+//! What a run found, ready to print: the same content as a table for people and as JSON for programs.
+//!
+//! A report depends on the corpus, the selection and the worker's answers alone: it holds no times, no paths of this
+//! machine, and its order is that of the cases, so that two runs can be compared byte by byte.
+
+use std::collections::BTreeMap;
+
+use megakernel_ir::protocol::Profile;
+use megakernel_ir::rule::CLAUSES;
+use serde::Serialize;
+
+use crate::judge;
+use crate::run::{Options, Outcome, Run, Unit};
+use crate::store::Corpus;
+use crate::text::excerpt;
+
+/// Version of the report's JSON form.
+pub const FORMAT: &str = "1.0";
+
+/// A report.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// [`FORMAT`].
+    pub report: &'static str,
+    /// Whether every judged profile conforms and at least one was judged.
+    pub conforms: bool,
+    /// Who was judged; absent where the handshake failed.
+    pub implementation: Option<Implementation>,
+    /// Why the handshake failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub handshake: Option<String>,
+    /// By what it was judged.
+    pub corpus: CorpusInfo,
+    /// Over all profiles.
+    pub totals: Counts,
+    /// By profile, in the fixed order of profiles.
+    pub profiles: Vec<ProfileResult>,
+    /// By rule and clause, in the order of the specification.
+    pub clauses: Vec<ClauseResult>,
+    /// By reason.
+    pub skips: Vec<Skips>,
+    /// In order of case and profile.
+    pub failures: Vec<FailureReport>,
+    /// What else was wrong with the worker.
+    pub notes: Vec<String>,
+    /// The end of the worker's standard error, by index of `failures`; for people only, as it may differ from run to
+    /// run.
+    #[serde(skip)]
+    pub stderr: BTreeMap<usize, String>,
+    /// The same for a failed handshake.
+    #[serde(skip)]
+    pub handshake_stderr: String,
+}
+
+/// What the worker said about itself.
+#[derive(Clone, Debug, Serialize)]
+pub struct Implementation {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// The protocol version that it speaks.
+    pub protocol: String,
+    /// The profiles that it claims, known ones and others.
+    pub profiles: Vec<String>,
+    /// The rules that it claims, if not all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rules: Option<Vec<String>>,
+}
+
+/// The corpus and what was selected of it.
+#[derive(Clone, Debug, Serialize)]
+pub struct CorpusInfo {
+    /// Number of cases.
+    pub cases: usize,
+    /// Version of the generator, where the corpus has a manifest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub generator: Option<String>,
+    /// The corpus seed, where the corpus has a manifest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+    /// The profiles asked for; empty: all claimed.
+    pub profiles: Vec<Profile>,
+    /// The filter on case ids.
+    pub filter: Option<String>,
+}
+
+/// Units counted by how they ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// As declared.
+    pub passed: usize,
+    /// Otherwise.
+    pub failed: usize,
+    /// Not judged.
+    pub skipped: usize,
+}
+
+impl Counts {
+    fn add(&mut self, outcome: &Outcome) {
+        match outcome {
+            Outcome::Passed => self.passed += 1,
+            Outcome::Skipped(_) => self.skipped += 1,
+            Outcome::WrongAnswer(_) | Outcome::WorkerFailed { .. } | Outcome::NotAsked(_) => self.failed += 1,
+        }
+    }
+}
+
+/// A profile's line.
+#[derive(Clone, Debug, Serialize)]
+pub struct ProfileResult {
+    /// The profile.
+    pub profile: Profile,
+    /// The verdict on the implementation.
+    pub verdict: ProfileVerdict,
+    /// Why, unless the counts say it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<&'static str>,
+    /// Its units.
+    #[serde(flatten)]
+    pub counts: Counts,
+}
+
+/// The verdict on an implementation under a profile (clause CON-08).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum ProfileVerdict {
+    /// At least one case passed and none failed.
+    #[serde(rename = "conforms")]
+    Conforms,
+    /// Anything else that was judged.
+    #[serde(rename = "does not conform")]
+    DoesNotConform,
+    /// The implementation does not claim it.
+    #[serde(rename = "not claimed")]
+    NotClaimed,
+    /// The filter selects no case of it.
+    #[serde(rename = "not selected")]
+    NotSelected,
+}
+
+impl ProfileVerdict {
+    /// In words.
+    pub const fn name(self) -> &'static str {
+        match self {
+            ProfileVerdict::Conforms => "conforms",
+            ProfileVerdict::DoesNotConform => "does not conform",
+            ProfileVerdict::NotClaimed => "not claimed",
+            ProfileVerdict::NotSelected => "not selected",
+        }
+    }
+}
+
+/// A rule's or clause's line.
+#[derive(Clone, Debug, Serialize)]
+pub struct ClauseResult {
+    /// Its id.
+    pub clause: String,
+    /// Its slug or title.
+    pub title: &'static str,
+    /// The units that cite it.
+    #[serde(flatten)]
+    pub counts: Counts,
+}
+
+/// Units skipped for one reason.
+#[derive(Clone, Debug, Serialize)]
+pub struct Skips {
+    /// The reason.
+    pub reason: String,
+    /// How many.
+    pub count: usize,
+    /// Which cases, each once.
+    pub cases: Vec<String>,
+}
+
+/// A failed unit.
+#[derive(Clone, Debug, Serialize)]
+pub struct FailureReport {
+    /// The case.
+    pub case: String,
+    /// Under which profile.
+    pub profile: Profile,
+    /// Who is at fault: the answer, the process, or an earlier failure.
+    pub kind: FailureKind,
+    /// What the case shows.
+    pub summary: String,
+    /// What it tests.
+    pub clauses: Vec<ClauseReference>,
+    /// The declared answer.
+    pub expected: String,
+    /// The answer, or what came instead of one.
+    pub actual: String,
+    /// The accepted case that differs by one edit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub twin: Option<String>,
+    /// Arguments of `cargo xtask conform` that play this unit alone, without `--impl`.
+    pub rerun: String,
+}
+
+/// The kind of a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FailureKind {
+    /// The answer is wrong.
+    Answer,
+    /// The worker failed instead of answering.
+    Worker,
+    /// The worker had been given up.
+    NotAsked,
+}
+
+/// A clause and where to read it.
+#[derive(Clone, Debug, Serialize)]
+pub struct ClauseReference {
+    /// Its id.
+    pub id: String,
+    /// Its slug or title; empty for an id that the specification does not have.
+    pub title: &'static str,
+    /// The file that holds it.
+    pub document: &'static str,
+}
+
+impl Report {
+    /// Summarises a run.
+    pub fn new(corpus: &Corpus, options: &Options, run: &Run<'_>) -> Report {
+        let mut totals = Counts::default();
+        for (_, outcome) in &run.results {
+            totals.add(outcome);
+        }
+        let profiles: Vec<ProfileResult> =
+            Profile::ALL.into_iter().map(|profile| profile_result(profile, options, run)).collect();
+        let unclaimed = |result: &ProfileResult| {
+            result.verdict == ProfileVerdict::NotClaimed && options.profiles.contains(&result.profile)
+        };
+        let bad =
+            |result: &ProfileResult| result.verdict == ProfileVerdict::DoesNotConform || unclaimed(result);
+        let (failures, stderr) = failures(run);
+        Report {
+            report: FORMAT,
+            conforms: totals.passed > 0 && !profiles.iter().any(bad),
+            implementation: run.hello.as_ref().ok().map(|hello| Implementation {
+                name: excerpt(hello.name.as_bytes()),
+                version: excerpt(hello.version.as_bytes()),
+                protocol: excerpt(hello.protocol.as_bytes()),
+                profiles: hello.profiles.iter().map(|name| excerpt(name.as_bytes())).collect(),
+                rules: hello.rules.as_ref().map(|ids| ids.iter().map(|id| excerpt(id.as_bytes())).collect()),
+            }),
+            handshake: run.hello.as_ref().err().map(|no_hello| no_hello.failure.to_string()),
+            corpus: CorpusInfo {
+                cases: corpus.cases().len(),
+                generator: corpus.manifest().map(|manifest| manifest.generator.clone()),
+                seed: corpus.manifest().map(|manifest| manifest.seed),
+                profiles: options.profiles.clone(),
+                filter: options.filter.as_ref().map(|filter| filter.as_str().to_owned()),
+            },
+            totals,
+            profiles,
+            clauses: clauses(run),
+            skips: skips(run),
+            failures,
+            notes: run.notes.clone(),
+            stderr,
+            handshake_stderr: run
+                .hello
+                .as_ref()
+                .err()
+                .map(|no_hello| no_hello.stderr.clone())
+                .unwrap_or_default(),
+        }
+    }
+
+    /// The exit code of the run: 0 or 1.
+    pub fn exit_code(&self) -> u8 {
+        u8::from(!self.conforms)
+    }
+
+    /// The report as JSON, ended by a line feed.
+    ///
+    /// # Errors
+    /// None that a report can cause; they are passed on rather than hidden.
+    pub fn to_json(&self) -> serde_json::Result<String> {
+        serde_json::to_string_pretty(self).map(|text| text + "\n")
+    }
+}
+
+fn profile_result(profile: Profile, options: &Options, run: &Run<'_>) -> ProfileResult {
+    let mut counts = Counts::default();
+    let mut selected = false;
+    for (_, outcome) in run.results.iter().filter(|(unit, _)| unit.profile == profile) {
+        selected = true;
+        counts.add(outcome);
+    }
+    let claimed = run.hello.as_ref().map_or(true, |hello| hello.claims(profile));
+    let (verdict, reason) = if !claimed {
+        let asked = options.profiles.contains(&profile);
+        (ProfileVerdict::NotClaimed, asked.then_some("asked for, but the worker does not claim it"))
+    } else if !selected && (options.filter.is_some() || !options.profiles.is_empty()) {
+        (ProfileVerdict::NotSelected, None)
+    } else if counts.failed > 0 {
+        (ProfileVerdict::DoesNotConform, None)
+    } else if counts.passed == 0 {
+        (ProfileVerdict::DoesNotConform, Some("no case passed"))
+    } else {
+        (ProfileVerdict::Conforms, None)
+    };
+    ProfileResult { profile, verdict, reason, counts }
+}
+
+fn clauses(run: &Run<'_>) -> Vec<ClauseResult> {
+    let mut by_id: BTreeMap<&str, Counts> = BTreeMap::new();
+    for (unit, outcome) in &run.results {
+        for clause in &unit.case.clauses {
+            by_id.entry(clause).or_default().add(outcome);
+        }
+    }
+    let mut results = Vec::new();
+    for clause in CLAUSES {
+        if let Some(counts) = by_id.remove(clause.id) {
+            results.push(ClauseResult { clause: clause.id.to_owned(), title: clause.title, counts });
+        }
+    }
+    // Ids that the specification does not have: a defect of the corpus, better shown than dropped.
+    results.extend(by_id.into_iter().map(|(id, counts)| ClauseResult {
+        clause: id.to_owned(),
+        title: "",
+        counts,
+    }));
+    results
+}
+
+fn skips(run: &Run<'_>) -> Vec<Skips> {
+    let mut by_reason: BTreeMap<&str, Skips> = BTreeMap::new();
+    for (unit, outcome) in &run.results {
+        if let Outcome::Skipped(reason) = outcome {
+            let skips = by_reason.entry(reason).or_insert_with(|| Skips {
+                reason: reason.clone(),
+                count: 0,
+                cases: Vec::new(),
+            });
+            skips.count += 1;
+            if skips.cases.last() != Some(&unit.case.id) {
+                skips.cases.push(unit.case.id.clone());
+            }
+        }
+    }
+    by_reason.into_values().collect()
+}
+
+fn failures(run: &Run<'_>) -> (Vec<FailureReport>, BTreeMap<usize, String>) {
+    let mut failures = Vec::new();
+    let mut tails = BTreeMap::new();
+    for (unit, outcome) in &run.results {
+        let (kind, expected, actual) = match outcome {
+            Outcome::Passed | Outcome::Skipped(_) => continue,
+            Outcome::WrongAnswer(mismatch) => {
+                (FailureKind::Answer, mismatch.expected.clone(), mismatch.actual.clone())
+            }
+            Outcome::WorkerFailed { failure, stderr } => {
+                tails.insert(failures.len(), stderr.clone());
+                (FailureKind::Worker, judge::expected(unit.case), failure.to_string())
+            }
+            Outcome::NotAsked(reason) => {
+                (FailureKind::NotAsked, judge::expected(unit.case), format!("not asked: {reason}"))
+            }
+        };
+        failures.push(failure_report(unit, kind, expected, actual));
+    }
+    (failures, tails)
+}
+
+fn failure_report(unit: &Unit<'_>, kind: FailureKind, expected: String, actual: String) -> FailureReport {
+    let case = unit.case;
+    let reference = |id: &String| {
+        let clause = CLAUSES.iter().find(|clause| clause.id == id);
+        ClauseReference {
+            id: id.clone(),
+            title: clause.map_or("", |clause| clause.title),
+            document: clause.map_or("", |clause| clause.document),
+        }
+    };
+    FailureReport {
+        case: case.id.clone(),
+        profile: unit.profile,
+        kind,
+        summary: case.summary.clone(),
+        clauses: case.clauses.iter().map(reference).collect(),
+        expected,
+        actual,
+        twin: case.twin.clone(),
+        rerun: format!("--profile {} --filter {}", unit.profile, case.id),
+    }
+}

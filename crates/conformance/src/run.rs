@@ -1,0 +1,304 @@
+//! A run: selects cases, plays them to workers, judges the answers.
+
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use megakernel_ir::protocol::{Hello, Method, Profile};
+
+use crate::case::Case;
+use crate::judge::{self, Judgement, Mismatch};
+use crate::store::{Corpus, CorpusError, Filter};
+use crate::worker::{Failure, StartError, WorkerCommand, WorkerProcess};
+
+/// The deadline of an answer unless another is asked for.
+pub const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// After so many failures of the process in a row the worker is given up, so that a dead one costs bounded time.
+pub const GIVE_UP: usize = 5;
+
+/// What to run.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The worker.
+    pub command: WorkerCommand,
+    /// The profiles asked for; none: all that the worker claims.
+    pub profiles: Vec<Profile>,
+    /// The cases asked for; none: all.
+    pub filter: Option<Filter>,
+    /// How many workers at once.
+    pub jobs: NonZeroUsize,
+}
+
+/// What is counted: a case under one of its profiles.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Unit<'a> {
+    /// The case.
+    pub case: &'a Case,
+    /// The profile.
+    pub profile: Profile,
+}
+
+/// How a unit ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// As declared.
+    Passed,
+    /// The answer is wrong.
+    WrongAnswer(Mismatch),
+    /// The worker failed instead of answering.
+    WorkerFailed {
+        /// How.
+        failure: Failure,
+        /// The end of its standard error.
+        stderr: String,
+    },
+    /// The worker was given up before.
+    NotAsked(String),
+    /// Not judged, for this reason.
+    Skipped(String),
+}
+
+/// A worker that started and did not complete the handshake.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoHello {
+    /// How it failed.
+    pub failure: Failure,
+    /// The end of its standard error.
+    pub stderr: String,
+}
+
+/// A finished run.
+#[derive(Debug)]
+pub struct Run<'a> {
+    /// What the worker said about itself, or why it said nothing.
+    pub hello: Result<Hello, NoHello>,
+    /// Every selected unit with its end, in order of case and profile.
+    pub results: Vec<(Unit<'a>, Outcome)>,
+    /// What else was wrong with the worker.
+    pub notes: Vec<String>,
+}
+
+/// Why there is no run.
+#[derive(Debug)]
+pub enum RunError {
+    /// The filter or a profile selects no case.
+    NothingSelected(String),
+    /// The command cannot be started.
+    Spawn(std::io::Error),
+    /// The corpus cannot be used.
+    Corpus(CorpusError),
+}
+
+impl std::fmt::Display for RunError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            RunError::NothingSelected(message) => f.write_str(message),
+            RunError::Spawn(cause) => write!(f, "the worker cannot be started: {cause}"),
+            RunError::Corpus(cause) => write!(f, "the corpus cannot be used: {cause}"),
+        }
+    }
+}
+
+impl std::error::Error for RunError {}
+
+/// The units of a run, in order of case and profile.
+///
+/// # Errors
+/// There are none, or none for a profile that was asked for.
+pub fn select<'a>(
+    corpus: &'a Corpus,
+    profiles: &[Profile],
+    filter: Option<&Filter>,
+) -> Result<Vec<Unit<'a>>, RunError> {
+    let matching = |case: &&Case| filter.is_none_or(|filter| filter.matches(&case.id));
+    let mut units = Vec::new();
+    for case in corpus.cases().iter().filter(matching) {
+        for profile in Profile::ALL {
+            if case.profiles.contains(&profile) && (profiles.is_empty() || profiles.contains(&profile)) {
+                units.push(Unit { case, profile });
+            }
+        }
+    }
+    let cases = filter
+        .map_or_else(|| "no case".to_owned(), |filter| format!("no case that matches `{}`", filter.as_str()));
+    if let Some(empty) = profiles.iter().find(|&&profile| units.iter().all(|unit| unit.profile != profile)) {
+        return Err(RunError::NothingSelected(format!("the corpus has {cases} for profile {empty}")));
+    }
+    if units.is_empty() {
+        return Err(RunError::NothingSelected(format!("the corpus has {cases}")));
+    }
+    Ok(units)
+}
+
+/// Plays the selected units. `progress` is called once for each, from any thread.
+///
+/// # Errors
+/// See [`RunError`]; a worker that starts and then fails, however early, is no error but a result.
+pub fn run<'a>(
+    corpus: &'a Corpus,
+    options: &Options,
+    progress: &(dyn Fn(&Outcome) + Sync),
+) -> Result<Run<'a>, RunError> {
+    let units = select(corpus, &options.profiles, options.filter.as_ref())?;
+    let (worker, hello) = match WorkerProcess::start(&options.command) {
+        Ok(started) => started,
+        Err(StartError::Spawn(cause)) => return Err(RunError::Spawn(cause)),
+        Err(StartError::Handshake { failure, stderr }) => {
+            return Ok(without_handshake(units, failure, stderr, progress));
+        }
+    };
+    let run = Shared {
+        corpus,
+        command: &options.command,
+        hello: &hello,
+        units: &units,
+        next: AtomicUsize::new(0),
+        streak: AtomicUsize::new(0),
+        broken: Mutex::new(None),
+        notes: Mutex::new(Vec::new()),
+        progress,
+    };
+    let mut indexed = std::thread::scope(|scope| {
+        let others: Vec<_> =
+            (1..options.jobs.get().min(units.len())).map(|_| scope.spawn(|| run.work(None))).collect();
+        let mut indexed = run.work(Some(worker));
+        for other in others {
+            // A panic of a thread is a defect of the runner and must not look like a result.
+            indexed.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        indexed
+    });
+    if let Some(cause) = run.broken.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        return Err(RunError::Corpus(cause));
+    }
+    let mut notes = run.notes.into_inner().unwrap_or_else(PoisonError::into_inner);
+    notes.sort();
+    notes.dedup();
+    indexed.sort_by_key(|(index, _)| *index);
+    let results = units.into_iter().zip(indexed.into_iter().map(|(_, outcome)| outcome)).collect();
+    Ok(Run { hello: Ok(hello), results, notes })
+}
+
+fn without_handshake<'a>(
+    units: Vec<Unit<'a>>,
+    failure: Failure,
+    stderr: String,
+    progress: &(dyn Fn(&Outcome) + Sync),
+) -> Run<'a> {
+    let outcome = Outcome::NotAsked("the worker did not complete the handshake".to_owned());
+    let results = units
+        .into_iter()
+        .map(|unit| {
+            progress(&outcome);
+            (unit, outcome.clone())
+        })
+        .collect();
+    Run { hello: Err(NoHello { failure, stderr }), results, notes: Vec::new() }
+}
+
+/// What the threads of a run share.
+struct Shared<'a> {
+    corpus: &'a Corpus,
+    command: &'a WorkerCommand,
+    hello: &'a Hello,
+    units: &'a [Unit<'a>],
+    next: AtomicUsize,
+    streak: AtomicUsize,
+    broken: Mutex<Option<CorpusError>>,
+    notes: Mutex<Vec<String>>,
+    progress: &'a (dyn Fn(&Outcome) + Sync),
+}
+
+impl Shared<'_> {
+    /// Takes units until none is left.
+    fn work(&self, mut worker: Option<WorkerProcess>) -> Vec<(usize, Outcome)> {
+        let mut done = Vec::new();
+        loop {
+            let index = self.next.fetch_add(1, Ordering::Relaxed);
+            let Some(unit) = self.units.get(index) else { break };
+            let outcome = match self.play(unit, &mut worker) {
+                Ok(outcome) => outcome,
+                Err(cause) => {
+                    self.broken.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(cause);
+                    // Nothing that follows can count.
+                    self.next.store(self.units.len(), Ordering::Relaxed);
+                    break;
+                }
+            };
+            (self.progress)(&outcome);
+            done.push((index, outcome));
+        }
+        if let Some(failure) = worker.and_then(WorkerProcess::finish) {
+            self.notes.lock().unwrap_or_else(PoisonError::into_inner).push(failure.to_string());
+        }
+        done
+    }
+
+    fn play(&self, unit: &Unit<'_>, worker: &mut Option<WorkerProcess>) -> Result<Outcome, CorpusError> {
+        if let Some(reason) = judge::skip(unit.case, unit.profile, self.hello) {
+            return Ok(Outcome::Skipped(reason));
+        }
+        let document = self.corpus.document(unit.case)?;
+        if self.streak.load(Ordering::Relaxed) >= GIVE_UP {
+            return Ok(Outcome::NotAsked(format!(
+                "the worker failed {GIVE_UP} times in a row and was given up"
+            )));
+        }
+        let outcome = match self.started(worker) {
+            Ok(process) => match converse(process, unit, &document) {
+                Ok(judgement) => {
+                    self.streak.store(0, Ordering::Relaxed);
+                    return Ok(judgement.into());
+                }
+                Err(failure) => Outcome::WorkerFailed { failure, stderr: process.stderr_tail() },
+            },
+            Err(failure) => Outcome::WorkerFailed { failure, stderr: String::new() },
+        };
+        // Dropping the process kills it with all its children; the next unit gets a new one.
+        *worker = None;
+        self.streak.fetch_add(1, Ordering::Relaxed);
+        Ok(outcome)
+    }
+
+    /// The running worker, or a new one that describes itself as the first did.
+    fn started<'w>(&self, worker: &'w mut Option<WorkerProcess>) -> Result<&'w mut WorkerProcess, Failure> {
+        if let Some(process) = worker {
+            return Ok(process);
+        }
+        match WorkerProcess::start(self.command) {
+            Ok((process, hello)) if hello == *self.hello => Ok(worker.insert(process)),
+            Ok(_) => Err(Failure::HelloChanged),
+            Err(StartError::Spawn(cause)) => Err(Failure::Restart(cause.to_string())),
+            Err(StartError::Handshake { failure, .. }) => Err(Failure::Restart(failure.to_string())),
+        }
+    }
+}
+
+/// Asks what the unit asks.
+fn converse(worker: &mut WorkerProcess, unit: &Unit<'_>, document: &[u8]) -> Result<Judgement, Failure> {
+    let Unit { case, profile } = *unit;
+    let answer = worker.ask(case.method, profile, document)?;
+    let judgement = judge::verdict(case, &answer);
+    let accepted = answer.outcome.as_deref() == Some("accept");
+    if judgement != Judgement::Passed || case.method != Method::Roundtrip || !accepted {
+        return Ok(judgement);
+    }
+    if let Err(mismatch) = judge::compare_documents(case, document, &answer) {
+        return Ok(Judgement::Failed(mismatch));
+    }
+    let first = answer.document.unwrap_or_default();
+    let second = worker.ask(Method::Roundtrip, profile, first.as_bytes())?;
+    Ok(judge::compare_second(&first, &second).map_or_else(Judgement::Failed, |()| Judgement::Passed))
+}
+
+impl From<Judgement> for Outcome {
+    fn from(judgement: Judgement) -> Outcome {
+        match judgement {
+            Judgement::Passed => Outcome::Passed,
+            Judgement::Failed(mismatch) => Outcome::WrongAnswer(mismatch),
+            Judgement::Skipped(reason) => Outcome::Skipped(reason),
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! A report for people, and the progress bar.
+
+use std::fmt::Write as _;
+use std::io::IsTerminal;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::report::{Counts, FailureKind, FailureReport, ProfileResult, ProfileVerdict, Report};
+use crate::text::excerpt;
+
+/// How to print a report.
+#[derive(Clone, Debug, Default)]
+pub struct Style {
+    /// With ANSI colours.
+    pub colour: bool,
+    /// Print at most so many failures; the JSON form has them all.
+    pub failures: Option<usize>,
+    /// The command line of the worker, quoted for a shell, for the commands that rerun a case.
+    pub implementation: Option<String>,
+}
+
+impl Style {
+    /// Colour if standard output is a terminal and the environment does not forbid it.
+    pub fn detect() -> Style {
+        let forbidden = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        Style { colour: !forbidden && std::io::stdout().is_terminal(), ..Style::default() }
+    }
+
+    fn paint(&self, code: &str, text: &str) -> String {
+        if self.colour && !text.is_empty() { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+
+    fn bold(&self, text: &str) -> String {
+        self.paint("1", text)
+    }
+
+    fn red(&self, text: &str) -> String {
+        self.paint("31", text)
+    }
+
+    fn green(&self, text: &str) -> String {
+        self.paint("32", text)
+    }
+
+    fn yellow(&self, text: &str) -> String {
+        self.paint("33", text)
+    }
+}
+
+/// A bar on standard error, or nothing where that is no terminal.
+pub fn progress_bar(units: usize) -> ProgressBar {
+    let target = if std::io::stderr().is_terminal() {
+        ProgressDrawTarget::stderr()
+    } else {
+        ProgressDrawTarget::hidden()
+    };
+    let bar = ProgressBar::with_draw_target(Some(units as u64), target);
+    if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} {msg} {eta}") {
+        bar.set_style(style);
+    }
+    bar
+}
+
+/// The whole report. Its last line is `N passed, N failed, N skipped`.
+pub fn render(report: &Report, style: &Style) -> String {
+    let mut out = String::new();
+    // Writing to a string cannot fail.
+    let _ = write_all(&mut out, report, style);
+    out
+}
+
+fn write_all(out: &mut String, report: &Report, style: &Style) -> std::fmt::Result {
+    write_head(out, report, style)?;
+    write_clauses(out, report, style)?;
+    write_skips(out, report, style)?;
+    write_failures(out, report, style)?;
+    for note in &report.notes {
+        writeln!(out, "{} {note}", style.yellow("note"))?;
+    }
+    if !report.notes.is_empty() {
+        writeln!(out)?;
+    }
+    write_profiles(out, &report.profiles, style)?;
+    let Counts { passed, failed, skipped } = report.totals;
+    writeln!(out, "{passed} passed, {failed} failed, {skipped} skipped")
+}
+
+fn write_head(out: &mut String, report: &Report, style: &Style) -> std::fmt::Result {
+    if let Some(implementation) = &report.implementation {
+        let claims = match implementation.profiles.as_slice() {
+            [] => "nothing".to_owned(),
+            profiles => profiles.join(", "),
+        };
+        let name = format!("{} {}", implementation.name, implementation.version);
+        writeln!(out, "{}, claims {claims}", style.bold(name.trim_end()))?;
+        if let Some(rules) = &implementation.rules {
+            writeln!(
+                out,
+                "of their rules only {}",
+                if rules.is_empty() { "none".to_owned() } else { rules.join(", ") }
+            )?;
+        }
+    }
+    let corpus = &report.corpus;
+    write!(out, "corpus of {} cases", corpus.cases)?;
+    if let (Some(generator), Some(seed)) = (&corpus.generator, corpus.seed) {
+        write!(out, ", generator {generator}, seed {seed}")?;
+    }
+    if let Some(filter) = &corpus.filter {
+        write!(out, ", those that match `{filter}`")?;
+    }
+    writeln!(out, "\n")
+}
+
+const COLUMNS: &str = "passed  failed  skipped";
+
+fn columns(counts: &Counts, style: &Style) -> String {
+    let failed = format!("{:>6}", counts.failed);
+    let failed = if counts.failed > 0 { style.red(&failed) } else { failed };
+    format!("{:>6}  {failed}  {:>7}", counts.passed, counts.skipped)
+}
+
+fn write_clauses(out: &mut String, report: &Report, style: &Style) -> std::fmt::Result {
+    let label = |id: &str, title: &str| format!("{id} {title}").trim_end().to_owned();
+    let width =
+        report.clauses.iter().map(|line| label(&line.clause, line.title).chars().count()).max().unwrap_or(0);
+    let width = width.max("Rules and clauses".len());
+    writeln!(out, "{}  {COLUMNS}", style.bold(&format!("{:width$}", "Rules and clauses")))?;
+    for line in &report.clauses {
+        writeln!(out, "{:width$}  {}", label(&line.clause, line.title), columns(&line.counts, style))?;
+    }
+    writeln!(out)
+}
+
+fn write_skips(out: &mut String, report: &Report, style: &Style) -> std::fmt::Result {
+    if report.skips.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "{}", style.bold("Skipped"))?;
+    for skips in &report.skips {
+        writeln!(out, "{:>6}  {}", skips.count, skips.reason)?;
+    }
+    writeln!(out)
+}
+
+fn write_failures(out: &mut String, report: &Report, style: &Style) -> std::fmt::Result {
+    if let Some(reason) = &report.handshake {
+        writeln!(out, "{} {reason}", style.red("no handshake:"))?;
+        write_stderr(out, &report.handshake_stderr)?;
+        writeln!(out)?;
+    }
+    let asked =
+        report.failures.iter().enumerate().filter(|(_, failure)| failure.kind != FailureKind::NotAsked);
+    let total = asked.clone().count();
+    let limit = style.failures.unwrap_or(total);
+    if total > 0 {
+        writeln!(out, "{}", style.bold("Failed"))?;
+    }
+    for (index, failure) in asked.take(limit) {
+        write_failure(out, failure, report.stderr.get(&index).map_or("", String::as_str), style)?;
+    }
+    if total > limit {
+        writeln!(out, "{} more failed; raise --limit to see them, or take --json FILE\n", total - limit)?;
+    }
+    // All for one reason, so one line is enough.
+    let not_asked = report.failures.len() - total;
+    if let Some(first) = report.failures.iter().find(|failure| failure.kind == FailureKind::NotAsked) {
+        writeln!(out, "{} {not_asked} cases {}\n", style.red("failed"), first.actual)?;
+    }
+    Ok(())
+}
+
+fn write_failure(out: &mut String, failure: &FailureReport, stderr: &str, style: &Style) -> std::fmt::Result {
+    writeln!(out, "{} ({})", style.red(&failure.case), failure.profile)?;
+    writeln!(out, "  {}", failure.summary)?;
+    for clause in &failure.clauses {
+        writeln!(out, "  clause    {} {}, {}", clause.id, clause.title, clause.document)?;
+    }
+    writeln!(out, "  expected  {}", failure.expected)?;
+    writeln!(out, "  actual    {}", failure.actual)?;
+    write_stderr(out, stderr)?;
+    if let Some(twin) = &failure.twin {
+        writeln!(out, "  twin      {twin}")?;
+    }
+    let implementation =
+        style.implementation.as_ref().map(|command| format!("--impl {command} ")).unwrap_or_default();
+    writeln!(out, "  rerun     cargo xtask conform {implementation}{}\n", failure.rerun)
+}
+
+fn write_stderr(out: &mut String, stderr: &str) -> std::fmt::Result {
+    let lines: Vec<&str> = stderr.lines().collect();
+    for line in lines.get(lines.len().saturating_sub(5)..).unwrap_or(&[]) {
+        writeln!(out, "  stderr    {}", excerpt(line.as_bytes()))?;
+    }
+    Ok(())
+}
+
+fn write_profiles(out: &mut String, profiles: &[ProfileResult], style: &Style) -> std::fmt::Result {
+    let width = 14;
+    writeln!(out, "{}  {COLUMNS}  verdict", style.bold(&format!("{:width$}", "Profile")))?;
+    for line in profiles {
+        let verdict = match (line.verdict, line.reason) {
+            (ProfileVerdict::Conforms, _) => style.green(line.verdict.name()),
+            (ProfileVerdict::NotSelected, _) | (ProfileVerdict::NotClaimed, None) => {
+                line.verdict.name().to_owned()
+            }
+            (ProfileVerdict::DoesNotConform, None) => style.red(line.verdict.name()),
+            (_, Some(reason)) => style.red(&format!("{}: {reason}", line.verdict.name())),
+        };
+        writeln!(out, "{:width$}  {}  {verdict}", line.profile, columns(&line.counts, style))?;
+    }
+    writeln!(out)
+}

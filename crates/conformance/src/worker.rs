@@ -1,0 +1,293 @@
+//! A worker process: start, handshake, one request at a time, end (clauses CON-02 to CON-04).
+//!
+//! Nothing that the process does can hang or crash the runner. It has a process group of its own, so that a kill
+//! reaches its children; its pipes are served by threads that nobody waits for, because a process that escaped the
+//! group may hold a pipe for ever; lines have a limit; every answer has a deadline. After any failure here the
+//! process is killed and must not be asked again, so a late answer has nobody to reach.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use megakernel_ir::protocol::{FromWorker, Hello, Method, PROTOCOL, Profile, ToWorker};
+use process_wrap::std::{ChildWrapper, CommandWrap, ProcessGroup};
+use serde::Deserialize;
+
+mod failure;
+
+pub use failure::Failure;
+
+/// The longest line that a worker may write.
+pub const LINE_LIMIT: usize = 64 << 20;
+
+/// How much of a worker's standard error is kept.
+const STDERR_TAIL: usize = 4096;
+
+/// How often a waiting runner looks whether the process is still there.
+const POLL: Duration = Duration::from_millis(20);
+
+/// How long output that is already in the pipe may take after the process ended.
+const GRACE: Duration = Duration::from_millis(200);
+
+/// How long a worker may take to exit once its input is closed.
+const EXIT: Duration = Duration::from_secs(2);
+
+/// How to start a worker.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkerCommand {
+    /// The program, found as a shell finds it.
+    pub program: String,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// The deadline of each answer, the handshake's included.
+    pub timeout: Duration,
+}
+
+/// Why a worker is not there.
+#[derive(Debug)]
+pub enum StartError {
+    /// The operating system could not start the command.
+    Spawn(std::io::Error),
+    /// The process started and did not complete the handshake.
+    Handshake {
+        /// How.
+        failure: Failure,
+        /// The end of its standard error.
+        stderr: String,
+    },
+}
+
+/// A running worker after its handshake.
+pub struct WorkerProcess {
+    child: Box<dyn ChildWrapper>,
+    requests: Option<Sender<Vec<u8>>>,
+    lines: Receiver<Line>,
+    tail: Arc<Mutex<Vec<u8>>>,
+    stderr: Option<JoinHandle<()>>,
+    timeout: Duration,
+    last_id: u64,
+}
+
+enum Line {
+    Complete(Vec<u8>),
+    TooLong,
+}
+
+impl WorkerProcess {
+    /// Starts the command and completes the handshake.
+    ///
+    /// # Errors
+    /// See [`StartError`]; the process is gone then.
+    pub fn start(command: &WorkerCommand) -> Result<(WorkerProcess, Hello), StartError> {
+        let mut wrap = CommandWrap::with_new(&command.program, |inner| {
+            inner
+                .args(&command.arguments)
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped());
+        });
+        wrap.wrap(ProcessGroup::leader());
+        let mut child = wrap.spawn().map_err(StartError::Spawn)?;
+        let (requests, to_write) = channel();
+        if let Some(stdin) = child.stdin().take() {
+            thread::spawn(move || write_requests(stdin, &to_write));
+        }
+        // A small bound keeps a worker that floods its output from filling the runner's memory.
+        let (to_read, lines) = sync_channel(2);
+        if let Some(stdout) = child.stdout().take() {
+            thread::spawn(move || read_lines(stdout, &to_read));
+        }
+        let tail = Arc::new(Mutex::new(Vec::new()));
+        let stderr = child.stderr().take().map(|pipe| {
+            let tail = Arc::clone(&tail);
+            thread::spawn(move || keep_tail(pipe, &tail))
+        });
+        let mut worker = WorkerProcess {
+            child,
+            requests: Some(requests),
+            lines,
+            tail,
+            stderr,
+            timeout: command.timeout,
+            last_id: 0,
+        };
+        match worker.exchange(&ToWorker::hello()).and_then(|line| read_hello(&line)) {
+            Ok(hello) => Ok((worker, hello)),
+            Err(failure) => {
+                worker.kill();
+                Err(StartError::Handshake { failure, stderr: worker.stderr_tail() })
+            }
+        }
+    }
+
+    /// Sends a request and waits for its answer. After an error the process is killed and every later call fails.
+    ///
+    /// # Errors
+    /// No answer came, or none that belongs to the request.
+    pub fn ask(&mut self, method: Method, profile: Profile, document: &[u8]) -> Result<FromWorker, Failure> {
+        self.last_id += 1;
+        let answer = self
+            .exchange(&ToWorker::request(self.last_id, method, profile, document))
+            .and_then(|line| read_answer(&line, self.last_id));
+        if answer.is_err() {
+            self.kill();
+        }
+        answer
+    }
+
+    /// The end of what the worker wrote on its standard error. Once the process was killed it is complete, unless a
+    /// process that escaped the kill still holds the pipe.
+    pub fn stderr_tail(&self) -> String {
+        let deadline = Instant::now() + GRACE;
+        while self.stderr.as_ref().is_some_and(|thread| !thread.is_finished()) && Instant::now() < deadline {
+            thread::sleep(Duration::from_millis(1));
+        }
+        let tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
+        String::from_utf8_lossy(&tail).trim_end().to_owned()
+    }
+
+    /// Closes the worker's input and waits for its end. Says what was wrong with it, if anything was.
+    pub fn finish(mut self) -> Option<Failure> {
+        self.requests = None;
+        match self.exit_status(EXIT) {
+            Some(status) if status.success() => None,
+            Some(status) => Some(Failure::BadExit(status)),
+            None => Some(Failure::DoesNotEnd(EXIT)),
+        }
+    }
+
+    /// Sends a line and waits for one.
+    fn exchange(&mut self, message: &ToWorker<'_>) -> Result<Vec<u8>, Failure> {
+        let mut line = serde_json::to_vec(message)
+            .map_err(|cause| Failure::Unreadable { cause: cause.to_string(), line: Vec::new() })?;
+        line.push(b'\n');
+        // If the writer is gone the process closed its input; its exit or its silence is what gets reported.
+        if let Some(requests) = &self.requests {
+            let _ = requests.send(line);
+        }
+        let deadline = Instant::now() + self.timeout;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.lines.recv_timeout(left.min(POLL)) {
+                Ok(Line::Complete(line)) => return Ok(line),
+                Ok(Line::TooLong) => return Err(Failure::LineTooLong),
+                Err(RecvTimeoutError::Disconnected) => return Err(self.output_ended()),
+                Err(RecvTimeoutError::Timeout) if left.is_zero() => {
+                    return Err(Failure::NoAnswer(self.timeout));
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            // A child of the process may keep the pipe open, so the end of output is not the only sign.
+            if let Ok(Some(status)) = self.child.try_wait() {
+                return match self.lines.recv_timeout(GRACE) {
+                    Ok(Line::Complete(line)) => Ok(line),
+                    Ok(Line::TooLong) => Err(Failure::LineTooLong),
+                    Err(_) => Err(Failure::Exited(status)),
+                };
+            }
+        }
+    }
+
+    fn output_ended(&mut self) -> Failure {
+        self.exit_status(GRACE).map_or(Failure::ClosedOutput, Failure::Exited)
+    }
+
+    fn exit_status(&mut self, patience: Duration) -> Option<ExitStatus> {
+        let deadline = Instant::now() + patience;
+        loop {
+            if let Ok(Some(status)) = self.child.try_wait() {
+                return Some(status);
+            }
+            if Instant::now() >= deadline {
+                return None;
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    fn kill(&mut self) {
+        self.requests = None;
+        // The group may be gone already, which is as good.
+        let _ = self.child.start_kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for WorkerProcess {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Of a first line only the type is certain.
+#[derive(Deserialize)]
+struct Typed {
+    #[serde(rename = "type")]
+    kind: String,
+}
+
+fn read_hello(line: &[u8]) -> Result<Hello, Failure> {
+    let unreadable =
+        |cause: serde_json::Error| Failure::Unreadable { cause: cause.to_string(), line: line.to_vec() };
+    let typed: Typed = serde_json::from_slice(line).map_err(unreadable)?;
+    if typed.kind != "hello" {
+        return Err(Failure::NotHello(typed.kind));
+    }
+    let hello: Hello = serde_json::from_slice(line).map_err(unreadable)?;
+    let major = |version: &str| version.split('.').next().map(str::to_owned);
+    if major(&hello.protocol) != major(PROTOCOL) {
+        return Err(Failure::OtherProtocol(hello.protocol));
+    }
+    Ok(hello)
+}
+
+fn read_answer(line: &[u8], id: u64) -> Result<FromWorker, Failure> {
+    let answer: FromWorker = serde_json::from_slice(line)
+        .map_err(|cause| Failure::Unreadable { cause: cause.to_string(), line: line.to_vec() })?;
+    match (answer.kind.as_str(), answer.id) {
+        // A line that the worker could not read has no number that it could repeat.
+        ("response", Some(found)) | ("error", Some(found)) if found == id => Ok(answer),
+        ("error", None) => Ok(answer),
+        ("response" | "error", found) => Err(Failure::WrongId { found, required: id }),
+        _ => Err(Failure::NotResponse(answer.kind)),
+    }
+}
+
+fn write_requests(mut stdin: impl Write, requests: &Receiver<Vec<u8>>) {
+    while let Ok(line) = requests.recv() {
+        if stdin.write_all(&line).and_then(|()| stdin.flush()).is_err() {
+            return;
+        }
+    }
+}
+
+fn read_lines(stdout: impl Read, lines: &SyncSender<Line>) {
+    let mut stdout = BufReader::with_capacity(1 << 16, stdout);
+    loop {
+        let mut line = Vec::new();
+        let read = stdout.by_ref().take(LINE_LIMIT as u64 + 1).read_until(b'\n', &mut line);
+        let complete = line.last() == Some(&b'\n');
+        let message = match read {
+            Ok(0) | Err(_) => return,
+            Ok(length) if length > LINE_LIMIT && !complete => Line::TooLong,
+            Ok(_) => Line::Complete(line),
+        };
+        let stop = matches!(message, Line::TooLong);
+        if lines.send(message).is_err() || stop {
+            return;
+        }
+    }
+}
+
+fn keep_tail(mut stderr: impl Read, tail: &Mutex<Vec<u8>>) {
+    let mut chunk = [0; 1024];
+    while let Ok(length @ 1..) = stderr.read(&mut chunk) {
+        let mut tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
+        tail.extend(chunk.iter().take(length));
+        let excess = tail.len().saturating_sub(STDERR_TAIL);
+        tail.drain(..excess);
+    }
+}

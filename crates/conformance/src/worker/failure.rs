@@ -1,0 +1,100 @@
+//! What can go wrong with a worker process, as opposed to a wrong answer.
+
+use std::fmt;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use megakernel_ir::protocol::PROTOCOL;
+
+use super::LINE_LIMIT;
+use crate::text::excerpt;
+
+/// A failure of the process (clause CON-04). The message needs no context.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// Nothing came before the deadline.
+    NoAnswer(Duration),
+    /// The process ended instead of answering.
+    Exited(ExitStatus),
+    /// The process closed its output and lives on.
+    ClosedOutput,
+    /// A line is not a message of the protocol.
+    Unreadable {
+        /// What is wrong with it.
+        cause: String,
+        /// The line.
+        line: Vec<u8>,
+    },
+    /// A line is over the limit.
+    LineTooLong,
+    /// The first line is of this type.
+    NotHello(String),
+    /// An answer is of this type.
+    NotResponse(String),
+    /// The worker speaks this version of the protocol.
+    OtherProtocol(String),
+    /// The answer belongs to another request, or to none.
+    WrongId {
+        /// The number in the answer.
+        found: Option<u64>,
+        /// The number of the request.
+        required: u64,
+    },
+    /// A worker that was started again describes itself otherwise than before.
+    HelloChanged,
+    /// A worker that was started before could not be started again.
+    Restart(String),
+    /// The process failed when its input was closed.
+    BadExit(ExitStatus),
+    /// The process goes on after its input was closed.
+    DoesNotEnd(Duration),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::NoAnswer(timeout) => write!(f, "worker gave no answer within {timeout:?}"),
+            Failure::Exited(status) => write!(f, "worker ended before it answered ({status})"),
+            Failure::ClosedOutput => write!(f, "worker closed its standard output before it answered"),
+            Failure::Unreadable { cause, line } => {
+                write!(
+                    f,
+                    "worker wrote a line that is no message of the protocol: {cause}; the line is `{}`",
+                    excerpt(line)
+                )
+            }
+            Failure::LineTooLong => write!(f, "worker wrote a line of more than {} MiB", LINE_LIMIT >> 20),
+            Failure::NotHello(kind) => {
+                write!(
+                    f,
+                    "worker wrote a message of type `{}`, but a `hello` is required first",
+                    excerpt(kind.as_bytes())
+                )
+            }
+            Failure::NotResponse(kind) => write!(
+                f,
+                "worker answered with a message of type `{}`, but a `response` or an `error` is required",
+                excerpt(kind.as_bytes())
+            ),
+            Failure::OtherProtocol(version) => write!(
+                f,
+                "worker speaks version `{}` of the protocol, but the runner speaks {PROTOCOL}",
+                excerpt(version.as_bytes())
+            ),
+            Failure::WrongId { found: Some(found), required } => {
+                write!(f, "worker answered with id {found}, but the request has id {required}")
+            }
+            Failure::WrongId { found: None, required } => {
+                write!(f, "worker answered without `id`, but the request has id {required}")
+            }
+            Failure::HelloChanged => {
+                write!(f, "worker was started again and gave another `hello` than the first time")
+            }
+            Failure::Restart(cause) => write!(f, "worker could not be started again: {cause}"),
+            Failure::BadExit(status) => write!(f, "worker failed when its input was closed ({status})"),
+            Failure::DoesNotEnd(patience) => {
+                write!(f, "worker still ran {patience:?} after its input was closed and was killed")
+            }
+        }
+    }
+}

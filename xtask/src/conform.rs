@@ -1,0 +1,177 @@
+//! `cargo xtask conform`: judges an implementation.
+
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::time::Duration;
+
+use megakernel_conformance::report::Report;
+use megakernel_conformance::run::{self, Options, Outcome};
+use megakernel_conformance::store::{Corpus, Filter};
+use megakernel_conformance::terminal::{self, Style};
+use megakernel_conformance::worker::WorkerCommand;
+use megakernel_ir::protocol::Profile;
+
+const EXAMPLES: &str = "\
+Examples:
+  cargo xtask conform
+      judge the reference validator of this repository
+  cargo xtask conform --impl ./my-vm
+      judge a program that speaks the protocol of spec/conformance.md on its standard input and output
+  cargo xtask conform --impl 'python3 my_validator.py --strict' --profile format --profile validate
+      a command with arguments; these profiles only, and they have to be claimed
+  cargo xtask conform --impl ./my-vm --filter 'race/*'
+      the cases whose id begins with race/
+  cargo xtask conform --impl ./my-vm --filter 'race/*' --list
+      which cases that would be
+
+Exit code: 0 if every judged profile conforms, 1 if one does not, 2 if the run could not be done.";
+
+/// Judge an implementation: play the corpus to it and compare its answers with the declared ones.
+///
+/// The implementation is a command that reads requests as JSON lines from its standard input and writes answers to its
+/// standard output; spec/conformance.md describes them. A profile conforms if at least one case passed and none failed.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The command of the worker, split as a shell splits it; without it the reference is built and judged
+    #[arg(long = "impl", value_name = "COMMAND")]
+    implementation: Option<String>,
+
+    /// Judge this profile only, and fail if it is not claimed; may be repeated [format, validate, memory-safety, launch]
+    #[arg(long = "profile", value_name = "PROFILE", hide_possible_values = true)]
+    profiles: Vec<Profile>,
+
+    /// Play the cases whose id matches only; `*` crosses slashes
+    #[arg(long, value_name = "GLOB", value_parser = Filter::new)]
+    filter: Option<Filter>,
+
+    /// How many workers to run at once; by default one for each processor
+    #[arg(long, value_name = "N")]
+    jobs: Option<NonZeroUsize>,
+
+    /// Seconds that a worker may take for an answer
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
+    timeout: Duration,
+
+    /// Write the report to this file as JSON as well
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+
+    /// Print at most so many failures; the JSON report has them all
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    limit: usize,
+
+    /// Print the cases that are selected, each under each of its profiles, and play none
+    #[arg(long)]
+    list: bool,
+
+    /// The directory of the corpus; by default the repository's own
+    #[arg(long, value_name = "DIRECTORY")]
+    corpus: Option<PathBuf>,
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| format!("`{text}` is no number of seconds"))?;
+    // A day is longer than anybody waits and short enough for every clock.
+    if seconds > 0.0 && seconds <= 86_400.0 {
+        Ok(Duration::from_secs_f64(seconds))
+    } else {
+        Err(format!("{text} is out of range; the time limit is more than 0 and at most 86400 seconds"))
+    }
+}
+
+/// Runs the command.
+pub fn run(root: &Path, args: &Args) -> ExitCode {
+    match conform(root, args) {
+        Ok(code) => ExitCode::from(code),
+        Err(message) => {
+            eprintln!("error: {message}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn conform(root: &Path, args: &Args) -> Result<u8, String> {
+    let corpus = args.corpus.clone().unwrap_or_else(|| root.join("corpus"));
+    let corpus = Corpus::load(&corpus).map_err(|cause| format!("the corpus cannot be used: {cause}"))?;
+    let units =
+        run::select(&corpus, &args.profiles, args.filter.as_ref()).map_err(|cause| cause.to_string())?;
+    if args.list {
+        for unit in &units {
+            println!("{} {}", unit.case.id, unit.profile);
+        }
+        return Ok(0);
+    }
+    let (program, arguments) = match &args.implementation {
+        Some(line) => split(line)?,
+        None => (build_reference(root)?, vec!["worker".to_owned()]),
+    };
+    let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    let options = Options {
+        command: WorkerCommand { program: program.clone(), arguments, timeout: args.timeout },
+        profiles: args.profiles.clone(),
+        filter: args.filter.clone(),
+        jobs: args.jobs.unwrap_or(cores),
+    };
+    let bar = terminal::progress_bar(units.len());
+    let failed = std::sync::atomic::AtomicUsize::new(0);
+    let progress = |outcome: &Outcome| {
+        if !matches!(outcome, Outcome::Passed | Outcome::Skipped(_)) {
+            let failed = failed.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
+            bar.set_message(format!("{failed} failed"));
+        }
+        bar.inc(1);
+    };
+    let result = run::run(&corpus, &options, &progress);
+    bar.finish_and_clear();
+    let finished = result.map_err(|cause| match cause {
+        run::RunError::Spawn(cause) => format!("the worker cannot be started: `{program}`: {cause}"),
+        other => other.to_string(),
+    })?;
+    let report = Report::new(&corpus, &options, &finished);
+    if let Some(path) = &args.json {
+        let json = report.to_json().map_err(|cause| cause.to_string())?;
+        std::fs::write(path, json)
+            .map_err(|cause| format!("{} cannot be written: {cause}", path.display()))?;
+    }
+    let implementation = match &args.implementation {
+        Some(line) => Some(shlex::try_quote(line).map_err(|cause| cause.to_string())?.into_owned()),
+        None => None,
+    };
+    let style = Style { failures: Some(args.limit), implementation, ..Style::detect() };
+    print!("{}", terminal::render(&report, &style));
+    Ok(report.exit_code())
+}
+
+fn split(line: &str) -> Result<(String, Vec<String>), String> {
+    let mut words = shlex::split(line)
+        .ok_or_else(|| format!("--impl `{line}` has an open quote or ends with a backslash"))?;
+    if words.is_empty() {
+        return Err("--impl is empty; it takes the command that starts the worker".to_owned());
+    }
+    let program = words.remove(0);
+    Ok((program, words))
+}
+
+/// Builds the reference as this program was built, and returns its path: from there on it is a command like any other.
+fn build_reference(root: &Path) -> Result<String, String> {
+    let own = std::env::current_exe().map_err(|cause| format!("the path of xtask is unknown: {cause}"))?;
+    let directory = own.parent().ok_or("xtask is in no directory")?;
+    let profile = match directory.file_name().and_then(|name| name.to_str()) {
+        Some("debug") | None => "dev",
+        Some(name) => name,
+    };
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let status = Command::new(cargo)
+        .args(["build", "--quiet", "--package", "megakernel-reference", "--bin", "megakernel-reference"])
+        .args(["--profile", profile])
+        .current_dir(root)
+        .status()
+        .map_err(|cause| format!("cargo cannot be started to build the reference: {cause}"))?;
+    if !status.success() {
+        return Err("the reference does not build; see above, or name a worker with --impl".to_owned());
+    }
+    let binary = directory.join(format!("megakernel-reference{}", std::env::consts::EXE_SUFFIX));
+    binary.into_os_string().into_string().map_err(|path| format!("{} is not UTF-8", path.display()))
+}
