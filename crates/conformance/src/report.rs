@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use megakernel_ir::protocol::Profile;
-use megakernel_ir::rule::CLAUSES;
+use megakernel_ir::rule::{CLAUSES, Clause, Rule};
 use serde::Serialize;
 
 use crate::judge;
@@ -306,6 +306,11 @@ fn profile_result(profile: Profile, options: &Options, run: &Run<'_>) -> Profile
     ProfileResult { profile, verdict, reason, counts }
 }
 
+/// Rules, then the other clauses, in the order of the specification.
+fn headings() -> impl Iterator<Item = &'static Clause> {
+    Rule::ALL.iter().map(|rule| rule.clause()).chain(CLAUSES)
+}
+
 fn clauses(run: &Run<'_>) -> Vec<ClauseResult> {
     let mut by_id: BTreeMap<&str, Counts> = BTreeMap::new();
     for (unit, outcome) in &run.results {
@@ -314,7 +319,7 @@ fn clauses(run: &Run<'_>) -> Vec<ClauseResult> {
         }
     }
     let mut results = Vec::new();
-    for clause in CLAUSES {
+    for clause in headings() {
         if let Some(counts) = by_id.remove(clause.id) {
             results.push(ClauseResult { clause: clause.id.to_owned(), title: clause.title, counts });
         }
@@ -371,7 +376,7 @@ fn failures(run: &Run<'_>) -> (Vec<FailureReport>, BTreeMap<usize, String>) {
 fn failure_report(unit: &Unit<'_>, kind: FailureKind, expected: String, actual: String) -> FailureReport {
     let case = unit.case;
     let reference = |id: &String| {
-        let clause = CLAUSES.iter().find(|clause| clause.id == id);
+        let clause = headings().find(|clause| clause.id == id);
         ClauseReference {
             id: id.clone(),
             title: clause.map_or("", |clause| clause.title),

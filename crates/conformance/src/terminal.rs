@@ -71,7 +71,9 @@ pub fn render(report: &Report, style: &Style) -> String {
 
 fn write_all(out: &mut String, report: &Report, style: &Style) -> std::fmt::Result {
     write_head(out, report, style)?;
-    write_clauses(out, report, style)?;
+    if report.handshake.is_none() {
+        write_clauses(out, report, style)?;
+    }
     write_skips(out, report, style)?;
     write_failures(out, report, style)?;
     for note in &report.notes {
@@ -165,7 +167,7 @@ fn write_failures(out: &mut String, report: &Report, style: &Style) -> std::fmt:
     // All for one reason, so one line is enough.
     let not_asked = report.failures.len() - total;
     if let Some(first) = report.failures.iter().find(|failure| failure.kind == FailureKind::NotAsked) {
-        writeln!(out, "{} {not_asked} cases {}\n", style.red("failed"), first.actual)?;
+        writeln!(out, "{} {not_asked} {}\n", style.red("failed"), first.actual)?;
     }
     Ok(())
 }
