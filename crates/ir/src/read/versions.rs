@@ -12,8 +12,8 @@ pub const ABI_VERSION: &str = "0.2";
 
 /// Diagnostics for versions that are malformed or of another major version.
 pub(super) fn check(ir_version: &str, abi_version: &str) -> Vec<Diagnostic> {
-    let ir = check_one(Rule::S06, "ir_version", ir_version, 2..=3, IR_VERSION);
-    let abi = check_one(Rule::S07, "abi_version", abi_version, 2..=2, ABI_VERSION);
+    let ir = check_one(Rule::S06, "ir_version", ir_version, IR_VERSION);
+    let abi = check_one(Rule::S07, "abi_version", abi_version, ABI_VERSION);
     ir.into_iter().chain(abi).collect()
 }
 
@@ -30,14 +30,8 @@ pub(super) fn check_tree(tree: &Node<'_>) -> Vec<Diagnostic> {
     )
 }
 
-fn check_one(
-    rule: Rule,
-    member: &str,
-    found: &str,
-    parts: std::ops::RangeInclusive<usize>,
-    ours: &str,
-) -> Option<Diagnostic> {
-    let problem = match major(found, parts) {
+fn check_one(rule: Rule, member: &str, found: &str, ours: &str) -> Option<Diagnostic> {
+    let problem = match major(found) {
         None => format!("`{found}` is not a version; write it as `{ours}`"),
         Some("0") => return None,
         Some(major) => {
@@ -47,14 +41,14 @@ fn check_one(
     Some(Diagnostic::new(rule, format!("/{member}"), problem))
 }
 
-/// The first part of a version of decimal parts without leading zeros.
-fn major(version: &str, parts: std::ops::RangeInclusive<usize>) -> Option<&str> {
+/// The first part of a version of two or three decimal parts without leading zeros.
+fn major(version: &str) -> Option<&str> {
     let decimal = |part: &str| {
         !part.is_empty()
             && part.bytes().all(|b| b.is_ascii_digit())
             && (part == "0" || !part.starts_with('0'))
     };
-    let well_formed = parts.contains(&version.split('.').count()) && version.split('.').all(decimal);
+    let well_formed = (2..=3).contains(&version.split('.').count()) && version.split('.').all(decimal);
     version.split('.').next().filter(|_| well_formed)
 }
 
@@ -67,6 +61,8 @@ mod tests {
         let rules = |ir, abi| check(ir, abi).iter().map(|d| d.rule).collect::<Vec<_>>();
         assert_eq!(rules("0.2.0", "0.2"), []);
         assert_eq!(rules("0.9", "0.17"), []);
+        assert_eq!(rules("0.2.11", "0.2.1"), []);
+        assert_eq!(rules("0.2.0.0", "0.2.0.0"), [Rule::S06, Rule::S07]);
         assert_eq!(rules("1.0.0", "0.2"), [Rule::S06]);
         assert_eq!(rules("0.2.0", "1.0"), [Rule::S07]);
         assert_eq!(rules("", "0.2.x"), [Rule::S06, Rule::S07]);
