@@ -9,6 +9,7 @@ mod codegen;
 mod conform;
 mod corpus;
 mod spec;
+mod tidy;
 
 /// Commands of the megakernel conformance suite.
 #[derive(Parser)]
@@ -17,6 +18,7 @@ enum Command {
     Codegen(codegen::Args),
     Conform(Box<conform::Args>),
     Corpus(corpus::Args),
+    Tidy(tidy::Args),
 }
 
 fn main() -> ExitCode {
@@ -24,6 +26,7 @@ fn main() -> ExitCode {
         Command::Codegen(args) => codegen::run(&root(), &args),
         Command::Conform(args) => conform::run(&root(), &args),
         Command::Corpus(args) => corpus::run(&root(), &args),
+        Command::Tidy(args) => tidy::run(&root(), &args),
     }
 }
 

@@ -1,0 +1,99 @@
+//! Which crate of ours may depend on which.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+/// Every crate of the workspace with the crates of the workspace that it may use directly, in tests too.
+const ALLOWED: [(&str, &[&str]); 4] = [
+    ("megakernel-ir", &[]),
+    ("megakernel-reference", &["megakernel-ir"]),
+    // Never the reference: an answer that the judge took from it would judge nothing.
+    ("megakernel-conformance", &["megakernel-ir"]),
+    ("xtask", &["megakernel-ir", "megakernel-reference", "megakernel-conformance"]),
+];
+
+/// Crates of the workspace and the crates of the workspace that each depends on.
+pub type Edges = BTreeMap<String, BTreeSet<String>>;
+
+/// Asks cargo for the edges, dev- and build-dependencies included.
+pub fn read(root: &Path) -> Result<Edges, String> {
+    let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+        .args(["metadata", "--format-version", "1", "--no-deps"])
+        .current_dir(root)
+        .output()
+        .map_err(|e| format!("cargo metadata cannot be run: {e}"))?;
+    if !output.status.success() {
+        return Err(format!("cargo metadata failed: {}", String::from_utf8_lossy(&output.stderr).trim()));
+    }
+    let metadata: Value =
+        serde_json::from_slice(&output.stdout).map_err(|e| format!("cargo metadata: {e}"))?;
+    Ok(of_metadata(&metadata))
+}
+
+fn of_metadata(metadata: &Value) -> Edges {
+    let packages = || metadata["packages"].as_array().into_iter().flatten();
+    let ours: BTreeSet<&str> = packages().filter_map(|p| p["name"].as_str()).collect();
+    let mut edges = Edges::new();
+    for package in packages() {
+        let used = package["dependencies"].as_array().into_iter().flatten();
+        let used =
+            used.filter_map(|d| d["name"].as_str()).filter(|name| ours.contains(name)).map(str::to_owned);
+        edges.insert(package["name"].as_str().unwrap_or_default().to_owned(), used.collect());
+    }
+    edges
+}
+
+/// Edges that are not allowed, and crates that the list does not know.
+pub fn forbidden(edges: &Edges) -> Vec<String> {
+    let allowed: BTreeMap<&str, &[&str]> = ALLOWED.into_iter().collect();
+    let mut problems = Vec::new();
+    for (from, used) in edges {
+        let Some(may) = allowed.get(from.as_str()) else {
+            problems.push(format!(
+                "crate `{from}` is not in the list of allowed edges: add it to xtask/src/tidy/edges.rs"
+            ));
+            continue;
+        };
+        for to in used.iter().filter(|to| !may.contains(&to.as_str())) {
+            problems.push(format!("crate `{from}` depends on `{to}`, allowed are: [{}]", may.join(", ")));
+        }
+    }
+    problems
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn check(conformance_uses: &str, kind: Value) -> Vec<String> {
+        forbidden(&of_metadata(&json!({ "packages": [
+            { "name": "megakernel-ir", "dependencies": [{ "name": "serde", "kind": null }] },
+            { "name": "megakernel-reference", "dependencies": [{ "name": "megakernel-ir", "kind": null }] },
+            { "name": "megakernel-conformance", "dependencies": [{ "name": conformance_uses, "kind": kind }] }
+        ]})))
+    }
+
+    #[test]
+    fn only_the_listed_edges_pass() {
+        assert_eq!(check("megakernel-ir", Value::Null), Vec::<String>::new());
+        let expected =
+            "crate `megakernel-conformance` depends on `megakernel-reference`, allowed are: [megakernel-ir]";
+        assert_eq!(check("megakernel-reference", Value::Null), [expected]);
+        assert_eq!(check("megakernel-reference", json!("dev")), [expected]);
+    }
+
+    #[test]
+    fn an_unlisted_crate_is_named() {
+        let problems =
+            forbidden(&of_metadata(&json!({ "packages": [{ "name": "new", "dependencies": [] }] })));
+        assert!(
+            problems.len() == 1 && problems.iter().all(|p| p.contains("`new` is not in the list")),
+            "{problems:?}"
+        );
+    }
+}

@@ -1,0 +1,305 @@
+//! Ids: what the specification defines is in the code and in the cases, and nothing else is.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use megakernel_conformance::case::{Case, Verdict};
+
+use super::tree::Files;
+use crate::spec::{CLASSES, Definition, IdKind, Spec, id_kind, outside_fences};
+
+/// Every rule has at least this many rejecting cases with an accepted twin.
+const CASES_PER_RULE: usize = 5;
+
+/// Cases of each rule: rejections (for a warning: cases that expect it), each with a twin that is accepted without it.
+pub fn rule_cases(spec: &Spec, cases: &[Case]) -> Vec<String> {
+    let by_id: BTreeMap<&str, &Case> = cases.iter().map(|case| (case.id.as_str(), case)).collect();
+    let mut problems = Vec::new();
+    for rule in spec.rules() {
+        let mut with_twin = 0;
+        for case in cases.iter().filter(|case| breaks(case, &rule.id)) {
+            match case.twin.as_deref().map(|twin| (twin, by_id.get(twin))) {
+                None => problems.push(format!("{}: breaks {} and has no `twin`", case.id, rule.id)),
+                Some((twin, None)) => {
+                    problems.push(format!("{}: its twin `{twin}` is no case of the corpus", case.id));
+                }
+                Some((twin, Some(other)))
+                    if other.expect.verdict != Verdict::Accept || breaks(other, &rule.id) =>
+                {
+                    problems.push(format!("{}: its twin `{twin}` breaks a rule too", case.id));
+                }
+                Some(_) => with_twin += 1,
+            }
+        }
+        if with_twin < CASES_PER_RULE {
+            problems.push(format!(
+                "{}:{}: {} {} has {with_twin} cases with an accepted twin, required {CASES_PER_RULE}",
+                rule.path, rule.line, rule.id, rule.title
+            ));
+        }
+    }
+    problems
+}
+
+/// Whether the declared answer is that the rule is broken.
+fn breaks(case: &Case, rule: &str) -> bool {
+    let rejected = case.expect.verdict == Verdict::Reject && case.expect.rules.iter().any(|r| r.id() == rule);
+    rejected || case.expect.warnings.iter().flatten().any(|r| r.id() == rule)
+}
+
+/// Every clause is cited by a case, or says why no case can test it, and not both.
+pub fn clause_cases(spec: &Spec, cases: &[Case]) -> Vec<String> {
+    let cited: BTreeSet<&str> = cases.iter().flat_map(|case| &case.clauses).map(String::as_str).collect();
+    let mut problems = Vec::new();
+    for definition in &spec.definitions {
+        let Definition { id, path, line, .. } = definition;
+        let reason = not_testable(definition);
+        match (cited.contains(id.as_str()), reason) {
+            (true, None) => {}
+            (false, Some(reason)) if reason.len() > 1 && definition.kind == IdKind::Clause => {}
+            (false, Some(_)) if definition.kind == IdKind::Rule => {
+                problems.push(format!("{path}:{line}: {id} is a rule, which is always testable"));
+            }
+            (false, Some(_)) => {
+                problems.push(format!("{path}:{line}: {id} gives no reason after `Not testable:`"))
+            }
+            (false, None) => problems.push(format!(
+                "{path}:{line}: {id} is cited by no case: add one, or a line `Not testable: <reason>.`"
+            )),
+            (true, Some(_)) => problems.push(format!(
+                "{path}:{line}: {id} is cited by a case, and yet says `Not testable:`: remove that line"
+            )),
+        }
+    }
+    problems
+}
+
+/// What follows `Not testable:` in the section.
+fn not_testable(definition: &Definition) -> Option<&str> {
+    outside_fences(&definition.body)
+        .into_iter()
+        .find_map(|(_, line)| line.trim().strip_prefix("Not testable:").map(str::trim))
+}
+
+/// Clauses and twins that the cases name exist.
+pub fn case_references(spec: &Spec, cases: &[Case]) -> Vec<String> {
+    let defined: BTreeSet<&str> = spec.definitions.iter().map(|d| d.id.as_str()).collect();
+    let ids: BTreeSet<&str> = cases.iter().map(|case| case.id.as_str()).collect();
+    let mut problems = Vec::new();
+    for case in cases {
+        for clause in case.clauses.iter().filter(|clause| !defined.contains(clause.as_str())) {
+            problems.push(format!("{}: cites `{clause}`, which the specification does not define", case.id));
+        }
+        for rule in case.expect.rules.iter().chain(case.expect.warnings.iter().flatten()) {
+            if !defined.contains(rule.id()) {
+                problems
+                    .push(format!("{}: expects `{rule}`, which the specification does not define", case.id));
+            }
+        }
+        if let Some(twin) = case.twin.as_deref().filter(|twin| !ids.contains(twin)) {
+            problems.push(format!("{}: its twin `{twin}` is no case of the corpus", case.id));
+        }
+    }
+    problems
+}
+
+/// Every rule is named as `Rule::X00` in the code that judges: the reader for the shape of a document, the reference for the rest.
+pub fn in_code(spec: &Spec, files: &Files) -> Vec<String> {
+    let judging: Vec<&str> = files
+        .texts()
+        .filter(|(path, _)| {
+            (path.starts_with("crates/reference/src/") || path.starts_with("crates/ir/src/"))
+                && path.ends_with(".rs")
+                && *path != crate::codegen::GENERATED
+        })
+        // Unit tests stand at the end of a file; a rule that only they name is not judged.
+        .map(|(_, text)| text.split("#[cfg(test)]").next().unwrap_or_default())
+        .collect();
+    spec.rules()
+        .filter(|rule| !judging.iter().any(|text| text.contains(&format!("Rule::{}", rule.id))))
+        .map(|rule| {
+            format!(
+                "{}:{}: {} {} is defined, but no file under crates/reference/src or crates/ir/src reports it",
+                rule.path, rule.line, rule.id, rule.title
+            )
+        })
+        .collect()
+}
+
+/// Words in documents and schemas that look like ids are ids.
+pub fn mentioned(spec: &Spec, files: &Files) -> Vec<String> {
+    let defined: BTreeSet<&str> = spec.definitions.iter().map(|d| d.id.as_str()).collect();
+    let chapters: BTreeSet<&str> = spec.clauses().filter_map(|d| d.id.get(..3)).collect();
+    let mut problems = Vec::new();
+    for (path, text) in
+        files.texts().filter(|(path, _)| path.ends_with(".md") || path.ends_with(".schema.json"))
+    {
+        for (n, line) in text.lines().enumerate() {
+            for word in words(line) {
+                let known_chapter = match id_kind(word) {
+                    Some(IdKind::Rule) => word.starts_with(CLASSES),
+                    Some(IdKind::Clause) => word.get(..3).is_some_and(|chapter| chapters.contains(chapter)),
+                    None => false,
+                };
+                if known_chapter && !defined.contains(word) {
+                    problems.push(format!("{path}:{}: `{word}` is no id of the specification", n + 1));
+                }
+            }
+        }
+    }
+    problems
+}
+
+/// Runs of letters, digits, dashes and underscores.
+fn words(line: &str) -> impl Iterator<Item = &str> {
+    line.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-' || c == '_')).filter(|word| !word.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const SPEC: &str = "### S01 not-json\nUnlike S02, FMT-01 and UTF-16.\n### S02 duplicate-member\n### FMT-01 Text\n\
+                        ### FMT-02 Names\nNot testable: it says what a name is.\n";
+
+    fn spec_of(text: &str) -> Spec {
+        Spec::from_files(&[("spec/a.md".to_string(), text.to_string())])
+    }
+
+    fn case(id: &str, clauses: &[&str], expect: serde_json::Value, twin: Option<&str>) -> Case {
+        let mut value = json!({
+            "id": id, "summary": "s", "profiles": ["format"], "method": "validate", "clauses": clauses,
+            "document": {"text": ""}, "expect": expect,
+            "provenance": {"family": "f", "seed": 0, "generator": "0.1.0"}
+        });
+        if let Some(twin) = twin {
+            value["twin"] = json!(twin);
+        }
+        serde_json::from_value(value).expect("a case")
+    }
+
+    /// Five rejections of each of S01 and S02 with one twin, and a case for FMT-01.
+    fn corpus() -> Vec<Case> {
+        let mut cases = vec![case("ok", &["FMT-01"], json!({"verdict": "accept"}), None)];
+        for rule in ["S01", "S02"] {
+            for n in 0..CASES_PER_RULE {
+                let id = format!("{}/{n}", rule.to_lowercase());
+                cases.push(case(&id, &[rule], json!({"verdict": "reject", "rules": [rule]}), Some("ok")));
+            }
+        }
+        cases
+    }
+
+    fn all(spec: &Spec, cases: &[Case]) -> Vec<String> {
+        [rule_cases(spec, cases), clause_cases(spec, cases), case_references(spec, cases)].concat()
+    }
+
+    #[test]
+    fn a_whole_corpus_passes() {
+        assert_eq!(all(&spec_of(SPEC), &corpus()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_rule_with_four_cases_is_named() {
+        let mut cases = corpus();
+        cases.pop();
+        assert_eq!(
+            rule_cases(&spec_of(SPEC), &cases),
+            ["spec/a.md:3: S02 duplicate-member has 4 cases with an accepted twin, required 5"]
+        );
+    }
+
+    #[test]
+    fn a_case_without_an_accepted_twin_does_not_count() {
+        for (twin, part) in
+            [(None, "has no `twin`"), (Some("gone"), "is no case"), (Some("s01/1"), "breaks a rule too")]
+        {
+            let mut cases = corpus();
+            for case in cases.iter_mut().filter(|case| case.id == "s01/0") {
+                case.twin = twin.map(str::to_owned);
+            }
+            let problems = rule_cases(&spec_of(SPEC), &cases);
+            assert!(problems.len() == 2 && problems.iter().any(|p| p.contains(part)), "{problems:?}");
+        }
+    }
+
+    #[test]
+    fn warnings_count_by_the_cases_that_expect_them() {
+        let spec = spec_of("### W01 unknown-param\n");
+        let mut cases = vec![case("ok", &["W01"], json!({"verdict": "accept", "warnings": []}), None)];
+        for n in 0..CASES_PER_RULE {
+            cases.push(case(
+                &format!("w/{n}"),
+                &["W01"],
+                json!({"verdict": "accept", "warnings": ["W01"]}),
+                Some("ok"),
+            ));
+        }
+        assert_eq!(all(&spec, &cases), Vec::<String>::new());
+        cases.pop();
+        assert_eq!(rule_cases(&spec, &cases).len(), 1);
+    }
+
+    #[test]
+    fn an_id_removed_from_either_side_is_noticed() {
+        // from the specification
+        let less = spec_of(&SPEC.replace("### S02 duplicate-member", "").replace("### FMT-01 Text", ""));
+        let problems = case_references(&less, &corpus());
+        assert!(
+            problems.contains(&"ok: cites `FMT-01`, which the specification does not define".to_string())
+        );
+        assert!(
+            problems.contains(&"s02/0: expects `S02`, which the specification does not define".to_string())
+        );
+        // from the cases
+        let problems = clause_cases(&spec_of(SPEC), corpus().get(1..).unwrap_or_default());
+        assert!(
+            problems.len() == 1 && problems.iter().all(|p| p.contains("FMT-01 is cited by no case")),
+            "{problems:?}"
+        );
+    }
+
+    #[test]
+    fn not_testable_needs_a_reason_and_no_case() {
+        let mut cases = corpus();
+        cases.push(case("more", &["FMT-02"], json!({"verdict": "accept"}), None));
+        assert!(clause_cases(&spec_of(SPEC), &cases).iter().any(|p| p.contains("remove that line")));
+        let empty = spec_of(&SPEC.replace(": it says what a name is.", ":"));
+        assert!(clause_cases(&empty, &corpus()).iter().any(|p| p.contains("gives no reason")));
+        let rule = spec_of("### S01 not-json\nNot testable: too hard.\n");
+        assert!(clause_cases(&rule, &[]).iter().any(|p| p.contains("always testable")));
+    }
+
+    #[test]
+    fn a_rule_that_no_code_reports_is_named() {
+        let with = |text: &str| {
+            Files::from_texts(&[
+                ("crates/reference/src/a.rs", text),
+                (crate::codegen::GENERATED, "Rule::S02"),
+            ])
+        };
+        assert_eq!(in_code(&spec_of(SPEC), &with("Rule::S01 Rule::S02")), Vec::<String>::new());
+        let problems = in_code(&spec_of(SPEC), &with("Rule::S01\n#[cfg(test)]\nRule::S02"));
+        assert!(
+            problems.len() == 1 && problems.iter().all(|p| p.contains("S02 duplicate-member")),
+            "{problems:?}"
+        );
+    }
+
+    #[test]
+    fn an_unknown_id_in_a_document_is_named() {
+        let files = Files::from_texts(&[
+            ("docs/a.md", "S01 and S03, `FMT-01`,\n(FMT-09) UTF-16 [R07](x)"),
+            ("a.rs", "S99"),
+        ]);
+        assert_eq!(
+            mentioned(&spec_of(SPEC), &files),
+            [
+                "docs/a.md:1: `S03` is no id of the specification",
+                "docs/a.md:2: `FMT-09` is no id of the specification",
+                "docs/a.md:2: `R07` is no id of the specification"
+            ]
+        );
+    }
+}

@@ -1,0 +1,82 @@
+//! `cargo xtask tidy`: what no compiler checks. Ids, cases and code agree; links lead somewhere; crates depend only on what they
+//! may; generated files are up to date. Each check is a function of data, so that its tests can break the data.
+
+mod edges;
+mod ids;
+mod links;
+mod tree;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use megakernel_conformance::store::Corpus;
+
+use crate::spec::Spec;
+
+/// Check that specification, cases, code and documents agree
+#[derive(clap::Args)]
+pub struct Args {
+    /// Leave out the checks that need the corpus (while a new rule has no cases yet)
+    #[arg(long)]
+    without_corpus: bool,
+}
+
+/// One check and what it found: every line names a place and what to do.
+struct Outcome {
+    name: &'static str,
+    problems: Vec<String>,
+    warnings: Vec<String>,
+}
+
+/// The command: 0 when no check found a problem, 1 otherwise.
+pub fn run(root: &Path, args: &Args) -> ExitCode {
+    let mut failed = 0;
+    for Outcome { name, problems, warnings } in check(root, args.without_corpus) {
+        let verdict = if problems.is_empty() { "ok" } else { "FAILED" };
+        println!("tidy: {name} ... {verdict}");
+        warnings.iter().for_each(|warning| println!("  warning: {warning}"));
+        problems.iter().for_each(|problem| println!("  error: {problem}"));
+        failed += problems.len();
+    }
+    println!("tidy: {failed} problems");
+    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn check(root: &Path, without_corpus: bool) -> Vec<Outcome> {
+    let mut outcomes = Vec::new();
+    let mut report = |name, found: Result<Vec<String>, String>| {
+        outcomes.push(Outcome { name, problems: found.unwrap_or_else(|e| vec![e]), warnings: Vec::new() });
+    };
+    let spec = Spec::read(root).unwrap_or_else(|problem| Spec { problems: vec![problem], ..Spec::default() });
+    let files = tree::Files::read(root);
+    report("ids are well formed and unique", Ok(spec.problems.clone()));
+    report(
+        "ids that documents mention exist",
+        files.as_ref().map(|f| ids::mentioned(&spec, f)).map_err(Clone::clone),
+    );
+    report("every rule is in the code", files.as_ref().map(|f| ids::in_code(&spec, f)).map_err(Clone::clone));
+    if !without_corpus {
+        match Corpus::load(&root.join("corpus")) {
+            Ok(corpus) => {
+                report("every rule has its cases", Ok(ids::rule_cases(&spec, corpus.cases())));
+                report("every clause is cited or not testable", Ok(ids::clause_cases(&spec, corpus.cases())));
+                report(
+                    "cases cite ids and twins that exist",
+                    Ok(ids::case_references(&spec, corpus.cases())),
+                );
+            }
+            Err(error) => report("the corpus can be read", Err(error.to_string())),
+        }
+    }
+    report("generated code is up to date", crate::codegen::update(root, true).map(|_| Vec::new()));
+    report("links lead somewhere", files.as_ref().map(links::broken).map_err(Clone::clone));
+    report("crates depend on what they may", edges::read(root).map(|found| edges::forbidden(&found)));
+    report("no machine paths", files.as_ref().map(tree::machine_paths).map_err(Clone::clone));
+    report("no stubs and no ignored tests", files.as_ref().map(tree::stubs).map_err(Clone::clone));
+    outcomes.push(Outcome {
+        name: "files are short",
+        problems: Vec::new(),
+        warnings: files.as_ref().map(tree::long_files).unwrap_or_default(),
+    });
+    outcomes
+}

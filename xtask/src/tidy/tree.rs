@@ -1,0 +1,174 @@
+//! The files of the repository, and what must not be in them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// A file past this many lines wants to be two.
+const LONG: usize = 500;
+
+/// Every file that git tracks or would track, the readable ones with their text.
+#[derive(Debug, Default)]
+pub struct Files {
+    texts: BTreeMap<String, String>,
+    /// Files and the folders above them.
+    paths: BTreeSet<String>,
+}
+
+impl Files {
+    /// Lists the files with git, those not yet added included, ignored ones left out.
+    pub fn read(root: &Path) -> Result<Files, String> {
+        let output = Command::new("git")
+            .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
+            .current_dir(root)
+            .output()
+            .map_err(|e| format!("git cannot be run: {e}; tidy needs it to list the files"))?;
+        if !output.status.success() {
+            return Err(format!("git ls-files failed: {}", String::from_utf8_lossy(&output.stderr).trim()));
+        }
+        let mut files = Files::default();
+        for path in String::from_utf8_lossy(&output.stdout).split('\0').filter(|path| !path.is_empty()) {
+            let full = root.join(path);
+            if full.is_file() {
+                files.add(path, fs::read_to_string(full).ok());
+            }
+        }
+        Ok(files)
+    }
+
+    /// The same from texts in memory: `(path, text)`.
+    #[cfg(test)]
+    pub fn from_texts(texts: &[(&str, &str)]) -> Files {
+        let mut files = Files::default();
+        texts.iter().for_each(|(path, text)| files.add(path, Some((*text).to_string())));
+        files
+    }
+
+    fn add(&mut self, path: &str, text: Option<String>) {
+        let mut folder = path;
+        while let Some((above, _)) = folder.rsplit_once('/') {
+            self.paths.insert(above.to_string());
+            folder = above;
+        }
+        self.paths.insert(path.to_string());
+        if let Some(text) = text {
+            self.texts.insert(path.to_string(), text);
+        }
+    }
+
+    /// Path and text of every file that is UTF-8.
+    pub fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.texts.iter().map(|(path, text)| (path.as_str(), text.as_str()))
+    }
+
+    /// Whether there is such a file or folder; the root is the empty path.
+    pub fn exists(&self, path: &str) -> bool {
+        path.is_empty() || self.paths.contains(path)
+    }
+
+    fn is_code(path: &str) -> bool {
+        [".rs", ".py", ".sh", ".cu", ".h"].iter().any(|suffix| path.ends_with(suffix))
+    }
+}
+
+/// Absolute paths of somebody's machine.
+pub fn machine_paths(files: &Files) -> Vec<String> {
+    let folders = ["home", "root", "tmp", "work", "mnt", "Users"].map(|folder| format!("/{folder}/"));
+    lines(files, |_, line| {
+        let folder = folders.iter().find(|folder| starts_a_path(line, folder))?;
+        Some(format!("names a path under `{folder}`, which exists on one machine only"))
+    })
+}
+
+/// Whether `folder` occurs where a path starts, not inside a longer path or an address.
+fn starts_a_path(line: &str, folder: &str) -> bool {
+    line.match_indices(folder).any(|(at, _)| {
+        let before = line.get(..at).and_then(|text| text.chars().next_back());
+        before.is_none_or(|c| !(c.is_alphanumeric() || ['.', '_', '-', '/', '}', '*', '~'].contains(&c)))
+    })
+}
+
+/// Code that is not there yet, and tests that do not run.
+pub fn stubs(files: &Files) -> Vec<String> {
+    // Written in two parts, so that this file does not find itself.
+    let marks = [
+        ("todo", "!("),
+        ("unimplemented", "!("),
+        ("#[igno", "re"),
+        ("FIX", "ME"),
+        ("TO", "DO:"),
+        ("XX", "X "),
+    ]
+    .map(|(a, b)| format!("{a}{b}"));
+    lines(files, |path, line| {
+        let mark = marks.iter().find(|mark| Files::is_code(path) && line.contains(mark.as_str()))?;
+        Some(format!("holds `{mark}`: finish it or remove it"))
+    })
+}
+
+/// Files of code or prose that are past [`LONG`] lines. Generated ones are left out.
+pub fn long_files(files: &Files) -> Vec<String> {
+    files
+        .texts()
+        .filter(|(path, _)| {
+            (Files::is_code(path) || path.ends_with(".md")) && *path != crate::codegen::GENERATED
+        })
+        .filter_map(|(path, text)| {
+            let count = text.lines().count();
+            (count > LONG).then(|| format!("{path} has {count} lines; past {LONG}, two files may be clearer"))
+        })
+        .collect()
+}
+
+fn lines(files: &Files, find: impl Fn(&str, &str) -> Option<String>) -> Vec<String> {
+    let mut problems = Vec::new();
+    for (path, text) in files.texts() {
+        for (n, line) in text.lines().enumerate() {
+            problems.extend(find(path, line).map(|what| format!("{path}:{}: {what}", n + 1)));
+        }
+    }
+    problems
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn machine_paths_are_found_where_a_path_starts() {
+        let path = |folder: &str, rest: &str| format!("{}{folder}/{rest}", "/");
+        for bad in
+            [path("home", "me/x"), format!("see `{}`", path("tmp", "x")), format!("cd {}", path("work", "x"))]
+        {
+            assert_eq!(machine_paths(&Files::from_texts(&[("a.md", &bad)])).len(), 1, "{bad}");
+        }
+        for good in ["https://example.org/home/x", "../tmp/x", "a/work/b", "target/tmp/x", "$HOME/root/x"] {
+            assert_eq!(machine_paths(&Files::from_texts(&[("a.md", good)])), Vec::<String>::new(), "{good}");
+        }
+    }
+
+    #[test]
+    fn stubs_are_found_in_code_only() {
+        let stub = format!("fn f() {{ {}() }}", "todo!");
+        assert_eq!(stubs(&Files::from_texts(&[("a.rs", &stub)])).len(), 1);
+        assert_eq!(stubs(&Files::from_texts(&[("a.md", &stub)])), Vec::<String>::new());
+        let ignored = format!("{}re]\nfn f() {{}}", "#[igno");
+        assert_eq!(stubs(&Files::from_texts(&[("a.rs", &ignored)])).len(), 1);
+    }
+
+    #[test]
+    fn long_files_are_listed() {
+        let text = "x\n".repeat(LONG + 1);
+        assert_eq!(
+            long_files(&Files::from_texts(&[("a.rs", &text), ("b.json", &text), ("c.rs", "x")])),
+            ["a.rs has 501 lines; past 500, two files may be clearer"]
+        );
+    }
+
+    #[test]
+    fn folders_exist_with_their_files() {
+        let files = Files::from_texts(&[("a/b/c.md", "")]);
+        assert!(files.exists("a/b") && files.exists("a") && files.exists("") && !files.exists("a/c.md"));
+    }
+}
