@@ -9,6 +9,7 @@ mod tree;
 use std::path::Path;
 use std::process::ExitCode;
 
+use megakernel_conformance::generate;
 use megakernel_conformance::store::Corpus;
 
 use crate::spec::Spec;
@@ -56,6 +57,7 @@ fn check(root: &Path, without_corpus: bool) -> Vec<Outcome> {
     );
     report("every rule is in the code", files.as_ref().map(|f| ids::in_code(&spec, f)).map_err(Clone::clone));
     if !without_corpus {
+        report("the corpus is what the generator writes", corpus_differences(root));
         match Corpus::load(&root.join("corpus")) {
             Ok(corpus) => {
                 report("every rule has its cases", Ok(ids::rule_cases(&spec, corpus.cases())));
@@ -79,4 +81,17 @@ fn check(root: &Path, without_corpus: bool) -> Vec<Outcome> {
         warnings: files.as_ref().map(tree::long_files).unwrap_or_default(),
     });
     outcomes
+}
+
+/// Files of the corpus that the generator would write otherwise.
+fn corpus_differences(root: &Path) -> Result<Vec<String>, String> {
+    let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+    let options = generate::Options { root: root.to_owned(), seed: 0, jobs };
+    let generated = generate::generate(&options).map_err(|e| e.to_string())?;
+    let found = generate::compare(&root.join("corpus"), &generated).map_err(|e| e.to_string())?;
+    let lists = [("is missing", found.missing), ("is extra", found.extra), ("differs", found.different)];
+    let problems = lists.into_iter().flat_map(|(what, paths)| {
+        paths.into_iter().map(move |path| format!("corpus/{path} {what}: run `cargo xtask corpus generate`"))
+    });
+    Ok(problems.collect())
 }

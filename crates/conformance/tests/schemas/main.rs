@@ -4,6 +4,7 @@
 
 #![allow(clippy::panic, reason = "a helper of a test fails the test")]
 
+mod corpus;
 mod documents;
 mod keywords;
 mod names;

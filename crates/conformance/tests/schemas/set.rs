@@ -8,8 +8,8 @@ use jsonschema::{Registry, ValidationError, Validator};
 use serde_json::{Value, json};
 
 /// Names of the files under `schemas/`, without `.schema.json`.
-pub const NAMES: [&str; 7] =
-    ["program", "target", "schedule-config", "case", "protocol", "diagnostics", "manifest"];
+pub const NAMES: [&str; 8] =
+    ["program", "target", "schedule-config", "case", "protocol", "diagnostics", "report", "manifest"];
 
 /// Where every `$id` starts; the file's name follows.
 pub const BASE: &str = "https://megakernel-conformance.invalid/schemas/0.1/";

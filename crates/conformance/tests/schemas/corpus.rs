@@ -1,0 +1,71 @@
+//! The corpus conforms to the schemas, and the program schema agrees with what the corpus says about structure.
+
+use std::collections::BTreeMap;
+
+use megakernel_conformance::case::Verdict;
+use megakernel_conformance::store::Corpus;
+use megakernel_ir::rule::{Class, Rule};
+use serde_json::Value;
+
+use crate::set::{errors, json_files, read, root, validator};
+
+#[test]
+fn every_file_of_the_corpus_conforms() {
+    let corpus = root().join("corpus");
+    for (schema, folder) in [("case", "cases"), ("program", "programs")] {
+        let validator = validator(schema);
+        let files = json_files(&corpus.join(folder));
+        assert!(!files.is_empty(), "corpus/{folder} holds no file");
+        for file in files {
+            assert_eq!(errors(&validator, &read(&file)), [], "{}", file.display());
+        }
+    }
+    assert_eq!(errors(&validator("manifest"), &read(&corpus.join("manifest.json"))), []);
+}
+
+/// S rules that a schema can say in part only, or not at all; the schema's description lists them.
+const BEYOND_A_SCHEMA: [Rule; 9] = [
+    Rule::S01, // no JSON value to look at
+    Rule::S02, // lost when the text is read
+    Rule::S04, // 1.0 counts as an integer
+    Rule::S08,
+    Rule::S09,
+    Rule::S15, // n_heads and n_kv_heads
+    Rule::S18,
+    Rule::S19,
+    Rule::S20, // size of the whole buffer
+];
+
+#[test]
+fn the_program_schema_refuses_what_the_structure_rules_refuse() {
+    let corpus = Corpus::load(&root().join("corpus")).expect("a corpus");
+    let validator = validator("program");
+    let mut refused: BTreeMap<Rule, usize> = BTreeMap::new();
+    for case in corpus.cases() {
+        let document = corpus.document(case).expect("a document");
+        let structure = case.expect.rules.iter().any(|rule| rule.class() == Class::Structure);
+        let Ok(document) = serde_json::from_slice::<Value>(&document) else {
+            assert!(structure, "{}: not JSON, and yet not declared to break a structure rule", case.id);
+            continue;
+        };
+        let found = errors(&validator, &document);
+        match (case.expect.verdict, case.expect.rules.as_slice()) {
+            (Verdict::Either, _) => {}
+            (Verdict::Reject, rules) if structure => {
+                if found.is_empty() {
+                    let beyond = rules.iter().any(|rule| BEYOND_A_SCHEMA.contains(rule));
+                    assert!(beyond, "{}: breaks {rules:?}, and the schema takes it", case.id);
+                } else {
+                    for rule in rules {
+                        *refused.entry(*rule).or_default() += 1;
+                    }
+                }
+            }
+            _ => assert_eq!(found, [], "{}: breaks no structure rule", case.id),
+        }
+    }
+    for &rule in Rule::ALL.iter().filter(|rule| rule.class() == Class::Structure) {
+        let can_say = !BEYOND_A_SCHEMA.contains(&rule) || [Rule::S04, Rule::S15, Rule::S20].contains(&rule);
+        assert!(!can_say || refused.contains_key(&rule), "the schema refused no case of {rule}");
+    }
+}
