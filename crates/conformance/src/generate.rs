@@ -61,7 +61,7 @@ impl Differences {
 /// A family asks for something that its base does not have, two cases share an id, or the specification's examples
 /// cannot be read.
 pub fn generate(options: &Options) -> Result<Generated> {
-    let library = families::accept::library()?;
+    let library = families::accept::library(options.seed)?;
     let mut cases = run_families(&families::all(), &library, options)?;
     cases.extend(families::spec_examples(&options.root, options.seed)?);
     cases.sort_by(|a, b| a.id.cmp(&b.id));

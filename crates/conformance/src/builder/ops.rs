@@ -158,3 +158,32 @@ impl ProgramBuilder {
         }
     }
 }
+
+impl ProgramBuilder {
+    /// Puts every ACTIVATION on a page; buffers for which `key` gives the same text share one, as large as the largest.
+    /// Their space becomes `space`.
+    pub fn page_activations(&mut self, space: super::Space, key: impl Fn(&str) -> String) {
+        let mut page_of_key: Vec<(String, super::PageId)> = Vec::new();
+        for index in 0..self.buffers.len() {
+            let Some(buffer) = self.buffers.get_mut(index) else { continue };
+            if buffer.kind != super::Kind::Activation {
+                continue;
+            }
+            buffer.space = space;
+            let key = key(&buffer.name);
+            let bytes = self.bytes(Buf(index));
+            let page = match page_of_key.iter().find(|(known, _)| *known == key) {
+                Some((_, page)) => *page,
+                None => {
+                    let page = self.page(space, bytes);
+                    page_of_key.push((key, page));
+                    page
+                }
+            };
+            if let Some((_, nbytes)) = self.pages.get_mut(page.0) {
+                *nbytes = bytes.max(*nbytes);
+            }
+            self.place(Buf(index), page);
+        }
+    }
+}

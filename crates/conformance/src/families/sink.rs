@@ -47,8 +47,13 @@ impl Sink {
         let mut clauses = base.clauses.clone();
         clauses.push("DAT-01".into());
         let expect = json!({"verdict": "accept", "warnings": []});
-        let id = base.case_id();
-        self.push(id, &base.summary, ALL_PROFILES, &clauses, &Document::Edited(base, &[]), expect, None)
+        // Each accepted program belongs to the family of its name, not to the list that writes them all.
+        let family = std::mem::replace(&mut self.family, format!("accept/{}", base.family()));
+        let document = Document::Edited(base, &[]);
+        let pushed =
+            self.push(base.case_id(), &base.summary, ALL_PROFILES, &clauses, &document, expect, None);
+        self.family = family;
+        pushed
     }
 
     /// A rejected case: the base with one edit.

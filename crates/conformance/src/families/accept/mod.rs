@@ -4,14 +4,35 @@ use super::library::{Base, Library};
 use super::sink::Sink;
 use crate::builder::Result;
 
+mod attention;
 mod chains;
+mod decoders;
 mod fans;
+pub mod large;
+pub mod opcodes;
+mod paged;
+mod placed;
+pub mod random;
+mod records;
+mod reuse;
 mod tiles;
 
-/// Builds every accepted program.
-pub fn library() -> Result<Library> {
-    let lists: &[fn() -> Vec<Base>] = &[chains::bases, fans::bases, tiles::bases];
-    Library::new(lists.iter().flat_map(|list| list()))
+/// Builds every accepted program. The corpus seed decides the random ones.
+pub fn library(corpus_seed: u64) -> Result<Library> {
+    let lists: &[fn() -> Vec<Base>] = &[
+        chains::bases,
+        fans::bases,
+        tiles::bases,
+        reuse::bases,
+        attention::bases,
+        decoders::bases,
+        placed::bases,
+        paged::bases,
+        opcodes::bases,
+        records::bases,
+        large::bases,
+    ];
+    Library::new(lists.iter().flat_map(|list| list()).chain(random::bases(corpus_seed)))
 }
 
 /// One case for each accepted program.
