@@ -271,9 +271,10 @@ fn read_lines(stdout: impl Read, lines: &SyncSender<Line>) {
         let read = stdout.by_ref().take(LINE_LIMIT as u64 + 1).read_until(b'\n', &mut line);
         let complete = line.last() == Some(&b'\n');
         let message = match read {
-            Ok(0) | Err(_) => return,
-            Ok(length) if length > LINE_LIMIT && !complete => Line::TooLong,
-            Ok(_) => Line::Complete(line),
+            Ok(_) if complete => Line::Complete(line),
+            Ok(length) if length > LINE_LIMIT => Line::TooLong,
+            // A beginning of a line says nothing.
+            Ok(_) | Err(_) => return,
         };
         let stop = matches!(message, Line::TooLong);
         if lines.send(message).is_err() || stop {

@@ -1,0 +1,249 @@
+//! A worker for the runner's own tests: one that answers well, and every way of not doing so that the runner has to
+//! survive. The first argument names the behaviour, the second one a file for those that leave a trace.
+//!
+//! Its idea of a program is small: text that is not JSON breaks S01, an object without `tasks` breaks S03, and
+//! `meta.breaks` names any other rule that the document is to break.
+
+use std::io::{BufRead, Write, stdin, stdout};
+use std::process::{Command, ExitCode, Stdio, exit};
+use std::thread::sleep;
+use std::time::Duration;
+
+use megakernel_ir::Diagnostic;
+use megakernel_ir::protocol::{Answer, Hello, Method, Profile, Request, Worker, serve};
+use megakernel_ir::rule::{Class, Rule};
+use serde_json::Value;
+
+/// Longer than any test waits.
+const FOR_EVER: Duration = Duration::from_secs(600);
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1);
+    let behaviour = arguments.next().unwrap_or_default();
+    let trace = arguments.next().unwrap_or_default();
+    match behaviour.as_str() {
+        "no-handshake" => sleep(FOR_EVER),
+        "garbage-handshake" => print!("Welcome to my-vm 0.3\n> "),
+        "garbage-handshake-line" => say("Welcome to my-vm 0.3"),
+        "ends-at-once" => {
+            eprintln!("cannot open display");
+            return ExitCode::from(7);
+        }
+        "other-protocol" => {
+            say(r#"{"type":"hello","protocol":"2.0","name":"x","version":"1","profiles":[]}"#)
+        }
+        "handshake-without-name" => say(r#"{"type":"hello","protocol":"1.0","profiles":["format"]}"#),
+        "endless-handshake" => endless_line(),
+        // Reads nothing after its handshake, so that the runner cannot even write its request.
+        "deaf" => {
+            say(HELLO);
+            sleep(FOR_EVER);
+        }
+        _ => {
+            if let Some(answer) = fixed_answer(&behaviour) {
+                return always(answer);
+            }
+            let mut worker = TestWorker { behaviour, trace, requests: 0 };
+            let served = serve(&mut worker, &mut stdin().lock(), &mut stdout());
+            if worker.behaviour == "fails-at-the-end" || served.is_err() {
+                return ExitCode::from(3);
+            }
+            if worker.behaviour == "never-ends" {
+                sleep(FOR_EVER);
+            }
+        }
+    }
+    // Those that got no handshake done wait for the runner to hang up.
+    let _ = stdin().lock().read_until(0, &mut Vec::new());
+    ExitCode::SUCCESS
+}
+
+fn say(line: &str) {
+    let _ = writeln!(stdout(), "{line}");
+    let _ = stdout().flush();
+}
+
+const HELLO: &str = r#"{"type":"hello","protocol":"1.9","name":"fixed","version":"1","profiles":["format","validate","memory-safety","launch"],"mood":"good"}"#;
+
+/// What workers write that the library would not; `$` stands for the id of the request.
+fn fixed_answer(behaviour: &str) -> Option<&'static [u8]> {
+    Some(match behaviour {
+        "unknown-rule" => br#"{"type":"response","id":$,"outcome":"reject","diagnostics":[{"rule":"Z99","severity":"error"}]}"#,
+        "third-party-members" => {
+            br#"{"type":"response","id":$,"x":[{}],"outcome":"accept","diagnostics":[{"rule":"W04","severity":"warning","why":{"y":[]}}],"document":"{\"tasks\":[]}"}"#
+        }
+        "unknown-outcome" => br#"{"type":"response","id":$,"outcome":"maybe"}"#,
+        "unsupported-without-reason" => br#"{"type":"response","id":$,"outcome":"unsupported"}"#,
+        "error-message" => br#"{"type":"error","id":$,"message":"\u001b[31mout of memory"}"#,
+        "wrong-shape" => br#"{"type":"response","id":$,"outcome":"accept","diagnostics":"none"}"#,
+        "garbage" => b"Segmentation fault (core dumped)",
+        "not-utf8" => b"\xff\xfe",
+        "other-message" => br#"{"type":"progress","percent":50}"#,
+        "wrong-id" => br#"{"type":"response","id":1$,"outcome":"accept"}"#,
+        "no-id" => br#"{"type":"response","outcome":"accept"}"#,
+        "answers-twice" => {
+            b"{\"type\":\"response\",\"id\":$,\"outcome\":\"accept\"}\n{\"type\":\"response\",\"id\":$,\"outcome\":\"accept\"}"
+        }
+        _ => return None,
+    })
+}
+
+/// Gives the same answer to every request.
+fn always(answer: &[u8]) -> ExitCode {
+    for line in stdin().lock().lines() {
+        let Ok(message) = line.map(|line| serde_json::from_str::<Value>(&line).unwrap_or_default()) else {
+            break;
+        };
+        let Some(id) = message.get("id") else {
+            say(HELLO);
+            continue;
+        };
+        let id = id.to_string();
+        let mut bytes = Vec::new();
+        for &byte in answer {
+            if byte == b'$' { bytes.extend(id.as_bytes()) } else { bytes.push(byte) }
+        }
+        bytes.push(b'\n');
+        if stdout().write_all(&bytes).and_then(|()| stdout().flush()).is_err() {
+            break;
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+fn endless_line() {
+    let chunk = [b'x'; 1 << 16];
+    while stdout().write_all(&chunk).is_ok() {}
+}
+
+struct TestWorker {
+    behaviour: String,
+    trace: String,
+    requests: u64,
+}
+
+impl Worker for TestWorker {
+    fn hello(&self) -> Hello {
+        let mut hello = Hello::new("test-worker", "1", &Profile::ALL);
+        match self.behaviour.as_str() {
+            "format-only" => hello.profiles = vec!["format".to_owned(), "of-the-future".to_owned()],
+            "claims-nothing" => hello.profiles.clear(),
+            "some-rules" => hello.rules = Some(vec!["S01".to_owned(), "R01".to_owned()]),
+            // A process that was started again finds the trace of the one before.
+            "changes-its-mind" if std::fs::exists(&self.trace).unwrap_or(false) => hello.profiles.truncate(1),
+            "changes-its-mind" => {
+                let _ = std::fs::write(&self.trace, "");
+            }
+            _ => {}
+        }
+        hello
+    }
+
+    fn answer(&mut self, request: &Request<'_>) -> Answer {
+        self.requests += 1;
+        let marked = |mark: &str| String::from_utf8_lossy(request.document.as_bytes()).contains(mark);
+        match self.behaviour.as_str() {
+            "accepts-everything" => {
+                let document = (request.method == Method::Roundtrip)
+                    .then(|| String::from_utf8_lossy(request.document.as_bytes()).into_owned());
+                return Answer::Accept { diagnostics: Vec::new(), document };
+            }
+            "rejects-everything" => return reject(Rule::S04),
+            "supports-nothing" => return Answer::Unsupported { reason: "not today".to_owned() },
+            "accepts-with-errors" => {
+                let diagnostics = vec![Diagnostic::new(Rule::R01, "/tasks/0", "half a rejection")];
+                return Answer::Accept { diagnostics, document: None };
+            }
+            "rejects-without-rule" => return Answer::Reject { diagnostics: Vec::new() },
+            "crashes-every-tenth" if self.requests == 10 => {
+                eprintln!("assertion failed: tenth request\n  at my_vm.c:42");
+                exit(101);
+            }
+            "changes-its-mind" => exit(0),
+            "slow" => sleep(Duration::from_millis(40)),
+            "ends-in-mid-line" => {
+                print!(r#"{{"type":"response","id":1,"outcome":"acc"#);
+                let _ = stdout().flush();
+                exit(0);
+            }
+            "never-answers" => sleep(FOR_EVER),
+            "endless-line" => endless_line(),
+            "flood" => loop {
+                say("{}");
+            },
+            "closes-output" => {
+                close_stdout_and_wait();
+            }
+            // Too late, and with the id that the first request to a new process will have.
+            "late-once" if marked("\"late\"") => {
+                sleep(Duration::from_millis(900));
+                say(
+                    r#"{"type":"response","id":1,"outcome":"reject","diagnostics":[{"rule":"S01","severity":"error"}]}"#,
+                );
+            }
+            "leaves-a-child" => {
+                self.leave_child("sleep");
+                exit(1);
+            }
+            "hangs-with-a-child" => {
+                self.leave_child("sleep");
+                sleep(FOR_EVER);
+            }
+            // Out of the process group, so that no kill reaches it; it holds the pipes for a while.
+            "leaves-an-escaped-child" => {
+                let _ = Command::new("setsid").args(["sleep", "5"]).stdin(Stdio::null()).spawn();
+                sleep(Duration::from_millis(100));
+                exit(1);
+            }
+            "counts-layout" if request.method == Method::Roundtrip => {
+                // Each trip adds a space: equal by value, never the same bytes.
+                let text = String::from_utf8_lossy(request.document.as_bytes()).into_owned();
+                return Answer::Accept { diagnostics: Vec::new(), document: Some(format!("{text} ")) };
+            }
+            "loses-members" if request.method == Method::Roundtrip => {
+                let document = Some(r#"{"tasks":[]}"#.to_owned());
+                return Answer::Accept { diagnostics: Vec::new(), document };
+            }
+            _ => {}
+        }
+        judge(request)
+    }
+}
+
+impl TestWorker {
+    fn leave_child(&self, program: &str) {
+        if let Ok(child) = Command::new(program).arg("600").stdin(Stdio::null()).spawn() {
+            let _ = std::fs::write(&self.trace, child.id().to_string());
+        }
+    }
+}
+
+/// Replaces this process by one that lives on without the pipe of its output.
+fn close_stdout_and_wait() {
+    use std::os::unix::process::CommandExt;
+    let _ = Command::new("sh").args(["-c", "exec sleep 600 >/dev/null"]).exec();
+}
+
+fn reject(rule: Rule) -> Answer {
+    Answer::Reject { diagnostics: vec![Diagnostic::new(rule, "", "test")] }
+}
+
+fn judge(request: &Request<'_>) -> Answer {
+    let Ok(value) = serde_json::from_slice::<Value>(request.document.as_bytes()) else {
+        return reject(Rule::S01);
+    };
+    if value.get("tasks").is_none() {
+        return reject(Rule::S03);
+    }
+    let breaks = value.pointer("/meta/breaks").and_then(Value::as_str).and_then(Rule::from_id);
+    let mut diagnostics = Vec::new();
+    match breaks {
+        Some(rule) if rule.class() == Class::Warning => {
+            diagnostics.push(Diagnostic::new(rule, "/meta", "test"))
+        }
+        Some(rule) if request.profile.judges(rule.class()) => return reject(rule),
+        _ => {}
+    }
+    let document = (request.method == Method::Roundtrip).then(|| value.to_string());
+    Answer::Accept { diagnostics, document }
+}

@@ -1,0 +1,209 @@
+//! What a run selects, skips, counts and reports, with workers that behave.
+
+mod support;
+
+use std::num::NonZeroUsize;
+
+use megakernel_conformance::report::{ProfileVerdict, Report};
+use megakernel_conformance::run::RunError;
+use megakernel_conformance::store::Corpus;
+use megakernel_conformance::terminal::{self, Style};
+use megakernel_ir::protocol::Profile;
+use serde_json::{Value, json};
+
+use support::{corpus, judge, judge_with, only, options, play, write_case};
+
+fn verdict(report: &Report, profile: Profile) -> ProfileVerdict {
+    let line = report.profiles.iter().find(|line| line.profile == profile);
+    line.map(|line| line.verdict).expect("every profile has a line")
+}
+
+#[test]
+fn the_number_of_jobs_does_not_show_in_the_report() {
+    let directory = corpus();
+    for behaviour in ["good", "accepts-everything", "rejects-everything", "some-rules"] {
+        let mut options = options(&[behaviour]);
+        let one = play(directory.path(), &options).expect("a run");
+        options.jobs = NonZeroUsize::new(7).expect("seven");
+        let seven = play(directory.path(), &options).expect("a run");
+        assert_eq!(one.to_json().expect("JSON"), seven.to_json().expect("JSON"), "{behaviour}");
+        assert_eq!(terminal::render(&one, &Style::default()), terminal::render(&seven, &Style::default()));
+    }
+}
+
+#[test]
+fn the_report_holds_no_path_and_no_time() {
+    let directory = corpus();
+    let report = play(directory.path(), &options(&["rejects-everything"])).expect("a run");
+    let json = report.to_json().expect("JSON");
+    let place = directory.path().to_str().expect("UTF-8");
+    assert!(!json.contains(place));
+    assert!(!json.contains(env!("CARGO_BIN_EXE_test-worker")));
+    let value: Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(value["conforms"], json!(false));
+    assert_eq!(value["totals"], json!({"passed": 0, "failed": 30, "skipped": 0}));
+    let failure =
+        value["failures"].as_array().expect("an array").iter().find(|it| it["case"] == "race/partial-wait");
+    assert_eq!(
+        failure,
+        Some(&json!({
+            "case": "race/partial-wait", "profile": "validate", "kind": "answer",
+            "summary": "what race/partial-wait shows",
+            "clauses": [{"id": "R01", "title": "partial-wait", "document": "spec/rules/race.md"}],
+            "expected": "reject, error R01", "actual": "reject, error S04 (test)",
+            "rerun": "--profile validate --filter race/partial-wait"
+        }))
+    );
+}
+
+#[test]
+fn an_unclaimed_profile_is_no_failure_unless_it_was_asked_for() {
+    let judged = judge(&["format-only"]);
+    judged.assert_conforms();
+    assert_eq!(verdict(&judged.report, Profile::Format), ProfileVerdict::Conforms);
+    assert_eq!(verdict(&judged.report, Profile::Launch), ProfileVerdict::NotClaimed);
+    assert!(judged.text.contains("     5  profile launch is not claimed"), "{}", judged.text);
+    assert_eq!(judged.report.totals.skipped, 21);
+
+    let asked = judge_with(&only(options(&["format-only"]), &[Profile::Format, Profile::Launch], None));
+    asked.assert_rejected("not claimed: asked for, but the worker does not claim it");
+    assert_eq!(verdict(&asked.report, Profile::Format), ProfileVerdict::Conforms);
+    assert_eq!(verdict(&asked.report, Profile::Validate), ProfileVerdict::NotClaimed);
+}
+
+#[test]
+fn a_run_in_which_nothing_passed_does_not_conform() {
+    let judged = judge(&["supports-nothing"]);
+    judged.assert_rejected("does not conform: no case passed");
+    assert!(judged.text.contains("    30  unsupported: not today"), "{}", judged.text);
+    assert_eq!(judged.report.totals.failed, 0);
+    let judged = judge(&["claims-nothing"]);
+    judged.assert_rejected("0 passed, 0 failed, 30 skipped");
+}
+
+#[test]
+fn rules_that_are_not_claimed_are_skipped_and_accepted_cases_are_not() {
+    let judged = judge(&["some-rules"]);
+    judged.assert_conforms();
+    for reason in [
+        "     2  rule S03 is not claimed",
+        "     1  rule M03 is not claimed",
+        "     1  rule W04 is not claimed",
+    ] {
+        assert!(judged.text.contains(reason), "no `{reason}` in\n{}", judged.text);
+    }
+    assert_eq!(judged.report.totals.skipped, 4);
+    assert_eq!(judged.report.totals.passed, 26);
+}
+
+#[test]
+fn a_third_party_may_add_members() {
+    let judged = judge_with(&only(options(&["third-party-members"]), &[], Some("accept/*")));
+    judged.assert_conforms();
+    assert_eq!(judged.report.totals.passed, 20);
+}
+
+#[test]
+fn a_filter_and_profiles_select() {
+    let judged = judge_with(&only(options(&["good"]), &[Profile::Validate], Some("structure/*")));
+    judged.assert_conforms();
+    assert_eq!(judged.report.totals.passed, 3);
+    assert_eq!(verdict(&judged.report, Profile::Format), ProfileVerdict::NotSelected);
+    assert_eq!(judged.report.corpus.filter.as_deref(), Some("structure/*"));
+}
+
+#[test]
+fn selecting_nothing_is_an_error() {
+    let directory = corpus();
+    let error = |options| match play(directory.path(), &options) {
+        Err(RunError::NothingSelected(message)) => message,
+        other => unreachable!("{other:?}"),
+    };
+    let message = error(only(options(&["good"]), &[], Some("structures/*")));
+    assert_eq!(message, "the corpus has no case that matches `structures/*`");
+    let message = error(only(options(&["good"]), &[Profile::Validate, Profile::Launch], Some("race/*")));
+    assert_eq!(message, "the corpus has no case that matches `race/*` for profile launch");
+}
+
+#[test]
+fn a_command_that_is_not_there_is_an_error() {
+    let directory = corpus();
+    let mut options = options(&[]);
+    options.command.program = "no-such-command-anywhere".to_owned();
+    assert!(matches!(play(directory.path(), &options), Err(RunError::Spawn(_))));
+}
+
+#[test]
+fn failures_are_cut_off_where_asked_and_say_how_to_rerun_them() {
+    let directory = corpus();
+    let report = play(directory.path(), &options(&["rejects-everything"])).expect("a run");
+    let style = Style { colour: true, failures: Some(1), implementation: Some("'./my vm'".to_owned()) };
+    let text = terminal::render(&report, &style);
+    assert_eq!(text.matches("rerun").count(), 1, "{text}");
+    assert!(
+        text.contains(
+            "rerun     cargo xtask conform --impl './my vm' --profile format --filter accept/number-0\n"
+        ),
+        "{text}"
+    );
+    assert!(text.contains("29 more failed; raise --limit to see them"), "{text}");
+    assert!(text.contains("\x1b[31m"));
+    assert!(!terminal::render(&report, &Style::default()).contains('\x1b'));
+}
+
+#[test]
+fn a_broken_corpus_stops_the_run() {
+    let all = json!(["format"]);
+    let accept = json!({"verdict": "accept"});
+    let broken = |document: Value, expected: &str| {
+        let directory = corpus();
+        write_case(directory.path(), "broken/case", &all, "validate", document, accept.clone());
+        match play(directory.path(), &options(&["good"])) {
+            Err(RunError::Corpus(error)) => {
+                assert!(error.to_string().contains(expected), "no `{expected}` in {error}");
+            }
+            other => unreachable!("{other:?}"),
+        }
+    };
+    broken(json!({"base": "programs/lost.json"}), "programs/lost.json");
+    broken(json!({"base64": "/w="}), "is not base64");
+    let edit = json!([{"op": "replace", "path": "/no/such/place", "value": 1}]);
+    broken(json!({"base": "programs/empty.json", "edit": edit}), "does not apply to programs/empty.json");
+}
+
+#[test]
+fn a_case_has_to_be_where_its_id_says_and_in_the_manifest() {
+    let directory = corpus();
+    let cases = directory.path().join("cases");
+    std::fs::rename(cases.join("race/partial-wait.json"), cases.join("race/moved.json")).expect("renamed");
+    let error = play(directory.path(), &options(&["good"])).expect_err("moved").to_string();
+    assert!(
+        error.contains("`id` is `race/partial-wait`, but the file's place calls for `race/moved`"),
+        "{error}"
+    );
+
+    let directory = corpus();
+    let counts =
+        json!({"cases": 0, "verdicts": {}, "profiles": {}, "rules": {}, "clauses": {}, "families": {}});
+    let mut manifest =
+        json!({"generator": "0.1.0", "seed": 0, "counts": counts, "cases": [], "programs": []});
+    let write = |manifest: &Value| {
+        std::fs::write(directory.path().join("manifest.json"), manifest.to_string()).expect("written");
+    };
+    let loaded = |manifest: &Value| {
+        write(manifest);
+        play(directory.path(), &options(&["good"])).map_err(|error| error.to_string())
+    };
+    let error = loaded(&manifest).expect_err("no case is listed");
+    assert!(error.contains("case `accept/number-0` has a file but is not listed"), "{error}");
+
+    let corpus = Corpus::load(support::corpus().path()).expect("a corpus without manifest");
+    let entry = |id: &str| json!({"id": id, "blake3": "0".repeat(64)});
+    manifest["cases"] = corpus.cases().iter().map(|case| entry(&case.id)).collect();
+    let report = loaded(&manifest).expect("all cases are listed");
+    assert_eq!(report.corpus.generator.as_deref(), Some("0.1.0"));
+
+    std::fs::remove_file(directory.path().join("cases/warning/unused.json")).expect("removed");
+    let error = loaded(&manifest).expect_err("a case is lost");
+    assert!(error.contains("case `warning/unused` is listed but has no file"), "{error}");
+}
