@@ -1,0 +1,63 @@
+//! The worked example of `docs/implementing.md` is judged as what it claims to be, and its planted bugs are found.
+
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+use megakernel_conformance::report::{FailureKind, ProfileVerdict, Report};
+use megakernel_conformance::run::{self, Options, TIMEOUT};
+use megakernel_conformance::store::Corpus;
+use megakernel_conformance::worker::WorkerCommand;
+use megakernel_ir::protocol::Profile;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Judges the example; `flaw` is one of the bugs that it can plant.
+fn judge(flaw: Option<&str>) -> Report {
+    let adapter = root().join("examples/python/adapter.py").display().to_string();
+    let flaw = flaw.into_iter().flat_map(|name| ["--flaw".to_owned(), name.to_owned()]);
+    let options = Options {
+        command: WorkerCommand {
+            program: "python3".to_owned(),
+            arguments: std::iter::once(adapter).chain(flaw).collect(),
+            timeout: TIMEOUT,
+        },
+        profiles: Vec::new(),
+        filter: None,
+        jobs: NonZeroUsize::new(2).expect("two is not zero"),
+    };
+    let corpus = Corpus::load(&root().join("corpus")).expect("the corpus can be read");
+    let run = run::run(&corpus, &options, &|_| ()).expect("python3 can be started: this test needs it");
+    Report::new(&corpus, &options, &run)
+}
+
+fn verdict(report: &Report, profile: Profile) -> ProfileVerdict {
+    report.profiles.iter().find(|result| result.profile == profile).expect("every profile has a line").verdict
+}
+
+#[test]
+fn it_conforms_to_what_it_claims() {
+    let report = judge(None);
+    let failures: Vec<_> = report.failures.iter().map(|f| (&f.case, f.profile, &f.actual)).collect();
+    assert!(failures.is_empty(), "{failures:#?}");
+    assert!(report.conforms);
+    assert_eq!(report.notes, Vec::<String>::new());
+    assert_eq!(verdict(&report, Profile::Format), ProfileVerdict::Conforms);
+    assert_eq!(verdict(&report, Profile::Validate), ProfileVerdict::Conforms);
+    assert_eq!(verdict(&report, Profile::MemorySafety), ProfileVerdict::NotClaimed);
+    assert_eq!(verdict(&report, Profile::Launch), ProfileVerdict::NotClaimed);
+}
+
+#[test]
+fn each_planted_bug_is_found() {
+    for (flaw, clause, kind) in
+        [("first-k-of-n", "R01", FailureKind::Answer), ("crash-on-cycle", "D04", FailureKind::Worker)]
+    {
+        let report = judge(Some(flaw));
+        assert!(!report.conforms, "{flaw} was not noticed");
+        let first = report.failures.first().expect("a failure");
+        assert_eq!(first.kind, kind, "{flaw}: {}", first.actual);
+        assert!(first.clauses.iter().any(|c| c.id == clause), "{flaw} failed {} first", first.case);
+    }
+}
