@@ -1,0 +1,121 @@
+//! The command line of `cargo xtask conform`: exit codes, messages, last line.
+
+use std::process::{Command, Output};
+
+/// A worker for a shell: claims `format` and gives every request the answer `$1`, with `ID` replaced.
+const WORKER: &str = r#"read hello
+echo '{"type":"hello","protocol":"1.0","name":"sh","version":"1","profiles":["format"]}'
+while read -r request; do
+  id=${request#*\"id\":}; id=${id%%,*}
+  echo "$1" | sed "s/ID/$id/"
+done"#;
+
+fn conform(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_xtask"))
+        .arg("conform")
+        .args(arguments)
+        .env_remove("NO_COLOR")
+        .output()
+        .expect("xtask starts")
+}
+
+/// The command line of [`WORKER`] with an answer.
+fn worker(directory: &tempfile::TempDir, answer: &str) -> String {
+    let script = directory.path().join("worker with spaces.sh");
+    std::fs::write(&script, WORKER).expect("a file");
+    format!("sh '{}' '{answer}'", script.display())
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).expect("UTF-8")
+}
+
+#[track_caller]
+fn assert_could_not_run(arguments: &[&str], why: &str) {
+    let output = conform(arguments);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert!(stderr.contains(why), "no `{why}` in {stderr}");
+    assert_eq!(stdout(&output), "");
+}
+
+#[test]
+fn a_run_that_cannot_be_done_ends_with_2() {
+    assert_could_not_run(&["--impl", "./no-such-worker"], "the worker cannot be started: `./no-such-worker`");
+    assert_could_not_run(
+        &["--impl", "sh", "--filter", "no/such/*"],
+        "the corpus has no case that matches `no/such/*`",
+    );
+    assert_could_not_run(&["--impl", "sh 'open"], "has an open quote");
+    assert_could_not_run(&["--impl", ""], "--impl is empty");
+    assert_could_not_run(
+        &["--profile", "formal"],
+        "the profiles are format, validate, memory-safety, launch",
+    );
+    assert_could_not_run(&["--filter", "race/["], "invalid value 'race/['");
+    assert_could_not_run(&["--timeout", "0"], "out of range");
+    assert_could_not_run(&["--timeout", "NaN"], "out of range");
+    assert_could_not_run(&["--jobs", "0"], "invalid value '0'");
+    assert_could_not_run(
+        &["--impl", "sh", "--corpus", "/nonexistent"],
+        "the corpus cannot be used: /nonexistent/cases",
+    );
+}
+
+#[test]
+fn a_worker_without_handshake_does_not_conform() {
+    let output = conform(&["--impl", "echo hello", "--filter", "accept/*"]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = stdout(&output);
+    assert!(text.contains("no handshake: worker wrote a line that is no message of the protocol"), "{text}");
+    let last = text.lines().last().expect("a last line");
+    assert!(last.starts_with("0 passed, ") && last.ends_with(" failed, 0 skipped"), "{last}");
+}
+
+#[test]
+fn a_worker_is_any_command_with_arguments() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let accepts = worker(&directory, r#"{"type":"response","id":ID,"outcome":"accept"}"#);
+    let json = directory.path().join("report.json");
+    let file = json.to_str().expect("UTF-8");
+    let good = conform(&["--impl", &accepts, "--filter", "accept/*", "--profile", "format", "--json", file]);
+    let text = stdout(&good);
+    assert_eq!(good.status.code(), Some(0), "{text}");
+    assert!(text.starts_with("sh 1, claims format\n"), "{text}");
+    assert!(text.lines().last().expect("a last line").ends_with(" passed, 0 failed, 0 skipped"));
+    assert!(!text.contains('\x1b'), "colour, but no terminal");
+    let report = std::fs::read_to_string(json).expect("the report was written");
+    assert!(report.contains(r#""conforms": true"#));
+
+    let unclaimed = conform(&["--impl", &accepts, "--filter", "accept/*", "--profile", "launch"]);
+    assert_eq!(unclaimed.status.code(), Some(1));
+    assert!(stdout(&unclaimed).contains("asked for, but the worker does not claim it"));
+
+    let rejects = worker(&directory, r#"{"type":"response","id":ID,"outcome":"reject","diagnostics":[]}"#);
+    let bad = conform(&["--impl", &rejects, "--filter", "accept/*", "--limit", "1"]);
+    assert_eq!(bad.status.code(), Some(1));
+    assert!(stdout(&bad).contains("rerun     cargo xtask conform --impl "), "{}", stdout(&bad));
+}
+
+#[test]
+fn the_selection_can_be_listed() {
+    let output = conform(&["--filter", "accept/*", "--profile", "launch", "--list"]);
+    assert_eq!(output.status.code(), Some(0));
+    let text = stdout(&output);
+    assert!(!text.is_empty());
+    assert!(text.lines().all(|line| line.starts_with("accept/") && line.ends_with(" launch")), "{text}");
+}
+
+#[test]
+fn the_help_teaches() {
+    let output = conform(&["--help"]);
+    assert_eq!(output.status.code(), Some(0));
+    let text = stdout(&output);
+    for part in [
+        "cargo xtask conform --impl ./my-vm",
+        "--filter 'race/*'",
+        "Exit code: 0 if every judged profile conforms",
+    ] {
+        assert!(text.contains(part), "no `{part}` in {text}");
+    }
+}
