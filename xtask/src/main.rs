@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
+mod ci;
 mod codegen;
 mod conform;
 mod corpus;
@@ -15,6 +16,7 @@ mod tidy;
 #[derive(Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
 enum Command {
+    Ci(ci::Args),
     Codegen(codegen::Args),
     Conform(Box<conform::Args>),
     Corpus(corpus::Args),
@@ -23,6 +25,7 @@ enum Command {
 
 fn main() -> ExitCode {
     match Command::parse() {
+        Command::Ci(args) => ci::run(&root(), &args),
         Command::Codegen(args) => codegen::run(&root(), &args),
         Command::Conform(args) => conform::run(&root(), &args),
         Command::Corpus(args) => corpus::run(&root(), &args),

@@ -1,0 +1,100 @@
+//! `cargo xtask ci`: every check of the repository, the quick ones first.
+
+use std::path::Path;
+use std::process::{Command, ExitCode};
+use std::time::Instant;
+
+/// Run every check of the repository: format, lints, tests, tidy, corpus, conformance
+#[derive(clap::Args)]
+pub struct Args {
+    /// Leave out `cargo test`, for a caller that runs it next
+    #[arg(long)]
+    no_tests: bool,
+}
+
+/// A step: a name and a command, which runs at the root of the repository.
+struct Step {
+    name: &'static str,
+    command: &'static [&'static str],
+}
+
+/// `cargo xtask` as a step says it: this program itself.
+const SELF: &str = "xtask";
+
+/// The name of the step that runs the tests.
+const TESTS: &str = "tests";
+
+const STEPS: [Step; 8] = [
+    Step { name: "format", command: &["cargo", "fmt", "--all", "--check"] },
+    Step { name: "tidy", command: &[SELF, "tidy"] },
+    Step {
+        name: "lints",
+        command: &["cargo", "clippy", "--quiet", "--workspace", "--all-targets", "--", "--deny", "warnings"],
+    },
+    Step { name: "documentation", command: &["cargo", "doc", "--quiet", "--workspace", "--no-deps"] },
+    Step { name: "corpus", command: &[SELF, "corpus", "check"] },
+    Step { name: "the reference conforms", command: &[SELF, "conform"] },
+    Step {
+        name: "the Python example conforms",
+        command: &[SELF, "conform", "--impl", "python3 examples/python/adapter.py"],
+    },
+    Step { name: TESTS, command: &["cargo", "test", "--workspace"] },
+];
+
+/// The command: 0 when every step passed, 1 otherwise.
+pub fn run(root: &Path, args: &Args) -> ExitCode {
+    let mut failed = Vec::new();
+    let steps = STEPS.iter().filter(|step| !(args.no_tests && step.name == TESTS));
+    // A failed step does not hide what the next ones find.
+    for step in steps.clone() {
+        println!("\n== {}: {}", step.name, step.command.join(" "));
+        let start = Instant::now();
+        let passed = execute(root, step.command);
+        println!("== {}: {} in {:.0?}", step.name, if passed { "ok" } else { "FAILED" }, start.elapsed());
+        if !passed {
+            failed.push(step.name);
+        }
+    }
+    if failed.is_empty() {
+        println!("\nci: all {} steps passed", steps.count());
+        return ExitCode::SUCCESS;
+    }
+    println!("\nci: failed: {}", failed.join(", "));
+    ExitCode::FAILURE
+}
+
+fn execute(root: &Path, command: &[&str]) -> bool {
+    let Some((program, arguments)) = command.split_first() else { return false };
+    let program = match *program {
+        SELF => std::env::current_exe().map(Into::into).ok(),
+        "cargo" => Some(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())),
+        other => Some(other.into()),
+    };
+    let Some(program) = program else {
+        eprintln!("error: the path of xtask is unknown");
+        return false;
+    };
+    // The lints of the documentation are warnings, and a warning fails as it does in the step before.
+    let status = Command::new(program)
+        .args(arguments)
+        .env("RUSTDOCFLAGS", "--deny warnings")
+        .current_dir(root)
+        .status();
+    status
+        .map_err(|e| eprintln!("error: {} cannot be run: {e}", command.join(" ")))
+        .is_ok_and(|s| s.success())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_that_fails_or_does_not_exist_is_noticed() {
+        let here = Path::new(".");
+        assert!(execute(here, &["cargo", "--version"]));
+        assert!(!execute(here, &["cargo", "no-such-command"]));
+        assert!(!execute(here, &["no-such-program-at-all"]));
+        assert!(!execute(here, &[]));
+    }
+}
