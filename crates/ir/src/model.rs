@@ -92,7 +92,7 @@ record! {
         /// The counter that it increments by 1 when it finishes.
         out_counter: i64, required;
         /// What it waits for; all of it.
-        waits: SmallVec<[Wait<'a>; 1]>, default SmallVec::new();
+        waits: Vec<Wait<'a>>, default Vec::new();
         /// Scalars of the opcode.
         params: Params<'a>, default Params::default();
         /// The SM whose queue holds it.

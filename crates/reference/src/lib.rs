@@ -1,1 +1,4 @@
 //! The oracle.
+
+pub mod opcodes;
+pub mod region;

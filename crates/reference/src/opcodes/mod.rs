@@ -1,5 +1,32 @@
 //! The opcodes, one file each: operands, dtypes, shapes, bounds and footprint (clauses OPC-00 to OPC-18).
 
+mod add;
+mod allreduce_shard;
+mod attention_combine;
+mod attention_tile;
+mod cache;
+mod checks;
+mod copy;
+mod dequant;
+mod elementwise;
+mod embed;
+mod gelu;
+mod gemm_tile;
+mod gemv_tile;
+mod kv_append;
+mod layernorm;
+mod matrix;
+mod mul;
+mod nop;
+mod quant;
+mod rmsnorm;
+mod rope;
+mod sample_argmax;
+mod silu_mul;
+mod softmax;
+#[cfg(test)]
+mod testing;
+
 use std::ops::RangeInclusive;
 
 use megakernel_ir::model::{Buffer, Program, Task};
@@ -116,5 +143,30 @@ pub trait Op: Sync {
     /// Whether the output may be the same buffer as this input.
     fn in_place(&self, _input: usize) -> InPlace {
         InPlace::Forbidden
+    }
+}
+
+/// What is known of an opcode.
+pub fn op(opcode: Opcode) -> &'static dyn Op {
+    match opcode {
+        Opcode::Nop => &nop::Nop,
+        Opcode::Copy => &copy::Copy,
+        Opcode::Embed => &embed::Embed,
+        Opcode::RmsNorm => &rmsnorm::RmsNorm,
+        Opcode::LayerNorm => &layernorm::LayerNorm,
+        Opcode::GemvTile => &gemv_tile::GemvTile,
+        Opcode::GemmTile => &gemm_tile::GemmTile,
+        Opcode::AttentionTile => &attention_tile::AttentionTile,
+        Opcode::Rope => &rope::Rope,
+        Opcode::SiluMul => &silu_mul::OP,
+        Opcode::Gelu => &gelu::OP,
+        Opcode::Add => &add::OP,
+        Opcode::Mul => &mul::OP,
+        Opcode::Dequant => &dequant::Dequant,
+        Opcode::Softmax => &softmax::Softmax,
+        Opcode::AllreduceShard => &allreduce_shard::OP,
+        Opcode::KvAppend => &kv_append::KvAppend,
+        Opcode::SampleArgmax => &sample_argmax::SampleArgmax,
+        Opcode::AttentionCombine => &attention_combine::AttentionCombine,
     }
 }

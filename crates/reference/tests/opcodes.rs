@@ -1,0 +1,197 @@
+//! The opcodes as a whole: against the table of the specification, against programs that another project's
+//! compiler wrote, and against tasks that make no sense.
+
+use std::path::PathBuf;
+
+use megakernel_ir::model::Task;
+use megakernel_ir::{Opcode, read};
+use megakernel_reference::opcodes::{InPlace, Op, Operands, Problems, op};
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// A program of one task without operands.
+fn bare(opcode: Opcode, params: &str) -> String {
+    format!(
+        r#"{{"ir_version": "0.2.0", "abi_version": "0.2", "buffers": [], "counters": [], "tasks": [
+            {{"id": 0, "op": "{opcode}", "inputs": [], "outputs": [], "out_counter": 0, "params": {{{params}}}}}]}}"#
+    )
+}
+
+/// The columns `inputs`, `outputs` and `required parameters` for this task.
+fn columns(op: &dyn Op, task: &Task<'_>) -> [String; 3] {
+    let arity = op.arity(task);
+    let (least, most) = (arity.inputs.start(), arity.inputs.end());
+    let inputs = if least == most { least.to_string() } else { format!("{least} to {most}") };
+    let params: Vec<_> = op.required_params(task).iter().map(|param| format!("`{}`", param.name())).collect();
+    [inputs, arity.outputs.to_string(), params.join(" ")]
+}
+
+#[test]
+fn the_table_of_the_specification_says_the_same() {
+    let text = std::fs::read_to_string(root().join("spec/opcodes/README.md"))
+        .expect("the opcodes of the specification");
+    for &opcode in Opcode::ALL {
+        let start = format!("| {} | [{opcode}]", opcode.code());
+        let row = text.lines().find(|line| line.starts_with(&start)).expect("a row for every opcode");
+        let cells: Vec<_> = row.split('|').map(str::trim).collect();
+        let (plain, quantised) = (bare(opcode, ""), bare(opcode, r#""qdtype": 6"#));
+        let (plain, quantised) = (read(plain.as_bytes()), read(quantised.as_bytes()));
+        let (plain, quantised) = (plain.expect("it reads"), quantised.expect("it reads"));
+
+        let op = op(opcode);
+        let [mut inputs, outputs, mut params] = columns(op, &plain.tasks[0]);
+        let [quantised_inputs, _, quantised_params] = columns(op, &quantised.tasks[0]);
+        if quantised_inputs != inputs {
+            inputs = format!("{inputs}; {quantised_inputs} if quantised");
+        }
+        if quantised_params != params {
+            let more = quantised_params.strip_prefix(&params).expect("more parameters").trim().to_owned();
+            params = format!("{params}; {more} if quantised");
+        }
+        let in_place = match (op.in_place(0), op.in_place(1)) {
+            (InPlace::Allowed, InPlace::Allowed) => "yes",
+            (InPlace::Forbidden, InPlace::Required) => "required",
+            (InPlace::Forbidden, InPlace::Forbidden) => "",
+            _ => "neither of the three",
+        };
+        assert_eq!(
+            [cells[3], cells[4], cells[5], cells[7]],
+            [&inputs, &outputs, &params, in_place],
+            "{opcode}"
+        );
+    }
+}
+
+/// Checks all tasks in the order that the M rules prescribe.
+fn assert_real_program_is_clean(name: &str) {
+    let path = root().join("../shared/data/amk").join(name);
+    let Ok(bytes) = std::fs::read(&path) else {
+        println!("skipped: {name} is not there");
+        return;
+    };
+    let program = read(&bytes).expect("a real program reads");
+    assert!(!program.tasks.is_empty());
+    for task in &program.tasks {
+        let (op, operands) = (op(task.op), Operands::new(&program, task));
+        let mut problems = Problems::new();
+        assert!(op.arity(task).inputs.contains(&operands.inputs.len()), "inputs of task {}", task.id);
+        assert_eq!(op.arity(task).outputs, operands.outputs.len(), "outputs of task {}", task.id);
+        assert!(op.required_params(task).iter().all(|&param| task.params.get(param).is_some()));
+        op.param_ranges(task, &mut problems);
+        op.dtypes(&operands, &mut problems);
+        op.shapes(&operands, &mut problems);
+        op.bounds(&operands, &mut problems);
+        assert_eq!(problems, [], "task {} of {name}", task.id);
+        for output in 0..operands.outputs.len() {
+            let region = op.writes(&operands, output).expect("every output is written");
+            assert!(!region.is_empty(), "task {} of {name}", task.id);
+        }
+    }
+}
+
+#[test]
+fn toy_decoder_is_clean() {
+    assert_real_program_is_clean("toy_decoder.json");
+}
+
+#[test]
+fn llama_decode_step_is_clean() {
+    assert_real_program_is_clean("llama32_1b_decode.json");
+}
+
+/// Small numbers in a fixed order that looks like chance (xorshift).
+struct Choices(u64);
+
+impl Choices {
+    fn of<'t, T>(&mut self, choices: &'t [T]) -> &'t T {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        &choices[(self.0 >> 33) as usize % choices.len()]
+    }
+}
+
+#[test]
+fn no_task_makes_them_panic() {
+    const EXTENTS: &[&str] = &["1", "2", "3", "8", "0", "-1", "4294967296", "9223372036854775807"];
+    const DTYPES: &[&str] = &["F32", "I8", "I4", "U8", "I32", "BOOL"];
+    const VALUES: &[&str] =
+        &["0", "1", "2", "6", "7", "8", "-1", "2147483647", "9223372036854775807", "-9223372036854775808"];
+    const KEYS: &[&str] = &[
+        "K",
+        "N",
+        "M",
+        "N_tile",
+        "M_tile",
+        "n_off",
+        "m_off",
+        "hidden",
+        "head_dim",
+        "n_heads",
+        "n_kv_heads",
+        "kv_start",
+        "kv_len",
+        "pos",
+        "qdtype",
+        "group",
+        "flags",
+        "dim",
+    ];
+    let mut choices = Choices(0x9e37_79b9_7f4a_7c15);
+    let mut shapes_accepted = 0;
+    for round in 0..400 {
+        for opcode in Opcode::ALL {
+            let buffers: Vec<_> = (0..6)
+                .map(|id| {
+                    let rank = *choices.of(&[0, 1, 1, 2, 2, 3, 3, 4, 5]);
+                    // Mostly ordinary extents, or every task would stop at the first check.
+                    let pool = if round % 2 == 0 { EXTENTS } else { &EXTENTS[..2] };
+                    let shape: Vec<_> = (0..rank).map(|_| *choices.of(pool)).collect();
+                    let (dtype, shape) = (choices.of(DTYPES), shape.join(","));
+                    format!(r#"{{"id": {id}, "name": "b", "kind": "ACTIVATION", "dtype": "{dtype}", "shape": [{shape}]}}"#)
+                })
+                .collect();
+            let mut ids = |most: &[usize]| -> Vec<i64> {
+                let count = *choices.of(most);
+                (0..count).map(|_| *choices.of(&[0, 1, 2, 3, 4, 5, 77, -1])).collect()
+            };
+            let (inputs, outputs) = (ids(&[0, 1, 2, 3, 4, 9]), ids(&[0, 1, 1, 1, 5]));
+            let keys: Vec<_> = KEYS.iter().filter(|_| *choices.of(&[true, true, false])).collect();
+            let params: Vec<_> =
+                keys.iter().map(|key| format!(r#""{key}": {}"#, choices.of(VALUES))).collect();
+            let text = format!(
+                r#"{{"ir_version": "0.2.0", "abi_version": "0.2", "buffers": [{}], "counters": [], "tasks": [
+                    {{"id": 0, "op": "{opcode}", "inputs": {inputs:?}, "outputs": {outputs:?}, "out_counter": 0, "params": {{{}}}}}]}}"#,
+                buffers.join(","),
+                params.join(",")
+            );
+            let program = read(text.as_bytes()).expect("it reads");
+            let task = &program.tasks[0];
+            let (op, operands) = (op(task.op), Operands::new(&program, task));
+            let mut problems = Problems::new();
+            op.param_ranges(task, &mut problems);
+            op.dtypes(&operands, &mut problems);
+            let before = problems.len();
+            op.shapes(&operands, &mut problems);
+            shapes_accepted += usize::from(problems.len() == before);
+            op.bounds(&operands, &mut problems);
+            for index in 0..10 {
+                let (read, written) = (op.reads(&operands, index), op.writes(&operands, index));
+                assert!(read.is_none_or(|region| index < operands.inputs.len() && region.axes().len() == 4));
+                assert!(
+                    written.is_none_or(|region| index < operands.outputs.len() && region.axes().len() == 4)
+                );
+            }
+            for problem in problems {
+                assert!(
+                    !problem.message.is_empty() && !problem.message.ends_with('.'),
+                    "{}",
+                    problem.message
+                );
+            }
+        }
+    }
+    assert!(shapes_accepted > 100, "only {shapes_accepted} tasks had shapes that fit");
+}
