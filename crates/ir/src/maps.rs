@@ -193,6 +193,16 @@ impl Serialize for SmAssignment {
     }
 }
 
+/// A member without a default: absent, or a value that is not null.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Given<T>(pub Option<T>);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Given<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        T::deserialize(deserializer).map(|value| Given(Some(value)))
+    }
+}
+
 crate::names::names! {
     /// How activations are bound to pages.
     PagePolicy, "a page allocation policy" {

@@ -166,7 +166,7 @@ record! {
         /// Whether a display watchdog ends long kernels.
         wddm_tdr: bool, default false;
         /// Measured bandwidth in GB/s, where someone measured it.
-        measured_bw_gbs: Option<Number>, if_present;
+        measured_bw_gbs: Given<Number>, if_present;
         /// For people.
         note: Text<'a>, default Text::from("");
     }
@@ -192,7 +192,7 @@ record! {
     }
 }
 
-pub use crate::maps::{IntMap, Meta, NestedIntMap, PagePolicy, SmAssignment};
+pub use crate::maps::{Given, IntMap, Meta, NestedIntMap, PagePolicy, SmAssignment};
 pub use crate::text::Text;
 
 impl Buffer<'_> {
@@ -204,8 +204,9 @@ impl Buffer<'_> {
         })
     }
 
-    /// Size in bytes, or nothing where it leaves 63 bits (rule S20).
+    /// Size in bytes, or nothing where it or the number of elements leaves 63 bits (rule S20).
     pub fn nbytes(&self) -> Option<i64> {
-        i64::try_from(self.dtype.nbytes(self.numel()?)).ok()
+        let numel = self.numel().filter(|&numel| i64::try_from(numel).is_ok())?;
+        i64::try_from(self.dtype.nbytes(numel)).ok()
     }
 }

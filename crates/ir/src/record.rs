@@ -3,7 +3,7 @@
 //! serde's derive is not used because it can neither keep unknown members as borrowed text at full speed
 //! (`flatten` buffers every member) nor refuse duplicate ones among them.
 
-/// Declares a record. A member is `required`, has a `default`, or is an `Option` written only `if_present`.
+/// Declares a record. A member is `required`, has a `default`, or is a `Given` that is written only `if_present`.
 macro_rules! record {
     (@unwrap $found:expr, $name:ident, $error:ty, required) => {
         $found.ok_or_else(|| <$error as serde::de::Error>::missing_field(stringify!($name)))?
@@ -12,10 +12,10 @@ macro_rules! record {
         match $found { Some(value) => value, None => $default }
     };
     (@unwrap $found:expr, $name:ident, $error:ty, if_present) => {
-        match $found { Some(value) => value, None => None }
+        $found.unwrap_or(crate::maps::Given(None))
     };
     (@write $map:ident, $name:ident, $value:expr, if_present) => {
-        if let Some(value) = $value { $map.serialize_entry(stringify!($name), value)?; }
+        if let Some(value) = &$value.0 { $map.serialize_entry(stringify!($name), value)?; }
     };
     (@write $map:ident, $name:ident, $value:expr, $mode:ident $($default:expr)?) => {
         $map.serialize_entry(stringify!($name), $value)?;

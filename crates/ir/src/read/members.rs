@@ -44,21 +44,18 @@ impl Walk {
 
     fn value(&mut self, node: &Node<'_>, of: &Type) {
         match (of, node) {
-            (
-                Type::NullableText | Type::NullableInt | Type::NullableNumber | Type::NullableRecord(_),
-                Node::NullKeyword(_),
-            )
+            (Type::NullableText | Type::NullableInt | Type::NullableRecord(_), Node::NullKeyword(_))
             | (Type::Text | Type::NullableText, Node::StringLit(_))
             | (Type::Bool, Node::BooleanLit(_))
-            | (Type::Number | Type::NullableNumber, Node::NumberLit(_))
+            | (Type::Number, Node::NumberLit(_))
             | (Type::Object, Node::Object(_)) => {}
             (Type::Int | Type::NullableInt, Node::NumberLit(number)) => {
-                if number.value.parse::<i64>().is_err() {
+                if !is_integer(number.value) {
                     self.report(Rule::S04, format!("found the number {}, required {INTEGER}", number.value));
                 }
             }
             (Type::Threshold, Node::NumberLit(number)) => {
-                if number.value.parse::<i64>().is_err() {
+                if !is_integer(number.value) {
                     self.report(
                         Rule::S16,
                         format!("threshold {} is not an integer from 1 to 4294967295", number.value),
@@ -147,6 +144,11 @@ impl Walk {
     }
 }
 
+/// Whether a number token is an integer of 64 bits. Negative zero is none: binary64 has it, the integers have not.
+fn is_integer(token: &str) -> bool {
+    token != "-0" && token.parse::<i64>().is_ok()
+}
+
 const INTEGER: &str = "an integer without fraction or exponent, within 64 bits";
 
 fn required(of: &Type) -> &'static str {
@@ -157,7 +159,6 @@ fn required(of: &Type) -> &'static str {
         Type::Int | Type::Threshold => INTEGER,
         Type::NullableInt => "an integer or null",
         Type::Number => "a number",
-        Type::NullableNumber => "a number or null",
         Type::Array(_) => "an array",
         Type::Object | Type::Record(_) | Type::IntMap | Type::NestedIntMap => "an object",
         Type::NullableRecord(_) => "an object or null",

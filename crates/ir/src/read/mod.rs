@@ -21,7 +21,7 @@ use crate::rule::Rule;
 pub use versions::{ABI_VERSION, IR_VERSION};
 
 /// Reads a program from the bytes of a JSON document. The error is never empty; its diagnostics are of the rules
-/// S01 to S05, S16, or S06 and S07 alone where the document is of another major version.
+/// S01 to S07 and S16, of the first stage of reading that finds any.
 pub fn read(bytes: &[u8]) -> Result<Program<'_>, Vec<Diagnostic>> {
     let text = text::utf8(bytes).map_err(|diagnostic| vec![diagnostic])?;
     match serde_json::from_str::<Program<'_>>(text) {
@@ -38,12 +38,15 @@ fn explain(text: &str, error: &serde_json::Error) -> Vec<Diagnostic> {
     let mut found = match text::check(text) {
         Err(diagnostic) => return vec![diagnostic],
         Ok(tree) => {
-            let other_version = versions::check_tree(&tree);
-            if !other_version.is_empty() {
-                return other_version;
-            }
+            // Each stage only where the one before found nothing: which of two members counts is anyone's guess, and
+            // another major version may have any members.
             let mut found = text::duplicates(&tree);
-            found.extend(members::check(&tree));
+            if found.is_empty() {
+                found = versions::check_tree(&tree);
+            }
+            if found.is_empty() {
+                found = members::check(&tree);
+            }
             found
         }
     };

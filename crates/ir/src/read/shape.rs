@@ -12,7 +12,6 @@ pub(super) enum Type {
     Int,
     NullableInt,
     Number,
-    NullableNumber,
     Threshold,
     /// One of these strings.
     Name(&'static str, &'static [&'static str]),
@@ -113,7 +112,7 @@ const TARGET: &[Member] = &[
     optional("clock_ghz", Number),
     optional("supports_cooperative", Bool),
     optional("wddm_tdr", Bool),
-    optional("measured_bw_gbs", NullableNumber),
+    optional("measured_bw_gbs", Number),
     optional("note", Text),
 ];
 
