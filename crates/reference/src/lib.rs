@@ -1,4 +1,6 @@
-//! The oracle.
+//! The oracle of the suite: a validator that judges any document by every rule of the specification.
 
 pub mod opcodes;
 pub mod region;
+pub mod validate;
+pub mod worker;

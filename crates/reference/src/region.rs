@@ -2,6 +2,7 @@
 
 use megakernel_ir::diagnostic;
 use megakernel_ir::model::Buffer;
+use smallvec::SmallVec;
 
 /// The largest rank of a buffer (clause DAT-09).
 pub const MAX_RANK: usize = 4;
@@ -71,6 +72,30 @@ impl Region {
         !self.intersection(other).is_empty()
     }
 
+    /// The elements of this region that are not in the other, as disjoint boxes.
+    pub fn minus(&self, other: &Region) -> SmallVec<[Region; 2 * MAX_RANK]> {
+        let mut parts = SmallVec::new();
+        if !self.overlaps(other) {
+            if !self.is_empty() {
+                parts.push(*self);
+            }
+            return parts;
+        }
+        let mut rest = *self;
+        for (axis, &[low, high]) in other.axes.iter().enumerate() {
+            let [start, end] = rest.axes[axis];
+            for (part_start, part_end) in [(start, low.min(end)), (high.max(start), end)] {
+                if part_start < part_end {
+                    let mut part = rest;
+                    part.axes[axis] = [part_start, part_end];
+                    parts.push(part);
+                }
+            }
+            rest.axes[axis] = [start.max(low), end.min(high)];
+        }
+        parts
+    }
+
     /// The form of a diagnostic: one interval per axis of the buffer.
     pub fn to_witness(self) -> diagnostic::Region {
         self.axes[..self.rank].to_vec()
@@ -89,6 +114,18 @@ mod tests {
         assert!(whole.slice(0, 9, 1).is_empty());
         assert_eq!(whole.slice(0, i64::MAX, i64::MAX).to_witness()[0], [4, 4]);
         assert_eq!(Region::whole(&[]).slice_last(3, 1), Region::whole(&[]));
+    }
+
+    #[test]
+    fn differences_are_exact() {
+        let whole = Region::whole(&[4, 4]);
+        let hole = whole.slice(0, 1, 2).slice(1, 1, 1);
+        let parts = whole.minus(&hole);
+        let count = |region: &Region| region.axes().iter().map(|[low, high]| high - low).product::<i64>();
+        assert_eq!(parts.iter().map(count).sum::<i64>(), 14);
+        assert!(parts.iter().all(|part| !part.overlaps(&hole)));
+        assert!(whole.minus(&whole).is_empty());
+        assert_eq!(hole.minus(&whole.slice(1, 3, 1))[..], [hole]);
     }
 
     #[test]

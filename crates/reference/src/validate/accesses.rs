@@ -1,0 +1,128 @@
+//! Who reads and writes which part of which buffer (clause EXE-04), gathered per buffer.
+
+use megakernel_ir::BufferKind;
+use megakernel_ir::diagnostic::AccessKind;
+use megakernel_ir::model::Program;
+
+use crate::opcodes::{self, Operands, Problems};
+use crate::region::Region;
+
+/// One operand of one task.
+#[derive(Clone, Copy, Debug)]
+pub struct Access {
+    /// The task.
+    pub task: u32,
+    /// Read or write.
+    pub kind: AccessKind,
+    /// Index in the task's inputs or outputs.
+    pub operand: u32,
+    /// The elements; never empty.
+    pub region: Region,
+}
+
+impl Access {
+    /// JSON pointer of the operand.
+    pub fn pointer(&self) -> String {
+        let list = match self.kind {
+            AccessKind::Read => "inputs",
+            AccessKind::Write => "outputs",
+        };
+        format!("/tasks/{}/{list}/{}", self.task, self.operand)
+    }
+}
+
+/// The operands of all tasks by buffer.
+pub struct Accesses<'p> {
+    program: &'p Program<'p>,
+    starts: Vec<u32>,
+    operands: Vec<Operand>,
+    /// Tasks whose operands have shapes that their opcode does not take (M02, M08): their footprint is
+    /// every operand whole.
+    misshapen: Vec<bool>,
+}
+
+#[derive(Clone, Copy)]
+struct Operand {
+    task: u32,
+    /// Index in inputs, or in outputs with the top bit set.
+    position: u8,
+}
+
+const OUTPUT: u8 = 0x80;
+
+impl<'p> Accesses<'p> {
+    /// Gathers the operands of a program whose references hold.
+    pub fn new(program: &'p Program<'p>) -> Accesses<'p> {
+        let mut starts = vec![0u32; program.buffers.len() + 1];
+        let ids = |task: &'p megakernel_ir::model::Task<'p>| task.inputs.iter().chain(&task.outputs);
+        for task in &program.tasks {
+            ids(task).for_each(|&id| starts[id as usize + 1] += 1);
+        }
+        for buffer in 0..program.buffers.len() {
+            starts[buffer + 1] += starts[buffer];
+        }
+        let mut next = starts.clone();
+        let mut operands = vec![Operand { task: 0, position: 0 }; starts[program.buffers.len()] as usize];
+        for (index, task) in program.tasks.iter().enumerate() {
+            let inputs = task.inputs.iter().enumerate().map(|(position, id)| (position as u8, id));
+            let outputs = task.outputs.iter().enumerate().map(|(position, id)| (position as u8 | OUTPUT, id));
+            for (position, &id) in inputs.chain(outputs) {
+                let slot = &mut next[id as usize];
+                operands[*slot as usize] = Operand { task: index as u32, position };
+                *slot += 1;
+            }
+        }
+        let misshapen =
+            program.tasks.iter().map(|task| is_misshapen(&Operands::new(program, task))).collect();
+        Accesses { program, starts, operands, misshapen }
+    }
+
+    /// Whether any task lists the buffer.
+    pub fn is_used(&self, buffer: u32) -> bool {
+        self.starts[buffer as usize] < self.starts[buffer as usize + 1]
+    }
+
+    /// The tasks that list a buffer, in list order; a task as often as it lists it.
+    pub fn tasks(&self, buffer: u32) -> impl Iterator<Item = u32> + '_ {
+        self.slice(buffer).iter().map(|operand| operand.task)
+    }
+
+    /// Every access of a buffer with a footprint, in list order; of one task, reads before writes.
+    pub fn of(&self, buffer: u32) -> Vec<Access> {
+        self.slice(buffer).iter().filter_map(|operand| self.access(operand)).collect()
+    }
+
+    fn slice(&self, buffer: u32) -> &[Operand] {
+        let buffer = buffer as usize;
+        &self.operands[self.starts[buffer] as usize..self.starts[buffer + 1] as usize]
+    }
+
+    fn access(&self, operand: &Operand) -> Option<Access> {
+        let task = &self.program.tasks[operand.task as usize];
+        let operands = Operands::new(self.program, task);
+        let op = opcodes::op(task.op);
+        let position = usize::from(operand.position & !OUTPUT);
+        let whole = self.misshapen[operand.task as usize];
+        let (kind, region) = if operand.position & OUTPUT != 0 {
+            let whole_output = operands.outputs.get(position).map(|buffer| Region::of(buffer));
+            (AccessKind::Write, if whole { whole_output } else { op.writes(&operands, position) })
+        } else {
+            let whole_input = operands.inputs.get(position).map(|buffer| Region::of(buffer));
+            (AccessKind::Read, if whole { whole_input } else { op.reads(&operands, position) })
+        };
+        let region = region.filter(|region| !region.is_empty())?;
+        Some(Access { task: operand.task, kind, operand: position as u32, region })
+    }
+}
+
+/// Whether the opcode does not take these operands, so that its footprint is not defined.
+fn is_misshapen(operands: &Operands<'_>) -> bool {
+    let mut problems = Problems::new();
+    opcodes::op(operands.task.op).shapes(operands, &mut problems);
+    !problems.is_empty()
+}
+
+/// Whether the contents at launch are undefined, so that a read needs a write before it (clause EXE-08).
+pub fn starts_undefined(kind: BufferKind) -> bool {
+    matches!(kind, BufferKind::Activation | BufferKind::IoOutput)
+}

@@ -1,0 +1,100 @@
+//! Circles in a directed graph, without recursion: strongly connected components, and a shortest circle in one.
+
+use std::collections::VecDeque;
+
+/// Strongly connected components of more than one node, each sorted, in the order of their lowest nodes.
+///
+/// `successors` gives the successors of a node from an index on, so that the search can stop and go on.
+pub fn components(nodes: usize, successors: impl Fn(u32, usize) -> Option<u32>) -> Vec<Vec<u32>> {
+    const UNSEEN: u32 = u32::MAX;
+    let mut index = vec![UNSEEN; nodes];
+    let mut low = vec![0u32; nodes];
+    let mut on_stack = vec![false; nodes];
+    let (mut stack, mut next_index, mut found) = (Vec::new(), 0u32, Vec::new());
+    // Tarjan's algorithm; the path holds each open node with the index of its next successor.
+    let mut path: Vec<(u32, usize)> = Vec::new();
+    for root in 0..nodes as u32 {
+        if index[root as usize] != UNSEEN {
+            continue;
+        }
+        path.push((root, 0));
+        while let Some((node, successor)) = path.last_mut() {
+            let (node, at) = (*node as usize, *successor);
+            if at == 0 && index[node] == UNSEEN {
+                (index[node], low[node], on_stack[node]) = (next_index, next_index, true);
+                next_index += 1;
+                stack.push(node as u32);
+            }
+            *successor += 1;
+            match successors(node as u32, at) {
+                Some(to) if index[to as usize] == UNSEEN => path.push((to, 0)),
+                Some(to) if on_stack[to as usize] => low[node] = low[node].min(index[to as usize]),
+                Some(_) => {}
+                None => {
+                    path.pop();
+                    if let Some(&(parent, _)) = path.last() {
+                        low[parent as usize] = low[parent as usize].min(low[node]);
+                    }
+                    if low[node] == index[node] {
+                        let start = stack.iter().rposition(|&member| member as usize == node).unwrap_or(0);
+                        let mut component = stack.split_off(start);
+                        component.iter().for_each(|&member| on_stack[member as usize] = false);
+                        if component.len() > 1 {
+                            component.sort_unstable();
+                            found.push(component);
+                        }
+                    }
+                }
+            }
+        }
+    }
+    found.sort_unstable_by_key(|component| component[0]);
+    found
+}
+
+/// A shortest circle through `start`, as the nodes from `start` on; empty if there is none.
+pub fn shortest_circle(nodes: usize, start: u32, successors: impl Fn(u32, usize) -> Option<u32>) -> Vec<u32> {
+    let mut parent = vec![u32::MAX; nodes];
+    let mut queue = VecDeque::from([start]);
+    while let Some(node) = queue.pop_front() {
+        for to in (0..).map_while(|index| successors(node, index)) {
+            if to == start {
+                let mut circle = vec![node];
+                while circle.last() != Some(&start) {
+                    let last = circle.last().map_or(start, |&node| node);
+                    circle.push(parent[last as usize]);
+                }
+                circle.reverse();
+                return circle;
+            }
+            if parent[to as usize] == u32::MAX {
+                parent[to as usize] = node;
+                queue.push_back(to);
+            }
+        }
+    }
+    Vec::new()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_components_and_circles() {
+        let edges: [&[u32]; 7] = [&[1], &[2, 4], &[0, 3], &[], &[5], &[6, 4], &[]];
+        let successors = |node: u32, index: usize| edges[node as usize].get(index).copied();
+        assert_eq!(components(7, successors), [vec![0, 1, 2], vec![4, 5]]);
+        assert_eq!(shortest_circle(7, 4, successors), [4, 5]);
+        assert_eq!(shortest_circle(7, 1, successors), [1, 2, 0]);
+        assert!(shortest_circle(7, 3, successors).is_empty());
+    }
+
+    #[test]
+    fn a_long_circle_needs_no_stack() {
+        let nodes = 300_000u32;
+        let successors = |node: u32, index: usize| (index == 0).then_some((node + 1) % nodes);
+        assert_eq!(components(nodes as usize, successors).len(), 1);
+        assert_eq!(shortest_circle(nodes as usize, 0, successors).len(), nodes as usize);
+    }
+}

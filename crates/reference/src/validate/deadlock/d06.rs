@@ -1,0 +1,91 @@
+//! D06 queue-cycle: waits and the order of the queues together form no circle across SMs.
+
+use std::collections::{BTreeSet, HashMap};
+
+use megakernel_ir::diagnostic::{Before, CycleStep, Witness};
+use megakernel_ir::model::Program;
+use megakernel_ir::{Diagnostic, Rule};
+
+use crate::validate::deadlock::cycles::{components, shortest_circle};
+use crate::validate::deadlock::d04::rotate_to_lowest;
+use crate::validate::describe::Names;
+use crate::validate::findings::Findings;
+use crate::validate::graph::Graph;
+
+/// Judges the rule on the edges that neither D04 nor D05 has taken.
+pub(super) fn check(
+    program: &Program<'_>,
+    graph: &Graph,
+    on_cycle: &[u32],
+    broken_by_queue: &BTreeSet<(u32, u32)>,
+    findings: &mut Findings,
+) {
+    let Some(next_in_queue) = queues(program) else { return };
+    // Nodes are the tasks, then the counters. A task leads to its counter and to the next task of its queue.
+    let tasks = graph.tasks();
+    let same_cycle = |counter: u32, task: u32| {
+        let number = on_cycle[counter as usize];
+        number != 0 && number == on_cycle[graph.out[task as usize] as usize]
+    };
+    let successors = |node: u32, index: usize| {
+        let task = node as usize;
+        if task < tasks {
+            let counter = tasks as u32 + graph.out[task];
+            return [Some(counter), next_in_queue[task]].into_iter().flatten().nth(index);
+        }
+        let counter = node - tasks as u32;
+        // An edge that is another rule's leads back to the counter, which adds nothing to any circle.
+        let task = *graph.waiters(counter).get(index)?;
+        let taken = same_cycle(counter, task) || broken_by_queue.contains(&(counter, task));
+        Some(if taken { node } else { task })
+    };
+    let nodes = tasks + graph.counters();
+    let names = Names::new(program);
+    for component in components(nodes, successors) {
+        findings.report(Rule::D06, || {
+            let circle = shortest_circle(nodes, component[0], successors);
+            let steps = rotate_to_lowest(steps(program, &circle, tasks));
+            let involved: Vec<u32> = steps.iter().map(|step| step.task).collect();
+            let first = involved.first().copied().unwrap_or_default();
+            let message = format!(
+                "{} and {} other tasks wait for each other in a circle of waits and queue order",
+                names.task(first),
+                involved.len().saturating_sub(1),
+            );
+            Diagnostic::new(Rule::D06, format!("/tasks/{first}"), message)
+                .counters(circle.iter().filter_map(|&node| node.checked_sub(tasks as u32)))
+                .tasks(involved)
+                .witness(Witness::Cycle { steps })
+        });
+    }
+}
+
+/// The next task of each task's queue; nothing where no task has an SM.
+fn queues(program: &Program<'_>) -> Option<Vec<Option<u32>>> {
+    let mut next = vec![None; program.tasks.len()];
+    let mut last: HashMap<i64, usize> = HashMap::new();
+    for (index, task) in program.tasks.iter().enumerate() {
+        let Some(sm) = task.sm else { continue };
+        if let Some(before) = last.insert(sm, index) {
+            next[before] = Some(index as u32);
+        }
+    }
+    (!last.is_empty()).then_some(next)
+}
+
+/// The tasks of a circle, each with what puts it before the next one.
+fn steps(program: &Program<'_>, circle: &[u32], tasks: usize) -> Vec<CycleStep> {
+    let next = circle.iter().cycle().skip(1);
+    circle
+        .iter()
+        .zip(next)
+        .filter(|(node, _)| (**node as usize) < tasks)
+        .map(|(&task, &next)| {
+            let then = match (next as usize).checked_sub(tasks) {
+                Some(counter) => Before::Counter(counter as u32),
+                None => Before::Queue(program.tasks[task as usize].sm.unwrap_or_default()),
+            };
+            CycleStep { task, then }
+        })
+        .collect()
+}

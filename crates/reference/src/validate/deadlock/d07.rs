@@ -1,0 +1,20 @@
+//! D07 sm-out-of-range: a task is assigned to an SM that the target has.
+
+use megakernel_ir::model::{Target, Task};
+use megakernel_ir::{Diagnostic, Rule};
+
+use crate::validate::findings::Findings;
+
+pub(super) fn check(index: usize, task: &Task<'_>, target: Option<&Target<'_>>, findings: &mut Findings) {
+    let Some(sm) = task.sm else { return };
+    let count = target.map_or(i64::MAX, |target| target.num_sms);
+    if sm < 0 || sm >= count {
+        findings.report(Rule::D07, || {
+            let message = match target {
+                Some(target) => format!("SM {sm}; the target `{}` has SMs 0 to {}", target.name, count - 1),
+                None => format!("SM {sm}; SMs count from 0"),
+            };
+            Diagnostic::new(Rule::D07, format!("/tasks/{index}/sm"), message).tasks([index as u32])
+        });
+    }
+}

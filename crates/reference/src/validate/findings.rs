@@ -1,0 +1,64 @@
+//! The diagnostics of one document, collected in the order in which the rules are judged.
+
+use std::collections::BTreeMap;
+
+use megakernel_ir::{Diagnostic, Rule};
+
+/// How many diagnostics of one rule are kept; the rest is counted.
+pub const KEPT_PER_RULE: u64 = 100;
+
+/// Collects diagnostics. Beyond [`KEPT_PER_RULE`] of a rule they are counted, not kept.
+#[derive(Debug, Default)]
+pub struct Findings {
+    kept: Vec<Diagnostic>,
+    counts: BTreeMap<Rule, u64>,
+}
+
+impl Findings {
+    /// Records a broken rule; `build` makes the diagnostic only if it is kept.
+    pub fn report(&mut self, rule: Rule, build: impl FnOnce() -> Diagnostic) {
+        let count = self.counts.entry(rule).or_default();
+        *count += 1;
+        if *count <= KEPT_PER_RULE {
+            let diagnostic = build();
+            debug_assert_eq!(diagnostic.rule, rule);
+            self.kept.push(diagnostic);
+        }
+    }
+
+    /// Records a broken rule that has neither ids nor a witness.
+    pub fn broken(&mut self, rule: Rule, pointer: impl Into<String>, message: impl Into<String>) {
+        self.report(rule, || Diagnostic::new(rule, pointer, message));
+    }
+
+    /// Whether nothing rejects the document so far.
+    pub fn accepts(&self) -> bool {
+        self.counts.keys().all(|rule| rule.severity() == megakernel_ir::rule::Severity::Warning)
+    }
+
+    /// The diagnostics by rule, each rule's in the order of discovery, and how many of each were not kept.
+    pub fn into_parts(mut self) -> (Vec<Diagnostic>, BTreeMap<Rule, u64>) {
+        self.kept.sort_by_key(|diagnostic| diagnostic.rule);
+        self.counts.retain(|_, count| *count > KEPT_PER_RULE);
+        self.counts.values_mut().for_each(|count| *count -= KEPT_PER_RULE);
+        (self.kept, self.counts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flood_is_counted() {
+        let mut findings = Findings::default();
+        for _ in 0..KEPT_PER_RULE + 7 {
+            findings.broken(Rule::S09, "/tasks", "m");
+        }
+        findings.broken(Rule::W01, "/tasks", "m");
+        assert!(!findings.accepts());
+        let (kept, dropped) = findings.into_parts();
+        assert_eq!(kept.len() as u64, KEPT_PER_RULE + 1);
+        assert_eq!(dropped, BTreeMap::from([(Rule::S09, 7)]));
+    }
+}

@@ -1,0 +1,179 @@
+//! The program as dense arrays, and the order that its counters impose on its tasks.
+//!
+//! Happens-before runs through counters: a task comes before every task that waits on its counter. So a task is, for
+//! everything that comes after it, no more than the counter that it increments; the graph of counters, in which
+//! every task adds an edge from each counter that it waits on to the one that it increments, holds the whole order.
+//! Real programs have one counter for dozens of tiles, which makes that graph small.
+
+use megakernel_ir::model::Program;
+
+/// Indices of the program's parts. Built only where no S rule is broken, so that every id is an index.
+pub struct Graph {
+    /// Task to the counter that it increments.
+    pub out: Vec<u32>,
+    /// Number of producers of each counter.
+    pub producers: Vec<u32>,
+    wait_starts: Vec<u32>,
+    wait_counters: Vec<u32>,
+    waiter_starts: Vec<u32>,
+    waiters: Vec<u32>,
+}
+
+impl Graph {
+    /// The graph of a program whose references hold.
+    pub fn new(program: &Program<'_>) -> Graph {
+        let counters = program.counters.len();
+        let out: Vec<u32> = program.tasks.iter().map(|task| task.out_counter as u32).collect();
+        let mut producers = vec![0; counters];
+        out.iter().for_each(|&counter| producers[counter as usize] += 1);
+
+        let mut wait_starts = Vec::with_capacity(program.tasks.len() + 1);
+        let mut wait_counters = Vec::with_capacity(program.tasks.len());
+        wait_starts.push(0);
+        for task in &program.tasks {
+            let first = wait_counters.len();
+            for wait in &task.waits {
+                let counter = wait.counter as u32;
+                // A task never waits for itself to finish (D03), and two waits on one counter are one edge.
+                let is_edge = wait.counter != task.out_counter && producers[counter as usize] > 0;
+                if is_edge && !wait_counters[first..].contains(&counter) {
+                    wait_counters.push(counter);
+                }
+            }
+            wait_starts.push(wait_counters.len() as u32);
+        }
+
+        let mut waiter_starts = vec![0; counters + 1];
+        wait_counters.iter().for_each(|&counter| waiter_starts[counter as usize + 1] += 1);
+        for counter in 0..counters {
+            waiter_starts[counter + 1] += waiter_starts[counter];
+        }
+        let mut next = waiter_starts.clone();
+        let mut waiters = vec![0; wait_counters.len()];
+        for task in 0..out.len() {
+            for &counter in &wait_counters[wait_starts[task] as usize..wait_starts[task + 1] as usize] {
+                waiters[next[counter as usize] as usize] = task as u32;
+                next[counter as usize] += 1;
+            }
+        }
+        Graph { out, producers, wait_starts, wait_counters, waiter_starts, waiters }
+    }
+
+    /// Number of tasks.
+    pub fn tasks(&self) -> usize {
+        self.out.len()
+    }
+
+    /// Number of counters.
+    pub fn counters(&self) -> usize {
+        self.producers.len()
+    }
+
+    /// The counters that make a task wait for others, each once.
+    pub fn waits(&self, task: u32) -> &[u32] {
+        let task = task as usize;
+        &self.wait_counters[self.wait_starts[task] as usize..self.wait_starts[task + 1] as usize]
+    }
+
+    /// The tasks that wait on a counter, without its own producers, in list order.
+    pub fn waiters(&self, counter: u32) -> &[u32] {
+        let counter = counter as usize;
+        &self.waiters[self.waiter_starts[counter] as usize..self.waiter_starts[counter + 1] as usize]
+    }
+
+    /// Whether a wait of `later` names the counter of `earlier`: the commonest way to come before it.
+    pub fn is_direct(&self, earlier: u32, later: u32) -> bool {
+        earlier != later && self.waits(later).contains(&self.out[earlier as usize])
+    }
+}
+
+/// The counters in an order in which each comes after all that lead to it.
+pub struct Order {
+    /// Counter to its position; positions count from 1.
+    position: Vec<u32>,
+    /// The counters by position, without the gap at 0.
+    sequence: Vec<u32>,
+    /// The counters that lead straight to the one at each position, as positions.
+    before_starts: Vec<u32>,
+    before: Vec<u32>,
+}
+
+impl Order {
+    /// The order, or nothing where the counters wait for each other in a circle (D04).
+    pub fn new(graph: &Graph) -> Option<Order> {
+        let counters = graph.counters();
+        let mut edges: Vec<(u32, u32)> = Vec::new();
+        for task in 0..graph.tasks() as u32 {
+            let out = graph.out[task as usize];
+            // Tiles stand side by side and share their edges.
+            let alike =
+                task > 0 && graph.out[task as usize - 1] == out && graph.waits(task - 1) == graph.waits(task);
+            if !alike {
+                edges.extend(graph.waits(task).iter().map(|&wait| (wait, out)));
+            }
+        }
+        edges.sort_unstable();
+        edges.dedup();
+
+        let mut open = vec![0u32; counters];
+        edges.iter().for_each(|&(_, to)| open[to as usize] += 1);
+        let starts = starts(counters, edges.iter().map(|&(from, _)| from));
+        let mut sequence: Vec<u32> =
+            (0..counters as u32).filter(|&counter| open[counter as usize] == 0).collect();
+        let mut next = 0;
+        while next < sequence.len() {
+            let from = sequence[next] as usize;
+            next += 1;
+            for &(_, to) in &edges[starts[from] as usize..starts[from + 1] as usize] {
+                open[to as usize] -= 1;
+                if open[to as usize] == 0 {
+                    sequence.push(to);
+                }
+            }
+        }
+        if sequence.len() < counters {
+            return None;
+        }
+        let mut position = vec![0; counters];
+        for (index, &counter) in sequence.iter().enumerate() {
+            position[counter as usize] = index as u32 + 1;
+        }
+        let mut by_target: Vec<(u32, u32)> =
+            edges.iter().map(|&(from, to)| (position[to as usize], position[from as usize])).collect();
+        by_target.sort_unstable();
+        let before_starts = self::starts(counters + 1, by_target.iter().map(|&(to, _)| to));
+        let before = by_target.into_iter().map(|(_, from)| from).collect();
+        Some(Order { position, sequence, before_starts, before })
+    }
+
+    /// Position of a counter, from 1 to [`Order::len`].
+    pub fn position(&self, counter: u32) -> u32 {
+        self.position[counter as usize]
+    }
+
+    /// Number of counters.
+    pub fn len(&self) -> usize {
+        self.sequence.len()
+    }
+
+    /// The positions that lead straight to this one.
+    pub fn before(&self, position: u32) -> &[u32] {
+        let position = position as usize;
+        &self.before[self.before_starts[position] as usize..self.before_starts[position + 1] as usize]
+    }
+
+    /// A number that grows along happens-before: if `a` happens before `b`, the rank of `a` is lower.
+    pub fn rank(&self, graph: &Graph, task: u32) -> u32 {
+        graph.waits(task).iter().map(|&wait| self.position(wait)).max().unwrap_or(0)
+    }
+}
+
+/// Where each key's run begins in a list that is sorted by keys below `keys`; one more entry ends the last run.
+fn starts(keys: usize, sorted: impl Iterator<Item = u32>) -> Vec<u32> {
+    let mut starts = vec![0; keys + 1];
+    sorted.for_each(|key| starts[key as usize + 1] += 1);
+    for key in 0..keys {
+        starts[key + 1] += starts[key];
+    }
+    starts
+}

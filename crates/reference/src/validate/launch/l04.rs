@@ -1,0 +1,21 @@
+//! L04 assignment-range: an explicit assignment names SMs that the target has.
+
+use megakernel_ir::Rule;
+use megakernel_ir::model::{ScheduleConfig, SmAssignment, Target};
+
+use crate::validate::findings::Findings;
+
+pub(super) fn check(config: &ScheduleConfig<'_>, target: Option<&Target<'_>>, findings: &mut Findings) {
+    let SmAssignment::Explicit(assignment) = &config.sm_assignment else { return };
+    let count = target.map_or(i64::MAX, |target| target.num_sms);
+    for &(task, sm) in &assignment.0 {
+        if sm < 0 || sm >= count {
+            let known = match target {
+                Some(target) => format!("the target `{}` has SMs 0 to {}", target.name, count - 1),
+                None => "SMs count from 0".to_owned(),
+            };
+            let message = format!("task {task} is assigned to SM {sm}; {known}");
+            findings.broken(Rule::L04, format!("/config/sm_assignment/{task}"), message);
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! M07 in-place: a task reads and writes one buffer only where its opcode allows that (clause EXE-10).
+
+use megakernel_ir::model::Task;
+use megakernel_ir::{Diagnostic, Rule};
+
+use crate::opcodes::{self, InPlace};
+use crate::validate::findings::Findings;
+
+pub(super) fn check(index: usize, task: &Task<'_>, findings: &mut Findings) {
+    let op = opcodes::op(task.op);
+    for (position, output) in task.outputs.iter().enumerate() {
+        let problem =
+            task.inputs.iter().enumerate().find_map(|(input, id)| match (op.in_place(input), id == output) {
+                (InPlace::Forbidden, true) => Some(format!(
+                    "{} may not write its input {input} (buffer {output}) in place; give it another output",
+                    task.op
+                )),
+                (InPlace::Required, false) => Some(format!(
+                    "{} writes its input {input} (buffer {id}) in place; its output is buffer {output}",
+                    task.op
+                )),
+                _ => None,
+            });
+        if let Some(message) = problem {
+            findings.report(Rule::M07, || {
+                Diagnostic::new(Rule::M07, format!("/tasks/{index}/outputs/{position}"), message)
+                    .tasks([index as u32])
+                    .buffers([*output as u32])
+            });
+        }
+    }
+}

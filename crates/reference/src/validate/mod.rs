@@ -1,0 +1,126 @@
+//! The validator: whether a document is a program that can neither hang, nor race, nor leave its memory.
+//!
+//! Judging goes in stages. Reading and class S come first; where they find nothing, ids are indices and every reference
+//! holds, and the other classes index without fear. The rules that need happens-before come last and are not judged
+//! where D03 or D04 leave no such order. One file per rule; each names its clause.
+
+mod accesses;
+mod deadlock;
+mod describe;
+mod findings;
+mod graph;
+mod happens_before;
+mod launch;
+mod memory;
+mod pages;
+mod race;
+mod structure;
+#[cfg(test)]
+mod testing;
+mod warnings;
+
+use std::collections::BTreeMap;
+
+use megakernel_ir::model::Program;
+use megakernel_ir::protocol::Profile;
+use megakernel_ir::rule::Class;
+use megakernel_ir::{Diagnostic, Rule, read};
+
+pub use findings::KEPT_PER_RULE;
+
+use accesses::Accesses;
+use findings::Findings;
+use graph::{Graph, Order};
+use happens_before::HappensBefore;
+
+/// A set of classes of rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Classes(u8);
+
+impl Classes {
+    /// All of them.
+    pub const ALL: Classes = Classes(u8::MAX);
+
+    /// The classes that a profile judges (clause CON-01).
+    pub fn of_profile(profile: Profile) -> Classes {
+        use Class::*;
+        let all = [Structure, Deadlock, Race, Pages, MemorySafety, Launch, Warning];
+        Classes(
+            all.into_iter()
+                .filter(|&class| profile.judges(class))
+                .fold(0, |bits, class| bits | 1 << class as u8),
+        )
+    }
+
+    /// Whether a class is among them.
+    pub const fn has(self, class: Class) -> bool {
+        self.0 & (1 << class as u8) != 0
+    }
+}
+
+/// What the validator says about a document.
+#[derive(Debug)]
+pub struct Verdict {
+    /// Ordered by rule; at most [`KEPT_PER_RULE`] of each.
+    pub diagnostics: Vec<Diagnostic>,
+    /// How many diagnostics of a rule were counted and not kept.
+    pub suppressed: BTreeMap<Rule, u64>,
+}
+
+impl Verdict {
+    /// Whether no rule of severity error is broken.
+    pub fn accepts(&self) -> bool {
+        !self.diagnostics.iter().any(Diagnostic::is_error)
+    }
+}
+
+/// Judges the bytes of a document by the rules of some classes. Gives a verdict for any bytes.
+pub fn validate(document: &[u8], classes: Classes) -> Verdict {
+    match read(document) {
+        Ok(program) => validate_program(&program, classes),
+        Err(diagnostics) => Verdict { diagnostics, suppressed: BTreeMap::new() },
+    }
+}
+
+/// Judges a program that has been read.
+pub fn validate_program(program: &Program<'_>, classes: Classes) -> Verdict {
+    let mut findings = Findings::default();
+    structure::check(program, &mut findings);
+    if findings.accepts() {
+        check_sound(program, classes, &mut findings);
+    }
+    let (mut diagnostics, mut suppressed) = findings.into_parts();
+    diagnostics.retain(|diagnostic| classes.has(diagnostic.rule.class()));
+    suppressed.retain(|rule, _| classes.has(rule.class()));
+    Verdict { diagnostics, suppressed }
+}
+
+/// The classes other than S, on a program whose references hold.
+fn check_sound(program: &Program<'_>, classes: Classes, findings: &mut Findings) {
+    let graph = Graph::new(program);
+    let accesses = Accesses::new(program);
+    warnings::check(program, &graph, &accesses, findings);
+    if classes.has(Class::Launch) {
+        launch::check(program, findings);
+    }
+    if classes.has(Class::MemorySafety) {
+        memory::check(program, &accesses, findings);
+    }
+    if classes.has(Class::Deadlock) {
+        deadlock::check(program, &graph, findings);
+    }
+    let needs_order =
+        [Class::Race, Class::Pages, Class::MemorySafety].into_iter().any(|class| classes.has(class));
+    if !needs_order {
+        return;
+    }
+    race::check_local(program, &graph, &accesses, findings);
+    let waits_for_itself =
+        program.tasks.iter().any(|task| task.waits.iter().any(|wait| wait.counter == task.out_counter));
+    let order = Order::new(&graph).filter(|_| !waits_for_itself);
+    let order = order.as_ref().map(|order| HappensBefore::new(&graph, order));
+    pages::check(program, &accesses, order.as_ref(), findings);
+    if let Some(order) = &order {
+        race::check_ordered(program, &accesses, order, findings);
+    }
+}

@@ -1,0 +1,147 @@
+//! P01 page-clobber: of two buffers on a page, all accesses of one come before all accesses of the other.
+
+use std::collections::BTreeMap;
+
+use megakernel_ir::diagnostic::{PageAccess, Witness};
+use megakernel_ir::model::Program;
+use megakernel_ir::{Diagnostic, Rule};
+
+use crate::opcodes::{self, InPlace};
+use crate::validate::accesses::Accesses;
+use crate::validate::describe::Names;
+use crate::validate::findings::Findings;
+use crate::validate::happens_before::{HappensBefore, Question};
+use crate::validate::pages::Binding;
+
+pub(super) fn check(
+    program: &Program<'_>,
+    bound: Vec<Binding<'_>>,
+    accesses: &Accesses<'_>,
+    order: &HappensBefore<'_>,
+    findings: &mut Findings,
+) {
+    let mut pages: BTreeMap<u32, Vec<Tenant>> = BTreeMap::new();
+    for binding in &bound {
+        let mut tasks: Vec<u32> = accesses.tasks(binding.buffer).collect();
+        tasks.dedup();
+        let ranks = tasks.iter().map(|&task| order.rank(task));
+        if let Some(span) = ranks.clone().min().zip(ranks.max()) {
+            pages.entry(binding.page).or_default().push(Tenant { buffer: binding.buffer, span, tasks });
+        }
+    }
+    // Taken by their first access, each buffer only has to end before the next one begins: the rest is transitive.
+    let mut pairs = Vec::new();
+    for (&page, tenants) in &mut pages {
+        tenants.sort_by(|a, b| {
+            // Two buffers that one task alone turns into each other stand in the order in which it does.
+            let hands_over = |from: &Tenant, to: &Tenant| hands_over(program, from.tasks[0], from.buffer, to.buffer);
+            let turned = || hands_over(b, a).cmp(&hands_over(a, b));
+            a.span.cmp(&b.span).then_with(turned).then(a.buffer.cmp(&b.buffer))
+        });
+        pairs.extend(tenants.windows(2).map(|pair| (page, &pair[0], &pair[1])));
+    }
+    let (mut questions, mut asked_for) = (Vec::new(), Vec::new());
+    for (index, (_, earlier, later)) in pairs.iter().enumerate() {
+        earlier.ends_before(later, program, order, &mut |question| {
+            questions.push(question);
+            asked_for.push(index);
+        });
+    }
+    let names = Names::new(program);
+    let mut reported = None;
+    for ((answer, question), index) in order.answer(&questions).into_iter().zip(questions).zip(asked_for) {
+        if answer || reported == Some(index) {
+            continue;
+        }
+        reported = Some(index);
+        let (page, earlier, later) = pairs[index];
+        findings.report(Rule::P01, || {
+            let message = format!(
+                "{} and {} share page {page}, but {} may still use the first when {} uses the second",
+                names.buffer(earlier.buffer),
+                names.buffer(later.buffer),
+                names.task(question.earlier),
+                names.task(question.later),
+            );
+            let pointer = format!("/pages/buffer_to_page/{}", earlier.buffer.max(later.buffer));
+            Diagnostic::new(Rule::P01, pointer, message)
+                .tasks([question.earlier, question.later])
+                .buffers([earlier.buffer, later.buffer])
+                .witness(Witness::Clobber {
+                    page,
+                    first: PageAccess { buffer: earlier.buffer, task: question.earlier },
+                    second: PageAccess { buffer: later.buffer, task: question.later },
+                })
+        });
+    }
+}
+
+/// A buffer of a page that some task accesses.
+struct Tenant {
+    buffer: u32,
+    /// Lowest and highest rank of its tasks.
+    span: (u32, u32),
+    /// In list order, each once, at least one.
+    tasks: Vec<u32>,
+}
+
+impl Tenant {
+    /// Asks what has to hold for every access of this buffer to come before every access of `next`.
+    fn ends_before(
+        &self,
+        next: &Tenant,
+        program: &Program<'_>,
+        order: &HappensBefore<'_>,
+        ask: &mut dyn FnMut(Question),
+    ) {
+        let graph = order.graph();
+        // Tasks of one counter are alike for those that come after, tasks with the same waits for those before.
+        let mut earlier: Vec<u32> = self.tasks.clone();
+        earlier.sort_by_key(|&task| (graph.out[task as usize], task));
+        let mut later: Vec<u32> = next.tasks.clone();
+        later.sort_by(|&a, &b| graph.waits(a).cmp(graph.waits(b)).then(a.cmp(&b)));
+        for (i, &last) in earlier.iter().enumerate() {
+            let same_counter = i > 0 && graph.out[earlier[i - 1] as usize] == graph.out[last as usize];
+            for (j, &first) in later.iter().enumerate() {
+                let same_waits = j > 0 && graph.waits(later[j - 1]) == graph.waits(first);
+                let shared = last == first;
+                if shared && hands_over(program, last, self.buffer, next.buffer) {
+                    continue;
+                }
+                // A task that stands on both sides is never alike to its neighbours.
+                let alike_earlier = same_counter && earlier[i - 1] != first && !shared;
+                let alike_later = same_waits && later[j - 1] != last && !shared;
+                if alike_earlier || alike_later {
+                    continue;
+                }
+                let question = Question { earlier: last, later: first };
+                if order.quick(question) != Some(true) {
+                    ask(question);
+                }
+            }
+        }
+    }
+}
+
+/// Whether the task turns one buffer into the other in place: it reads the first, writes the second, each element of
+/// which depends on the same element of the first alone.
+fn hands_over(program: &Program<'_>, task: u32, from: u32, to: u32) -> bool {
+    let task = &program.tasks[task as usize];
+    let (from, to) = (i64::from(from), i64::from(to));
+    let op = opcodes::op(task.op);
+    let reads_elementwise = task
+        .inputs
+        .iter()
+        .enumerate()
+        .filter(|(_, id)| **id == from)
+        .all(|(input, _)| op.in_place(input) == InPlace::Allowed);
+    let alike = {
+        let (from, to) = (&program.buffers[from as usize], &program.buffers[to as usize]);
+        from.dtype.bits() == to.dtype.bits() && from.shape == to.shape
+    };
+    let one_way = task.inputs.contains(&from)
+        && !task.inputs.contains(&to)
+        && task.outputs.contains(&to)
+        && !task.outputs.contains(&from);
+    one_way && reads_elementwise && alike
+}

@@ -1,0 +1,120 @@
+//! Class R, and M05, which needs the same knowledge: who comes before whom on every buffer.
+
+mod exact;
+mod frontier;
+mod r01;
+mod r02;
+mod r03;
+mod r04;
+mod r05;
+mod r06;
+mod r07;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use megakernel_ir::BufferKind;
+use megakernel_ir::diagnostic::{self, Diagnostic, Witness};
+use megakernel_ir::model::Program;
+
+use crate::validate::accesses::{Access, Accesses, starts_undefined};
+use crate::validate::describe::Names;
+use crate::validate::findings::Findings;
+use crate::validate::graph::Graph;
+use crate::validate::happens_before::{HappensBefore, Question};
+use crate::validate::memory::m05;
+pub use exact::{Exact, Relation};
+use frontier::{Contents, neighbours};
+pub use r02::is_produced;
+
+/// Buffers, each with tasks that break a rule on it.
+type Suspects = BTreeMap<u32, BTreeSet<u32>>;
+
+/// Questions are answered when there are this many.
+const CHUNK: usize = 1 << 22;
+
+/// The rules that do not need happens-before: R01 and R07.
+pub fn check_local(program: &Program<'_>, graph: &Graph, accesses: &Accesses<'_>, findings: &mut Findings) {
+    r01::check(program, graph, findings);
+    r07::check(program, accesses, findings);
+}
+
+/// The rules that do: R02 to R06 and M05.
+pub fn check_ordered(
+    program: &Program<'_>,
+    accesses: &Accesses<'_>,
+    order: &HappensBefore<'_>,
+    findings: &mut Findings,
+) {
+    let names = Names::new(program);
+    for (buffer, tasks) in suspects(program, accesses, order) {
+        let exact = Exact::new(buffer, accesses.of(buffer), &tasks, order);
+        if starts_undefined(program.buffers[buffer as usize].kind) {
+            r02::check(&exact, &names, findings);
+            r03::check(&exact, &names, findings);
+            r05::check(&exact, &names, findings);
+            m05::check(&exact, &names, findings);
+        } else {
+            r06::check(&exact, &names, findings);
+        }
+        r04::check(&exact, &names, findings);
+    }
+}
+
+/// The buffers that break a rule, each with tasks that do.
+fn suspects(program: &Program<'_>, accesses: &Accesses<'_>, order: &HappensBefore<'_>) -> Suspects {
+    let mut suspects = Suspects::new();
+    let (mut questions, mut asked_for) = (Vec::<Question>::new(), Vec::<u32>::new());
+    let settle = |questions: &mut Vec<Question>, asked_for: &mut Vec<u32>, suspects: &mut Suspects| {
+        let answers = order.answer(questions);
+        for ((answer, question), buffer) in
+            answers.into_iter().zip(questions.drain(..)).zip(asked_for.drain(..))
+        {
+            if !answer {
+                suspects.entry(buffer).or_default().extend([question.earlier, question.later]);
+            }
+        }
+    };
+    for (index, buffer) in program.buffers.iter().enumerate() {
+        let contents = match buffer.kind {
+            kind if kind.is_read_only() => continue,
+            BufferKind::KvCache => Contents::Persistent,
+            _ => Contents::Undefined,
+        };
+        let index = index as u32;
+        let tasks = neighbours(&mut accesses.of(index), contents, order, &mut |question| {
+            questions.push(question);
+            asked_for.push(index);
+        });
+        if !tasks.is_empty() {
+            suspects.entry(index).or_default().extend(tasks);
+        }
+        if questions.len() >= CHUNK {
+            settle(&mut questions, &mut asked_for, &mut suspects);
+        }
+    }
+    settle(&mut questions, &mut asked_for, &mut suspects);
+    suspects
+}
+
+/// The diagnostic of two accesses of a buffer that no chain of waits orders.
+fn unordered(
+    rule: megakernel_ir::Rule,
+    exact: &Exact<'_>,
+    [first, second]: [usize; 2],
+    pointer: String,
+    message: String,
+) -> Diagnostic {
+    let access = |i: usize| {
+        let Access { task, kind, .. } = exact.accesses[i];
+        diagnostic::Access { task, access: kind }
+    };
+    Diagnostic::new(rule, pointer, message)
+        .tasks([exact.accesses[first].task, exact.accesses[second].task])
+        .buffers([exact.buffer])
+        .witness(Witness::Unordered {
+            first: access(first),
+            second: access(second),
+            buffer: exact.buffer,
+            region: exact.shared(first, second).to_witness(),
+        })
+}

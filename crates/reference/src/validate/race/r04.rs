@@ -1,0 +1,28 @@
+//! R04 write-write-race: two tasks write the same elements and neither waits for the other.
+
+use megakernel_ir::Rule;
+
+use crate::validate::describe::{Names, region};
+use crate::validate::findings::Findings;
+use crate::validate::race::exact::{Exact, Relation};
+use crate::validate::race::unordered;
+
+pub(super) fn check(exact: &Exact<'_>, names: &Names<'_>, findings: &mut Findings) {
+    for later in exact.writes() {
+        let racing = exact
+            .writes_that(later, Relation::Unordered)
+            .find(|&earlier| exact.accesses[earlier].task < exact.accesses[later].task);
+        if let Some(earlier) = racing {
+            findings.report(Rule::R04, || {
+                let message = format!(
+                    "{} and {} write {} of {} in either order",
+                    names.task(exact.accesses[earlier].task),
+                    names.task(exact.accesses[later].task),
+                    region(&exact.shared(earlier, later)),
+                    names.buffer(exact.buffer),
+                );
+                unordered(Rule::R04, exact, [earlier, later], exact.accesses[later].pointer(), message)
+            });
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! R07 on-chip-sharing: a buffer in SMEM or REGISTER is used from one SM only.
+
+use megakernel_ir::model::Program;
+use megakernel_ir::{Diagnostic, Rule};
+
+use crate::validate::accesses::Accesses;
+use crate::validate::describe::Names;
+use crate::validate::findings::Findings;
+
+pub(super) fn check(program: &Program<'_>, accesses: &Accesses<'_>, findings: &mut Findings) {
+    for (index, buffer) in program.buffers.iter().enumerate().filter(|(_, buffer)| buffer.space.is_on_chip())
+    {
+        let index = index as u32;
+        let mut placed =
+            accesses.tasks(index).filter_map(|task| Some((task, program.tasks[task as usize].sm?)));
+        let Some((first, sm)) = placed.next() else { continue };
+        if let Some((other, other_sm)) = placed.find(|&(_, other_sm)| other_sm != sm) {
+            findings.report(Rule::R07, || {
+                let names = Names::new(program);
+                let message = format!(
+                    "{} lives in {} of one SM, but {} uses it on SM {sm} and {} on SM {other_sm}",
+                    names.buffer(index),
+                    buffer.space,
+                    names.task(first),
+                    names.task(other),
+                );
+                Diagnostic::new(Rule::R07, format!("/buffers/{index}"), message)
+                    .tasks([first, other])
+                    .buffers([index])
+            });
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! W03 on-chip-unplaced: a buffer in SMEM or REGISTER is used by a task that has no SM yet.
+
+use megakernel_ir::model::Program;
+use megakernel_ir::{Diagnostic, Rule};
+
+use crate::validate::accesses::Accesses;
+use crate::validate::findings::Findings;
+
+pub(super) fn check(program: &Program<'_>, accesses: &Accesses<'_>, findings: &mut Findings) {
+    for (index, buffer) in program.buffers.iter().enumerate().filter(|(_, buffer)| buffer.space.is_on_chip())
+    {
+        let mut unplaced =
+            accesses.tasks(index as u32).filter(|&task| program.tasks[task as usize].sm.is_none());
+        if let Some(task) = unplaced.next() {
+            findings.report(Rule::W03, || {
+                let message = format!(
+                    "`{}` lives in {} of one SM, but task {task} has no SM: assign every user of the buffer to one",
+                    buffer.name, buffer.space
+                );
+                Diagnostic::new(Rule::W03, format!("/buffers/{index}"), message).tasks([task]).buffers([index as u32])
+            });
+        }
+    }
+}

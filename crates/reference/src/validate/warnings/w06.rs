@@ -1,0 +1,37 @@
+//! W06 unknown-member: a member that this version does not know, outside `meta`, `target` and `config`, where newer
+//! tools add members by design.
+
+use megakernel_ir::Rule;
+use megakernel_ir::model::{Extra, Program};
+
+use crate::validate::findings::Findings;
+
+pub(super) fn check(program: &Program<'_>, findings: &mut Findings) {
+    report(&program.extra, String::new, findings);
+    for (index, buffer) in program.buffers.iter().enumerate() {
+        report(&buffer.extra, || format!("/buffers/{index}"), findings);
+    }
+    for (index, counter) in program.counters.iter().enumerate() {
+        report(&counter.extra, || format!("/counters/{index}"), findings);
+    }
+    for (index, task) in program.tasks.iter().enumerate() {
+        report(&task.extra, || format!("/tasks/{index}"), findings);
+        for (position, wait) in task.waits.iter().enumerate() {
+            report(&wait.extra, || format!("/tasks/{index}/waits/{position}"), findings);
+        }
+    }
+    if let Some(allocation) = &program.pages {
+        report(&allocation.extra, || "/pages".to_owned(), findings);
+        for (index, page) in allocation.pages.iter().enumerate() {
+            report(&page.extra, || format!("/pages/pages/{index}"), findings);
+        }
+    }
+}
+
+fn report(extra: &Extra<'_>, parent: impl Fn() -> String, findings: &mut Findings) {
+    for (name, _) in extra {
+        let token = name.replace('~', "~0").replace('/', "~1");
+        let message = format!("the member `{name}` is not known and was ignored; check its spelling");
+        findings.broken(Rule::W06, format!("{}/{token}", parent()), message);
+    }
+}
