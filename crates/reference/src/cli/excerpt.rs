@@ -1,0 +1,151 @@
+//! Diagnostics with the piece of the document that they are about.
+
+use annotate_snippets::{AnnotationKind, Group, Level, Snippet};
+use megakernel_ir::diagnostic::{Before, Event, Position, Witness};
+use megakernel_ir::{Diagnostic, Source};
+
+/// Longer lines are cut around the place: programs are often written on one line.
+const LINE: usize = 160;
+/// What stays on either side of a cut.
+const AROUND: usize = 60;
+
+/// Renders diagnostics, with colour on a terminal.
+pub struct Renderer(annotate_snippets::Renderer);
+
+impl Renderer {
+    /// With or without colour.
+    pub fn new(colour: bool) -> Renderer {
+        use annotate_snippets::Renderer as Annotations;
+        Renderer(if colour { Annotations::styled() } else { Annotations::plain() })
+    }
+
+    /// The text of one diagnostic without a final line break.
+    pub fn render(&self, file: &str, text: &str, source: &Source<'_>, diagnostic: &Diagnostic) -> String {
+        let rule = diagnostic.rule;
+        let level = if diagnostic.is_error() { Level::ERROR } else { Level::WARNING };
+        let id = format!("{rule} {}", rule.slug());
+        let place = source.range(&diagnostic.pointer);
+        let offset =
+            place.as_ref().map(|range| range.start).or_else(|| offset_of(text, diagnostic.position?));
+        let mut group = Group::with_title(level.primary_title(&diagnostic.message).id(&id));
+        let position = offset.map(|offset| Position::of_offset(text, offset));
+        let path = match position {
+            Some(Position { line, column }) => format!("{file}:{line}:{column}"),
+            None => file.to_owned(),
+        };
+        let excerpt =
+            offset.map(|offset| Excerpt::new(text, offset, place.map_or(offset, |range| range.end)));
+        if let Some(excerpt) = &excerpt {
+            let snippet = Snippet::source(&*excerpt.text)
+                .line_start(position.map_or(1, |position| position.line))
+                .annotation(AnnotationKind::Primary.span(excerpt.span.clone()).label(&diagnostic.pointer));
+            group = group.element(snippet);
+        }
+        let mut notes: Vec<String> = diagnostic.witness.as_ref().map(explain).into_iter().collect();
+        notes.push(format!("see {}#{}-{}", rule.clause().document, rule.id().to_lowercase(), rule.slug()));
+        for note in &notes {
+            group = group.element(Level::NOTE.message(note));
+        }
+        format!("{path}\n{}", self.0.render(&[group]))
+    }
+}
+
+/// The line of a place, cut where it is long.
+struct Excerpt {
+    text: String,
+    span: std::ops::Range<usize>,
+}
+
+impl Excerpt {
+    /// The line that holds `start`; the span ends with the line at the latest.
+    fn new(text: &str, start: usize, end: usize) -> Excerpt {
+        let start = start.min(text.len());
+        let line_start = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
+        let line_end = text[start..].find('\n').map_or(text.len(), |newline| start + newline);
+        let end = end.clamp(start, line_end);
+        if line_end - line_start <= LINE {
+            let span = start - line_start..end - line_start;
+            return Excerpt { text: text[line_start..line_end].to_owned(), span };
+        }
+        let from = floor(text, start.saturating_sub(AROUND).max(line_start));
+        let until = floor(text, (start + 2 * AROUND).min(line_end)).max(start);
+        let before = if from > line_start { "... " } else { "" };
+        let after = if until < line_end { " ..." } else { "" };
+        let span = before.len() + start - from..before.len() + end.min(until) - from;
+        Excerpt { text: format!("{before}{}{after}", &text[from..until]), span }
+    }
+}
+
+/// The last character boundary at or before an offset.
+fn floor(text: &str, offset: usize) -> usize {
+    (0..=offset).rev().find(|&offset| text.is_char_boundary(offset)).unwrap_or(0)
+}
+
+fn offset_of(text: &str, position: Position) -> Option<usize> {
+    let line_start = match position.line {
+        1 => 0,
+        line => text.match_indices('\n').nth(line.checked_sub(2)?)?.0 + 1,
+    };
+    let line = &text[line_start..];
+    let within =
+        line.char_indices().nth(position.column.checked_sub(1)?).map_or(line.len(), |(offset, _)| offset);
+    Some(line_start + within)
+}
+
+/// A witness in words.
+fn explain(witness: &Witness) -> String {
+    match witness {
+        Witness::Cycle { steps } => {
+            let step = |task: u32, then: Before| match then {
+                Before::Counter(counter) => format!("task {task} before the waiters of counter {counter}: "),
+                Before::Queue(sm) => format!("task {task} before the rest of SM {sm}'s queue: "),
+            };
+            let circle: String = steps.iter().map(|s| step(s.task, s.then)).collect();
+            format!("{circle}task {} again", steps.first().map_or(0, |s| s.task))
+        }
+        Witness::Unordered { first, second, buffer, region } => format!(
+            "no chain of waits orders task {} and task {} on buffer {buffer}, elements {region:?}",
+            first.task, second.task
+        ),
+        Witness::Schedule { events, then } => {
+            let event = |event: &Event| match event {
+                Event::Start(task) => format!("start {task}"),
+                Event::Finish(task) => format!("finish {task}"),
+            };
+            let shown: Vec<String> = events.iter().take(24).map(event).collect();
+            let more = if events.len() > shown.len() { ", ..." } else { "" };
+            let schedule = if shown.is_empty() { "whatever runs".to_owned() } else { shown.join(", ") };
+            format!("{schedule}{more}: {then}")
+        }
+        Witness::Clobber { page, first, second } => format!(
+            "on page {page}, nothing makes task {} (buffer {}) come before task {} (buffer {})",
+            first.task, first.buffer, second.task, second.buffer
+        ),
+        Witness::Unwritten { task, buffer, region } => {
+            format!("task {task} reads elements {region:?} of buffer {buffer} that nobody has written")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_lines_are_cut_around_the_place() {
+        let text = format!("{}é\"here\"{}", "a".repeat(500), "b".repeat(500));
+        let start = text.find('"').expect("there");
+        let excerpt = Excerpt::new(&text, start, start + 6);
+        assert_eq!(&excerpt.text[excerpt.span.clone()], "\"here\"");
+        assert!(excerpt.text.starts_with("... ") && excerpt.text.ends_with(" ..."));
+        assert!(excerpt.text.len() < LINE + 60);
+    }
+
+    #[test]
+    fn positions_find_their_offset() {
+        let text = "ab\ncé d";
+        for offset in [0, 1, 3, 4, 6, 7] {
+            assert_eq!(offset_of(text, Position::of_offset(text, offset)), Some(offset));
+        }
+    }
+}

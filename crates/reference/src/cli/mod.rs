@@ -1,0 +1,4 @@
+//! The commands for people.
+
+mod excerpt;
+pub mod validate;

@@ -1,0 +1,51 @@
+//! `megakernel-reference`: the reference validator for people (`validate`) and for the runner (`worker`).
+
+mod cli;
+
+use std::io;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use megakernel_ir::protocol::serve;
+use megakernel_reference::worker::Reference;
+
+/// Reference validator of the AMK IR.
+///
+/// Says of a megakernel program whether it can hang, race, or leave its memory, by the rules in spec/.
+#[derive(Parser)]
+#[command(
+    version,
+    after_help = "Examples:\n  megakernel-reference validate program.json\n  megakernel-reference validate --profile launch --json programs/*.json\n  cargo xtask conform --impl 'megakernel-reference worker'"
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Judge programs and show what is wrong with them, with the place in the file.
+    ///
+    /// Exits 0 if every file is accepted, 1 if any is rejected, 2 if one cannot be read or the usage is wrong.
+    Validate(cli::validate::Arguments),
+    /// Answer the requests of the conformance runner on standard input (clauses CON-02 and CON-03).
+    Worker,
+}
+
+fn main() -> ExitCode {
+    match Cli::parse().command {
+        Command::Validate(arguments) => cli::validate::run(&arguments),
+        Command::Worker => {
+            let (input, output) = (io::stdin(), io::stdout());
+            match serve(&mut Reference, &mut input.lock(), &mut output.lock()) {
+                Ok(()) => ExitCode::SUCCESS,
+                // The runner has closed the pipe: nobody is left to be told.
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+                Err(error) => {
+                    eprintln!("error: standard input or output failed: {error}");
+                    ExitCode::from(2)
+                }
+            }
+        }
+    }
+}
