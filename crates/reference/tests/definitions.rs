@@ -1,0 +1,267 @@
+//! The rules that need happens-before, judged a second time straight from their definitions: every pair of accesses,
+//! element by element, with the transitive closure of the edges. On random small programs both have to report the same
+//! rules at the same places.
+
+use std::collections::BTreeSet;
+
+use megakernel_ir::Rule;
+use megakernel_ir::rule::Class;
+use megakernel_reference::validate::{Classes, validate};
+use serde_json::{Value, json};
+
+/// SplitMix64, the generator of clause CON-09.
+struct Rng(u64);
+
+impl Rng {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((u128::from(mixed ^ (mixed >> 31)) * bound as u128) >> 64) as usize
+    }
+}
+
+/// Elements of every shared buffer: four, whichever axis a tile cuts.
+const ELEMENTS: usize = 4;
+
+/// A task of the model: what it reads and writes, as sets of elements, and its place in the counters.
+struct Model {
+    out: usize,
+    waits: Vec<usize>,
+    reads: Vec<(usize, BTreeSet<usize>, String)>,
+    writes: Vec<(usize, BTreeSet<usize>, String)>,
+}
+
+struct Program {
+    document: Value,
+    tasks: Vec<Model>,
+    kv: Vec<bool>,
+    page: Vec<Option<usize>>,
+    in_place: Vec<bool>,
+}
+
+/// Buffers 0 and 1 are inputs, 2 to 4 activations of shape [1, 4], 5 a cache of 4 rows, 6 and 7 constants.
+fn random_program(rng: &mut Rng) -> Program {
+    let buffer = |id: usize, kind: &str, shape: Value| json!({"id": id, "name": format!("b{id}"), "kind": kind, "dtype": "F32", "shape": shape});
+    let buffers = json!([
+        buffer(0, "IO_INPUT", json!([1, 1])),
+        buffer(1, "IO_INPUT", json!([1, 4])),
+        buffer(2, "ACTIVATION", json!([1, 4])),
+        buffer(3, "ACTIVATION", json!([1, 4])),
+        buffer(4, "ACTIVATION", json!([1, 4])),
+        buffer(5, "KV_CACHE", json!([4, 1, 1])),
+        buffer(6, "CONST", json!([4, 1])),
+        buffer(7, "ACTIVATION", json!([1, 1])),
+    ]);
+    let count = 2 + rng.below(6);
+    let whole: BTreeSet<usize> = (0..ELEMENTS).collect();
+    let (mut tasks, mut models, mut in_place) = (Vec::new(), Vec::new(), Vec::new());
+    let mut counters = 0;
+    for id in 0..count {
+        if counters == 0 || rng.below(4) > 0 {
+            counters += 1;
+        }
+        let out = counters - 1;
+        let mut waits: Vec<usize> = (0..rng.below(3)).filter_map(|_| (out > 0).then(|| rng.below(out))).collect();
+        waits.sort_unstable();
+        waits.dedup();
+        let start = rng.below(ELEMENTS);
+        let length = 1 + rng.below(ELEMENTS - start);
+        let tile: BTreeSet<usize> = (start..start + length).collect();
+        let (read, write) = (2 + rng.below(3), 2 + rng.below(3));
+        let at = |list: &str, position: usize| format!("/tasks/{id}/{list}/{position}");
+        let (op, inputs, output, params, reads, writes, elementwise) = match rng.below(6) {
+            0 => (
+                "GEMV_TILE",
+                json!([0, 6]),
+                write,
+                json!({"K": 1, "N_tile": length, "n_off": start}),
+                vec![],
+                vec![(write, tile, at("outputs", 0))],
+                false,
+            ),
+            1 => ("COPY", json!([1]), write, json!({}), vec![], vec![(write, whole.clone(), at("outputs", 0))], true),
+            2 => (
+                "KV_APPEND",
+                json!([0, 5]),
+                5,
+                json!({"pos": start}),
+                vec![],
+                vec![(5, BTreeSet::from([start]), at("outputs", 0))],
+                false,
+            ),
+            3 => (
+                "ATTENTION_TILE",
+                json!([0, 5, 5]),
+                7,
+                json!({"head_dim": 1, "kv_start": start, "kv_len": length, "scale": 1.0, "n_heads": 1, "n_kv_heads": 1}),
+                vec![(5, tile.clone(), at("inputs", 1)), (5, tile, at("inputs", 2))],
+                vec![(7, BTreeSet::from([0]), at("outputs", 0))],
+                false,
+            ),
+            _ => (
+                "COPY",
+                json!([read]),
+                write,
+                json!({}),
+                vec![(read, whole.clone(), at("inputs", 0))],
+                vec![(write, whole.clone(), at("outputs", 0))],
+                true,
+            ),
+        };
+        let wait_records: Vec<Value> = waits.iter().map(|counter| json!({"counter": counter, "threshold": 1})).collect();
+        tasks.push(json!({"id": id, "op": op, "inputs": inputs, "outputs": [output], "out_counter": out, "waits": wait_records, "params": params}));
+        models.push(Model { out, waits, reads, writes });
+        in_place.push(elementwise);
+    }
+    let page: Vec<Option<usize>> =
+        (0..8).map(|buffer| (2..5).contains(&buffer).then(|| rng.below(3)).filter(|&page| page < 2)).collect();
+    let mapping: serde_json::Map<String, Value> =
+        page.iter().enumerate().filter_map(|(buffer, page)| Some((buffer.to_string(), json!((*page)?)))).collect();
+    let pages: Vec<Value> = (0..2).map(|id| json!({"id": id, "space": "HBM", "nbytes": 16})).collect();
+    let document = json!({
+        "ir_version": "0.2.0", "abi_version": "0.2", "buffers": buffers,
+        "counters": (0..counters).map(|id| json!({"id": id})).collect::<Vec<_>>(),
+        "tasks": tasks, "pages": {"buffer_to_page": mapping, "pages": pages},
+    });
+    let kv = (0..8).map(|buffer| buffer == 5).collect();
+    Program { document, tasks: models, kv, page, in_place }
+}
+
+/// `before[a][b]`: a happens before b.
+fn closure(tasks: &[Model]) -> Vec<Vec<bool>> {
+    let count = tasks.len();
+    let edge = |a: usize, b: usize| a != b && tasks[b].waits.contains(&tasks[a].out);
+    let mut before: Vec<Vec<bool>> = (0..count).map(|a| (0..count).map(|b| edge(a, b)).collect()).collect();
+    for middle in 0..count {
+        for a in 0..count {
+            for b in 0..count {
+                before[a][b] |= before[a][middle] && before[middle][b];
+            }
+        }
+    }
+    before
+}
+
+type Found = BTreeSet<(Rule, String)>;
+
+/// The rules by their definitions.
+fn judge(program: &Program) -> Found {
+    let before = closure(&program.tasks);
+    let unordered = |a: usize, b: usize| a != b && !before[a][b] && !before[b][a];
+    let mut found = Found::new();
+    let all = |list: fn(&Model) -> &Vec<(usize, BTreeSet<usize>, String)>| {
+        program.tasks.iter().enumerate().flat_map(move |(task, model)| list(model).iter().map(move |access| (task, access)))
+    };
+    for (reader, (buffer, elements, at)) in all(|model| &model.reads) {
+        let writers: Vec<(usize, &BTreeSet<usize>)> = all(|model| &model.writes)
+            .filter(|(writer, (other, written, _))| *writer != reader && other == buffer && !written.is_disjoint(elements))
+            .map(|(writer, (_, written, _))| (writer, written))
+            .collect();
+        if program.kv[*buffer] {
+            let broken = writers.iter().any(|&(writer, written)| {
+                let stale = elements.intersection(written).any(|element| {
+                    !writers.iter().any(|(earlier, others)| others.contains(element) && before[*earlier][reader])
+                });
+                unordered(writer, reader) || before[reader][writer] && stale
+            });
+            if broken {
+                found.insert((Rule::R06, at.clone()));
+            }
+            continue;
+        }
+        if !writers.iter().any(|&(writer, _)| before[writer][reader]) {
+            found.insert((Rule::R02, at.clone()));
+            continue;
+        }
+        let mut races = false;
+        for &(writer, written) in writers.iter().filter(|(writer, _)| unordered(*writer, reader)) {
+            let shared: BTreeSet<usize> = elements.intersection(written).copied().collect();
+            let overwritten = writers.iter().any(|(earlier, others)| {
+                !others.is_disjoint(&shared) && before[*earlier][reader] && before[*earlier][writer]
+            });
+            if overwritten {
+                let (_, _, place) = program.tasks[writer].writes.iter().find(|(b, ..)| b == buffer).expect("it writes");
+                found.insert((Rule::R05, place.clone()));
+            }
+            races |= !overwritten;
+        }
+        if races {
+            found.insert((Rule::R03, at.clone()));
+        }
+        let missing = elements.iter().any(|element| {
+            !writers.iter().any(|(writer, written)| written.contains(element) && !before[reader][*writer])
+        });
+        if missing {
+            found.insert((Rule::M05, at.clone()));
+        }
+    }
+    for (later, (buffer, elements, at)) in all(|model| &model.writes) {
+        let races = all(|model| &model.writes).any(|(earlier, (other, written, _))| {
+            earlier < later && other == buffer && !written.is_disjoint(elements) && unordered(earlier, later)
+        });
+        if races {
+            found.insert((Rule::R04, at.clone()));
+        }
+    }
+    for first in 2..5 {
+        for second in first + 1..5 {
+            if program.page[first].is_some() && program.page[first] == program.page[second] {
+                let clobbers = !precedes(program, &before, first, second) && !precedes(program, &before, second, first);
+                if clobbers {
+                    found.insert((Rule::P01, String::new()));
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Whether every access of one buffer happens before every access of another.
+fn precedes(program: &Program, before: &[Vec<bool>], first: usize, second: usize) -> bool {
+    let reads = |task: usize, buffer: usize| program.tasks[task].reads.iter().any(|access| access.0 == buffer);
+    let writes = |task: usize, buffer: usize| program.tasks[task].writes.iter().any(|access| access.0 == buffer);
+    let uses = |task: usize, buffer: usize| reads(task, buffer) || writes(task, buffer);
+    let tasks = 0..program.tasks.len();
+    tasks.clone().filter(|&a| uses(a, first)).all(|a| {
+        tasks.clone().filter(|&b| uses(b, second)).all(|b| {
+            let hands_over = program.in_place[a]
+                && reads(a, first)
+                && !writes(a, first)
+                && writes(a, second)
+                && !reads(a, second);
+            before[a][b] || a == b && hands_over
+        })
+    })
+}
+
+#[test]
+fn both_judges_agree_on_random_programs() {
+    let classes = [Class::Race, Class::Pages, Class::MemorySafety];
+    let considered =
+        [Rule::R02, Rule::R03, Rule::R04, Rule::R05, Rule::R06, Rule::P01, Rule::M05];
+    let mut seen: std::collections::BTreeMap<Option<Rule>, usize> = std::collections::BTreeMap::new();
+    for seed in 0..40_000 {
+        let program = random_program(&mut Rng(seed));
+        let expected = judge(&program);
+        let verdict = validate(program.document.to_string().as_bytes(), Classes::ALL);
+        assert!(!verdict.diagnostics.iter().any(|d| d.rule.class() == Class::Structure), "{:?}", verdict.diagnostics);
+        let found: Found = verdict
+            .diagnostics
+            .iter()
+            .filter(|d| classes.contains(&d.rule.class()) && considered.contains(&d.rule))
+            .map(|d| (d.rule, if d.rule == Rule::P01 { String::new() } else { d.pointer.clone() }))
+            .collect();
+        assert_eq!(found, expected, "seed {seed}: {}", program.document);
+        for rule in considered.into_iter().filter(|&rule| found.iter().any(|(other, _)| *other == rule)) {
+            *seen.entry(Some(rule)).or_default() += 1;
+        }
+        if found.is_empty() {
+            *seen.entry(None).or_default() += 1;
+        }
+    }
+    // Every rule was broken, and accepted programs occurred, often enough to mean something.
+    assert_eq!(seen.len(), considered.len() + 1, "{seen:?}");
+    assert!(seen.values().all(|&count| count > 100), "{seen:?}");
+}
