@@ -9,3 +9,4 @@ mod documents;
 mod keywords;
 mod names;
 mod set;
+mod specification;

@@ -1,0 +1,142 @@
+//! The schemas agree with the text of the specification: with its table of members, and with its examples of messages.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::set::{errors, root, schemas, validator};
+
+fn chapter(name: &str) -> String {
+    fs::read_to_string(root().join("spec").join(name)).unwrap_or_else(|e| panic!("spec/{name}: {e}"))
+}
+
+/// The text between a heading that starts with `### id ` and the next one.
+fn section(chapter: &str, id: &str) -> String {
+    let mut lines = chapter.lines().skip_while(|line| !line.starts_with(&format!("### {id} ")));
+    assert!(lines.next().is_some(), "no section {id}");
+    lines.take_while(|line| !line.starts_with("### ")).map(|line| format!("{line}\n")).collect()
+}
+
+/// The contents of the fences of a section whose info string is `info`.
+fn fences(section: &str, info: &str) -> Vec<String> {
+    let open = format!("```{info}\n");
+    section.split(&open).skip(1).filter_map(|part| part.split("\n```").next()).map(str::to_owned).collect()
+}
+
+/// A row of the table in FMT-03: object, member, default.
+fn rows() -> Vec<(String, String, String)> {
+    let mut object = String::new();
+    let mut rows = Vec::new();
+    for line in section(&chapter("format.md"), "FMT-03").lines().filter(|line| line.starts_with('|')) {
+        let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+        let [first, member, _, default] = cells[..] else { continue };
+        let Some(member) = member.strip_prefix('`').and_then(|m| m.strip_suffix('`')) else { continue };
+        if !first.is_empty() {
+            object = first.trim_matches('*').to_owned();
+        }
+        rows.push((object.clone(), member.to_owned(), default.trim_matches('`').to_owned()));
+    }
+    rows
+}
+
+#[test]
+fn members_order_and_defaults_are_those_of_fmt_03() {
+    let schemas = schemas();
+    let program = &schemas["program"];
+    let objects = [
+        ("program", program),
+        ("buffer", &program["$defs"]["buffer"]),
+        ("counter", &program["$defs"]["counter"]),
+        ("task", &program["$defs"]["task"]),
+        ("wait", &program["$defs"]["wait"]),
+        ("pages", &program["$defs"]["pages"]),
+        ("page", &program["$defs"]["page"]),
+        ("target", &schemas["target"]),
+        ("config", &schemas["schedule-config"]),
+    ];
+    let rows = rows();
+    assert!(rows.len() > 60, "the table has only {} rows", rows.len());
+    for (object, schema) in objects {
+        let of_object: Vec<_> = rows.iter().filter(|(of, _, _)| of == object).collect();
+        let members: Vec<&str> = of_object.iter().map(|(_, member, _)| member.as_str()).collect();
+        let properties: Vec<&str> =
+            schema["properties"].as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(properties, members, "{object}");
+        for (_, member, default) in of_object {
+            let required = schema["required"].as_array().is_some_and(|list| list.contains(&json!(member)));
+            assert_eq!(required, default == "required", "{object}.{member}");
+            let found = schema["properties"][member].get("default");
+            let expected = match default.as_str() {
+                "required" | "absent" => None,
+                text => Some(serde_json::from_str(text).unwrap_or_else(|e| panic!("{object}.{member}: {e}"))),
+            };
+            assert_eq!(found, expected.as_ref(), "{object}.{member}");
+        }
+    }
+    let known: Vec<&str> = objects.iter().map(|(name, _)| *name).collect();
+    let unknown: Vec<_> = rows.iter().filter(|(of, _, _)| !known.contains(&of.as_str())).collect();
+    assert!(unknown.is_empty(), "objects that no schema describes: {unknown:?}");
+}
+
+#[test]
+fn messages_of_the_protocol_chapter_conform() {
+    let text = chapter("conformance.md");
+    let mut lines: Vec<(bool, String)> = Vec::new();
+    for fence in fences(&section(&text, "CON-02"), "json") {
+        lines.push((!fence.contains("profiles"), fence));
+    }
+    for fence in fences(&section(&text, "CON-03"), "text") {
+        for line in fence.lines() {
+            let (arrow, message) = line.split_at(3);
+            lines.push((arrow == "-> ", message.to_owned()));
+        }
+    }
+    assert!(lines.len() >= 6, "found only {} messages", lines.len());
+    let (runner, worker) =
+        (validator("protocol.schema.json#from-runner"), validator("protocol.schema.json#from-worker"));
+    for (from_runner, line) in lines {
+        let message: Value = serde_json::from_str(&line).unwrap_or_else(|e| panic!("{line}: {e}"));
+        assert_eq!(errors(if from_runner { &runner } else { &worker }, &message), [], "{line}");
+    }
+}
+
+#[test]
+fn the_example_case_and_witnesses_conform() {
+    let text = chapter("conformance.md");
+    let cases = fences(&section(&text, "CON-05"), "json");
+    assert_eq!(cases.len(), 1, "CON-05 shows one case");
+    for case in cases {
+        let case: Value = serde_json::from_str(&case).expect("JSON");
+        assert_eq!(errors(&validator("case"), &case), []);
+    }
+    let witnesses = fences(&section(&text, "CON-10"), "json").concat();
+    let mut kinds = Vec::new();
+    for line in witnesses.lines() {
+        let witness: Value = serde_json::from_str(line).unwrap_or_else(|e| panic!("{line}: {e}"));
+        assert_eq!(errors(&validator("diagnostics.schema.json#/$defs/witness"), &witness), [], "{line}");
+        kinds.push(witness["kind"].clone());
+    }
+    assert_eq!(json!(kinds), schemas()["diagnostics"]["$defs"]["witness"]["properties"]["kind"]["enum"]);
+}
+
+/// The smallest failing programs of the other classes conform, since nothing is wrong with their structure.
+#[test]
+fn examples_of_rules_beyond_structure_conform() {
+    let validator = validator("program");
+    for (name, least) in
+        [("deadlock", 7), ("race", 7), ("pages", 6), ("memory-safety", 8), ("launch", 4), ("warnings", 6)]
+    {
+        let text = chapter(&format!("rules/{name}.md"));
+        let info = if name == "warnings" { "json warned" } else { "json rejected" };
+        let programs = fences(&text, info);
+        assert!(
+            programs.len() >= least,
+            "spec/rules/{name}.md has {} programs, expected {least}",
+            programs.len()
+        );
+        for program in programs {
+            let program: Value = serde_json::from_str(&program).unwrap_or_else(|e| panic!("{program}: {e}"));
+            assert_eq!(errors(&validator, &program), [], "{program}");
+        }
+    }
+}
