@@ -1,8 +1,10 @@
 //! `cargo xtask conform`: judges an implementation.
 
+use std::io::{ErrorKind, Write};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use megakernel_conformance::report::Report;
@@ -98,9 +100,8 @@ fn conform(root: &Path, args: &Args) -> Result<u8, String> {
     let units =
         run::select(&corpus, &args.profiles, args.filter.as_ref()).map_err(|cause| cause.to_string())?;
     if args.list {
-        for unit in &units {
-            println!("{} {}", unit.case.id, unit.profile);
-        }
+        let lines: String = units.iter().map(|unit| format!("{} {}\n", unit.case.id, unit.profile)).collect();
+        print(&lines)?;
         return Ok(0);
     }
     let (program, arguments) = match &args.implementation {
@@ -115,10 +116,10 @@ fn conform(root: &Path, args: &Args) -> Result<u8, String> {
         jobs: args.jobs.unwrap_or(cores),
     };
     let bar = terminal::progress_bar(units.len());
-    let failed = std::sync::atomic::AtomicUsize::new(0);
+    let failed = AtomicUsize::new(0);
     let progress = |outcome: &Outcome| {
         if !matches!(outcome, Outcome::Passed | Outcome::Skipped(_)) {
-            let failed = failed.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
+            let failed = failed.fetch_add(1, Ordering::Relaxed) + 1;
             bar.set_message(format!("{failed} failed"));
         }
         bar.inc(1);
@@ -135,13 +136,31 @@ fn conform(root: &Path, args: &Args) -> Result<u8, String> {
         std::fs::write(path, json)
             .map_err(|cause| format!("{} cannot be written: {cause}", path.display()))?;
     }
-    let implementation = match &args.implementation {
-        Some(line) => Some(shlex::try_quote(line).map_err(|cause| cause.to_string())?.into_owned()),
-        None => None,
-    };
-    let style = Style { failures: Some(args.limit), implementation, ..Style::detect() };
-    print!("{}", terminal::render(&report, &style));
+    let style = Style { failures: Some(args.limit), arguments: rerun_arguments(args)?, ..Style::detect() };
+    print(&terminal::render(&report, &style))?;
     Ok(report.exit_code())
+}
+
+/// Writes to standard output. A reader that has seen enough, such as `head`, does not change the result.
+fn print(text: &str) -> Result<(), String> {
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Err(cause) if cause.kind() != ErrorKind::BrokenPipe => {
+            Err(format!("the report cannot be printed: {cause}"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The arguments that a run of a single case needs besides its selection.
+fn rerun_arguments(args: &Args) -> Result<String, String> {
+    let corpus = args.corpus.as_ref().map(|path| path.display().to_string());
+    let mut words = Vec::new();
+    for (name, value) in [("--impl", &args.implementation), ("--corpus", &corpus)] {
+        if let Some(value) = value {
+            words.extend([name, value]);
+        }
+    }
+    shlex::try_join(words).map_err(|cause| cause.to_string())
 }
 
 fn split(line: &str) -> Result<(String, Vec<String>), String> {

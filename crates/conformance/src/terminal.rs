@@ -15,8 +15,8 @@ pub struct Style {
     pub colour: bool,
     /// Print at most so many failures; the JSON form has them all.
     pub failures: Option<usize>,
-    /// The command line of the worker, quoted for a shell, for the commands that rerun a case.
-    pub implementation: Option<String>,
+    /// What this run was given besides the selection, quoted for a shell, for the commands that rerun a case.
+    pub arguments: String,
 }
 
 impl Style {
@@ -184,9 +184,8 @@ fn write_failure(out: &mut String, failure: &FailureReport, stderr: &str, style:
     if let Some(twin) = &failure.twin {
         writeln!(out, "  twin      {twin}")?;
     }
-    let implementation =
-        style.implementation.as_ref().map(|command| format!("--impl {command} ")).unwrap_or_default();
-    writeln!(out, "  rerun     cargo xtask conform {implementation}{}\n", failure.rerun)
+    let space = if style.arguments.is_empty() { "" } else { " " };
+    writeln!(out, "  rerun     cargo xtask conform {}{space}{}\n", style.arguments, failure.rerun)
 }
 
 fn write_stderr(out: &mut String, stderr: &str) -> std::fmt::Result {

@@ -181,7 +181,7 @@ fn a_command_that_is_not_there_is_an_error() {
 fn failures_are_cut_off_where_asked_and_say_how_to_rerun_them() {
     let directory = corpus();
     let report = play(directory.path(), &options(&["rejects-everything"])).expect("a run");
-    let style = Style { colour: true, failures: Some(1), implementation: Some("'./my vm'".to_owned()) };
+    let style = Style { colour: true, failures: Some(1), arguments: "--impl './my vm'".to_owned() };
     let text = terminal::render(&report, &style);
     assert_eq!(text.matches("rerun").count(), 1, "{text}");
     assert!(
