@@ -48,6 +48,14 @@ fn a_crash_costs_its_own_case_alone() {
 }
 
 #[test]
+fn good_answers_between_failures_keep_a_worker_from_being_given_up() {
+    let judged = judge(&["crashes-every-third"]);
+    judged.assert_rejected("worker ended before it answered");
+    assert!(count(&judged, FailureKind::Worker) > GIVE_UP, "{}", judged.text);
+    assert_eq!(count(&judged, FailureKind::NotAsked), 0, "{}", judged.text);
+}
+
+#[test]
 fn silence_is_given_up_after_some_requests() {
     let judged = judge(&["never-answers"]);
     judged.assert_rejected("worker gave no answer within 400ms");

@@ -159,6 +159,7 @@ impl Worker for TestWorker {
                 eprintln!("assertion failed: tenth request\n  at my_vm.c:42");
                 exit(101);
             }
+            "crashes-every-third" if self.requests == 3 => exit(101),
             "changes-its-mind" => exit(0),
             "slow" => sleep(Duration::from_millis(40)),
             "ends-in-mid-line" => {
