@@ -63,7 +63,7 @@ fn random_program(rng: &mut Rng) -> Program {
             counters += 1;
         }
         let out = counters - 1;
-        let mut waits: Vec<usize> = (0..rng.below(3)).filter_map(|_| (out > 0).then(|| rng.below(out))).collect();
+        let mut waits: Vec<usize> = (0..rng.below(3)).filter(|_| out > 0).map(|_| rng.below(out)).collect();
         waits.sort_unstable();
         waits.dedup();
         let start = rng.below(ELEMENTS);
@@ -81,7 +81,15 @@ fn random_program(rng: &mut Rng) -> Program {
                 vec![(write, tile, at("outputs", 0))],
                 false,
             ),
-            1 => ("COPY", json!([1]), write, json!({}), vec![], vec![(write, whole.clone(), at("outputs", 0))], true),
+            1 => (
+                "COPY",
+                json!([1]),
+                write,
+                json!({}),
+                vec![],
+                vec![(write, whole.clone(), at("outputs", 0))],
+                true,
+            ),
             2 => (
                 "KV_APPEND",
                 json!([0, 5]),
@@ -110,15 +118,20 @@ fn random_program(rng: &mut Rng) -> Program {
                 true,
             ),
         };
-        let wait_records: Vec<Value> = waits.iter().map(|counter| json!({"counter": counter, "threshold": 1})).collect();
+        let wait_records: Vec<Value> =
+            waits.iter().map(|counter| json!({"counter": counter, "threshold": 1})).collect();
         tasks.push(json!({"id": id, "op": op, "inputs": inputs, "outputs": [output], "out_counter": out, "waits": wait_records, "params": params}));
         models.push(Model { out, waits, reads, writes });
         in_place.push(elementwise);
     }
-    let page: Vec<Option<usize>> =
-        (0..8).map(|buffer| (2..5).contains(&buffer).then(|| rng.below(3)).filter(|&page| page < 2)).collect();
-    let mapping: serde_json::Map<String, Value> =
-        page.iter().enumerate().filter_map(|(buffer, page)| Some((buffer.to_string(), json!((*page)?)))).collect();
+    let page: Vec<Option<usize>> = (0..8)
+        .map(|buffer| (2..5).contains(&buffer).then(|| rng.below(3)).filter(|&page| page < 2))
+        .collect();
+    let mapping: serde_json::Map<String, Value> = page
+        .iter()
+        .enumerate()
+        .filter_map(|(buffer, page)| Some((buffer.to_string(), json!((*page)?))))
+        .collect();
     let pages: Vec<Value> = (0..2).map(|id| json!({"id": id, "space": "HBM", "nbytes": 16})).collect();
     let document = json!({
         "ir_version": "0.2.0", "abi_version": "0.2", "buffers": buffers,
@@ -146,23 +159,34 @@ fn closure(tasks: &[Model]) -> Vec<Vec<bool>> {
 
 type Found = BTreeSet<(Rule, String)>;
 
+/// Buffer, elements and pointer of an access.
+type ModelAccess = (usize, BTreeSet<usize>, String);
+
 /// The rules by their definitions.
 fn judge(program: &Program) -> Found {
     let before = closure(&program.tasks);
     let unordered = |a: usize, b: usize| a != b && !before[a][b] && !before[b][a];
     let mut found = Found::new();
-    let all = |list: fn(&Model) -> &Vec<(usize, BTreeSet<usize>, String)>| {
-        program.tasks.iter().enumerate().flat_map(move |(task, model)| list(model).iter().map(move |access| (task, access)))
+    let all = |list: fn(&Model) -> &Vec<ModelAccess>| {
+        program
+            .tasks
+            .iter()
+            .enumerate()
+            .flat_map(move |(task, model)| list(model).iter().map(move |access| (task, access)))
     };
     for (reader, (buffer, elements, at)) in all(|model| &model.reads) {
         let writers: Vec<(usize, &BTreeSet<usize>)> = all(|model| &model.writes)
-            .filter(|(writer, (other, written, _))| *writer != reader && other == buffer && !written.is_disjoint(elements))
+            .filter(|(writer, (other, written, _))| {
+                *writer != reader && other == buffer && !written.is_disjoint(elements)
+            })
             .map(|(writer, (_, written, _))| (writer, written))
             .collect();
         if program.kv[*buffer] {
             let broken = writers.iter().any(|&(writer, written)| {
                 let stale = elements.intersection(written).any(|element| {
-                    !writers.iter().any(|(earlier, others)| others.contains(element) && before[*earlier][reader])
+                    !writers
+                        .iter()
+                        .any(|(earlier, others)| others.contains(element) && before[*earlier][reader])
                 });
                 unordered(writer, reader) || before[reader][writer] && stale
             });
@@ -182,7 +206,8 @@ fn judge(program: &Program) -> Found {
                 !others.is_disjoint(&shared) && before[*earlier][reader] && before[*earlier][writer]
             });
             if overwritten {
-                let (_, _, place) = program.tasks[writer].writes.iter().find(|(b, ..)| b == buffer).expect("it writes");
+                let (_, _, place) =
+                    program.tasks[writer].writes.iter().find(|(b, ..)| b == buffer).expect("it writes");
                 found.insert((Rule::R05, place.clone()));
             }
             races |= !overwritten;
@@ -208,7 +233,8 @@ fn judge(program: &Program) -> Found {
     for first in 2..5 {
         for second in first + 1..5 {
             if program.page[first].is_some() && program.page[first] == program.page[second] {
-                let clobbers = !precedes(program, &before, first, second) && !precedes(program, &before, second, first);
+                let clobbers =
+                    !precedes(program, &before, first, second) && !precedes(program, &before, second, first);
                 if clobbers {
                     found.insert((Rule::P01, String::new()));
                 }
@@ -220,8 +246,10 @@ fn judge(program: &Program) -> Found {
 
 /// Whether every access of one buffer happens before every access of another.
 fn precedes(program: &Program, before: &[Vec<bool>], first: usize, second: usize) -> bool {
-    let reads = |task: usize, buffer: usize| program.tasks[task].reads.iter().any(|access| access.0 == buffer);
-    let writes = |task: usize, buffer: usize| program.tasks[task].writes.iter().any(|access| access.0 == buffer);
+    let reads =
+        |task: usize, buffer: usize| program.tasks[task].reads.iter().any(|access| access.0 == buffer);
+    let writes =
+        |task: usize, buffer: usize| program.tasks[task].writes.iter().any(|access| access.0 == buffer);
     let uses = |task: usize, buffer: usize| reads(task, buffer) || writes(task, buffer);
     let tasks = 0..program.tasks.len();
     tasks.clone().filter(|&a| uses(a, first)).all(|a| {
@@ -239,14 +267,17 @@ fn precedes(program: &Program, before: &[Vec<bool>], first: usize, second: usize
 #[test]
 fn both_judges_agree_on_random_programs() {
     let classes = [Class::Race, Class::Pages, Class::MemorySafety];
-    let considered =
-        [Rule::R02, Rule::R03, Rule::R04, Rule::R05, Rule::R06, Rule::P01, Rule::M05];
+    let considered = [Rule::R02, Rule::R03, Rule::R04, Rule::R05, Rule::R06, Rule::P01, Rule::M05];
     let mut seen: std::collections::BTreeMap<Option<Rule>, usize> = std::collections::BTreeMap::new();
     for seed in 0..40_000 {
         let program = random_program(&mut Rng(seed));
         let expected = judge(&program);
         let verdict = validate(program.document.to_string().as_bytes(), Classes::ALL);
-        assert!(!verdict.diagnostics.iter().any(|d| d.rule.class() == Class::Structure), "{:?}", verdict.diagnostics);
+        assert!(
+            !verdict.diagnostics.iter().any(|d| d.rule.class() == Class::Structure),
+            "{:?}",
+            verdict.diagnostics
+        );
         let found: Found = verdict
             .diagnostics
             .iter()

@@ -23,7 +23,7 @@ pub use versions::{ABI_VERSION, IR_VERSION};
 /// Reads a program from the bytes of a JSON document. The error is never empty; its diagnostics are of the rules
 /// S01 to S07 and S16, of the first stage of reading that finds any.
 pub fn read(bytes: &[u8]) -> Result<Program<'_>, Vec<Diagnostic>> {
-    let text = text::utf8(bytes).map_err(|diagnostic| vec![diagnostic])?;
+    let text = text::utf8(bytes).map_err(|diagnostic| vec![*diagnostic])?;
     match serde_json::from_str::<Program<'_>>(text) {
         Ok(program) => {
             let wrong = versions::check(&program.ir_version, &program.abi_version);
@@ -36,7 +36,7 @@ pub fn read(bytes: &[u8]) -> Result<Program<'_>, Vec<Diagnostic>> {
 /// Every violation of a text that the model does not take.
 fn explain(text: &str, error: &serde_json::Error) -> Vec<Diagnostic> {
     let mut found = match text::check(text) {
-        Err(diagnostic) => return vec![diagnostic],
+        Err(diagnostic) => return vec![*diagnostic],
         Ok(tree) => {
             // Each stage only where the one before found nothing: which of two members counts is anyone's guess, and
             // another major version may have any members.

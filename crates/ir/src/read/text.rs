@@ -13,20 +13,20 @@ use crate::text::{Strict, first_repeated};
 const MAX_DEPTH: usize = 128;
 
 /// The text of a document, which has to be UTF-8 (S01).
-pub(super) fn utf8(bytes: &[u8]) -> Result<&str, Diagnostic> {
+pub(super) fn utf8(bytes: &[u8]) -> Result<&str, Box<Diagnostic>> {
     std::str::from_utf8(bytes).map_err(|error| {
         let valid = bytes.get(..error.valid_up_to()).and_then(|valid| std::str::from_utf8(valid).ok());
         let position = valid.map(|valid| Position::of_offset(valid, valid.len()));
         let message =
             format!("not JSON: byte {} is not UTF-8; save the document as UTF-8", error.valid_up_to());
-        Diagnostic { position, ..Diagnostic::new(Rule::S01, "", message) }
+        Box::new(Diagnostic { position, ..Diagnostic::new(Rule::S01, "", message) })
     })
 }
 
 /// The syntax tree of a JSON text, or what is wrong with it (S01).
-pub(super) fn check(text: &str) -> Result<Node<'_>, Diagnostic> {
+pub(super) fn check(text: &str) -> Result<Node<'_>, Box<Diagnostic>> {
     let not_json = |message: String, position| {
-        Diagnostic::new(Rule::S01, "", format!("not JSON: {message}")).at(position)
+        Box::new(Diagnostic::new(Rule::S01, "", format!("not JSON: {message}")).at(position))
     };
     if text.starts_with('\u{feff}') {
         let message = "the text begins with a byte order mark; remove it".to_owned();

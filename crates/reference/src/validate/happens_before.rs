@@ -140,12 +140,12 @@ mod tests {
     fn ancestors(graph: &Graph) -> Vec<Vec<bool>> {
         let tasks = graph.tasks();
         let mut before = vec![vec![false; tasks]; tasks];
-        for task in 0..tasks {
+        for (task, ancestors) in before.iter_mut().enumerate() {
             let mut stack = vec![task as u32];
             while let Some(next) = stack.pop() {
-                for producer in 0..tasks {
-                    if graph.is_direct(producer as u32, next) && !before[task][producer] {
-                        before[task][producer] = true;
+                for (producer, known) in ancestors.iter_mut().enumerate() {
+                    if graph.is_direct(producer as u32, next) && !*known {
+                        *known = true;
                         stack.push(producer as u32);
                     }
                 }

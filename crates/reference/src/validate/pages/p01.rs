@@ -34,7 +34,8 @@ pub(super) fn check(
     for (&page, tenants) in &mut pages {
         tenants.sort_by(|a, b| {
             // Two buffers that one task alone turns into each other stand in the order in which it does.
-            let hands_over = |from: &Tenant, to: &Tenant| hands_over(program, from.tasks[0], from.buffer, to.buffer);
+            let hands_over =
+                |from: &Tenant, to: &Tenant| hands_over(program, from.tasks[0], from.buffer, to.buffer);
             let turned = || hands_over(b, a).cmp(&hands_over(a, b));
             a.span.cmp(&b.span).then_with(turned).then(a.buffer.cmp(&b.buffer))
         });
