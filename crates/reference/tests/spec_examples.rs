@@ -1,0 +1,94 @@
+//! The examples of the rule chapters: under all classes together, each breaks the rule of its section and no other, its twin
+//! breaks none and warns of nothing, and what the reference says about it has the form that `schemas/` gives.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use jsonschema::{Registry, Validator};
+use megakernel_ir::{Diagnostic, Rule};
+use megakernel_reference::validate::{Classes, validate};
+use serde_json::{Value, json};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// A rule with its failing document and the accepted one.
+struct Example {
+    rule: Rule,
+    rejected: String,
+    accepted: String,
+}
+
+/// The section's fence with this info string.
+fn fence<'s>(section: &'s str, info: &str) -> Option<&'s str> {
+    let (_, rest) = section.split_once(&format!("\n```{info}\n"))?;
+    rest.split_once("\n```").map(|(text, _)| text)
+}
+
+fn example(rule: Rule) -> Example {
+    let chapter = fs::read_to_string(root().join(rule.clause().document)).expect("a chapter");
+    let (_, section) = chapter.split_once(&format!("\n### {rule} ")).expect("a section");
+    let section = section.split("\n### ").next().unwrap_or_default();
+    if let Some(rejected) = fence(section, "text rejected") {
+        let accepted = fence(section, "text accepted").expect("an accepted text").to_owned();
+        return Example { rule, rejected: rejected.to_owned(), accepted };
+    }
+    let rejected =
+        fence(section, "json rejected").or(fence(section, "json warned")).expect("a failing program");
+    let edit: json_patch::Patch =
+        serde_json::from_str(fence(section, "json-patch twin").expect("a twin")).expect("operations");
+    let mut twin: Value = serde_json::from_str(rejected).expect("JSON");
+    json_patch::patch(&mut twin, &edit).expect("an edit that applies");
+    Example { rule, rejected: rejected.to_owned(), accepted: twin.to_string() }
+}
+
+fn judge(document: &str) -> Vec<Diagnostic> {
+    validate(document.as_bytes(), Classes::ALL).diagnostics
+}
+
+#[test]
+fn each_example_breaks_its_rule_and_no_other() {
+    for Example { rule, rejected, accepted } in Rule::ALL.iter().copied().map(example) {
+        let rules: BTreeSet<Rule> = judge(&rejected).iter().map(|diagnostic| diagnostic.rule).collect();
+        assert_eq!(rules, BTreeSet::from([rule]), "the failing program of {rule}");
+        let found = judge(&accepted);
+        assert!(found.is_empty(), "the twin of {rule}: {found:?}");
+    }
+}
+
+fn schema() -> Validator {
+    let text = fs::read_to_string(root().join("schemas/diagnostics.schema.json")).expect("a schema");
+    let schema: Value = serde_json::from_str(&text).expect("JSON");
+    let id = schema["$id"].as_str().expect("an id").to_owned();
+    let registry =
+        Registry::new().add(id.as_str(), schema).expect("an address").prepare().expect("references");
+    jsonschema::draft202012::options()
+        .with_registry(&registry)
+        .offline()
+        .build(&json!({ "$ref": id }))
+        .expect("a schema that compiles")
+}
+
+#[test]
+fn diagnostics_conform_to_their_schema_and_carry_witnesses() {
+    let schema = schema();
+    let witnessed = |rule: Rule| {
+        let id = rule.id();
+        matches!(id.as_bytes().first(), Some(b'D' | b'R')) && !["D07", "R07"].contains(&id)
+            || ["P01", "M05"].contains(&id)
+    };
+    let mut kinds = BTreeSet::new();
+    for Example { rule, rejected, .. } in Rule::ALL.iter().copied().map(example) {
+        let diagnostics = serde_json::to_value(judge(&rejected)).expect("serialises");
+        let errors: Vec<String> =
+            schema.iter_errors(&diagnostics).map(|e| format!("{}: {e}", e.instance_path())).collect();
+        assert!(errors.is_empty(), "{rule}: {errors:#?}");
+        let witness = &diagnostics[0]["witness"];
+        assert!(witness.is_object() || !witnessed(rule), "{rule} carries no witness");
+        kinds.extend(witness["kind"].as_str().map(str::to_owned));
+    }
+    let expected = ["clobber", "cycle", "schedule", "unordered", "unwritten"];
+    assert_eq!(kinds.into_iter().collect::<Vec<_>>(), expected, "kinds of witnesses that the examples show");
+}
