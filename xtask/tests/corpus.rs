@@ -1,0 +1,102 @@
+//! Every case of the corpus as a test of the reference: verdict, rules, and the place that the case declares.
+//!
+//! The runner judges the reference through the protocol like anyone else; this is for those who work on it, one test a
+//! case: `cargo test -p xtask --test corpus race/`.
+
+use std::path::Path;
+use std::sync::OnceLock;
+
+use megakernel_conformance::case::{Case, Verdict};
+use megakernel_conformance::store::Corpus;
+use megakernel_ir::protocol::Profile;
+use megakernel_ir::rule::{Class, Rule};
+use megakernel_ir::{Diagnostic, Layout, read, write};
+use megakernel_reference::validate::{Classes, validate};
+
+datatest_stable::harness! {
+    { test = case, root = "../corpus/cases", pattern = r".*\.json$" },
+}
+
+type Outcome = Result<(), Box<dyn std::error::Error>>;
+
+fn corpus() -> &'static Corpus {
+    static CORPUS: OnceLock<Corpus> = OnceLock::new();
+    CORPUS.get_or_init(|| {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus");
+        Corpus::load(&root).unwrap_or_else(|error| panic!("{error}"))
+    })
+}
+
+fn case(path: &Path) -> Outcome {
+    let case: Case = serde_json::from_slice(&std::fs::read(path)?)?;
+    let document = corpus().document(&case)?;
+    for &profile in &case.profiles {
+        let found = validate(&document, Classes::of_profile(profile)).diagnostics;
+        check(&case, profile, &found)
+            .map_err(|problem| format!("{} under {profile}: {problem}\n{found:#?}", case.id))?;
+    }
+    match &case.expect.document {
+        Some(expected) => round_trip(&document, expected),
+        None => Ok(()),
+    }
+}
+
+fn check(case: &Case, profile: Profile, found: &[Diagnostic]) -> Result<(), String> {
+    let expect = &case.expect;
+    let errors: Vec<&Diagnostic> = found.iter().filter(|diagnostic| diagnostic.is_error()).collect();
+    if let Some(other) =
+        errors.iter().find(|d| expect.verdict != Verdict::Either && !expect.rules.contains(&d.rule))
+    {
+        return Err(format!("{} is not declared", other.rule));
+    }
+    if expect.verdict == Verdict::Reject && errors.is_empty() {
+        return Err("accepted".to_owned());
+    }
+    if let Some(warnings) = &expect.warnings {
+        let mut reported: Vec<Rule> =
+            found.iter().map(|d| d.rule).filter(|rule| rule.class() == Class::Warning).collect();
+        reported.dedup();
+        if reported != *warnings {
+            return Err(format!("warnings {reported:?}, declared {warnings:?} ({profile})"));
+        }
+    }
+    match &expect.at {
+        Some(at) if !found.iter().any(|diagnostic| diagnostic.pointer == *at) => {
+            Err(format!("nothing reported at `{at}`"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The reference writes every member of the declared document with its value, in either layout.
+fn round_trip(document: &[u8], expected: &serde_json::Value) -> Outcome {
+    for layout in [Layout::Compact, Layout::Indent(2)] {
+        let program = read(document).map_err(|found| format!("not read: {found:#?}"))?;
+        let written = write(&program, layout);
+        let again = read(written.as_bytes()).map_err(|found| format!("not read again: {found:#?}"))?;
+        if write(&again, layout) != written {
+            return Err("writing again gives other bytes".into());
+        }
+        holds(&serde_json::from_str(&written)?, expected, "")?;
+    }
+    Ok(())
+}
+
+/// Whether `found` has all that `expected` has; it may have members that the specification does not know.
+fn holds(found: &serde_json::Value, expected: &serde_json::Value, at: &str) -> Result<(), String> {
+    use serde_json::Value::{Array, Object};
+    match (found, expected) {
+        (Object(found), Object(expected)) => expected.iter().try_for_each(|(name, value)| {
+            let at = format!("{at}/{name}");
+            found.get(name).ok_or_else(|| format!("no {at}")).and_then(|found| holds(found, value, &at))
+        }),
+        (Array(found), Array(expected)) if found.len() == expected.len() => {
+            let pairs = found.iter().zip(expected).enumerate();
+            pairs
+                .into_iter()
+                .try_for_each(|(index, (found, value))| holds(found, value, &format!("{at}/{index}")))
+        }
+        _ if found == expected => Ok(()),
+        _ => Err(format!("{at} is {found}, declared {expected}")),
+    }
+}
