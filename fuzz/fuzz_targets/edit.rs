@@ -5,7 +5,7 @@ use libfuzzer_sys::fuzz_target;
 use megakernel_reference::validate::{Classes, validate};
 use serde_json::{Value, json};
 
-const PROGRAM: &str = include_str!("../../corpus/programs/decoder-paged.json");
+const PROGRAM: &str = include_str!("../../corpus/programs/paged-every-kind.json");
 
 fuzz_target!(|bytes: &[u8]| {
     let mut program: Value = serde_json::from_str(PROGRAM).expect("the program is JSON");
@@ -33,13 +33,19 @@ fuzz_target!(|bytes: &[u8]| {
 
 /// The leaf that many leaves into the value.
 fn nth_leaf<'v>(value: &'v mut Value, left: &mut usize) -> Option<&'v mut Value> {
+    let is_leaf = match &*value {
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        _ => true,
+    };
+    if is_leaf {
+        let here = *left == 0;
+        *left = left.saturating_sub(1);
+        return here.then_some(value);
+    }
     match value {
-        Value::Array(items) if !items.is_empty() => items.iter_mut().find_map(|item| nth_leaf(item, left)),
-        Value::Object(members) if !members.is_empty() => members.values_mut().find_map(|member| nth_leaf(member, left)),
-        leaf if *left == 0 => Some(leaf),
-        _ => {
-            *left -= 1;
-            None
-        }
+        Value::Array(items) => items.iter_mut().find_map(|item| nth_leaf(item, left)),
+        Value::Object(members) => members.values_mut().find_map(|member| nth_leaf(member, left)),
+        _ => None,
     }
 }

@@ -33,14 +33,29 @@ impl Decoder {
     }
 
     /// A task of its own counter that waits for whole counters, given with their producers.
-    fn task(&mut self, op: &str, inputs: &[usize], output: usize, waits: &[(usize, usize)], params: &str) -> (usize, usize) {
+    fn task(
+        &mut self,
+        op: &str,
+        inputs: &[usize],
+        output: usize,
+        waits: &[(usize, usize)],
+        params: &str,
+    ) -> (usize, usize) {
         let counter = self.counters;
         self.counters += 1;
         self.push(op, inputs, output, waits, params, counter);
         (counter, 1)
     }
 
-    fn push(&mut self, op: &str, inputs: &[usize], output: usize, waits: &[(usize, usize)], params: &str, counter: usize) {
+    fn push(
+        &mut self,
+        op: &str,
+        inputs: &[usize],
+        output: usize,
+        waits: &[(usize, usize)],
+        params: &str,
+        counter: usize,
+    ) {
         let id = self.tasks.len();
         let mut list = String::new();
         for (index, (counter, threshold)) in waits.iter().enumerate() {
@@ -91,7 +106,13 @@ impl Decoder {
             DIM / 16,
             position + 1
         );
-        let done = self.task("ATTENTION_TILE", &[q_rope, k_cache, v_cache], attended, &[q_ready, k_ready, v_ready], &attention);
+        let done = self.task(
+            "ATTENTION_TILE",
+            &[q_rope, k_cache, v_cache],
+            attended,
+            &[q_ready, k_ready, v_ready],
+            &attention,
+        );
         let done = self.projection(attended, projected, DIM, done);
         let done = self.task("ADD", &[x, projected], sum, &[x_ready, done], "{}");
         let [gate_ready, up_ready] = [gate, up].map(|output| self.projection(sum, output, DIM, done));
@@ -129,16 +150,22 @@ fn benches(c: &mut Criterion) {
         let text = Decoder::program(size);
         let program = read(text.as_bytes()).unwrap();
         let tasks = program.tasks.len();
-        assert!(validate(text.as_bytes(), Classes::ALL).diagnostics.is_empty(), "the benchmark's program is accepted");
+        assert!(
+            validate(text.as_bytes(), Classes::ALL).diagnostics.is_empty(),
+            "the benchmark's program is accepted"
+        );
 
         let mut group = c.benchmark_group("read");
         group.throughput(Throughput::Bytes(text.len() as u64));
-        group.bench_function(BenchmarkId::from_parameter(tasks), |b| b.iter(|| read(black_box(text.as_bytes())).unwrap()));
+        group.bench_function(BenchmarkId::from_parameter(tasks), |b| {
+            b.iter(|| read(black_box(text.as_bytes())).unwrap())
+        });
         group.finish();
 
         let mut group = c.benchmark_group("validate");
         group.throughput(Throughput::Elements(tasks as u64));
-        let classes = [("all classes", Classes::ALL), ("profile validate", Classes::of_profile(Profile::Validate))];
+        let classes =
+            [("all classes", Classes::ALL), ("profile validate", Classes::of_profile(Profile::Validate))];
         for (name, classes) in classes {
             group.bench_function(BenchmarkId::new(name, tasks), |b| {
                 b.iter(|| validate_program(black_box(&program), classes));

@@ -6,6 +6,8 @@ use megakernel_ir::{Diagnostic, Source};
 
 /// Longer lines are cut around the place: programs are often written on one line.
 const LINE: usize = 160;
+/// Values on more lines are shown by their first.
+const LINES: usize = 8;
 /// What stays on either side of a cut.
 const AROUND: usize = 60;
 
@@ -29,14 +31,13 @@ impl Renderer {
             place.as_ref().map(|range| range.start).or_else(|| offset_of(text, diagnostic.position?));
         let mut group = Group::with_title(level.primary_title(&diagnostic.message).id(&id));
         let position = offset.map(|offset| Position::of_offset(text, offset));
-        let path = match position {
-            Some(Position { line, column }) => format!("{file}:{line}:{column}"),
-            None => file.to_owned(),
-        };
         let excerpt =
             offset.map(|offset| Excerpt::new(text, offset, place.map_or(offset, |range| range.end)));
         if let Some(excerpt) = &excerpt {
+            // Where the line is cut, the renderer would count columns from the cut.
+            let path = (!excerpt.is_cut).then_some(file);
             let snippet = Snippet::source(&*excerpt.text)
+                .path(path)
                 .line_start(position.map_or(1, |position| position.line))
                 .annotation(AnnotationKind::Primary.span(excerpt.span.clone()).label(&diagnostic.pointer));
             group = group.element(snippet);
@@ -46,33 +47,44 @@ impl Renderer {
         for note in &notes {
             group = group.element(Level::NOTE.message(note));
         }
-        format!("{path}\n{}", self.0.render(&[group]))
+        let text = self.0.render(&[group]);
+        match (&excerpt, position) {
+            (Some(excerpt), _) if !excerpt.is_cut => text,
+            (_, Some(Position { line, column })) => format!("{file}:{line}:{column}\n{text}"),
+            (_, None) => format!("{file}\n{text}"),
+        }
     }
 }
 
-/// The line of a place, cut where it is long.
+/// The lines of a place, cut where they are many or long.
 struct Excerpt {
     text: String,
     span: std::ops::Range<usize>,
+    is_cut: bool,
 }
 
 impl Excerpt {
-    /// The line that holds `start`; the span ends with the line at the latest.
+    /// The value from `start` to `end` if it stands on a few lines; else the line that holds `start`, of which the
+    /// span ends with the line at the latest.
     fn new(text: &str, start: usize, end: usize) -> Excerpt {
         let start = start.min(text.len());
         let line_start = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
-        let line_end = text[start..].find('\n').map_or(text.len(), |newline| start + newline);
+        let end_of_line =
+            |offset: usize| text[offset..].find('\n').map_or(text.len(), |newline| offset + newline);
+        let value = text.get(start..end).unwrap_or_default();
+        let is_short = value.lines().count() <= LINES && value.len() <= LINE;
+        let line_end = end_of_line(if is_short { end.clamp(start, text.len()) } else { start });
         let end = end.clamp(start, line_end);
-        if line_end - line_start <= LINE {
+        if line_end - line_start <= LINE || is_short && value.contains('\n') {
             let span = start - line_start..end - line_start;
-            return Excerpt { text: text[line_start..line_end].to_owned(), span };
+            return Excerpt { text: text[line_start..line_end].to_owned(), span, is_cut: false };
         }
         let from = floor(text, start.saturating_sub(AROUND).max(line_start));
         let until = floor(text, (start + 2 * AROUND).min(line_end)).max(start);
         let before = if from > line_start { "... " } else { "" };
         let after = if until < line_end { " ..." } else { "" };
         let span = before.len() + start - from..before.len() + end.min(until) - from;
-        Excerpt { text: format!("{before}{}{after}", &text[from..until]), span }
+        Excerpt { text: format!("{before}{}{after}", &text[from..until]), span, is_cut: true }
     }
 }
 
