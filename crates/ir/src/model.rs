@@ -98,9 +98,9 @@ record! {
         /// The SM whose queue holds it.
         sm: Option<i64>, default None;
         /// Cost hint.
-        est_bytes: Number, default Number::Int(0);
+        est_bytes: i64, default 0;
         /// Cost hint.
-        est_flops: Number, default Number::Int(0);
+        est_flops: i64, default 0;
         /// For people.
         label: Text<'a>, default Text::from("");
     }

@@ -78,8 +78,8 @@ const TASK: &[Member] = &[
     optional("waits", Array(&Record(WAIT))),
     optional("params", Object),
     optional("sm", NullableInt),
-    optional("est_bytes", Number),
-    optional("est_flops", Number),
+    optional("est_bytes", Int),
+    optional("est_flops", Int),
     optional("label", Text),
 ];
 

@@ -7,11 +7,12 @@ use crate::validate::findings::Findings;
 
 pub(super) fn check(index: usize, task: &Task<'_>, target: Option<&Target<'_>>, findings: &mut Findings) {
     let Some(sm) = task.sm else { return };
-    let count = target.map_or(i64::MAX, |target| target.num_sms);
-    if sm < 0 || sm >= count {
+    if sm < 0 || target.is_some_and(|target| sm >= target.num_sms) {
         findings.report(Rule::D07, || {
             let message = match target {
-                Some(target) => format!("SM {sm}; the target `{}` has SMs 0 to {}", target.name, count - 1),
+                Some(target) => {
+                    format!("SM {sm}; the target `{}` has SMs 0 to {}", target.name, target.num_sms - 1)
+                }
                 None => format!("SM {sm}; SMs count from 0"),
             };
             Diagnostic::new(Rule::D07, format!("/tasks/{index}/sm"), message).tasks([index as u32])

@@ -7,7 +7,7 @@ use crate::validate::findings::Findings;
 
 pub(super) fn task(index: usize, task: &Task<'_>, findings: &mut Findings) {
     for (name, hint) in [("est_bytes", task.est_bytes), ("est_flops", task.est_flops)] {
-        at_least(0, hint, || format!("/tasks/{index}/{name}"), findings);
+        at_least(0, Number::Int(hint), || format!("/tasks/{index}/{name}"), findings);
     }
 }
 
