@@ -23,46 +23,70 @@ fn fences(section: &str, info: &str) -> Vec<String> {
     section.split(&open).skip(1).filter_map(|part| part.split("\n```").next()).map(str::to_owned).collect()
 }
 
-/// A row of the table in FMT-03: object, member, default.
-fn rows() -> Vec<(String, String, String)> {
+/// A row of the table in FMT-03: object, member, JSON type, default.
+fn rows() -> Vec<[String; 4]> {
     let mut object = String::new();
     let mut rows = Vec::new();
     for line in section(&chapter("format.md"), "FMT-03").lines().filter(|line| line.starts_with('|')) {
         let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
-        let [first, member, _, default] = cells[..] else { continue };
+        let [first, member, kind, default] = cells[..] else { continue };
         let Some(member) = member.strip_prefix('`').and_then(|m| m.strip_suffix('`')) else { continue };
         if !first.is_empty() {
             object = first.trim_matches('*').to_owned();
         }
-        rows.push((object.clone(), member.to_owned(), default.trim_matches('`').to_owned()));
+        rows.push([object.clone(), member.to_owned(), kind.to_owned(), default.trim_matches('`').to_owned()]);
     }
     rows
 }
 
+/// The JSON types in the words of the table, such as "array of integer" or "object (target) or null".
+fn types_in_words(kind: &str) -> Vec<&str> {
+    let mut types: Vec<&str> = kind
+        .split(" or ")
+        .map(|part| match part.split([' ', ':', ',']).next().unwrap_or_default() {
+            "map" => "object",
+            "name" => "string",
+            word => word,
+        })
+        .collect();
+    types.sort_unstable();
+    types
+}
+
+/// The types that a schema of this file gives.
+fn types_in_schema<'s>(file: &'s Value, schema: &'s Value) -> Vec<&'s str> {
+    let schema = match schema["$ref"].as_str().and_then(|target| target.strip_prefix('#')) {
+        Some(pointer) => file.pointer(pointer).unwrap_or_else(|| panic!("no {pointer}")),
+        None => schema,
+    };
+    let mut types: Vec<&str> = match &schema["type"] {
+        Value::Array(list) => list.iter().filter_map(Value::as_str).collect(),
+        one => one.as_str().into_iter().collect(),
+    };
+    types.sort_unstable();
+    types
+}
+
 #[test]
-fn members_order_and_defaults_are_those_of_fmt_03() {
+fn members_order_types_and_defaults_are_those_of_fmt_03() {
     let schemas = schemas();
     let program = &schemas["program"];
-    let objects = [
-        ("program", program),
-        ("buffer", &program["$defs"]["buffer"]),
-        ("counter", &program["$defs"]["counter"]),
-        ("task", &program["$defs"]["task"]),
-        ("wait", &program["$defs"]["wait"]),
-        ("pages", &program["$defs"]["pages"]),
-        ("page", &program["$defs"]["page"]),
-        ("target", &schemas["target"]),
-        ("config", &schemas["schedule-config"]),
-    ];
+    let (target, config) = (&schemas["target"], &schemas["schedule-config"]);
+    let records = ["buffer", "counter", "task", "wait", "pages", "page"];
+    let objects = [("program", program, program), ("target", target, target), ("config", config, config)];
+    let records = records.map(|name| (name, program, &program["$defs"][name]));
+    let objects = objects.into_iter().chain(records);
     let rows = rows();
     assert!(rows.len() > 60, "the table has only {} rows", rows.len());
-    for (object, schema) in objects {
-        let of_object: Vec<_> = rows.iter().filter(|(of, _, _)| of == object).collect();
-        let members: Vec<&str> = of_object.iter().map(|(_, member, _)| member.as_str()).collect();
+    for (object, file, schema) in objects.clone() {
+        let of_object: Vec<_> = rows.iter().filter(|[of, ..]| of == object).collect();
+        let members: Vec<&str> = of_object.iter().map(|[_, member, ..]| member.as_str()).collect();
         let properties: Vec<&str> =
             schema["properties"].as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect();
         assert_eq!(properties, members, "{object}");
-        for (_, member, default) in of_object {
+        for [_, member, kind, default] in of_object {
+            let types = types_in_schema(file, &schema["properties"][member]);
+            assert_eq!(types, types_in_words(kind), "{object}.{member}");
             let required = schema["required"].as_array().is_some_and(|list| list.contains(&json!(member)));
             assert_eq!(required, default == "required", "{object}.{member}");
             let found = schema["properties"][member].get("default");
@@ -73,8 +97,8 @@ fn members_order_and_defaults_are_those_of_fmt_03() {
             assert_eq!(found, expected.as_ref(), "{object}.{member}");
         }
     }
-    let known: Vec<&str> = objects.iter().map(|(name, _)| *name).collect();
-    let unknown: Vec<_> = rows.iter().filter(|(of, _, _)| !known.contains(&of.as_str())).collect();
+    let known: Vec<&str> = objects.map(|(name, ..)| name).collect();
+    let unknown: Vec<_> = rows.iter().filter(|[of, ..]| !known.contains(&of.as_str())).collect();
     assert!(unknown.is_empty(), "objects that no schema describes: {unknown:?}");
 }
 
