@@ -1,5 +1,6 @@
 //! The oracle of the suite: a validator that judges any document by every rule of the specification.
 
+pub mod explore;
 pub mod opcodes;
 pub mod region;
 pub mod validate;
