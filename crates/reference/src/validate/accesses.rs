@@ -4,7 +4,7 @@ use megakernel_ir::BufferKind;
 use megakernel_ir::diagnostic::AccessKind;
 use megakernel_ir::model::Program;
 
-use crate::opcodes::{self, Operands, Problems};
+use crate::opcodes::{self, Operands};
 use crate::region::Region;
 
 /// One operand of one task.
@@ -51,8 +51,9 @@ struct Operand {
 const OUTPUT: u8 = 0x80;
 
 impl<'p> Accesses<'p> {
-    /// Gathers the operands of a program whose references hold.
-    pub fn new(program: &'p Program<'p>) -> Accesses<'p> {
+    /// Gathers the operands of a program whose references hold. `misshapen` says of each task whether its opcode does
+    /// not take operands of these shapes.
+    pub fn new(program: &'p Program<'p>, misshapen: Vec<bool>) -> Accesses<'p> {
         let mut starts = vec![0u32; program.buffers.len() + 1];
         let ids = |task: &'p megakernel_ir::model::Task<'p>| task.inputs.iter().chain(&task.outputs);
         for task in &program.tasks {
@@ -72,8 +73,6 @@ impl<'p> Accesses<'p> {
                 *slot += 1;
             }
         }
-        let misshapen =
-            program.tasks.iter().map(|task| is_misshapen(&Operands::new(program, task))).collect();
         Accesses { program, starts, operands, misshapen }
     }
 
@@ -113,13 +112,6 @@ impl<'p> Accesses<'p> {
         let region = region.filter(|region| !region.is_empty())?;
         Some(Access { task: operand.task, kind, operand: position as u32, region })
     }
-}
-
-/// Whether the opcode does not take these operands, so that its footprint is not defined.
-fn is_misshapen(operands: &Operands<'_>) -> bool {
-    let mut problems = Problems::new();
-    opcodes::op(operands.task.op).shapes(operands, &mut problems);
-    !problems.is_empty()
 }
 
 /// Whether the contents at launch are undefined, so that a read needs a write before it (clause EXE-08).

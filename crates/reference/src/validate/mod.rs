@@ -98,27 +98,37 @@ pub fn validate_program(program: &Program<'_>, classes: Classes) -> Verdict {
 /// The classes other than S, on a program whose references hold.
 fn check_sound(program: &Program<'_>, classes: Classes, findings: &mut Findings) {
     let graph = Graph::new(program);
-    let accesses = Accesses::new(program);
+    let mut misshapen = vec![false; program.tasks.len()];
+    let mut waits_for_itself = false;
+    // One walk over the tasks for all rules that look at one: a large program does not fit the caches.
+    for (index, task) in program.tasks.iter().enumerate() {
+        warnings::check_task(index, task, findings);
+        deadlock::check_task(program, &graph, index, task, findings);
+        race::check_task(program, &graph, index, task, findings);
+        let judged = classes.has(Class::MemorySafety);
+        misshapen[index] = !memory::check_task(program, index, task, judged, findings);
+        waits_for_itself |= task.waits.iter().any(|wait| wait.counter == task.out_counter);
+    }
+    let accesses = Accesses::new(program, misshapen);
     warnings::check(program, &graph, &accesses, findings);
     if classes.has(Class::Launch) {
         launch::check(program, findings);
     }
-    if classes.has(Class::MemorySafety) {
-        memory::check(program, &accesses, findings);
-    }
+    let order = Order::new(&graph);
     if classes.has(Class::Deadlock) {
-        deadlock::check(program, &graph, findings);
+        deadlock::check_circles(program, &graph, order.is_none(), findings);
+    }
+    if classes.has(Class::MemorySafety) {
+        memory::check_outputs(program, &accesses, findings);
     }
     let needs_order =
         [Class::Race, Class::Pages, Class::MemorySafety].into_iter().any(|class| classes.has(class));
     if !needs_order {
         return;
     }
-    race::check_local(program, &graph, &accesses, findings);
-    let waits_for_itself =
-        program.tasks.iter().any(|task| task.waits.iter().any(|wait| wait.counter == task.out_counter));
-    let order = Order::new(&graph).filter(|_| !waits_for_itself);
-    let order = order.as_ref().map(|order| HappensBefore::new(&graph, order));
+    race::check_placement(program, &accesses, findings);
+    let order = order.as_ref().filter(|_| !waits_for_itself);
+    let order = order.map(|order| HappensBefore::new(&graph, order));
     pages::check(program, &accesses, order.as_ref(), findings);
     if let Some(order) = &order {
         race::check_ordered(program, &accesses, order, findings);

@@ -7,13 +7,18 @@ use megakernel_ir::{Diagnostic, Rule};
 use crate::validate::deadlock::cycles::{components, shortest_circle};
 use crate::validate::describe::Names;
 use crate::validate::findings::Findings;
-use crate::validate::graph::{Graph, Order};
+use crate::validate::graph::Graph;
 
 /// Judges the rule. Gives back, for each counter on a cycle, the number of its cycle; others have 0.
-pub(super) fn check(program: &Program<'_>, graph: &Graph, findings: &mut Findings) -> Vec<u32> {
+pub(super) fn check(
+    program: &Program<'_>,
+    graph: &Graph,
+    is_cyclic: bool,
+    findings: &mut Findings,
+) -> Vec<u32> {
     let counters = graph.counters();
     let mut on_cycle = vec![0; counters];
-    if Order::new(graph).is_some() {
+    if !is_cyclic {
         return on_cycle;
     }
     // From a counter, each task that waits on it leads to the counter that the task increments.

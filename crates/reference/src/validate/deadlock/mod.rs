@@ -9,20 +9,28 @@ mod d05;
 mod d06;
 mod d07;
 
-use megakernel_ir::model::Program;
+use megakernel_ir::model::{Program, Task};
 
 use crate::validate::findings::Findings;
 use crate::validate::graph::Graph;
 
-/// Judges D01 to D07.
-pub fn check(program: &Program<'_>, graph: &Graph, findings: &mut Findings) {
-    for (index, task) in program.tasks.iter().enumerate() {
-        d01::check(index, task, graph, findings);
-        d02::check(index, task, graph, findings);
-        d03::check(index, task, findings);
-        d07::check(index, task, program.target.as_ref(), findings);
-    }
-    let on_cycle = d04::check(program, graph, findings);
+/// D01, D02, D03 and D07, of one task.
+pub fn check_task(
+    program: &Program<'_>,
+    graph: &Graph,
+    index: usize,
+    task: &Task<'_>,
+    findings: &mut Findings,
+) {
+    d01::check(index, task, graph, findings);
+    d02::check(index, task, graph, findings);
+    d03::check(index, task, findings);
+    d07::check(index, task, program.target.as_ref(), findings);
+}
+
+/// D04, D05 and D06, which are about all tasks together; `is_cyclic` says that the counters have no order.
+pub fn check_circles(program: &Program<'_>, graph: &Graph, is_cyclic: bool, findings: &mut Findings) {
+    let on_cycle = d04::check(program, graph, is_cyclic, findings);
     let broken_by_queue = d05::check(program, graph, findings);
     d06::check(program, graph, &on_cycle, &broken_by_queue, findings);
 }

@@ -7,36 +7,52 @@ mod m06;
 mod m07;
 
 use megakernel_ir::Diagnostic;
-use megakernel_ir::model::Program;
+use megakernel_ir::model::{Program, Task};
 
 use crate::opcodes::{self, Operands, Place, Problems};
 use crate::validate::accesses::Accesses;
 use crate::validate::findings::Findings;
 
-/// Judges M01 to M04 and M06 to M08. M05 is judged with the races, which know who comes first.
-pub fn check(program: &Program<'_>, accesses: &Accesses<'_>, findings: &mut Findings) {
+/// M01 to M04, M07 and M08, of one task. Gives back whether the opcode takes operands of these shapes; where it does
+/// not, it has no footprint (clause EXE-04).
+pub fn check_task(
+    program: &Program<'_>,
+    index: usize,
+    task: &Task<'_>,
+    judged: bool,
+    findings: &mut Findings,
+) -> bool {
+    let op = opcodes::op(task.op);
+    let operands = Operands::new(program, task);
     let mut problems = Problems::new();
-    for (index, task) in program.tasks.iter().enumerate() {
-        let op = opcodes::op(task.op);
-        let operands = Operands::new(program, task);
-        op.dtypes(&operands, &mut problems);
-        if problems.is_empty() {
-            op.shapes(&operands, &mut problems);
-        }
-        if problems.is_empty() {
-            op.bounds(&operands, &mut problems);
-        }
-        for problem in problems.drain(..) {
-            let pointer = match problem.place {
-                Place::Input(position) => format!("/tasks/{index}/inputs/{position}"),
-                Place::Output(position) => format!("/tasks/{index}/outputs/{position}"),
-                Place::Param(param) => format!("/tasks/{index}/params/{}", param.name()),
-            };
-            findings.report(problem.rule, || {
-                Diagnostic::new(problem.rule, pointer, problem.message).tasks([index as u32])
-            });
-        }
-        m07::check(index, task, findings);
+    op.shapes(&operands, &mut problems);
+    let is_well_shaped = problems.is_empty();
+    if !judged {
+        return is_well_shaped;
     }
+    // The shapes of a wrong dtype are nobody's question; the places of a wrong shape neither.
+    let mut wrong_dtypes = Problems::new();
+    op.dtypes(&operands, &mut wrong_dtypes);
+    if !wrong_dtypes.is_empty() {
+        problems = wrong_dtypes;
+    } else if is_well_shaped {
+        op.bounds(&operands, &mut problems);
+    }
+    for problem in problems {
+        let pointer = match problem.place {
+            Place::Input(position) => format!("/tasks/{index}/inputs/{position}"),
+            Place::Output(position) => format!("/tasks/{index}/outputs/{position}"),
+            Place::Param(param) => format!("/tasks/{index}/params/{}", param.name()),
+        };
+        findings.report(problem.rule, || {
+            Diagnostic::new(problem.rule, pointer, problem.message).tasks([index as u32])
+        });
+    }
+    m07::check(index, task, findings);
+    is_well_shaped
+}
+
+/// M06. M05 is judged with the races, which know who comes first.
+pub fn check_outputs(program: &Program<'_>, accesses: &Accesses<'_>, findings: &mut Findings) {
     m06::check(program, accesses, findings);
 }

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use megakernel_ir::BufferKind;
 use megakernel_ir::diagnostic::{self, Diagnostic, Witness};
-use megakernel_ir::model::Program;
+use megakernel_ir::model::{Program, Task};
 
 use crate::validate::accesses::{Access, Accesses, starts_undefined};
 use crate::validate::describe::Names;
@@ -32,13 +32,23 @@ type Suspects = BTreeMap<u32, BTreeSet<u32>>;
 /// Questions are answered when there are this many.
 const CHUNK: usize = 1 << 22;
 
-/// The rules that do not need happens-before: R01 and R07.
-pub fn check_local(program: &Program<'_>, graph: &Graph, accesses: &Accesses<'_>, findings: &mut Findings) {
-    r01::check(program, graph, findings);
+/// R01, of one task.
+pub fn check_task(
+    program: &Program<'_>,
+    graph: &Graph,
+    index: usize,
+    task: &Task<'_>,
+    findings: &mut Findings,
+) {
+    r01::check(program, graph, index, task, findings);
+}
+
+/// R07, which needs no happens-before.
+pub fn check_placement(program: &Program<'_>, accesses: &Accesses<'_>, findings: &mut Findings) {
     r07::check(program, accesses, findings);
 }
 
-/// The rules that do: R02 to R06 and M05.
+/// The rules that need happens-before: R02 to R06 and M05.
 pub fn check_ordered(
     program: &Program<'_>,
     accesses: &Accesses<'_>,

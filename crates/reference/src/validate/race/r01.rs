@@ -1,7 +1,7 @@
 //! R01 partial-wait: a wait on a counter with several producers waits for all of them.
 
 use megakernel_ir::diagnostic::{Event, Witness};
-use megakernel_ir::model::Program;
+use megakernel_ir::model::{Program, Task};
 use megakernel_ir::{Diagnostic, Rule};
 
 use crate::validate::findings::Findings;
@@ -10,14 +10,19 @@ use crate::validate::graph::Graph;
 /// The longest schedule that a witness spells out.
 const MOST_EVENTS: usize = 10_000;
 
-pub(super) fn check(program: &Program<'_>, graph: &Graph, findings: &mut Findings) {
-    for (index, task) in program.tasks.iter().enumerate() {
-        for (position, wait) in task.waits.iter().enumerate() {
-            let producers = i64::from(graph.producers[wait.counter as usize]);
-            if wait.counter == task.out_counter || wait.threshold >= producers {
-                continue;
-            }
-            findings.report(Rule::R01, || {
+pub(super) fn check(
+    program: &Program<'_>,
+    graph: &Graph,
+    index: usize,
+    task: &Task<'_>,
+    findings: &mut Findings,
+) {
+    for (position, wait) in task.waits.iter().enumerate() {
+        let producers = i64::from(graph.producers[wait.counter as usize]);
+        if wait.counter == task.out_counter || wait.threshold >= producers {
+            continue;
+        }
+        findings.report(Rule::R01, || {
                 let (counter, threshold) = (wait.counter as u32, wait.threshold);
                 let message = format!(
                     "task {index} waits for {threshold} of the {producers} tasks that increment counter {counter}, whichever come first; wait for {producers}, or give the tasks that matter a counter of their own"
@@ -33,7 +38,6 @@ pub(super) fn check(program: &Program<'_>, graph: &Graph, findings: &mut Finding
                     None => diagnostic,
                 }
             });
-        }
     }
 }
 

@@ -7,15 +7,20 @@ mod w04;
 mod w05;
 mod w06;
 
-use megakernel_ir::model::Program;
+use megakernel_ir::model::{Program, Task};
 
 use crate::validate::accesses::Accesses;
 use crate::validate::findings::Findings;
 use crate::validate::graph::Graph;
 
-/// Judges W01 to W06.
+/// W01 and W06, of one task.
+pub fn check_task(index: usize, task: &Task<'_>, findings: &mut Findings) {
+    w01::check(index, task, findings);
+    w06::task(index, task, findings);
+}
+
+/// W02 to W06, of everything but the tasks.
 pub fn check(program: &Program<'_>, graph: &Graph, accesses: &Accesses<'_>, findings: &mut Findings) {
-    w01::check(program, findings);
     w02::check(program, findings);
     w03::check(program, accesses, findings);
     w04::check(program, accesses, findings);

@@ -1,19 +1,17 @@
 //! W01 unknown-param: a parameter that no field of `amk_params_t` takes.
 
 use megakernel_ir::Rule;
-use megakernel_ir::model::Program;
+use megakernel_ir::model::Task;
 use megakernel_ir::params::ParamKey;
 
 use crate::validate::findings::Findings;
 
-pub(super) fn check(program: &Program<'_>, findings: &mut Findings) {
-    for (index, task) in program.tasks.iter().enumerate() {
-        for (key, _) in &task.params.0 {
-            if let ParamKey::Unknown(name) = key {
-                let message = format!("the parameter `{name}` is not known and does not reach the device");
-                let token = name.replace('~', "~0").replace('/', "~1");
-                findings.broken(Rule::W01, format!("/tasks/{index}/params/{token}"), message);
-            }
+pub(super) fn check(index: usize, task: &Task<'_>, findings: &mut Findings) {
+    for (key, _) in &task.params.0 {
+        if let ParamKey::Unknown(name) = key {
+            let message = format!("the parameter `{name}` is not known and does not reach the device");
+            let token = name.replace('~', "~0").replace('/', "~1");
+            findings.broken(Rule::W01, format!("/tasks/{index}/params/{token}"), message);
         }
     }
 }

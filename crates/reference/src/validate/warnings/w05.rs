@@ -1,5 +1,7 @@
 //! W05 unused-counter: some task increments every counter, or waits on it.
 
+use std::collections::HashSet;
+
 use megakernel_ir::Rule;
 use megakernel_ir::model::Program;
 
@@ -7,11 +9,13 @@ use crate::validate::findings::Findings;
 use crate::validate::graph::Graph;
 
 pub(super) fn check(program: &Program<'_>, graph: &Graph, findings: &mut Findings) {
-    let mut used: Vec<bool> = graph.producers.iter().map(|&producers| producers > 0).collect();
-    for wait in program.tasks.iter().flat_map(|task| &task.waits) {
-        used[wait.counter as usize] = true;
+    let idle: Vec<usize> = (0..graph.counters()).filter(|&counter| graph.producers[counter] == 0).collect();
+    if idle.is_empty() {
+        return;
     }
-    for (index, _) in used.iter().enumerate().filter(|(_, used)| !**used) {
+    let waited_on: HashSet<i64> =
+        program.tasks.iter().flat_map(|task| &task.waits).map(|wait| wait.counter).collect();
+    for index in idle.into_iter().filter(|&counter| !waited_on.contains(&(counter as i64))) {
         findings.broken(
             Rule::W05,
             format!("/counters/{index}"),

@@ -2,10 +2,19 @@
 //! tools add members by design.
 
 use megakernel_ir::Rule;
-use megakernel_ir::model::{Extra, Program};
+use megakernel_ir::model::{Extra, Program, Task};
 
 use crate::validate::findings::Findings;
 
+/// Of one task.
+pub(super) fn task(index: usize, task: &Task<'_>, findings: &mut Findings) {
+    report(&task.extra, || format!("/tasks/{index}"), findings);
+    for (position, wait) in task.waits.iter().enumerate() {
+        report(&wait.extra, || format!("/tasks/{index}/waits/{position}"), findings);
+    }
+}
+
+/// Of everything but the tasks.
 pub(super) fn check(program: &Program<'_>, findings: &mut Findings) {
     report(&program.extra, String::new, findings);
     for (index, buffer) in program.buffers.iter().enumerate() {
@@ -13,12 +22,6 @@ pub(super) fn check(program: &Program<'_>, findings: &mut Findings) {
     }
     for (index, counter) in program.counters.iter().enumerate() {
         report(&counter.extra, || format!("/counters/{index}"), findings);
-    }
-    for (index, task) in program.tasks.iter().enumerate() {
-        report(&task.extra, || format!("/tasks/{index}"), findings);
-        for (position, wait) in task.waits.iter().enumerate() {
-            report(&wait.extra, || format!("/tasks/{index}/waits/{position}"), findings);
-        }
     }
     if let Some(allocation) = &program.pages {
         report(&allocation.extra, || "/pages".to_owned(), findings);
