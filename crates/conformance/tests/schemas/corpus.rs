@@ -44,9 +44,15 @@ fn the_program_schema_refuses_what_the_structure_rules_refuse() {
     for case in corpus.cases() {
         let document = corpus.document(case).expect("a document");
         let structure = case.expect.rules.iter().any(|rule| rule.class() == Class::Structure);
-        let Ok(document) = serde_json::from_slice::<Value>(&document) else {
-            assert!(structure, "{}: not JSON, and yet not declared to break a structure rule", case.id);
-            continue;
+        let document = match serde_json::from_slice::<Value>(&document) {
+            Ok(document) => document,
+            // What is nested 128 deep is JSON, and deeper than this library reads.
+            Err(error) if error.to_string().starts_with("recursion limit") => continue,
+            Err(error) => {
+                let declared = structure || case.expect.verdict == Verdict::Either;
+                assert!(declared, "{}: {error}, and yet not declared to break a structure rule", case.id);
+                continue;
+            }
         };
         let found = errors(&validator, &document);
         match (case.expect.verdict, case.expect.rules.as_slice()) {
