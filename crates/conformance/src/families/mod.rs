@@ -2,11 +2,26 @@
 //! edits, or out of text.
 
 pub mod accept;
+mod bounds;
+mod caches;
 mod deadlock;
+mod known_gaps;
+mod launch;
 mod library;
+mod members;
+mod memory;
+mod pages;
+mod parameters;
+mod queues;
 mod race;
+mod randoms;
+mod references;
+mod round_trips;
 mod sink;
 mod spec_examples;
+mod texts;
+mod warnings;
+mod writes;
 
 pub use library::{Base, Library};
 pub use sink::{GENERATOR, Sink};
@@ -27,13 +42,84 @@ pub struct Family {
 pub fn all() -> Vec<Family> {
     let table: &[(&'static str, fn(&Library, &mut Sink) -> Result<()>)] = &[
         ("accept", accept::cases),
+        ("format/not-json", texts::not_json),
+        ("format/duplicate-members", texts::duplicate_members),
+        ("format/accepted", texts::accepted),
+        ("format/undecided", texts::undecided),
+        ("format/roots", texts::roots),
+        ("format/integral-floats", members::integral_floats),
+        ("format/missing-member", members::missing),
+        ("format/wrong-type", members::types),
+        ("format/unknown-name", members::names),
+        ("format/versions", members::versions),
+        ("round-trip/programs", round_trips::programs),
+        ("round-trip/texts", round_trips::texts),
+        ("round-trip/values", round_trips::values),
+        ("structure/ids", references::ids),
+        ("structure/references", references::references),
+        ("structure/duplicate-output", references::duplicate_output),
+        ("structure/arity", references::arity),
+        ("structure/capacity", references::capacity),
+        ("structure/missing-param", parameters::missing),
+        ("structure/param-type", parameters::types),
+        ("structure/param-range", parameters::ranges),
+        ("structure/threshold", parameters::thresholds),
+        ("structure/counter-init", references::counter_init),
+        ("structure/read-only", references::read_only),
+        ("structure/outputs", references::outputs),
+        ("structure/shapes", references::shapes),
+        ("structure/spaces", references::spaces),
+        ("structure/ranges", references::ranges),
         ("deadlock/wait-without-producer", deadlock::wait_without_producer),
         ("deadlock/threshold-above-producers", deadlock::threshold_above_producers),
         ("deadlock/self-wait", deadlock::self_wait),
         ("deadlock/dependency-cycle", deadlock::dependency_cycle),
+        ("deadlock/queue-order", queues::queue_order),
+        ("deadlock/queue-cycle", queues::queue_cycle),
+        ("deadlock/sm-out-of-range", queues::sm_out_of_range),
         ("race/first-k-of-n", race::first_k_of_n),
         ("race/drop-wait", race::drop_wait),
         ("race/some-tiles-unordered", race::some_tiles_unordered),
+        ("race/nothing-written", caches::nothing_written),
+        ("race/rows", caches::rows),
+        ("race/unordered-writers", writes::unordered_writers),
+        ("race/overlapping-tiles", writes::overlapping_tiles),
+        ("race/overwritten-early", writes::overwritten_early),
+        ("race/kv-order", caches::kv_order),
+        ("race/on-chip-sharing", caches::on_chip_sharing),
+        ("pages/clobber", pages::clobber),
+        ("pages/too-small", pages::too_small),
+        ("pages/bad-mapping", pages::bad_mapping),
+        ("pages/not-pageable", pages::not_pageable),
+        ("pages/space-mismatch", pages::space_mismatch),
+        ("pages/on-chip-capacity", pages::on_chip_capacity),
+        ("memory-safety/operand-dtype", memory::operand_dtype),
+        ("memory-safety/operand-shape", memory::operand_shape),
+        ("memory-safety/quantisation", memory::quantisation),
+        ("memory-safety/tile-bounds", bounds::tile_bounds),
+        ("memory-safety/window-bounds", bounds::window_bounds),
+        ("memory-safety/unwritten-read", bounds::unwritten_read),
+        ("memory-safety/output-coverage", bounds::output_coverage),
+        ("memory-safety/in-place", bounds::in_place),
+        ("launch/shared-memory", launch::shared_memory),
+        ("launch/threads", launch::threads),
+        ("launch/cooperative", launch::cooperative),
+        ("launch/assignment", launch::assignment),
+        ("known-gaps/large", known_gaps::large),
+        ("known-gaps/reported", known_gaps::gaps),
+        ("known-gaps/conservative", known_gaps::conservative),
+        ("random/weakened", randoms::weakened),
+        ("random/raised", randoms::raised),
+        ("random/dropped", randoms::dropped),
+        ("random/cyclic", randoms::cyclic),
+        ("random/widened", randoms::widened),
+        ("random/narrowed", randoms::narrowed),
+        ("warnings/unknown-param", warnings::unknown_param),
+        ("warnings/gpu-label", warnings::gpu_label),
+        ("warnings/on-chip-unplaced", warnings::on_chip_unplaced),
+        ("warnings/unused-buffer", warnings::unused_buffer),
+        ("warnings/unused-counter", warnings::unused_counter),
+        ("warnings/unknown-member", warnings::unknown_member),
     ];
     table.iter().map(|&(id, cases)| Family { id, cases }).collect()
 }

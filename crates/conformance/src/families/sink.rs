@@ -102,7 +102,10 @@ impl Sink {
         if edit.operations.is_empty() {
             return Err(Error(format!("case `{}/{name}` has an edit without operations", self.family)));
         }
-        let clauses: Vec<String> = edit.rules.iter().chain(&edit.clauses).cloned().collect();
+        let mut clauses: Vec<String> = edit.rules.iter().chain(&edit.clauses).cloned().collect();
+        if clauses.is_empty() {
+            clauses.clone_from(&base.clauses);
+        }
         let summary = format!("{}; base: {}", edit.what, base.summary);
         let id = format!("{}/{name}", self.family);
         let document = Document::Edited(base, &edit.operations);
@@ -114,6 +117,21 @@ impl Sink {
         let id = format!("{}/{name}", self.family);
         let expect = json!({"verdict": "accept", "warnings": []});
         self.push(id, summary, ALL_PROFILES, &owned(clauses), &Document::Text(text), expect, None)
+    }
+
+    /// A text for which the specification leaves the verdict to the implementation.
+    pub fn either_text(
+        &mut self,
+        name: &str,
+        summary: &str,
+        rule: &str,
+        clauses: &[&str],
+        text: &str,
+    ) -> Result<()> {
+        let id = format!("{}/{name}", self.family);
+        let expect = json!({"verdict": "either", "rules": [rule]});
+        let profiles = &["format", "validate"];
+        self.push(id, summary, profiles, &owned(clauses), &Document::Text(text), expect, None)
     }
 
     /// A rejected text; `twin` is the name of an accepted text of the same family.

@@ -34,6 +34,10 @@ pub fn bases() -> Vec<Base> {
             format!("two SMs with {} pages that fill the smaller SM's capacity exactly", space.name());
         bases.push(Base::new(format!("on-chip/{name}"), summary, &["PAG-03"], on_chip(space)));
     }
+    let summary = "a buffer is used, then another, then the first again, each on a page of its own";
+    bases.push(Base::new("paged/twice", summary, clauses, twice()));
+    let summary = "one half of a buffer on a page is written, and no part of it is read";
+    bases.push(Base::new("paged/unread-half", summary, clauses, unread_half()));
     let summary = "on-chip buffers without pages, each used on one SM";
     bases.push(Base::new("on-chip/no-pages", summary, &["PAG-03"], no_pages()));
     let summary = "a GLOBAL_SCRATCH buffer that tasks on four SMs use";
@@ -184,5 +188,36 @@ fn scratch_shared() -> ProgramBuilder {
         let y = p.output(&format!("y{sm}"), DType::F32, &[1, 16]);
         p.task(Op::Softmax).reads(&[h]).writes(&[y]).after(&[done]).sm(sm).label(&format!("read{sm}")).add();
     }
+    p
+}
+
+/// `a` is written, read, and after the use of `b` written and read again.
+fn twice() -> ProgramBuilder {
+    let mut p = ProgramBuilder::new("twice");
+    let x = p.input("x", DType::F32, &[4]);
+    let a = p.act("a", DType::F32, &[4]);
+    let b = p.act("b", DType::F32, &[4]);
+    for buffer in [a, b] {
+        let page = p.page(Space::Hbm, 16);
+        p.place(buffer, page);
+    }
+    let mut done: Vec<Ctr> = Vec::new();
+    for (index, buffer) in [a, b, a].into_iter().enumerate() {
+        let y = p.output(&format!("y{index}"), DType::F32, &[4]);
+        done = vec![p.copy(&format!("write{index}"), x, buffer, &done)];
+        done = vec![p.op(Op::Softmax, &format!("read{index}"), &[buffer], y, &[], &done)];
+    }
+    p
+}
+
+fn unread_half() -> ProgramBuilder {
+    let mut p = ProgramBuilder::new("half");
+    let x = p.input("x", DType::F32, &[1, 2]);
+    let h = p.act("h", DType::F32, &[1, 8]);
+    let w = p.weight("w", DType::F32, &[8, 2]);
+    let page = p.page(Space::Hbm, 32);
+    p.place(h, page);
+    let task = p.task(Op::GemvTile).reads(&[x, w]).writes(&[h]).label("half");
+    task.param("K", 2).param("N_tile", 4).param("n_off", 0).add();
     p
 }

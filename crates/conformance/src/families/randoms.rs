@@ -1,0 +1,154 @@
+//! Random programs with a random edit each. Their tasks come in layers, and every buffer is written under one counter,
+//! so what an edit breaks follows from where it is made.
+
+use serde_json::Value;
+
+use super::library::{Base, Library};
+use super::sink::Sink;
+use crate::builder::{Program, Result};
+use crate::edit::Edit;
+
+fn tasks(program: &Program) -> &[Value] {
+    program.value()["tasks"].as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+/// The tasks for which `keep` holds; one of them is drawn.
+fn draw(sink: &mut Sink, base: &Base, keep: impl Fn(&Value) -> bool) -> Option<usize> {
+    let found: Vec<usize> = tasks(&base.program)
+        .iter()
+        .enumerate()
+        .filter(|(_, task)| keep(task))
+        .map(|(index, _)| index)
+        .collect();
+    sink.prng.pick(&found).copied()
+}
+
+fn producers(base: &Base, wait: &Value) -> i64 {
+    wait["counter"].as_i64().map_or(0, |counter| base.program.producers(counter).unwrap_or(0) as i64)
+}
+
+/// The first input of a task that is an activation.
+fn activation_input(base: &Base, task: &Value) -> Option<usize> {
+    let inputs = task["inputs"].as_array()?;
+    inputs.iter().position(|input| {
+        input.as_u64().is_some_and(|id| base.program.value()["buffers"][id as usize]["kind"] == "ACTIVATION")
+    })
+}
+
+/// R01: a wait somewhere goes on after k of its n producers.
+pub fn weakened(library: &Library, sink: &mut Sink) -> Result<()> {
+    for base in library.starting("random/") {
+        let joins = |task: &Value| producers(base, &task["waits"][0]) > 1;
+        let Some(index) = draw(sink, base, joins) else { continue };
+        let n = producers(base, &tasks(&base.program)[index]["waits"][0]);
+        let k = 1 + sink.prng.below(n as u64 - 1) as i64;
+        let at = format!("/tasks/{index}/waits/0");
+        let edit = Edit::breaking("R01", format!("task {index} goes on after {k} of {n} producers"));
+        sink.reject_as(
+            base,
+            &format!("task-{index}-{k}-of-{n}"),
+            &edit.at(at.clone()).replace(format!("{at}/threshold"), k),
+        )?;
+    }
+    Ok(())
+}
+
+/// D02: a wait somewhere asks for more increments than there are.
+pub fn raised(library: &Library, sink: &mut Sink) -> Result<()> {
+    for base in library.starting("random/").step_by(2) {
+        let Some(index) = draw(sink, base, |task| producers(base, &task["waits"][0]) > 0) else { continue };
+        let n = producers(base, &tasks(&base.program)[index]["waits"][0]);
+        let k = n + 1 + sink.prng.below(3) as i64;
+        let at = format!("/tasks/{index}/waits/0");
+        let edit = Edit::breaking("D02", format!("task {index} waits for {k} increments of {n} producers"));
+        sink.reject_as(
+            base,
+            &format!("task-{index}-{k}-of-{n}"),
+            &edit.at(at.clone()).replace(format!("{at}/threshold"), k),
+        )?;
+    }
+    Ok(())
+}
+
+/// R02: the only wait of a task that reads an activation is dropped.
+pub fn dropped(library: &Library, sink: &mut Sink) -> Result<()> {
+    for base in library.starting("random/") {
+        let reads = |task: &Value| task["waits"][0].is_object() && activation_input(base, task).is_some();
+        let Some(index) = draw(sink, base, reads) else { continue };
+        let input = activation_input(base, &tasks(&base.program)[index]).unwrap_or_default();
+        let edit = Edit::breaking("R02", format!("task {index} waits for nothing"))
+            .at(format!("/tasks/{index}/inputs/{input}"))
+            .remove(format!("/tasks/{index}/waits/0"));
+        sink.reject_as(base, &format!("task-{index}-without-wait"), &edit)?;
+    }
+    Ok(())
+}
+
+/// D04: the first task waits for a task of the last layer.
+pub fn cyclic(library: &Library, sink: &mut Sink) -> Result<()> {
+    for base in library.starting("random/") {
+        // With queues the new edge would also break their order.
+        if !base.program.value()["target"].is_null() {
+            continue;
+        }
+        let Some(last) = draw(sink, base, |task| task["waits"][0].is_object()) else { continue };
+        let counter = base.program.out_counter(last)?;
+        let threshold = base.program.producers(counter)?;
+        let edit = Edit::breaking("D04", format!("the first task waits for task {last} and its layer"))
+            .at("/tasks/0")
+            .insert("/tasks/0/waits/-", serde_json::json!({"counter": counter, "threshold": threshold}));
+        sink.reject_as(base, &format!("first-awaits-{last}"), &edit)?;
+    }
+    Ok(())
+}
+
+/// A tile that another tile of the same product follows.
+fn followed_tile(sink: &mut Sink, base: &Base, least: i64) -> Option<usize> {
+    let list = tasks(&base.program);
+    let next_is_tile = |index: usize| {
+        list.get(index + 1)
+            .is_some_and(|next| next["op"] == "GEMV_TILE" && next["outputs"] == list[index]["outputs"])
+    };
+    let found: Vec<usize> = (0..list.len())
+        .filter(|&index| list[index]["op"] == "GEMV_TILE" && next_is_tile(index))
+        .filter(|&index| list[index]["params"]["N_tile"].as_i64() >= Some(least))
+        .collect();
+    sink.prng.pick(&found).copied()
+}
+
+/// R04: a tile reaches into the next one.
+pub fn widened(library: &Library, sink: &mut Sink) -> Result<()> {
+    for base in library.starting("random/") {
+        let Some(index) = followed_tile(sink, base, 1) else { continue };
+        let pointer = format!("/tasks/{index}/params/N_tile");
+        let wider = base.program.int(&pointer)? + 1;
+        let edit = Edit::breaking("R04", format!("the tile of task {index} is one column wider"))
+            .clause("EXE-04")
+            .at(format!("/tasks/{}/outputs/0", index + 1))
+            .replace(pointer, wider);
+        sink.reject_as(base, &format!("task-{index}-wider"), &edit)?;
+    }
+    Ok(())
+}
+
+/// M05: a tile leaves its last column out.
+pub fn narrowed(library: &Library, sink: &mut Sink) -> Result<()> {
+    for base in library.starting("random/") {
+        let Some(index) = followed_tile(sink, base, 2) else { continue };
+        let pointer = format!("/tasks/{index}/params/N_tile");
+        let narrower = base.program.int(&pointer)? - 1;
+        let output = base.program.at(&format!("/tasks/{index}/outputs/0"))?;
+        let reader = tasks(&base.program).iter().enumerate().find_map(|(reader, task)| {
+            let input = task["inputs"].as_array()?.iter().position(|input| input == output)?;
+            Some(format!("/tasks/{reader}/inputs/{input}"))
+        });
+        let mut edit = Edit::breaking("M05", format!("the tile of task {index} is one column narrower"));
+        edit.at = reader;
+        sink.reject_as(
+            base,
+            &format!("task-{index}-narrower"),
+            &edit.clause("EXE-08").replace(pointer, narrower),
+        )?;
+    }
+    Ok(())
+}
