@@ -113,7 +113,7 @@ const SHAPES: &[(&str, &str, &[i64], bool)] = &[
     ("opcode/layernorm-no-bias", "i0", &[3, 5], false),
     ("opcode/layernorm-bias", "i2", &[9], true),
     ("opcode/layernorm-bias", "y", &[8, 2], true),
-    ("opcode/layernorm-two-axes", "i1", &[4], true),
+    ("opcode/layernorm-two-axes", "i1", &[4], false),
     ("opcode/gemv-tile-plain", "i0", &[1, 7], false),
     ("opcode/gemv-tile-plain", "i0", &[], false),
     ("opcode/gemv-tile-plain", "i1", &[4, 7], false),

@@ -12,6 +12,7 @@ mod members;
 mod memory;
 mod pages;
 mod parameters;
+mod profiles;
 mod queues;
 mod race;
 mod randoms;
@@ -35,12 +36,15 @@ pub struct Family {
     /// The id, which starts the id of each of its cases.
     pub id: &'static str,
     /// Writes the cases.
-    pub cases: fn(&Library, &mut Sink) -> Result<()>,
+    pub cases: Cases,
 }
+
+/// Writes the cases of one family.
+pub type Cases = fn(&Library, &mut Sink) -> Result<()>;
 
 /// Every family besides the examples of the specification.
 pub fn all() -> Vec<Family> {
-    let table: &[(&'static str, fn(&Library, &mut Sink) -> Result<()>)] = &[
+    let table: &[(&'static str, Cases)] = &[
         ("accept", accept::cases),
         ("format/not-json", texts::not_json),
         ("format/duplicate-members", texts::duplicate_members),
@@ -105,6 +109,8 @@ pub fn all() -> Vec<Family> {
         ("launch/threads", launch::threads),
         ("launch/cooperative", launch::cooperative),
         ("launch/assignment", launch::assignment),
+        ("profiles/other-classes", profiles::other_classes),
+        ("profiles/judged-when", profiles::judged_when),
         ("known-gaps/large", known_gaps::large),
         ("known-gaps/reported", known_gaps::gaps),
         ("known-gaps/conservative", known_gaps::conservative),

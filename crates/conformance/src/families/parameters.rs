@@ -49,8 +49,8 @@ pub fn missing(library: &Library, sink: &mut Sink) -> Result<()> {
     let edit = Edit::breaking("S13", "`qdtype` without `group`").at("/tasks/0/params");
     sink.reject_as(base, "qdtype-without-group", &edit.insert("/tasks/0/params/qdtype", 6))?;
     let base = library.get("opcode/rmsnorm-plain")?;
-    let edit = Edit::breaking("S13", "no params at all").at("/tasks/0");
-    // The pointer of the params leads nowhere once they are gone, so the task is named.
+    // No pointer is declared: the params that S13 would point at are not there.
+    let edit = Edit::breaking("S13", "no params at all").clause("FMT-03");
     sink.reject_as(base, "no-params", &edit.remove("/tasks/0/params"))?;
     let base = library.get("decoder/two-layers")?;
     let edit = Edit::breaking("S13", "a RoPE of the second layer has no `theta`");

@@ -117,7 +117,8 @@ pub fn texts(library: &Library, sink: &mut Sink) -> Result<()> {
         let mut expected = nothing.clone();
         expected["ir_version"] = json!(version);
         expected["abi_version"] = json!(abi);
-        let text = text.replace("0.2.0", version).replace("\"0.2\"", &format!("\"{abi}\""));
+        let text =
+            text.replace("\"0.2\"", &format!("\"{abi}\"")).replace("\"0.2.0\"", &format!("\"{version}\""));
         sink.round_trip(what, "the versions are kept as they are", &["FMT-05", "FMT-06"], &text, expected)?;
     }
     // Unknown members: kept or dropped, as the implementation likes.

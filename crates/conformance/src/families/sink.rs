@@ -85,6 +85,13 @@ impl Sink {
         self.edited(base, name, edit, ALL_PROFILES, json!({"verdict": "accept", "warnings": []}))
     }
 
+    /// An accepted case under some profiles only: the rules that the edit breaks belong to others.
+    pub fn accept_under(&mut self, profiles: &[&str], base: &Base, name: &str, edit: Edit) -> Result<()> {
+        let what = format!("{}, which {} judges elsewhere", edit.what, edit.rules.join(" and "));
+        let edit = Edit { clauses: vec!["CON-01".into()], rules: Vec::new(), at: None, what, ..edit };
+        self.edited(base, name, &edit, profiles, json!({"verdict": "accept"}))
+    }
+
     /// A case in which the specification leaves the verdict to the implementation.
     pub fn either(&mut self, base: &Base, name: &str, edit: &Edit) -> Result<()> {
         let rules = edit.rules.clone();
@@ -107,7 +114,8 @@ impl Sink {
             clauses.clone_from(&base.clauses);
         }
         let summary = format!("{}; base: {}", edit.what, base.summary);
-        let id = format!("{}/{name}", self.family);
+        // Names of params and buffers, and numbers, go into case names; ids are lower case with dashes.
+        let id = format!("{}/{}", self.family, name.to_lowercase().replace(['_', '.'], "-"));
         let document = Document::Edited(base, &edit.operations);
         self.push(id, &summary, profiles, &clauses, &document, expect, Some(base.case_id()))
     }

@@ -6,6 +6,7 @@
 use std::fs;
 use std::path::Path;
 
+use megakernel_ir::Rule;
 use serde_json::Value;
 
 use super::sink::Sink;
@@ -40,7 +41,7 @@ pub fn spec_examples(root: &Path, seed: u64) -> Result<Vec<Case>> {
     let mut sink = Sink::new("spec", seed);
     for chapter in chapters.iter().filter(|path| path.extension().is_some_and(|end| end == "md")) {
         let text = fs::read_to_string(chapter).map_err(unreadable)?;
-        for section in sections(&text).into_iter().filter(|section| !section.fences.is_empty()) {
+        for section in sections(&text).into_iter().filter(|section| Rule::from_id(&section.rule).is_some()) {
             add(&mut sink, &section)
                 .map_err(|error| Error(format!("{}: rule {}: {error}", chapter.display(), section.rule)))?;
         }

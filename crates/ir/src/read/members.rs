@@ -4,6 +4,7 @@ use jsonc_parser::ast::{Object, Value as Node};
 
 use crate::diagnostic::Diagnostic;
 use crate::maps::decimal_key;
+use crate::params::Param;
 use crate::read::shape::{self, Member, Type};
 use crate::rule::Rule;
 
@@ -121,16 +122,14 @@ impl Walk {
         }
     }
 
-    /// Numbers anywhere that binary64 cannot hold.
+    /// Numbers anywhere that binary64 cannot hold. Parameters have a rule of their own for what they may be.
     fn numbers(&mut self, node: &Node<'_>) {
         match node {
             Node::NumberLit(number) if number.value.parse().is_ok_and(f64::is_infinite) => {
                 let already = self.found.iter().any(|diagnostic| diagnostic.pointer == self.pointer);
                 if !already {
-                    self.report(
-                        Rule::S04,
-                        format!("the number {} is beyond the range of binary64", number.value),
-                    );
+                    let rule = if is_parameter(&self.pointer) { Rule::S14 } else { Rule::S04 };
+                    self.report(rule, format!("the number {} is beyond the range of binary64", number.value));
                 }
             }
             Node::Array(array) => {
@@ -142,6 +141,12 @@ impl Walk {
             _ => {}
         }
     }
+}
+
+/// Whether a pointer leads to a parameter that this version knows.
+fn is_parameter(pointer: &str) -> bool {
+    let parts: Vec<&str> = pointer.split('/').collect();
+    matches!(parts[..], ["", "tasks", _, "params", key] if Param::from_name(key).is_some())
 }
 
 /// Whether a number token is an integer of 64 bits. Negative zero is none: binary64 has it, the integers have not.
