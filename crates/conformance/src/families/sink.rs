@@ -114,8 +114,7 @@ impl Sink {
             clauses.clone_from(&base.clauses);
         }
         let summary = format!("{}; base: {}", edit.what, base.summary);
-        // Names of params and buffers, and numbers, go into case names; ids are lower case with dashes.
-        let id = format!("{}/{}", self.family, name.to_lowercase().replace(['_', '.'], "-"));
+        let id = format!("{}/{}", self.family, words(name));
         let document = Document::Edited(base, &edit.operations);
         self.push(id, &summary, profiles, &clauses, &document, expect, Some(base.case_id()))
     }
@@ -267,6 +266,12 @@ impl Document<'_> {
 fn base64_of(bytes: &[u8]) -> String {
     use base64::Engine;
     base64::engine::general_purpose::STANDARD.encode(bytes)
+}
+
+/// A case name made of names, values and numbers, as words in lower case with single dashes between them.
+fn words(name: &str) -> String {
+    let words = name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    words.map(str::to_lowercase).collect::<Vec<_>>().join("-")
 }
 
 fn owned(items: &[&str]) -> Vec<String> {
