@@ -1,5 +1,6 @@
 //! `cargo xtask corpus generate | check | stats`: the corpus as files.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -28,7 +29,7 @@ pub struct Args {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Write programs, cases and manifest; remove files that no family makes any more
+    /// Write programs, cases and manifest; remove what else lies under `cases` and `programs`
     Generate,
     /// Write nothing: fail, and list the files, if the corpus is not what `generate` would write
     Check,
@@ -47,7 +48,8 @@ pub fn run(root: &Path, args: &Args) -> ExitCode {
             Command::Generate => write(&directory, &generated),
             Command::Check => check(&directory, &generated),
             Command::Stats => {
-                stats(&generated);
+                // A reader that has seen enough, such as `head`, closes the pipe; that is no error.
+                let _ = std::io::stdout().write_all(stats(&generated).as_bytes());
                 Ok(ExitCode::SUCCESS)
             }
         },
@@ -103,8 +105,9 @@ fn check(directory: &Path, generated: &Generated) -> Result<ExitCode, String> {
     Ok(ExitCode::FAILURE)
 }
 
-fn stats(generated: &Generated) {
+fn stats(generated: &Generated) -> String {
     let counts = &generated.counts;
+    let mut out = String::new();
     for (title, map) in [
         ("verdict", &counts.verdicts),
         ("profile", &counts.profiles),
@@ -112,10 +115,13 @@ fn stats(generated: &Generated) {
         ("clause", &counts.clauses),
         ("family", &counts.families),
     ] {
-        println!("{title}");
+        out.push_str(title);
+        out.push('\n');
         for (key, count) in map {
-            println!("  {count:>5}  {key}");
+            out.push_str(&format!("  {count:>5}  {key}\n"));
         }
     }
-    println!("{}", size(generated));
+    out.push_str(&size(generated));
+    out.push('\n');
+    out
 }

@@ -218,6 +218,8 @@ pub fn undecided(_: &Library, sink: &mut Sink) -> Result<()> {
     sink.accept_text("parameter", "a small float parameter", &["FMT-04", "DAT-08"], &program("1e-06"))?;
     let summary = "a float parameter that rounds to infinity";
     sink.reject_text("parameter-overflow", summary, &["S01", "S14"], "parameter", &program("1e999"))?;
+    let minus = program("1E-06").replace("{\"id\":0}", "{\"id\":-0}");
+    sink.either_text("integer-minus-zero", "an id written `-0`", "S04", &["FMT-04"], &minus)?;
     let exponent = program("1E-06").replace("\"id\":0,\"op\"", "\"id\":0e0,\"op\"");
     sink.either_text("integer-with-exponent", "an id written `0e0`", "S04", &["FMT-04"], &exponent)
 }

@@ -27,7 +27,7 @@ pub fn unknown_param(library: &Library, sink: &mut Sink) -> Result<()> {
         let escaped = key.replace('~', "~0").replace('/', "~1");
         let at = edit::task_pointer(&base.program, task, &format!("params/{escaped}"))?;
         let edit = Edit::breaking("W01", format!("`{task}` has the parameter `{key}`"));
-        let edit = edit.clause("DAT-08").clause("FMT-07").at(at.clone()).insert(at, value);
+        let edit = edit.clause("DAT-08").at(at.clone()).insert(at, value);
         let what: String = key
             .chars()
             .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' })
