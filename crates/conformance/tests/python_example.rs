@@ -50,6 +50,21 @@ fn it_conforms_to_what_it_claims() {
 }
 
 #[test]
+fn every_claimed_rule_was_played_and_no_other() {
+    let report = judge(None);
+    let claimed = report.implementation.and_then(|i| i.rules).expect("it lists its rules");
+    for rule in &claimed {
+        let line = report.clauses.iter().find(|line| line.clause == *rule).expect("a rule of the corpus");
+        assert!(line.counts.passed > 0, "no case of {rule} passed");
+    }
+    for skips in &report.skips {
+        let unclaimed = skips.reason.ends_with("not claimed") || skips.reason.contains("nested deeper");
+        assert!(unclaimed, "skipped for another reason: {}", skips.reason);
+        assert!(!claimed.iter().any(|rule| skips.reason == format!("rule {rule} is not claimed")));
+    }
+}
+
+#[test]
 fn each_planted_bug_is_found() {
     for (flaw, clause, kind) in
         [("first-k-of-n", "R01", FailureKind::Answer), ("crash-on-cycle", "D04", FailureKind::Worker)]
