@@ -85,7 +85,7 @@ fn the_two_readers_agree_on_single_edits() {
         (r#"[{"id":0,"op":"ADD","inputs":[],"outputs":[],"out_counter":0,"est_bytes":"1"}]"#, Rule::S04),
         (
             r#"[{"id":0,"op":"ADD","inputs":[],"outputs":[],"out_counter":0,"params":{"eps":1e999}}]"#,
-            Rule::S04,
+            Rule::S14,
         ),
         (r#"[{"id":0,"id":0,"op":"ADD","inputs":[],"outputs":[],"out_counter":0}]"#, Rule::S02),
     ] {
