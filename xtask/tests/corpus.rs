@@ -3,6 +3,8 @@
 //! The runner judges the reference through the protocol like anyone else; this is for those who work on it, one test a
 //! case: `cargo test -p xtask --test corpus race/`.
 
+#![allow(clippy::panic, reason = "a helper of a test fails the test")]
+
 use std::path::Path;
 use std::sync::OnceLock;
 
