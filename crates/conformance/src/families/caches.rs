@@ -67,6 +67,15 @@ pub fn kv_order(library: &Library, sink: &mut Sink) -> Result<()> {
         let edit = Edit { rules: Vec::new(), ..edit };
         sink.accept(base, &format!("{}-append-to-row-31", base.slug()), &edit)?;
     }
+    // Rows 2 and 3 are written before the read and again after it; row 4 only after it.
+    let base = library.get("attention/block-rewritten")?;
+    let at = edit::task_pointer(&base.program, "attention", "inputs/1")?;
+    for len in [5, 6] {
+        let edit = edit::set_param(&base.program, "attention", "kv_len", len.into(), "R06")?
+            .clause("EXE-08")
+            .at(at.clone());
+        sink.reject_as(base, &format!("window-of-{len}-with-a-row-to-come"), &edit)?;
+    }
     // A window that ends before the appended row need not wait for the append.
     for (name, window) in [("attention/split-2", 0), ("attention/split-8", 3)] {
         let base = library.get(name)?;

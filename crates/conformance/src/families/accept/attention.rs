@@ -56,6 +56,9 @@ pub fn bases() -> Vec<Base> {
     bases.push(Base::new("attention/row-rewritten", summary, rows, same_row(true)));
     let summary = "two unordered appends of 4 rows each to neighbouring rows";
     bases.push(Base::new("attention/blocks", summary, rows, blocks()));
+    let summary =
+        "an append of rows 0 to 3, attention over them, an append of rows 2 to 5, attention over all";
+    bases.push(Base::new("attention/block-rewritten", summary, rows, block_rewritten()));
     bases
 }
 
@@ -183,5 +186,20 @@ fn blocks() -> ProgramBuilder {
         done.push(append(&mut p, &format!("v{index}"), o.v, o.v_cache, pos, &[]));
     }
     attention(&mut p, "attention", dims, [o.q, o.k_cache, o.v_cache, y], (0, 8), 0, &done);
+    p
+}
+
+/// `k_append` to rows 0 to 3, `attention` over them, `k_again` to rows 2 to 5, then `last` over rows 0 to 5.
+fn block_rewritten() -> ProgramBuilder {
+    let dims = Dims { kv_heads: 2, heads: 2, max_seq: 16, ..Dims::SMALL };
+    let mut p = ProgramBuilder::new("block-rewritten");
+    let o = operands(&mut p, dims, Kind::KvCache, 4);
+    let (y, last) = (result(&mut p, dims, "y"), result(&mut p, dims, "last"));
+    let first = append(&mut p, "k_append", o.k, o.k_cache, 0, &[]);
+    let window = [o.q, o.k_cache, o.v_cache, y];
+    let read = attention(&mut p, "attention", dims, window, (0, 4), 0, &[first]);
+    let again = append(&mut p, "k_again", o.v, o.k_cache, 2, &[first, read]);
+    let window = [o.q, o.k_cache, o.v_cache, last];
+    attention(&mut p, "last", dims, window, (0, 6), 0, &[again]);
     p
 }
