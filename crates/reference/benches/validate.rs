@@ -4,6 +4,8 @@
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod programs;
+#[path = "../tests/support/straightforward.rs"]
+mod straightforward;
 
 use std::hint::black_box;
 
@@ -40,6 +42,17 @@ fn benches(c: &mut Criterion) {
         measure(c, "random", &programs::random::program(size, 7));
     }
     measure(c, "paged", &programs::paged::program(100_000));
+    // A set of ancestors per task and every pair of accesses: what all of this is faster than.
+    for size in [10_000, 100_000] {
+        let text = programs::decoder::program(size);
+        let program = read(text.as_bytes()).unwrap();
+        let mut group = c.benchmark_group("straightforward decoder");
+        group.throughput(Throughput::Elements(program.tasks.len() as u64));
+        group.bench_function(BenchmarkId::from_parameter(program.tasks.len()), |b| {
+            b.iter(|| straightforward::judge(black_box(&program)).unwrap());
+        });
+        group.finish();
+    }
 }
 
 criterion_group! { name = group; config = Criterion::default().sample_size(10); targets = benches }

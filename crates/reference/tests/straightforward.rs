@@ -1,0 +1,88 @@
+//! The validator and the straightforward one report the same rules at the same places, on every program of the corpus
+//! with every single wait dropped in turn, and on programs too large for the definitions.
+
+#[path = "../benches/programs/mod.rs"]
+mod programs;
+#[path = "support/straightforward.rs"]
+mod straightforward;
+
+use std::path::Path;
+
+use megakernel_ir::model::Program;
+use megakernel_ir::rule::Class;
+use megakernel_ir::{Rule, read};
+use megakernel_reference::validate::{Classes, validate_program};
+use straightforward::{Found, judge};
+
+/// The rules that both judge; P01 by its page, which the message names.
+fn found(program: &Program<'_>) -> Option<Found> {
+    let verdict = validate_program(program, Classes::ALL);
+    let unjudged = |rule: Rule| rule.class() == Class::Structure || matches!(rule, Rule::D03 | Rule::D04);
+    if !verdict.suppressed.is_empty() || verdict.diagnostics.iter().any(|d| unjudged(d.rule)) {
+        return None;
+    }
+    let both = [Rule::R02, Rule::R03, Rule::R04, Rule::R05, Rule::R06, Rule::M05, Rule::P01];
+    let judged = verdict.diagnostics.iter().filter(|d| both.contains(&d.rule));
+    Some(
+        judged
+            .map(|d| match &d.witness {
+                Some(megakernel_ir::diagnostic::Witness::Clobber { page, .. }) => {
+                    (d.rule, format!("page {page}"))
+                }
+                _ => (d.rule, d.pointer.clone()),
+            })
+            .collect(),
+    )
+}
+
+#[test]
+fn both_agree_on_corpus_programs_without_one_wait() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/programs");
+    let (mut compared, mut rejected) = (0, 0);
+    let mut files: Vec<_> =
+        std::fs::read_dir(root).expect("the corpus").map(|entry| entry.expect("entry").path()).collect();
+    files.sort();
+    for path in files {
+        let bytes = std::fs::read(&path).expect("a program");
+        if bytes.len() > 40_000 {
+            continue;
+        }
+        let program = read(&bytes).expect("a program of the corpus reads");
+        let waits: Vec<(usize, usize)> = program
+            .tasks
+            .iter()
+            .enumerate()
+            .flat_map(|(task, record)| (0..record.waits.len()).map(move |wait| (task, wait)))
+            .collect();
+        // All of a small program's waits, a sample of a large one's.
+        let step = waits.len().div_ceil(40).max(1);
+        for &(task, wait) in waits.iter().step_by(step) {
+            let mut mutant = program.clone();
+            mutant.tasks[task].waits.remove(wait);
+            let (Some(ours), Some(expected)) = (found(&mutant), judge(&mutant)) else { continue };
+            assert_eq!(ours, expected, "{} without wait {wait} of task {task}", path.display());
+            compared += 1;
+            rejected += usize::from(!ours.is_empty());
+        }
+    }
+    assert!(compared > 2_000 && rejected > 1_000, "{compared} compared, {rejected} of them rejected");
+}
+
+#[test]
+fn both_agree_on_larger_programs() {
+    for text in [
+        programs::decoder::program(2_000),
+        programs::random::program(2_000, 3),
+        programs::paged::program(2_000),
+    ] {
+        let program = read(text.as_bytes()).expect("reads");
+        assert_eq!(found(&program), Some(Found::new()));
+        assert_eq!(judge(&program), Some(Found::new()));
+        for task in (5..program.tasks.len()).step_by(program.tasks.len() / 12) {
+            let mut mutant = program.clone();
+            mutant.tasks[task].waits.pop();
+            let (Some(ours), Some(expected)) = (found(&mutant), judge(&mutant)) else { continue };
+            assert_eq!(ours, expected, "without the last wait of task {task}");
+        }
+    }
+}
