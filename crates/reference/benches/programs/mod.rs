@@ -65,7 +65,7 @@ impl Writer {
         let mut list = String::new();
         for (index, (counter, threshold)) in waits.iter().enumerate() {
             let separator = if index > 0 { "," } else { "" };
-            write!(list, r#"{separator}{{"counter":{counter},"threshold":{threshold}}}"#).unwrap();
+            let _ = write!(list, r#"{separator}{{"counter":{counter},"threshold":{threshold}}}"#);
         }
         self.tasks.push(format!(
             r#"{{"id":{id},"op":"{op}","inputs":{inputs:?},"outputs":{outputs:?},"out_counter":{counter},"waits":[{list}],"params":{params},"sm":null,"est_bytes":4096,"est_flops":2048,"label":"{op}[{id}]"}}"#
