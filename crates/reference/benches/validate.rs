@@ -26,6 +26,14 @@ fn measure(c: &mut Criterion, family: &str, text: &str) {
     });
     group.finish();
 
+    // What this parser can do at best: find the end of the text, and keep nothing.
+    let mut group = c.benchmark_group(format!("skip {family}"));
+    group.throughput(Throughput::Bytes(text.len() as u64));
+    group.bench_function(BenchmarkId::from_parameter(tasks), |b| {
+        b.iter(|| serde_json::from_str::<&serde_json::value::RawValue>(black_box(text)).unwrap());
+    });
+    group.finish();
+
     let mut group = c.benchmark_group(format!("validate {family}"));
     group.throughput(Throughput::Elements(tasks as u64));
     group.bench_function(BenchmarkId::from_parameter(tasks), |b| {
