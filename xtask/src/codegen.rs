@@ -25,7 +25,7 @@ pub struct Args {
 pub fn run(root: &Path, args: &Args) -> ExitCode {
     match update(root, args.check) {
         Ok(done) => {
-            println!("{done}");
+            let _ = crate::print(&format!("{done}\n"));
             ExitCode::SUCCESS
         }
         Err(error) => {

@@ -1,6 +1,5 @@
 //! `cargo xtask conform`: judges an implementation.
 
-use std::io::{ErrorKind, Write};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -13,6 +12,8 @@ use megakernel_conformance::store::{Corpus, Filter};
 use megakernel_conformance::terminal::{self, Style};
 use megakernel_conformance::worker::WorkerCommand;
 use megakernel_ir::protocol::Profile;
+
+use crate::print;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -131,31 +132,23 @@ fn conform(root: &Path, args: &Args) -> Result<u8, String> {
         other => other.to_string(),
     })?;
     let report = Report::new(&corpus, &options, &finished);
+    let style = Style { failures: Some(args.limit), arguments: rerun_arguments(args)?, ..Style::detect() };
+    // First, so that a run is not lost to a directory that is not there.
+    print(&terminal::render(&report, &style))?;
     if let Some(path) = &args.json {
         let json = report.to_json().map_err(|cause| cause.to_string())?;
         std::fs::write(path, json)
             .map_err(|cause| format!("{} cannot be written: {cause}", path.display()))?;
     }
-    let style = Style { failures: Some(args.limit), arguments: rerun_arguments(args)?, ..Style::detect() };
-    print(&terminal::render(&report, &style))?;
     Ok(report.exit_code())
-}
-
-/// Writes to standard output. A reader that has seen enough, such as `head`, does not change the result.
-fn print(text: &str) -> Result<(), String> {
-    match std::io::stdout().write_all(text.as_bytes()) {
-        Err(cause) if cause.kind() != ErrorKind::BrokenPipe => {
-            Err(format!("the report cannot be printed: {cause}"))
-        }
-        _ => Ok(()),
-    }
 }
 
 /// The arguments that a run of a single case needs besides its selection.
 fn rerun_arguments(args: &Args) -> Result<String, String> {
     let corpus = args.corpus.as_ref().map(|path| path.display().to_string());
     let mut words = Vec::new();
-    for (name, value) in [("--impl", &args.implementation), ("--corpus", &corpus)] {
+    let timeout = (args.timeout != run::TIMEOUT).then(|| args.timeout.as_secs_f64().to_string());
+    for (name, value) in [("--impl", &args.implementation), ("--corpus", &corpus), ("--timeout", &timeout)] {
         if let Some(value) = value {
             words.extend([name, value]);
         }

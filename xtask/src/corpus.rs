@@ -1,13 +1,16 @@
-//! `cargo xtask corpus generate | check | stats`: the corpus as files.
+//! `cargo xtask corpus generate | check | stats | document`: the corpus as files.
 
-use std::io::Write;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Subcommand;
 use megakernel_conformance::generate::{self, Differences, Generated, Options};
+use megakernel_conformance::store::Corpus;
 
-/// Generate the corpus of cases, check that it is up to date, or count it
+use crate::{print, print_bytes};
+
+/// Generate the corpus of cases, check that it is up to date, count it, or print the document of a case
 ///
 /// The corpus is generated: programs and cases come from the families in crates/conformance/src/families, and from the
 /// examples in spec/rules. Change those, then run `cargo xtask corpus generate` and review the diff. The files are
@@ -24,7 +27,7 @@ pub struct Args {
     seed: u64,
     /// Families generated at a time [default: one for each processor]
     #[arg(long, global = true, value_name = "N")]
-    jobs: Option<usize>,
+    jobs: Option<NonZeroUsize>,
 }
 
 #[derive(Subcommand)]
@@ -35,29 +38,45 @@ enum Command {
     Check,
     /// Count cases by verdict, profile, rule, clause and family
     Stats,
+    /// Print the document of a case, with its edit applied: the bytes that a worker is sent
+    Document {
+        /// The id of the case, as reports show it, such as `race/first-k-of-n/fan-in-nops-3-1-of-3`
+        case: String,
+    },
 }
 
 /// The command: 0 when it did what was asked, 1 when `check` finds differences, 2 when it could not run.
 pub fn run(root: &Path, args: &Args) -> ExitCode {
-    let jobs = args.jobs.or_else(|| std::thread::available_parallelism().ok().map(usize::from)).unwrap_or(1);
-    let options = Options { root: root.to_owned(), seed: args.seed, jobs };
     let directory = args.corpus.clone().unwrap_or_else(|| root.join("corpus"));
-    let done = match generate::generate(&options) {
-        Err(error) => Err(error.to_string()),
-        Ok(generated) => match args.command {
-            Command::Generate => write(&directory, &generated),
-            Command::Check => check(&directory, &generated),
-            Command::Stats => {
-                // A reader that has seen enough, such as `head`, closes the pipe; that is no error.
-                let _ = std::io::stdout().write_all(stats(&generated).as_bytes());
-                Ok(ExitCode::SUCCESS)
-            }
-        },
+    let generated = || generate(root, args);
+    let done = match &args.command {
+        Command::Generate => generated().and_then(|generated| write(&directory, &generated)),
+        Command::Check => generated().and_then(|generated| check(&directory, &generated)),
+        Command::Stats => {
+            generated().and_then(|generated| print(&stats(&generated))).map(|()| ExitCode::SUCCESS)
+        }
+        Command::Document { case } => document(&directory, case).map(|()| ExitCode::SUCCESS),
     };
     done.unwrap_or_else(|error| {
         eprintln!("error: {error}");
         ExitCode::from(2)
     })
+}
+
+fn generate(root: &Path, args: &Args) -> Result<Generated, String> {
+    let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    let jobs = args.jobs.unwrap_or(cores).get();
+    generate::generate(&Options { root: root.to_owned(), seed: args.seed, jobs })
+        .map_err(|error| error.to_string())
+}
+
+fn document(directory: &Path, id: &str) -> Result<(), String> {
+    let corpus = Corpus::load(directory).map_err(|cause| format!("the corpus cannot be used: {cause}"))?;
+    let case = corpus.cases().iter().find(|case| case.id == id);
+    let case = case.ok_or_else(|| {
+        format!("the corpus has no case `{id}`; `cargo xtask conform --list --filter GLOB` lists ids")
+    })?;
+    print_bytes(&corpus.document(case).map_err(|cause| cause.to_string())?)
 }
 
 fn size(generated: &Generated) -> String {
@@ -70,14 +89,14 @@ fn write(directory: &Path, generated: &Generated) -> Result<ExitCode, String> {
     let changed =
         generate::write(directory, generated).map_err(|error| format!("{}: {error}", directory.display()))?;
     let Differences { missing, extra, different } = &changed;
-    println!(
-        "{}: {}; {} files added, {} changed, {} removed",
+    print(&format!(
+        "{}: {}; {} files added, {} changed, {} removed\n",
         directory.display(),
         size(generated),
         missing.len(),
         different.len(),
         extra.len()
-    );
+    ))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -85,16 +104,18 @@ fn check(directory: &Path, generated: &Generated) -> Result<ExitCode, String> {
     let found = generate::compare(directory, generated)
         .map_err(|error| format!("{}: {error}", directory.display()))?;
     if found.is_empty() {
-        println!("{} is up to date: {}", directory.display(), size(generated));
+        print(&format!("{} is up to date: {}\n", directory.display(), size(generated)))?;
         return Ok(ExitCode::SUCCESS);
     }
+    let mut lines = String::new();
     for (what, paths) in
         [("missing", &found.missing), ("extra", &found.extra), ("different", &found.different)]
     {
         for path in paths {
-            println!("{what} {path}");
+            lines.push_str(&format!("{what} {path}\n"));
         }
     }
+    print(&lines)?;
     eprintln!(
         "error: {} is out of date: {} files missing, {} extra, {} different; run `cargo xtask corpus generate`",
         directory.display(),

@@ -1,5 +1,6 @@
 //! Commands of the suite. A command is one file that has `Args` and `run`; this one only tells them apart.
 
+use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -30,6 +31,22 @@ fn main() -> ExitCode {
         Command::Conform(args) => conform::run(&root(), &args),
         Command::Corpus(args) => corpus::run(&root(), &args),
         Command::Tidy(args) => tidy::run(&root(), &args),
+    }
+}
+
+/// Writes to standard output. A reader that has seen enough, such as `head`, does not change the result.
+fn print(text: &str) -> Result<(), String> {
+    print_bytes(text.as_bytes())
+}
+
+/// The same for bytes that need not be text.
+fn print_bytes(bytes: &[u8]) -> Result<(), String> {
+    let mut out = std::io::stdout();
+    match out.write_all(bytes).and_then(|()| out.flush()) {
+        Err(cause) if cause.kind() != ErrorKind::BrokenPipe => {
+            Err(format!("the output cannot be printed: {cause}"))
+        }
+        _ => Ok(()),
     }
 }
 

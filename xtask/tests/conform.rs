@@ -98,6 +98,28 @@ fn a_worker_is_any_command_with_arguments() {
 }
 
 #[test]
+fn a_report_that_cannot_be_kept_is_still_printed() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let accepts = worker(&directory, r#"{"type":"response","id":ID,"outcome":"accept"}"#);
+    let file = directory.path().join("no/such/directory/report.json");
+    let output = conform(&[
+        "--impl",
+        &accepts,
+        "--filter",
+        "structure/ids/*",
+        "--timeout",
+        "60",
+        "--json",
+        file.to_str().expect("UTF-8"),
+    ]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("report.json cannot be written"));
+    let text = stdout(&output);
+    assert!(text.contains(" --timeout 60 --profile format --filter structure/ids/"), "{text}");
+    assert!(text.ends_with(" skipped\n"), "{text}");
+}
+
+#[test]
 fn the_selection_can_be_listed() {
     let output = conform(&["--filter", "accept/*", "--profile", "launch", "--list"]);
     assert_eq!(output.status.code(), Some(0));

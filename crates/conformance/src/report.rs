@@ -188,6 +188,9 @@ pub struct FailureReport {
     pub clauses: Vec<ClauseReference>,
     /// The declared answer.
     pub expected: String,
+    /// The place in the document that breaks the rule, as a pointer, where the case names one. It is not compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<String>,
     /// The answer, or what came instead of one.
     pub actual: String,
     /// The accepted case that differs by one edit.
@@ -390,6 +393,7 @@ fn failure_report(unit: &Unit<'_>, kind: FailureKind, expected: String, actual: 
         summary: case.summary.clone(),
         clauses: case.clauses.iter().map(reference).collect(),
         expected,
+        at: case.expect.at.clone(),
         actual,
         twin: case.twin.clone(),
         rerun: format!("--profile {} --filter {}", unit.profile, case.id),

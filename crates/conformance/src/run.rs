@@ -6,10 +6,12 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use megakernel_ir::protocol::{Hello, Method, Profile};
+use megakernel_ir::rule::Rule;
 
 use crate::case::Case;
 use crate::judge::{self, Judgement, Mismatch};
 use crate::store::{Corpus, CorpusError, Filter};
+use crate::text::excerpt;
 use crate::worker::{Failure, StartError, WorkerCommand, WorkerProcess};
 
 /// The deadline of an answer unless another is asked for.
@@ -174,11 +176,23 @@ pub fn run<'a>(
         return Err(RunError::Corpus(cause));
     }
     let mut notes = run.notes.into_inner().unwrap_or_else(PoisonError::into_inner);
+    notes.extend(unknown_claims(&hello));
     notes.sort();
     notes.dedup();
     indexed.sort_by_key(|(index, _)| *index);
     let results = units.into_iter().zip(indexed.into_iter().map(|(_, outcome)| outcome)).collect();
     Ok(Run { hello: Ok(hello), results, notes })
+}
+
+/// Claims that no case can bear out: a misspelt name would otherwise show only in what is skipped.
+fn unknown_claims(hello: &Hello) -> Vec<String> {
+    let profile = |name: &&String| Profile::ALL.iter().all(|profile| profile.name() != *name);
+    let rule = |id: &&String| Rule::from_id(id).is_none();
+    let note = |what: &str, name: &String| {
+        format!("worker claims {what} `{}`, which this suite does not have", excerpt(name.as_bytes()))
+    };
+    let profiles = hello.profiles.iter().filter(profile).map(|name| note("profile", name));
+    profiles.chain(hello.rules.iter().flatten().filter(rule).map(|id| note("rule", id))).collect()
 }
 
 fn without_handshake<'a>(

@@ -179,6 +179,10 @@ fn write_failure(out: &mut String, failure: &FailureReport, stderr: &str, style:
         writeln!(out, "  clause    {} {}, {}", clause.id, clause.title, clause.document)?;
     }
     writeln!(out, "  expected  {}", failure.expected)?;
+    // The empty pointer, the whole document, says nothing.
+    if let Some(at) = failure.at.as_ref().filter(|at| !at.is_empty()) {
+        writeln!(out, "  at        {at}")?;
+    }
     writeln!(out, "  actual    {}", failure.actual)?;
     write_stderr(out, stderr)?;
     if let Some(twin) = &failure.twin {

@@ -196,6 +196,33 @@ fn failures_are_cut_off_where_asked_and_say_how_to_rerun_them() {
 }
 
 #[test]
+fn claims_of_unknown_names_are_noted() {
+    let judged = judge(&["unknown-claims"]);
+    assert!(judged.report.conforms, "{}", judged.text);
+    let notes = [
+        "worker claims profile `speed`, which this suite does not have",
+        "worker claims rule `R1`, which this suite does not have",
+    ];
+    assert_eq!(judged.report.notes, notes);
+    assert!(judged.text.contains("note worker claims rule `R1`"), "{}", judged.text);
+}
+
+#[test]
+fn a_failure_shows_the_place_that_the_case_names() {
+    let directory = corpus();
+    let place = json!({"verdict": "reject", "rules": ["S04"], "at": "/tasks/3"});
+    write_case(directory.path(), "place", &json!(["format"]), "validate", json!({"text": "[]"}), place);
+    let report =
+        play(directory.path(), &only(options(&["accepts-everything"]), &[], Some("place"))).expect("a run");
+    assert_eq!(report.failures[0].at.as_deref(), Some("/tasks/3"));
+    let text = terminal::render(&report, &Style::default());
+    assert!(
+        text.contains("  expected  reject, error S04\n  at        /tasks/3\n  actual    accept\n"),
+        "{text}"
+    );
+}
+
+#[test]
 fn a_broken_corpus_stops_the_run() {
     let all = json!(["format"]);
     let accept = json!({"verdict": "accept"});

@@ -32,14 +32,19 @@ struct Outcome {
 /// The command: 0 when no check found a problem, 1 otherwise.
 pub fn run(root: &Path, args: &Args) -> ExitCode {
     let mut failed = 0;
+    let mut out = String::new();
     for Outcome { name, problems, warnings } in check(root, args.without_corpus) {
         let verdict = if problems.is_empty() { "ok" } else { "FAILED" };
-        println!("tidy: {name} ... {verdict}");
-        warnings.iter().for_each(|warning| println!("  warning: {warning}"));
-        problems.iter().for_each(|problem| println!("  error: {problem}"));
+        out.push_str(&format!("tidy: {name} ... {verdict}\n"));
+        warnings.iter().for_each(|warning| out.push_str(&format!("  warning: {warning}\n")));
+        problems.iter().for_each(|problem| out.push_str(&format!("  error: {problem}\n")));
         failed += problems.len();
     }
-    println!("tidy: {failed} problems");
+    out.push_str(&format!("tidy: {failed} problems\n"));
+    if let Err(error) = crate::print(&out) {
+        eprintln!("error: {error}");
+        return ExitCode::FAILURE;
+    }
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 

@@ -128,6 +128,10 @@ impl Worker for TestWorker {
         match self.behaviour.as_str() {
             "format-only" => hello.profiles = vec!["format".to_owned(), "of-the-future".to_owned()],
             "claims-nothing" => hello.profiles.clear(),
+            "unknown-claims" => {
+                hello.profiles.push("speed".to_owned());
+                hello.rules = Some(vec!["S01".to_owned(), "R1".to_owned()]);
+            }
             "some-rules" => hello.rules = Some(vec!["S01".to_owned(), "R01".to_owned()]),
             // A process that was started again finds the trace of the one before.
             "changes-its-mind" if std::fs::exists(&self.trace).unwrap_or(false) => hello.profiles.truncate(1),

@@ -52,7 +52,7 @@ fn explain(text: &str, error: &serde_json::Error) -> Vec<Diagnostic> {
     };
     if found.is_empty() {
         // The two readers disagree: report what the first one said rather than accept.
-        let position = Position { line: error.line(), column: error.column() };
+        let position = text::position_of(text, error);
         found.push(Diagnostic::new(Rule::S04, "", error.to_string()).at(position));
     }
     let source = Source::new(text);

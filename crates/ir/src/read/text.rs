@@ -43,9 +43,17 @@ pub(super) fn check(text: &str) -> Result<Node<'_>, Box<Diagnostic>> {
     {
         let message = error.to_string();
         let reason = message.rsplit_once(" at line ").map_or(&*message, |(reason, _)| reason).to_owned();
-        return Err(not_json(reason, Position { line: error.line(), column: error.column() }));
+        return Err(not_json(reason, position_of(text, &error)));
     }
     syntax_tree(text).map_err(|message| not_json(message, Position { line: 1, column: 1 }))
+}
+
+/// Where the JSON reader stopped. It counts columns in bytes, up to the last one that it has read, none at the beginning
+/// of a line.
+pub(super) fn position_of(text: &str, error: &serde_json::Error) -> Position {
+    let line = text.split('\n').nth(error.line().saturating_sub(1)).unwrap_or_default();
+    let before = line.char_indices().take_while(|(offset, _)| offset + 1 < error.column()).count();
+    Position { line: error.line().max(1), column: before + 1 }
 }
 
 fn is_number_range(error: &serde_json::Error) -> bool {
@@ -122,9 +130,11 @@ mod tests {
     #[test]
     fn s01_gives_line_and_column() {
         assert_eq!(rejected(b"{\n  \"a\": nope}"), (Rule::S01, Some(Position { line: 2, column: 9 })));
+        assert_eq!(rejected("[\"é\", nope]".as_bytes()), (Rule::S01, Some(Position { line: 1, column: 8 })));
+        assert_eq!(rejected(b""), (Rule::S01, Some(Position { line: 1, column: 1 })));
+        assert_eq!(rejected(b"[\n"), (Rule::S01, Some(Position { line: 2, column: 1 })));
         assert_eq!(rejected(b"\xef\xbb\xbf{}").0, Rule::S01);
         assert_eq!(rejected(b"{}{}").0, Rule::S01);
-        assert_eq!(rejected(b"").0, Rule::S01);
         assert_eq!(rejected(b"{\"a\": NaN}").0, Rule::S01);
         assert_eq!(rejected(b"ab\xff"), (Rule::S01, Some(Position { line: 1, column: 3 })));
         assert_eq!(rejected(br#"{"a": "\ud800"}"#).0, Rule::S01);

@@ -63,7 +63,7 @@ fn judge(arguments: &Arguments, out: &mut dyn Write) -> io::Result<u8> {
             write_text(out, file, &bytes, &verdict, &Renderer::new(colour))?;
         }
     }
-    if !arguments.json {
+    if !arguments.json && arguments.files.len() > 1 {
         writeln!(out, "{accepted} accepted, {rejected} rejected, {unreadable} unreadable")?;
     }
     Ok(if unreadable > 0 { 2 } else { u8::from(rejected > 0) })
