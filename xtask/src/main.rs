@@ -10,6 +10,7 @@ mod ci;
 mod codegen;
 mod conform;
 mod corpus;
+mod prove;
 mod spec;
 mod tidy;
 
@@ -21,6 +22,7 @@ enum Command {
     Codegen(codegen::Args),
     Conform(Box<conform::Args>),
     Corpus(corpus::Args),
+    Prove(Box<prove::Args>),
     Tidy(tidy::Args),
 }
 
@@ -30,6 +32,7 @@ fn main() -> ExitCode {
         Command::Codegen(args) => codegen::run(&root(), &args),
         Command::Conform(args) => conform::run(&root(), &args),
         Command::Corpus(args) => corpus::run(&root(), &args),
+        Command::Prove(args) => prove::run(&root(), &args),
         Command::Tidy(args) => tidy::run(&root(), &args),
     }
 }

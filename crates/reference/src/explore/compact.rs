@@ -176,7 +176,8 @@ impl Compact {
                         let starts_undefined = matches!(kind, BufferKind::Activation | BufferKind::IoOutput);
                         if starts_undefined || place.is_some() {
                             self.needs[task] |= elements;
-                        } else {
+                        }
+                        if kind == BufferKind::KvCache {
                             self.recalls[task] |= elements;
                         }
                     }

@@ -12,14 +12,25 @@ pub const KEPT_PER_RULE: u64 = 100;
 pub struct Findings {
     kept: Vec<Diagnostic>,
     counts: BTreeMap<Rule, u64>,
+    quiet: bool,
 }
 
 impl Findings {
+    /// Counts only: no diagnostic is made.
+    pub fn quiet() -> Findings {
+        Findings { quiet: true, ..Findings::default() }
+    }
+
+    /// The rules that were reported.
+    pub fn rules(&self) -> impl Iterator<Item = Rule> + '_ {
+        self.counts.keys().copied()
+    }
+
     /// Records a broken rule; `build` makes the diagnostic only if it is kept.
     pub fn report(&mut self, rule: Rule, build: impl FnOnce() -> Diagnostic) {
         let count = self.counts.entry(rule).or_default();
         *count += 1;
-        if *count <= KEPT_PER_RULE {
+        if *count <= KEPT_PER_RULE && !self.quiet {
             let diagnostic = build();
             debug_assert_eq!(diagnostic.rule, rule);
             self.kept.push(diagnostic);

@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 
 use megakernel_ir::model::Program;
 use megakernel_ir::protocol::Profile;
-use megakernel_ir::rule::Class;
+use megakernel_ir::rule::{Class, Severity};
 use megakernel_ir::{Diagnostic, Rule, read};
 
 pub use findings::KEPT_PER_RULE;
@@ -82,17 +82,28 @@ pub fn validate(document: &[u8], classes: Classes) -> Verdict {
     }
 }
 
+/// The rules of severity error that a program breaks, in order. The verdict of [`validate_program`] at a fraction of its cost.
+pub fn broken_rules(program: &Program<'_>, classes: Classes) -> Vec<Rule> {
+    let mut findings = Findings::quiet();
+    check(program, classes, &mut findings);
+    findings.rules().filter(|rule| classes.has(rule.class()) && rule.severity() == Severity::Error).collect()
+}
+
 /// Judges a program that has been read.
 pub fn validate_program(program: &Program<'_>, classes: Classes) -> Verdict {
     let mut findings = Findings::default();
-    structure::check(program, &mut findings);
-    if findings.accepts() {
-        check_sound(program, classes, &mut findings);
-    }
+    check(program, classes, &mut findings);
     let (mut diagnostics, mut suppressed) = findings.into_parts();
     diagnostics.retain(|diagnostic| classes.has(diagnostic.rule.class()));
     suppressed.retain(|rule, _| classes.has(rule.class()));
     Verdict { diagnostics, suppressed }
+}
+
+fn check(program: &Program<'_>, classes: Classes, findings: &mut Findings) {
+    structure::check(program, findings);
+    if findings.accepts() {
+        check_sound(program, classes, findings);
+    }
 }
 
 /// The classes other than S, on a program whose references hold.

@@ -1,0 +1,249 @@
+//! A family of programs: all that its dimensions allow, each once.
+
+use std::ops::Range;
+
+use megakernel_ir::model::{Program, Task, Wait};
+
+use super::stage::{Action, Stage, counter};
+
+/// Which waits the tasks of a family may have. Thresholds reach from 1 to the number of producers, where nothing else is said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waits {
+    /// On every counter, the task's own among them, and on one that nobody increments; up to one above the number of
+    /// producers.
+    Any,
+    /// On every counter but the task's own.
+    Others,
+    /// On every counter but the task's own, for all of its producers.
+    AllOfOthers,
+    /// On every counter all of whose producers stand earlier in the list. Up to the names of the tasks, these are all
+    /// programs that break neither D03 nor D04 nor a D rule about queues.
+    Earlier,
+}
+
+/// A family of programs.
+#[derive(Clone, Debug)]
+pub struct Family {
+    /// Name, unique in a scope.
+    pub name: &'static str,
+    /// Number of tasks.
+    pub tasks: usize,
+    /// Most counters that tasks increment.
+    pub counters: usize,
+    /// What tasks wait for.
+    pub waits: Waits,
+    /// Most SMs; with any, every task is in one of the queues, or in none.
+    pub sms: usize,
+    /// The buffers.
+    pub stage: Stage,
+    /// What a task can do.
+    pub actions: Vec<Action>,
+}
+
+/// What comes before the choices of the single tasks: who increments which counter, and who stands in which queue.
+struct Unit {
+    outs: Vec<usize>,
+    sms: Vec<Option<usize>>,
+    /// For each task, the sets of waits that it may have.
+    waits: Vec<Vec<Vec<Wait<'static>>>>,
+    /// Number of choices of all tasks together.
+    size: u64,
+}
+
+/// Choices of one unit: what one worker does at a time.
+#[derive(Clone, Debug)]
+pub struct Chunk {
+    /// Index of the family in its scope.
+    pub family: usize,
+    unit: usize,
+    range: Range<u64>,
+}
+
+impl Chunk {
+    /// The number of choices, of which those count that are no other's mirror image.
+    pub fn len(&self) -> u64 {
+        self.range.end - self.range.start
+    }
+}
+
+const CHUNK: u64 = 1 << 15;
+
+/// A family that is laid out for enumeration.
+pub struct Enumeration<'f> {
+    family: &'f Family,
+    units: Vec<Unit>,
+    /// Task by task, a record for each action.
+    records: Vec<Vec<Task<'static>>>,
+}
+
+impl<'f> Enumeration<'f> {
+    /// Lays out a family.
+    pub fn new(family: &'f Family) -> Enumeration<'f> {
+        let mut units = Vec::new();
+        for outs in numberings(family.tasks, family.counters) {
+            let waits: Vec<_> = (0..family.tasks).map(|task| wait_sets(family.waits, &outs, task)).collect();
+            let size = waits.iter().map(|sets| (sets.len() * family.actions.len()) as u64).product();
+            for sms in placements(family.tasks, family.sms) {
+                units.push(Unit { outs: outs.clone(), sms, waits: waits.clone(), size });
+            }
+        }
+        let record = |task| family.actions.iter().map(|&action| family.stage.task(task, action)).collect();
+        Enumeration { family, units, records: (0..family.tasks).map(record).collect() }
+    }
+
+    /// The pieces of the family, which is number `family` of its scope.
+    pub fn chunks(&self, family: usize) -> impl Iterator<Item = Chunk> + '_ {
+        self.units.iter().enumerate().flat_map(move |(index, unit)| {
+            (0..unit.size).step_by(CHUNK as usize).map(move |start| Chunk {
+                family,
+                unit: index,
+                range: start..(start + CHUNK).min(unit.size),
+            })
+        })
+    }
+
+    /// Calls `visit` with every program of a piece.
+    pub fn visit(&self, chunk: &Chunk, mut visit: impl FnMut(&Program<'static>)) {
+        let unit = &self.units[chunk.unit];
+        let mut program = self.family.stage.program(self.family.tasks);
+        let top = unit.outs.iter().max().map_or(0, |top| top + 1);
+        // One more for the wait on a counter that nobody increments.
+        let counters = top + usize::from(self.family.waits == Waits::Any);
+        program.counters = (0..counters).map(counter).collect();
+        let actions = self.family.actions.len() as u64;
+        let radix = |task: usize| unit.waits[task].len() as u64 * actions;
+        let mut digits = vec![0; self.family.tasks];
+        let mut rest = chunk.range.start;
+        for (task, digit) in digits.iter_mut().enumerate() {
+            *digit = rest % radix(task);
+            rest /= radix(task);
+        }
+        for (task, &digit) in digits.iter().enumerate() {
+            program.tasks.push(self.task(unit, task, digit));
+        }
+        for index in chunk.range.clone() {
+            if index > chunk.range.start {
+                for (task, digit) in digits.iter_mut().enumerate() {
+                    *digit = (*digit + 1) % radix(task);
+                    program.tasks[task] = self.task(unit, task, *digit);
+                    if *digit != 0 {
+                        break;
+                    }
+                }
+            }
+            let chosen = digits.iter().map(|digit| self.family.actions[(digit % actions) as usize]);
+            if !self.family.stage.is_symmetric() || is_first_of_its_images(chosen) {
+                visit(&program);
+            }
+        }
+    }
+
+    fn task(&self, unit: &Unit, task: usize, digit: u64) -> Task<'static> {
+        let actions = self.family.actions.len() as u64;
+        let mut record = self.records[task][(digit % actions) as usize].clone();
+        record.out_counter = unit.outs[task] as i64;
+        record.waits.clone_from(&unit.waits[task][(digit / actions) as usize]);
+        record.sm = unit.sms[task].map(|sm| sm as i64);
+        record
+    }
+}
+
+/// Of programs that differ in the names of their shared buffers, the one is taken that names them in order of first use.
+fn is_first_of_its_images(actions: impl Iterator<Item = Action>) -> bool {
+    let mut next = 0;
+    for buffer in actions.flat_map(Action::uses) {
+        if buffer > next {
+            return false;
+        }
+        next += u8::from(buffer == next);
+    }
+    true
+}
+
+/// All ways to give each of `count` things one of at most `most` names, where names come in order of first use.
+fn numberings(count: usize, most: usize) -> Vec<Vec<usize>> {
+    let mut all = vec![Vec::new()];
+    for _ in 0..count {
+        let longer = |prefix: Vec<usize>| {
+            let used = prefix.iter().max().map_or(0, |top| top + 1);
+            (0..=used.min(most.saturating_sub(1))).map(move |name| [prefix.clone(), vec![name]].concat())
+        };
+        all = all.into_iter().flat_map(longer).collect();
+    }
+    all
+}
+
+/// All ways to put tasks into at most `sms` queues, or into none; queues are named in order of first use.
+fn placements(tasks: usize, sms: usize) -> Vec<Vec<Option<usize>>> {
+    let mut all = vec![Vec::new()];
+    for _ in 0..tasks {
+        let longer = |prefix: Vec<Option<usize>>| {
+            let used = prefix.iter().flatten().max().map_or(0, |top| top + 1);
+            let queues = (0..sms.min(used + 1)).map(Some);
+            std::iter::once(None).chain(queues).map(move |sm| [prefix.clone(), vec![sm]].concat())
+        };
+        all = all.into_iter().flat_map(longer).collect();
+    }
+    all
+}
+
+/// The sets of waits that a task may have, at most one wait for a counter: of two, the larger decides.
+fn wait_sets(rule: Waits, outs: &[usize], task: usize) -> Vec<Vec<Wait<'static>>> {
+    let counters = outs.iter().max().map_or(0, |top| top + 1);
+    let mut sets = vec![Vec::new()];
+    for name in 0..counters + usize::from(rule == Waits::Any) {
+        let producers = outs.iter().filter(|&&out| out == name).count() as i64;
+        let earlier = outs.iter().skip(task).all(|&out| out != name);
+        let thresholds = match rule {
+            Waits::Any if producers == 0 => 1..=1,
+            Waits::Any => 1..=producers + 1,
+            Waits::Others if name != outs[task] => 1..=producers,
+            Waits::AllOfOthers if name != outs[task] => producers..=producers,
+            Waits::Earlier if earlier => 1..=producers,
+            _ => continue,
+        };
+        let longer = |set: Vec<Wait<'static>>| {
+            let more = thresholds.clone().map(|threshold| {
+                let wait = Wait { counter: name as i64, threshold, extra: Vec::new() };
+                [set.clone(), vec![wait]].concat()
+            });
+            let more: Vec<_> = more.collect();
+            std::iter::once(set).chain(more)
+        };
+        sets = sets.into_iter().flat_map(longer).collect();
+    }
+    sets
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_come_in_order_of_first_use() {
+        // The numbers of Bell.
+        assert_eq!((1..=5).map(|n| numberings(n, n).len()).collect::<Vec<_>>(), [1, 2, 5, 15, 52]);
+        assert_eq!(numberings(3, 2), [[0, 0, 0], [0, 0, 1], [0, 1, 0], [0, 1, 1]]);
+        assert_eq!(placements(3, 3).len(), 15);
+        assert_eq!(placements(2, 0), [[None, None]]);
+        assert_eq!(placements(4, 3).len(), 51);
+    }
+
+    #[test]
+    fn waits_are_of_the_counters_that_the_rule_allows() {
+        let outs = [0, 0, 1];
+        let counts = |rule| (0..3).map(|task| wait_sets(rule, &outs, task).len()).collect::<Vec<_>>();
+        assert_eq!(counts(Waits::Any), [24, 24, 24]);
+        assert_eq!(counts(Waits::Others), [2, 2, 3]);
+        assert_eq!(counts(Waits::AllOfOthers), [2, 2, 2]);
+        assert_eq!(counts(Waits::Earlier), [1, 1, 3]);
+    }
+
+    #[test]
+    fn mirror_images_are_left_out() {
+        use Action::*;
+        assert!(is_first_of_its_images([Write(0, (0, 1)), Copy(0, 1), Nothing].into_iter()));
+        assert!(!is_first_of_its_images([Write(1, (0, 1)), Copy(1, 0)].into_iter()));
+        assert!(!is_first_of_its_images([Copy(1, 0)].into_iter()));
+    }
+}

@@ -1,0 +1,210 @@
+//! What the validator says of a program beside what the explorer finds.
+
+use std::fmt;
+
+use megakernel_ir::Rule;
+use megakernel_ir::model::Program;
+use megakernel_reference::explore::{Compact, Explorer, FaultKind, Faults, Strength};
+use megakernel_reference::validate::{Classes, broken_rules};
+
+/// Why a rule rejects a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reason {
+    /// Some run goes wrong in the way that the rule forbids.
+    Shown,
+    /// Only the queues of this placement keep the fault away.
+    Placement,
+    /// A partial wait, and nothing depends on which producers came first.
+    AllJoin,
+    /// A cycle through a partial wait, which is satisfied before the cycle closes.
+    PartialCycle,
+    /// A read of cache rows that this launch overwrites later, in order.
+    Stale,
+    /// Whole buffers, and one interval of use: the tasks do not meet, or the page goes back and forth.
+    LiveRange,
+    /// The faulty storage is not accessed where it is faulty.
+    Unused,
+}
+
+impl Reason {
+    /// Every reason.
+    pub const ALL: [Reason; 7] = [
+        Reason::Shown,
+        Reason::Placement,
+        Reason::AllJoin,
+        Reason::PartialCycle,
+        Reason::Stale,
+        Reason::LiveRange,
+        Reason::Unused,
+    ];
+
+    /// The name in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Reason::Shown => "shown",
+            Reason::Placement => "placement",
+            Reason::AllJoin => "all-join",
+            Reason::PartialCycle => "partial cycle",
+            Reason::Stale => "stale",
+            Reason::LiveRange => "live range",
+            Reason::Unused => "unused",
+        }
+    }
+}
+
+/// What the two say of one program.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Verdicts {
+    /// The rules that the validator finds broken.
+    pub rules: Vec<Rule>,
+    /// What the explorer finds.
+    pub faults: Faults,
+    /// Why, for each rule; nothing for one that no run bears out and that the specification does not call conservative.
+    pub reasons: Vec<Option<Reason>>,
+}
+
+impl Verdicts {
+    /// Whether an accepted program goes wrong, or a rule rejects one without cause.
+    pub fn disagree(&self) -> bool {
+        if self.rules.is_empty() { !self.faults.is_empty() } else { self.reasons.contains(&None) }
+    }
+}
+
+impl fmt::Display for Verdicts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rules: Vec<&str> = self.rules.iter().map(|rule| rule.id()).collect();
+        match rules.as_slice() {
+            [] => writeln!(f, "validator: accept")?,
+            rules => writeln!(f, "validator: reject, {}", rules.join(" "))?,
+        }
+        if self.faults.is_empty() {
+            return write!(f, "explorer: no bad execution");
+        }
+        let faults: Vec<String> = self
+            .faults
+            .iter()
+            .map(|(kind, strength)| match strength {
+                Strength::Shows => kind.to_string(),
+                Strength::Latent => format!("{kind} (kept away by queues only)"),
+            })
+            .collect();
+        write!(f, "explorer: {}", faults.join(", "))
+    }
+}
+
+/// Judges programs one after the other.
+#[derive(Default)]
+pub struct Judge {
+    explorer: Explorer,
+    compact: Compact,
+    dropped: Option<Rule>,
+}
+
+impl Judge {
+    /// A judge who drops the findings of a rule: a deliberately weakened validator.
+    pub fn without(dropped: Option<Rule>) -> Judge {
+        Judge { dropped, ..Judge::default() }
+    }
+
+    /// Asks both. Nothing for a program that breaks an S rule or is too large: then it should not have been asked about.
+    pub fn judge(&mut self, program: &Program<'_>) -> Option<Verdicts> {
+        let mut rules = broken_rules(program, Classes::ALL);
+        if rules.first().is_some_and(|rule| rule.class() == megakernel_ir::rule::Class::Structure) {
+            return None;
+        }
+        rules.retain(|&rule| Some(rule) != self.dropped);
+        self.compact.fill(program).ok()?;
+        let faults = self.explorer.explore(&self.compact);
+        let reasons = rules.iter().map(|&rule| reason(rule, faults, program)).collect();
+        Some(Verdicts { rules, faults, reasons })
+    }
+
+    /// A run that leads to a fault of the program judged last.
+    pub fn run(&self, kind: FaultKind, strength: Strength) -> Vec<megakernel_ir::diagnostic::Event> {
+        self.explorer.run(kind, strength).map(|run| run.events().collect()).unwrap_or_default()
+    }
+}
+
+/// Why the rule rejects: a fault of the kinds that it forbids, or one of the ways of clause EXE-11 in which it is stricter.
+fn reason(rule: Rule, faults: Faults, program: &Program<'_>) -> Option<Reason> {
+    use FaultKind::*;
+    let among = |kinds: &[FaultKind], strength| kinds.iter().any(|&kind| faults.has(kind, strength));
+    let evidence = |kinds: &[FaultKind]| {
+        // Tasks that never run show nothing; the deadlock does.
+        if among(kinds, Strength::Shows) || faults.has(Deadlock, Strength::Shows) {
+            Some(Reason::Shown)
+        } else {
+            among(kinds, Strength::Latent).then_some(Reason::Placement)
+        }
+    };
+    match rule {
+        Rule::D01 | Rule::D02 | Rule::D07 => evidence(&[]),
+        Rule::D03 | Rule::D04 | Rule::D05 | Rule::D06 => {
+            evidence(&[]).or_else(|| has_partial_wait(program).then_some(Reason::PartialCycle))
+        }
+        Rule::R01 => faults.shows().then_some(Reason::Shown).or(Some(Reason::AllJoin)),
+        Rule::R02 | Rule::M05 => evidence(&[UnwrittenRead]),
+        Rule::R03 | Rule::R05 => evidence(&[ReadWriteRace]),
+        Rule::R04 => evidence(&[WriteWriteRace]),
+        Rule::R06 => evidence(&[ReadWriteRace])
+            .or_else(|| faults.has(StaleRead, Strength::Shows).then_some(Reason::Stale)),
+        Rule::R07 => evidence(&[UnwrittenRead]).or(Some(Reason::Unused)),
+        Rule::P01 => evidence(&[PageViolation]).or(Some(Reason::LiveRange)),
+        Rule::P02 | Rule::P03 | Rule::P05 => evidence(&[PageViolation]).or(Some(Reason::Unused)),
+        Rule::P04 => evidence(&[PageViolation, UnwrittenRead]).or(Some(Reason::Unused)),
+        _ => None,
+    }
+}
+
+fn has_partial_wait(program: &Program<'_>) -> bool {
+    let producers =
+        |counter: i64| program.tasks.iter().filter(|task| task.out_counter == counter).count() as i64;
+    program.tasks.iter().flat_map(|task| &task.waits).any(|wait| wait.threshold < producers(wait.counter))
+}
+
+/// Counts of many programs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// All.
+    pub programs: u64,
+    /// Those that no rule rejects.
+    pub accepted: u64,
+    /// Those rejected of which some run goes wrong.
+    pub shown: u64,
+    /// Those rejected of which none does.
+    pub conservative: u64,
+    /// By rule, as [`Rule::ALL`] has them, and reason.
+    pub rules: Vec<[u64; Reason::ALL.len()]>,
+}
+
+impl Tally {
+    /// Counts a program on which the two agree.
+    pub fn count(&mut self, verdicts: &Verdicts) {
+        self.rules.resize(Rule::ALL.len(), Default::default());
+        self.programs += 1;
+        if verdicts.rules.is_empty() {
+            self.accepted += 1;
+        } else if verdicts.faults.shows() {
+            self.shown += 1;
+        } else {
+            self.conservative += 1;
+        }
+        for (&rule, reason) in verdicts.rules.iter().zip(&verdicts.reasons) {
+            if let Some(reason) = reason {
+                self.rules[rule as usize][*reason as usize] += 1;
+            }
+        }
+    }
+
+    /// Adds other counts.
+    pub fn add(&mut self, other: &Tally) {
+        self.rules.resize(Rule::ALL.len(), Default::default());
+        self.programs += other.programs;
+        self.accepted += other.accepted;
+        self.shown += other.shown;
+        self.conservative += other.conservative;
+        for (mine, theirs) in self.rules.iter_mut().zip(&other.rules) {
+            mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| *mine += theirs);
+        }
+    }
+}
