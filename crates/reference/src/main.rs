@@ -1,4 +1,4 @@
-//! `megakernel-reference`: the reference validator for people (`validate`) and for the runner (`worker`).
+//! `megakernel-reference`: the reference validator for people (`validate`, `replay`) and for the runner (`worker`).
 
 mod cli;
 
@@ -28,6 +28,10 @@ enum Command {
     ///
     /// Exits 0 if every file is accepted, 1 if any is rejected, 2 if one cannot be read or the usage is wrong.
     Validate(cli::validate::Arguments),
+    /// Run a rejected program the way that goes wrong, step by step, for each finding about its execution.
+    ///
+    /// Exits 0 if every witness leads to what it says, 1 if one does not, 2 if the file holds no program that could run.
+    Replay(cli::replay::Arguments),
     /// Answer the requests of the conformance runner on standard input (clauses CON-02 and CON-03).
     Worker,
 }
@@ -35,6 +39,7 @@ enum Command {
 fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Validate(arguments) => cli::validate::run(&arguments),
+        Command::Replay(arguments) => cli::replay::run(&arguments),
         Command::Worker => {
             let (input, output) = (io::stdin(), io::stdout());
             match serve(&mut Reference, &mut input.lock(), &mut output.lock()) {

@@ -105,10 +105,12 @@ fn quick() -> Vec<Family> {
 fn ci() -> Vec<Family> {
     let mut families = vec![
         order("counters", 3, 3, Waits::Any, 0),
-        order("counters-of-four", 4, 3, Waits::Others, 0),
-        order("queues", 4, 3, Waits::AllOfOthers, 3),
+        order("counters-of-four", 4, 2, Waits::Any, 0),
+        order("three-counters-of-four", 4, 3, Waits::Others, 0),
+        order("queues", 5, 3, Waits::AllOfOthers, 3),
         order("partial-waits-in-queues", 3, 3, Waits::Any, 2),
         tiled("tiles", 4, Waits::Earlier, 0, 1, 2),
+        tiled("five-tasks", 5, Waits::Earlier, 0, 1, 1),
         tiled("tiles-of-two-buffers", 3, Waits::Earlier, 0, 2, 2),
         tiled("tiles-of-three-rows", 3, Waits::Earlier, 0, 1, 3),
         tiled("tiles-in-queues", 3, Waits::Others, 3, 1, 2),
@@ -127,7 +129,6 @@ fn ci() -> Vec<Family> {
 
 fn medium() -> Vec<Family> {
     vec![
-        order("counters", 4, 2, Waits::Any, 0),
         order("partial-waits-in-queues", 4, 3, Waits::Others, 3),
         tiled("tiles-of-two-buffers", 4, Waits::Earlier, 0, 2, 2),
         tiled("tiles-of-three-rows", 4, Waits::Earlier, 0, 1, 3),
@@ -142,7 +143,6 @@ fn medium() -> Vec<Family> {
 fn large() -> Vec<Family> {
     vec![
         order("counters", 4, 3, Waits::Any, 0),
-        order("queues", 5, 3, Waits::AllOfOthers, 3),
         tiled("tiles", 5, Waits::Earlier, 0, 1, 2),
         cached("cache", 5, Waits::Earlier, 0, 2),
         paged("page", 5, Waits::Earlier, 0, TWO_ON_A_PAGE, false),

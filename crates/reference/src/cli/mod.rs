@@ -1,4 +1,5 @@
 //! The commands for people.
 
 mod excerpt;
+pub mod replay;
 pub mod validate;

@@ -47,7 +47,8 @@ pub struct Fault {
     pub kind: FaultKind,
     /// Whether the run itself shows it.
     pub strength: Strength,
-    /// The task whose step shows it, and the other one if there is one; for a deadlock, all unfinished tasks.
+    /// The task whose step shows it, and the other one if there is one; of a read-write race, the reader and the writer; for
+    /// a deadlock, all unfinished tasks.
     pub tasks: Vec<u32>,
     /// The buffers involved.
     pub buffers: Vec<u32>,
@@ -155,6 +156,13 @@ impl<'p> Machine<'p> {
     /// The task that stands right before this one in its queue.
     pub fn previous(&self, task: u32) -> Option<u32> {
         self.previous[task as usize]
+    }
+
+    /// What a task accesses: how, which buffer, and which elements of it.
+    pub fn footprint(&self, task: u32) -> Vec<(AccessKind, u32, diagnostic::Region)> {
+        let accesses = accesses(self.program, &self.program.tasks[task as usize]);
+        let parts = accesses.iter();
+        parts.map(|access| (access.kind, access.buffer as u32, access.region.to_witness())).collect()
     }
 
     /// The steps so far.

@@ -76,10 +76,10 @@ impl std::error::Error for NotReplayed {}
 /// # Errors
 /// There is no witness, it does not fit the program, or no run shows the fault.
 pub fn replay(program: &Program<'_>, diagnostic: &Diagnostic) -> Result<Replay, NotReplayed> {
-    let witness = diagnostic.witness.as_ref().ok_or(NotReplayed::NoWitness)?;
     if program.tasks.len() > MAX_REPLAYED {
         return Err(NotReplayed::TooLarge(program.tasks.len()));
     }
+    let Some(witness) = &diagnostic.witness else { return without_witness(program, diagnostic) };
     let tasks = named(witness);
     if let Some(task) = tasks.iter().find(|&&task| task as usize >= program.tasks.len()) {
         return Err(NotReplayed::Invalid(format!("there is no task {task}")));
@@ -94,6 +94,21 @@ pub fn replay(program: &Program<'_>, diagnostic: &Diagnostic) -> Result<Replay, 
         Witness::Unwritten { task, .. } => run.together(&[*task]),
     };
     ended.or_else(|| Run::new(program, diagnostic.rule).all_in_order(&tasks)).ok_or(NotReplayed::NoFault)
+}
+
+/// A diagnostic that says all by its tasks and buffers: a queue that no SM takes up, storage that is not there.
+fn without_witness(program: &Program<'_>, diagnostic: &Diagnostic) -> Result<Replay, NotReplayed> {
+    let mut run = Run::new(program, diagnostic.rule);
+    let replayed = match diagnostic.rule {
+        Rule::D07 => run.until_deadlock(&diagnostic.tasks),
+        Rule::R07 | Rule::P02 | Rule::P03 | Rule::P04 | Rule::P05 => run.go_on(&[]),
+        _ => None,
+    };
+    let about = |replay: &Replay| match &replay.outcome {
+        Outcome::Fault(fault) => diagnostic.buffers.iter().all(|buffer| fault.buffers.contains(buffer)),
+        Outcome::Early { .. } => true,
+    };
+    replayed.filter(about).ok_or(NotReplayed::NoWitness)
 }
 
 fn named(witness: &Witness) -> Vec<u32> {
@@ -119,6 +134,7 @@ fn fits(rule: Rule, kind: FaultKind) -> bool {
         Rule::R04 => kind == WriteWriteRace,
         Rule::R06 => matches!(kind, ReadWriteRace | StaleRead),
         Rule::R07 => kind == UnwrittenRead,
+        Rule::P04 => matches!(kind, PageViolation | UnwrittenRead),
         _ => kind == PageViolation,
     }
 }

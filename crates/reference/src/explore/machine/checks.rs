@@ -63,12 +63,15 @@ impl Machine<'_> {
                 (AccessKind::Write, AccessKind::Write) => FaultKind::WriteWriteRace,
                 _ => FaultKind::ReadWriteRace,
             };
+            // The reader first.
+            let reads_later = kind == FaultKind::ReadWriteRace && other.access.kind == AccessKind::Read;
+            let tasks = if reads_later { vec![other.task, task] } else { vec![task, other.task] };
             let shared = access.region.intersection(&other.access.region);
             if !shared.is_empty() && !self.is_acquired(task, other.task) {
                 faults.push(Fault {
                     kind,
                     strength: self.strength_beside(other.task),
-                    tasks: vec![task, other.task],
+                    tasks,
                     buffers: vec![access.buffer as u32],
                     region: Some(shared.to_witness()),
                 });

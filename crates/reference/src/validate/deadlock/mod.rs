@@ -24,7 +24,7 @@ pub fn check_task(
 ) {
     d01::check(index, task, graph, findings);
     d02::check(index, task, graph, findings);
-    d03::check(index, task, findings);
+    d03::check(index, task, graph, findings);
     d07::check(index, task, program.target.as_ref(), findings);
 }
 

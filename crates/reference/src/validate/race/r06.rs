@@ -1,8 +1,9 @@
 //! R06 kv-order: a read of cache rows that this launch writes comes after the write.
 
-use megakernel_ir::diagnostic::{self, AccessKind, Witness};
+use megakernel_ir::diagnostic::Witness;
 use megakernel_ir::{Diagnostic, Rule};
 
+use crate::region::Region;
 use crate::validate::describe::{Names, region};
 use crate::validate::findings::Findings;
 use crate::validate::race::exact::{Exact, Relation};
@@ -11,8 +12,9 @@ pub(super) fn check(exact: &Exact<'_>, names: &Names<'_>, findings: &mut Finding
     for read in exact.reads() {
         let access = exact.accesses[read];
         let unordered = exact.writes_that(read, Relation::Unordered).next();
-        let racing = unordered
-            .or_else(|| exact.writes_that(read, Relation::After).find(|&write| is_stale(exact, read, write)));
+        let racing = unordered.or_else(|| {
+            exact.writes_that(read, Relation::After).find(|&write| !old(exact, read, write).is_empty())
+        });
         let Some(write) = racing else { continue };
         findings.report(Rule::R06, || {
             let (reader, writer) = (names.task(access.task), names.task(exact.accesses[write].task));
@@ -29,28 +31,27 @@ pub(super) fn check(exact: &Exact<'_>, names: &Names<'_>, findings: &mut Finding
     }
 }
 
-/// Whether the read takes some element from an earlier launch that `write`, which comes after it, writes.
-fn is_stale(exact: &Exact<'_>, read: usize, write: usize) -> bool {
+/// What the read takes from an earlier launch of the elements that `write`, which comes after it, writes.
+fn old(exact: &Exact<'_>, read: usize, write: usize) -> Vec<Region> {
     let mut old = vec![exact.shared(read, write)];
     for earlier in exact.writes_that(read, Relation::Before) {
         old = old.iter().flat_map(|rest| rest.minus(&exact.accesses[earlier].region)).collect();
     }
-    !old.is_empty()
+    old
 }
 
-/// The read is ordered, but before the write: the schedule shows it.
+/// The read is ordered, but before the write: nothing of this launch has written what it reads.
 fn stale(exact: &Exact<'_>, read: usize, write: usize, message: String) -> Diagnostic {
     let (reader, writer) = (exact.accesses[read], exact.accesses[write].task);
-    debug_assert_eq!(reader.kind, AccessKind::Read);
-    let events = vec![
-        diagnostic::Event::Start(reader.task),
-        diagnostic::Event::Finish(reader.task),
-        diagnostic::Event::Start(writer),
-        diagnostic::Event::Finish(writer),
-    ];
-    let then = format!("task {} has read what task {writer} writes only later", reader.task);
-    Diagnostic::new(Rule::R06, reader.pointer(), message)
+    let diagnostic = Diagnostic::new(Rule::R06, reader.pointer(), message)
         .tasks([writer, reader.task])
-        .buffers([exact.buffer])
-        .witness(Witness::Schedule { events, then })
+        .buffers([exact.buffer]);
+    match old(exact, read, write).first() {
+        Some(region) => diagnostic.witness(Witness::Unwritten {
+            task: reader.task,
+            buffer: exact.buffer,
+            region: region.to_witness(),
+        }),
+        None => diagnostic,
+    }
 }
