@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
-/// Run every check of the repository: format, lints, tests, tidy, corpus, conformance
+/// Run every check of the repository: format, lints, tests, tidy, corpus, conformance, soundness
 #[derive(clap::Args)]
 pub struct Args {
     /// Leave out `cargo test`, for a caller that runs it next
@@ -24,7 +24,7 @@ const SELF: &str = "xtask";
 /// The name of the step that runs the tests.
 const TESTS: &str = "tests";
 
-const STEPS: [Step; 8] = [
+const STEPS: [Step; 9] = [
     Step { name: "format", command: &["cargo", "fmt", "--all", "--check"] },
     Step { name: "tidy", command: &[SELF, "tidy"] },
     Step {
@@ -38,6 +38,7 @@ const STEPS: [Step; 8] = [
         name: "the Python example conforms",
         command: &[SELF, "conform", "--impl", "python3 examples/python/adapter.py"],
     },
+    Step { name: "soundness", command: &[SELF, "prove", "--scope", "ci", "--check"] },
     Step { name: TESTS, command: &["cargo", "test", "--workspace"] },
 ];
 
