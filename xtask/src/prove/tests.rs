@@ -1,13 +1,26 @@
 //! A validator without one of its rules does not pass.
 
+use megakernel_ir::model::Program;
 use megakernel_ir::{Rule, read};
+use megakernel_reference::explore::{
+    Compact, Explorer, FaultKind, Machine, NotReplayed, Outcome, Strength, replay,
+};
+use megakernel_reference::validate::{Classes, validate_program};
 
-use super::judge::{Judge, Tally};
+use super::judge::{Judge, Reason, Tally};
 use super::scopes::{self, Scope};
 use super::{Disagreement, Enumeration, explain, report};
 
 fn quick() -> Scope {
     scopes::all().into_iter().find(|scope| scope.name == "quick").expect("there is a scope for tests")
+}
+
+/// Calls `visit` with every program of a scope.
+fn each_program(scope: &Scope, mut visit: impl FnMut(&Program<'static>)) {
+    for (index, family) in scope.families.iter().enumerate() {
+        let enumeration = Enumeration::new(family);
+        enumeration.chunks(index).for_each(|chunk| enumeration.visit(&chunk, &mut visit));
+    }
 }
 
 /// The first disagreement of a scope, shrunk, or the counts.
@@ -70,4 +83,56 @@ fn a_validator_without_a_rule_is_found_out() {
         assert!(!whole.disagree(), "{printed}");
         assert!(program.tasks.len() <= 3, "{rule}: {printed}");
     }
+}
+
+#[test]
+fn what_the_explorer_leaves_out_hides_nothing() {
+    let (mut reduced, mut thorough) = (Explorer::new(), Explorer::thorough());
+    let (mut fewer, mut all) = (0, 0);
+    each_program(&quick(), |program| {
+        let compact = Compact::new(program).expect("every program of a scope fits");
+        let found = reduced.explore(&compact);
+        assert_eq!(found, thorough.explore(&compact), "{}", report::document(program));
+        fewer += reduced.states();
+        all += thorough.states();
+    });
+    assert!(2 * fewer < all, "{fewer} of {all} states");
+}
+
+/// Every finding about an execution leads to that execution, unless there is none.
+#[test]
+fn every_witness_of_the_quick_scope_replays() {
+    let mut judge = Judge::default();
+    let (mut replayed, mut without) = (0, 0);
+    each_program(&quick(), |program| {
+        let verdicts = judge.judge(program).expect("every program of a scope can be judged");
+        let stuck = verdicts.faults.has(FaultKind::Deadlock, Strength::Shows);
+        let about: Vec<Rule> = rules_about_executions().collect();
+        let diagnostics = validate_program(program, Classes::ALL).diagnostics;
+        for diagnostic in diagnostics.iter().filter(|diagnostic| about.contains(&diagnostic.rule)) {
+            match replay(program, diagnostic) {
+                Ok(shown) => {
+                    replayed += 1;
+                    let mut machine = Machine::new(program);
+                    for &event in &shown.events {
+                        assert!(machine.step(event).is_ok(), "{diagnostic:?}\n{}", report::document(program));
+                    }
+                    if let Outcome::Fault(fault) = shown.outcome {
+                        let found = verdicts.faults.has_any(fault.kind);
+                        assert!(found, "{fault:?}\n{}", report::document(program));
+                    }
+                }
+                Err(NotReplayed::NoFault | NotReplayed::NoWitness) => {
+                    without += 1;
+                    let judged = verdicts.rules.iter().zip(&verdicts.reasons);
+                    let reason =
+                        judged.filter(|(rule, _)| **rule == diagnostic.rule).find_map(|(_, reason)| *reason);
+                    let excused = stuck || reason != Some(Reason::Shown);
+                    assert!(excused, "{diagnostic:?}\n{}", report::document(program));
+                }
+                Err(other) => unreachable!("{other}: {diagnostic:?}\n{}", report::document(program)),
+            }
+        }
+    });
+    assert!(replayed > 10 * without, "{replayed} replayed, {without} without a run");
 }

@@ -6,8 +6,10 @@ use megakernel_ir::Rule;
 use megakernel_ir::diagnostic::{Diagnostic, Event, Witness};
 use megakernel_ir::model::Program;
 
-use super::faults::FaultKind;
+use super::compact::Compact;
+use super::faults::{FaultKind, Strength};
 use super::machine::{Blocked, Fault, Machine, Status};
+use super::search::Explorer;
 
 /// The most tasks of a program that is replayed: the machine keeps a set of tasks for each task.
 pub const MAX_REPLAYED: usize = 1 << 14;
@@ -93,7 +95,24 @@ pub fn replay(program: &Program<'_>, diagnostic: &Diagnostic) -> Result<Replay, 
         Witness::Clobber { first, second, .. } => run.together(&[first.task, second.task]),
         Witness::Unwritten { task, .. } => run.together(&[*task]),
     };
-    ended.or_else(|| Run::new(program, diagnostic.rule).all_in_order(&tasks)).ok_or(NotReplayed::NoFault)
+    ended
+        .or_else(|| Run::new(program, diagnostic.rule).all_in_order(&tasks))
+        .or_else(|| explored(program, diagnostic.rule))
+        .ok_or(NotReplayed::NoFault)
+}
+
+/// Which task reads last, and which buffer a page holds then, can depend on the whole order: a small program is explored for it.
+fn explored(program: &Program<'_>, rule: Rule) -> Option<Replay> {
+    if rule != Rule::P01 {
+        return None;
+    }
+    let mut explorer = Explorer::new();
+    explorer.explore(&Compact::new(program).ok()?);
+    let kind = FaultKind::PageViolation;
+    let events =
+        explorer.run(kind, Strength::Shows).or_else(|| explorer.run(kind, Strength::Latent))?.events();
+    let mut run = Run::new(program, rule);
+    events.into_iter().find_map(|event| run.take(event, &[]).ok().flatten())
 }
 
 /// A diagnostic that says all by its tasks and buffers: a queue that no SM takes up, storage that is not there.
