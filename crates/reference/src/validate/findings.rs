@@ -42,6 +42,11 @@ impl Findings {
         self.report(rule, || Diagnostic::new(rule, pointer, message));
     }
 
+    /// Whether this rule is broken.
+    pub fn has(&self, rule: Rule) -> bool {
+        self.counts.contains_key(&rule)
+    }
+
     /// Whether nothing rejects the document so far.
     pub fn accepts(&self) -> bool {
         self.counts.keys().all(|rule| rule.severity() == megakernel_ir::rule::Severity::Warning)

@@ -11,9 +11,19 @@ use crate::validate::accesses::Access;
 use crate::validate::happens_before::{HappensBefore, Question};
 
 /// A buffer with at most this many accesses has all of them compared, so that every diagnostic of the specification
-/// is found; of one with more, those are compared that the search for suspects has named. Each of these breaks a
-/// rule, so whether the program is accepted does not depend on this number.
+/// is found. Of one with more, those are compared that the search for suspects has named; each of them breaks a rule,
+/// so whether the program is accepted does not depend on this number.
 const COMPARE_ALL: usize = 512;
+
+/// Tasks that break a rule on one buffer.
+#[derive(Debug, Default)]
+pub struct Suspects {
+    /// Those whose read nobody wrote before, or whose read a later write of this launch makes stale. All of them are
+    /// compared, since they may break R02 or M05, rules of different profiles.
+    pub unwritten: BTreeSet<u32>,
+    /// Those that some neighbour is not ordered with. Of many, the first few are evidence enough.
+    pub unordered: BTreeSet<u32>,
+}
 
 /// How another task's access lies to a given one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +52,7 @@ pub struct Exact<'o> {
     /// Reads and writes.
     pub accesses: Vec<Access>,
     compared: Vec<usize>,
+    writers: Vec<usize>,
     order: &'o HappensBefore<'o>,
     rows: RefCell<HashMap<usize, Rc<[Conflict]>>>,
 }
@@ -51,12 +62,18 @@ impl<'o> Exact<'o> {
     pub fn new(
         buffer: u32,
         accesses: Vec<Access>,
-        suspects: &BTreeSet<u32>,
+        suspects: &Suspects,
         order: &'o HappensBefore<'o>,
     ) -> Exact<'o> {
         let all = accesses.len() <= COMPARE_ALL;
-        let compared = (0..accesses.len()).filter(|&i| all || suspects.contains(&accesses[i].task)).collect();
-        Exact { buffer, accesses, compared, order, rows: RefCell::default() }
+        let first: BTreeSet<u32> = suspects.unordered.iter().copied().take(COMPARE_ALL).collect();
+        let is_compared = |access: &Access| {
+            all || first.contains(&access.task)
+                || access.kind == AccessKind::Read && suspects.unwritten.contains(&access.task)
+        };
+        let compared = (0..accesses.len()).filter(|&i| is_compared(&accesses[i])).collect();
+        let writers = (0..accesses.len()).filter(|&i| accesses[i].kind == AccessKind::Write).collect();
+        Exact { buffer, accesses, compared, writers, order, rows: RefCell::default() }
     }
 
     /// The reads to judge, by index.
@@ -85,13 +102,14 @@ impl<'o> Exact<'o> {
 
     fn compare(&self, access: usize) -> Vec<Conflict> {
         let this = self.accesses[access];
-        let others: Vec<usize> = (0..self.accesses.len())
-            .filter(|&other| {
-                let other = self.accesses[other];
-                let writes = this.kind == AccessKind::Write || other.kind == AccessKind::Write;
-                writes && other.task != this.task && other.region.overlaps(&this.region)
-            })
-            .collect();
+        let conflicts = |&other: &usize| {
+            let other = self.accesses[other];
+            other.task != this.task && other.region.overlaps(&this.region)
+        };
+        let others: Vec<usize> = match this.kind {
+            AccessKind::Read => self.writers.iter().copied().filter(conflicts).collect(),
+            AccessKind::Write => (0..self.accesses.len()).filter(conflicts).collect(),
+        };
         let mut questions = Vec::with_capacity(2 * others.len());
         for &other in &others {
             let other = self.accesses[other].task;

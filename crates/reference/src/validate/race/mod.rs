@@ -10,7 +10,7 @@ mod r05;
 mod r06;
 mod r07;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use megakernel_ir::BufferKind;
 use megakernel_ir::diagnostic::{self, Diagnostic, Witness};
@@ -22,12 +22,10 @@ use crate::validate::findings::Findings;
 use crate::validate::graph::Graph;
 use crate::validate::happens_before::{HappensBefore, Question};
 use crate::validate::memory::m05;
+use exact::Suspects;
 pub use exact::{Exact, Relation};
 use frontier::{Contents, neighbours};
 pub use r02::is_produced;
-
-/// Buffers, each with tasks that break a rule on it.
-type Suspects = BTreeMap<u32, BTreeSet<u32>>;
 
 /// Questions are answered when there are this many.
 const CHUNK: usize = 1 << 22;
@@ -56,8 +54,8 @@ pub fn check_ordered(
     findings: &mut Findings,
 ) {
     let names = Names::new(program);
-    for (buffer, tasks) in suspects(program, accesses, order) {
-        let exact = Exact::new(buffer, accesses.of(buffer), &tasks, order);
+    for (buffer, suspects) in suspects(program, accesses, order) {
+        let exact = Exact::new(buffer, accesses.of(buffer), &suspects, order);
         if starts_undefined(program.buffers[buffer as usize].kind) {
             r02::check(&exact, &names, findings);
             r03::check(&exact, &names, findings);
@@ -71,19 +69,24 @@ pub fn check_ordered(
 }
 
 /// The buffers that break a rule, each with tasks that do.
-fn suspects(program: &Program<'_>, accesses: &Accesses<'_>, order: &HappensBefore<'_>) -> Suspects {
-    let mut suspects = Suspects::new();
+fn suspects(
+    program: &Program<'_>,
+    accesses: &Accesses<'_>,
+    order: &HappensBefore<'_>,
+) -> BTreeMap<u32, Suspects> {
+    let mut suspects = BTreeMap::<u32, Suspects>::new();
     let (mut questions, mut asked_for) = (Vec::<Question>::new(), Vec::<u32>::new());
-    let settle = |questions: &mut Vec<Question>, asked_for: &mut Vec<u32>, suspects: &mut Suspects| {
-        let answers = order.answer(questions);
-        for ((answer, question), buffer) in
-            answers.into_iter().zip(questions.drain(..)).zip(asked_for.drain(..))
-        {
-            if !answer {
-                suspects.entry(buffer).or_default().extend([question.earlier, question.later]);
+    let settle =
+        |questions: &mut Vec<Question>, asked_for: &mut Vec<u32>, suspects: &mut BTreeMap<u32, Suspects>| {
+            let answers = order.answer(questions);
+            for ((answer, question), buffer) in
+                answers.into_iter().zip(questions.drain(..)).zip(asked_for.drain(..))
+            {
+                if !answer {
+                    suspects.entry(buffer).or_default().unordered.extend([question.earlier, question.later]);
+                }
             }
-        }
-    };
+        };
     for (index, buffer) in program.buffers.iter().enumerate() {
         let contents = match buffer.kind {
             kind if kind.is_read_only() => continue,
@@ -96,7 +99,7 @@ fn suspects(program: &Program<'_>, accesses: &Accesses<'_>, order: &HappensBefor
             asked_for.push(index);
         });
         if !tasks.is_empty() {
-            suspects.entry(index).or_default().extend(tasks);
+            suspects.entry(index).or_default().unwritten.extend(tasks);
         }
         if questions.len() >= CHUNK {
             settle(&mut questions, &mut asked_for, &mut suspects);

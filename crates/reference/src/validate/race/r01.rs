@@ -1,5 +1,8 @@
 //! R01 partial-wait: a wait on a counter with several producers waits for all of them.
 
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+
 use megakernel_ir::diagnostic::{Event, Witness};
 use megakernel_ir::model::{Program, Task};
 use megakernel_ir::{Diagnostic, Rule};
@@ -9,6 +12,10 @@ use crate::validate::graph::Graph;
 
 /// The longest schedule that a witness spells out.
 const MOST_EVENTS: usize = 10_000;
+/// Producers that are left out in turn until the waiting task overtakes one.
+const TRIES: usize = 8;
+/// In programs with more tasks, only the first broken wait gets a schedule.
+const MANY_TASKS: usize = 10_000;
 
 pub(super) fn check(
     program: &Program<'_>,
@@ -22,6 +29,7 @@ pub(super) fn check(
         if wait.counter == task.out_counter || wait.threshold >= producers {
             continue;
         }
+        let is_first = !findings.has(Rule::R01);
         findings.report(Rule::R01, || {
                 let (counter, threshold) = (wait.counter as u32, wait.threshold);
                 let message = format!(
@@ -30,7 +38,8 @@ pub(super) fn check(
                 let diagnostic = Diagnostic::new(Rule::R01, format!("/tasks/{index}/waits/{position}"), message)
                     .tasks([index as u32])
                     .counters([counter]);
-                match overtaking(program, graph, index as u32, counter) {
+                let has_schedule = is_first || graph.tasks() <= MANY_TASKS;
+                match has_schedule.then(|| overtaking(program, graph, index as u32, counter)).flatten() {
                     Some((events, left_out)) => {
                         let then = format!("task {index} has started although task {left_out} has not");
                         diagnostic.witness(Witness::Schedule { events, then })
@@ -50,9 +59,9 @@ fn overtaking(program: &Program<'_>, graph: &Graph, task: u32, counter: u32) -> 
         |producer: u32| program.tasks[producer as usize].outputs.iter().any(|id| record.inputs.contains(id));
     let mut producers: Vec<u32> =
         (0..graph.tasks() as u32).filter(|&p| graph.out[p as usize] == counter).collect();
-    producers.sort_by_key(|&producer| (!reads_from(producer), std::cmp::Reverse(producer)));
-    // Trying a few is enough for any program that people write; each try is a walk over the program.
-    producers.into_iter().take(8).find_map(|left_out| {
+    producers.sort_by_key(|&producer| (!reads_from(producer), Reverse(producer)));
+    // Each try is a walk over the program; a few are enough for any program that people write.
+    producers.into_iter().take(TRIES).find_map(|left_out| {
         let events = run_without(program, graph, task, left_out)?;
         (events.len() <= MOST_EVENTS).then_some((events, left_out))
     })
@@ -60,56 +69,73 @@ fn overtaking(program: &Program<'_>, graph: &Graph, task: u32, counter: u32) -> 
 
 /// Runs every task but `left_out`, one after the other, until `task` has started.
 fn run_without(program: &Program<'_>, graph: &Graph, task: u32, left_out: u32) -> Option<Vec<Event>> {
-    let needed = ancestors(program, graph, task);
+    let Needed { tasks, next_in_queue, mut missing } = needed(program, graph, task);
     let mut values = vec![0i64; graph.counters()];
-    let mut done = vec![false; graph.tasks()];
     let mut events = Vec::new();
-    let startable = |task: u32, values: &[i64]| {
-        program.tasks[task as usize].waits.iter().all(|wait| values[wait.counter as usize] >= wait.threshold)
-    };
-    loop {
-        let mut progress = false;
-        let mut blocked_queues = std::collections::HashSet::new();
-        for &candidate in &needed {
-            let sm = program.tasks[candidate as usize].sm;
-            if done[candidate as usize] || sm.is_some_and(|sm| blocked_queues.contains(&sm)) {
-                continue;
-            }
-            if candidate == left_out || !startable(candidate, &values) {
-                blocked_queues.extend(sm);
-                continue;
-            }
-            events.push(Event::Start(candidate));
-            if candidate == task {
-                return Some(events);
-            }
-            events.push(Event::Finish(candidate));
-            values[graph.out[candidate as usize] as usize] += 1;
-            done[candidate as usize] = true;
-            progress = true;
+    let mut ready: BinaryHeap<Reverse<u32>> =
+        tasks.iter().copied().filter(|&task| missing[task as usize] == 0).map(Reverse).collect();
+    while let Some(Reverse(next)) = ready.pop() {
+        if next == left_out {
+            continue;
         }
-        if !progress {
-            return None;
+        events.push(Event::Start(next));
+        if next == task {
+            return Some(events);
+        }
+        events.push(Event::Finish(next));
+        let mut arrived = |task: u32| {
+            if let Some(count) = missing[task as usize].checked_sub(1) {
+                missing[task as usize] = count;
+                if count == 0 {
+                    ready.push(Reverse(task));
+                }
+            }
+        };
+        next_in_queue[next as usize].into_iter().for_each(&mut arrived);
+        let counter = graph.out[next as usize];
+        values[counter as usize] += 1;
+        for &waiter in graph.waiters(counter) {
+            for wait in &program.tasks[waiter as usize].waits {
+                if wait.counter == i64::from(counter) && wait.threshold == values[counter as usize] {
+                    arrived(waiter);
+                }
+            }
         }
     }
+    None
 }
 
-/// The task and everything that its waits or its queue put before it, in task-list order.
-fn ancestors(program: &Program<'_>, graph: &Graph, task: u32) -> Vec<u32> {
+/// The part of a program that decides whether a task can start.
+struct Needed {
+    /// The task and everything that its waits or its queue put before it.
+    tasks: Vec<u32>,
+    /// Of each task, the one after it in its queue.
+    next_in_queue: Vec<Option<u32>>,
+    /// Of each task, how many waits and queue predecessors are open. Zero for those that are not needed: they never
+    /// become ready a second time.
+    missing: Vec<usize>,
+}
+
+/// What has to be known to run a task and all that comes before it.
+fn needed(program: &Program<'_>, graph: &Graph, task: u32) -> Needed {
     let mut producers: Vec<Vec<u32>> = vec![Vec::new(); graph.counters()];
     let mut previous = vec![None; graph.tasks()];
-    let mut last = std::collections::HashMap::new();
+    let mut next_in_queue = vec![None; graph.tasks()];
+    let mut last = HashMap::new();
     for (index, record) in program.tasks.iter().enumerate() {
         producers[graph.out[index] as usize].push(index as u32);
         if let Some(sm) = record.sm {
             previous[index] = last.insert(sm, index as u32);
+            if let Some(previous) = previous[index] {
+                next_in_queue[previous as usize] = Some(index as u32);
+            }
         }
     }
-    let mut needed = vec![false; graph.tasks()];
+    let mut is_needed = vec![false; graph.tasks()];
     let mut expanded = vec![false; graph.counters()];
     let mut stack = vec![task];
     while let Some(next) = stack.pop() {
-        if std::mem::replace(&mut needed[next as usize], true) {
+        if std::mem::replace(&mut is_needed[next as usize], true) {
             continue;
         }
         stack.extend(previous[next as usize]);
@@ -119,5 +145,11 @@ fn ancestors(program: &Program<'_>, graph: &Graph, task: u32) -> Vec<u32> {
             }
         }
     }
-    (0..graph.tasks() as u32).filter(|&task| needed[task as usize]).collect()
+    let tasks: Vec<u32> = (0..graph.tasks() as u32).filter(|&task| is_needed[task as usize]).collect();
+    let mut missing = vec![0; graph.tasks()];
+    for &task in &tasks {
+        let waits = program.tasks[task as usize].waits.len();
+        missing[task as usize] = waits + usize::from(previous[task as usize].is_some());
+    }
+    Needed { tasks, next_in_queue, missing }
 }
