@@ -105,7 +105,7 @@ fn write_text(
         }
     }
     for (rule, count) in &verdict.suppressed {
-        writeln!(out, "{name}: {count} more diagnostics of {rule} {} are not shown", rule.slug())?;
+        writeln!(out, "{name}: {count} or more further diagnostics of {rule} {} are not shown", rule.slug())?;
     }
     let word = if verdict.accepts() { "accepted" } else { "rejected" };
     let errors = verdict.diagnostics.iter().filter(|diagnostic| diagnostic.is_error()).count();

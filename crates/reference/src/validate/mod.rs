@@ -63,7 +63,8 @@ impl Classes {
 pub struct Verdict {
     /// Ordered by rule; at most [`KEPT_PER_RULE`] of each.
     pub diagnostics: Vec<Diagnostic>,
-    /// How many diagnostics of a rule were counted and not kept.
+    /// How many diagnostics of a rule were counted and not kept. A lower bound: of a buffer with very many accesses
+    /// out of order, only the first few are compared.
     pub suppressed: BTreeMap<Rule, u64>,
 }
 
