@@ -91,6 +91,11 @@ impl<'f> Enumeration<'f> {
         Enumeration { family, units, records: (0..family.tasks).map(record).collect() }
     }
 
+    /// Number of choices: of programs, and of their mirror images.
+    pub fn size(&self) -> u64 {
+        self.units.iter().map(|unit| unit.size).sum()
+    }
+
     /// The pieces of the family, which is number `family` of its scope.
     pub fn chunks(&self, family: usize) -> impl Iterator<Item = Chunk> + '_ {
         self.units.iter().enumerate().flat_map(move |(index, unit)| {

@@ -7,7 +7,7 @@ use megakernel_ir::model::Program;
 use megakernel_ir::{Layout, Rule, write};
 use serde_json::Value;
 
-use super::family::{Family, Waits};
+use super::family::{Enumeration, Family, Waits};
 use super::judge::{Reason, Tally};
 use super::scopes::Scope;
 
@@ -46,9 +46,11 @@ fn terse(record: &Value) -> String {
 pub fn list(scopes: &[Scope]) -> String {
     let mut out = String::new();
     for scope in scopes {
-        let _ = writeln!(out, "{}: {}", scope.name, scope.about);
-        for family in &scope.families {
-            let _ = writeln!(out, "  {}: {}", family.name, describe(family));
+        let sizes: Vec<u64> = scope.families.iter().map(|family| Enumeration::new(family).size()).collect();
+        let total = thousands(sizes.iter().sum());
+        let _ = writeln!(out, "{}: {}; up to {total} programs", scope.name, scope.about);
+        for (family, &size) in scope.families.iter().zip(&sizes) {
+            let _ = writeln!(out, "  {}: {}; up to {}", family.name, describe(family), thousands(size));
         }
     }
     out
@@ -133,7 +135,7 @@ pub fn keep(root: &Path, scope: &Scope, table: &str, write: bool, check: bool) -
     let text =
         std::fs::read_to_string(&path).map_err(|cause| format!("{DOCUMENT} cannot be read: {cause}"))?;
     let updated = replace(&text, scope.name, table).ok_or_else(|| {
-        format!("{DOCUMENT} has no lines `{}` and `{}`", begin(scope.name), end(scope.name))
+        format!("{DOCUMENT} has no lines `{}` and `{}`", begin(scope.name).trim_end(), end(scope.name))
     })?;
     if check && updated != text {
         return Err(format!(

@@ -18,7 +18,11 @@ pub fn all() -> Vec<Scope> {
     vec![
         Scope { name: "quick", about: "seconds; for tests and for trying things out", families: quick() },
         Scope { name: "ci", about: "2 to 3 minutes on 2 cores; part of `cargo xtask ci`", families: ci() },
-        Scope { name: "medium", about: "an hour; more tasks, buffers and rows", families: medium() },
+        Scope {
+            name: "medium",
+            about: "half an hour on 2 cores; more tasks, buffers and rows",
+            families: medium(),
+        },
         Scope { name: "large", about: "many hours; up to 5 tasks", families: large() },
     ]
 }
