@@ -53,6 +53,11 @@ impl Position {
     }
 }
 
+/// A member name as a reference token of a JSON pointer (RFC 6901).
+pub fn pointer_token(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
+}
+
 /// Half-open interval of indices per axis of a buffer.
 pub type Region = Vec<[i64; 2]>;
 
@@ -215,6 +220,11 @@ impl Diagnostic {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tokens_escape_the_tilde_first() {
+        assert_eq!(pointer_token("a/b~1"), "a~1b~01");
+    }
 
     #[test]
     fn positions_count_from_one() {

@@ -24,7 +24,7 @@ pub fn unknown_param(library: &Library, sink: &mut Sink) -> Result<()> {
         ("attention/mha", "attention", "pos/0", json!(-1)),
     ] {
         let base = library.get(name)?;
-        let escaped = key.replace('~', "~0").replace('/', "~1");
+        let escaped = megakernel_ir::diagnostic::pointer_token(key);
         let at = edit::task_pointer(&base.program, task, &format!("params/{escaped}"))?;
         let edit = Edit::breaking("W01", format!("`{task}` has the parameter `{key}`"));
         let edit = edit.clause("DAT-08").at(at.clone()).insert(at, value);

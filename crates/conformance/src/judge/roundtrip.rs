@@ -101,7 +101,7 @@ fn same(declared: &Value, found: &Value, sent: Option<&Value>, at: &mut String) 
 fn enter(at: &mut String, step: &str) -> usize {
     let length = at.len();
     at.push('/');
-    at.push_str(&step.replace('~', "~0").replace('/', "~1"));
+    at.push_str(&megakernel_ir::diagnostic::pointer_token(step));
     length
 }
 

@@ -2,7 +2,7 @@
 
 use jsonc_parser::ast::{Object, Value as Node};
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, pointer_token};
 use crate::maps::decimal_key;
 use crate::params::Param;
 use crate::read::shape::{self, Member, Type};
@@ -19,7 +19,7 @@ pub(super) fn check(tree: &Node<'_>) -> Vec<Diagnostic> {
 /// Appends a reference token to a JSON pointer.
 pub(super) fn join(pointer: &mut String, token: &str) {
     pointer.push('/');
-    pointer.push_str(&token.replace('~', "~0").replace('/', "~1"));
+    pointer.push_str(&pointer_token(token));
 }
 
 struct Walk {

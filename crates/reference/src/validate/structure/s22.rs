@@ -1,5 +1,6 @@
 //! S22 record-range: sizes, counts and rates of the target, the pages, the config and the cost hints.
 
+use megakernel_ir::diagnostic::pointer_token;
 use megakernel_ir::model::{Program, Task};
 use megakernel_ir::{Number, Rule};
 
@@ -44,7 +45,8 @@ pub(super) fn records(program: &Program<'_>, findings: &mut Findings) {
         at_least(0, Number::Int(config.pipelining_depth), || "/config/pipelining_depth".to_owned(), findings);
         for (operation, sizes) in &config.tiling.0 {
             for (name, size) in &sizes.0 {
-                let pointer = || format!("/config/tiling/{}/{}", escape(operation), escape(name));
+                let pointer =
+                    || format!("/config/tiling/{}/{}", pointer_token(operation), pointer_token(name));
                 at_least(1, Number::Int(*size), pointer, findings);
             }
         }
@@ -59,9 +61,4 @@ fn at_least(least: i64, found: Number, pointer: impl Fn() -> String, findings: &
     if !holds {
         findings.broken(Rule::S22, pointer(), format!("found {found}, required at least {least}"));
     }
-}
-
-/// A member name as a reference token of a JSON pointer.
-fn escape(name: &str) -> String {
-    name.replace('~', "~0").replace('/', "~1")
 }

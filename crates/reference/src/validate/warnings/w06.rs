@@ -2,6 +2,7 @@
 //! tools add members by design.
 
 use megakernel_ir::Rule;
+use megakernel_ir::diagnostic::pointer_token;
 use megakernel_ir::model::{Extra, Program, Task};
 
 use crate::validate::findings::Findings;
@@ -33,7 +34,7 @@ pub(super) fn check(program: &Program<'_>, findings: &mut Findings) {
 
 fn report(extra: &Extra<'_>, parent: impl Fn() -> String, findings: &mut Findings) {
     for (name, _) in extra {
-        let token = name.replace('~', "~0").replace('/', "~1");
+        let token = pointer_token(name);
         let message = format!("the member `{name}` is not known and was ignored; check its spelling");
         findings.broken(Rule::W06, format!("{}/{token}", parent()), message);
     }
