@@ -4,4 +4,5 @@ pub mod explore;
 pub mod opcodes;
 pub mod region;
 pub mod validate;
+pub mod vm;
 pub mod worker;

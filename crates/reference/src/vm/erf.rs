@@ -1,0 +1,3 @@
+//! The error function in binary64, which the standard library does not have.
+
+pub use libm::erf;
