@@ -6,6 +6,10 @@ use megakernel_ir::rule::{Class, Rule};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+mod execution;
+
+pub use execution::{EXPECTED, Execution, LaunchCase};
+
 /// One file under `corpus/cases/`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -24,6 +28,9 @@ pub struct Case {
     pub document: Document,
     /// The declared answer, never sent.
     pub expect: Expect,
+    /// For [`Method::Execute`]: the launches and what is expected of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub execute: Option<Execution>,
     /// For a rejected case: the accepted case that differs by one edit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub twin: Option<String>,
@@ -161,7 +168,7 @@ impl Case {
                 "`expect.document` is needed for an accepted round trip and for nothing else".to_owned()
             );
         }
-        Ok(())
+        execution::check(self)
     }
 }
 

@@ -75,6 +75,7 @@ pub fn generate(options: &Options) -> Result<Generated> {
         counts: count(&cases),
         cases: Vec::new(),
         programs: Vec::new(),
+        tensors: Vec::new(),
     };
     for case in &cases {
         let mut text = serde_json::to_string_pretty(case).map_err(|error| Error(error.to_string()))?;
@@ -99,15 +100,19 @@ fn entry(id: &str, text: &str) -> ManifestEntry {
 /// One entry a line, so that a diff of the manifest reads as a list of changed cases.
 fn manifest_text(manifest: &Manifest) -> Result<String> {
     let failed = |error: serde_json::Error| Error(error.to_string());
-    let Manifest { generator, seed, counts, cases, programs } = manifest;
+    let Manifest { generator, seed, counts, cases, programs, tensors } = manifest;
     let counts = serde_json::to_string_pretty(counts).map_err(failed)?.replace('\n', "\n  ");
     let list = |entries: &[ManifestEntry]| -> Result<String> {
         let lines: std::result::Result<Vec<String>, _> = entries.iter().map(serde_json::to_string).collect();
         Ok(format!("[\n    {}\n  ]", lines.map_err(failed)?.join(",\n    ")))
     };
+    let tensors = match tensors.as_slice() {
+        [] => String::new(),
+        tensors => format!(",\n  \"tensors\": {}", list(tensors)?),
+    };
     Ok(format!(
         "{{\n  \"generator\": \"{generator}\",\n  \"seed\": {seed},\n  \"counts\": {counts},\n  \"cases\": {},\n  \
-         \"programs\": {}\n}}\n",
+         \"programs\": {}{tensors}\n}}\n",
         list(cases)?,
         list(programs)?
     ))

@@ -1,4 +1,4 @@
-//! The corpus on disk: `manifest.json`, `cases/`, `programs/`.
+//! The corpus on disk: `manifest.json`, `cases/`, `programs/`, `tensors/`.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
@@ -11,7 +11,7 @@ use globset::{Glob, GlobMatcher};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::case::{Case, Document};
+use crate::case::{Case, Document, LaunchCase};
 
 /// `corpus/manifest.json`: what the corpus consists of. A case file that is lost or added shows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,6 +28,9 @@ pub struct Manifest {
     pub cases: Vec<ManifestEntry>,
     /// Every program, in order of path.
     pub programs: Vec<ManifestEntry>,
+    /// Every tensor file, in order of path.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tensors: Vec<ManifestEntry>,
 }
 
 /// How many cases a corpus has, counted in several ways.
@@ -52,7 +55,7 @@ pub struct Counts {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ManifestEntry {
-    /// Id of a case, or path of a program below `corpus/`.
+    /// Id of a case, or path of a program or tensor file below `corpus/`.
     pub id: String,
     /// BLAKE3 of the file's bytes, in hexadecimal.
     pub blake3: String,
@@ -143,6 +146,41 @@ impl Corpus {
                 serde_json::to_vec(&value).map_err(|cause| error(&path(), cause))
             }
         }
+    }
+
+    /// The documents of the launches of a case that executes, in order; none for another case.
+    ///
+    /// # Errors
+    /// As [`Corpus::document`], and if an edit of a launch does not apply.
+    pub fn launch_documents(&self, case: &Case) -> Result<Vec<Vec<u8>>, CorpusError> {
+        let Some(execution) = &case.execute else { return Ok(Vec::new()) };
+        let whole = self.document(case)?;
+        let path = || self.root.join("cases").join(format!("{}.json", case.id));
+        let edited = |(n, launch): (usize, &LaunchCase)| {
+            if launch.edit.0.is_empty() {
+                return Ok(whole.clone());
+            }
+            let mut value = serde_json::from_slice(&whole).map_err(|cause| error(&path(), cause))?;
+            json_patch::patch(&mut value, &launch.edit).map_err(|cause| {
+                error(&path(), format!("the edit of launch {n} does not apply to the document: {cause}"))
+            })?;
+            serde_json::to_vec(&value).map_err(|cause| error(&path(), cause))
+        };
+        execution.launches.iter().enumerate().map(edited).collect()
+    }
+
+    /// The bytes of a file of the corpus, such as a tensor file; `path` is below `corpus/`.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn file(&self, path: &str) -> Result<Vec<u8>, CorpusError> {
+        let path = self.root.join(path);
+        std::fs::read(&path).map_err(|cause| error(&path, cause))
+    }
+
+    /// An error about a file of the corpus; `path` is below `corpus/`.
+    pub fn error(&self, path: &str, message: impl ToString) -> CorpusError {
+        error(&self.root.join(path), message)
     }
 
     fn base(&self, base: &str) -> Result<Arc<Base>, CorpusError> {

@@ -7,12 +7,15 @@
 //! <- {"type":"hello","protocol":"1.0","name":"my-vm","version":"0.3","profiles":["format","validate"]}
 //! -> {"type":"request","id":1,"method":"validate","profile":"validate","document":"{...}"}
 //! <- {"type":"response","id":1,"outcome":"reject","diagnostics":[{"rule":"R01","severity":"error",...}]}
+//! -> {"type":"request","id":2,"method":"execute","profile":"execute","launches":[{"document":"{...}",...}]}
+//! <- {"type":"response","id":2,"outcome":"accept"}
 //! ```
 //!
 //! Readers ignore members that they do not know, so that a later minor version can add some.
 
 use std::borrow::Cow;
 use std::fmt;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use base64::Engine;
@@ -41,11 +44,17 @@ pub enum Profile {
     MemorySafety,
     /// Rules of the classes S and L.
     Launch,
+    /// Running programs. No document is rejected under it: only programs that every other profile accepts are run.
+    Execute,
 }
 
 impl Profile {
     /// Every profile, in the order of reports.
-    pub const ALL: [Profile; 4] =
+    pub const ALL: [Profile; 5] =
+        [Profile::Format, Profile::Validate, Profile::MemorySafety, Profile::Launch, Profile::Execute];
+
+    /// The profiles that judge a document without running it.
+    pub const STATIC: [Profile; 4] =
         [Profile::Format, Profile::Validate, Profile::MemorySafety, Profile::Launch];
 
     /// The name in messages, cases and on the command line.
@@ -55,13 +64,14 @@ impl Profile {
             Profile::Validate => "validate",
             Profile::MemorySafety => "memory-safety",
             Profile::Launch => "launch",
+            Profile::Execute => "execute",
         }
     }
 
     /// Whether rules of `class` count for the profile's verdict. Warnings reject nowhere; `validate` reports them.
     pub const fn judges(self, class: Class) -> bool {
         match class {
-            Class::Structure => true,
+            Class::Structure => !matches!(self, Profile::Execute),
             Class::Deadlock | Class::Race | Class::Pages | Class::Warning => {
                 matches!(self, Profile::Validate)
             }
@@ -96,6 +106,8 @@ pub enum Method {
     Validate,
     /// Read the document and write it back.
     Roundtrip,
+    /// Run launches on tensors from files, and write the results to files (clause CON-11).
+    Execute,
 }
 
 impl Method {
@@ -104,6 +116,7 @@ impl Method {
         match self {
             Method::Validate => "validate",
             Method::Roundtrip => "roundtrip",
+            Method::Execute => "execute",
         }
     }
 }
@@ -127,10 +140,10 @@ impl DocumentBytes<'_> {
     }
 }
 
-/// A request as the worker sees it.
+/// A request to judge a document, as the worker sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request<'a> {
-    /// What to do.
+    /// What to do: [`Method::Validate`] or [`Method::Roundtrip`].
     pub method: Method,
     /// The profile whose classes of rules count for the verdict.
     pub profile: Profile,
@@ -138,10 +151,57 @@ pub struct Request<'a> {
     pub document: DocumentBytes<'a>,
 }
 
+/// A request to execute, as the worker sees it: one session of launches, in order. `KV_CACHE` buffers keep their
+/// contents from launch to launch; all else starts afresh.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Execute<'a> {
+    /// The profile; [`Profile::Execute`].
+    pub profile: Profile,
+    /// At least one.
+    pub launches: Vec<Launch<'a>>,
+}
+
+/// One launch of a request to execute: the document, and the files to read and to write (clause CON-11).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Launch<'a> {
+    /// The program.
+    #[serde(borrow)]
+    pub document: Cow<'a, str>,
+    /// Tensor files that bind the buffers that the host binds; absolute paths.
+    #[serde(default)]
+    pub tensors: Vec<PathBuf>,
+    /// The tensor file to write: every `IO_OUTPUT` and `KV_CACHE` by name, as they are after the launch.
+    pub output: PathBuf,
+    /// The tensor file to write what each task wrote to, by the task's id. Only a worker that claims `trace` gets one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<PathBuf>,
+}
+
+/// How an implementation adds up the products of a matrix product or of attention (clause NUM-06).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Accumulator {
+    /// Every addition is correctly rounded to binary32, or better.
+    #[default]
+    Binary32,
+    /// Addends are aligned and truncated, as tensor cores do it.
+    Truncating,
+}
+
+impl Accumulator {
+    /// The name in the handshake.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Accumulator::Binary32 => "binary32",
+            Accumulator::Truncating => "truncating",
+        }
+    }
+}
+
 /// A worker's answer to a request.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
-    /// The document breaks no rule of the profile.
+    /// The document breaks no rule of the profile; or the launches were executed, and their files are written.
     Accept {
         /// Warnings only.
         diagnostics: Vec<Diagnostic>,
@@ -174,15 +234,25 @@ pub struct Hello {
     /// Ids of the rules that it implements; absent: all rules of its profiles.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rules: Option<Vec<String>>,
-    /// Opcodes that it executes.
+    /// Opcodes that it executes; empty: all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub opcodes: Vec<String>,
-    /// Element types that it executes.
+    /// Element types that it executes; empty: all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dtypes: Vec<String>,
     /// Targets that it executes on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<String>,
+    /// Whether it can write what each task wrote.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub trace: bool,
+    /// How it adds up products.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub accumulator: Accumulator,
+}
+
+fn is_default(accumulator: &Accumulator) -> bool {
+    *accumulator == Accumulator::default()
 }
 
 impl Hello {
@@ -197,6 +267,8 @@ impl Hello {
             opcodes: Vec::new(),
             dtypes: Vec::new(),
             targets: Vec::new(),
+            trace: false,
+            accumulator: Accumulator::default(),
         }
     }
 
@@ -235,6 +307,9 @@ pub struct ToWorker<'a> {
     /// Of a `request` whose document is not UTF-8.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub document_base64: Option<Cow<'a, str>>,
+    /// Of a `request` to execute.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub launches: Option<Vec<Launch<'a>>>,
 }
 
 impl<'a> ToWorker<'a> {
@@ -248,6 +323,7 @@ impl<'a> ToWorker<'a> {
             profile: None,
             document: None,
             document_base64: None,
+            launches: None,
         }
     }
 
@@ -265,6 +341,21 @@ impl<'a> ToWorker<'a> {
             profile: Some(profile.name().into()),
             document,
             document_base64,
+            launches: None,
+        }
+    }
+
+    /// A request to execute `launches` in one session.
+    pub fn execute(id: u64, launches: Vec<Launch<'a>>) -> ToWorker<'a> {
+        ToWorker {
+            kind: "request".into(),
+            protocol: None,
+            id: Some(id),
+            method: Some(Method::Execute.name().into()),
+            profile: Some(Profile::Execute.name().into()),
+            document: None,
+            document_base64: None,
+            launches: Some(launches),
         }
     }
 }

@@ -11,7 +11,7 @@ pub struct Reference;
 
 impl Worker for Reference {
     fn hello(&self) -> Hello {
-        Hello::new("megakernel-reference", env!("CARGO_PKG_VERSION"), &Profile::ALL)
+        Hello::new("megakernel-reference", env!("CARGO_PKG_VERSION"), &Profile::STATIC)
     }
 
     fn answer(&mut self, request: &Request<'_>) -> Answer {
@@ -21,7 +21,7 @@ impl Worker for Reference {
             return Answer::Reject { diagnostics: verdict.diagnostics };
         }
         let document = match request.method {
-            Method::Validate => None,
+            Method::Validate | Method::Execute => None,
             Method::Roundtrip => read(document).ok().map(|program| write(&program, Layout::Indent(2))),
         };
         Answer::Accept { diagnostics: verdict.diagnostics, document }

@@ -32,7 +32,7 @@ fn errors(document: &[u8], classes: Classes) -> Vec<Rule> {
 fn real_programs_are_accepted_under_every_profile() {
     for name in ["toy_decoder.json", "llama32_1b_decode.json"] {
         let Some(document) = program(name) else { continue };
-        for profile in Profile::ALL {
+        for profile in Profile::STATIC {
             assert_eq!(errors(&document, Classes::of_profile(profile)), [], "{name} under {profile}");
         }
         let verdict = validate(&document, Classes::ALL);

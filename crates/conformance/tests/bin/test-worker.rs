@@ -124,7 +124,7 @@ struct TestWorker {
 
 impl Worker for TestWorker {
     fn hello(&self) -> Hello {
-        let mut hello = Hello::new("test-worker", "1", &Profile::ALL);
+        let mut hello = Hello::new("test-worker", "1", &Profile::STATIC);
         match self.behaviour.as_str() {
             "format-only" => hello.profiles = vec!["format".to_owned(), "of-the-future".to_owned()],
             "claims-nothing" => hello.profiles.clear(),

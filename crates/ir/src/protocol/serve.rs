@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::Serialize;
 
-use super::{Answer, DocumentBytes, Hello, Method, Request, ToWorker};
+use super::{Answer, DocumentBytes, Execute, Hello, Method, Request, ToWorker};
 use crate::diagnostic::Diagnostic;
 
 /// An implementation behind the protocol.
@@ -17,6 +17,12 @@ pub trait Worker {
 
     /// Judges one document.
     fn answer(&mut self, request: &Request<'_>) -> Answer;
+
+    /// Executes launches and writes their files before it returns. A worker that does not execute leaves this out.
+    fn execute(&mut self, request: &Execute<'_>) -> Answer {
+        let _ = request;
+        Answer::Unsupported { reason: "method `execute` is not implemented".to_owned() }
+    }
 }
 
 /// Answers every line of `input` with one line on `output` until `input` ends.
@@ -42,6 +48,10 @@ pub fn serve(worker: &mut dyn Worker, input: &mut dyn BufRead, output: &mut dyn 
                 let answer = worker.answer(&request);
                 write_line(output, &Response::new(id, &answer))?;
             }
+            Ok(Incoming::Execute(id, request)) => {
+                let answer = worker.execute(&request);
+                write_line(output, &Response::new(id, &answer))?;
+            }
             Ok(Incoming::Unsupported(id, reason)) => {
                 write_line(output, &Response::new(id, &Answer::Unsupported { reason }))?;
             }
@@ -54,6 +64,7 @@ pub fn serve(worker: &mut dyn Worker, input: &mut dyn BufRead, output: &mut dyn 
 enum Incoming<'a> {
     Hello,
     Request(u64, Request<'a>),
+    Execute(u64, Execute<'a>),
     /// A request for something that this version of the protocol does not have.
     Unsupported(u64, String),
 }
@@ -80,6 +91,7 @@ fn read(line: &[u8]) -> Result<Incoming<'_>, BadLine> {
     let method = match &*method {
         "validate" => Method::Validate,
         "roundtrip" => Method::Roundtrip,
+        "execute" => Method::Execute,
         other => return Ok(Incoming::Unsupported(id, format!("method `{other}` is not known"))),
     };
     let profile = message.profile.ok_or_else(|| lacks("profile"))?;
@@ -87,6 +99,11 @@ fn read(line: &[u8]) -> Result<Incoming<'_>, BadLine> {
         Ok(profile) => profile,
         Err(reason) => return Ok(Incoming::Unsupported(id, reason)),
     };
+    if method == Method::Execute {
+        let launches = message.launches.filter(|launches| !launches.is_empty());
+        let launches = launches.ok_or_else(|| lacks("launches"))?;
+        return Ok(Incoming::Execute(id, Execute { profile, launches }));
+    }
     let document = match (message.document, message.document_base64) {
         (Some(text), None) => DocumentBytes::Text(text),
         (None, Some(encoded)) => DocumentBytes::Binary(
@@ -165,7 +182,7 @@ impl<'a> Response<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::Profile;
+    use crate::protocol::{Accumulator, Launch, Profile};
     use crate::rule::Rule;
 
     /// Accepts what has an even number of bytes.
@@ -229,17 +246,62 @@ mod tests {
             b"{\"type\":\"request\",\"id\":8,\"method\":\"validate\",\"profile\":\"format\",\"document_base64\":\"!\"}\n",
         );
         input.extend(b"{\"type\":\"request\",\"id\":\"nine\",\"method\":\"validate\"}\n");
-        input.extend(b"{\"type\":\"request\",\"id\":10,\"method\":\"execute\",\"profile\":\"execute\",\"document\":\"\"}\n");
+        input.extend(b"{\"type\":\"request\",\"id\":10,\"method\":\"paint\",\"profile\":\"execute\",\"document\":\"\"}\n");
         input.extend(request(11, Method::Validate, b"{}"));
+        input.extend(b"{\"type\":\"request\",\"id\":12,\"method\":\"execute\",\"profile\":\"execute\",\"launches\":[]}\n");
         let lines = answers(&input);
         let errors = lines.iter().filter(|line| line.starts_with(r#"{"type":"error""#)).count();
-        assert_eq!(errors, 7, "{lines:#?}");
+        assert_eq!(errors, 8, "{lines:#?}");
         assert!(lines[4].starts_with(r#"{"type":"error","id":7,"#), "{}", lines[4]);
         assert_eq!(
             lines[7],
-            r#"{"type":"response","id":10,"outcome":"unsupported","reason":"method `execute` is not known"}"#
+            r#"{"type":"response","id":10,"outcome":"unsupported","reason":"method `paint` is not known"}"#
         );
         assert_eq!(lines[8], r#"{"type":"response","id":11,"outcome":"accept","diagnostics":[]}"#);
+    }
+
+    #[test]
+    fn launches_reach_a_worker_that_executes() {
+        /// Tells what it was asked for.
+        struct Echo;
+
+        impl Worker for Echo {
+            fn hello(&self) -> Hello {
+                Hello {
+                    trace: true,
+                    accumulator: Accumulator::Truncating,
+                    ..Hello::new("echo", "1", &[Profile::Execute])
+                }
+            }
+
+            fn answer(&mut self, _: &Request<'_>) -> Answer {
+                Answer::Unsupported { reason: "only `execute`".to_owned() }
+            }
+
+            fn execute(&mut self, request: &Execute<'_>) -> Answer {
+                Answer::Unsupported { reason: format!("{:?}", request.launches) }
+            }
+        }
+
+        let launch = Launch {
+            document: r#"{"a":"\n"}"#.into(),
+            tensors: vec!["/a".into()],
+            output: "/b".into(),
+            trace: None,
+        };
+        let mut input = serde_json::to_vec(&ToWorker::hello()).expect("serialises");
+        input.push(b'\n');
+        let request = ToWorker::execute(1, vec![launch.clone()]);
+        input.extend(serde_json::to_vec(&request).expect("serialises"));
+        let mut output = Vec::new();
+        serve(&mut Echo, &mut &*input, &mut output).expect("a slice can be read and a vector written");
+        let output = String::from_utf8(output).expect("UTF-8");
+        let lines: Vec<serde_json::Value> =
+            output.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        assert_eq!((&lines[0]["trace"], &lines[0]["accumulator"]), (&true.into(), &"truncating".into()));
+        assert_eq!(lines[1]["reason"], format!("{:?}", [launch]));
+        let unable: Vec<String> = answers(&input);
+        assert!(unable[1].contains("method `execute` is not implemented"), "{unable:?}");
     }
 
     #[test]
