@@ -9,6 +9,7 @@ pub mod edit;
 pub mod families;
 pub mod generate;
 pub mod judge;
+pub mod oracle;
 pub mod prng;
 pub mod report;
 pub mod run;

@@ -1,0 +1,118 @@
+//! What the reference is asked for: values and bounds, never a verdict.
+//!
+//! A case declares what is accepted and what is rejected; the numbers that a correct implementation may yield are too
+//! many to declare by hand, so an oracle computes them. It is behind a trait because this crate does not depend on the
+//! reference: whoever generates the corpus or judges traces passes one in.
+
+use std::collections::BTreeMap;
+
+use megakernel_ir::model::Program;
+use megakernel_ir::protocol::Accumulator;
+use megakernel_ir::tensor::Tensor;
+
+/// One launch of a session.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Launch {
+    /// The program's text.
+    pub document: Vec<u8>,
+    /// What binds its buffers: WEIGHT and CONST by `source`, else by `name`; IO_INPUT by `name`; in the first launch
+    /// also KV_CACHE by `name`.
+    pub tensors: BTreeMap<String, Tensor>,
+}
+
+/// What a buffer or a part of one holds after a correct execution, element by element, row-major.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Expected {
+    /// Of a float buffer.
+    Reals {
+        /// The references: the clause's value in real numbers, not rounded to the dtype (clause NUM-08).
+        values: Vec<f64>,
+        /// How far from it what is cast to the dtype may lie; infinite: not specified.
+        bounds: Vec<f64>,
+    },
+    /// Of an integer or BOOL buffer.
+    Ints(Vec<i64>),
+}
+
+impl Expected {
+    /// Number of elements.
+    pub fn len(&self) -> usize {
+        match self {
+            Expected::Reals { values, .. } => values.len(),
+            Expected::Ints(values) => values.len(),
+        }
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// What a task writes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Written {
+    /// The buffer: an index into the program's.
+    pub buffer: usize,
+    /// The box of its write footprint, one half-open interval an axis.
+    pub region: Vec<(u64, u64)>,
+    /// The elements of the box.
+    pub expected: Expected,
+}
+
+impl Written {
+    /// The shape of the box.
+    pub fn shape(&self) -> Vec<u64> {
+        self.region.iter().map(|(low, high)| high.saturating_sub(*low)).collect()
+    }
+}
+
+/// Computes references and bounds.
+pub trait Oracle: Sync {
+    /// Runs a session. For each launch: every `IO_OUTPUT` and `KV_CACHE` by name, as it is after the launch.
+    ///
+    /// # Errors
+    /// A program breaks a rule, or a buffer is not bound as it should be.
+    fn run(
+        &self,
+        launches: &[Launch],
+        accumulator: Accumulator,
+    ) -> Result<Vec<BTreeMap<String, Expected>>, String>;
+
+    /// Begins to follow one launch of an implementation, task by task. `tensors` bind its buffers as in [`Launch`];
+    /// they have every KV_CACHE that does not begin with zeros, whichever launch it is.
+    ///
+    /// # Errors
+    /// As [`Oracle::run`].
+    fn follow<'a>(
+        &'a self,
+        program: &'a Program<'a>,
+        tensors: &BTreeMap<String, Tensor>,
+        accumulator: Accumulator,
+    ) -> Result<Box<dyn Follow + 'a>, String>;
+}
+
+/// A launch that is followed: its memory holds what the *implementation* wrote, so that each task is judged on the
+/// inputs that it really had, and bounds do not grow with the depth of the program.
+pub trait Follow {
+    /// The ids of all tasks, each after those that it depends on.
+    fn order(&self) -> Vec<usize>;
+
+    /// What a task should write, from what memory holds now; nothing for a task that writes nothing.
+    ///
+    /// # Errors
+    /// There is no such task.
+    fn task(&mut self, task: usize) -> Result<Option<Written>, String>;
+
+    /// Puts what the implementation says that the task wrote into memory: the elements of its box, row-major.
+    ///
+    /// # Errors
+    /// The task writes nothing, or a box of another shape or dtype.
+    fn store(&mut self, task: usize, written: &Tensor) -> Result<(), String>;
+
+    /// What a buffer holds now.
+    ///
+    /// # Errors
+    /// There is no such buffer.
+    fn buffer(&self, buffer: usize) -> Result<Tensor, String>;
+}
