@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
-"""A worker for the conformance suite in Python, standard library only: the worked example of docs/implementing.md.
+"""A worker for the conformance suite in Python: the worked example of docs/implementing.md.
 
-It wraps validator.py, a small validator that does part of the job, and claims exactly that part: the profile `format`,
-and of `validate` the rules in validator.RULES. The runner skips the cases of other rules instead of failing them.
+It wraps validator.py, a small validator that does part of the job, and vm.py, a small virtual machine, and claims exactly
+what they do: the profile `format`, of `validate` the rules in validator.RULES, and of `execute` the opcodes and dtypes in
+vm.OPCODES and vm.DTYPES. The runner skips the cases that need more instead of failing them.
+
+The validator needs the standard library only. The machine needs numpy: where there is none, `execute` is not claimed.
 
     cargo xtask conform --impl 'python3 examples/python/adapter.py'
 
@@ -11,9 +14,19 @@ and of `validate` the rules in validator.RULES. The runner skips the cases of ot
 
 import base64
 import json
+import os
 import sys
 
 import validator
+
+# Several workers run side by side: each keeps to one core.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+try:
+    import tensors
+    import vm
+except ModuleNotFoundError as error:
+    print("execute is not claimed: %s" % error, file=sys.stderr)
+    vm = None
 
 HELLO = {
     "type": "hello",
@@ -23,20 +36,26 @@ HELLO = {
     "profiles": ["format", "validate"],
     "rules": validator.RULES,
 }
+if vm:
+    HELLO["profiles"].append("execute")
+    HELLO.update(opcodes=["NOP", *vm.OPCODES], dtypes=vm.DTYPES, trace=True, accumulator="binary32")
 FLAWS = {
     "first-k-of-n": "accept a wait for fewer tasks than increment the counter",
     "lost-meta": "write an empty `meta` whatever was read",
     "crash-on-cycle": "end the process on a dependency cycle",
+    "adjacent-rope": "rotate neighbours, where the clause pairs the two halves of a head",
 }
 
 
 def answer(request, flaw=None):
     """The response to a request, without `type` and `id`."""
     method, profile = request["method"], request["profile"]
-    if method not in ("validate", "roundtrip"):
+    if method not in ("validate", "roundtrip", "execute"):
         return unsupported("method `%s` is not implemented" % method)
     if profile not in HELLO["profiles"]:
         return unsupported("profile `%s` is not implemented" % profile)
+    if method == "execute":
+        return execute(request["launches"])
     if "document" in request:
         data = request["document"].encode("utf-8", "surrogatepass")
     else:
@@ -56,6 +75,26 @@ def answer(request, flaw=None):
     return {"outcome": "reject" if found else "accept", "diagnostics": found}
 
 
+def execute(launches):
+    """Runs the launches of one session. All files are written before the answer."""
+    session = vm.Session()
+    try:
+        for launch in launches:
+            program = validator.read_program(launch["document"].encode("utf-8", "surrogatepass"))
+            bound = {}
+            for path in launch["tensors"]:
+                bound.update(tensors.read(path))
+            outputs, trace = session.launch(program, bound)
+            tensors.write(launch["output"], outputs)
+            if "trace" in launch:
+                tensors.write(launch["trace"], trace)
+    except validator.Rejected as rejected:
+        return {"outcome": "reject", "diagnostics": rejected.diagnostics}
+    except vm.Unsupported as lacking:
+        return unsupported(str(lacking))
+    return {"outcome": "accept"}
+
+
 def unsupported(reason):
     return {"outcome": "unsupported", "reason": reason}
 
@@ -67,6 +106,8 @@ def main():
     elif len(sys.argv) > 1:
         flaws = "".join("  %-16s %s\n" % item for item in FLAWS.items())
         sys.exit("usage: adapter.py [--flaw NAME], where NAME is one of:\n" + flaws)
+    if flaw == "adjacent-rope" and vm:
+        vm.OPCODES["ROPE"] = vm.rope_of_neighbours
     for line in sys.stdin.buffer:
         message = json.loads(line)
         if message["type"] == "hello":

@@ -21,6 +21,9 @@ struct Step {
 /// `cargo xtask` as a step says it: this program itself.
 const SELF: &str = "xtask";
 
+/// How the steps call Python. The environment variable of this name, in capitals, may say another command.
+const PYTHON: &str = "python3";
+
 /// The name of the step that runs the tests.
 const TESTS: &str = "tests";
 
@@ -77,7 +80,7 @@ fn execute(root: &Path, command: &[&str]) -> bool {
     };
     // The lints of the documentation are warnings, and a warning fails as it does in the step before.
     let status = Command::new(program)
-        .args(arguments)
+        .args(arguments.iter().map(|argument| with_python(argument, std::env::var("PYTHON").ok().as_deref())))
         .env("RUSTDOCFLAGS", "--deny warnings")
         .current_dir(root)
         .status();
@@ -86,9 +89,24 @@ fn execute(root: &Path, command: &[&str]) -> bool {
         .is_ok_and(|s| s.success())
 }
 
+/// The argument, with the Python that the caller wants: one with numpy, say.
+fn with_python(argument: &str, python: Option<&str>) -> String {
+    match (argument.strip_prefix(PYTHON), python.and_then(|path| shlex::try_quote(path).ok())) {
+        (Some(rest), Some(python)) => format!("{python}{rest}"),
+        _ => argument.to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_caller_chooses_the_python() {
+        assert_eq!(with_python("python3 adapter.py", None), "python3 adapter.py");
+        assert_eq!(with_python("python3 adapter.py", Some("/a b/python")), "'/a b/python' adapter.py");
+        assert_eq!(with_python("--impl", Some("/python")), "--impl");
+    }
 
     #[test]
     fn a_step_that_fails_or_does_not_exist_is_noticed() {

@@ -1,7 +1,9 @@
 //! The worked example of `docs/implementing.md` is judged as what it claims to be, and its planted bugs are found.
 
+use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use megakernel_conformance::report::{FailureKind, ProfileVerdict, Report};
 use megakernel_conformance::run::{self, Options, TIMEOUT};
@@ -13,13 +15,18 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
+/// The Python to use: `PYTHON` may name one that has numpy, without which the example claims less.
+fn python() -> String {
+    std::env::var("PYTHON").unwrap_or_else(|_| "python3".to_owned())
+}
+
 /// Judges the example; `flaw` is one of the bugs that it can plant.
 fn judge(flaw: Option<&str>) -> Report {
     let adapter = root().join("examples/python/adapter.py").display().to_string();
     let flaw = flaw.into_iter().flat_map(|name| ["--flaw".to_owned(), name.to_owned()]);
     let options = Options {
         command: WorkerCommand {
-            program: "python3".to_owned(),
+            program: python(),
             arguments: std::iter::once(adapter).chain(flaw).collect(),
             timeout: TIMEOUT,
         },
@@ -75,4 +82,27 @@ fn each_planted_bug_is_found() {
         assert_eq!(first.kind, kind, "{flaw}: {}", first.actual);
         assert!(first.clauses.iter().any(|c| c.id == clause), "{flaw} failed {} first", first.case);
     }
+}
+
+#[test]
+fn without_numpy_it_does_not_claim_to_execute() {
+    let adapter = root().join("examples/python/adapter.py");
+    // -S leaves out all installed packages.
+    let mut worker = Command::new(python())
+        .arg("-S")
+        .arg(adapter)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("python3 can be started: this test needs it");
+    let mut input = worker.stdin.take().expect("its standard input is piped");
+    input.write_all(b"{\"type\":\"hello\",\"protocol\":\"1.0\"}\n").expect("it reads");
+    drop(input);
+    let output = worker.wait_with_output().expect("it ends");
+    let (hello, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{said}");
+    assert!(hello.contains("\"profiles\": [\"format\", \"validate\"]"), "{hello}");
+    assert!(!hello.contains("opcodes"), "{hello}");
+    assert!(said.contains("execute is not claimed"), "{said}");
 }

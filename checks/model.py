@@ -1,0 +1,432 @@
+"""Every opcode in extended precision, written from the clauses in spec/opcodes, and launches of whole programs.
+
+This is the second opinion on the values that the corpus expects; the first is the reference implementation. So that both do
+not make the same mistake, each opcode is formulated in another way than its clause suggests: dot products as einsum over
+named axes, softmax through logarithms, the sigmoid through logaddexp, GELU through erfc, rotations as products of complex
+numbers, quantised products factored by group.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from formats import FORMATS, REAL, rounded
+
+OPCODES = {}
+U = 2.0**-24  # half an ulp of binary32, relative
+WHOLE = ...
+
+
+@dataclass
+class Result:
+    """What a task writes, and what is known of the errors on the way.
+
+    `scale` is the magnitude of the terms from which a value is made: an evaluation in a precision with relative error u
+    errs by some small multiple of u * scale. `steps` is that multiple, roughly, for an evaluation by the textbook. Where
+    `scale` is 0 the value is exact. `free` marks values that the clause leaves open. `exact` marks sums that NUM-09 calls
+    exact, where this model knows.
+    """
+
+    values: np.ndarray
+    region: object = WHOLE
+    scale: object = 0.0
+    steps: object = 0.0
+    free: object = False
+    exact: object = False
+
+
+@dataclass
+class Task:
+    """What an opcode sees of its task beside the input values: parameters, and the dtypes and shapes of its buffers."""
+
+    params: dict
+    dtype: str
+    shape: tuple
+    dtypes: list
+
+    def real(self, name, default=None):
+        """A float parameter: the binary32 nearest to the number in the document."""
+        return REAL(np.float32(self.params.get(name, default)))
+
+    def __getitem__(self, name):
+        return self.params[name]
+
+
+def opcode(name):
+    return lambda function: OPCODES.setdefault(name, function)
+
+
+def exact_sum(terms):
+    """NUM-09, over the last axis: are all terms multiples of a q with sum |term| <= 2^24 q?"""
+    with np.errstate(all="ignore"):
+        mantissa, exponent = np.frexp(terms)
+        # the lowest set bit of a 64-bit significand
+        bits = np.abs(np.ldexp(mantissa, 62)).astype(np.int64)
+        whole = np.ldexp(mantissa, 62) == np.rint(np.ldexp(mantissa, 62))
+        lowest = np.where(bits > 0, np.log2((bits & -bits).astype(np.float64)) + exponent - 62, np.inf)
+        q = np.exp2(lowest.min(axis=-1))
+        total = np.abs(terms).sum(axis=-1)
+        return whole.all(axis=-1) & np.isfinite(total) & (total <= 2.0**24 * q)
+
+
+# ---- Movement -------------------------------------------------------------------------------------------------------
+
+
+@opcode("COPY")
+def copy(t, x):
+    return Result(x.reshape(t.shape))
+
+
+@opcode("EMBED")
+def embed(t, ids, table):
+    rows = table.reshape(table.shape[0], -1)
+    inside = (ids >= 0) & (ids < len(rows))
+    values = np.take(rows, ids.ravel(), axis=0, mode="clip")
+    free = np.broadcast_to(~inside.ravel()[:, None], values.shape)
+    return Result(values.reshape(t.shape), free=free.reshape(t.shape))
+
+
+@opcode("KV_APPEND")
+def kv_append(t, new, cache):
+    axis = cache.ndim - 3
+    count = new.size * cache.shape[axis] // cache.size
+    rows = tuple([slice(None)] * axis + [slice(t["pos"], t["pos"] + count)])
+    return Result(new.reshape(cache[rows].shape), rows)
+
+
+@opcode("SAMPLE_ARGMAX")
+def sample_argmax(t, logits):
+    largest = np.max(logits, axis=-1, keepdims=True)
+    first = np.where(logits == largest, np.arange(logits.shape[-1]), logits.shape[-1]).min(axis=-1)
+    unordered = np.isnan(logits).any(axis=-1)
+    return Result(first.reshape(t.shape), free=unordered.reshape(t.shape))
+
+
+# ---- Element by element ---------------------------------------------------------------------------------------------
+
+
+def single(t, values):
+    """ADD and MUL are single operations: to F32 the one correctly rounded result, to less any within half an ulp."""
+    if t.dtype == "F32":
+        return Result(rounded("F32", values))
+    return Result(values, scale=np.abs(values), steps=1)
+
+
+@opcode("ADD")
+def add(t, a, b):
+    return single(t, np.sum([a, b], axis=0))
+
+
+@opcode("MUL")
+def mul(t, a, b=None):
+    return single(t, np.multiply(a, t.real("scale", 1) if b is None else b))
+
+
+@opcode("GELU")
+def gelu(t, x):
+    # x/2 (1 + erf(x/sqrt 2)) = x/2 erfc(-x/sqrt 2): no cancellation for negative x
+    erfc = np.vectorize(math.erfc, otypes=[np.float64])
+    return Result(x * erfc(-x / np.sqrt(REAL(2))) / 2, scale=np.abs(x), steps=8)
+
+
+@opcode("SILU_MUL")
+def silu_mul(t, gate, up):
+    values = gate * np.exp(-np.logaddexp(REAL(0), -gate)) * up
+    # A sigmoid may come out as 0 where exp(-gate) is beyond binary32.
+    flushed = np.where(-gate > 88, 1 / U, 0)
+    return Result(values, scale=np.abs(values), steps=16 + 4 * np.minimum(np.abs(gate), 200) + flushed)
+
+
+@opcode("ALLREDUCE_SHARD")
+def allreduce_shard(t, *shards):
+    shards = np.stack(shards, axis=-1)
+    return Result(np.einsum("...j->...", shards), scale=np.abs(shards).sum(-1), steps=shards.shape[-1],
+                  exact=exact_sum(shards))
+
+
+@opcode("ROPE")
+def rope(t, x, positions):
+    half = t["head_dim"] // 2
+    pairs = x.reshape(-1, x.shape[-2], 2, half)
+    z = joined(pairs[:, :, 0], pairs[:, :, 1])
+    power = np.arange(half, dtype=REAL) / half * np.log(t.real("theta"))
+    angle = np.einsum("s,i->si", positions.ravel().astype(REAL), np.exp(-power))[:, None]
+    turned = z * np.exp(joined(np.zeros_like(angle), angle))
+    both = np.abs(pairs).sum(axis=2)
+    # 1e-3: the angle itself is one product of two functions, a few units of precision, not thousands as a long sum
+    scale, steps = both * (1 + np.abs(angle) * 1e-3), 16 + (16 + 4 * np.abs(power)) * np.abs(angle)
+    steps = steps / (1 + np.abs(angle) * 1e-3)
+    twice = lambda a: np.broadcast_to(np.stack([a, a], 2), pairs.shape).reshape(x.shape)
+    return Result(np.stack([turned.real, turned.imag], 2).reshape(x.shape), scale=twice(scale),
+                  steps=twice(np.broadcast_to(steps, both.shape)))
+
+
+def joined(real, imaginary):
+    """A complex array from its parts, without the product of `imaginary` with 1j that makes a NaN of an infinity."""
+    z = np.empty(np.broadcast_shapes(real.shape, imaginary.shape), np.clongdouble)
+    z.real, z.imag = real, imaginary
+    return z
+
+
+# ---- Rows -----------------------------------------------------------------------------------------------------------
+
+
+@opcode("RMSNORM")
+def rmsnorm(t, x, w):
+    n, w = t["hidden"], w.ravel()
+    root = np.sqrt(np.einsum("...i,...i->...", x, x) + n * t.real("eps"))[..., None]
+    values = x * w * np.sqrt(REAL(n)) / root
+    # x * s comes before * w: where s is 0 or infinite, that decides between infinity and NaN
+    special = ~np.isfinite(root) | (root == 0)
+    values = np.where(special, x * (np.sqrt(REAL(n)) / root) * w, values)
+    return Result(values, scale=np.abs(values), steps=n / 2 + 16)
+
+
+@opcode("LAYERNORM")
+def layernorm(t, x, w, b=None):
+    runs = x.reshape(-1, t["hidden"])
+    b = REAL(0) if b is None else b.ravel()
+    deviation = np.sqrt(np.var(runs, axis=-1, keepdims=True) + t.real("eps"))
+    centred = runs - np.mean(runs, axis=-1, keepdims=True)
+    values = centred / deviation * w.ravel() + b
+    size = (np.abs(runs) + np.abs(runs).mean(-1, keepdims=True)) / deviation * np.abs(w.ravel())
+    scale = size * (1 + np.abs(centred) / deviation) + np.abs(b)
+    return Result(values.reshape(x.shape), scale=scale.reshape(x.shape), steps=t["hidden"] + 16)
+
+
+@opcode("SOFTMAX")
+def softmax(t, x):
+    axis = t.params.get("dim", -1)
+    lines = np.moveaxis(x, axis, -1)
+    total = np.logaddexp.reduce(lines, axis=-1, keepdims=True)
+    values = np.exp(lines - total)
+    # A NaN, or a maximum that is infinite: exp(x - m) is NaN somewhere, and so is the sum.
+    values = np.where(np.isfinite(lines.max(axis=-1, keepdims=True)), values, np.nan)
+    spread = np.where(np.isfinite(lines), total - lines, 0)
+    scale, steps = values * (1 + spread), 6 * lines.shape[-1] + 16
+    return Result(np.moveaxis(values, -1, axis), scale=np.moveaxis(scale, -1, axis), steps=steps)
+
+
+# ---- Products with weights ------------------------------------------------------------------------------------------
+
+
+def quantised(dtype, packed, columns):
+    """The integers of a quantised weight: [rows, columns]."""
+    if dtype == "I8":
+        return packed
+    if dtype == "U8":  # column 2b in the low nibble of byte b
+        return np.stack([packed % 16, packed // 16], axis=-1).reshape(*packed.shape[:-1], columns) - 8
+    return packed - 8  # I4, already apart
+
+
+def by_group(values, group, columns):
+    """Repeats what is given for each group for each of its columns; the last group may be short."""
+    return np.repeat(values, group, axis=-1)[..., :columns]
+
+
+@opcode("DEQUANT")
+def dequant(t, q, scales, zeros=None):
+    columns = t.shape[-1]
+    q = quantised(t.dtypes[0], q, columns).astype(REAL)
+    zeros = np.zeros_like(scales) if zeros is None else zeros.astype(REAL)
+    s, z = by_group(scales, t["group"], columns), by_group(zeros, t["group"], columns)
+    values = (q - z) * s
+    return Result(values, scale=(np.abs(q) + np.abs(z)) * np.abs(s), steps=2)
+
+
+def matrix_product(t, x, weight, more, tile):
+    """[m, k] times the rows `tile` of a weight [n, k], plain with a bias or quantised with scales and zeros."""
+    if "qdtype" not in t.params:
+        w = weight[tile].astype(REAL)
+        bias = more[0].ravel()[tile] if more else np.zeros(len(w), REAL)
+        values = np.einsum("mk,nk->mn", x, w) + bias
+        scale = np.einsum("mk,nk->mn", np.abs(x), np.abs(w)) + np.abs(bias)
+        exact = np.empty(values.shape, bool)
+        for n, row in enumerate(w):
+            exact[:, n] = exact_sum(np.append(x * row, np.broadcast_to(bias[n], (len(x), 1)), axis=-1))
+        return Result(values, scale=scale, steps=t["K"] + 3, exact=exact)
+    k, group = t["K"], t["group"]
+    q = quantised(t.dtypes[1], weight, k)[tile].astype(REAL)
+    s = more[0][tile]
+    z = (more[1][tile] if len(more) > 1 else np.zeros_like(s)).astype(REAL)
+    scale = np.einsum("mk,nk->mn", np.abs(x), (np.abs(q) + np.abs(by_group(z, group, k))) * np.abs(by_group(s, group, k)))
+    if np.isfinite(scale).all():
+        # by group: s * (sum of x q - z * sum of x); the short last group is filled with zeros
+        fill = ((0, 0), (0, -k % group))
+        x, q = (np.pad(a, fill).reshape(len(a), -1, group) for a in (x, q))
+        values = np.einsum("mgk,ngk,ng->mn", x, q, s) - np.einsum("mg,ng->mn", x.sum(axis=-1), z * s)
+    else:
+        values = np.einsum("mk,nk->mn", x, (q - by_group(z, group, k)) * by_group(s, group, k))
+    return Result(values, scale=scale, steps=k + 6)
+
+
+@opcode("GEMV_TILE")
+def gemv_tile(t, x, weight, *more):
+    tile = slice(t["n_off"], t["n_off"] + t["N_tile"])
+    result = matrix_product(t, x.reshape(-1, t["K"]), weight, more, tile)
+    result.region = (..., tile)
+    return result
+
+
+@opcode("GEMM_TILE")
+def gemm_tile(t, x, weight, *more):
+    rows = slice(t.params.get("m_off", 0), t.params.get("m_off", 0) + t["M_tile"])
+    tile = slice(t["n_off"], t["n_off"] + t["N_tile"])
+    result = matrix_product(t, x[rows], weight, more, tile)
+    result.region = (rows, tile)
+    return result
+
+
+# ---- Attention ------------------------------------------------------------------------------------------------------
+
+
+@opcode("ATTENTION_TILE")
+def attention_tile(t, q, k, v, mask=None):
+    shared = t["n_heads"] // t["n_kv_heads"]
+    k, v = (cache.reshape(-1, *cache.shape[-3:])[:, t["kv_start"] : t["kv_start"] + t["kv_len"]] for cache in (k, v))
+    # Heads are split as [g, r]: r query heads share key head g. b sequence, j row, d element.
+    q = q.reshape(len(k), t["n_kv_heads"], shared, t["head_dim"])
+    factor = t.real("scale")
+    s = factor * np.einsum("bgrd,bjgd->bgrj", q, k)
+    size = np.abs(factor) * np.einsum("bgrd,bjgd->bgrj", np.abs(q), np.abs(k))
+    kept = np.ones(s.shape, bool)
+    if mask is not None:
+        # one line for all heads of a sequence, or one for each
+        lines = np.broadcast_to(mask.reshape(len(k), -1, t["kv_len"]), (len(k), t["n_heads"], t["kv_len"]))
+        lines = lines.reshape(s.shape)
+        if t.dtypes[3] == "BOOL":
+            kept = lines != 0
+        else:
+            s, size = s + lines, size + np.where(np.isfinite(lines), np.abs(lines), 0)
+    s = np.where(kept, s, -np.inf)
+    m = np.max(s, axis=-1, initial=-np.inf)
+    e = np.exp(np.where(kept, s - m[..., None], -np.inf))
+    summed = lambda weight, rows: np.einsum("bgrj,bgrjd->bgrd", weight, np.where(kept[..., None], rows, 0))
+    rows = np.broadcast_to(v.transpose(0, 2, 1, 3)[:, :, None], (*s.shape, t["head_dim"]))
+    spread = np.where(np.isfinite(s), size, 0).max(axis=-1, initial=0)[..., None]
+    l = e.sum(axis=-1)[..., None]
+    a, absolute = summed(e, rows), summed(e, np.abs(rows))
+    steps = 6 * t["kv_len"] + t["head_dim"] + 24
+    m = m[..., None]
+    nothing = np.isneginf(m)
+    if t.params.get("flags", 0) & 2:
+        a, l = np.where(nothing, 0, a), np.where(nothing, 0, l)
+        values = np.concatenate([a, m, l], axis=-1)
+        scale = np.concatenate([absolute * (1 + 2 * spread), spread, l * (1 + 2 * spread)], axis=-1)
+        scale = np.where(nothing, 0, scale)
+        return Result(values.reshape(t.shape), scale=scale.reshape(t.shape), steps=steps)
+    lse = np.logaddexp.reduce(s, axis=-1, keepdims=True)
+    weight = np.where(kept, np.exp(s - lse), 0)
+    values = np.where(np.isfinite(m), summed(weight, rows), np.nan)
+    scale = absolute / l * (1 + 2 * spread)
+    free = np.broadcast_to(nothing, values.shape)
+    return Result(values.reshape(t.shape), scale=scale.reshape(t.shape), steps=steps, free=free.reshape(t.shape))
+
+
+@opcode("ATTENTION_COMBINE")
+def attention_combine(t, *partials):
+    partials = np.stack(partials)
+    a, m, l = partials[..., :-2], partials[..., -2:-1], partials[..., -1:]
+    counts = l > 0
+    # In logarithms, each window has the weight l exp(m), and contributes its mean a / l.
+    log = np.where(counts, m + np.log(np.where(counts, l, 1)), -np.inf)
+    weight = np.exp(log - np.logaddexp.reduce(log, axis=0))
+    weight = np.where(counts, weight, 0)
+    share = np.divide(a, l, out=np.zeros_like(a), where=np.broadcast_to(counts, a.shape))
+    values, size = (weight * share).sum(axis=0), (weight * np.abs(share)).sum(axis=0)
+    top = np.max(np.where(counts, m, -np.inf), axis=0)
+    spread = np.where(counts & (weight > 0), top - m, 0).max(axis=0) + 1
+    return Result(values.reshape(t.shape), scale=(size * spread).reshape(t.shape), steps=4 * len(partials) + 24)
+
+
+# ---- Launches -------------------------------------------------------------------------------------------------------
+
+
+def unpacked(stored, shape):
+    """An I4 buffer travels as bytes, with the element of even index in the low nibble."""
+    nibbles = np.stack([stored % 16, stored // 16], axis=-1).ravel()
+    return nibbles[: math.prod(shape)].reshape(shape)
+
+
+def packed(nibbles):
+    """The reverse of `unpacked`."""
+    pairs = np.append(nibbles.ravel(), np.zeros(nibbles.size % 2, nibbles.dtype)).reshape(-1, 2)
+    return pairs[:, 0] + 16 * pairs[:, 1]
+
+
+class Content:
+    """A buffer: the numbers that it stores, and those that were rounded to them, with what is known of their errors."""
+
+    FIELDS = ("values", "scale", "steps", "free", "exact")
+
+    def __init__(self, dtype, stored):
+        self.dtype, self.stored, self.values = dtype, stored, stored.copy()
+        self.scale, self.steps = np.zeros(stored.shape, REAL), np.zeros(stored.shape, REAL)
+        self.free, self.exact = np.zeros(stored.shape, bool), np.zeros(stored.shape, bool)
+
+    def write(self, result):
+        """Stores what a task yields; brings the fields of the result to the shape of its region."""
+        shape = self.stored[result.region].shape
+        for name in self.FIELDS:
+            array = np.asarray(getattr(result, name))
+            array = array.reshape(shape) if array.size == math.prod(shape) else np.broadcast_to(array, shape)
+            setattr(result, name, array)
+            getattr(self, name)[result.region] = array
+        rounds = self.dtype in FORMATS
+        self.stored[result.region] = rounded(self.dtype, result.values) if rounds else result.values
+
+
+class Session:
+    """Launches of programs that share their KV_CACHE buffers, by name."""
+
+    def __init__(self):
+        self.caches = {}
+        self.memory = []
+
+    def launch(self, program, bound):
+        """Runs a launch; yields each task that writes, with its output's Content and its Result. Fills `memory`."""
+        self.memory = [self.content(buffer, bound) for buffer in program["buffers"]]
+        for task in scheduled(program):
+            if task["op"] != "NOP":
+                inputs, target = [self.memory[n] for n in task["inputs"]], self.memory[task["outputs"][0]]
+                about = Task(task.get("params", {}), target.dtype, target.stored.shape, [c.dtype for c in inputs])
+                with np.errstate(all="ignore"):
+                    result = OPCODES[task["op"]](about, *(content.stored for content in inputs))
+                    target.write(result)
+                yield task, target, result
+
+    def content(self, buffer, bound):
+        name, kind, dtype, shape = (buffer[key] for key in ("name", "kind", "dtype", "shape"))
+        if kind in ("WEIGHT", "CONST"):
+            name = buffer.get("source") or name
+        if kind == "KV_CACHE" and name in self.caches:
+            # what an earlier launch left there is the input of this one
+            content = Content(dtype, self.caches[name].stored)
+        elif kind in ("ACTIVATION", "IO_OUTPUT") or (kind == "KV_CACHE" and name not in bound):
+            content = Content(dtype, np.zeros(shape, REAL if dtype in FORMATS else np.int64))
+        else:
+            stored = bound[name].astype(REAL if dtype in FORMATS else np.int64)
+            content = Content(dtype, unpacked(stored, shape) if dtype == "I4" else stored)
+        assert list(content.stored.shape) == shape, "`%s` has shape %s" % (name, content.stored.shape)
+        if kind == "KV_CACHE":
+            self.caches[name] = content
+        return content
+
+
+def scheduled(program):
+    """The tasks in an order that counters and queues allow: repeatedly the last one that may start."""
+    count = [0] * len(program["counters"])
+    queues = {}
+    for task in program["tasks"]:
+        queues.setdefault(("sm", task["sm"]) if task.get("sm") is not None else ("task", task["id"]), []).insert(0, task)
+    while queues:
+        able = [name for name, queue in queues.items()
+                if all(count[wait["counter"]] >= wait["threshold"] for wait in queue[-1].get("waits", []))]
+        assert able, "the program deadlocks"
+        for name in reversed(able):
+            task = queues[name].pop()
+            yield task
+            count[task["out_counter"]] += 1
+            if not queues[name]:
+                del queues[name]
