@@ -3,7 +3,7 @@
 //! Every operation computes its result in binary64, and how far an implementation that works in binary32 or
 //! better may lie from it.
 
-use std::ops::Neg;
+use std::ops::{Add, Div, Mul, Neg, Sub};
 
 /// A real number `v`, and a bound `e >= 0` on how far what an implementation holds may lie from it.
 ///
@@ -35,9 +35,12 @@ pub const LARGEST: f64 = f32::MAX as f64;
 /// Covers the rounding of this computation itself, which is in binary64: far more than 2^-53 for each 2^-24.
 const SLACK: f64 = 1.0 + 1.0 / 1_048_576.0;
 
+/// What a division may be off by, in units of [`UNIT`] (NUM-07).
+pub const DIVISION: f64 = 4.0;
+
 /// Budgets of NUM-07 in units of [`UNIT`], relative to the result; for erf, sin and cos absolute.
 mod budget {
-    pub const DIVISION: f64 = 4.0;
+    pub const DIVISION: f64 = super::DIVISION;
     pub const INVERSE_ROOT: f64 = 6.0;
     pub const EXP: (f64, f64) = (4.0, 3.0);
     pub const POW: (f64, f64) = (8.0, 4.0);
@@ -68,12 +71,6 @@ pub fn lowest_bit(v: f64) -> f64 {
     let cleared = bits & bits.wrapping_sub(1);
     // Without the lowest bit of its significand nothing is left of a power of two but its exponent.
     if bits & ((1 << 52) - 1) == 0 { v.abs() } else { v.abs() - f64::from_bits(cleared) }
-}
-
-/// Whether all sums of these terms, in any order and any part, are exact (NUM-09): `grid` is a power of two of
-/// which all terms are multiples, `magnitude` the sum of their absolute values.
-pub fn is_exact_sum(magnitude: f64, grid: f64) -> bool {
-    grid >= 2.0 * TINY && magnitude <= grid / UNIT && magnitude <= LARGEST
 }
 
 impl Bounded {
@@ -107,8 +104,8 @@ impl Bounded {
         self.e.is_finite()
     }
 
-    /// Whether it is specified and a number, or an infinity.
-    fn is_nan(self) -> bool {
+    /// Whether it is NaN and nothing else.
+    pub(super) fn is_nan(self) -> bool {
         self.v.is_nan() && self.is_specified()
     }
 
@@ -151,31 +148,11 @@ impl Bounded {
     }
 
     /// What is left after flushing results below the smallest normal number of binary32.
-    fn flushed(self) -> Bounded {
+    pub(super) fn flushed(self) -> Bounded {
         if self.is_zero() || self.v.abs() - self.e >= SMALLEST_NORMAL || !self.v.is_finite() {
             return self;
         }
         Bounded { v: self.v, e: self.e.max(self.v.abs()) }
-    }
-
-    /// Sum, rounded once.
-    pub fn add(self, other: Bounded) -> Bounded {
-        if let Some(result) = Bounded::special(&[self, other]) {
-            return result;
-        }
-        let v = self.v + other.v;
-        if !v.is_finite() {
-            return Bounded::exact(v);
-        }
-        // Knuth's two-sum: the part of the sum that binary64 could not hold.
-        let virtual_other = v - self.v;
-        let residue = (self.v - (v - virtual_other)) + (other.v - virtual_other);
-        Bounded::rounded(v, residue == 0.0, self.e + other.e)
-    }
-
-    /// Difference, rounded once.
-    pub fn sub(self, other: Bounded) -> Bounded {
-        self.add(-other)
     }
 
     /// The product before it is rounded: the propagated error alone.
@@ -193,42 +170,17 @@ impl Bounded {
         Bounded::checked(v, x.v.abs() * y.e + y.v.abs() * x.e + x.e * y.e)
     }
 
-    /// Product, rounded once.
-    pub fn mul(self, other: Bounded) -> Bounded {
-        let product = self.product(other);
-        if !product.v.is_finite() || !product.is_specified() {
+    /// The product of three factors, multiplied in any order.
+    pub fn product_of(x: Bounded, y: Bounded, z: Bounded) -> Bounded {
+        let product = x.product(y).product(z);
+        if !product.v.is_finite() || !product.is_specified() || product.is_zero() {
             return product;
         }
-        let is_exact = fits_binary32(product.v) && self.v.mul_add(other.v, -product.v) == 0.0;
-        Bounded::rounded(product.v, is_exact, product.e)
-    }
-
-    /// Quotient, by NUM-07.
-    pub fn div(self, other: Bounded) -> Bounded {
-        if let Some(result) = Bounded::special(&[self, other]) {
-            return result;
-        }
-        let (x, y) = (self, other);
-        let v = x.v / y.v;
-        if x.v.is_infinite() || y.v.is_infinite() {
-            let is_known = y.v.is_infinite() || y.has_sign();
-            return if is_known { Bounded::exact(v) } else { Bounded::UNSPECIFIED };
-        }
-        if !y.has_sign() {
-            // The sign of a zero is not known, so that of the infinity is not either.
-            return if x.is_zero() && y.is_zero() { Bounded::exact(f64::NAN) } else { Bounded::UNSPECIFIED };
-        }
-        let divisor = y.v.abs();
-        let propagated = (x.e * divisor + x.v.abs() * y.e) / (divisor * (divisor - y.e));
-        if x.is_zero() {
-            return Bounded::ZERO;
-        }
-        let is_power_of_two = lowest_bit(divisor) == divisor;
-        if propagated == 0.0 && is_power_of_two && fits_binary32(v) && v.abs() >= SMALLEST_NORMAL {
-            return Bounded::exact(v);
-        }
-        let rounding = rounding(v.abs() + propagated, budget::DIVISION);
-        Bounded::checked(v, propagated + rounding).flushed()
+        let parts = [x * y, y * z, x * z];
+        let largest = parts.iter().chain([&x, &y, &z]).map(|part| part.magnitude()).fold(1.0, f64::max);
+        // A part that overflows has no magnitude, and leaves the product without a bound. One that underflows
+        // is off by so much, times the third factor.
+        Bounded::checked(product.v, product.e + rounding(product.magnitude(), 2.0) + 2.0 * TINY * largest)
     }
 
     /// `1 / sqrt(x)`, by NUM-07.
@@ -275,12 +227,14 @@ impl Bounded {
         if let Some(result) = Bounded::special(&[self]) {
             return result;
         }
-        let v = super::erf::erf(self.v);
+        let v = libm::erf(self.v);
         if self.v.is_infinite() {
             return Bounded::exact(v);
         }
-        // The slope is 2 / sqrt(pi) at most.
-        let propagated = (self.e * std::f64::consts::FRAC_2_SQRT_PI).min(2.0);
+        // The slope is steepest at the end nearest to zero.
+        let nearest = (self.v.abs() - self.e).max(0.0);
+        let slope = std::f64::consts::FRAC_2_SQRT_PI * libm::exp(-nearest * nearest);
+        let propagated = (self.e * slope).min(2.0);
         Bounded::checked(v, propagated + rounding(1.0, budget::ERF))
     }
 
@@ -325,15 +279,6 @@ impl Bounded {
         }
         if v.is_infinite() { Bounded::exact(v) } else { Bounded { v, e: (v - low).max(high - v) } }
     }
-
-    /// Sum in any order, each partial sum rounded to this unit (NUM-08, NUM-09).
-    pub fn sum(terms: &[Bounded], unit: f64) -> Bounded {
-        let mut sum = Sum::new();
-        for &term in terms {
-            sum.term(term);
-        }
-        sum.finish(unit, 0.0)
-    }
 }
 
 impl Neg for Bounded {
@@ -344,100 +289,76 @@ impl Neg for Bounded {
     }
 }
 
-/// A sum in the making, its terms known one by one.
-#[derive(Clone, Copy, Debug)]
-pub struct Sum {
-    /// Sum of the terms.
-    v: f64,
-    /// Sum of their errors.
-    e: f64,
-    /// Sum of their magnitudes.
-    magnitude: f64,
-    /// Number of terms that are not exactly zero.
-    count: u64,
-    /// Power of two of which all terms are multiples.
-    grid: f64,
-    special: Special,
-}
+impl Add for Bounded {
+    type Output = Bounded;
 
-/// What the terms that are no numbers make of a sum.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Special {
-    None,
-    Infinite(f64),
-    Unspecified,
-    NaN,
-}
-
-impl Default for Sum {
-    fn default() -> Sum {
-        Sum::new()
-    }
-}
-
-impl Sum {
-    /// The empty sum.
-    pub fn new() -> Sum {
-        Sum { v: 0.0, e: 0.0, magnitude: 0.0, count: 0, grid: f64::INFINITY, special: Special::None }
-    }
-
-    /// Adds a term.
-    pub fn term(&mut self, term: Bounded) {
-        if !term.v.is_finite() || !term.is_specified() {
-            self.special = match (self.special, term) {
-                (Special::NaN, _) => Special::NaN,
-                (_, term) if term.is_nan() => Special::NaN,
-                (Special::Unspecified, _) => Special::Unspecified,
-                (_, term) if !term.is_specified() => Special::Unspecified,
-                (Special::Infinite(v), term) if v != term.v => Special::NaN,
-                (_, term) => Special::Infinite(term.v),
-            };
-            return;
+    /// Sum, rounded once.
+    fn add(self, other: Bounded) -> Bounded {
+        if let Some(result) = Bounded::special(&[self, other]) {
+            return result;
         }
-        if term.is_zero() {
-            return;
-        }
-        self.v += term.v;
-        self.e += term.e;
-        self.magnitude += term.v.abs();
-        self.count += 1;
-        if term.v != 0.0 {
-            self.grid = self.grid.min(lowest_bit(term.v));
-        }
-    }
-
-    /// Adds exact terms at once: their sum, the sum of their absolute values, how many are not zero, and a
-    /// power of two of which all are multiples (0 where that is of no use).
-    pub fn exact_terms(&mut self, v: f64, magnitude: f64, count: u64, grid: f64) {
-        self.v += v;
-        self.magnitude += magnitude;
-        self.count += count;
-        self.grid = self.grid.min(grid);
-    }
-
-    /// The sum, where each addition is rounded to `unit`, and each term has been rounded `roundings` times
-    /// before.
-    pub fn finish(self, unit: f64, roundings: f64) -> Bounded {
-        let Sum { v, e, magnitude, count, grid, special } = self;
-        // Finite terms that might overflow could turn an infinity into NaN.
-        let overflows = magnitude + e > LARGEST;
-        match special {
-            Special::NaN => return Bounded::exact(f64::NAN),
-            Special::Unspecified => return Bounded::UNSPECIFIED,
-            Special::Infinite(_) if overflows => return Bounded::UNSPECIFIED,
-            Special::Infinite(v) => return Bounded::exact(v),
-            Special::None => {}
-        }
-        if count == 0 {
-            return Bounded::ZERO;
-        }
-        if e == 0.0 && is_exact_sum(magnitude, grid) {
+        let v = self.v + other.v;
+        if !v.is_finite() {
             return Bounded::exact(v);
         }
-        let count = count as f64;
-        let steps = count - 1.0 + roundings;
-        let underflow = if roundings > 0.0 { count * roundings * TINY } else { 0.0 };
-        let total = e + gamma(steps, unit) * (magnitude + e) + underflow;
-        if overflows { Bounded::UNSPECIFIED } else { Bounded::checked(v, total.max(TINY)) }
+        // Knuth's two-sum: the part of the sum that binary64 could not hold.
+        let virtual_other = v - self.v;
+        let residue = (self.v - (v - virtual_other)) + (other.v - virtual_other);
+        Bounded::rounded(v, residue == 0.0, self.e + other.e)
+    }
+}
+
+impl Sub for Bounded {
+    type Output = Bounded;
+
+    /// Difference, rounded once.
+    fn sub(self, other: Bounded) -> Bounded {
+        self + -other
+    }
+}
+
+impl Mul for Bounded {
+    type Output = Bounded;
+
+    /// Product, rounded once.
+    fn mul(self, other: Bounded) -> Bounded {
+        let product = self.product(other);
+        if !product.v.is_finite() || !product.is_specified() {
+            return product;
+        }
+        let is_exact = fits_binary32(product.v) && self.v.mul_add(other.v, -product.v) == 0.0;
+        Bounded::rounded(product.v, is_exact, product.e)
+    }
+}
+
+impl Div for Bounded {
+    type Output = Bounded;
+
+    /// Quotient, by NUM-07.
+    fn div(self, other: Bounded) -> Bounded {
+        if let Some(result) = Bounded::special(&[self, other]) {
+            return result;
+        }
+        let (x, y) = (self, other);
+        let v = x.v / y.v;
+        if x.v.is_infinite() || y.v.is_infinite() {
+            let is_known = y.v.is_infinite() || y.has_sign();
+            return if is_known { Bounded::exact(v) } else { Bounded::UNSPECIFIED };
+        }
+        if !y.has_sign() {
+            // The sign of a zero is not known, so that of the infinity is not either.
+            return if x.is_zero() && y.is_zero() { Bounded::exact(f64::NAN) } else { Bounded::UNSPECIFIED };
+        }
+        let divisor = y.v.abs();
+        let propagated = (x.e * divisor + x.v.abs() * y.e) / (divisor * (divisor - y.e));
+        if x.is_zero() {
+            return Bounded::ZERO;
+        }
+        let is_power_of_two = lowest_bit(divisor) == divisor;
+        if propagated == 0.0 && is_power_of_two && fits_binary32(v) && v.abs() >= SMALLEST_NORMAL {
+            return Bounded::exact(v);
+        }
+        let rounding = rounding(v.abs() + propagated, budget::DIVISION);
+        Bounded::checked(v, propagated + rounding).flushed()
     }
 }

@@ -1,5 +1,28 @@
 //! What each opcode computes, one file each: reference and bound together (clauses OPC-00 to OPC-18).
 
+mod add;
+mod allreduce_shard;
+mod attention_combine;
+mod attention_tile;
+mod copy;
+mod dequant;
+mod dot;
+mod elementwise;
+mod embed;
+mod gelu;
+mod kv_append;
+mod layernorm;
+mod matrix;
+mod mul;
+mod quant;
+mod rmsnorm;
+mod rope;
+mod sample_argmax;
+mod silu_mul;
+mod softmax;
+mod view;
+mod weights;
+
 use megakernel_ir::params::Params;
 use megakernel_ir::{DType, Opcode};
 use smallvec::SmallVec;
@@ -76,8 +99,24 @@ pub trait Kernel: Sync {
 
 /// The kernel of an opcode; NOP has none.
 pub fn kernel(opcode: Opcode) -> Option<&'static dyn Kernel> {
-    match opcode {
-        Opcode::Nop => None,
-        _ => None,
-    }
+    Some(match opcode {
+        Opcode::Nop => return None,
+        Opcode::Copy => &copy::Copy,
+        Opcode::Embed => &embed::Embed,
+        Opcode::RmsNorm => &rmsnorm::RmsNorm,
+        Opcode::LayerNorm => &layernorm::LayerNorm,
+        Opcode::GemvTile | Opcode::GemmTile => &matrix::Matrix,
+        Opcode::AttentionTile => &attention_tile::AttentionTile,
+        Opcode::Rope => &rope::Rope,
+        Opcode::SiluMul => &silu_mul::SiluMul,
+        Opcode::Gelu => &gelu::Gelu,
+        Opcode::Add => &add::Add,
+        Opcode::Mul => &mul::Mul,
+        Opcode::Dequant => &dequant::Dequant,
+        Opcode::Softmax => &softmax::Softmax,
+        Opcode::AllreduceShard => &allreduce_shard::AllreduceShard,
+        Opcode::KvAppend => &kv_append::KvAppend,
+        Opcode::SampleArgmax => &sample_argmax::SampleArgmax,
+        Opcode::AttentionCombine => &attention_combine::AttentionCombine,
+    })
 }

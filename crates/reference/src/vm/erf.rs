@@ -1,3 +1,0 @@
-//! The error function in binary64, which the standard library does not have.
-
-pub use libm::erf;
