@@ -79,6 +79,11 @@ impl FloatFormat {
         self.magnitude(bits) > if self.has_infinity() { self.overflow } else { self.largest }
     }
 
+    /// Exponent of the largest number.
+    const fn max_exponent(self) -> i32 {
+        (self.largest >> self.fraction_bits) as i32 - 1 + self.min_exponent
+    }
+
     /// The value of a magnitude, read as finite even where it stands for an overflow: then it is the number that would
     /// follow the largest one.
     pub(super) fn finite(self, magnitude: u32) -> f64 {
@@ -128,6 +133,9 @@ impl FloatFormat {
         // The value is significand * 2^(exponent - 52).
         let significand = fraction | 1 << F64_FRACTION;
         let exponent = field - F64_BIAS;
+        if exponent > self.max_exponent() {
+            return self.overflow;
+        }
         // How many binades above the smallest normal one; the subnormal numbers share its spacing.
         let binade = (exponent - self.min_exponent).max(0);
         // Low bits of the significand that lie below the spacing of the format's numbers.
@@ -197,9 +205,8 @@ pub fn ulp(dtype: DType, value: f64) -> f64 {
     if value.is_nan() {
         return f64::NAN;
     }
-    let largest = (format.largest >> format.fraction_bits) as i32 - 1 + format.min_exponent;
     let field = (value.to_bits() >> F64_FRACTION & 0x7ff) as i32;
     // A subnormal binary64 has field 0 and ends at the lower limit, an infinity at the upper one.
-    let exponent = (field - F64_BIAS).clamp(format.min_exponent, largest);
+    let exponent = (field - F64_BIAS).clamp(format.min_exponent, format.max_exponent());
     power_of_two(exponent - format.fraction_bits as i32)
 }
