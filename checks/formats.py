@@ -1,5 +1,6 @@
 """Rounding to the element types, by scaling and np.rint: written from NUM-01 and NUM-02."""
 
+import ml_dtypes
 import numpy as np
 
 REAL = np.longdouble  # 64 bits of precision on x86; where it is no wider than binary64, all checks still hold
@@ -32,3 +33,15 @@ def rounded(dtype, values):
 def near_tie(dtype, values, slack):
     """Where an error of `slack` could make a value round to another number."""
     return rounded(dtype, values - slack) != rounded(dtype, values + slack)
+
+
+def check():
+    """Compares `rounded` with numpy's and ml_dtypes' conversions from binary32, over its whole range."""
+    types = {"F16": np.float16, "BF16": ml_dtypes.bfloat16, "F8E4M3": ml_dtypes.float8_e4m3fn,
+             "F8E5M2": ml_dtypes.float8_e5m2}
+    # every sign and exponent, with all that the upper bits can be, at and beside the ties
+    bits = (np.arange(2**20, dtype=np.uint32) << 12)[:, None] + np.array([0, 1, 2**12 - 1], np.uint32)
+    values = bits.view(np.float32).ravel()
+    with np.errstate(all="ignore"):
+        for name, kind in types.items():
+            assert np.array_equal(rounded(name, values), values.astype(kind).astype(REAL), equal_nan=True), name

@@ -5,14 +5,14 @@
 Values. Expected values are binary64 evaluations of the clauses, and so may differ from the model's, which has at least
 that precision, by the rounding errors of binary64. TOLERANCE covers them: it is relative to the magnitude of the terms
 from which a value is made (Result.scale), not to the value, since a sum may cancel; 1e-12 is 2^-53 times 9,000, and the
-longest sum of the corpus has about as many terms. Where no arithmetic is done, values have to be equal. Integers have to be
-equal, and so do NaN and infinities.
+longest sum of the corpus has about as many terms. Where no arithmetic is done, values have to be equal. Integers have
+to be equal, and so do NaN and infinities.
 
-Bounds. A bound is not negative, and is no larger than SLACK times what a textbook analysis yields (Result.steps * scale *
-2^-24). It is 0 for movement and where NUM-09 calls a sum exact; and only where it can be: for a value that binary32 holds.
-An infinite bound ("not specified") needs a reason: an operand that is not finite, a value that the clause leaves open, or
-magnitudes beyond binary32. These checks are for programs of one task; in whole programs errors travel from task to task, and
-bounds have to be numbers that are not negative.
+Bounds. A bound is not negative, and is no larger than SLACK times what a textbook analysis yields (Result.steps *
+scale * 2^-24). It is 0 for movement and where NUM-09 calls a sum exact; and only where it can be: for a value that
+binary32 holds. An infinite bound ("not specified") needs a reason: an operand that is not finite, a value that the
+clause leaves open, or magnitudes beyond binary32. These checks are for programs of one task; in whole programs errors
+travel from task to task, and bounds have to be numbers that are not negative.
 
 In whole programs, what a task stores is rounded. If the two evaluations of a value lie on two sides of a tie, they store
 different numbers, and all that follows differs. The model counts the values that are so close to a tie that this may
@@ -25,6 +25,7 @@ import sys
 import numpy as np
 
 import corpus
+import formats
 import model
 from formats import FORMATS, REAL, near_tie, rounded
 
@@ -139,11 +140,12 @@ class Checker:
         held = (rounded("F32", reference) == reference) | ~np.isfinite(reference)
         need((bounds > 0) | held, *at, "bound 0 of a value beyond binary32", bounds, reference)
         finite = np.isfinite(bounds)
-        reason = final.free | ~np.isfinite(final.scale) | (final.scale * (1 + final.steps) >= LARGEST) | ~np.isfinite(reference)
+        reason = final.free | ~np.isfinite(final.scale) | ~np.isfinite(reference)
+        reason |= final.scale * (1 + final.steps) >= LARGEST
         need(finite | reason, *at, "infinite bound without a reason", bounds, final.scale)
         textbook = SLACK * (final.steps * model.U * final.scale + final.steps * 2.0**-126)
-        need(~finite | ~np.isfinite(final.scale) | (bounds <= textbook + small), *at, "bound, and %d times the textbook's" % SLACK,
-             bounds, textbook)
+        tight = ~finite | ~np.isfinite(final.scale) | (bounds <= textbook + small)
+        need(tight, *at, "bound, and %d times the textbook's" % SLACK, bounds, textbook)
 
     def table(self):
         print("%-18s %6s %10s %9s  %s" % ("opcode", "cases", "elements", "open", "largest difference / tolerance; dtypes"))
@@ -155,6 +157,7 @@ class Checker:
 
 
 def main():
+    formats.check()
     checker, failed = Checker(), []
     for case in corpus.cases():
         if len(sys.argv) > 1 and not any(part in case.id for part in sys.argv[1:]):
