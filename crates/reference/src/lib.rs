@@ -1,4 +1,5 @@
-//! The oracle of the suite: a validator that judges any document by every rule of the specification.
+//! The oracle of the suite: a validator that judges any document by every rule of the specification, and a VM that runs
+//! what it accepts.
 
 pub mod explore;
 pub mod opcodes;

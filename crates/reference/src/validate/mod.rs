@@ -41,15 +41,17 @@ impl Classes {
     /// All of them.
     pub const ALL: Classes = Classes(u8::MAX);
 
+    /// These.
+    pub fn of(classes: &[Class]) -> Classes {
+        Classes(classes.iter().fold(0, |bits, &class| bits | 1 << class as u8))
+    }
+
     /// The classes that a profile judges (clause CON-01).
     pub fn of_profile(profile: Profile) -> Classes {
         use Class::*;
-        let all = [Structure, Deadlock, Race, Pages, MemorySafety, Launch, Warning];
-        Classes(
-            all.into_iter()
-                .filter(|&class| profile.judges(class))
-                .fold(0, |bits, class| bits | 1 << class as u8),
-        )
+        let mut all = vec![Structure, Deadlock, Race, Pages, MemorySafety, Launch, Warning];
+        all.retain(|&class| profile.judges(class));
+        Classes::of(&all)
     }
 
     /// Whether a class is among them.

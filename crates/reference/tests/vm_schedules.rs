@@ -1,0 +1,138 @@
+//! The VM against the validator, without values: what the rules accept runs under every schedule, and what they reject
+//! goes wrong under some schedule wherever a run can show it. The VM shares no code with the rules beyond footprints.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use megakernel_ir::model::Program;
+use megakernel_ir::rule::Class;
+use megakernel_ir::{Rule, read};
+use megakernel_reference::validate::{Classes, broken_rules};
+use megakernel_reference::vm::{Habit, Loaded, Schedule};
+use serde_json::Value;
+
+/// Seeds of the schedules that every program is run under.
+const SEEDS: u64 = 40;
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn files(folder: &Path, found: &mut Vec<PathBuf>) {
+    let mut entries: Vec<PathBuf> =
+        std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()).collect();
+    entries.sort();
+    for path in entries {
+        if path.is_dir() {
+            files(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "json") {
+            found.push(path);
+        }
+    }
+}
+
+fn json(path: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(path).expect("a file")).expect("JSON")
+}
+
+/// The documents of the corpus' cases that are programs with edits, by case id.
+fn documents() -> Vec<(String, String)> {
+    let corpus = root().join("corpus");
+    let mut paths = Vec::new();
+    files(&corpus.join("cases"), &mut paths);
+    let mut bases: BTreeMap<String, Value> = BTreeMap::new();
+    let mut documents = Vec::new();
+    for path in paths {
+        let case = json(&path);
+        let Some(base) = case["document"]["base"].as_str() else { continue };
+        let mut document = bases.entry(base.to_owned()).or_insert_with(|| json(&corpus.join(base))).clone();
+        if let Some(edit) = case["document"].get("edit") {
+            let patch: json_patch::Patch = serde_json::from_value(edit.clone()).expect("a patch");
+            if json_patch::patch(&mut document, &patch).is_err() {
+                continue;
+            }
+        }
+        documents.push((case["id"].as_str().expect("an id").to_owned(), document.to_string()));
+    }
+    assert!(documents.len() > 500, "the corpus has programs: {}", documents.len());
+    documents
+}
+
+fn seeds(program: &Program<'_>) -> u64 {
+    if program.tasks.len() > 1000 { 4 } else { SEEDS }
+}
+
+#[test]
+fn accepted_programs_run_to_their_end_under_every_schedule() {
+    let mut runs = 0;
+    let mut documents = documents();
+    for name in ["toy_decoder.json", "llama32_1b_decode.json"] {
+        match std::fs::read_to_string(root().join("../shared/data/amk").join(name)) {
+            Ok(text) => documents.push((name.to_owned(), text)),
+            Err(_) => println!("skipped: {name} is not there"),
+        }
+    }
+    for (id, document) in &documents {
+        let Ok(program) = read(document.as_bytes()) else { continue };
+        let Ok(loaded) = Loaded::load(&program) else { continue };
+        let mut orders = BTreeSet::new();
+        for seed in 0..seeds(&program) {
+            let schedule = Schedule::seeded(seed);
+            let habit = schedule.habit();
+            match loaded.rehearse(schedule) {
+                Ok(order) => drop(orders.insert(order)),
+                Err(fault) => panic!("{id}, seed {seed} ({habit}): {}", fault.explain(&program)),
+            }
+            runs += 1;
+        }
+        let parallel =
+            program.tasks.len() > 8 && program.tasks.iter().filter(|task| task.waits.is_empty()).count() > 3;
+        assert!(!parallel || orders.len() > 3, "{id} always runs in the same order");
+    }
+    assert!(runs > 10_000, "{runs} runs");
+}
+
+/// The faults that show that a program breaks a rule, by [`Fault::name`](megakernel_reference::vm::Fault::name).
+fn shown_by(rule: Rule) -> &'static [&'static str] {
+    match rule.class() {
+        Class::Deadlock => &["deadlock"],
+        Class::Race => match rule {
+            Rule::R01 => &["unordered", "unwritten"],
+            Rule::R02 => &["unordered", "unwritten"],
+            Rule::R07 => &["hidden"],
+            _ => &["unordered"],
+        },
+        Class::Pages => match rule {
+            Rule::P01 => &["clobbered", "overwrites", "unordered"],
+            _ => &["no-storage"],
+        },
+        _ => &[],
+    }
+}
+
+#[test]
+fn rejected_programs_go_wrong_where_a_run_can_show_it() {
+    let mut shown: BTreeMap<Rule, u32> = BTreeMap::new();
+    let mut quiet: BTreeMap<Rule, Vec<String>> = BTreeMap::new();
+    for (id, document) in documents() {
+        let Ok(program) = read(document.as_bytes()) else { continue };
+        let Ok(loaded) = Loaded::load_unchecked(&program) else { continue };
+        let rules = broken_rules(&program, Classes::of(&[Class::Deadlock, Class::Race, Class::Pages]));
+        if rules.is_empty() {
+            continue;
+        }
+        let faults: BTreeSet<&str> = (0..seeds(&program))
+            .filter_map(|seed| loaded.rehearse(Schedule::seeded(seed)).err().map(|fault| fault.name()))
+            .collect();
+        let fits = |rule: &Rule| shown_by(*rule).iter().any(|name| faults.contains(name));
+        for rule in rules {
+            if fits(&rule) {
+                *shown.entry(rule).or_default() += 1;
+            } else {
+                quiet.entry(rule).or_default().push(format!("{id} {faults:?}"));
+            }
+        }
+    }
+    println!("{shown:#?}\n{quiet:#?}");
+    let _ = Habit::ALL;
+}
