@@ -236,13 +236,13 @@ impl Contents {
         match (&mut self.elements, written) {
             (Elements::Reals { values, bounds, before }, Written::Reals(new)) => {
                 let mut new = new.iter();
-                if bounds.is_empty() {
-                    bounds.resize(values.len(), 0.0);
-                }
                 runs(&self.shape, region, |first, count| {
                     for (at, element) in interval(first, count).zip(&mut new) {
                         let (value, bound) = cast(dtype, *element);
                         set(values, at, value);
+                        if bounds.is_empty() && bound > 0.0 {
+                            bounds.resize(values.len(), 0.0);
+                        }
                         set(bounds, at, bound);
                         if let Some((references, before)) = before {
                             set(references, at, element.v);
