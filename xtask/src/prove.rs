@@ -2,11 +2,11 @@
 
 mod checkpoint;
 mod family;
-mod judge;
 mod report;
 mod scopes;
 mod shrink;
 mod stage;
+mod tally;
 #[cfg(test)]
 mod tests;
 
@@ -22,11 +22,12 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use megakernel_ir::Rule;
 use megakernel_ir::model::Program;
+use megakernel_reference::agreement::{Judge, Verdicts};
 
 use checkpoint::Checkpoint;
 use family::{Chunk, Enumeration, Family};
-use judge::{Judge, Tally};
 use scopes::Scope;
+use tally::Tally;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -182,7 +183,7 @@ enum Outcome {
 struct Disagreement {
     family: &'static str,
     program: Program<'static>,
-    verdicts: judge::Verdicts,
+    verdicts: Verdicts,
     runs: Vec<String>,
 }
 

@@ -1,6 +1,7 @@
 //! The oracle of the suite: a validator that judges any document by every rule of the specification, and a VM that runs
 //! what it accepts.
 
+pub mod agreement;
 pub mod explore;
 pub mod opcodes;
 pub mod region;

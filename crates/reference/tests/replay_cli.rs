@@ -60,6 +60,41 @@ fn other_findings_can_be_left_out() {
     assert!(text.ends_with("0 replayed to a bad state, 0 without a run, 0 wrong witnesses\n"), "{text}");
 }
 
+/// A program of the repository's tests, as a file.
+fn file(name: &str, program: &str) -> String {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("replay-{name}.json"));
+    std::fs::write(&path, program).expect("a file");
+    path.to_string_lossy().into_owned()
+}
+
+#[test]
+fn the_host_reads_after_the_launch_what_lies_on_a_page() {
+    let program = r#"{"ir_version": "0.2.0", "abi_version": "0.2", "buffers": [
+        {"id": 0, "name": "in", "kind": "IO_INPUT", "dtype": "F32", "shape": [1]},
+        {"id": 1, "name": "x", "kind": "ACTIVATION", "dtype": "F32", "shape": [1]},
+        {"id": 2, "name": "cache", "kind": "KV_CACHE", "dtype": "F32", "shape": [1, 1, 1]}],
+        "pages": {"buffer_to_page": {"1": 0, "2": 0}, "pages": [{"id": 0, "space": "HBM", "nbytes": 4}]},
+        "counters": [{"id": 0}],
+        "tasks": [{"id": 0, "op": "COPY", "inputs": [0], "outputs": [1], "out_counter": 0}]}"#;
+    let output = replay(&["--rule", "P04", &file("host", program)]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let line = "=> page: the host reads buffer 2 `cache` after the launch, and its storage holds what task 0 (COPY) wrote into buffer 1 `x`";
+    assert!(text.contains(line), "{text}");
+    assert!(text.ends_with("1 replayed to a bad state, 0 without a run, 0 wrong witnesses\n"), "{text}");
+}
+
+#[test]
+fn a_schedule_leaves_out_the_tasks_that_no_sm_takes_up() {
+    let program = r#"{"ir_version": "0.2.0", "abi_version": "0.2", "buffers": [], "counters": [{"id": 0}, {"id": 1}],
+        "tasks": [{"id": 0, "op": "NOP", "inputs": [], "outputs": [], "out_counter": 0, "sm": -1},
+                  {"id": 1, "op": "NOP", "inputs": [], "outputs": [], "out_counter": 0},
+                  {"id": 2, "op": "NOP", "inputs": [], "outputs": [], "out_counter": 0},
+                  {"id": 3, "op": "NOP", "inputs": [], "outputs": [], "out_counter": 1, "waits": [{"counter": 0, "threshold": 1}]}]}"#;
+    let output = replay(&["--rule", "R01", &file("no-sm", program)]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(text.ends_with("1 replayed to a bad state, 0 without a run, 0 wrong witnesses\n"), "{text}");
+}
+
 #[test]
 fn what_is_no_program_cannot_run() {
     let output = replay(&[&example("S08", "structure.md")]);

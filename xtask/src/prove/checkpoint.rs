@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use megakernel_ir::Rule;
+use megakernel_reference::agreement::Reason;
 use serde_json::{Value, json};
 
 use super::Args;
-use super::judge::{Reason, Tally};
 use super::scopes::Scope;
+use super::tally::Tally;
 
 /// The counts of a run, and which pieces of work they are of: all before number `done`.
 pub struct Checkpoint {

@@ -5,11 +5,12 @@ use std::path::Path;
 
 use megakernel_ir::model::Program;
 use megakernel_ir::{Layout, Rule, write};
+use megakernel_reference::agreement::Reason;
 use serde_json::Value;
 
 use super::family::{Enumeration, Family, Waits};
-use super::judge::{Reason, Tally};
 use super::scopes::Scope;
+use super::tally::Tally;
 
 /// A program in the style of the specification's examples: a record a line, without the members that have their default.
 pub fn document(program: &Program<'_>) -> String {

@@ -2,8 +2,7 @@
 
 use megakernel_ir::Opcode;
 use megakernel_ir::model::Program;
-
-use super::judge::{Judge, Verdicts};
+use megakernel_reference::agreement::{Judge, Verdicts};
 
 /// Makes a program smaller as long as `judge` disagrees on it in the same direction: without a task, a wait, an
 /// SM, a page, or what a task does; with a lower threshold. Drops what is then unused.

@@ -2,13 +2,11 @@
 
 use megakernel_ir::model::Program;
 use megakernel_ir::{Rule, read};
-use megakernel_reference::explore::{
-    Compact, Explorer, FaultKind, Machine, NotReplayed, Outcome, Strength, replay,
-};
-use megakernel_reference::validate::{Classes, validate_program};
+use megakernel_reference::agreement::{Judge, Witnesses, is_about_executions};
+use megakernel_reference::explore::{Compact, Explorer};
 
-use super::judge::{Judge, Reason, Tally};
 use super::scopes::{self, Scope};
+use super::tally::Tally;
 use super::{Disagreement, Enumeration, explain, report};
 
 fn quick() -> Scope {
@@ -56,18 +54,10 @@ fn validator_and_explorer_agree_on_the_quick_scope() {
     }
 }
 
-/// The rules of classes D, R and P, and M05, but for P06: it is about what an SM can hold, which no execution shows.
-fn rules_about_executions() -> impl Iterator<Item = Rule> {
-    use megakernel_ir::rule::Class::*;
-    let classes = [Deadlock, Race, Pages];
-    let about = move |rule: &Rule| classes.contains(&rule.class()) || *rule == Rule::M05;
-    Rule::ALL.iter().copied().filter(about).filter(|&rule| rule != Rule::P06)
-}
-
 #[test]
 fn a_validator_without_a_rule_is_found_out() {
     let scope = quick();
-    for rule in rules_about_executions() {
+    for &rule in Rule::ALL.iter().filter(|&&rule| is_about_executions(rule)) {
         let mut weakened = Judge::without(Some(rule));
         let found = prove(&mut weakened, &scope);
         let Err(found) = found else { unreachable!("nothing is missing without {rule}") };
@@ -103,36 +93,13 @@ fn what_the_explorer_leaves_out_hides_nothing() {
 #[test]
 fn every_witness_of_the_quick_scope_replays() {
     let mut judge = Judge::default();
-    let (mut replayed, mut without) = (0, 0);
+    let mut all = Witnesses::default();
     each_program(&quick(), |program| {
         let verdicts = judge.judge(program).expect("every program of a scope can be judged");
-        let stuck = verdicts.faults.has(FaultKind::Deadlock, Strength::Shows);
-        let about: Vec<Rule> = rules_about_executions().collect();
-        let diagnostics = validate_program(program, Classes::ALL).diagnostics;
-        for diagnostic in diagnostics.iter().filter(|diagnostic| about.contains(&diagnostic.rule)) {
-            match replay(program, diagnostic) {
-                Ok(shown) => {
-                    replayed += 1;
-                    let mut machine = Machine::new(program);
-                    for &event in &shown.events {
-                        assert!(machine.step(event).is_ok(), "{diagnostic:?}\n{}", report::document(program));
-                    }
-                    if let Outcome::Fault(fault) = shown.outcome {
-                        let found = verdicts.faults.has_any(fault.kind);
-                        assert!(found, "{fault:?}\n{}", report::document(program));
-                    }
-                }
-                Err(NotReplayed::NoFault | NotReplayed::NoWitness) => {
-                    without += 1;
-                    let judged = verdicts.rules.iter().zip(&verdicts.reasons);
-                    let reason =
-                        judged.filter(|(rule, _)| **rule == diagnostic.rule).find_map(|(_, reason)| *reason);
-                    let excused = stuck || reason != Some(Reason::Shown);
-                    assert!(excused, "{diagnostic:?}\n{}", report::document(program));
-                }
-                Err(other) => unreachable!("{other}: {diagnostic:?}\n{}", report::document(program)),
-            }
+        match verdicts.witnesses(program) {
+            Ok(found) => all += found,
+            Err(wrong) => unreachable!("{wrong}\n{}", report::document(program)),
         }
     });
-    assert!(replayed > 10 * without, "{replayed} replayed, {without} without a run");
+    assert!(all.replayed > 10 * all.without, "{all:?}");
 }

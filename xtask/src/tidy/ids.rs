@@ -102,12 +102,17 @@ pub fn case_references(spec: &Spec, cases: &[Case]) -> Vec<String> {
     problems
 }
 
-/// Every rule is named as `Rule::X00` in the code that judges: the reader for the shape of a document, the reference for the rest.
+/// Where rules are judged: the reader for the shape of a document, the validator and its opcodes for the rest. The explorer
+/// names rules too, but judges none.
+const JUDGING: [&str; 3] =
+    ["crates/ir/src/", "crates/reference/src/validate/", "crates/reference/src/opcodes/"];
+
+/// Every rule is named as `Rule::X00` in the code that judges.
 pub fn in_code(spec: &Spec, files: &Files) -> Vec<String> {
     let judging: Vec<&str> = files
         .texts()
         .filter(|(path, _)| {
-            (path.starts_with("crates/reference/src/") || path.starts_with("crates/ir/src/"))
+            JUDGING.iter().any(|folder| path.starts_with(folder))
                 && path.ends_with(".rs")
                 && *path != crate::codegen::GENERATED
         })
@@ -118,8 +123,12 @@ pub fn in_code(spec: &Spec, files: &Files) -> Vec<String> {
         .filter(|rule| !judging.iter().any(|text| text.contains(&format!("Rule::{}", rule.id))))
         .map(|rule| {
             format!(
-                "{}:{}: {} {} is defined, but no file under crates/reference/src or crates/ir/src reports it",
-                rule.path, rule.line, rule.id, rule.title
+                "{}:{}: {} {} is defined, but no file under {} reports it",
+                rule.path,
+                rule.line,
+                rule.id,
+                rule.title,
+                JUDGING.join(", ")
             )
         })
         .collect()
@@ -275,7 +284,7 @@ mod tests {
     fn a_rule_that_no_code_reports_is_named() {
         let with = |text: &str| {
             Files::from_texts(&[
-                ("crates/reference/src/a.rs", text),
+                ("crates/reference/src/validate/a.rs", text),
                 (crate::codegen::GENERATED, "Rule::S02"),
             ])
         };

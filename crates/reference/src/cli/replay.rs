@@ -228,6 +228,12 @@ impl Shown<'_> {
                     task(0),
                     buffer(0)
                 ),
+                (1, _) if !self.uses(machine, fault) => format!(
+                    "page: the host reads {} after the launch, and its storage holds what {} wrote into {}",
+                    buffer(0),
+                    task(0),
+                    buffer(1)
+                ),
                 (1, _) => format!(
                     "page: {} overwrites {} with {} before it has read it",
                     task(0),
@@ -244,6 +250,13 @@ impl Shown<'_> {
             },
         };
         vec![line]
+    }
+
+    /// Whether the first task of a fault itself uses the first buffer.
+    fn uses(&self, machine: &Machine<'_>, fault: &Fault) -> bool {
+        let (task, buffer) = (fault.tasks.first(), fault.buffers.first());
+        let footprint = task.map(|&task| machine.footprint(task)).unwrap_or_default();
+        footprint.iter().any(|(_, used, _)| Some(used) == buffer)
     }
 
     fn deadlock(&self, machine: &Machine<'_>, tasks: &[u32]) -> Vec<String> {

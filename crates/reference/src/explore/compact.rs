@@ -363,7 +363,9 @@ impl Layout {
             let buffer = &program.buffers[index];
             let read = matches!(buffer.kind, BufferKind::IoOutput | BufferKind::KvCache);
             if let (true, Some(paged), Some(numel)) = (read, place.paged, buffer.numel()) {
-                cells[paged] = place.cells(buffer.dtype.bits(), 0, numel).unwrap_or(0);
+                // As far as the page goes: that it should go further is P02's.
+                let (_, high) = bytes(buffer.dtype.bits(), 0, numel);
+                cells[paged] = span(place.base, high.min(place.nbytes).div_ceil(place.cell));
             }
         }
         cells

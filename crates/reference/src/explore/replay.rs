@@ -117,17 +117,15 @@ fn explored(program: &Program<'_>, rule: Rule) -> Option<Replay> {
 
 /// A diagnostic that says all by its tasks and buffers: a queue that no SM takes up, storage that is not there.
 fn without_witness(program: &Program<'_>, diagnostic: &Diagnostic) -> Result<Replay, NotReplayed> {
-    let mut run = Run::new(program, diagnostic.rule);
+    let mut run = Run { buffers: diagnostic.buffers.clone(), ..Run::new(program, diagnostic.rule) };
     let replayed = match diagnostic.rule {
         Rule::D07 => run.until_deadlock(&diagnostic.tasks),
-        Rule::R07 | Rule::P02 | Rule::P03 | Rule::P04 | Rule::P05 => run.go_on(&[]),
+        Rule::R07 | Rule::P02 | Rule::P03 | Rule::P05 => run.go_on(&[]),
+        // After the launch the host reads outputs and caches, wherever they are.
+        Rule::P04 => run.go_on(&[]).or_else(|| run.host_reads()),
         _ => None,
     };
-    let about = |replay: &Replay| match &replay.outcome {
-        Outcome::Fault(fault) => diagnostic.buffers.iter().all(|buffer| fault.buffers.contains(buffer)),
-        Outcome::Early { .. } => true,
-    };
-    replayed.filter(about).ok_or(NotReplayed::NoWitness)
+    replayed.ok_or(NotReplayed::NoWitness)
 }
 
 fn named(witness: &Witness) -> Vec<u32> {
@@ -162,11 +160,13 @@ fn fits(rule: Rule, kind: FaultKind) -> bool {
 struct Run<'p> {
     machine: Machine<'p>,
     rule: Rule,
+    /// The buffers that a fault has to be about.
+    buffers: Vec<u32>,
 }
 
 impl<'p> Run<'p> {
     fn new(program: &'p Program<'p>, rule: Rule) -> Run<'p> {
-        Run { machine: Machine::new(program), rule }
+        Run { machine: Machine::new(program), rule, buffers: Vec::new() }
     }
 
     fn end(&self, fault: Fault) -> Replay {
@@ -185,8 +185,24 @@ impl<'p> Run<'p> {
             }
             _ => tasks.iter().all(|task| fault.tasks.contains(task)),
         };
-        let fault = faults.into_iter().filter(|fault| fits(rule, fault.kind)).find(meant);
+        let fault = faults
+            .into_iter()
+            .filter(|fault| fits(rule, fault.kind))
+            .find(|fault| meant(fault) && self.is_about(fault));
         Ok(fault.map(|fault| self.end(fault)))
+    }
+
+    fn is_about(&self, fault: &Fault) -> bool {
+        self.buffers.iter().all(|buffer| fault.buffers.contains(buffer))
+    }
+
+    /// What the host finds after a run that has come to its end.
+    fn host_reads(&mut self) -> Option<Replay> {
+        let tasks = 0..self.machine.program().tasks.len() as u32;
+        let ended = tasks.into_iter().all(|task| self.machine.status(task) == Status::Finished);
+        let faults = if ended { self.machine.host_reads() } else { Vec::new() };
+        let fault = faults.into_iter().find(|fault| self.is_about(fault))?;
+        Some(self.end(fault))
     }
 
     /// Runs tasks from start to finish, one after the other, as long as some of these can start and `until` does not hold.

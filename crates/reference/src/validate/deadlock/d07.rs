@@ -5,9 +5,14 @@ use megakernel_ir::{Diagnostic, Rule};
 
 use crate::validate::findings::Findings;
 
+/// Whether no SM takes up the queue of this task: it never starts.
+pub fn never_starts(task: &Task<'_>, target: Option<&Target<'_>>) -> bool {
+    task.sm.is_some_and(|sm| sm < 0 || target.is_some_and(|target| sm >= target.num_sms))
+}
+
 pub(super) fn check(index: usize, task: &Task<'_>, target: Option<&Target<'_>>, findings: &mut Findings) {
     let Some(sm) = task.sm else { return };
-    if sm < 0 || target.is_some_and(|target| sm >= target.num_sms) {
+    if never_starts(task, target) {
         findings.report(Rule::D07, || {
             let message = match target {
                 Some(target) => {

@@ -13,6 +13,7 @@ use megakernel_ir::model::{Program, Task};
 
 use crate::validate::findings::Findings;
 use crate::validate::graph::Graph;
+pub use d07::never_starts;
 
 /// D01, D02, D03 and D07, of one task.
 pub fn check_task(

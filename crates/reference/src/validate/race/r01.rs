@@ -7,6 +7,7 @@ use megakernel_ir::diagnostic::{Event, Witness};
 use megakernel_ir::model::{Program, Task};
 use megakernel_ir::{Diagnostic, Rule};
 
+use crate::validate::deadlock::never_starts;
 use crate::validate::findings::Findings;
 use crate::validate::graph::Graph;
 
@@ -75,7 +76,7 @@ fn run_without(program: &Program<'_>, graph: &Graph, task: u32, left_out: u32) -
     let mut ready: BinaryHeap<Reverse<u32>> =
         tasks.iter().copied().filter(|&task| missing[task as usize] == 0).map(Reverse).collect();
     while let Some(Reverse(next)) = ready.pop() {
-        if next == left_out {
+        if next == left_out || never_starts(&program.tasks[next as usize], program.target.as_ref()) {
             continue;
         }
         events.push(Event::Start(next));

@@ -1,11 +1,18 @@
-//! What the validator says of a program beside what the explorer finds.
+//! What the validator says of a program beside what the explorer finds, and whether the two agree.
+//!
+//! An accepted program has no fault. A rejected one has, for each rule that it breaks, a fault that the rule forbids, or the
+//! rule is stricter than the semantics in a way that clause EXE-11 lists. `cargo xtask prove` asks this of all small
+//! programs, the fuzz target `agree` of random ones. Here alone do validator and explorer meet.
 
 use std::fmt;
+use std::ops::AddAssign;
 
 use megakernel_ir::Rule;
 use megakernel_ir::model::Program;
-use megakernel_reference::explore::{Compact, Explorer, FaultKind, Faults, Strength};
-use megakernel_reference::validate::{Classes, broken_rules};
+use megakernel_ir::rule::Class;
+
+use crate::explore::{Compact, Explorer, FaultKind, Faults, Machine, NotReplayed, Outcome, Strength, replay};
+use crate::validate::{Classes, broken_rules, validate_program};
 
 /// Why a rule rejects a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -109,7 +116,7 @@ impl Judge {
     /// Asks both. Nothing for a program that breaks an S rule or is too large: then it should not have been asked about.
     pub fn judge(&mut self, program: &Program<'_>) -> Option<Verdicts> {
         let mut rules = broken_rules(program, Classes::ALL);
-        if rules.first().is_some_and(|rule| rule.class() == megakernel_ir::rule::Class::Structure) {
+        if rules.first().is_some_and(|rule| rule.class() == Class::Structure) {
             return None;
         }
         rules.retain(|&rule| Some(rule) != self.dropped);
@@ -162,49 +169,76 @@ fn has_partial_wait(program: &Program<'_>) -> bool {
     program.tasks.iter().flat_map(|task| &task.waits).any(|wait| wait.threshold < producers(wait.counter))
 }
 
-/// Counts of many programs.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
-    /// All.
-    pub programs: u64,
-    /// Those that no rule rejects.
-    pub accepted: u64,
-    /// Those rejected of which some run goes wrong.
-    pub shown: u64,
-    /// Those rejected of which none does.
-    pub conservative: u64,
-    /// By rule, as [`Rule::ALL`] has them, and reason.
-    pub rules: Vec<[u64; Reason::ALL.len()]>,
+/// How many diagnostics of a program lead to the execution that they are about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Witnesses {
+    /// Those that do.
+    pub replayed: u64,
+    /// Those that do not, because no run goes wrong in the way that the rule names.
+    pub without: u64,
 }
 
-impl Tally {
-    /// Counts a program on which the two agree.
-    pub fn count(&mut self, verdicts: &Verdicts) {
-        self.rules.resize(Rule::ALL.len(), Default::default());
-        self.programs += 1;
-        if verdicts.rules.is_empty() {
-            self.accepted += 1;
-        } else if verdicts.faults.shows() {
-            self.shown += 1;
-        } else {
-            self.conservative += 1;
+impl AddAssign for Witnesses {
+    fn add_assign(&mut self, other: Witnesses) {
+        self.replayed += other.replayed;
+        self.without += other.without;
+    }
+}
+
+/// Whether a rule is about executions: those of classes D, R and P, and M05, but for P06, which is about what an SM can
+/// hold.
+pub fn is_about_executions(rule: Rule) -> bool {
+    [Class::Deadlock, Class::Race, Class::Pages].contains(&rule.class()) && rule != Rule::P06
+        || rule == Rule::M05
+}
+
+impl Verdicts {
+    /// Replays the diagnostics of the program of these verdicts.
+    ///
+    /// # Errors
+    /// A witness does not fit the program, leads to a fault that the explorer does not know, or leads nowhere though the
+    /// rule was found to be borne out by some run. The text says which.
+    pub fn witnesses(&self, program: &Program<'_>) -> Result<Witnesses, String> {
+        let mut found = Witnesses::default();
+        if self.rules.is_empty() {
+            return Ok(found);
         }
-        for (&rule, reason) in verdicts.rules.iter().zip(&verdicts.reasons) {
-            if let Some(reason) = reason {
-                self.rules[rule as usize][*reason as usize] += 1;
+        let stuck = self.faults.has(FaultKind::Deadlock, Strength::Shows);
+        let mut diagnostics = validate_program(program, Classes::ALL).diagnostics;
+        diagnostics.retain(|diagnostic| is_about_executions(diagnostic.rule));
+        for diagnostic in &diagnostics {
+            match replay(program, diagnostic) {
+                Ok(shown) => {
+                    found.replayed += 1;
+                    let mut machine = Machine::new(program);
+                    for &event in &shown.events {
+                        machine
+                            .step(event)
+                            .map_err(|blocked| format!("{event:?}: {blocked:?}: {diagnostic:?}"))?;
+                    }
+                    if let Outcome::Fault(fault) = shown.outcome
+                        && !self.faults.has_any(fault.kind)
+                    {
+                        return Err(format!(
+                            "the explorer knows of no such fault: {fault:?}: {diagnostic:?}"
+                        ));
+                    }
+                }
+                Err(NotReplayed::NoFault | NotReplayed::NoWitness) => {
+                    found.without += 1;
+                    let mut judged = self.rules.iter().zip(&self.reasons);
+                    let reason =
+                        judged.find_map(|(&rule, &reason)| reason.filter(|_| rule == diagnostic.rule));
+                    // Faults are told apart by kind only: what is shown may be another diagnostic's.
+                    let vague = diagnostic.witness.is_none() || diagnostic.rule.class() == Class::Pages;
+                    let others = vague && diagnostics.len() > 1;
+                    if !stuck && !others && reason == Some(Reason::Shown) {
+                        return Err(format!("no run was found: {diagnostic:?}"));
+                    }
+                }
+                Err(other) => return Err(format!("{other}: {diagnostic:?}")),
             }
         }
-    }
-
-    /// Adds other counts.
-    pub fn add(&mut self, other: &Tally) {
-        self.rules.resize(Rule::ALL.len(), Default::default());
-        self.programs += other.programs;
-        self.accepted += other.accepted;
-        self.shown += other.shown;
-        self.conservative += other.conservative;
-        for (mine, theirs) in self.rules.iter_mut().zip(&other.rules) {
-            mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| *mine += theirs);
-        }
+        Ok(found)
     }
 }
