@@ -291,11 +291,12 @@ impl fmt::Display for Mismatch {
 
 impl fmt::Display for Wrong {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "element {:?} is {:?} (bits {:#x}), admitted is ", self.at, self.got, self.bits)?;
+        let Wrong { at, bits, got, .. } = self;
         match &self.admitted {
-            Admitted::Int(required) => write!(f, "{required}")?,
+            Admitted::Int(required) => write!(f, "element {at:?} is {got}, required is {required}")?,
             Admitted::Real { reference, bound, interval } => {
-                write!(f, "{interval} (reference {reference:?}, bound {bound:?})")?;
+                write!(f, "element {at:?} is {got:?} (bits {bits:#x}), admitted is {interval} ")?;
+                write!(f, "(reference {reference:?}, bound {bound:?})")?;
             }
         }
         write!(f, "; {} of {} elements are wrong", self.wrong, self.of)

@@ -72,6 +72,8 @@ pub enum TensorError {
         /// Its type as the file says it.
         dtype: String,
     },
+    /// A tensor has the name that the format keeps for metadata.
+    Reserved,
     /// There is no tensor with this name.
     Missing {
         /// The name.
@@ -115,6 +117,9 @@ impl fmt::Display for TensorError {
             TensorError::Unsupported { name, dtype } => {
                 write!(f, "tensor `{name}` has type {dtype}, which no buffer has")
             }
+            TensorError::Reserved => f.write_str(
+                "no tensor can be stored by the name `__metadata__`, which the format keeps for itself",
+            ),
             TensorError::Missing { name, present } if present.is_empty() => {
                 write!(f, "tensor `{name}` is missing: the file is empty")
             }

@@ -11,6 +11,9 @@ use serde::de::{IgnoredAny, MapAccess, Visitor};
 use super::{Tensor, TensorError, nbytes, numel};
 use crate::names::DType;
 
+/// The name in a header that stands for no tensor.
+const METADATA: &str = "__metadata__";
+
 /// What a file holds under one name.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Stored {
@@ -53,6 +56,9 @@ impl TensorFile {
     pub fn to_bytes(&self) -> Result<Vec<u8>, TensorError> {
         let mut views = Vec::with_capacity(self.tensors.len());
         for (name, tensor) in &self.tensors {
+            if name == METADATA {
+                return Err(TensorError::Reserved);
+            }
             views.push((name.as_str(), raw(tensor)?));
         }
         safetensors::serialize(views, None).map_err(|error| malformed(error.to_string()))

@@ -5,64 +5,15 @@ use megakernel_ir::DType::{self, BF16, F8E4M3, F8E5M2, F16, F32};
 use megakernel_ir::numerics::{decode, encode, encode_f32, is_nan, ulp};
 use proptest::prelude::*;
 
-const NARROW: [DType; 4] = [F16, BF16, F8E4M3, F8E5M2];
+use crate::table::{NARROW, Table};
 
-/// The numbers of a dtype from 0 up, and behind the largest the one that would follow it.
-struct Table {
-    values: Vec<f64>,
-    sign: u32,
-    overflow_is_nan: bool,
-}
-
-impl Table {
-    fn new(dtype: DType) -> Table {
-        // Fraction bits, exponent of the smallest subnormal number, largest number, the sign bit.
-        let (fraction, smallest, largest, sign) = match dtype {
-            F16 => (10, -24, 65504.0, 0x8000),
-            BF16 => (7, -133, f64::from(f32::from_bits(0x7f7f_0000)), 0x8000),
-            F8E4M3 => (3, -9, 448.0, 0x80),
-            F8E5M2 => (2, -16, 57344.0, 0x80),
-            _ => unreachable!("no narrow float"),
-        };
-        let mut values = vec![0.0];
-        let mut spacing = 2f64.powi(smallest);
-        let binade = 1 << fraction;
-        while values.last() <= Some(&largest) {
-            // The subnormal numbers and the first binade share a spacing; then it doubles with each binade.
-            if values.len() > binade && values.len() % binade == 1 {
-                spacing *= if values.len() == binade + 1 { 1.0 } else { 2.0 };
-            }
-            values.push(values[values.len() - 1] + spacing);
-        }
-        assert_eq!(values[values.len() - 2], largest);
-        Table { values, sign, overflow_is_nan: dtype == F8E4M3 }
-    }
-
-    /// Bits of the largest number.
-    fn largest(&self) -> u32 {
-        self.values.len() as u32 - 2
-    }
-
-    /// The element nearest to `x >= 0`, by search.
-    fn nearest(&self, x: f64) -> u32 {
-        let above = self.values.partition_point(|&value| value < x).min(self.values.len() - 1);
-        if self.values[above] <= x {
-            return above as u32;
-        }
-        let below = above - 1;
-        let middle = (self.values[below] + self.values[above]) / 2.0;
-        let up = x > middle || (x == middle && above % 2 == 0);
-        if up { above as u32 } else { below as u32 }
-    }
-
-    /// Holds `encode` to the required bits for `x` and `-x`, from binary32 too where it holds `x`.
-    fn assert_encodes(&self, dtype: DType, x: f64, required: u32) {
-        for (x, required) in [(x, required), (-x, required | self.sign)] {
-            let found = encode(dtype, x);
-            assert_eq!(found, required, "{dtype} of {x:?} is {found:#x}, required is {required:#x}");
-            if f64::from(x as f32) == x {
-                assert_eq!(encode_f32(dtype, x as f32), required, "{dtype} of the binary32 {x:?}");
-            }
+/// Holds `encode` to the required bits for `x` and `-x`, from binary32 too where it holds `x`.
+fn assert_encodes(table: &Table, dtype: DType, x: f64, required: u32) {
+    for (x, required) in [(x, required), (-x, required | table.sign)] {
+        let found = encode(dtype, x);
+        assert_eq!(found, required, "{dtype} of {x:?} is {found:#x}, required is {required:#x}");
+        if f64::from(x as f32) == x {
+            assert_eq!(encode_f32(dtype, x as f32), required, "{dtype} of the binary32 {x:?}");
         }
     }
 }
@@ -111,11 +62,11 @@ fn ties_go_to_even_and_their_neighbours_do_not() {
             let (below, above) = (below as u32, below as u32 + 1);
             let middle = (pair[0] + pair[1]) / 2.0;
             let even = if below.is_multiple_of(2) { below } else { above };
-            table.assert_encodes(dtype, middle, even);
+            assert_encodes(&table, dtype, middle, even);
             let near = [middle.next_down(), (middle as f32).next_down().into(), pair[0].next_up(), pair[0]];
-            near.into_iter().for_each(|x| table.assert_encodes(dtype, x, below));
+            near.into_iter().for_each(|x| assert_encodes(&table, dtype, x, below));
             let near = [middle.next_up(), (middle as f32).next_up().into(), pair[1].next_down()];
-            near.into_iter().for_each(|x| table.assert_encodes(dtype, x, above));
+            near.into_iter().for_each(|x| assert_encodes(&table, dtype, x, above));
         }
     }
 }
@@ -131,14 +82,14 @@ fn too_much_overflows_and_too_little_is_zero() {
     ] {
         let table = Table::new(dtype);
         let largest = table.largest();
-        table.assert_encodes(dtype, threshold, if included { overflow } else { largest });
-        table.assert_encodes(dtype, threshold.next_down(), largest);
+        assert_encodes(&table, dtype, threshold, if included { overflow } else { largest });
+        assert_encodes(&table, dtype, threshold.next_down(), largest);
         for x in [threshold.next_up(), 2.0 * threshold, 1e39, f64::MAX, f64::INFINITY] {
-            table.assert_encodes(dtype, x, overflow);
+            assert_encodes(&table, dtype, x, overflow);
         }
         let half = table.values[1] / 2.0;
         for x in [half, half / 2.0, f64::from(f32::from_bits(1)) / 4.0, f64::MIN_POSITIVE, 5e-324, 0.0] {
-            table.assert_encodes(dtype, x, 0);
+            assert_encodes(&table, dtype, x, 0);
         }
     }
 }
@@ -207,14 +158,14 @@ fn reals() -> impl Strategy<Value = f64> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(20_000))]
+    #![proptest_config(crate::cases(20_000))]
 
     #[test]
     fn encode_finds_the_nearest(x in reals()) {
         thread_local!(static TABLES: Vec<(DType, Table)> = NARROW.map(|dtype| (dtype, Table::new(dtype))).into());
         prop_assume!(!x.is_nan());
         TABLES.with(|tables| for (dtype, table) in tables {
-            table.assert_encodes(*dtype, x.abs(), table.nearest(x.abs()));
+            assert_encodes(table, *dtype, x.abs(), table.nearest(x.abs()));
         });
         prop_assert_eq!(encode(F32, x), (x as f32).to_bits());
     }
