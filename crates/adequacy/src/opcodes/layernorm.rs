@@ -1,0 +1,26 @@
+//! LAYERNORM
+
+use megakernel_ir::Param;
+
+use super::{Task, at, divide, part};
+use crate::kernels::Kernels;
+use crate::memory::{Result, Writer};
+
+pub fn run(kernels: &dyn Kernels, task: &Task<'_>, writer: &mut Writer<'_>) -> Result<()> {
+    let (x, w) = (task.reals(0)?, task.reals(1)?);
+    let b = if task.inputs.len() > 2 { Some(task.reals(2)?) } else { None };
+    let (hidden, eps) = (task.size(Param::Hidden)?, task.real(Param::Eps)?);
+    let length = kernels.layer_run(hidden, task.input(0)?.last()?);
+    for r in 0..divide(x.len(), length)? {
+        let run = part(x, r * length, length)?;
+        let mean = kernels.mean(run);
+        let variance = kernels.variance(run, mean);
+        for (i, &x) in run.iter().enumerate() {
+            let place = r * length + i;
+            let normalised = kernels.normalised(kernels.sub(f64::from(x), mean), variance, eps);
+            let b = b.map(|b| at(b, place % hidden)).transpose()?;
+            writer.real(place, kernels.layer_element(normalised, at(w, place % hidden)?, b, task.dtype));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,329 @@
+//! What an implementation is free to choose.
+
+use crate::kernels::Kernels;
+use crate::order::Order;
+use crate::parts::{Attended, QuantisedRow, Site, Tile, Window};
+use crate::variants::random::Random;
+
+/// Arithmetic outside long sums.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arithmetic {
+    /// Binary32, each operation rounded.
+    Binary32,
+    /// Binary32, a product fused with the addition that follows.
+    Fused,
+    /// Binary64 up to the cast.
+    Binary64,
+}
+
+/// How the exponential is computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exponential {
+    /// By a library, in binary32.
+    Library,
+    /// `2^(x log2 e)`
+    Base2,
+    /// By a library in binary64, rounded to binary32.
+    Wide,
+    /// By a library, subnormal results flushed to zero.
+    Flushed,
+}
+
+/// How softmax goes over its scores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Passes {
+    /// The maximum first.
+    Whole,
+    /// Tiles of so many scores, rescaling at each.
+    Online(usize),
+    /// So many pieces, merged at the end.
+    Pieces(usize),
+}
+
+/// How quantised weights meet x.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quantised {
+    /// Weights first, then the dot product.
+    Expanded,
+    /// `scale * sum(x q) - scale * zero * sum(x)` for each group.
+    ByGroup,
+    /// `scale * sum(x (q - zero))` for each group.
+    ShiftedByGroup,
+}
+
+/// A style of implementation: one choice for each freedom that the clauses leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Style {
+    /// The order of sums that may be made on tensor cores.
+    pub order: Order,
+    /// The order of all others.
+    pub scalar_order: Order,
+    /// Arithmetic outside sums; fused products inside them too.
+    pub arithmetic: Arithmetic,
+    /// Exponentials.
+    pub exponential: Exponential,
+    /// Divides by multiplying with the reciprocal.
+    pub reciprocal: bool,
+    /// `1 / sqrt(x)` by a Newton step from an estimate.
+    pub newton: bool,
+    /// Mean and variance in one pass.
+    pub welford: bool,
+    /// Softmax and attention.
+    pub passes: Passes,
+    /// Quantised products.
+    pub quantised: Quantised,
+    /// Multiplies the factor of RMSNORM with the weight first.
+    pub weight_first: bool,
+    /// GELU by erfc, SILU by a sigmoid of its own.
+    pub complements: bool,
+    /// Angles by `2^(-i / half * log2 theta)`.
+    pub angle_base2: bool,
+    /// Which task runs next; `u64::MAX`: the last that may, 0: the first, otherwise at random.
+    pub schedule: u64,
+}
+
+impl Style {
+    /// What the defaults of [`Kernels`] do.
+    pub const PLAIN: Style = Style {
+        order: Order::Forward,
+        scalar_order: Order::Forward,
+        arithmetic: Arithmetic::Binary32,
+        exponential: Exponential::Library,
+        reciprocal: false,
+        newton: false,
+        welford: false,
+        passes: Passes::Whole,
+        quantised: Quantised::Expanded,
+        weight_first: false,
+        complements: false,
+        angle_base2: false,
+        schedule: 0,
+    };
+
+    /// Whether it needs the accumulator `truncating` (clause NUM-06).
+    pub const fn truncates(&self) -> bool {
+        matches!(self.order, Order::Truncating(_))
+    }
+
+    fn wide(&self) -> bool {
+        self.arithmetic == Arithmetic::Binary64
+    }
+
+    /// A result as it is held.
+    fn held(&self, value: f64) -> f64 {
+        if self.wide() { value } else { f64::from(value as f32) }
+    }
+
+    fn order(&self, site: Site) -> Order {
+        if site.on_tensor_cores() { self.order } else { self.scalar_order }
+    }
+
+    /// Attention over a part of a window, its maximum first.
+    fn attend_to(&self, window: &Window<'_>, from: usize, to: usize) -> Attended {
+        let scores = window.scores.get(from..to).unwrap_or_default();
+        let m = self.maximum(scores);
+        if m == f64::NEG_INFINITY {
+            return self.attended_nothing(window.head_dim);
+        }
+        let weights: Vec<f32> = scores.iter().map(|&s| self.exponential(f64::from(s), m) as f32).collect();
+        let column = |d: usize| window.column(d).get(from..to).unwrap_or_default();
+        Attended {
+            a: (0..window.head_dim).map(|d| self.dot(Site::Values, &weights, column(d))).collect(),
+            m,
+            l: self.sum(Site::Denominator, &weights),
+        }
+    }
+
+    /// Two windows become one.
+    fn merge(&self, left: Attended, right: &Attended) -> Attended {
+        let m = left.m.max(right.m);
+        if m == f64::NEG_INFINITY {
+            return left;
+        }
+        let (c, d) = (self.exponential(left.m, m), self.exponential(right.m, m));
+        let both = |x: f64, y: f64| self.mul_add(x, c, self.mul(y, d));
+        Attended {
+            a: left.a.iter().zip(&right.a).map(|(&x, &y)| both(x, y)).collect(),
+            m,
+            l: both(left.l, right.l),
+        }
+    }
+
+    fn in_pieces(&self, window: &Window<'_>, length: usize) -> Attended {
+        let n = window.scores.len();
+        let length = length.max(1);
+        let pieces = (0..n.div_ceil(length)).map(|piece| (piece * length, ((piece + 1) * length).min(n)));
+        pieces.fold(self.attended_nothing(window.head_dim), |so_far, (from, to)| {
+            let piece = self.attend_to(window, from, to);
+            self.merge(so_far, &piece)
+        })
+    }
+}
+
+impl Kernels for Style {
+    fn add(&self, a: f64, b: f64) -> f64 {
+        self.held(a + b)
+    }
+    fn mul(&self, a: f64, b: f64) -> f64 {
+        self.held(a * b)
+    }
+    fn mul_add(&self, a: f64, b: f64, c: f64) -> f64 {
+        match self.arithmetic {
+            Arithmetic::Fused => f64::from((a as f32).mul_add(b as f32, c as f32)),
+            _ => self.add(self.mul(a, b), c),
+        }
+    }
+    fn div(&self, a: f64, b: f64) -> f64 {
+        // The reciprocal of what is out of range is no shortcut.
+        let usual = b.abs() > 1e-30 && b.abs() < 1e30;
+        if self.reciprocal && usual { self.mul(a, self.held(1.0 / b)) } else { self.held(a / b) }
+    }
+    fn root(&self, x: f64) -> f64 {
+        self.held(x.sqrt())
+    }
+    fn inverse_root(&self, x: f64) -> f64 {
+        let direct = self.div(1.0, self.root(x));
+        if !self.newton || self.wide() || !direct.is_normal() || !x.is_normal() {
+            return direct;
+        }
+        // An estimate of 22 bits, and a step.
+        let estimate = f64::from(f32::from_bits((direct as f32).to_bits() & !3));
+        let error = self.mul_add(-self.mul(x, estimate), estimate, 1.0);
+        self.mul_add(self.mul(0.5, estimate), error, estimate)
+    }
+    fn exp(&self, x: f64) -> f64 {
+        if self.wide() {
+            return libm::exp(x);
+        }
+        let x = x as f32;
+        f64::from(match self.exponential {
+            Exponential::Library => libm::expf(x),
+            Exponential::Base2 => libm::exp2f(x * std::f32::consts::LOG2_E),
+            Exponential::Wide => libm::exp(f64::from(x)) as f32,
+            Exponential::Flushed => Some(libm::expf(x)).filter(|y| !y.is_subnormal()).unwrap_or_default(),
+        })
+    }
+    fn erf(&self, x: f64) -> f64 {
+        if self.wide() { libm::erf(x) } else { f64::from(libm::erff(x as f32)) }
+    }
+    fn sin_cos(&self, angle: f64) -> (f64, f64) {
+        if self.wide() {
+            return (libm::sin(angle), libm::cos(angle));
+        }
+        (f64::from(libm::sinf(angle as f32)), f64::from(libm::cosf(angle as f32)))
+    }
+    fn pow(&self, base: f64, y: f64) -> f64 {
+        match (self.wide(), self.angle_base2) {
+            (true, _) => libm::pow(base, y),
+            (false, true) => {
+                let exponent = y as f32 * libm::log2f(base as f32);
+                f64::from(libm::exp2f(exponent))
+            }
+            (false, false) => f64::from(libm::powf(base as f32, y as f32)),
+        }
+    }
+    fn sum(&self, site: Site, terms: &[f32]) -> f64 {
+        self.held(self.order(site).sum(terms))
+    }
+    fn dot(&self, site: Site, x: &[f32], w: &[f32]) -> f64 {
+        self.held(self.order(site).dot(self.arithmetic == Arithmetic::Fused, x, w))
+    }
+    fn product(&self, tiles: &[Tile], x: &[f32], w: &[f32]) -> f64 {
+        let _ = tiles;
+        self.dot(Site::Matrix, x, w)
+    }
+    fn quantised_product(&self, tiles: &[Tile], x: &[f32], weights: &[f32], row: &QuantisedRow<'_>) -> f64 {
+        if self.quantised == Quantised::Expanded {
+            return self.product(tiles, x, weights);
+        }
+        let mut total = 0.0;
+        let groups = x.chunks(row.group.max(1)).zip(row.q.chunks(row.group.max(1))).zip(row.scales);
+        for (group, ((x, q), &scale)) in groups.enumerate() {
+            let scale = f64::from(scale);
+            let zero = row.zeros.and_then(|zeros| zeros.get(group)).copied().unwrap_or_default();
+            let part = if self.quantised == Quantised::ByGroup {
+                let shift = self.mul(self.mul(scale, f64::from(zero)), self.sum(Site::Matrix, x));
+                self.sub(self.mul(scale, self.dot(Site::Matrix, x, q)), shift)
+            } else {
+                let shifted: Vec<f32> = q.iter().map(|q| q - zero).collect();
+                self.mul(scale, self.dot(Site::Matrix, x, &shifted))
+            };
+            total = self.add(total, part);
+        }
+        total
+    }
+    fn rms_element(&self, x: f64, factor: f64, w: f64, _: megakernel_ir::DType) -> f64 {
+        if self.weight_first { self.mul(x, self.mul(factor, w)) } else { self.mul(self.mul(x, factor), w) }
+    }
+    fn mean(&self, run: &[f32]) -> f64 {
+        if self.welford { self.moments(run).0 } else { self.div(self.sum(Site::Mean, run), run.len() as f64) }
+    }
+    fn variance(&self, run: &[f32], mean: f64) -> f64 {
+        if self.welford {
+            return self.moments(run).1;
+        }
+        let deviations: Vec<f32> = run.iter().map(|&x| self.sub(f64::from(x), mean) as f32).collect();
+        self.div(self.dot(Site::Variance, &deviations, &deviations), run.len() as f64)
+    }
+    fn normalised(&self, deviation: f64, variance: f64, eps: f64) -> f64 {
+        let shifted = self.add(variance, eps);
+        if self.newton {
+            return self.mul(deviation, self.inverse_root(shifted));
+        }
+        self.div(deviation, self.root(shifted))
+    }
+    fn softmax(&self, line: &[f32], _: &[f32]) -> Vec<f64> {
+        let window = Window { scores: line, columns: &[], head_dim: 0 };
+        let Attended { m, l, .. } = self.attend(&window);
+        line.iter().map(|&x| self.div(self.exponential(f64::from(x), m), l)).collect()
+    }
+    fn attend(&self, window: &Window<'_>) -> Attended {
+        let n = window.scores.len();
+        match self.passes {
+            Passes::Whole => self.attend_to(window, 0, n),
+            Passes::Online(length) => self.in_pieces(window, length),
+            Passes::Pieces(pieces) => self.in_pieces(window, n.div_ceil(pieces.max(1))),
+        }
+    }
+    fn rotate(&self, a: f64, b: f64, sin: f64, cos: f64) -> (f64, f64) {
+        (self.mul_add(a, cos, -self.mul(b, sin)), self.mul_add(b, cos, self.mul(a, sin)))
+    }
+    fn gelu(&self, x: f64) -> f64 {
+        let root = if self.wide() {
+            std::f64::consts::FRAC_1_SQRT_2
+        } else {
+            f64::from(std::f32::consts::FRAC_1_SQRT_2)
+        };
+        let scaled = self.mul(x, root);
+        if self.complements {
+            let tail = if self.wide() { libm::erfc(-scaled) } else { f64::from(libm::erfcf(-scaled as f32)) };
+            return self.mul(self.mul(0.5, x), tail);
+        }
+        self.mul(self.mul(0.5, x), self.add(1.0, self.erf(scaled)))
+    }
+    fn silu(&self, x: f64) -> f64 {
+        let below = self.add(1.0, self.exp(-x));
+        if self.complements { self.mul(x, self.div(1.0, below)) } else { self.div(x, below) }
+    }
+    fn pick(&self, n: usize, turn: u64) -> usize {
+        match self.schedule {
+            0 => 0,
+            u64::MAX => n.saturating_sub(1),
+            seed => Random::new(seed ^ turn << 20).below(n as u64) as usize,
+        }
+    }
+}
+
+impl Style {
+    /// Mean and variance in one pass (Welford).
+    fn moments(&self, run: &[f32]) -> (f64, f64) {
+        let (mut mean, mut squares) = (0.0, 0.0);
+        for (count, &x) in (1..).zip(run) {
+            let x = f64::from(x);
+            let before = self.sub(x, mean);
+            mean = self.add(mean, self.div(before, f64::from(count)));
+            squares = self.mul_add(before, self.sub(x, mean), squares);
+        }
+        (mean, self.div(squares, run.len() as f64))
+    }
+}
