@@ -1,6 +1,5 @@
 //! Sessions: programs executed one after the other, with the caches kept.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use megakernel_ir::model::Program;
@@ -61,11 +60,12 @@ impl<'a> Launch<'a> {
 }
 
 fn fitting(buffer: &megakernel_ir::model::Buffer<'_>, tensor: &Tensor) -> Result<Buffer> {
-    let travels_as = if buffer.dtype == DType::I4 { DType::U8 } else { buffer.dtype };
-    if tensor.dtype != travels_as {
+    // I4 travels as bytes.
+    let fits = tensor.dtype == buffer.dtype || (buffer.dtype == DType::I4 && tensor.dtype == DType::U8);
+    if !fits {
         return Err(Broken(format!(
-            "tensor for buffer `{}` is {}, required {travels_as}",
-            buffer.name, tensor.dtype
+            "tensor for buffer `{}` is {}, required {}",
+            buffer.name, tensor.dtype, buffer.dtype
         )));
     }
     Buffer::from_tensor(buffer.dtype, shape(buffer)?, tensor)
@@ -194,17 +194,4 @@ fn compute<'k>(
     let mut task = Task { op: record.op, params: &record.params, inputs, dtype, shape };
     opcodes::execute(kernels, &mut task, &mut writer)?;
     Ok(usize::try_from(*id).ok().map(|id| (id, writer)))
-}
-
-/// Executes documents that nobody has prepared.
-///
-/// # Errors
-/// As [`Launch::new`] and [`session`].
-pub fn execute(
-    kernels: &dyn Kernels,
-    launches: &[(Cow<'_, [u8]>, BTreeMap<String, Tensor>)],
-) -> Result<Vec<Outputs>> {
-    let launches: Vec<Launch<'_>> =
-        launches.iter().map(|(document, tensors)| Launch::new(document, tensors)).collect::<Result<_>>()?;
-    session(kernels, &launches)
 }

@@ -12,3 +12,4 @@ pub mod order;
 pub mod parts;
 mod schedule;
 pub mod variants;
+pub mod worker;

@@ -1,1 +1,98 @@
-fn main() {}
+//! `megakernel-adequacy`: an implementation with a fault, or a legitimate one, as a worker of the protocol.
+
+use std::io;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use megakernel_adequacy::faults::{self, fault};
+use megakernel_adequacy::kernels::{Kernels, Plain};
+use megakernel_adequacy::variants::{self, variant};
+use megakernel_adequacy::worker::Executor;
+use megakernel_ir::protocol::{Accumulator, serve};
+
+/// Faulty and legitimate implementations, by which the corpus is measured.
+#[derive(Parser)]
+#[command(
+    version,
+    after_help = "Examples:\n  cargo xtask conform --impl 'megakernel-adequacy worker --fault gqa-by-tile'\n  cargo xtask conform --impl 'megakernel-adequacy worker --variant 17'"
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Answer the requests of the conformance runner on standard input (clauses CON-02 and CON-11)
+    Worker {
+        /// Make this mistake; `list` names them
+        #[arg(long, value_name = "ID", conflicts_with = "variant")]
+        fault: Option<String>,
+
+        /// Use the freedoms of this legitimate variant; `list` describes them
+        #[arg(long, value_name = "NUMBER")]
+        variant: Option<usize>,
+    },
+    /// Print every fault and every variant
+    List,
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Worker { fault, variant } => worker(fault.as_deref(), variant),
+        Command::List => list(),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("error: {message}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn worker(id: Option<&str>, number: Option<usize>) -> Result<(), String> {
+    let variant =
+        match number {
+            Some(number) => Some(variant(number).ok_or_else(|| {
+                format!("there is no variant {number}; they are 0 to {}", variants::COUNT - 1)
+            })?),
+            None => None,
+        };
+    let truncates = variant.is_some_and(|variant| variant.style.truncates());
+    let accumulator = if truncates { Accumulator::Truncating } else { Accumulator::Binary32 };
+    let (name, kernels): (String, &dyn Kernels) = match (id, &variant) {
+        (Some(id), _) => {
+            let fault =
+                fault(id).ok_or_else(|| format!("there is no fault `{id}`; `list` names those there are"))?;
+            (format!("fault {id}"), fault.kernels)
+        }
+        (None, Some(variant)) => (format!("variant {}", variant.number), &variant.style),
+        (None, None) => ("plain binary32".to_owned(), &Plain),
+    };
+    let mut worker = Executor::new(name, kernels, accumulator);
+    let (input, output) = (io::stdin(), io::stdout());
+    match serve(&mut worker, &mut input.lock(), &mut output.lock()) {
+        // The runner has closed the pipe: nobody is left to be told.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(format!("standard input or output failed: {error}"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn list() -> Result<(), String> {
+    let mut text = String::new();
+    for fault in faults::ALL {
+        text.push_str(&format!("{}: {}\n", fault.id, fault.summary));
+    }
+    for variant in variants::all() {
+        text.push_str(&format!("variant {}: {}\n", variant.number, variant.summary()));
+    }
+    match io::Write::write_all(&mut io::stdout(), text.as_bytes()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(format!("the list cannot be printed: {error}"))
+        }
+        _ => Ok(()),
+    }
+}

@@ -68,7 +68,7 @@ impl Buffer {
         let numel: usize = shape.iter().product();
         let elements = if dtype.is_float() {
             Elements::Reals(Arc::new(tensor.reals().into_iter().map(|x| x as f32).collect()))
-        } else if dtype == DType::I4 {
+        } else if dtype == DType::I4 && tensor.dtype == DType::U8 {
             let nibbles = tensor.bytes.iter().flat_map(|byte| [i64::from(byte & 15), i64::from(byte >> 4)]);
             Elements::Ints(Arc::new(nibbles.take(numel).collect()))
         } else {

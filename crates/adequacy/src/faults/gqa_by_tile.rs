@@ -20,6 +20,6 @@ struct GqaByTile;
 
 impl Kernels for GqaByTile {
     fn kv_head(&self, head: usize, heads: Heads) -> usize {
-        head % heads.caches
+        head.checked_rem(heads.caches).unwrap_or_default()
     }
 }
