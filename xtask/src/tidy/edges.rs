@@ -7,12 +7,14 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Every crate of the workspace with the crates of the workspace that it may use directly, in tests too.
-const ALLOWED: [(&str, &[&str]); 4] = [
+const ALLOWED: [(&str, &[&str]); 5] = [
     ("megakernel-ir", &[]),
     ("megakernel-reference", &["megakernel-ir"]),
     // Never the reference: an answer that the judge took from it would judge nothing.
     ("megakernel-conformance", &["megakernel-ir"]),
-    ("xtask", &["megakernel-ir", "megakernel-reference", "megakernel-conformance"]),
+    // Nor the reference: its arithmetic has to be a second opinion.
+    ("megakernel-adequacy", &["megakernel-ir"]),
+    ("xtask", &["megakernel-ir", "megakernel-reference", "megakernel-conformance", "megakernel-adequacy"]),
 ];
 
 /// Crates of the workspace and the crates of the workspace that each depends on.
