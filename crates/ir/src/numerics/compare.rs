@@ -42,10 +42,10 @@ pub fn interval(dtype: DType, reference: f64, bound: f64) -> Interval {
         let only = encode(dtype, reference);
         Interval::Between { dtype, low: only, high: only }
     } else {
-        // Where an end is zero, both zeros are admitted.
+        // Where an end is zero, both zeros are admitted. A sum that is zero is +0.
         let low = add_to_odd(reference, -bound);
         let low = encode(dtype, if low == 0.0 { -0.0 } else { low });
-        let high = encode(dtype, add_to_odd(reference, bound) + 0.0);
+        let high = encode(dtype, add_to_odd(reference, bound));
         Interval::Between { dtype, low, high }
     }
 }
@@ -117,7 +117,7 @@ pub fn share(dtype: DType, bits: u32, reference: f64, bound: f64) -> f64 {
         Interval::Between { .. } => distance(format, bits, reference),
     };
     match admitted.admits(bits) {
-        true if bound > 0.0 && distance.is_finite() => (distance / bound).min(1.0),
+        true if bound > 0.0 && distance.is_finite() => distance / bound,
         true => 0.0,
         false => distance / bound,
     }

@@ -43,6 +43,7 @@ fn both_ends_are_rounded_as_the_dtype_rounds() {
     assert_eq!(ends(F16, 1.0, 2f64.powi(-12)), (0x3c00, 0x3c00));
     // The least bit of e counts, however small: v + e is just above the tie, though not in binary64.
     assert_eq!(ends(F16, 1.0 + 2f64.powi(-11), 2f64.powi(-80)), (0x3c00, 0x3c01));
+    assert_eq!(ends(F16, 1.0 + 3.0 * 2f64.powi(-11), 2f64.powi(-80)), (0x3c01, 0x3c02));
 }
 
 #[test]
@@ -202,6 +203,7 @@ proptest! {
         for dtype in [F32, F16, BF16, F8E4M3, F8E5M2] {
             let interval = interval(dtype, reference, bound);
             prop_assert!(interval.admits(encode(dtype, held)), "{} {:?}", dtype, held);
+            prop_assert!(share(dtype, encode(dtype, held), reference, bound) <= 1.0, "{} {:?}", dtype, held);
             let single = held as f32;
             if (f64::from(single) - reference).abs() <= bound {
                 prop_assert!(interval.admits(encode_f32(dtype, single)), "{} {:?}", dtype, single);

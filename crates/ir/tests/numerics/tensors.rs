@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use megakernel_ir::DType::{self, Bool, F8E4M3, F16, F32, I4, I8, I32, U8};
+use megakernel_ir::numerics::element;
 use megakernel_ir::{Stored, Tensor, TensorError, TensorFile};
 use proptest::prelude::*;
 
@@ -59,6 +60,9 @@ fn elements_of_every_type_survive() {
         };
         assert_eq!(tensor.nbytes() as u128, dtype.nbytes(5));
         assert_eq!((tensor.numel(), tensor.reals()), (5, values));
+        let each: Vec<u32> = (0..5).map_while(|n| element(dtype, &tensor.bytes, n)).collect();
+        assert_eq!(each, tensor.elements());
+        assert_eq!(element(dtype, &tensor.bytes, 6).or(element(dtype, &tensor.bytes, usize::MAX)), None);
         let bytes = file([("t", Stored::Buffer(tensor.clone()))]).to_bytes().expect("a file");
         let read = TensorFile::read(&bytes).expect("a file");
         assert_eq!(*read.buffer("t", dtype, &[1, 5]).expect("the tensor"), tensor, "{dtype}");
@@ -151,6 +155,11 @@ fn a_tensor_is_found_by_name_dtype_and_shape() {
     assert_eq!(message(F32, &[2, 3]), "tensor `y` is F16 [2, 3], required is F32 [2, 3]");
     assert_eq!(message(F16, &[6]), "tensor `y` is F16 [2, 3], required is F16 [6]");
     assert_eq!(message(I4, &[9]), "tensor `y` is F16 [2, 3], required is I4 [9] as U8 [5]");
+    let packed = Tensor::zeros(U8, vec![2, 1]).expect("a tensor");
+    assert_eq!(
+        self::file([("q", Stored::Buffer(packed))]).buffer("q", I4, &[4]).expect_err("rank 2").to_string(),
+        "tensor `q` is U8 [2, 1], required is I4 [4] as U8 [2]"
+    );
     assert_eq!(
         file.buffer("z", F16, &[6]).expect_err("no tensor").to_string(),
         "tensor `z` is missing: the file has `y`, `y.bound`"
@@ -167,6 +176,8 @@ fn a_tensor_is_found_by_name_dtype_and_shape() {
 fn fields_that_contradict_each_other_do_no_harm() {
     let broken = Tensor { dtype: F32, shape: vec![u64::MAX, u64::MAX], bytes: vec![1, 2, 3, 4, 5] };
     assert_eq!((broken.elements().len(), broken.nbytes()), (1, 5));
+    assert!(file([("a", Stored::Buffer(broken))]).to_bytes().is_err());
+    let broken = Tensor { dtype: I4, shape: vec![3], bytes: vec![1] };
     assert!(file([("a", Stored::Buffer(broken))]).to_bytes().is_err());
     let broken = Stored::F64 { shape: vec![3], values: vec![1.0] };
     assert!(file([("a", broken)]).to_bytes().is_err());
