@@ -25,7 +25,7 @@ mod sample_argmax;
 mod silu_mul;
 mod softmax;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 
 use std::ops::RangeInclusive;
 

@@ -65,7 +65,8 @@ pub(crate) fn param(param: Param) -> Place {
 }
 
 impl Case {
-    fn program(&self) -> Program<'_> {
+    /// The program, read.
+    pub(crate) fn program(&self) -> Program<'_> {
         read(self.json.as_bytes()).expect("the program reads")
     }
 

@@ -362,3 +362,6 @@ impl Div for Bounded {
         Bounded::checked(v, propagated + rounding).flushed()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -145,3 +145,83 @@ impl Sum {
         Bounded::checked(self.v, self.e + relative * self.magnitude() + count * roundings * TINY)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vm::bounded::TRUNCATING_UNIT;
+
+    fn exact(terms: &[f64]) -> Bounded {
+        Sum::of(terms.iter().map(|&term| Bounded::exact(term)), UNIT)
+    }
+
+    #[test]
+    fn multiples_of_a_power_of_two_within_24_bits_are_exact() {
+        let limit = 2f64.powi(24);
+        assert_eq!(exact(&[limit - 2.0, 1.0, -1.0]), Bounded::exact(limit - 2.0));
+        assert!(exact(&[limit, 1.0, -1.0]).e > 0.0);
+        assert_eq!(exact(&[0.5, 0.25, -0.75]), Bounded::exact(0.0));
+        assert_eq!(
+            exact(&[2f64.powi(-149), 2f64.powi(-130)]),
+            Bounded::exact(2f64.powi(-149) + 2f64.powi(-130))
+        );
+        // Products may have bits below those of binary32.
+        let mut sum = Sum::new();
+        sum.push_exact(2f64.powi(-160), 2f64.powi(-160), 1, 2f64.powi(-160));
+        assert!(!sum.is_exact());
+        assert_eq!(sum.finish(UNIT, 1.0).e, gamma(1.0, UNIT) * 2f64.powi(-160) + TINY);
+    }
+
+    #[test]
+    fn zeros_do_not_count() {
+        assert_eq!(exact(&[0.0, 0.1, 0.0]), Bounded::exact(0.1));
+        let two = exact(&[0.1f32.into(), 0.0, 0.3f32.into()]);
+        assert_eq!(two.e, gamma(1.0, UNIT) * (f64::from(0.1f32) + f64::from(0.3f32)));
+    }
+
+    #[test]
+    fn bounds_grow_with_magnitudes_and_the_unit() {
+        let terms = [1e6, -1e6 + 0.1, 0.3].map(Bounded::exact);
+        let [narrow, wide] = [UNIT, TRUNCATING_UNIT].map(|unit| Sum::of(terms, unit));
+        assert!(narrow.e > 2.0 * 2e6 * UNIT && narrow.e < 2.001 * 2e6 * UNIT);
+        assert!(wide.e > 3.99 * narrow.e);
+    }
+
+    #[test]
+    fn errors_of_terms_add_up() {
+        let sum = Sum::of([Bounded { v: 1.0, e: 0.5 }, Bounded { v: 0.0, e: 0.25 }], UNIT);
+        assert!(sum.v == 1.0 && sum.e > 0.75 && sum.e < 0.750_001);
+    }
+
+    #[test]
+    fn too_many_terms_have_no_bound() {
+        let mut sum = Sum::new();
+        sum.push_exact(0.1, 0.1, 1 << 24, 0.0);
+        assert_eq!(sum.finish(UNIT, 1.0), Bounded::UNSPECIFIED);
+        assert_eq!(gamma(2f64.powi(24), UNIT), f64::INFINITY);
+    }
+
+    #[test]
+    fn infinities_and_nan() {
+        let (inf, nan) = (f64::INFINITY, f64::NAN);
+        assert_eq!(exact(&[1.0, inf, inf]).v, inf);
+        assert!(exact(&[1.0, inf, -inf]).v.is_nan());
+        assert!(exact(&[nan, 1.0]).v.is_nan());
+        assert_eq!(exact(&[LARGEST, LARGEST, inf]), Bounded::UNSPECIFIED);
+        assert_eq!(exact(&[LARGEST, -LARGEST]), Bounded::UNSPECIFIED);
+        assert!(Sum::of([Bounded::UNSPECIFIED, Bounded::exact(nan)], UNIT).v.is_nan());
+        assert_eq!(Sum::of([Bounded::UNSPECIFIED, Bounded::exact(inf)], UNIT), Bounded::UNSPECIFIED);
+    }
+
+    #[test]
+    fn scaling_moves_the_grid() {
+        let mut sum = Sum::new();
+        [5.0, -4.0].map(Bounded::exact).into_iter().for_each(|term| sum.push(term));
+        assert_eq!(sum.scaled(0.75).finish(UNIT, 2.0), Bounded::exact(0.75));
+        assert!(sum.scaled(0.1).finish(UNIT, 2.0).e > 0.0);
+        assert_eq!(sum.scaled(0.0).finish(UNIT, 2.0), Bounded::ZERO);
+        sum.push(Bounded::exact(f64::INFINITY));
+        assert_eq!(sum.scaled(-2.0).finish(UNIT, 2.0).v, f64::NEG_INFINITY);
+        assert!(sum.scaled(0.0).finish(UNIT, 2.0).v.is_nan());
+    }
+}

@@ -175,3 +175,195 @@ fn biased(score: Bounded, bias: Bounded) -> Bounded {
     }
     score + bias
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::vm::kernels::testing::{
+        Family, Input, Random, Shares, assert_exact, assert_near, bounded, ints, reals, specified,
+    };
+
+    const INF: f64 = f64::INFINITY;
+
+    /// One sequence with heads of two elements over four rows; `rest` is operands and parameters beyond them.
+    fn task(heads: usize, kv_heads: usize, mask: &str, rest: &str) -> String {
+        format!(
+            "ATTENTION_TILE F32[{heads},2] F32[4,{kv_heads},2] F32[4,{kv_heads},2] {mask} -> F32[{heads},{}]; head_dim=2 n_heads={heads} n_kv_heads={kv_heads} scale=0.5 {rest}",
+            if rest.contains("flags=2") { 4 } else { 2 }
+        )
+    }
+
+    #[test]
+    fn equal_scores_give_the_mean_of_the_window() {
+        let k = reals(&[0.0; 8]);
+        let v = reals(&[9.0, 9.0, 1.0, 2.0, 3.0, -4.0, 9.0, 9.0]);
+        let task = task(1, 1, "", "kv_start=1 kv_len=2");
+        assert_exact(&task, &[reals(&[1.0, 2.0]), k, v], &[2.0, -1.0]);
+    }
+
+    #[test]
+    fn known_values() {
+        let q = reals(&[2.0, 0.0]);
+        let k = reals(&[1.0, 5.0, 2.0, 5.0, 9.0, 9.0, 9.0, 9.0]);
+        let v = reals(&[1.0, 0.0, 0.0, 1.0, 9.0, 9.0, 9.0, 9.0]);
+        let w = (-1f64).exp();
+        let plain = task(1, 1, "", "kv_start=0 kv_len=2");
+        assert_near(&plain, &[q.clone(), k.clone(), v.clone()], &[w / (1.0 + w), 1.0 / (1.0 + w)]);
+        let partial = task(1, 1, "", "kv_start=0 kv_len=2 flags=2");
+        assert_near(&partial, &[q, k, v], &[w, 1.0, 2.0, 1.0 + w]);
+    }
+
+    #[test]
+    fn heads_repeat_in_groups() {
+        // Heads 0 and 1 use kv head 0, heads 2 and 3 use kv head 1.
+        let v = reals(&[1.0, 2.0, 3.0, 4.0].repeat(4));
+        let task = task(4, 2, "", "kv_start=0 kv_len=4");
+        let expected = [1.0, 2.0, 1.0, 2.0, 3.0, 4.0, 3.0, 4.0];
+        assert_exact(&task, &[reals(&[1.0; 8]), reals(&[0.0; 16]), v], &expected);
+    }
+
+    #[test]
+    fn sequences_have_their_caches() {
+        let task = "ATTENTION_TILE F32[2,1,1] F32[2,2,1,1] F32[2,2,1,1] -> F32[2,1]; head_dim=1 n_heads=1 n_kv_heads=1 scale=1 kv_start=1 kv_len=1";
+        let inputs = [reals(&[1.0, 1.0]), reals(&[0.5; 4]), reals(&[1.0, 2.0, 3.0, 4.0])];
+        assert_exact(task, &inputs, &[2.0, 4.0]);
+    }
+
+    #[test]
+    fn masks_in_every_shape() {
+        let caches = |b: usize| [reals(&vec![0.0; 4 * b]), reals(&[1.0, 2.0, 4.0, 8.0].repeat(b))];
+        let run = |mask: &str, values: Input, b: usize, expected: &[f64]| {
+            let (q, cache) = if b == 1 {
+                ("2,1".into(), "4,1,1".into())
+            } else {
+                (format!("{b},2,1"), format!("{b},4,1,1"))
+            };
+            let task = format!(
+                "ATTENTION_TILE F32[{q}] F32[{cache}] F32[{cache}] {mask} -> F32[{q}]; head_dim=1 n_heads=2 n_kv_heads=1 scale=1 kv_start=0 kv_len=4"
+            );
+            let [k, v] = caches(b);
+            assert_exact(&task, &[reals(&vec![1.0; 2 * b]), k, v, values], expected);
+        };
+        run("BOOL[4]", ints(&[1, 1, 0, 0]), 1, &[1.5, 1.5]);
+        run("BOOL[2,4]", ints(&[1, 1, 0, 0, 0, 0, 1, 1]), 1, &[1.5, 6.0]);
+        run("BOOL[2,4]", ints(&[0, 0, 1, 1, 1, 0, 0, 0]), 2, &[6.0, 6.0, 1.0, 1.0]);
+        let heads = [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1];
+        run("BOOL[2,2,4]", ints(&heads), 2, &[1.0, 2.0, 4.0, 8.0]);
+        let float = |mask: &[i64]| {
+            reals(&mask.iter().map(|&on| if on == 1 { 0.5 } else { -INF }).collect::<Vec<_>>())
+        };
+        run("F32[4]", float(&[1, 1, 0, 0]), 1, &[1.5, 1.5]);
+        run("BF16[2,4]", float(&[1, 1, 0, 0, 0, 0, 1, 1]), 1, &[1.5, 6.0]);
+        run("F16[2,4]", float(&[0, 0, 1, 1, 1, 0, 0, 0]), 2, &[6.0, 6.0, 1.0, 1.0]);
+        run("F32[2,2,4]", float(&heads), 2, &[1.0, 2.0, 4.0, 8.0]);
+    }
+
+    #[test]
+    fn a_float_mask_is_added_after_the_scale() {
+        let q = reals(&[2.0, 0.0]);
+        let k = reals(&[1.0, 5.0, 2.0, 5.0, 0.0, 0.0, 0.0, 0.0]);
+        let v = reals(&[1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0]);
+        let w = (-2f64).exp();
+        let task = task(1, 1, "F32[2]", "kv_start=0 kv_len=2");
+        assert_near(&task, &[q, k, v, reals(&[3.0, 0.0])], &[1.0 / (1.0 + w), w / (1.0 + w)]);
+    }
+
+    #[test]
+    fn empty_windows_and_masks_that_leave_nothing() {
+        let inputs = [reals(&[1.0, 2.0]), reals(&[1.0; 8]), reals(&[1.0; 8])];
+        let empty = [0.0, 0.0, -INF, 0.0];
+        assert_exact(&task(1, 1, "", "kv_start=4 kv_len=0 flags=2"), &inputs, &empty);
+        let with = |mask: Input| [&inputs[..], &[mask]].concat();
+        for (dtype, mask) in [("BOOL", ints(&[0, 0])), ("F32", reals(&[-INF, -INF]))] {
+            let mask_operand = format!("{dtype}[2]");
+            let partial = task(1, 1, &mask_operand, "kv_start=0 kv_len=2 flags=2");
+            assert_exact(&partial, &with(mask.clone()), &empty);
+            let plain = task(1, 1, &mask_operand, "kv_start=0 kv_len=2");
+            assert_eq!(specified(&plain, &with(mask)), [false; 2]);
+        }
+    }
+
+    #[test]
+    fn rows_outside_of_the_window_do_not_matter() {
+        let nan = f64::NAN;
+        let k = reals(&[nan, nan, 1.0, 1.0, 1.0, 1.0, nan, nan]);
+        let v = reals(&[nan, nan, 1.0, 2.0, nan, nan, nan, nan]);
+        let task = task(1, 1, "BOOL[2]", "kv_start=1 kv_len=2");
+        assert_exact(&task, &[reals(&[1.0, 1.0]), k, v, ints(&[1, 0])], &[1.0, 2.0]);
+    }
+
+    #[test]
+    fn special_values() {
+        let nan = f64::NAN;
+        let plain = task(1, 1, "", "kv_start=0 kv_len=2");
+        let with = |q: f64, v: f64| {
+            let k = reals(&[1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
+            [reals(&[q, 0.0]), k, reals(&[v, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0])]
+        };
+        assert_exact(&plain, &with(nan, 1.0), &[nan, nan]);
+        assert_exact(&plain, &with(INF, 1.0), &[nan, nan]);
+        assert_exact(&plain, &with(1.0, -INF), &[-INF, 1.0]);
+        let partial = task(1, 1, "", "kv_start=0 kv_len=2 flags=2");
+        assert_eq!(specified(&partial, &with(nan, 1.0)), [true, true, false, true]);
+        // A row that the mask weighs nothing may be skipped or not.
+        let masked = task(1, 1, "F32[2]", "kv_start=0 kv_len=2");
+        let inputs = [&with(1.0, INF)[..], &[reals(&[-INF, 0.0])]].concat();
+        assert_eq!(specified(&masked, &inputs), [false, true]);
+    }
+
+    #[test]
+    fn a_scale_that_is_no_power_of_two_may_be_multiplied_first() {
+        // Both scores are 3, but 0.3 * q is rounded.
+        let inputs = [reals(&[5.0, 7.0]), reals(&[1.0, 1.0, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0]), reals(&[1.0; 8])];
+        let values =
+            bounded(&task(1, 1, "", "kv_start=0 kv_len=2").replace("scale=0.5", "scale=0.3"), &inputs);
+        assert!(values[0].e > 0.0);
+    }
+
+    #[test]
+    fn binary32_stays_within_the_bound() {
+        let mut shares = Shares::default();
+        for seed in 0..400 {
+            let mut random = Random::new(seed);
+            for family in [Family::Plain, Family::Cancelling, Family::Small, Family::Tiny] {
+                let (dim, length) = (2 + random.below(6), 1 + random.below(12));
+                let [mut q, mut mask] = [dim, length].map(|count| random.sample(family, count));
+                let [k, v] = [(), ()].map(|()| random.sample(family, length * dim));
+                let is_partial = random.coin();
+                let scale = [0.25_f32, 0.3, 1.0][random.below(3)];
+                if seed % 8 == 0 {
+                    q = Random::new(0).sample(Family::Small, dim);
+                    mask.input = reals(&vec![0.0; length]);
+                    mask.actual = vec![0.0; length];
+                }
+                let task = format!(
+                    "ATTENTION_TILE F32[1,{dim}] F32[{length},1,{dim}] F32[{length},1,{dim}] F32[{length}] -> F32[1,{}]; head_dim={dim} n_heads=1 n_kv_heads=1 scale={scale} kv_start=0 kv_len={length} flags={}",
+                    if is_partial { dim + 2 } else { dim },
+                    if is_partial { 2 } else { 0 },
+                );
+                let values = bounded(&task, &[q.input, k.input, v.input, mask.input]);
+                let mut scores = Vec::new();
+                let scaled: Vec<f32> = q.actual.iter().map(|q| q * scale).collect();
+                let is_scaled_first = random.coin();
+                for (k, mask) in k.actual.chunks(dim).zip(&mask.actual) {
+                    let score = if is_scaled_first {
+                        random.dot(&scaled, k)
+                    } else {
+                        random.dot(&q.actual, k) * scale
+                    };
+                    scores.push(score + mask);
+                }
+                let (max, weights) = random.weights(&scores);
+                let denominator = random.sum(weights.clone());
+                let column = |d: usize| v.actual.chunks(dim).map(|v| v[d]).collect::<Vec<f32>>();
+                let found: Vec<f32> = if is_partial {
+                    let sums = (0..dim).map(|d| random.dot(&weights, &column(d)));
+                    sums.chain([max, denominator]).collect()
+                } else {
+                    (0..dim).map(|d| random.mean(&weights, &column(d), denominator)).collect()
+                };
+                shares.judge(&random, &values, &found, &(family, is_partial));
+            }
+        }
+        shares.assert_tight("ATTENTION_TILE", 0.2);
+    }
+}

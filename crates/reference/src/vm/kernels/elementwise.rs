@@ -18,16 +18,11 @@ pub(super) fn map(task: &TaskView<'_>, f: impl FnMut(Bounded) -> Bounded) -> Wri
 /// The result of an opcode that is one addition or multiplication of finite operands (NUM-05): `v` is the result
 /// in binary64, and `propagated` what the errors of the operands make of it.
 ///
-/// From exact operands to F32 the result is the correctly rounded one. Rounding to binary64 first does not
+/// From exact operands to F32 the result is the correctly rounded one. That `v` may be rounded itself does not
 /// change it: 53 bits are enough for a sum or a product of two numbers of 24 bits.
 pub(super) fn single(v: f64, dtype: DType, propagated: f64) -> Bounded {
-    if propagated == 0.0 {
-        let rounded = f64::from(v as f32);
-        return match dtype {
-            DType::F32 => Bounded::exact(rounded),
-            _ if fits_binary32(v) => Bounded::exact(v),
-            _ => Bounded { v, e: rounding(v.abs(), 1.0) },
-        };
+    if propagated == 0.0 && (dtype == DType::F32 || fits_binary32(v)) {
+        return Bounded::exact(v);
     }
     Bounded { v, e: propagated + rounding(v.abs() + propagated, 1.0) }
 }

@@ -21,3 +21,29 @@ impl Kernel for Embed {
         Written::Reals(rows)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::vm::kernels::testing::{assert_exact, bounded, ints, reals, specified};
+
+    #[test]
+    fn rows_are_gathered_in_the_order_of_the_ids() {
+        let table = reals(&[0.0, 1.0, 10.0, 11.0, 20.0, 21.0]);
+        let task = "EMBED I32[3] F32[3,2] -> BF16[3,2]; hidden=2";
+        assert_exact(task, &[ints(&[2, 0, 2]), table], &[20.0, 21.0, 0.0, 1.0, 20.0, 21.0]);
+    }
+
+    #[test]
+    fn one_row_serves_as_a_reshape() {
+        let table: Vec<f64> = (0..8).map(f64::from).collect();
+        assert_exact("EMBED I32[1] F32[1,8] -> F32[2,4]; hidden=4", &[ints(&[0]), reals(&table)], &table);
+    }
+
+    #[test]
+    fn an_id_out_of_range_leaves_its_row_open() {
+        let inputs = [ints(&[1, -1, 2, 0]), reals(&[5.0, f64::NAN])];
+        let task = "EMBED I32[4] F32[2,1] -> F32[4]; hidden=1";
+        assert_eq!(specified(task, &inputs), [true, false, false, true]);
+        assert!(bounded(task, &inputs)[0].v.is_nan());
+    }
+}

@@ -70,3 +70,109 @@ fn variance(run: Line<'_>, deviations: &[Bounded], mean: Bounded) -> Bounded {
     let flush = if v < SMALLEST_NORMAL { v } else { 0.0 };
     Bounded::checked(v, propagated + e * e + 4.0 * e * v.sqrt() + relative + 2.0 * TINY + flush)
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::vm::kernels::testing::{
+        FAMILIES, Family, Random, Shares, assert_exact, assert_near, bounded, reals,
+    };
+
+    #[test]
+    fn known_values() {
+        // Mean 3, biased variance 5.
+        let s = 1.0 / (5.0 + 0.25f64).sqrt();
+        let task = "LAYERNORM F32[4] F32[4] F32[4] -> F32[4]; eps=0.25 hidden=4";
+        let expected = [-3.0 * s + 1.0, -s + 1.0, 2.0 * s + 1.0, -9.0 * s - 1.0];
+        let inputs =
+            [reals(&[0.0, 2.0, 4.0, 6.0]), reals(&[1.0, 1.0, 2.0, -3.0]), reals(&[1.0, 1.0, 1.0, -1.0])];
+        assert_near(task, &inputs, &expected);
+        let task = "LAYERNORM F32[4] F32[4] -> F32[4]; eps=0.25 hidden=4";
+        assert_near(task, &inputs[..2], &[-3.0 * s, -s, 2.0 * s, -9.0 * s]);
+    }
+
+    #[test]
+    fn runs_may_span_axes() {
+        let task = "LAYERNORM F32[2,2,2] F32[2,2] -> F32[2,2,2]; eps=0 hidden=4";
+        let x = [1.0, -1.0, 1.0, -1.0, 9.0, 7.0, 9.0, 7.0];
+        assert_near(task, &[reals(&x), reals(&[1.0; 4])], &[1.0, -1.0, 1.0, -1.0, 1.0, -1.0, 1.0, -1.0]);
+    }
+
+    #[test]
+    fn constant_runs_give_the_bias() {
+        let task = "LAYERNORM F32[4] F32[4] F32[4] -> F32[4]; eps=0.001 hidden=4";
+        let bias = [1.0, -2.5, 0.0, 1e-3f32.into()];
+        assert_exact(task, &[reals(&[7.0; 4]), reals(&[3.0; 4]), reals(&bias)], &bias);
+    }
+
+    #[test]
+    fn special_values() {
+        let (inf, nan) = (f64::INFINITY, f64::NAN);
+        let task = "LAYERNORM F32[2] F32[2] -> F32[2]; eps=0 hidden=2";
+        assert_exact(task, &[reals(&[7.0, 7.0]), reals(&[1.0, 1.0])], &[nan, nan]);
+        assert_exact(task, &[reals(&[inf, 7.0]), reals(&[1.0, 1.0])], &[nan, nan]);
+        assert_exact(task, &[reals(&[nan, 7.0]), reals(&[1.0, 1.0])], &[nan, nan]);
+    }
+
+    #[test]
+    fn a_difference_of_moments_is_outside_of_the_bound() {
+        let x: Vec<f32> = (0..16).map(|i| 4096.0 + (i * 5 % 7) as f32 / 16.0).collect();
+        let n = x.len() as f32;
+        let mean = x.iter().sum::<f32>() / n;
+        let square = x.iter().map(|x| x * x).sum::<f32>() / n;
+        let wrong = (x[1] - mean) / (square - mean * mean + 1e-5).sqrt();
+        let input = reals(&x.iter().map(|&x| x.into()).collect::<Vec<_>>());
+        let task = "LAYERNORM F32[16] F32[16] -> F32[16]; eps=1e-5 hidden=16";
+        let value = bounded(task, &[input, reals(&[1.0; 16])])[1];
+        let error = (f64::from(wrong) - value.v).abs();
+        assert!(error.is_nan() || error > 2.0 * value.e, "{wrong} and {value:?}");
+    }
+
+    /// Mean and sum of squared deviations in one pass.
+    fn welford(random: &mut Random, x: &[f32]) -> [f32; 2] {
+        let (mut mean, mut squares) = (0.0_f32, 0.0_f32);
+        for (index, &x) in x.iter().enumerate() {
+            let deviation = x - mean;
+            mean += random.div(deviation, index as f32 + 1.0);
+            squares += deviation * (x - mean);
+        }
+        [mean, squares]
+    }
+
+    #[test]
+    fn binary32_stays_within_the_bound() {
+        let mut shares = Shares::default();
+        for seed in 0..300 {
+            let mut random = Random::new(seed);
+            for family in FAMILIES {
+                let length = 2 + random.below(30);
+                let [mut x, w, b] = [(), (), ()].map(|()| random.sample(family, length));
+                if family == Family::Plain && random.coin() {
+                    // A mean that is large for the deviations.
+                    x.actual.iter_mut().for_each(|x| *x += 1000.0);
+                    x.input = reals(&x.actual.iter().map(|&x| x.into()).collect::<Vec<_>>());
+                }
+                let eps = if family == Family::Tiny { 1e-5_f32 } else { 1e-3 };
+                let task = format!(
+                    "LAYERNORM F32[{length}] F32[{length}] F32[{length}] -> F32[{length}]; eps={eps:e} hidden={length}"
+                );
+                let values = bounded(&task, &[x.input, w.input, b.input]);
+                let n = length as f32;
+                let [mean, squares] = if random.coin() {
+                    welford(&mut random, &x.actual)
+                } else {
+                    let sum = random.sum(x.actual.clone());
+                    let mean = random.div(sum, n);
+                    let deviations: Vec<f32> = x.actual.iter().map(|x| x - mean).collect();
+                    [mean, random.dot(&deviations, &deviations)]
+                };
+                let variance = random.div(squares, n);
+                let scale = random.inverse_root(variance + eps);
+                let found: Vec<f32> = (0..length)
+                    .map(|i| random.product(x.actual[i] - mean, scale, w.actual[i]) + b.actual[i])
+                    .collect();
+                shares.judge(&random, &values, &found, &family);
+            }
+        }
+        shares.assert_tight("LAYERNORM", 0.1);
+    }
+}

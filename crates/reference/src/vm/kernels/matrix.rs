@@ -88,7 +88,7 @@ fn weight(weights: &quant::Weights<'_>, row: usize, column: usize, group: usize)
     let difference = Bounded { v: q - zero.v, e: zero.e };
     let mut value = difference.product(scale);
     // Infinite parts meet zeros in one arrangement and not in another.
-    if !value.v.is_nan() && (magnitude.is_nan() || magnitude > LARGEST) {
+    if !scale.is_nan() && !zero.is_nan() && (magnitude.is_nan() || magnitude > LARGEST) {
         value = Bounded::UNSPECIFIED;
     }
     let grid = grids[0].min(grids[1]) * lowest_bit(scale.v);
@@ -117,4 +117,190 @@ fn product(x: Line<'_>, row: &[Weight], groups: usize, unit: f64) -> Bounded {
     }
     // Sums of x * q come before the scale.
     if unscaled <= LARGEST { value.widened(2.0 * TINY * underflow) } else { Bounded::UNSPECIFIED }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vm::bounded::{TRUNCATING_UNIT, UNIT};
+    use crate::vm::kernels::testing::{
+        FAMILIES, Family, Input, Random, Shares, assert_exact, bounded, bounded_with, ints, reals, specified,
+    };
+
+    const INF: f64 = f64::INFINITY;
+    const NAN: f64 = f64::NAN;
+
+    #[test]
+    fn tiles_select_rows_and_columns() {
+        let x = reals(&[1.0, 2.0, 3.0, 4.0]);
+        let w = reals(&[1.0, 0.0, 0.0, 1.0, 1.0, 1.0, 5.0, -1.0]);
+        let bias = reals(&[0.0, 10.0, 20.0, 30.0]);
+        let inputs = [x, w, bias];
+        let task = "GEMV_TILE F32[2,2] F32[4,2] F32[4] -> F32[2,4]; K=2 N_tile=2 n_off=1";
+        assert_exact(task, &inputs, &[12.0, 23.0, 14.0, 27.0]);
+        let task = "GEMM_TILE F32[2,2] F32[4,2] F32[4] -> F32[2,4]; K=2 N_tile=3 n_off=1 M_tile=1 m_off=1";
+        assert_exact(task, &inputs, &[14.0, 27.0, 41.0]);
+        let task = "GEMV_TILE F32[2,1,2] F32[4,2] -> F32[1,2,4]; K=2 N_tile=1 n_off=3";
+        assert_exact(task, &inputs[..2], &[3.0, 11.0]);
+    }
+
+    #[test]
+    fn integers_sum_up_exactly_until_binary32_cannot_hold_them() {
+        let ones = vec![1.0; 8192];
+        let task = "GEMV_TILE BF16[1,8192] BF16[1,8192] -> BF16[1,1]; K=8192 N_tile=1 n_off=0";
+        let with = |value: f64| [reals(&vec![value; 8192]), reals(&ones)];
+        assert_exact(task, &with(2048.0), &[16_777_216.0]);
+        assert_exact(task, &with(2047.0), &[2047.0 * 8192.0]);
+        let beyond = bounded(task, &with(2049.0))[0];
+        assert!(beyond.v == 2049.0 * 8192.0 && beyond.e > 0.0);
+    }
+
+    #[test]
+    fn zeros_among_the_products_do_not_count() {
+        let x = [1.5, 0.0, 0.0, 1.1f32.into()];
+        let task = "GEMV_TILE F32[1,4] F32[1,4] -> F32[1,1]; K=4 N_tile=1 n_off=0";
+        assert_exact(task, &[reals(&x), reals(&[0.25, 1.0, 1.0, 0.0])], &[0.375]);
+        let two = bounded(task, &[reals(&x), reals(&[0.3f32.into(), 1.0, 1.0, 0.7f32.into()])])[0];
+        // Two products and one addition.
+        assert!(two.e > 2.0 * UNIT * two.v && two.e < 2.001 * UNIT * two.v);
+    }
+
+    #[test]
+    fn a_truncating_accumulator_takes_four_times_the_unit() {
+        let mut random = Random::new(0);
+        let [x, w] = [(), ()].map(|()| random.sample(Family::Plain, 64).input);
+        let task = "GEMM_TILE F32[1,64] F32[1,64] -> F32[1,1]; K=64 N_tile=1 n_off=0 M_tile=1";
+        let [narrow, wide] =
+            [UNIT, TRUNCATING_UNIT].map(|unit| bounded_with(task, &[x.clone(), w.clone()], unit)[0]);
+        assert!(narrow.v == wide.v && wide.e > 3.9 * narrow.e && wide.e < 4.1 * narrow.e);
+    }
+
+    #[test]
+    fn special_values() {
+        let task = "GEMV_TILE F32[2,2] F32[3,2] F32[3] -> F32[2,3]; K=2 N_tile=3 n_off=0";
+        let x = reals(&[INF, 1.0, NAN, 1.0]);
+        let w = reals(&[1.0, 2.0, 0.0, 1.0, 2.0, -INF]);
+        let bias = reals(&[0.0, 0.0, 1.0]);
+        assert_exact(task, &[x, w, bias], &[INF, NAN, NAN, NAN, NAN, NAN]);
+        let task = "GEMV_TILE F32[1,2] F32[1,2] -> F32[1,1]; K=2 N_tile=1 n_off=0";
+        assert_eq!(specified(task, &[reals(&[1e30, 1e30]), reals(&[1e30, -1e30])]), [false]);
+        assert_eq!(specified(task, &[reals(&[1e30, INF]), reals(&[1e30, -1.0])]), [false]);
+        let inexact = Input::Bounded(vec![0.5, 1.0], vec![0.5, 0.0]);
+        assert_eq!(specified(task, &[inexact, reals(&[INF, 1.0])]), [false]);
+    }
+
+    #[test]
+    fn quantised_weights_in_every_storage() {
+        // Columns 0, 1 and 2 have one scale, column 3 another: the last group is short.
+        let x = reals(&[1.0, 2.0, 3.0, 4.0]);
+        let scales = reals(&[0.5, 2.0]);
+        let expected = |zero: [f64; 2]| {
+            let q = [-8.0, 7.0, 1.0, -3.0];
+            let part = |k: usize, g: usize| f64::from(k as u8 + 1) * (q[k] - zero[g]) * [0.5, 2.0][g];
+            part(0, 0) + part(1, 0) + part(2, 0) + part(3, 1)
+        };
+        let params = "K=4 N_tile=1 n_off=0 group=3";
+        for (storage, qdtype, q) in [
+            ("I8[1,4]", 6, ints(&[-8, 7, 1, -3])),
+            ("I4[1,4]", 7, ints(&[0, 15, 9, 5])),
+            ("U8[1,2]", 7, ints(&[0xf0, 0x59])),
+        ] {
+            let task = format!("GEMV_TILE F32[1,4] {storage} F32[1,2] -> F32[1,1]; {params} qdtype={qdtype}");
+            assert_exact(&task, &[x.clone(), q.clone(), scales.clone()], &[expected([0.0, 0.0])]);
+            for (zeros, values) in
+                [("U8", ints(&[200, 3])), ("I8", ints(&[-7, 5])), ("F16", reals(&[0.5, -2.0]))]
+            {
+                let task = format!(
+                    "GEMM_TILE F32[1,4] {storage} F32[1,2] {zeros}[1,2] -> F32[1,1]; {params} qdtype={qdtype} M_tile=1"
+                );
+                let zero = match &values {
+                    Input::Reals(values) => [values[0], values[1]],
+                    Input::Ints(values) => [values[0] as f64, values[1] as f64],
+                    Input::Bounded(..) => [NAN; 2],
+                };
+                assert_exact(&task, &[x.clone(), q.clone(), scales.clone(), values], &[expected(zero)]);
+            }
+        }
+    }
+
+    #[test]
+    fn quantised_tiles_select_their_scales() {
+        let x = reals(&[1.0, 1.0]);
+        let q = ints(&[1, 1, 2, 2, 3, 3]);
+        let scales = reals(&[1.0, 10.0, 100.0, 1000.0, 1.0, 2.0]);
+        let task = "GEMV_TILE F32[1,2] I8[3,2] F32[3,2] -> F32[1,3]; K=2 N_tile=2 n_off=1 group=1 qdtype=6";
+        assert_exact(task, &[x, q, scales], &[2200.0, 9.0]);
+    }
+
+    #[test]
+    fn infinite_parts_of_quantised_weights() {
+        let task =
+            "GEMV_TILE F32[1,2] I8[1,2] F32[1,1] I8[1,1] -> F32[1,1]; K=2 N_tile=1 n_off=0 group=2 qdtype=6";
+        let with = |x: [f64; 2], scale: f64| [reals(&x), ints(&[1, 2]), reals(&[scale]), ints(&[1])];
+        assert_eq!(specified(task, &with([1.0, 1.0], INF)), [false]);
+        assert_eq!(specified(task, &with([INF, 1.0], 1.0)), [false]);
+        assert!(bounded(task, &with([NAN, 1.0], 1.0))[0].v.is_nan());
+        let task = "GEMV_TILE F32[1,2] I8[1,2] F32[1,1] -> F32[1,1]; K=2 N_tile=1 n_off=0 group=2 qdtype=6";
+        assert_exact(task, &[reals(&[INF, 1.0]), ints(&[1, 2]), reals(&[1.0])], &[INF]);
+    }
+
+    #[test]
+    fn binary32_stays_within_the_bound() {
+        let mut shares = Shares::default();
+        for seed in 0..300 {
+            let mut random = Random::new(seed);
+            for family in FAMILIES {
+                let k = 1 + random.below(40);
+                let [x, w] = [2 * k, 3 * k].map(|count| random.sample(family, count));
+                let bias = random.sample(family, 3);
+                let task = format!(
+                    "GEMM_TILE F32[2,{k}] F32[3,{k}] F32[3] -> F32[2,3]; K={k} N_tile=3 n_off=0 M_tile=2"
+                );
+                let values = bounded(&task, &[x.input, w.input, bias.input]);
+                let mut found = Vec::new();
+                for x in x.actual.chunks(k) {
+                    for (w, bias) in w.actual.chunks(k).zip(&bias.actual) {
+                        found.push(random.dot(x, w) + bias);
+                    }
+                }
+                shares.judge(&random, &values, &found, &family);
+            }
+        }
+        shares.assert_tight("GEMM_TILE", 0.5);
+    }
+
+    #[test]
+    fn quantised_binary32_stays_within_the_bound() {
+        let mut shares = Shares::default();
+        for seed in 0..300 {
+            let mut random = Random::new(seed);
+            for family in FAMILIES {
+                let (k, group) = (1 + random.below(24), 1 + random.below(9));
+                let groups = k.div_ceil(group);
+                let q = random.integers(k, -128, 127);
+                let x = random.sample(family, k);
+                let [scales, zeros] = [(), ()].map(|()| random.sample(Family::Plain, groups));
+                let task = format!(
+                    "GEMV_TILE F32[{k}] I8[1,{k}] F32[1,{groups}] F32[1,{groups}] -> F32[1]; K={k} N_tile=1 n_off=0 group={group} qdtype=6"
+                );
+                let values = bounded(&task, &[x.input, ints(&q), scales.input, zeros.input]);
+                let q: Vec<f32> = q.iter().map(|&q| q as f32).collect();
+                let found = if random.coin() {
+                    let weight = |k: usize| (q[k] - zeros.actual[k / group]) * scales.actual[k / group];
+                    let weights: Vec<f32> = (0..k).map(weight).collect();
+                    random.dot(&x.actual, &weights)
+                } else {
+                    let mut parts = Vec::new();
+                    for (g, (x, q)) in x.actual.chunks(group).zip(q.chunks(group)).enumerate() {
+                        let (scale, zero) = (scales.actual[g], zeros.actual[g]);
+                        parts.push(random.dot(x, q) * scale);
+                        parts.push(-(zero * scale * random.sum(x.to_vec())));
+                    }
+                    random.sum(parts)
+                };
+                shares.judge(&random, &values, &[found], &family);
+            }
+        }
+        shares.assert_tight("GEMV_TILE quantised", 0.2);
+    }
 }

@@ -20,6 +20,8 @@ mod rope;
 mod sample_argmax;
 mod silu_mul;
 mod softmax;
+#[cfg(test)]
+mod testing;
 mod view;
 mod weights;
 

@@ -46,3 +46,72 @@ fn softmax(line: &[Bounded]) -> Vec<Bounded> {
     let sum = Sum::of(weights.iter().copied(), UNIT);
     weights.into_iter().map(|weight| weight / sum).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::vm::bounded::Bounded;
+    use crate::vm::kernels::testing::{
+        FAMILIES, Family, Random, Shares, assert_exact, assert_near, bounded, reals,
+    };
+
+    #[test]
+    fn known_values() {
+        let e = 1f64.exp();
+        let expected = [1.0 / (1.0 + e), e / (1.0 + e), 0.5, 0.5];
+        assert_near("SOFTMAX F32[2,2] -> F32[2,2]", &[reals(&[2.0, 3.0, 0.0, 0.0])], &expected);
+    }
+
+    #[test]
+    fn lines_run_along_dim() {
+        // Each line is constant along the axis, so that its elements are 1 over its length.
+        let x: Vec<f64> = (0..24).map(f64::from).map(|i| (i / 12.0).floor()).collect();
+        assert_exact("SOFTMAX F32[2,4,3] -> F32[2,4,3]; dim=1", &[reals(&x)], &[0.25; 24]);
+        assert_exact("SOFTMAX F32[2,4,3] -> F32[2,4,3]; dim=-2", &[reals(&x)], &[0.25; 24]);
+        let rows = bounded("SOFTMAX F32[2,12] -> F32[2,12]", &[reals(&x)]);
+        assert!(rows.iter().all(|y| (y.v - 1.0 / 12.0).abs() < 1e-16 && y.e < 3e-8 && y.e > 0.0));
+        let columns = bounded("SOFTMAX F32[2,12] -> F32[2,12]; dim=0", &[reals(&x)]);
+        assert!(columns.iter().take(12).all(|y| (y.v - 1.0 / (1.0 + 1f64.exp())).abs() < 1e-15));
+    }
+
+    #[test]
+    fn a_single_element_is_one() {
+        assert_exact("SOFTMAX F32[3,1] -> F32[3,1]", &[reals(&[-5.0, 1e30, 0.0])], &[1.0; 3]);
+    }
+
+    #[test]
+    fn special_values() {
+        let (inf, nan) = (f64::INFINITY, f64::NAN);
+        let task = "SOFTMAX F32[3] -> F32[3]";
+        assert_exact(task, &[reals(&[-inf, 2.0, -inf])], &[0.0, 1.0, 0.0]);
+        for line in [[nan, 0.0, 1.0], [inf, 0.0, 1.0], [-inf; 3]] {
+            assert_exact(task, &[reals(&line)], &[nan; 3]);
+        }
+    }
+
+    #[test]
+    fn small_results_may_be_flushed() {
+        let y: Vec<Bounded> = bounded("SOFTMAX F32[2] -> F32[2]", &[reals(&[-90.0, 0.0])]);
+        assert!(y[0].v > 0.0 && y[0].e >= y[0].v && y[0].e < 1.01 * y[0].v);
+    }
+
+    #[test]
+    fn binary32_stays_within_the_bound() {
+        let mut shares = Shares::default();
+        for seed in 0..300 {
+            let mut random = Random::new(seed);
+            for family in FAMILIES {
+                let length = 1 + random.below(12);
+                let mut x = random.sample(family, length);
+                if family == Family::Wide {
+                    x = random.sample(Family::Small, length);
+                }
+                let values = bounded(&format!("SOFTMAX F32[{length}] -> F32[{length}]"), &[x.input]);
+                let weights = random.weights(&x.actual).1;
+                let sum = random.sum(weights.clone());
+                let found: Vec<f32> = weights.iter().map(|&weight| random.div(weight, sum)).collect();
+                shares.judge(&random, &values, &found, &family);
+            }
+        }
+        shares.assert_tight("SOFTMAX", 0.2);
+    }
+}
