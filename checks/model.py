@@ -15,6 +15,8 @@ from formats import FORMATS, REAL, rounded
 
 OPCODES = {}
 U = 2.0**-24  # half an ulp of binary32, relative
+SMALLEST = 2.0**-149  # the smallest subnormal of binary32
+FLUSHED = 2.0**-126  # what functions yield below this may become 0 (NUM-07)
 WHOLE = ...
 
 
@@ -23,15 +25,18 @@ class Result:
     """What a task writes, and what is known of the errors on the way.
 
     `scale` is the magnitude of the terms from which a value is made: an evaluation in a precision with relative error u
-    errs by some small multiple of u * scale. `steps` is that multiple, roughly, for an evaluation by the textbook. Where
-    `scale` is 0 the value is exact. `free` marks values that the clause leaves open. `exact` marks sums that NUM-09 calls
-    exact, where this model knows.
+    errs by some small multiple of u * scale. `steps` is that multiple, roughly, for an evaluation by the textbook in
+    binary32. `floor` is an absolute error beside it, where numbers on the way may be too small for binary32, and `peak`
+    the largest magnitude on the way, where that is not `scale`. Where `scale` is 0 the value is exact. `free` marks
+    values that the clause leaves open, `exact` sums that NUM-09 calls exact, where this model knows.
     """
 
     values: np.ndarray
     region: object = WHOLE
     scale: object = 0.0
     steps: object = 0.0
+    floor: object = 0.0
+    peak: object = 0.0
     free: object = False
     exact: object = False
 
@@ -67,7 +72,7 @@ def exact_sum(terms):
         lowest = np.where(bits > 0, np.log2((bits & -bits).astype(np.float64)) + exponent - 62, np.inf)
         q = np.exp2(lowest.min(axis=-1))
         total = np.abs(terms).sum(axis=-1)
-        return whole.all(axis=-1) & np.isfinite(total) & (total <= 2.0**24 * q)
+        return whole.all(axis=-1) & np.isfinite(total) & (total <= 2.0**24 * q) & (q >= SMALLEST) & (total < 2.0**128)
 
 
 # ---- Movement -------------------------------------------------------------------------------------------------------
@@ -133,8 +138,8 @@ def gelu(t, x):
 @opcode("SILU_MUL")
 def silu_mul(t, gate, up):
     values = gate * np.exp(-np.logaddexp(REAL(0), -gate)) * up
-    # A sigmoid may come out as 0 where exp(-gate) is beyond binary32.
-    flushed = np.where(-gate > 88, 1 / U, 0)
+    # A sigmoid may come out as 0 where it is that small, or exp(-gate) is beyond binary32.
+    flushed = np.where(-gate > 87, 1 / U, 0)
     return Result(values, scale=np.abs(values), steps=16 + 4 * np.minimum(np.abs(gate), 200) + flushed)
 
 
@@ -175,12 +180,14 @@ def joined(real, imaginary):
 @opcode("RMSNORM")
 def rmsnorm(t, x, w):
     n, w = t["hidden"], w.ravel()
-    root = np.sqrt(np.einsum("...i,...i->...", x, x) + n * t.real("eps"))[..., None]
+    total = np.einsum("...i,...i->...", x, x)[..., None]
+    root = np.sqrt(total + n * t.real("eps"))
     values = x * w * np.sqrt(REAL(n)) / root
     # x * s comes before * w: where s is 0 or infinite, that decides between infinity and NaN
     special = ~np.isfinite(root) | (root == 0)
     values = np.where(special, x * (np.sqrt(REAL(n)) / root) * w, values)
-    return Result(values, scale=np.abs(values), steps=n / 2 + 16)
+    floor = np.abs(values) * n * SMALLEST / (root * root)
+    return Result(values, scale=np.abs(values), steps=n / 2 + 16, floor=floor, peak=total + np.abs(x))
 
 
 @opcode("LAYERNORM")
@@ -192,7 +199,9 @@ def layernorm(t, x, w, b=None):
     values = centred / deviation * w.ravel() + b
     size = (np.abs(runs) + np.abs(runs).mean(-1, keepdims=True)) / deviation * np.abs(w.ravel())
     scale = size * (1 + np.abs(centred) / deviation) + np.abs(b)
-    return Result(values.reshape(x.shape), scale=scale.reshape(x.shape), steps=t["hidden"] + 16)
+    floor = scale * SMALLEST / (deviation * deviation)
+    peak = (runs * runs).sum(axis=-1, keepdims=True) + 0 * scale
+    return Result(values, scale=scale, steps=t["hidden"] + 16, floor=floor, peak=peak)
 
 
 @opcode("SOFTMAX")
@@ -204,8 +213,9 @@ def softmax(t, x):
     # A NaN, or a maximum that is infinite: exp(x - m) is NaN somewhere, and so is the sum.
     values = np.where(np.isfinite(lines.max(axis=-1, keepdims=True)), values, np.nan)
     spread = np.where(np.isfinite(lines), total - lines, 0)
-    scale, steps = values * (1 + spread), 6 * lines.shape[-1] + 16
-    return Result(np.moveaxis(values, -1, axis), scale=np.moveaxis(scale, -1, axis), steps=steps)
+    scale, peak = values * (1 + spread), np.broadcast_to(spread.max(axis=-1, keepdims=True), lines.shape)
+    values, scale, peak = (np.moveaxis(a, -1, axis) for a in (values, scale, peak))
+    return Result(values, scale=scale, steps=6 * lines.shape[-1] + 16, peak=peak)
 
 
 # ---- Products with weights ------------------------------------------------------------------------------------------
@@ -251,6 +261,9 @@ def matrix_product(t, x, weight, more, tile):
     s = more[0][tile]
     z = (more[1][tile] if len(more) > 1 else np.zeros_like(s)).astype(REAL)
     scale = np.einsum("mk,nk->mn", np.abs(x), (np.abs(q) + np.abs(by_group(z, group, k))) * np.abs(by_group(s, group, k)))
+    # Where scales come last, the sums before them are larger or smaller than the result.
+    peak = np.einsum("mk,nk->mn", np.abs(x), np.abs(q) + np.abs(by_group(z, group, k)))
+    floor = SMALLEST * k * (1 + np.abs(s).max(axis=-1) * (1 + np.abs(z).max(axis=-1)))[None] + 0 * scale
     if np.isfinite(scale).all():
         # by group: s * (sum of x q - z * sum of x); the short last group is filled with zeros
         fill = ((0, 0), (0, -k % group))
@@ -258,7 +271,7 @@ def matrix_product(t, x, weight, more, tile):
         values = np.einsum("mgk,ngk,ng->mn", x, q, s) - np.einsum("mg,ng->mn", x.sum(axis=-1), z * s)
     else:
         values = np.einsum("mk,nk->mn", x, (q - by_group(z, group, k)) * by_group(s, group, k))
-    return Result(values, scale=scale, steps=k + 6)
+    return Result(values, scale=scale, steps=k + 6, floor=floor, peak=peak)
 
 
 @opcode("GEMV_TILE")
@@ -307,7 +320,12 @@ def attention_tile(t, q, k, v, mask=None):
     spread = np.where(np.isfinite(s), size, 0).max(axis=-1, initial=0)[..., None]
     l = e.sum(axis=-1)[..., None]
     a, absolute = summed(e, rows), summed(e, np.abs(rows))
-    steps = 6 * t["kv_len"] + t["head_dim"] + 24
+    # The scores' own errors go through the exponential. Where they are large, there is no bound by the textbook.
+    exponent = 4 * U * spread * (t["head_dim"] + 8)
+    steps = np.where(exponent < 0.25, 6 * t["kv_len"] + t["head_dim"] + 24, np.inf)
+    largest = np.where(np.isfinite(s), np.abs(size / factor) + size + m[..., None] - s, 0)
+    peak = largest.max(axis=-1, initial=0)[..., None] + 0 * absolute[..., :1]
+    floor = FLUSHED * np.abs(np.where(kept[..., None], rows, 0)).sum(axis=-2)
     m = m[..., None]
     nothing = np.isneginf(m)
     if t.params.get("flags", 0) & 2:
@@ -315,13 +333,15 @@ def attention_tile(t, q, k, v, mask=None):
         values = np.concatenate([a, m, l], axis=-1)
         scale = np.concatenate([absolute * (1 + 2 * spread), spread, l * (1 + 2 * spread)], axis=-1)
         scale = np.where(nothing, 0, scale)
-        return Result(values.reshape(t.shape), scale=scale.reshape(t.shape), steps=steps)
+        steps, peak = np.broadcast_to(steps, scale.shape), np.broadcast_to(peak, scale.shape)
+        floor = np.concatenate([floor, np.zeros_like(m), np.full_like(m, t["kv_len"] * FLUSHED)], axis=-1)
+        return Result(values, scale=scale, steps=steps, floor=floor, peak=peak)
     lse = np.logaddexp.reduce(s, axis=-1, keepdims=True)
     weight = np.where(kept, np.exp(s - lse), 0)
     values = np.where(np.isfinite(m), summed(weight, rows), np.nan)
     scale = absolute / l * (1 + 2 * spread)
-    free = np.broadcast_to(nothing, values.shape)
-    return Result(values.reshape(t.shape), scale=scale.reshape(t.shape), steps=steps, free=free.reshape(t.shape))
+    steps, peak, free = (np.broadcast_to(a, values.shape) for a in (steps, peak, nothing))
+    return Result(values, scale=scale, steps=steps, floor=floor / l, peak=peak, free=free)
 
 
 @opcode("ATTENTION_COMBINE")
@@ -336,8 +356,14 @@ def attention_combine(t, *partials):
     share = np.divide(a, l, out=np.zeros_like(a), where=np.broadcast_to(counts, a.shape))
     values, size = (weight * share).sum(axis=0), (weight * np.abs(share)).sum(axis=0)
     top = np.max(np.where(counts, m, -np.inf), axis=0)
-    spread = np.where(counts & (weight > 0), top - m, 0).max(axis=0) + 1
-    return Result(values.reshape(t.shape), scale=(size * spread).reshape(t.shape), steps=4 * len(partials) + 24)
+    apart = np.where(counts, top - m, 0)
+    spread = np.where(weight > 0, apart, 0).max(axis=0) + 1
+    factors = np.where(counts, np.exp(-apart), 0)
+    total = (factors * l).sum(axis=0)
+    underflow = FLUSHED * (np.abs(a).sum(axis=0) + np.abs(values) * np.abs(l).sum(axis=0)) / total
+    sums = [apart.max(axis=0), np.abs(m).max(axis=0), total, (factors * np.abs(a)).sum(axis=0)]
+    peak = np.max(np.broadcast_arrays(*sums), axis=0)
+    return Result(values, scale=size * spread, steps=4 * len(partials) + 24, floor=underflow, peak=peak)
 
 
 # ---- Launches -------------------------------------------------------------------------------------------------------
@@ -358,11 +384,13 @@ def packed(nibbles):
 class Content:
     """A buffer: the numbers that it stores, and those that were rounded to them, with what is known of their errors."""
 
-    FIELDS = ("values", "scale", "steps", "free", "exact")
+    NUMBERS = ("scale", "steps", "floor", "peak")
+    FIELDS = ("values", *NUMBERS, "free", "exact")
 
     def __init__(self, dtype, stored):
         self.dtype, self.stored, self.values = dtype, stored, stored.copy()
-        self.scale, self.steps = np.zeros(stored.shape, REAL), np.zeros(stored.shape, REAL)
+        for name in self.NUMBERS:
+            setattr(self, name, np.zeros(stored.shape, REAL))
         self.free, self.exact = np.zeros(stored.shape, bool), np.zeros(stored.shape, bool)
 
     def write(self, result):

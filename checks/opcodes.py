@@ -9,7 +9,7 @@ longest sum of the corpus has about as many terms. Where no arithmetic is done, 
 to be equal, and so do NaN and infinities.
 
 Bounds. A bound is not negative, and is no larger than SLACK times what a textbook analysis yields (Result.steps *
-scale * 2^-24). It is 0 for movement and where NUM-09 calls a sum exact; and only where it can be: for a value that
+scale * 2^-24, and a floor where numbers are too small for binary32). It is 0 for movement and where NUM-09 calls a sum exact; and only where it can be: for a value that
 binary32 holds. An infinite bound ("not specified") needs a reason: an operand that is not finite, a value that the
 clause leaves open, or magnitudes beyond binary32. These checks are for programs of one task; in whole programs errors
 travel from task to task, and bounds have to be numbers that are not negative.
@@ -140,11 +140,11 @@ class Checker:
         held = (rounded("F32", reference) == reference) | ~np.isfinite(reference)
         need((bounds > 0) | held, *at, "bound 0 of a value beyond binary32", bounds, reference)
         finite = np.isfinite(bounds)
-        reason = final.free | ~np.isfinite(final.scale) | ~np.isfinite(reference)
-        reason |= final.scale * (1 + final.steps) >= LARGEST
+        largest = np.maximum(final.peak, final.scale * (1 + final.steps * model.U))
+        reason = final.free | ~np.isfinite(final.scale) | ~np.isfinite(reference) | ~(largest < LARGEST)
         need(finite | reason, *at, "infinite bound without a reason", bounds, final.scale)
-        textbook = SLACK * (final.steps * model.U * final.scale + final.steps * 2.0**-126)
-        tight = ~finite | ~np.isfinite(final.scale) | (bounds <= textbook + small)
+        textbook = SLACK * (final.steps * (model.U * final.scale + model.FLUSHED) + final.floor)
+        tight = ~finite | ~np.isfinite(textbook) | (bounds <= textbook + small)
         need(tight, *at, "bound, and %d times the textbook's" % SLACK, bounds, textbook)
 
     def table(self):
