@@ -216,7 +216,9 @@ impl Bounded {
         if self.v.is_infinite() {
             return Bounded::exact(v);
         }
-        let propagated = if self.e == 0.0 { 0.0 } else { v * libm::expm1(self.e) };
+        // A far negative argument has a large error and a result of zero all the same.
+        let growth = libm::expm1(self.e);
+        let propagated = if growth.is_finite() { v * growth } else { libm::exp(self.v + self.e) };
         let (constant, slope) = budget::EXP;
         let rounding = rounding(v + propagated, constant + slope * self.magnitude());
         Bounded::checked(v, propagated + rounding).flushed()
