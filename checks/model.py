@@ -138,8 +138,8 @@ def gelu(t, x):
 @opcode("SILU_MUL")
 def silu_mul(t, gate, up):
     values = gate * np.exp(-np.logaddexp(REAL(0), -gate)) * up
-    # A sigmoid may come out as 0 where it is that small, or exp(-gate) is beyond binary32.
-    flushed = np.where(-gate > 87, 1 / U, 0)
+    # What comes before the last product may be flushed, and exp(-gate) may be beyond binary32.
+    flushed = np.where((-gate > 87) | (np.abs(values) <= FLUSHED * np.abs(up)), 1 / U, 0)
     return Result(values, scale=np.abs(values), steps=16 + 4 * np.minimum(np.abs(gate), 200) + flushed)
 
 
@@ -241,8 +241,13 @@ def dequant(t, q, scales, zeros=None):
     q = quantised(t.dtypes[0], q, columns).astype(REAL)
     zeros = np.zeros_like(scales) if zeros is None else zeros.astype(REAL)
     s, z = by_group(scales, t["group"], columns), by_group(zeros, t["group"], columns)
-    values = (q - z) * s
-    return Result(values, scale=(np.abs(q) + np.abs(z)) * np.abs(s), steps=2)
+    difference = q - z
+    values, scale = difference * s, (np.abs(q) + np.abs(z)) * np.abs(s)
+    if t.dtype == "F32":
+        # Where binary32 holds the difference, the product is the only rounded operation, as in MUL.
+        alone = (rounded("F32", difference) == difference) & (difference + z == q) & (q - difference == z)
+        values, scale = np.where(alone, rounded("F32", values), values), np.where(alone, 0, scale)
+    return Result(values, scale=scale, steps=2)
 
 
 def matrix_product(t, x, weight, more, tile):
@@ -341,7 +346,7 @@ def attention_tile(t, q, k, v, mask=None):
     values = np.where(np.isfinite(m), summed(weight, rows), np.nan)
     scale = absolute / l * (1 + 2 * spread)
     steps, peak, free = (np.broadcast_to(a, values.shape) for a in (steps, peak, nothing))
-    return Result(values, scale=scale, steps=steps, floor=floor / l, peak=peak, free=free)
+    return Result(values, scale=scale, steps=steps, floor=floor * (1 + 1 / l), peak=peak, free=free)
 
 
 @opcode("ATTENTION_COMBINE")
@@ -360,7 +365,9 @@ def attention_combine(t, *partials):
     spread = np.where(weight > 0, apart, 0).max(axis=0) + 1
     factors = np.where(counts, np.exp(-apart), 0)
     total = (factors * l).sum(axis=0)
-    underflow = FLUSHED * (np.abs(a).sum(axis=0) + np.abs(values) * np.abs(l).sum(axis=0)) / total
+    weighed = np.abs(a).sum(axis=0)
+    underflow = FLUSHED * (weighed + np.abs(values) * np.abs(l).sum(axis=0)) / total + FLUSHED * weighed
+    underflow += SMALLEST * len(partials) * (1 + np.abs(values)) / total
     sums = [apart.max(axis=0), np.abs(m).max(axis=0), total, (factors * np.abs(a)).sum(axis=0)]
     peak = np.max(np.broadcast_arrays(*sums), axis=0)
     return Result(values, scale=size * spread, steps=4 * len(partials) + 24, floor=underflow, peak=peak)
