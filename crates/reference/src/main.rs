@@ -1,4 +1,4 @@
-//! `megakernel-reference`: the reference validator for people (`validate`, `replay`) and for the runner (`worker`).
+//! `megakernel-reference`: the reference for people (`validate`, `replay`, `run`) and for the runner (`worker`).
 
 mod cli;
 
@@ -9,13 +9,13 @@ use clap::{Parser, Subcommand};
 use megakernel_ir::protocol::serve;
 use megakernel_reference::worker::Reference;
 
-/// Reference validator of the AMK IR.
+/// Reference validator and VM of the AMK IR.
 ///
-/// Says of a megakernel program whether it can hang, race, or leave its memory, by the rules in spec/.
+/// Says of a megakernel program whether it can hang, race, or leave its memory, by the rules in spec/; and runs it.
 #[derive(Parser)]
 #[command(
     version,
-    after_help = "Examples:\n  megakernel-reference validate program.json\n  megakernel-reference validate --profile launch --json programs/*.json\n  cargo xtask conform --impl 'megakernel-reference worker'"
+    after_help = "Examples:\n  megakernel-reference validate program.json\n  megakernel-reference validate --profile launch --json programs/*.json\n  megakernel-reference run program.json --random 1\n  cargo xtask conform --impl 'megakernel-reference worker'"
 )]
 struct Cli {
     #[command(subcommand)]
@@ -32,6 +32,11 @@ enum Command {
     ///
     /// Exits 0 if every witness leads to what it says, 1 if one does not, 2 if the file holds no program that could run.
     Replay(cli::replay::Arguments),
+    /// Run a program on tensors from files or random ones, in any order that its counters and queues allow.
+    ///
+    /// Exits 0 if it ran to its end, 1 if it is rejected or something went wrong while running, 2 if a file or a tensor is
+    /// missing or wrong.
+    Run(cli::run::Arguments),
     /// Answer the requests of the conformance runner on standard input (clauses CON-02 and CON-03).
     Worker,
 }
@@ -40,6 +45,7 @@ fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Validate(arguments) => cli::validate::run(&arguments),
         Command::Replay(arguments) => cli::replay::run(&arguments),
+        Command::Run(arguments) => cli::run::run(&arguments),
         Command::Worker => {
             let (input, output) = (io::stdin(), io::stdout());
             match serve(&mut Reference, &mut input.lock(), &mut output.lock()) {

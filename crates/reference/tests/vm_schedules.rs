@@ -1,6 +1,8 @@
 //! The VM against the validator, without values: what the rules accept runs under every schedule, and what they reject
 //! goes wrong under some schedule wherever a run can show it. The VM shares no code with the rules beyond footprints.
 
+#![allow(clippy::panic)]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 

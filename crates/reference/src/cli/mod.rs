@@ -2,4 +2,5 @@
 
 mod excerpt;
 pub mod replay;
+pub mod run;
 pub mod validate;

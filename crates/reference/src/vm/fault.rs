@@ -3,10 +3,8 @@
 use std::fmt::Write as _;
 
 use megakernel_ir::Rule;
-use megakernel_ir::diagnostic::AccessKind;
+use megakernel_ir::diagnostic::{self, AccessKind};
 use megakernel_ir::model::Program;
-
-use crate::region::Region;
 
 /// An operand of a task as it is accessed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,14 +90,14 @@ pub enum Fault {
         /// The access of the other one.
         second: Access,
         /// Elements that both access; of two buffers on a page, bytes of the page.
-        region: Region,
+        region: diagnostic::Region,
     },
     /// Elements are read that nobody has written (clause EXE-08).
     Unwritten {
         /// The read.
         read: Access,
         /// Some of the elements; of a buffer on a page, bytes of the page.
-        region: Region,
+        region: diagnostic::Region,
     },
     /// A read finds what was written to another buffer of the page (clause PAG-01).
     Clobbered {
@@ -108,7 +106,7 @@ pub enum Fault {
         /// The write of the other buffer.
         write: Access,
         /// Bytes of the page.
-        region: Region,
+        region: diagnostic::Region,
     },
     /// A buffer has no storage where it is accessed.
     NoStorage {
@@ -138,7 +136,7 @@ pub enum Fault {
         /// The buffer.
         buffer: usize,
         /// Some of the missing elements.
-        region: Region,
+        region: diagnostic::Region,
     },
     /// The VM itself failed at a task.
     NotComputed {
@@ -313,7 +311,7 @@ impl Names<'_> {
         format!("writes {}", self.buffer(access.buffer))
     }
 
-    fn part(&self, region: &Region, first: usize, second: usize) -> String {
+    fn part(&self, region: &diagnostic::Region, first: usize, second: usize) -> String {
         match first == second {
             true => format!("{} of it", slices(region)),
             false => format!("bytes {} of one page", slices(region)),
@@ -350,7 +348,7 @@ fn tasks(count: usize) -> String {
 }
 
 /// A region as people write slices, such as `[0:4, 16:32]`.
-fn slices(region: &Region) -> String {
-    let axes: Vec<String> = region.to_witness().iter().map(|[low, high]| format!("{low}:{high}")).collect();
+fn slices(region: &diagnostic::Region) -> String {
+    let axes: Vec<String> = region.iter().map(|[low, high]| format!("{low}:{high}")).collect();
     format!("[{}]", axes.join(", "))
 }

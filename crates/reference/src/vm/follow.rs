@@ -9,9 +9,8 @@ use megakernel_ir::tensor::Tensor;
 
 use super::bounded::Bounded;
 use super::fault::Fault;
-use super::kernels::Written;
 use super::load::Loaded;
-use super::memory::{BindError, Caches, Memory, Reference, volume};
+use super::memory::{BindError, Caches, Computed, Memory, Reference, volume};
 use super::schedule::Schedule;
 use super::session::unit;
 use crate::region::Region;
@@ -76,11 +75,14 @@ impl<'p> Following<'p> {
             return Ok(None);
         };
         let reference = match written {
-            Written::Reals(elements) => {
+            Computed::Reals(elements) => {
                 let (values, bounds) = elements.into_iter().map(|Bounded { v, e }| (v, e)).unzip();
                 Reference::Reals { values, bounds }
             }
-            Written::Ints(elements) => Reference::Ints(elements),
+            Computed::Ints(elements) => {
+                let specified = |(value, is_specified): (i64, bool)| is_specified.then_some(value);
+                Reference::Ints(elements.into_iter().map(specified).collect())
+            }
         };
         Ok(Some(TaskOutput { buffer, region, reference }))
     }
@@ -103,9 +105,9 @@ impl<'p> Following<'p> {
             ));
         }
         let written = if written.dtype.is_float() {
-            Written::Reals(written.reals().into_iter().map(|v| Bounded { v, e: 0.0 }).collect())
+            Computed::Reals(written.reals().into_iter().map(|v| Bounded { v, e: 0.0 }).collect())
         } else {
-            Written::Ints(written.ints().into_iter().map(Some).collect())
+            Computed::Ints(written.ints().into_iter().map(|value| (value, true)).collect())
         };
         self.memory.store(&self.loaded, task, &written);
         Ok(())

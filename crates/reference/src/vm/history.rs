@@ -71,10 +71,18 @@ impl History {
                 continue;
             }
             if !knows(past.access.task) {
-                return Err(Fault::Unordered { first: past.access, second: access, region: shared });
+                return Err(Fault::Unordered {
+                    first: past.access,
+                    second: access,
+                    region: shared.to_witness(),
+                });
             }
             if past.access.buffer != access.buffer {
-                return Err(Fault::Clobbered { read: access, write: past.access, region: shared });
+                return Err(Fault::Clobbered {
+                    read: access,
+                    write: past.access,
+                    region: shared.to_witness(),
+                });
             }
             if let (Some(reader), Some(writer)) = (reading.on_chip, sm_of(past.access.task))
                 && reader != writer
@@ -85,7 +93,7 @@ impl History {
         }
         if reading.needs_write && covered < volume(region) {
             let missing = self.missing(region).unwrap_or(*region);
-            return Err(Fault::Unwritten { read: access, region: missing });
+            return Err(Fault::Unwritten { read: access, region: missing.to_witness() });
         }
         Ok(())
     }
@@ -109,7 +117,11 @@ impl History {
             let own = past.access.task == access.task;
             let shared = past.region.intersection(&region);
             if !own && !shared.is_empty() && !clocks.has_acquired(access.task, past.access.task) {
-                return Err(Fault::Unordered { first: past.access, second: access, region: shared });
+                return Err(Fault::Unordered {
+                    first: past.access,
+                    second: access,
+                    region: shared.to_witness(),
+                });
             }
         }
         cut(&mut self.writes, &region);

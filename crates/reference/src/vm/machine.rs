@@ -288,7 +288,7 @@ impl<'m, 'p> Machine<'m, 'p> {
                 _ => None,
             };
             if let Some(region) = missing {
-                return Err(Fault::Unfilled { buffer: number, region });
+                return Err(Fault::Unfilled { buffer: number, region: region.to_witness() });
             }
         }
         Ok(())

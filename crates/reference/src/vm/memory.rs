@@ -177,11 +177,12 @@ impl Contents {
         Ok(contents)
     }
 
-    /// The contents as a kernel sees them.
-    fn operand(&self) -> Operand<'_> {
+    /// The contents as a kernel sees them, with their bounds or as if they were exact.
+    fn operand(&self, with_bounds: bool) -> Operand<'_> {
         let data = match &self.elements {
             Elements::Reals { values, bounds, .. } => {
-                Data::Reals { values, bounds: (!bounds.is_empty()).then_some(bounds.as_slice()) }
+                let is_bounded = with_bounds && !bounds.is_empty();
+                Data::Reals { values, bounds: is_bounded.then_some(bounds.as_slice()) }
             }
             Elements::Ints { values, .. } => Data::Ints(values),
         };
@@ -231,10 +232,10 @@ impl Contents {
     }
 
     /// Stores what a task computed for the elements of a region, cast to the dtype.
-    fn store(&mut self, region: &Region, written: &Written) {
+    fn store(&mut self, region: &Region, written: &Computed) {
         let dtype = self.dtype;
         match (&mut self.elements, written) {
-            (Elements::Reals { values, bounds, before }, Written::Reals(new)) => {
+            (Elements::Reals { values, bounds, before }, Computed::Reals(new)) => {
                 let mut new = new.iter();
                 runs(&self.shape, region, |first, count| {
                     for (at, element) in interval(first, count).zip(&mut new) {
@@ -251,12 +252,12 @@ impl Contents {
                     }
                 });
             }
-            (Elements::Ints { values, open }, Written::Ints(new)) => {
+            (Elements::Ints { values, open }, Computed::Ints(new)) => {
                 let mut new = new.iter();
                 runs(&self.shape, region, |first, count| {
-                    for (at, element) in interval(first, count).zip(&mut new) {
-                        set(values, at, element.unwrap_or(0));
-                        if element.is_some() {
+                    for (at, &(value, is_specified)) in interval(first, count).zip(&mut new) {
+                        set(values, at, value);
+                        if is_specified {
                             open.remove(&at)
                         } else {
                             open.insert(at)
@@ -310,6 +311,15 @@ fn gather<T: Copy>(values: &[T], shape: &[i64], region: &Region) -> Vec<T> {
 /// Copies as many elements as both have.
 fn fill<T: Copy>(values: &mut [T], from: &[T]) {
     values.iter_mut().zip(from).for_each(|(slot, &value)| *slot = value);
+}
+
+/// What a task computed: the elements of the region that it writes, row-major.
+#[derive(Clone, Debug)]
+pub(super) enum Computed {
+    /// Before the cast. An element that is not specified has a value all the same.
+    Reals(Vec<Bounded>),
+    /// Each with whether it is specified.
+    Ints(Vec<(i64, bool)>),
 }
 
 /// The contents of the caches of a session. Names need not differ, so the place among buffers of one name counts, too.
@@ -407,7 +417,7 @@ impl Memory {
     }
 
     /// What a task computes from what memory holds; nothing for a task that writes nothing.
-    pub fn compute(&self, loaded: &Loaded<'_>, task: usize, unit: f64) -> Result<Option<Written>, Fault> {
+    pub fn compute(&self, loaded: &Loaded<'_>, task: usize, unit: f64) -> Result<Option<Computed>, Fault> {
         if let Some(fault) = loaded.undefined.get(&task) {
             return Err(fault.clone());
         }
@@ -417,35 +427,46 @@ impl Memory {
         };
         let failed = |what: &str| Fault::NotComputed { task, what: what.to_owned() };
         let output = self.contents(buffer).ok_or_else(|| failed("its output has no contents"))?;
-        let inputs = record.inputs.iter().map(|&id| self.contents(index(id)).map(Contents::operand));
-        let view = TaskView {
-            opcode: record.op,
-            params: &record.params,
-            inputs: inputs.collect::<Option<_>>().ok_or_else(|| failed("an input has no contents"))?,
-            output: OutputView { dtype: output.dtype, shape: &output.shape, region },
-            unit,
-        };
         let kernel = kernel(record.op).ok_or_else(|| failed("the opcode is not implemented"))?;
-        let mut written = kernel.run(&view);
-        let (count, is_real) = match &written {
-            Written::Reals(new) => (new.len(), true),
-            Written::Ints(new) => (new.len(), false),
+        let run = |with_bounds| {
+            let operand = |&id: &i64| self.contents(index(id)).map(|contents| contents.operand(with_bounds));
+            let inputs = record.inputs.iter().map(operand).collect::<Option<_>>();
+            let written = kernel.run(&TaskView {
+                opcode: record.op,
+                params: &record.params,
+                inputs: inputs.ok_or_else(|| failed("an input has no contents"))?,
+                output: OutputView { dtype: output.dtype, shape: &output.shape, region },
+                unit,
+            });
+            let (count, is_real) = match &written {
+                Written::Reals(new) => (new.len(), true),
+                Written::Ints(new) => (new.len(), false),
+            };
+            let fits = is_real == output.dtype.is_float() && count as u128 == volume(&region);
+            if fits {
+                Ok(written)
+            } else {
+                Err(failed("the kernel gives other elements than the task writes"))
+            }
         };
-        if is_real != output.dtype.is_float() || count as u128 != volume(&region) {
-            return Err(failed("the kernel gives another number or type of elements than the task writes"));
-        }
         let planned = loaded.planned.get(task).map_or(&[][..], |planned| planned.as_slice());
         let is_open = planned.iter().any(|planned| {
             let contents = self.contents(planned.access.buffer);
             planned.access.kind == AccessKind::Read
                 && contents.is_some_and(|contents| contents.is_open(&planned.region))
         });
-        finish(&mut written, record.op, is_open);
-        Ok(Some(written))
+        let written = run(true)?;
+        // What is not specified for whoever was off by the bounds still has a value for us, who were not.
+        let is_specified = match &written {
+            Written::Reals(new) => new.iter().all(|element| element.e < f64::INFINITY),
+            Written::Ints(new) => new.iter().all(Option::is_some),
+        };
+        let exact = if is_specified { None } else { Some(run(false)?) };
+        Ok(Some(finish(written, exact, record.op, is_open)))
     }
 
     /// Stores what a task computed.
-    pub fn store(&mut self, loaded: &Loaded<'_>, task: usize, written: &Written) {
+    pub fn store(&mut self, loaded: &Loaded<'_>, task: usize, written: &Computed) {
         if let Some((buffer, region)) = loaded.written(task)
             && let Some(Some(contents)) = self.contents.get_mut(buffer)
         {
@@ -454,23 +475,35 @@ impl Memory {
     }
 }
 
-/// What holds for the elements of every opcode: a bound is a number, zeros of arithmetic have either sign, and what comes
-/// of something that is not specified is not either.
-fn finish(written: &mut Written, opcode: Opcode, is_open: bool) {
+/// What holds for the elements of every opcode: a bound is a number, zeros of arithmetic have either sign, what comes of
+/// something that is not specified is not either, and an element that is not specified has the value that it has if
+/// the operands are `exact`.
+fn finish(written: Written, exact: Option<Written>, opcode: Opcode, is_open: bool) -> Computed {
     let moves = matches!(opcode, Opcode::Copy | Opcode::Embed | Opcode::KvAppend | Opcode::SampleArgmax);
-    match written {
-        Written::Reals(elements) => {
-            for element in elements {
+    match (written, exact) {
+        (Written::Reals(mut elements), exact) => {
+            let exact = if let Some(Written::Reals(exact)) = exact { exact } else { Vec::new() };
+            for (at, element) in elements.iter_mut().enumerate() {
                 if is_open || element.e.is_nan() {
                     element.e = f64::INFINITY;
+                }
+                if let (false, Some(exact)) = (element.e < f64::INFINITY, exact.get(at)) {
+                    element.v = exact.v;
                 }
                 if element.v == 0.0 && !moves {
                     element.e = element.e.max(SIGN_OF_ZERO);
                 }
             }
+            Computed::Reals(elements)
         }
-        Written::Ints(elements) if is_open => elements.iter_mut().for_each(|element| *element = None),
-        Written::Ints(_) => {}
+        (Written::Ints(elements), exact) => {
+            let exact = if let Some(Written::Ints(exact)) = exact { exact } else { Vec::new() };
+            let element = |(at, element): (usize, Option<i64>)| {
+                let value = element.or_else(|| exact.get(at).copied().flatten()).unwrap_or(0);
+                (value, element.is_some() && !is_open)
+            };
+            Computed::Ints(elements.into_iter().enumerate().map(element).collect())
+        }
     }
 }
 

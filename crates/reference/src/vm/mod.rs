@@ -16,6 +16,7 @@
 pub mod bounded;
 mod clocks;
 mod fault;
+pub mod files;
 mod follow;
 mod history;
 pub mod kernels;
@@ -24,6 +25,7 @@ mod machine;
 mod memory;
 mod schedule;
 mod session;
+pub mod steps;
 pub mod sum;
 #[cfg(test)]
 mod testing;

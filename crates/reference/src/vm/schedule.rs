@@ -174,7 +174,7 @@ impl Schedule {
                 self.random.below(LATE) + if starved { LATE } else { 0 }
             }
             Habit::Stragglers => {
-                let slow = SplitMix64::new(task ^ self.victim).next() % 8 == 0;
+                let slow = SplitMix64::new(task ^ self.victim).below(8) == 0;
                 let late = if slow && begun { LATE } else { 0 };
                 late + if slow && !begun { 0 } else { self.random.below(LATE) }
             }

@@ -9,10 +9,9 @@ use megakernel_ir::tensor::{Tensor, TensorError};
 
 use super::bounded::{TRUNCATING_UNIT, UNIT};
 use super::fault::Fault;
-use super::kernels::Written;
 use super::load::Loaded;
 use super::machine::{Machine, Work};
-use super::memory::{BindError, Caches, Memory, Reference};
+use super::memory::{BindError, Caches, Computed, Memory, Reference};
 use super::schedule::Schedule;
 use crate::region::Region;
 
@@ -152,7 +151,7 @@ struct Computing<'m, 'p> {
     memory: Memory,
     unit: f64,
     /// Computed and not yet stored.
-    pending: HashMap<usize, Written>,
+    pending: HashMap<usize, Computed>,
     trace: Option<BTreeMap<usize, Tensor>>,
 }
 

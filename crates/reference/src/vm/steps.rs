@@ -1,0 +1,111 @@
+//! The host's side of a decode loop (clause EXE-09): what changes in a program from one launch to the next.
+
+use megakernel_ir::diagnostic::AccessKind;
+use megakernel_ir::model::Program;
+use megakernel_ir::params::{ParamKey, ParamValue, Params};
+use megakernel_ir::{BufferKind, DType, Number, Opcode, Param};
+
+use super::load::{Loaded, index};
+use super::memory::Reference;
+
+/// What one launch appends to a cache: first row, and number of rows.
+struct Append {
+    cache: usize,
+    first: i64,
+    rows: i64,
+}
+
+/// Moves a decode step on: each KV_APPEND goes behind the rows that it has appended, and each ATTENTION_TILE whose window
+/// ends with the appended rows takes in as many more. Other windows, of old rows, stay as they are.
+///
+/// The program with the new values is another program, and may break a rule that the old one keeps: a cache is full
+/// some time.
+pub fn advance(program: &mut Program<'_>) {
+    let appends = match Loaded::load_unchecked(program) {
+        Ok(loaded) => appends(&loaded),
+        Err(_) => return,
+    };
+    for task in &mut program.tasks {
+        let int = |param| task.params.int(param).unwrap_or(0);
+        match task.op {
+            Opcode::KvAppend => {
+                let cache = task.outputs.first().map(|&id| index(id));
+                let first = int(Param::Pos);
+                if let Some(append) =
+                    appends.iter().find(|append| Some(append.cache) == cache && append.first == first)
+                {
+                    set(&mut task.params, Param::Pos, first.saturating_add(append.rows));
+                }
+            }
+            Opcode::AttentionTile => {
+                let cache = task.inputs.get(1).map(|&id| index(id));
+                let length = int(Param::KvLen);
+                let end = int(Param::KvStart).saturating_add(length);
+                let ends_here = |append: &&Append| append.first.saturating_add(append.rows) == end;
+                if let Some(append) =
+                    appends.iter().filter(|append| Some(append.cache) == cache).find(ends_here)
+                {
+                    set(&mut task.params, Param::KvLen, length.saturating_add(append.rows));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn appends(loaded: &Loaded<'_>) -> Vec<Append> {
+    let program = loaded.program();
+    let appends = loaded.planned.iter().flatten().filter(|planned| planned.access.kind == AccessKind::Write);
+    let appends = appends.filter_map(|planned| {
+        let task = program.tasks.get(planned.access.task).filter(|task| task.op == Opcode::KvAppend)?;
+        let rank = program.buffers.get(planned.access.buffer)?.shape.len();
+        let [low, high] = *planned.region.axes().get(rank.checked_sub(3)?)?;
+        Some(Append { cache: planned.access.buffer, first: task.params.int(Param::Pos)?, rows: high - low })
+    });
+    appends.collect()
+}
+
+fn set(params: &mut Params<'_>, param: Param, value: i64) {
+    let key = ParamKey::Known(param);
+    if let Some((_, slot)) = params.0.iter_mut().find(|(other, _)| *other == key) {
+        *slot = ParamValue::Number(Number::Int(value));
+    }
+}
+
+/// The inputs that hold positions: `IO_INPUT` buffers of I32 that a ROPE takes for the positions of its rows.
+pub fn position_inputs(program: &Program<'_>) -> Vec<usize> {
+    let is_input = |&buffer: &usize| {
+        let record = program.buffers.get(buffer);
+        record.is_some_and(|record| record.kind == BufferKind::IoInput && record.dtype == DType::I32)
+    };
+    let ropes = program.tasks.iter().filter(|task| task.op == Opcode::Rope);
+    let mut found: Vec<usize> =
+        ropes.filter_map(|task| task.inputs.get(1)).map(|&id| index(id)).filter(is_input).collect();
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+/// Of each row of `width` elements of an output: the index of the largest, and whether every conforming implementation
+/// picks it. Of integers: the elements themselves.
+pub fn greedy(reference: &Reference, width: usize) -> Vec<(i64, bool)> {
+    match reference {
+        Reference::Ints(values) => values.iter().map(|value| (value.unwrap_or(0), value.is_some())).collect(),
+        Reference::Reals { values, bounds } => {
+            let rows = values.chunks(width.max(1)).zip(bounds.chunks(width.max(1)));
+            rows.map(|(values, bounds)| {
+                let mut best = 0;
+                for (index, value) in values.iter().enumerate() {
+                    if values.get(best).is_some_and(|most| value > most) {
+                        best = index;
+                    }
+                }
+                let least = values.get(best).zip(bounds.get(best)).map_or(f64::NAN, |(v, e)| v - e);
+                let others = values.iter().zip(bounds).enumerate().filter(|&(index, _)| index != best);
+                let is_certain = others.map(|(_, (v, e))| v + e).all(|most| most < least);
+                (best as i64, is_certain)
+            })
+            .collect()
+        }
+    }
+}
