@@ -41,7 +41,7 @@ pub struct Args {
     #[arg(long = "impl", value_name = "COMMAND")]
     implementation: Option<String>,
 
-    /// Judge this profile only, and fail if it is not claimed; may be repeated [format, validate, memory-safety, launch]
+    /// Judge this profile only, and fail if it is not claimed; may be repeated [format, validate, memory-safety, launch, execute]
     #[arg(long = "profile", value_name = "PROFILE", hide_possible_values = true)]
     profiles: Vec<Profile>,
 
@@ -125,7 +125,7 @@ fn conform(root: &Path, args: &Args) -> Result<u8, String> {
         }
         bar.inc(1);
     };
-    let result = run::run(&corpus, &options, &progress);
+    let result = run::run(&corpus, &options, None, &progress);
     bar.finish_and_clear();
     let finished = result.map_err(|cause| match cause {
         run::RunError::Spawn(cause) => format!("the worker cannot be started: `{program}`: {cause}"),

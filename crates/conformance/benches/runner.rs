@@ -56,7 +56,7 @@ fn runner(criterion: &mut Criterion) {
             };
             group.bench_function(BenchmarkId::new("run", format!("{tasks} tasks, {jobs} jobs")), |bencher| {
                 bencher.iter(|| {
-                    let run = run::run(&corpus, &options, &|_| {}).expect("a run");
+                    let run = run::run(&corpus, &options, None, &|_| {}).expect("a run");
                     assert!(run.results.iter().all(|(_, outcome)| *outcome == run::Outcome::Passed));
                 });
             });

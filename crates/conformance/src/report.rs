@@ -12,7 +12,12 @@ use serde::Serialize;
 use crate::judge;
 use crate::run::{Options, Outcome, Run, Unit};
 use crate::store::Corpus;
-use crate::text::excerpt;
+
+mod executed;
+mod implementation;
+
+pub use executed::ExecutedResult;
+pub use implementation::Implementation;
 
 /// Version of the report's JSON form.
 pub const FORMAT: &str = "1.0";
@@ -37,6 +42,9 @@ pub struct Report {
     pub profiles: Vec<ProfileResult>,
     /// By rule and clause, in the order of the specification.
     pub clauses: Vec<ClauseResult>,
+    /// By opcode and dtype; empty if nothing was executed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub executed: Vec<ExecutedResult>,
     /// By reason.
     pub skips: Vec<Skips>,
     /// In order of case and profile.
@@ -50,22 +58,6 @@ pub struct Report {
     /// The same for a failed handshake.
     #[serde(skip)]
     pub handshake_stderr: String,
-}
-
-/// What the worker said about itself.
-#[derive(Clone, Debug, Serialize)]
-pub struct Implementation {
-    /// Its name.
-    pub name: String,
-    /// Its version.
-    pub version: String,
-    /// The protocol version that it speaks.
-    pub protocol: String,
-    /// The profiles that it claims, known ones and others.
-    pub profiles: Vec<String>,
-    /// The rules that it claims, if not all.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub rules: Option<Vec<String>>,
 }
 
 /// The corpus and what was selected of it.
@@ -241,13 +233,7 @@ impl Report {
         Report {
             report: FORMAT,
             conforms: totals.passed > 0 && !profiles.iter().any(bad),
-            implementation: run.hello.as_ref().ok().map(|hello| Implementation {
-                name: excerpt(hello.name.as_bytes()),
-                version: excerpt(hello.version.as_bytes()),
-                protocol: excerpt(hello.protocol.as_bytes()),
-                profiles: hello.profiles.iter().map(|name| excerpt(name.as_bytes())).collect(),
-                rules: hello.rules.as_ref().map(|ids| ids.iter().map(|id| excerpt(id.as_bytes())).collect()),
-            }),
+            implementation: run.hello.as_ref().ok().map(|hello| Implementation::new(hello, run.traced)),
             handshake: run.hello.as_ref().err().map(|no_hello| no_hello.failure.to_string()),
             corpus: CorpusInfo {
                 cases: corpus.cases().len(),
@@ -259,6 +245,7 @@ impl Report {
             totals,
             profiles,
             clauses: clauses(run),
+            executed: run.executed.rows().map(|(key, row)| ExecutedResult::new(key, row)).collect(),
             skips: skips(run),
             failures,
             notes: run.notes.clone(),

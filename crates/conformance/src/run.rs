@@ -7,12 +7,17 @@ use std::time::Duration;
 
 use megakernel_ir::protocol::{Hello, Method, Profile};
 use megakernel_ir::rule::Rule;
+use megakernel_ir::{DType, Opcode};
 
 use crate::case::Case;
+use crate::execution::Table;
 use crate::judge::{self, Judgement, Mismatch};
+use crate::oracle::Oracle;
 use crate::store::{Corpus, CorpusError, Filter};
 use crate::text::excerpt;
 use crate::worker::{Failure, StartError, WorkerCommand, WorkerProcess};
+
+mod execute;
 
 /// The deadline of an answer unless another is asked for.
 pub const TIMEOUT: Duration = Duration::from_secs(10);
@@ -78,6 +83,10 @@ pub struct Run<'a> {
     pub hello: Result<Hello, NoHello>,
     /// Every selected unit with its end, in order of case and profile.
     pub results: Vec<(Unit<'a>, Outcome)>,
+    /// What was executed, by opcode and dtype.
+    pub executed: Table,
+    /// Whether traces were asked for and judged.
+    pub traced: bool,
     /// What else was wrong with the worker.
     pub notes: Vec<String>,
 }
@@ -91,6 +100,10 @@ pub enum RunError {
     Spawn(std::io::Error),
     /// The corpus cannot be used.
     Corpus(CorpusError),
+    /// The files for a request cannot be written.
+    Stage(String),
+    /// The oracle has no answer.
+    Oracle(String),
 }
 
 impl std::fmt::Display for RunError {
@@ -99,11 +112,19 @@ impl std::fmt::Display for RunError {
             RunError::NothingSelected(message) => f.write_str(message),
             RunError::Spawn(cause) => write!(f, "the worker cannot be started: {cause}"),
             RunError::Corpus(cause) => write!(f, "the corpus cannot be used: {cause}"),
+            RunError::Stage(cause) => write!(f, "the files of a request cannot be written: {cause}"),
+            RunError::Oracle(cause) => write!(f, "the oracle has no answer: {cause}"),
         }
     }
 }
 
 impl std::error::Error for RunError {}
+
+impl From<CorpusError> for RunError {
+    fn from(cause: CorpusError) -> RunError {
+        RunError::Corpus(cause)
+    }
+}
 
 /// The units of a run, in order of case and profile.
 ///
@@ -134,13 +155,15 @@ pub fn select<'a>(
     Ok(units)
 }
 
-/// Plays the selected units. `progress` is called once for each, from any thread.
+/// Plays the selected units. `progress` is called once for each, from any thread. With an oracle, a worker that claims
+/// `trace` is asked for traces, and they are judged.
 ///
 /// # Errors
 /// See [`RunError`]; a worker that starts and then fails, however early, is no error but a result.
 pub fn run<'a>(
     corpus: &'a Corpus,
     options: &Options,
+    oracle: Option<&dyn Oracle>,
     progress: &(dyn Fn(&Outcome) + Sync),
 ) -> Result<Run<'a>, RunError> {
     let units = select(corpus, &options.profiles, options.filter.as_ref())?;
@@ -156,6 +179,8 @@ pub fn run<'a>(
         command: &options.command,
         hello: &hello,
         units: &units,
+        oracle: oracle.filter(|_| hello.trace),
+        executed: Mutex::default(),
         next: AtomicUsize::new(0),
         streak: AtomicUsize::new(0),
         broken: Mutex::new(None),
@@ -173,15 +198,17 @@ pub fn run<'a>(
         indexed
     });
     if let Some(cause) = run.broken.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        return Err(RunError::Corpus(cause));
+        return Err(cause);
     }
     let mut notes = run.notes.into_inner().unwrap_or_else(PoisonError::into_inner);
     notes.extend(unknown_claims(&hello));
     notes.sort();
     notes.dedup();
+    let executed = run.executed.into_inner().unwrap_or_else(PoisonError::into_inner);
     indexed.sort_by_key(|(index, _)| *index);
     let results = units.into_iter().zip(indexed.into_iter().map(|(_, outcome)| outcome)).collect();
-    Ok(Run { hello: Ok(hello), results, notes })
+    let traced = oracle.is_some() && hello.trace;
+    Ok(Run { hello: Ok(hello), results, executed, traced, notes })
 }
 
 /// Claims that no case can bear out: a misspelt name would otherwise show only in what is skipped.
@@ -192,7 +219,11 @@ fn unknown_claims(hello: &Hello) -> Vec<String> {
         format!("worker claims {what} `{}`, which this suite does not have", excerpt(name.as_bytes()))
     };
     let profiles = hello.profiles.iter().filter(profile).map(|name| note("profile", name));
-    profiles.chain(hello.rules.iter().flatten().filter(rule).map(|id| note("rule", id))).collect()
+    let rules = hello.rules.iter().flatten().filter(rule).map(|id| note("rule", id));
+    let opcodes = hello.opcodes.iter().filter(|name| Opcode::from_name(name).is_none());
+    let dtypes = hello.dtypes.iter().filter(|name| DType::from_name(name).is_none());
+    let names = opcodes.map(|name| note("opcode", name)).chain(dtypes.map(|name| note("dtype", name)));
+    profiles.chain(rules).chain(names).collect()
 }
 
 fn without_handshake<'a>(
@@ -209,7 +240,13 @@ fn without_handshake<'a>(
             (unit, outcome.clone())
         })
         .collect();
-    Run { hello: Err(NoHello { failure, stderr }), results, notes: Vec::new() }
+    Run {
+        hello: Err(NoHello { failure, stderr }),
+        results,
+        executed: Table::default(),
+        traced: false,
+        notes: Vec::new(),
+    }
 }
 
 /// What the threads of a run share.
@@ -218,9 +255,12 @@ struct Shared<'a> {
     command: &'a WorkerCommand,
     hello: &'a Hello,
     units: &'a [Unit<'a>],
+    /// Only where the worker writes traces.
+    oracle: Option<&'a dyn Oracle>,
+    executed: Mutex<Table>,
     next: AtomicUsize,
     streak: AtomicUsize,
-    broken: Mutex<Option<CorpusError>>,
+    broken: Mutex<Option<RunError>>,
     notes: Mutex<Vec<String>>,
     progress: &'a (dyn Fn(&Outcome) + Sync),
 }
@@ -250,21 +290,34 @@ impl Shared<'_> {
         done
     }
 
-    fn play(&self, unit: &Unit<'_>, worker: &mut Option<WorkerProcess>) -> Result<Outcome, CorpusError> {
+    fn play(&self, unit: &Unit<'_>, worker: &mut Option<WorkerProcess>) -> Result<Outcome, RunError> {
         if let Some(reason) = judge::skip(unit.case, unit.profile, self.hello) {
             return Ok(Outcome::Skipped(reason));
         }
+        if unit.case.execute.is_some() {
+            return self.execute(unit, worker);
+        }
         let document = self.corpus.document(unit.case)?;
+        let judgement = self.attempt(worker, |process| converse(process, unit, &document));
+        Ok(judgement.map_or_else(|outcome| outcome, Outcome::from))
+    }
+
+    /// Talks with the running worker, or a new one. A worker that fails is ended, and given up after some failures.
+    fn attempt<T>(
+        &self,
+        worker: &mut Option<WorkerProcess>,
+        talk: impl FnOnce(&mut WorkerProcess) -> Result<T, Failure>,
+    ) -> Result<T, Outcome> {
         if self.streak.load(Ordering::Relaxed) >= GIVE_UP {
-            return Ok(Outcome::NotAsked(format!(
+            return Err(Outcome::NotAsked(format!(
                 "the worker failed {GIVE_UP} times in a row and was given up"
             )));
         }
         let outcome = match self.started(worker) {
-            Ok(process) => match converse(process, unit, &document) {
-                Ok(judgement) => {
+            Ok(process) => match talk(process) {
+                Ok(answer) => {
                     self.streak.store(0, Ordering::Relaxed);
-                    return Ok(judgement.into());
+                    return Ok(answer);
                 }
                 Err(failure) => Outcome::WorkerFailed { failure, stderr: process.stderr_tail() },
             },
@@ -273,7 +326,7 @@ impl Shared<'_> {
         // Dropping the process kills it with all its children; the next unit gets a new one.
         *worker = None;
         self.streak.fetch_add(1, Ordering::Relaxed);
-        Ok(outcome)
+        Err(outcome)
     }
 
     /// The running worker, or a new one that describes itself as the first did.

@@ -5,7 +5,9 @@ use std::io::IsTerminal;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::report::{Counts, FailureKind, FailureReport, ProfileResult, ProfileVerdict, Report};
+use crate::report::{
+    Counts, ExecutedResult, FailureKind, FailureReport, ProfileResult, ProfileVerdict, Report,
+};
 use crate::text::excerpt;
 
 /// How to print a report.
@@ -73,6 +75,7 @@ fn write_all(out: &mut String, report: &Report, style: &Style) -> std::fmt::Resu
     write_head(out, report, style)?;
     if report.handshake.is_none() {
         write_clauses(out, report, style)?;
+        write_executed(out, report, style)?;
     }
     write_skips(out, report, style)?;
     write_failures(out, report, style)?;
@@ -102,6 +105,15 @@ fn write_head(out: &mut String, report: &Report, style: &Style) -> std::fmt::Res
                 if rules.is_empty() { "none".to_owned() } else { rules.join(", ") }
             )?;
         }
+        for (what, names) in [("opcodes", &implementation.opcodes), ("dtypes", &implementation.dtypes)] {
+            if !names.is_empty() {
+                writeln!(out, "executes only the {what} {}", names.join(", "))?;
+            }
+        }
+        if let Some(accumulator) = implementation.accumulator {
+            let tasks = if implementation.traced { ", each task judged by its trace" } else { "" };
+            writeln!(out, "accumulator {}{tasks}", accumulator.name())?;
+        }
     }
     let corpus = &report.corpus;
     write!(out, "corpus of {} cases", corpus.cases)?;
@@ -130,6 +142,23 @@ fn write_clauses(out: &mut String, report: &Report, style: &Style) -> std::fmt::
     writeln!(out, "{}  {COLUMNS}", style.bold(&format!("{:width$}", "Rules and clauses")))?;
     for line in &report.clauses {
         writeln!(out, "{:width$}  {}", label(&line.clause, line.title), columns(&line.counts, style))?;
+    }
+    writeln!(out)
+}
+
+fn write_executed(out: &mut String, report: &Report, style: &Style) -> std::fmt::Result {
+    if report.executed.is_empty() {
+        return Ok(());
+    }
+    let label =
+        |line: &ExecutedResult| format!("{} {}", line.opcode.unwrap_or("several opcodes"), line.dtype);
+    let width = report.executed.iter().map(|line| label(line).len()).max().unwrap_or(0).max("Executed".len());
+    writeln!(out, "{}  cases  failed  error/bound", style.bold(&format!("{:width$}", "Executed")))?;
+    for line in &report.executed {
+        let failed = format!("{:>6}", line.failed);
+        let failed = if line.failed > 0 { style.red(&failed) } else { failed };
+        let tightness = line.tightness.map_or_else(|| "-".to_owned(), |share| format!("{share:.3}"));
+        writeln!(out, "{:width$}  {:>5}  {failed}  {tightness:>11}", label(line), line.cases)?;
     }
     writeln!(out)
 }

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use megakernel_ir::protocol::{FromWorker, Hello, Method, PROTOCOL, Profile, ToWorker};
+use megakernel_ir::protocol::{FromWorker, Hello, Launch, Method, PROTOCOL, Profile, ToWorker};
 use process_wrap::std::{ChildWrapper, CommandWrap, ProcessGroup};
 use serde::Deserialize;
 
@@ -129,9 +129,20 @@ impl WorkerProcess {
     /// No answer came, or none that belongs to the request.
     pub fn ask(&mut self, method: Method, profile: Profile, document: &[u8]) -> Result<FromWorker, Failure> {
         self.last_id += 1;
-        let answer = self
-            .exchange(&ToWorker::request(self.last_id, method, profile, document))
-            .and_then(|line| read_answer(&line, self.last_id));
+        self.request(&ToWorker::request(self.last_id, method, profile, document))
+    }
+
+    /// Sends a request to execute and waits for its answer, in the same way.
+    ///
+    /// # Errors
+    /// As [`WorkerProcess::ask`].
+    pub fn execute(&mut self, launches: Vec<Launch<'_>>) -> Result<FromWorker, Failure> {
+        self.last_id += 1;
+        self.request(&ToWorker::execute(self.last_id, launches))
+    }
+
+    fn request(&mut self, request: &ToWorker<'_>) -> Result<FromWorker, Failure> {
+        let answer = self.exchange(request).and_then(|line| read_answer(&line, self.last_id));
         if answer.is_err() {
             self.kill();
         }

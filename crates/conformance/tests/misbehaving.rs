@@ -8,7 +8,8 @@ use std::time::Duration;
 use megakernel_conformance::report::FailureKind;
 use megakernel_conformance::run::GIVE_UP;
 
-use support::{Judged, TIMEOUT, judge, judge_with, options};
+use support::judged::TIMEOUT;
+use support::{Judged, judge, judge_with, options};
 
 /// Units of the tiny corpus.
 const UNITS: usize = 30;

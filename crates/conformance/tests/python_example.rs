@@ -35,7 +35,7 @@ fn judge(flaw: Option<&str>) -> Report {
         jobs: NonZeroUsize::new(2).expect("two is not zero"),
     };
     let corpus = Corpus::load(&root().join("corpus")).expect("the corpus can be read");
-    let run = run::run(&corpus, &options, &|_| ()).expect("python3 can be started: this test needs it");
+    let run = run::run(&corpus, &options, None, &|_| ()).expect("python3 can be started: this test needs it");
     Report::new(&corpus, &options, &run)
 }
 

@@ -1,17 +1,19 @@
 //! What a run selects, skips, counts and reports, with workers that behave.
 
+#[path = "support/schema.rs"]
+mod schema;
 mod support;
 
 use std::num::NonZeroUsize;
-use std::path::Path;
 
 use megakernel_conformance::report::{ProfileVerdict, Report};
 use megakernel_conformance::run::RunError;
 use megakernel_conformance::store::Corpus;
 use megakernel_conformance::terminal::{self, Style};
-use megakernel_ir::protocol::{Method, Profile, ToWorker};
+use megakernel_ir::protocol::{Launch, Method, Profile, ToWorker};
 use serde_json::{Value, json};
 
+use schema::schema;
 use support::{corpus, judge, judge_with, only, options, play, write_case};
 
 fn verdict(report: &Report, profile: Profile) -> ProfileVerdict {
@@ -57,22 +59,6 @@ fn the_report_holds_no_path_and_no_time() {
     );
 }
 
-/// A validator of the repository's own schemas.
-fn schema(reference: &str) -> jsonschema::Validator {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schemas");
-    let base = "https://megakernel-conformance.invalid/schemas/0.1/";
-    let mut registry = jsonschema::Registry::new();
-    for name in ["report", "case", "diagnostics", "protocol"] {
-        let name = format!("{name}.schema.json");
-        let text = std::fs::read_to_string(directory.join(&name)).expect("a schema");
-        let schema: Value = serde_json::from_str(&text).expect("JSON");
-        registry = registry.add(format!("{base}{name}"), schema).expect("a schema with an address");
-    }
-    let registry = registry.prepare().expect("references that resolve");
-    let options = jsonschema::draft202012::options().with_registry(&registry).offline();
-    options.build(&json!({"$ref": format!("{base}{reference}")})).expect("a schema")
-}
-
 #[test]
 fn every_report_conforms_to_its_schema() {
     let validator = schema("report.schema.json");
@@ -94,7 +80,14 @@ fn the_lines_of_the_runner_conform_to_their_schema() {
     let validator = schema("protocol.schema.json#from-runner");
     let text = ToWorker::request(1, Method::Roundtrip, Profile::Format, b"{\n}");
     let bytes = ToWorker::request(2, Method::Validate, Profile::MemorySafety, b"\xff");
-    for message in [ToWorker::hello(), text, bytes] {
+    let launch = |trace: Option<&str>| Launch {
+        document: "{}".into(),
+        tensors: vec!["/a.safetensors".into()],
+        output: "/b.safetensors".into(),
+        trace: trace.map(Into::into),
+    };
+    let execute = ToWorker::execute(3, vec![launch(None), launch(Some("/c.safetensors"))]);
+    for message in [ToWorker::hello(), text, bytes, execute] {
         let value = serde_json::to_value(&message).expect("JSON");
         assert!(validator.is_valid(&value), "{value}");
     }

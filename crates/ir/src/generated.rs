@@ -385,6 +385,8 @@ pub const CLAUSES: &[Clause] = &[
     Clause { id: "CON-08", title: "Results and exit codes", document: "spec/conformance.md" },
     Clause { id: "CON-09", title: "Pseudo-random numbers", document: "spec/conformance.md" },
     Clause { id: "CON-10", title: "Diagnostics and witnesses", document: "spec/conformance.md" },
+    Clause { id: "CON-11", title: "Executing", document: "spec/conformance.md" },
+    Clause { id: "CON-12", title: "Judging an execution", document: "spec/conformance.md" },
     Clause { id: "EXE-01", title: "States and steps", document: "spec/execution.md" },
     Clause { id: "EXE-02", title: "Per-SM queues", document: "spec/execution.md" },
     Clause { id: "EXE-03", title: "Release and acquire", document: "spec/execution.md" },

@@ -10,9 +10,12 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use megakernel_ir::Diagnostic;
-use megakernel_ir::protocol::{Answer, Hello, Method, Profile, Request, Worker, serve};
+use megakernel_ir::protocol::{Answer, Execute, Hello, Method, Profile, Request, Worker, serve};
 use megakernel_ir::rule::{Class, Rule};
 use serde_json::Value;
+
+mod arithmetic;
+mod executes;
 
 /// Longer than any test waits.
 const FOR_EVER: Duration = Duration::from_secs(600);
@@ -124,6 +127,9 @@ struct TestWorker {
 
 impl Worker for TestWorker {
     fn hello(&self) -> Hello {
+        if self.behaviour.starts_with("executes") {
+            return executes::hello(&self.behaviour);
+        }
         let mut hello = Hello::new("test-worker", "1", &Profile::STATIC);
         match self.behaviour.as_str() {
             "format-only" => hello.profiles = vec!["format".to_owned(), "of-the-future".to_owned()],
@@ -141,6 +147,10 @@ impl Worker for TestWorker {
             _ => {}
         }
         hello
+    }
+
+    fn execute(&mut self, request: &Execute<'_>) -> Answer {
+        executes::session(&self.behaviour, request)
     }
 
     fn answer(&mut self, request: &Request<'_>) -> Answer {

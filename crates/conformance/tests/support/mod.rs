@@ -1,20 +1,19 @@
 //! A tiny corpus and a way to play it to `test-worker`.
 
-use std::num::NonZeroUsize;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use megakernel_conformance::report::Report;
 use megakernel_conformance::run::{self, Options, RunError};
 use megakernel_conformance::store::{Corpus, Filter};
 use megakernel_conformance::terminal::{self, Style};
-use megakernel_conformance::worker::WorkerCommand;
 use megakernel_ir::protocol::Profile;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// Long enough for a loaded machine, short enough for tests that wait for it five times.
-pub const TIMEOUT: Duration = Duration::from_millis(400);
+pub mod judged;
+
+pub use judged::{Judged, options};
 
 /// Writes a corpus that `test-worker` conforms to: 12 cases, 30 units.
 pub fn corpus() -> TempDir {
@@ -65,32 +64,11 @@ pub fn write_case(root: &Path, id: &str, profiles: &Value, method: &str, documen
     std::fs::write(path, case.to_string()).expect("a file");
 }
 
-/// Options for a behaviour of `test-worker`.
-pub fn options(behaviour: &[&str]) -> Options {
-    Options {
-        command: WorkerCommand {
-            program: env!("CARGO_BIN_EXE_test-worker").to_owned(),
-            arguments: behaviour.iter().map(|&word| word.to_owned()).collect(),
-            timeout: TIMEOUT,
-        },
-        profiles: Vec::new(),
-        filter: None,
-        jobs: NonZeroUsize::MIN,
-    }
-}
-
 /// Plays a corpus.
 pub fn play(root: &Path, options: &Options) -> Result<Report, RunError> {
     let corpus = Corpus::load(root).map_err(RunError::Corpus)?;
-    let run = run::run(&corpus, options, &|_| {})?;
+    let run = run::run(&corpus, options, None, &|_| {})?;
     Ok(Report::new(&corpus, options, &run))
-}
-
-/// A judged run, with the time that it took.
-pub struct Judged {
-    pub report: Report,
-    pub text: String,
-    pub took: Duration,
 }
 
 /// Plays the tiny corpus to a behaviour.
@@ -106,27 +84,6 @@ pub fn judge_with(options: &Options) -> Judged {
     let took = start.elapsed();
     let text = terminal::render(&report, &Style::default());
     Judged { report, text, took }
-}
-
-impl Judged {
-    /// Asserts that the worker does not conform, that the report says why, and that it did not take for ever.
-    #[track_caller]
-    pub fn assert_rejected(&self, why: &str) {
-        assert_eq!(self.report.exit_code(), 1, "{}", self.text);
-        assert!(!self.report.conforms);
-        assert!(self.text.contains(why), "no `{why}` in\n{}", self.text);
-        assert!(self.took < Duration::from_secs(20), "took {:?}", self.took);
-        let counts = self.report.totals;
-        let last = format!("{} passed, {} failed, {} skipped", counts.passed, counts.failed, counts.skipped);
-        assert_eq!(self.text.lines().last(), Some(last.as_str()));
-    }
-
-    /// Asserts that all that was judged is as declared.
-    #[track_caller]
-    pub fn assert_conforms(&self) {
-        assert_eq!(self.report.exit_code(), 0, "{}", self.text);
-        assert_eq!(self.report.totals.failed, 0, "{}", self.text);
-    }
 }
 
 /// A filter, and profiles, added to options.

@@ -38,6 +38,11 @@ pub struct TensorFile {
 impl TensorFile {
     /// Reads the bytes of a safetensors file. Metadata are ignored.
     pub fn read(bytes: &[u8]) -> Result<TensorFile, TensorError> {
+        TensorFile::read_some(bytes, &|_| true)
+    }
+
+    /// Reads the tensors with a wanted name; others may be of a type that no buffer has.
+    pub fn read_some(bytes: &[u8], wanted: &dyn Fn(&str) -> bool) -> Result<TensorFile, TensorError> {
         let (header, data) = split(bytes)?;
         let text = std::str::from_utf8(header).map_err(|_| malformed("the header is not UTF-8"))?;
         unique_names(text)?;
@@ -46,7 +51,7 @@ impl TensorFile {
         if metadata.data_len() != data.len() {
             return Err(TensorError::DataSize { found: data.len(), required: metadata.data_len() });
         }
-        let tensors = metadata.tensors().into_iter();
+        let tensors = metadata.tensors().into_iter().filter(|(name, _)| wanted(name));
         let tensors = tensors.map(|(name, info)| stored(&name, info, data).map(|tensor| (name, tensor)));
         Ok(TensorFile { tensors: tensors.collect::<Result<_, _>>()? })
     }

@@ -1,0 +1,38 @@
+//! Playing a case that executes: what is sent, which files there are, and how they are judged (clauses CON-11 and
+//! CON-12).
+//!
+//! The worker gets programs and copies of the input files in a directory of its own, whose names tell nothing. What it
+//! writes is read with a limit and judged element by element against the references and bounds of the corpus; with a
+//! trace, also task by task on the inputs that the task really had.
+
+mod expect;
+mod outputs;
+mod session;
+mod stage;
+mod table;
+mod trace;
+
+pub use expect::{Expectation, expectations};
+pub use outputs::{Judged, outputs};
+pub use session::Session;
+pub use stage::Stage;
+pub use table::{Key, Row, Table, Touched};
+pub use trace::{Traced, follow};
+
+use crate::judge::Mismatch;
+
+/// Why an execution fails its case.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fault {
+    /// In words: what was required, and what there is.
+    pub mismatch: Mismatch,
+    /// The line of the table that it belongs to, where it is one opcode's or one dtype's.
+    pub key: Option<Key>,
+}
+
+impl Fault {
+    /// A fault of a file as a whole.
+    fn of_file(expected: impl Into<String>, actual: impl Into<String>) -> Fault {
+        Fault { mismatch: Mismatch { expected: expected.into(), actual: actual.into() }, key: None }
+    }
+}

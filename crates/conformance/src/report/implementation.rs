@@ -1,0 +1,51 @@
+//! Who was judged.
+
+use megakernel_ir::protocol::{Accumulator, Hello, Profile};
+use serde::Serialize;
+
+use crate::text::excerpt;
+
+/// What the worker said about itself.
+#[derive(Clone, Debug, Serialize)]
+pub struct Implementation {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// The protocol version that it speaks.
+    pub protocol: String,
+    /// The profiles that it claims, known ones and others.
+    pub profiles: Vec<String>,
+    /// The rules that it claims, if not all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rules: Option<Vec<String>>,
+    /// The opcodes that it executes, if not all.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub opcodes: Vec<String>,
+    /// The dtypes that it executes, if not all.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub dtypes: Vec<String>,
+    /// How it adds up products, where it executes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub accumulator: Option<Accumulator>,
+    /// Whether its tasks were judged one by one.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub traced: bool,
+}
+
+impl Implementation {
+    pub(super) fn new(hello: &Hello, traced: bool) -> Implementation {
+        let excerpts = |names: &[String]| names.iter().map(|name| excerpt(name.as_bytes())).collect();
+        Implementation {
+            name: excerpt(hello.name.as_bytes()),
+            version: excerpt(hello.version.as_bytes()),
+            protocol: excerpt(hello.protocol.as_bytes()),
+            profiles: excerpts(&hello.profiles),
+            rules: hello.rules.as_deref().map(excerpts),
+            opcodes: excerpts(&hello.opcodes),
+            dtypes: excerpts(&hello.dtypes),
+            accumulator: hello.claims(Profile::Execute).then_some(hello.accumulator),
+            traced,
+        }
+    }
+}

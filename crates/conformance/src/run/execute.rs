@@ -1,0 +1,112 @@
+//! Plays a unit that executes.
+
+use std::collections::BTreeMap;
+use std::sync::PoisonError;
+
+use megakernel_ir::tensor::Tensor;
+
+use super::{Outcome, RunError, Shared, Unit};
+use crate::execution::{Expectation, Fault, Session, Stage, Touched, follow, outputs};
+use crate::judge::{self, Judgement};
+use crate::oracle::Oracle;
+use crate::worker::WorkerProcess;
+
+impl Shared<'_> {
+    pub(super) fn execute(
+        &self,
+        unit: &Unit<'_>,
+        worker: &mut Option<WorkerProcess>,
+    ) -> Result<Outcome, RunError> {
+        let documents = self.corpus.launch_documents(unit.case)?;
+        let session = Session::new(self.corpus, unit.case, &documents)?;
+        if let Some(reason) = session.skip(self.hello) {
+            return Ok(Outcome::Skipped(reason));
+        }
+        let expectations = session.expectations(self.hello.accumulator)?;
+        let stage = Stage::new(self.corpus, &session, self.oracle.is_some())?;
+        let mut touched = Touched::new(&session.keys(&expectations));
+        let answer = self.attempt(worker, |process| process.execute(stage.launches(&session)));
+        let outcome = match answer.map(|answer| judge::verdict(unit.case, &answer)) {
+            Ok(Judgement::Passed) => match self.judge(&session, &stage, &expectations, &mut touched)? {
+                Ok(()) => Outcome::Passed,
+                Err(Fault { mismatch, key }) => {
+                    touched.failed(key);
+                    Outcome::WrongAnswer(mismatch)
+                }
+            },
+            Ok(Judgement::Skipped(reason)) => return Ok(Outcome::Skipped(reason)),
+            Ok(judgement @ Judgement::Failed(_)) => {
+                touched.failed(None);
+                judgement.into()
+            }
+            Err(failure) => {
+                touched.failed(None);
+                failure
+            }
+        };
+        self.executed.lock().unwrap_or_else(PoisonError::into_inner).add(&touched);
+        Ok(outcome)
+    }
+
+    /// Judges the files of a session that the worker accepted. The first launch that is wrong ends it.
+    fn judge(
+        &self,
+        session: &Session<'_>,
+        stage: &Stage,
+        expectations: &[Vec<Expectation>],
+        touched: &mut Touched,
+    ) -> Result<Result<(), Fault>, RunError> {
+        let opcode = session.opcode();
+        let mut caches = BTreeMap::new();
+        for (n, expected) in expectations.iter().enumerate() {
+            // The trace first: it says which task is to blame for what is wrong with the outputs.
+            if let Some(oracle) = self.oracle
+                && let Err(fault) = self.judge_trace(oracle, session, stage, n, &mut caches, touched)?
+            {
+                return Ok(Err(fault));
+            }
+            let Some(launch) = session.launches.get(n) else { continue };
+            let judged = stage
+                .output(n, &launch.program)
+                .and_then(|file| outputs(&format!("launch {n}"), expected, &file));
+            match judged {
+                Ok(judged) => judged.iter().for_each(|one| touched.used((opcode, one.dtype), one.share)),
+                Err(Fault { mismatch, key }) => {
+                    return Ok(Err(Fault { mismatch, key: key.map(|(_, dtype)| (opcode, dtype)) }));
+                }
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    /// Judges the trace of a launch. `caches` are those that the launch before left.
+    fn judge_trace(
+        &self,
+        oracle: &dyn Oracle,
+        session: &Session<'_>,
+        stage: &Stage,
+        n: usize,
+        caches: &mut BTreeMap<String, Tensor>,
+        touched: &mut Touched,
+    ) -> Result<Result<(), Fault>, RunError> {
+        let Some(launch) = session.launches.get(n) else { return Ok(Ok(())) };
+        let program = &launch.program;
+        let files = stage.trace(n, program).and_then(|trace| Ok((trace, stage.output(n, program)?)));
+        let (trace, output) = match files {
+            Ok(files) => files,
+            Err(fault) => return Ok(Err(fault)),
+        };
+        let mut tensors = session.tensors(launch)?;
+        tensors.append(caches);
+        let mut launch =
+            oracle.follow(program, &tensors, self.hello.accumulator).map_err(RunError::Oracle)?;
+        let place = format!("launch {n}");
+        let traced = follow(&place, program, &mut *launch, &trace, &output).map_err(RunError::Oracle)?;
+        Ok(traced.map(|traced| {
+            for (key, share) in traced.tasks {
+                touched.used(key, share);
+            }
+            *caches = traced.caches;
+        }))
+    }
+}

@@ -1,0 +1,53 @@
+//! How `test-worker` is started, and what is asserted of a judged run.
+
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use megakernel_conformance::report::Report;
+use megakernel_conformance::run::Options;
+use megakernel_conformance::worker::WorkerCommand;
+
+/// Long enough for a loaded machine, short enough for tests that wait for it five times.
+pub const TIMEOUT: Duration = Duration::from_millis(400);
+
+/// Options for a behaviour of `test-worker`.
+pub fn options(behaviour: &[&str]) -> Options {
+    Options {
+        command: WorkerCommand {
+            program: env!("CARGO_BIN_EXE_test-worker").to_owned(),
+            arguments: behaviour.iter().map(|&word| word.to_owned()).collect(),
+            timeout: TIMEOUT,
+        },
+        profiles: Vec::new(),
+        filter: None,
+        jobs: NonZeroUsize::MIN,
+    }
+}
+
+/// A judged run, with the time that it took.
+pub struct Judged {
+    pub report: Report,
+    pub text: String,
+    pub took: Duration,
+}
+
+impl Judged {
+    /// Asserts that the worker does not conform, that the report says why, and that it did not take for ever.
+    #[track_caller]
+    pub fn assert_rejected(&self, why: &str) {
+        assert_eq!(self.report.exit_code(), 1, "{}", self.text);
+        assert!(!self.report.conforms);
+        assert!(self.text.contains(why), "no `{why}` in\n{}", self.text);
+        assert!(self.took < Duration::from_secs(20), "took {:?}", self.took);
+        let counts = self.report.totals;
+        let last = format!("{} passed, {} failed, {} skipped", counts.passed, counts.failed, counts.skipped);
+        assert_eq!(self.text.lines().last(), Some(last.as_str()));
+    }
+
+    /// Asserts that all that was judged is as declared.
+    #[track_caller]
+    pub fn assert_conforms(&self) {
+        assert_eq!(self.report.exit_code(), 0, "{}", self.text);
+        assert_eq!(self.report.totals.failed, 0, "{}", self.text);
+    }
+}
