@@ -370,6 +370,8 @@ def attention_combine(t, *partials):
     underflow += SMALLEST * len(partials) * (1 + np.abs(values)) / total
     sums = [apart.max(axis=0), np.abs(m).max(axis=0), total, (factors * np.abs(a)).sum(axis=0)]
     peak = np.max(np.broadcast_arrays(*sums), axis=0)
+    # No window has such a denominator.
+    peak = np.where(((l < 0) | ~np.isfinite(l) | np.isnan(m)).any(axis=0), np.inf, peak)
     return Result(values, scale=size * spread, steps=4 * len(partials) + 24, floor=underflow, peak=peak)
 
 

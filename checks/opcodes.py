@@ -97,10 +97,10 @@ class Checker:
         at = (case, number, name)
         self.elements[label] += reference.size
         if dtype not in FORMATS:
-            found = final.values
             if dtype == "I4":
-                found = model.packed(found)
-            need((reference == found) | final.free, *at, "value", reference, found)
+                need(reference == model.packed(final.values), *at, "bytes", reference, model.packed(final.values))
+            else:
+                need((reference == final.values) | final.free, *at, "value", reference, final.values)
             return
         need(reference.dtype == np.float64, *at, "dtype of the expected values", reference.dtype, "F64")
         bounds = expected[name + ".bound"]
