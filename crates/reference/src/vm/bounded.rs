@@ -200,7 +200,6 @@ impl Bounded {
         }
         // The slope is steepest at the lower end.
         let propagated = if self.e == 0.0 { 0.0 } else { 1.0 / (self.v - self.e).sqrt() - v };
-        let propagated = propagated + v * f64::EPSILON;
         Bounded::checked(v, propagated + rounding(v + propagated, budget::INVERSE_ROOT))
     }
 

@@ -121,7 +121,6 @@ fn product(x: Line<'_>, row: &[Weight], groups: usize, unit: f64) -> Bounded {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::vm::bounded::{TRUNCATING_UNIT, UNIT};
     use crate::vm::kernels::testing::{
         FAMILIES, Family, Input, Random, Shares, assert_exact, bounded, bounded_with, ints, reals, specified,
