@@ -6,6 +6,7 @@ use std::process::{Command, ExitCode};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use megakernel_conformance::oracle::Oracle;
 use megakernel_conformance::report::Report;
 use megakernel_conformance::run::{self, Options, Outcome};
 use megakernel_conformance::store::{Corpus, Filter};
@@ -13,6 +14,7 @@ use megakernel_conformance::terminal::{self, Style};
 use megakernel_conformance::worker::WorkerCommand;
 use megakernel_ir::protocol::Profile;
 
+use crate::oracle::Vm;
 use crate::print;
 
 const EXAMPLES: &str = "\
@@ -27,6 +29,8 @@ Examples:
       the cases whose id begins with race/
   cargo xtask conform --impl ./my-vm --filter 'race/*' --list
       which cases that would be
+  cargo xtask conform --impl ./my-vm --profile execute --no-trace
+      run programs, judged at their outputs only, also where the worker can write what each task wrote
 
 Exit code: 0 if every judged profile conforms, 1 if one does not, 2 if the run could not be done.";
 
@@ -56,6 +60,10 @@ pub struct Args {
     /// Seconds that a worker may take for an answer
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     timeout: Duration,
+
+    /// Judge a worker that can write traces at its outputs alone, and ask for no trace
+    #[arg(long)]
+    no_trace: bool,
 
     /// Write the report to this file as JSON as well
     #[arg(long, value_name = "FILE")]
@@ -125,7 +133,8 @@ fn conform(root: &Path, args: &Args) -> Result<u8, String> {
         }
         bar.inc(1);
     };
-    let result = run::run(&corpus, &options, None, &progress);
+    let oracle: Option<&dyn Oracle> = if args.no_trace { None } else { Some(&Vm) };
+    let result = run::run(&corpus, &options, oracle, &progress);
     bar.finish_and_clear();
     let finished = result.map_err(|cause| match cause {
         run::RunError::Spawn(cause) => format!("the worker cannot be started: `{program}`: {cause}"),
@@ -152,6 +161,9 @@ fn rerun_arguments(args: &Args) -> Result<String, String> {
         if let Some(value) = value {
             words.extend([name, value]);
         }
+    }
+    if args.no_trace {
+        words.push("--no-trace");
     }
     shlex::try_join(words).map_err(|cause| cause.to_string())
 }

@@ -10,6 +10,7 @@ mod ci;
 mod codegen;
 mod conform;
 mod corpus;
+mod oracle;
 mod prove;
 mod spec;
 mod tidy;

@@ -1,8 +1,9 @@
 //! Judges a launch task by task.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use megakernel_ir::model::{Program, Task};
+use megakernel_ir::numerics::is_nan;
 use megakernel_ir::rule::CLAUSES;
 use megakernel_ir::tensor::{Tensor, TensorFile};
 use megakernel_ir::{BufferKind, DType, Opcode};
@@ -19,7 +20,7 @@ use crate::text::excerpt;
 pub struct Traced {
     /// For each task that wrote: its opcode and dtype, and the share of its bounds that it used.
     pub tasks: Vec<(Key, Option<f64>)>,
-    /// What the caches hold after it.
+    /// What the caches hold after it, as far as tasks list them.
     pub caches: BTreeMap<String, Tensor>,
 }
 
@@ -66,7 +67,13 @@ pub fn follow(
         }
         follow.store(id, &tensor)?;
     }
-    for (id, buffer) in program.buffers.iter().enumerate().filter(|(_, buffer)| is_output(buffer)) {
+    // What no task lists stays as it was, and is in nobody's memory.
+    let listed: BTreeSet<i64> =
+        program.tasks.iter().flat_map(|task| task.inputs.iter().chain(&task.outputs)).copied().collect();
+    for (id, buffer) in program.buffers.iter().enumerate() {
+        if !is_output(buffer) || !i64::try_from(id).is_ok_and(|id| listed.contains(&id)) {
+            continue;
+        }
         let left = follow.buffer(id)?;
         if let Some(fault) = shape(buffer)
             .and_then(|shape| contradiction(place, &buffer.name, (buffer.dtype, &shape), &left, output))
@@ -105,7 +112,9 @@ fn contradiction(
     output: &TensorFile,
 ) -> Option<Fault> {
     let found = output.buffer(name, dtype, shape);
-    if found.as_ref().is_ok_and(|found| found.bytes == left.bytes) {
+    // Which NaN it is, is never judged.
+    let same = |(a, b): (u32, u32)| a == b || (is_nan(dtype, a) && is_nan(dtype, b));
+    if found.as_ref().is_ok_and(|found| found.elements().into_iter().zip(left.elements()).all(same)) {
         return None;
     }
     let mismatch = Mismatch {
@@ -114,7 +123,7 @@ fn contradiction(
             excerpt(name.as_bytes())
         ),
         actual: match found {
-            Ok(_) => "other bytes in the output".to_owned(),
+            Ok(_) => "other elements in the output".to_owned(),
             Err(error) => excerpt(error.to_string().as_bytes()),
         },
     };

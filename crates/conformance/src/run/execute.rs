@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::PoisonError;
 
+use megakernel_ir::BufferKind;
 use megakernel_ir::tensor::Tensor;
 
 use super::{Outcome, RunError, Shared, Unit};
@@ -97,7 +98,7 @@ impl Shared<'_> {
             Err(fault) => return Ok(Err(fault)),
         };
         let mut tensors = session.tensors(launch)?;
-        tensors.append(caches);
+        tensors.extend(caches.iter().map(|(name, tensor)| (name.clone(), tensor.clone())));
         let mut launch =
             oracle.follow(program, &tensors, self.hello.accumulator).map_err(RunError::Oracle)?;
         let place = format!("launch {n}");
@@ -106,7 +107,14 @@ impl Shared<'_> {
             for (key, share) in traced.tasks {
                 touched.used(key, share);
             }
-            *caches = traced.caches;
+            // A cache that no task lists is still there in the next launch.
+            let kept = program.buffers.iter().filter(|buffer| buffer.kind == BufferKind::KvCache);
+            for buffer in kept {
+                if let Some(tensor) = tensors.remove(&*buffer.name) {
+                    caches.insert(buffer.name.to_string(), tensor);
+                }
+            }
+            caches.extend(traced.caches);
         }))
     }
 }

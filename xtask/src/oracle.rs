@@ -1,0 +1,99 @@
+//! The reference as the oracle of the generator and of the judge of traces. `conformance` knows nothing of `reference`:
+//! this is where they meet.
+
+use std::collections::BTreeMap;
+
+use megakernel_conformance::oracle::{Expected, Follow, Launch, Oracle, Written};
+use megakernel_ir::model::Program;
+use megakernel_ir::protocol::Accumulator;
+use megakernel_ir::tensor::Tensor;
+use megakernel_reference::vm::{Following, Loaded, Reference, Session, Settings};
+
+/// The VM of the reference.
+pub struct Vm;
+
+impl Oracle for Vm {
+    fn run(
+        &self,
+        launches: &[Launch],
+        accumulator: Accumulator,
+    ) -> Result<Vec<BTreeMap<String, Expected>>, String> {
+        let mut session = Session::new();
+        launches.iter().map(|launch| run(&mut session, launch, accumulator)).collect()
+    }
+
+    fn follow<'a>(
+        &'a self,
+        program: &'a Program<'a>,
+        tensors: &BTreeMap<String, Tensor>,
+        accumulator: Accumulator,
+    ) -> Result<Box<dyn Follow + 'a>, String> {
+        Ok(Box::new(Followed { program, memory: Following::new(program, tensors, accumulator)? }))
+    }
+}
+
+fn run(
+    session: &mut Session,
+    launch: &Launch,
+    accumulator: Accumulator,
+) -> Result<BTreeMap<String, Expected>, String> {
+    let program = megakernel_ir::read(&launch.document).map_err(|found| first(&found))?;
+    let loaded = Loaded::load(&program).map_err(|found| first(&found))?;
+    let settings = Settings { accumulator, ..Settings::default() };
+    let finished = session.launch(&loaded, &launch.tensors, &settings).map_err(|error| error.to_string())?;
+    let outputs = finished.outputs.into_iter();
+    outputs.map(|output| Ok((output.name.clone(), expected(&output.name, output.reference)?))).collect()
+}
+
+fn first(found: &[megakernel_ir::Diagnostic]) -> String {
+    found
+        .first()
+        .map_or_else(String::new, |found| format!("{} at {}: {}", found.rule, found.pointer, found.message))
+}
+
+/// An integer that is not specified is no answer: which index an uncertain maximum has, say.
+fn expected(name: &str, reference: Reference) -> Result<Expected, String> {
+    match reference {
+        Reference::Reals { values, bounds } => Ok(Expected::Reals { values, bounds }),
+        Reference::Ints(values) => {
+            let certain: Option<Vec<i64>> = values.iter().copied().collect();
+            let place = values.iter().position(Option::is_none).unwrap_or_default();
+            certain.map(Expected::Ints).ok_or_else(|| format!("element {place} of `{name}` is not certain"))
+        }
+    }
+}
+
+struct Followed<'a> {
+    program: &'a Program<'a>,
+    memory: Following<'a>,
+}
+
+impl Follow for Followed<'_> {
+    fn order(&self) -> Vec<usize> {
+        self.memory.order().unwrap_or_default()
+    }
+
+    fn task(&mut self, task: usize) -> Result<Option<Written>, String> {
+        let output =
+            self.memory.task(task).map_err(|fault| format!("{} at {}", fault.name(), fault.pointer()))?;
+        output
+            .map(|output| {
+                let rank = self.program.buffers.get(output.buffer).map_or(0, |buffer| buffer.shape.len());
+                let axes = output.region.axes().iter().take(rank);
+                let region = axes
+                    .map(|[low, high]| (low.max(&0).unsigned_abs(), high.max(&0).unsigned_abs()))
+                    .collect();
+                let expected = expected("", output.reference)?;
+                Ok(Written { buffer: output.buffer, region, expected })
+            })
+            .transpose()
+    }
+
+    fn store(&mut self, task: usize, written: &Tensor) -> Result<(), String> {
+        self.memory.store(task, written)
+    }
+
+    fn buffer(&self, buffer: usize) -> Result<Tensor, String> {
+        self.memory.buffer(buffer)
+    }
+}
