@@ -219,3 +219,39 @@ fn what_is_missing_or_differs_is_named() {
         "tensor `x` is F16 [2]; buffer 0 requires F32 [1, 1, 2]"
     );
 }
+
+#[test]
+fn what_depends_on_an_uncertain_token_is_not_specified_and_has_a_value() {
+    // Two equal rows of a matrix give logits that rounding alone tells apart.
+    let text = r#"{"ir_version":"0.2.0","abi_version":"0.2",
+        "buffers":[{"id":0,"name":"x","kind":"IO_INPUT","dtype":"F32","shape":[1,3]},
+                   {"id":1,"name":"w","kind":"WEIGHT","dtype":"F32","shape":[2,3]},
+                   {"id":2,"name":"logits","kind":"ACTIVATION","dtype":"F32","shape":[1,2]},
+                   {"id":3,"name":"token","kind":"IO_OUTPUT","dtype":"I32","shape":[1]},
+                   {"id":4,"name":"table","kind":"WEIGHT","dtype":"F32","shape":[2,1]},
+                   {"id":5,"name":"y","kind":"IO_OUTPUT","dtype":"F32","shape":[1,1]}],
+        "counters":[{"id":0},{"id":1},{"id":2}],
+        "tasks":[{"id":0,"op":"GEMV_TILE","inputs":[0,1],"outputs":[2],"out_counter":0,"params":{"K":3,"N_tile":2,"n_off":0}},
+                 {"id":1,"op":"SAMPLE_ARGMAX","inputs":[2],"outputs":[3],"out_counter":1,"waits":[{"counter":0,"threshold":1}]},
+                 {"id":2,"op":"EMBED","inputs":[3,4],"outputs":[5],"out_counter":2,"waits":[{"counter":1,"threshold":1}],
+                  "params":{"hidden":1}}]}"#;
+    let program = read(text.as_bytes()).expect("a program");
+    let loaded = Loaded::load(&program).expect("accepted");
+    let f32 = megakernel_ir::DType::F32;
+    let run = |second_row: f64| {
+        let mut tensors = one("x", f32, &[0.1, 0.2, 0.3], &[1, 3]);
+        tensors.extend(one("w", f32, &[0.7, 0.7, 0.7, second_row, 0.7, 0.7], &[2, 3]));
+        tensors.extend(one("table", f32, &[5.0, 6.0], &[2, 1]));
+        Session::new().launch(&loaded, &tensors, &settings(0)).expect("no fault")
+    };
+    let finished = run(0.7);
+    let output = |name| finished.output(name).expect("an output");
+    assert_eq!(output("token").reference, Reference::Ints(vec![None]));
+    assert_eq!(output("y").reference, Reference::Reals { values: vec![5.0], bounds: vec![f64::INFINITY] });
+    assert_eq!((output("token").tensor.ints(), output("y").tensor.reals()), (vec![0], vec![5.0]));
+
+    let finished = run(0.8);
+    let output = |name| finished.output(name).expect("an output");
+    assert_eq!(output("token").reference, Reference::Ints(vec![Some(1)]));
+    assert_eq!(output("y").reference, Reference::Reals { values: vec![6.0], bounds: vec![0.0] });
+}

@@ -513,3 +513,35 @@ pub(super) fn volume(region: &Region) -> u128 {
         region.axes().iter().map(|[low, high]| u128::try_from(high.saturating_sub(*low)).unwrap_or(0));
     lengths.fold(1, u128::saturating_mul)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_stored_is_off_by_what_others_may_store() {
+        let stored = |dtype, v, e| cast(dtype, Bounded { v, e });
+        // Halfway between two numbers of F16, 1 and 1 + 2^-10.
+        let tie = 1.0 + 1.0 / 2048.0;
+        assert_eq!(stored(DType::F16, tie, 0.0), (1.0, 0.0));
+        assert_eq!(stored(DType::F16, tie, 1e-9), (1.0, 1.0 / 1024.0));
+        assert_eq!(stored(DType::F16, 1.0001, 1e-9), (1.0, 0.0), "both ends round to one number");
+        assert_eq!(stored(DType::F16, 65519.0, 2.0), (65504.0, f64::INFINITY), "it may overflow");
+        assert_eq!(stored(DType::F8E4M3, 463.0, 2.0), (448.0, f64::INFINITY), "it may become NaN");
+        assert_eq!(stored(DType::F32, f64::INFINITY, 0.0), (f64::INFINITY, 0.0));
+        assert_eq!(stored(DType::F32, 0.0, SIGN_OF_ZERO), (0.0, 0.0));
+        assert_eq!(stored(DType::F32, 3.0, f64::INFINITY), (3.0, f64::INFINITY));
+        let (value, bound) = stored(DType::BF16, f64::NAN, 0.0);
+        assert!(value.is_nan() && bound == 0.0);
+    }
+
+    #[test]
+    fn arithmetic_leaves_the_sign_of_zero_open_and_moves_keep_it() {
+        let zero = || Written::Reals(vec![Bounded { v: -0.0, e: 0.0 }]);
+        let bound = |opcode| match finish(zero(), None, opcode, false) {
+            Computed::Reals(elements) => elements.first().map_or(f64::NAN, |element| element.e),
+            Computed::Ints(_) => f64::NAN,
+        };
+        assert_eq!((bound(Opcode::Add), bound(Opcode::Copy)), (SIGN_OF_ZERO, 0.0));
+    }
+}
