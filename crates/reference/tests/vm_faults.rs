@@ -1,5 +1,7 @@
 //! The faults that the VM finds by itself, each in the smallest program that has it: which one, where, and in which words.
 
+#![allow(clippy::panic)]
+
 use megakernel_ir::model::Program;
 use megakernel_ir::read;
 use megakernel_reference::vm::{Fault, Habit, Loaded, Schedule};
@@ -94,6 +96,21 @@ fn races_are_found_whichever_task_comes_first() {
         }
         assert!(matches!(fault(&document).0, Fault::Unordered { .. }));
     }
+}
+
+#[test]
+fn a_writer_has_to_wait_for_every_reader() {
+    // Two readers that nothing orders, and a writer that waits for the second.
+    let tasks = |waits: &[(usize, usize)]| {
+        let reader = |to| waiting(copy(1, to), &[(0, 1)]);
+        program(json!([copy(0, 1), reader(2), reader(3), waiting(copy(0, 1), waits)]))
+    };
+    let (found, _) = fault(&tasks(&[(2, 1)]));
+    let Fault::Unordered { first, second, .. } = found else { panic!("{found:?}") };
+    assert_eq!((first.task, second.task), (1, 3));
+    let text = tasks(&[(1, 1), (2, 1)]).to_string();
+    let program = read(text.as_bytes()).expect("a program");
+    assert!(Loaded::load(&program).expect("accepted").rehearse(Schedule::default()).is_ok());
 }
 
 #[test]

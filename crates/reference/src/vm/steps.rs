@@ -109,3 +109,56 @@ pub fn greedy(reference: &Reference, width: usize) -> Vec<(i64, bool)> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn appends_and_the_windows_that_end_with_them_move_on() {
+        let attend = |id: usize, start: i64, length: i64| {
+            format!(
+                r#"{{"id":{id},"op":"ATTENTION_TILE","inputs":[0,1,1],"outputs":[{}],"out_counter":{id},
+                    "waits":[{{"counter":0,"threshold":1}}],"params":{{"head_dim":2,"kv_start":{start},"kv_len":{length},
+                    "scale":1.0,"n_heads":1,"n_kv_heads":1}}}}"#,
+                id + 1
+            )
+        };
+        let text = format!(
+            r#"{{"ir_version":"0.2.0","abi_version":"0.2",
+                "buffers":[{{"id":0,"name":"x","kind":"IO_INPUT","dtype":"F32","shape":[2]}},
+                           {{"id":1,"name":"k","kind":"KV_CACHE","dtype":"F32","shape":[9,1,2]}},
+                           {{"id":2,"name":"y","kind":"IO_OUTPUT","dtype":"F32","shape":[2]}},
+                           {{"id":3,"name":"z","kind":"IO_OUTPUT","dtype":"F32","shape":[2]}},
+                           {{"id":4,"name":"n","kind":"IO_INPUT","dtype":"F32","shape":[2,1,2]}}],
+                "counters":[{{"id":0}},{{"id":1}},{{"id":2}}],
+                "tasks":[{{"id":0,"op":"KV_APPEND","inputs":[4,1],"outputs":[1],"out_counter":0,"params":{{"pos":4}}}},
+                         {},{}]}}"#,
+            attend(1, 0, 3),
+            attend(2, 3, 3)
+        );
+        let mut program = megakernel_ir::read(text.as_bytes()).expect("reads");
+        let values = |program: &Program<'_>| {
+            let int = |task: usize, param| program.tasks[task].params.int(param).expect("given");
+            [int(0, Param::Pos), int(1, Param::KvLen), int(2, Param::KvStart), int(2, Param::KvLen)]
+        };
+        advance(&mut program);
+        assert_eq!(values(&program), [6, 3, 3, 5]);
+        assert!(Loaded::load(&program).is_ok());
+        advance(&mut program);
+        assert_eq!(values(&program), [8, 3, 3, 7]);
+        assert!(Loaded::load(&program).is_err(), "the cache has 9 rows");
+    }
+
+    #[test]
+    fn a_token_is_certain_if_no_other_can_be_larger() {
+        let reals = |values: &[f64], bounds: &[f64]| Reference::Reals {
+            values: values.to_vec(),
+            bounds: bounds.to_vec(),
+        };
+        assert_eq!(greedy(&reals(&[1.0, 3.0, 2.0], &[0.4, 0.4, 0.4]), 3), [(1, true)]);
+        assert_eq!(greedy(&reals(&[1.0, 3.0, 2.0], &[0.5, 0.5, 0.5]), 3), [(1, false)]);
+        assert_eq!(greedy(&reals(&[1.0, 3.0, 2.0, 2.0], &[0.0; 4]), 2), [(1, true), (0, false)]);
+        assert_eq!(greedy(&Reference::Ints(vec![Some(7), None]), 1), [(7, true), (0, false)]);
+    }
+}
