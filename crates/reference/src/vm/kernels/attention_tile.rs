@@ -4,7 +4,7 @@ use megakernel_ir::Param;
 use megakernel_ir::params::FLAG_PARTIAL_WRITE;
 
 use super::dot::dot;
-use super::view::{Line, extent, last};
+use super::view::{Line, extent, index, last};
 use super::weights::{self, Reference, Weights};
 use super::{Data, Kernel, TaskView, Written};
 use crate::vm::bounded::{Bounded, TINY, UNIT};
@@ -118,7 +118,7 @@ impl<'a> Tile<'a> {
     fn rows(&self, sequence: usize, head: usize) -> Vec<Row<'a>> {
         let group = self.heads.checked_div(self.kv_heads).unwrap_or(1);
         let kv_head = head.checked_div(group).unwrap_or(0);
-        let q = self.q.row(sequence * self.heads + head, self.head_dim);
+        let q = self.q.row(index(sequence, self.heads, head), self.head_dim);
         let q_size: f64 = q.iter().map(Bounded::magnitude).sum();
         let mut rows = Vec::with_capacity(self.length);
         for j in 0..self.length {
@@ -129,7 +129,8 @@ impl<'a> Tile<'a> {
                     Masked::Added(bias) => Some(bias),
                 },
             };
-            let row = (sequence * self.max_seq + self.start + j) * self.kv_heads + kv_head;
+            let row = index(sequence, self.max_seq, self.start.saturating_add(j));
+            let row = index(row, self.kv_heads, kv_head);
             let (k, v) = (self.k.row(row, self.head_dim), self.v.row(row, self.head_dim));
             let score = self.score(q, k, q_size);
             rows.push(Row { score: bias.map_or(score, |bias| biased(score, bias)), v });
@@ -157,8 +158,8 @@ enum Masked {
 
 impl Mask<'_> {
     fn at(&self, tile: &Tile<'_>, sequence: usize, head: usize, j: usize) -> Masked {
-        let line = if self.has_heads { sequence * tile.heads + head } else { sequence };
-        let index = line * tile.length + j;
+        let line = if self.has_heads { index(sequence, tile.heads, head) } else { sequence };
+        let index = index(line, tile.length, j);
         match self.data {
             Data::Reals { values, bounds } => Masked::Added(Line { values, bounds }.at(index)),
             Data::Ints(ints) if ints.get(index) == Some(&0) => Masked::Out,

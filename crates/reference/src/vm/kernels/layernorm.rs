@@ -73,6 +73,8 @@ fn variance(run: Line<'_>, deviations: &[Bounded], mean: Bounded) -> Bounded {
 
 #[cfg(test)]
 mod tests {
+    use super::{Line, mean, variance};
+    use crate::vm::bounded::Bounded;
     use crate::vm::kernels::testing::{
         FAMILIES, Family, Random, Shares, assert_exact, assert_near, bounded, reals,
     };
@@ -136,6 +138,29 @@ mod tests {
             squares += deviation * (x - mean);
         }
         [mean, squares]
+    }
+
+    #[test]
+    fn the_variance_of_a_running_mean_is_within_its_bound() {
+        let mut largest: f64 = 0.0;
+        for seed in 0..2000 {
+            let mut random = Random::new(2 * seed);
+            let length = 2 + random.below(8);
+            let offset = [0.0, 100.0, 1e4][random.below(3)];
+            let x: Vec<f32> =
+                random.sample(Family::Plain, length).actual.iter().map(|x| x + offset).collect();
+            let values: Vec<f64> = x.iter().map(|&x| x.into()).collect();
+            let run = Line { values: &values, bounds: None };
+            let mean = mean(run);
+            let deviations: Vec<Bounded> = run.iter().map(|x| x - mean).collect();
+            let expected = variance(run, &deviations, mean);
+            let [held_mean, squares] = welford(&mut random, &x);
+            let held = f64::from(random.div(squares, length as f32));
+            assert!((f64::from(held_mean) - mean.v).abs() <= mean.e, "mean of {x:?}");
+            largest = largest.max((held - expected.v).abs() / expected.e);
+        }
+        println!("variance: largest share {largest:.3}");
+        assert!(largest > 0.05 && largest <= 1.0, "{largest}");
     }
 
     #[test]

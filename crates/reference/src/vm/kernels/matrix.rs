@@ -6,7 +6,7 @@ use megakernel_ir::{Opcode, Param};
 
 use super::dot::dot;
 use super::view::{Line, last};
-use super::{Kernel, TaskView, Written, quant};
+use super::{Kernel, TaskView, Written, quant, view};
 use crate::vm::bounded::{Bounded, LARGEST, TINY, lowest_bit};
 use crate::vm::sum::Sum;
 
@@ -72,7 +72,7 @@ fn quantised(task: &TaskView<'_>, rows: &[Line<'_>], columns: Range<usize>, widt
             .map(|column| weight(&weights, row, column, column.checked_div(group).unwrap_or(0)))
             .collect();
         for (index, &x) in rows.iter().enumerate() {
-            if let Some(value) = values.get_mut(index * count + offset) {
+            if let Some(value) = values.get_mut(view::index(index, count, offset)) {
                 *value = product(x, &row, groups, task.unit);
             }
         }

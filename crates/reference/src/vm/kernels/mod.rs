@@ -122,3 +122,76 @@ pub fn kernel(opcode: Opcode) -> Option<&'static dyn Kernel> {
         Opcode::AttentionCombine => &attention_combine::AttentionCombine,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use megakernel_ir::params::{Number, ParamKey, ParamKind, ParamValue};
+    use megakernel_ir::{Opcode, Param};
+
+    use super::testing::Random;
+    use super::*;
+    use crate::vm::bounded::UNIT;
+
+    #[test]
+    fn every_opcode_but_nop_has_a_kernel() {
+        for &opcode in Opcode::ALL {
+            assert_eq!(kernel(opcode).is_none(), opcode == Opcode::Nop, "{opcode}");
+        }
+    }
+
+    fn params(random: &mut Random) -> Params<'static> {
+        let mut params = Params::default();
+        for &param in Param::ALL {
+            let int = [-1, 0, 1, 2, 3, 7, i64::from(i32::MAX), i64::MIN, i64::MAX][random.below(9)];
+            let number = match param.kind() {
+                ParamKind::Float => Number::Float([0.0, 1.0, -2.5, 1e300][random.below(4)]),
+                // Loops over these are long where no operand limits them.
+                _ if matches!(param, Param::KvLen | Param::NTile | Param::MTile | Param::NHeads) => {
+                    Number::Int(int.clamp(-1, 7))
+                }
+                _ => Number::Int(int),
+            };
+            if random.coin() {
+                params.0.push((ParamKey::Known(param), ParamValue::Number(number)));
+            }
+        }
+        params
+    }
+
+    /// Operands that fit neither each other nor the parameters.
+    #[test]
+    fn nonsense_does_not_panic() {
+        for seed in 0..20_000 {
+            let mut random = Random::new(seed);
+            let opcode = Opcode::ALL[random.below(Opcode::ALL.len())];
+            let Some(kernel) = kernel(opcode) else { continue };
+            let params = params(&mut random);
+            let values: Vec<f64> =
+                (0..64).map(|_| [0.0, 1.0, -3.5, f64::NAN, f64::INFINITY][random.below(5)]).collect();
+            let numbers: Vec<i64> =
+                (0..64).map(|_| [0, 1, -1, 300, i64::MIN, i64::MAX][random.below(6)]).collect();
+            let shapes: Vec<Vec<i64>> = (0..9)
+                .map(|_| {
+                    (0..random.below(5)).map(|_| [0, 1, 2, 3, 8, -1, i64::MAX][random.below(7)]).collect()
+                })
+                .collect();
+            let mut inputs = SmallVec::new();
+            for shape in shapes.iter().skip(1).take(random.below(9)) {
+                let length = random.below(65);
+                let data = match random.below(3) {
+                    0 => Data::Ints(&numbers[..length]),
+                    1 => Data::Reals { values: &values[..length], bounds: None },
+                    _ => Data::Reals { values: &values[..length], bounds: Some(&values[..length / 2]) },
+                };
+                inputs.push(Operand { dtype: DType::ALL[random.below(10)], shape, data });
+            }
+            let output =
+                OutputView { dtype: DType::F32, shape: &shapes[0], region: Region::whole(&shapes[0]) };
+            let task = TaskView { opcode, params: &params, inputs, output, unit: UNIT };
+            // Sizes in the operands are true in a program; a false one may ask for more than there is.
+            if shapes.iter().flatten().all(|&extent| extent < 100) {
+                kernel.run(&task);
+            }
+        }
+    }
+}

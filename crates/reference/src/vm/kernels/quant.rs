@@ -2,7 +2,7 @@
 
 use megakernel_ir::DType;
 
-use super::view::Line;
+use super::view::{Line, index, last};
 use super::{Data, TaskView};
 use crate::vm::bounded::Bounded;
 
@@ -25,7 +25,7 @@ impl<'a> Weights<'a> {
             ints: task.ints(input),
             dtype: task.inputs.get(input).map_or(DType::I8, |q| q.dtype),
             width,
-            groups: super::view::last(task.shape(scales)),
+            groups: last(task.shape(scales)),
             scales: task.reals(scales),
             zeros,
         }
@@ -45,7 +45,7 @@ impl<'a> Weights<'a> {
 
     /// The integer that a weight stands for.
     pub fn q(&self, row: usize, column: usize) -> f64 {
-        let index = row.saturating_mul(self.width).saturating_add(column);
+        let index = index(row, self.width, column);
         let stored = |index| self.ints.get(index).copied().unwrap_or(0);
         let q = match self.dtype {
             // Two to a byte, the even column in the low nibble.
@@ -59,12 +59,12 @@ impl<'a> Weights<'a> {
 
     /// The scale of a group of a row.
     pub fn scale(&self, row: usize, group: usize) -> Bounded {
-        self.scales.at(row.saturating_mul(self.groups).saturating_add(group))
+        self.scales.at(index(row, self.groups, group))
     }
 
     /// The zero of a group of a row; 0 if there are none.
     pub fn zero(&self, row: usize, group: usize) -> Bounded {
-        let index = row.saturating_mul(self.groups).saturating_add(group);
+        let index = index(row, self.groups, group);
         match self.zeros {
             None => Bounded::ZERO,
             Some(Data::Reals { values, bounds }) => Line { values, bounds }.at(index),

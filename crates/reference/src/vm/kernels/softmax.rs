@@ -2,7 +2,7 @@
 
 use megakernel_ir::Param;
 
-use super::view::extent;
+use super::view::{extent, index};
 use super::weights::{Reference, Weights};
 use super::{Kernel, TaskView, Written};
 use crate::vm::bounded::{Bounded, UNIT};
@@ -18,16 +18,17 @@ impl Kernel for Softmax {
         let axis = extent(if dim < 0 { dim.saturating_add(rank) } else { dim });
         let length = shape.get(axis).map_or(0, |&length| extent(length));
         // Elements of a line are this far apart.
-        let stride: usize = shape.iter().skip(axis.saturating_add(1)).map(|&size| extent(size)).product();
+        let inner = shape.iter().skip(axis.saturating_add(1)).map(|&size| extent(size));
+        let stride = inner.fold(1, usize::saturating_mul);
         let mut values = vec![Bounded::UNSPECIFIED; x.len()];
         let mut line = Vec::with_capacity(length);
         for block in 0..x.len().checked_div(length.saturating_mul(stride)).unwrap_or(0) {
             for offset in 0..stride {
-                let index = |i: usize| (block * length + i) * stride + offset;
+                let at = |i: usize| index(index(block, length, i), stride, offset);
                 line.clear();
-                line.extend((0..length).map(|i| x.at(index(i))));
+                line.extend((0..length).map(|i| x.at(at(i))));
                 for (i, y) in softmax(&line).into_iter().enumerate() {
-                    if let Some(value) = values.get_mut(index(i)) {
+                    if let Some(value) = values.get_mut(at(i)) {
                         *value = y;
                     }
                 }

@@ -270,9 +270,9 @@ impl Random {
         self.off(1.0 / f64::from(x).sqrt(), 6.0)
     }
 
-    /// A function with an absolute budget of `units`.
+    /// A function with values up to 1 and an absolute budget of `units`, of which rounding takes half a one.
     pub(crate) fn absolute(&mut self, v: f64, units: f64) -> f32 {
-        ((v + self.signed() * (units - 1.0) * UNIT).clamp(-1.0, 1.0)) as f32
+        ((v + self.signed() * (units - 0.5) * UNIT).clamp(-1.0, 1.0)) as f32
     }
 
     pub(crate) fn pow(&mut self, base: f64, y: f64) -> f32 {

@@ -94,3 +94,8 @@ pub(super) fn extent(extent: i64) -> usize {
 pub(super) fn last(shape: &[i64]) -> usize {
     shape.last().map_or(0, |&size| extent(size))
 }
+
+/// Index of an entry of a row of `width` entries. Out of range of everything where it is out of range of `usize`.
+pub(super) fn index(row: usize, width: usize, entry: usize) -> usize {
+    row.saturating_mul(width).saturating_add(entry)
+}

@@ -77,3 +77,58 @@ pub(super) fn mean(terms: Sum, weights: Bounded, unit: f64, spread: f64) -> Boun
     let divided = rounding(terms.magnitude() / (weights.v - weights.e), DIVISION);
     quotient.widened(divided + spread * SMALLEST_NORMAL)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vm::bounded::UNIT;
+
+    fn weights(scores: &[f64], reference: Reference) -> Vec<Bounded> {
+        let scores: Vec<Bounded> = scores.iter().map(|&score| Bounded::exact(score)).collect();
+        Weights::of(&scores, reference).weights
+    }
+
+    #[test]
+    fn equal_exact_scores_weigh_one() {
+        assert_eq!(weights(&[0.3, 0.3, 0.3], Reference::Maximum), [Bounded::ONE; 3]);
+        assert_eq!(weights(&[0.3, f64::NEG_INFINITY], Reference::Maximum), [Bounded::ONE, Bounded::ZERO]);
+        let inexact = Bounded { v: 0.3, e: 1e-3 };
+        let two = Weights::of(&[inexact, inexact], Reference::Common).weights;
+        assert!(two[0].v == 1.0 && two[0].e > 1e-3);
+        // The only score is the maximum, whatever it is.
+        assert_eq!(Weights::of(&[inexact], Reference::Maximum).weights, [Bounded::ONE]);
+    }
+
+    #[test]
+    fn a_weight_may_be_rescaled_by_each_later_score() {
+        // Every step multiplies by an exponential that is off by its budget, and rounds.
+        let scores: Vec<f64> = (0..64).map(|j| f64::from(j) / 1024.0).collect();
+        let step: f64 = 1.0 / 1024.0;
+        let mut held = 1.0;
+        for _ in 1..64 {
+            held *= (-step).exp() * (1.0 + (4.0 + 3.0 * step) * UNIT) * (1.0 + UNIT);
+        }
+        let first = weights(&scores, Reference::Common)[0];
+        let share = (held - first.v) / first.e;
+        assert!(share > 0.95 && share <= 1.0, "{share}");
+    }
+
+    #[test]
+    fn stored_weights_carry_the_error_of_the_maximum() {
+        let scores = [Bounded { v: 2.0, e: 0.01 }, Bounded { v: 1.0, e: 0.01 }];
+        let [common, maximum] = [Reference::Common, Reference::Maximum]
+            .map(|reference| Weights::of(&scores, reference).weights[1]);
+        assert!(common.e > 0.01 * common.v && common.e < 0.0101 * common.v);
+        assert!(maximum.e > 0.02 * maximum.v && maximum.e < 0.0203 * maximum.v);
+    }
+
+    #[test]
+    fn weights_that_are_divided_first_are_rounded_one_by_one() {
+        let mut sum = Sum::new();
+        [3.0, -3.0].map(Bounded::exact).into_iter().for_each(|term| sum.push(term));
+        assert_eq!(mean(sum, Bounded::exact(2.0), UNIT, 6.0), Bounded::ZERO);
+        let third = mean(sum, Bounded::exact(3.0), UNIT, 6.0);
+        // Two quotients of 4 units, two products and a sum.
+        assert!(third.v == 0.0 && third.e > 2.0 * 6.0 * UNIT && third.e < 2.1 * 6.0 * UNIT);
+    }
+}
