@@ -423,7 +423,8 @@ class Session:
 
     def launch(self, program, bound):
         """Runs a launch; yields each task that writes, with its output's Content and its Result. Fills `memory`."""
-        self.memory = [self.content(buffer, bound) for buffer in program["buffers"]]
+        used = {n for task in program["tasks"] for n in task["inputs"] + task["outputs"]}
+        self.memory = [self.content(buffer, bound) if buffer["id"] in used else None for buffer in program["buffers"]]
         for task in scheduled(program):
             if task["op"] != "NOP":
                 inputs, target = [self.memory[n] for n in task["inputs"]], self.memory[task["outputs"][0]]

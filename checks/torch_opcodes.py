@@ -3,9 +3,12 @@
     python checks/torch_opcodes.py [part of a case id] ...
 
 In binary64, PyTorch has to agree with the expected value to within 1e-10 of the magnitude of the terms, which leaves its
-functions some room. In binary32, on a GPU if there is one, its result is rounded by PyTorch to the dtype of the output,
-and judged as an implementation is (NUM-10). PyTorch is not among the requirements; without it nothing is compared, and
-that is said.
+functions some room. On a GPU, if there is one, it also computes in binary32; its result is rounded by PyTorch to the dtype
+of the output, and judged as an implementation is (NUM-10). Not so on a CPU: there the error function of PyTorch's vector
+code is off by 6 * 2^-24, more than NUM-07 grants. PyTorch is not among the requirements; without it nothing is compared,
+and that is said.
+
+Left out is what PyTorch does otherwise on purpose: attention where NaN is expected, for which it has 0 in some places.
 """
 
 import collections
@@ -146,8 +149,8 @@ def within(dtype, stored, reference, bound):
 
 
 def main():
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    print("PyTorch %s; binary32 on %s" % (torch.__version__, device))
+    gpu = torch.cuda.is_available()
+    print("PyTorch %s; %s" % (torch.__version__, "binary32 on a GPU" if gpu else "no GPU, so only binary64"))
     counts, failed = collections.Counter(), []
     for case in corpus.cases():
         if len(sys.argv) > 1 and not any(part in case.id for part in sys.argv[1:]):
@@ -174,15 +177,18 @@ def main():
             continue
         limit = expected[name + ".bound"][result.region]
         with np.errstate(all="ignore"):
-            # ADD and MUL expect the rounded result for F32
-            allowed = TOLERANCE * result.scale + (np.spacing(np.abs(reference).astype("f4")) if target.dtype == "F32" else 0)
+            # The scale of a single operation is 0.
+            allowed = TOLERANCE * (result.scale + np.abs(reference))
             close = np.isnan(reference) == np.isnan(exact.numpy())
             close &= (np.abs(exact.numpy() - reference) <= allowed) | ~np.isfinite(reference)
             close |= np.isinf(limit) | result.free
-            short = evaluated(task, inputs, torch.float32, device).to(TYPES[target.dtype])
-            short = short.double().cpu().reshape(shape).numpy()
-            inside = within(target.dtype, short, reference, limit)
-        for good, found, how in ((close, exact.numpy(), "binary64"), (inside, short, "binary32")):
+            skipped = np.isnan(reference) & (task["op"] == "ATTENTION_TILE")
+            judged = [(close | skipped, exact.numpy(), "binary64")]
+            if gpu:
+                short = evaluated(task, inputs, torch.float32, "cuda").to(TYPES[target.dtype])
+                short = short.double().cpu().reshape(shape).numpy()
+                judged.append((within(target.dtype, short, reference, limit) | skipped, short, "binary32"))
+        for good, found, how in judged:
             if not good.all():
                 at = tuple(np.argwhere(~good)[0])
                 failed.append("%s %s: expected %r, bound %g; PyTorch in %s has %r" % (

@@ -147,14 +147,19 @@ def attention_tile(p, q, k, v, mask=None):
     batch = k.shape[0] if k.ndim == 4 else 1
     # Query heads share key heads in runs: heads 0 to n - 1 use key head 0, and so on.
     shared = lambda cache: np.repeat(cache.reshape(batch, *cache.shape[-3:])[:, rows], heads // p["n_kv_heads"], axis=2)
-    s = np.float32(p["scale"]) * np.einsum("bhd,bjhd->bhj", q.reshape(batch, heads, dim), shared(k))
+    k, v = shared(k), shared(v)
+    s = np.float32(p["scale"]) * np.einsum("bhd,bjhd->bhj", q.reshape(batch, heads, dim), k)
     if mask is not None:
         mask = mask.reshape(batch, -1, p["kv_len"])  # one line for all heads, or one for each
-        s = np.where(mask, s, -np.inf) if mask.dtype == bool else s + mask
+        if mask.dtype == bool:
+            s = np.where(mask, s, -np.inf)
+            v = np.where(mask.swapaxes(1, 2)[..., None], v, 0)  # what is left out may hold inf, and 0 * inf is NaN
+        else:
+            s = s + mask
     m = s.max(axis=-1, keepdims=True, initial=-np.inf)
     e = np.exp(s - np.where(np.isneginf(m), 0, m))
     l = e.sum(axis=-1, keepdims=True)
-    a = np.einsum("bhj,bjhd->bhd", e, shared(v))
+    a = np.einsum("bhj,bjhd->bhd", e, v)
     partial = p.get("flags", 0) & 2
     return np.concatenate([a, m, l], axis=-1) if partial else a / l, WHOLE
 
@@ -188,7 +193,8 @@ class Session:
         Returns the outputs and caches by name, and by task id what each task wrote; all as tensors.read returns them.
         """
         check(program)
-        memory = [self.contents(buffer, bound) for buffer in program["buffers"]]
+        used = {n for task in program["tasks"] for n in task["inputs"] + task["outputs"]}
+        memory = [self.contents(buffer, bound, buffer["id"] in used) for buffer in program["buffers"]]
         trace = {}
         for task in order(program):
             written = run(program, task, memory)
@@ -202,14 +208,16 @@ class Session:
                 outputs[buffer["name"]] = buffer["dtype"], stored
         return outputs, trace
 
-    def contents(self, buffer, bound):
-        """The stored elements of a buffer before the launch (EXE-08)."""
+    def contents(self, buffer, bound, used):
+        """The stored elements of a buffer before the launch (EXE-08). One that no task lists need not be bound."""
         name, cached = buffer["name"], buffer["kind"] == "KV_CACHE"
         if cached and name in self.caches:
             return self.caches[name]
         if buffer["kind"] in ("WEIGHT", "CONST"):
             name = buffer["source"] or name
         if buffer["kind"] in READ_ONLY or (cached and name in bound):
+            if name not in bound and not used:
+                return np.zeros(buffer["shape"], STORAGE[buffer["dtype"]])
             if name not in bound:
                 raise Unsupported("no tensor is given for the buffer `%s`" % name)
             dtype, stored = bound[name]
