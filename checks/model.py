@@ -145,9 +145,14 @@ def silu_mul(t, gate, up):
 
 @opcode("ALLREDUCE_SHARD")
 def allreduce_shard(t, *shards):
+    if len(shards) == 1:
+        return Result(shards[0])
     shards = np.stack(shards, axis=-1)
-    return Result(np.einsum("...j->...", shards), scale=np.abs(shards).sum(-1), steps=shards.shape[-1],
-                  exact=exact_sum(shards))
+    total = np.einsum("...j->...", shards)
+    if shards.shape[-1] == 2:
+        return single(t, total)
+    scale = np.abs(shards).sum(axis=-1)
+    return Result(total, scale=scale, steps=shards.shape[-1], exact=exact_sum(shards))
 
 
 @opcode("ROPE")
@@ -439,8 +444,7 @@ class Session:
         if kind in ("WEIGHT", "CONST"):
             name = buffer.get("source") or name
         if kind == "KV_CACHE" and name in self.caches:
-            # what an earlier launch left there is the input of this one
-            content = Content(dtype, self.caches[name].stored)
+            content = self.caches[name]
         elif kind in ("ACTIVATION", "IO_OUTPUT") or (kind == "KV_CACHE" and name not in bound):
             content = Content(dtype, np.zeros(shape, REAL if dtype in FORMATS else np.int64))
         else:
