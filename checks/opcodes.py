@@ -11,7 +11,7 @@ to be equal, and so do NaN and infinities.
 Bounds. A bound is not negative, and is no larger than SLACK times what a textbook analysis yields (Result.steps *
 scale * 2^-24, and a floor where numbers are too small for binary32). It is 0 for movement and where NUM-09 calls a sum exact; and only where it can be: for a value that
 binary32 holds, or that a single operation yields. An infinite bound ("not specified") needs a reason: an operand that is not finite, a value that the
-clause leaves open, or magnitudes beyond binary32. These checks are for programs of one task; in whole programs errors
+clause leaves open, or magnitudes beyond binary32. These checks are for programs of one opcode; in whole programs errors
 travel from task to task, and bounds have to be numbers that are not negative.
 
 In whole programs, what a task stores is rounded. If the two evaluations of a value lie on two sides of a tie, they store
@@ -32,6 +32,7 @@ from formats import FORMATS, REAL, near_tie, rounded
 TOLERANCE = 1e-12
 SLACK = 8
 MOVEMENT = ("COPY", "EMBED", "KV_APPEND", "SAMPLE_ARGMAX")
+WHOLE = "whole programs"
 TINIEST = 2.0**-1074  # the bound of a zero whose sign is free
 LARGEST = 2.0**127
 
@@ -55,6 +56,13 @@ def need(holds, case, launch, name, what, expected, found):
         case.id, launch, name, list(at), what, pick(expected), pick(found), (~holds).sum(), holds.size))
 
 
+def kind(tasks):
+    """The opcode of all tasks, if there is one and none reads what another one wrote."""
+    opcodes, written = {task["op"] for task in tasks}, {n for task in tasks for n in task["outputs"]}
+    chained = len(tasks) > 1 and any(n in written for task in tasks for n in task["inputs"])
+    return opcodes.pop() if len(opcodes) == 1 and not chained else WHOLE if tasks else "NOP"
+
+
 def possible_ties(dtype, result):
     """How many values may round to another number in an evaluation in binary64."""
     with np.errstate(all="ignore"):
@@ -73,8 +81,8 @@ class Checker:
         session, ties, label = model.Session(), 0, None
         for number, (program, bound, expected) in enumerate(case):
             tasks = [task for task in program["tasks"] if task["op"] != "NOP"]
-            whole = len(tasks) > 1 or len(case.launches) > 1
-            label = "whole programs" if whole else tasks[0]["op"] if tasks else "NOP"
+            label = kind(tasks) if len(case.launches) == 1 else WHOLE
+            whole = label == WHOLE
             for _, target, result in session.launch(program, bound):
                 if whole and target.dtype in FORMATS:
                     ties += possible_ties(target.dtype, result)
@@ -111,7 +119,7 @@ class Checker:
                 need(given >= 0, *at, suffix, given, 0)
         with np.errstate(all="ignore"):
             self.values(at, label, dtype, reference, bounds, final, ties)
-            if label != "whole programs":
+            if label != WHOLE:
                 self.bounds(at, label, reference, bounds, final)
                 if name + ".bound.truncating" in expected:
                     # u_acc = 4 u
