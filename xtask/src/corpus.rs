@@ -6,8 +6,10 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 use megakernel_conformance::generate::{self, Differences, Generated, Options};
+use megakernel_conformance::oracle::Oracle;
 use megakernel_conformance::store::Corpus;
 
+use crate::oracle::Vm;
 use crate::{print, print_bytes};
 
 /// Generate the corpus of cases, check that it is up to date, count it, or print the document of a case
@@ -66,7 +68,8 @@ pub fn run(root: &Path, args: &Args) -> ExitCode {
 fn generate(root: &Path, args: &Args) -> Result<Generated, String> {
     let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let jobs = args.jobs.unwrap_or(cores).get();
-    generate::generate(&Options { root: root.to_owned(), seed: args.seed, jobs })
+    let oracle: Option<&dyn Oracle> = Some(&Vm);
+    generate::generate(&Options { root: root.to_owned(), seed: args.seed, jobs, oracle, certify: None })
         .map_err(|error| error.to_string())
 }
 
@@ -80,9 +83,14 @@ fn document(directory: &Path, id: &str) -> Result<(), String> {
 }
 
 fn size(generated: &Generated) -> String {
-    let bytes: usize = generated.files.values().map(String::len).sum();
-    let programs = generated.library.iter().count();
-    format!("{} cases, {programs} programs, {:.1} MB", generated.cases.len(), bytes as f64 / 1e6)
+    let bytes: usize = generated.files.values().map(Vec::len).sum();
+    let count = |part: &str| generated.files.keys().filter(|path| path.starts_with(part)).count();
+    let (programs, tensors) = (count("programs/"), count("tensors/"));
+    format!(
+        "{} cases, {programs} programs, {tensors} tensor files, {:.1} MB",
+        generated.cases.len(),
+        bytes as f64 / 1e6
+    )
 }
 
 fn write(directory: &Path, generated: &Generated) -> Result<ExitCode, String> {
@@ -145,4 +153,25 @@ fn stats(generated: &Generated) -> String {
     out.push_str(&size(generated));
     out.push('\n');
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_number_of_jobs_does_not_show_and_the_tensors_stay_small() {
+        let generated = |jobs| {
+            let args = Args { command: Command::Check, corpus: None, seed: 0, jobs: NonZeroUsize::new(jobs) };
+            generate(&crate::root(), &args).expect("the corpus generates")
+        };
+        let (one, three) = (generated(1), generated(3));
+        assert_eq!(one.files.len(), three.files.len());
+        for (path, bytes) in &one.files {
+            assert!(three.files.get(path) == Some(bytes), "{path} depends on the number of jobs");
+        }
+        let tensors = one.files.iter().filter(|(path, _)| path.starts_with("tensors/"));
+        let bytes: usize = tensors.map(|(_, bytes)| bytes.len()).sum();
+        assert!(bytes < 25_000_000, "the tensor files have {bytes} bytes");
+    }
 }

@@ -1,7 +1,7 @@
-//! Generating the corpus: every family's cases and programs as files, and a manifest of them.
+//! Generating the corpus: every family's cases, programs and tensors as files, and a manifest of them.
 //!
 //! The files depend on the specification's examples and the corpus seed alone: not on the number of jobs, and not on
-//! anything an implementation answers.
+//! anything an implementation answers. Only the values and bounds of cases that are executed come from an oracle.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -11,18 +11,28 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::builder::{Error, Result};
 use crate::case::{Case, Document, Verdict};
+use crate::families::plan::Plan;
 use crate::families::{self, Family, GENERATOR, Library, Sink};
+use crate::oracle::Oracle;
 use crate::store::{Counts, Manifest, ManifestEntry};
 
+mod fill;
+
+pub use fill::{Certify, Outputs, tensor};
+
 /// What the corpus is generated from.
-#[derive(Clone, Debug)]
-pub struct Options {
+#[derive(Clone)]
+pub struct Options<'a> {
     /// Root of the repository, whose `spec/rules` holds the examples of the rules.
     pub root: PathBuf,
     /// Corpus seed.
     pub seed: u64,
-    /// Families generated at a time.
+    /// Families, then cases to execute, generated at a time.
     pub jobs: usize,
+    /// Computes the references and bounds of the cases that are executed. Without it there are none of those.
+    pub oracle: Option<&'a dyn Oracle>,
+    /// Finds the faults that each of them rejects. Without it they carry no certificate.
+    pub certify: Option<&'a Certify<'a>>,
 }
 
 /// A generated corpus, in memory.
@@ -31,8 +41,8 @@ pub struct Generated {
     pub cases: Vec<Case>,
     /// Accepted programs.
     pub library: Library,
-    /// Text of every file, by path below `corpus/`.
-    pub files: BTreeMap<String, String>,
+    /// Bytes of every file, by path below `corpus/`.
+    pub files: BTreeMap<String, Vec<u8>>,
     /// What the manifest counts.
     pub counts: Counts,
 }
@@ -60,10 +70,12 @@ impl Differences {
 /// # Errors
 /// A family asks for something that its base does not have, two cases share an id, or the specification's examples
 /// cannot be read.
-pub fn generate(options: &Options) -> Result<Generated> {
+pub fn generate(options: &Options<'_>) -> Result<Generated> {
     let library = families::accept::library(options.seed)?;
     let mut cases = run_families(&families::all(), &library, options)?;
     cases.extend(families::spec_examples(&options.root, options.seed)?);
+    let executed = execute(options)?;
+    cases.extend(executed.cases);
     cases.sort_by(|a, b| a.id.cmp(&b.id));
     if let Some(pair) = cases.windows(2).find(|pair| pair[0].id == pair[1].id) {
         return Err(Error(format!("two cases have the id `{}`", pair[0].id)));
@@ -80,21 +92,76 @@ pub fn generate(options: &Options) -> Result<Generated> {
     for case in &cases {
         let mut text = serde_json::to_string_pretty(case).map_err(|error| Error(error.to_string()))?;
         text.push('\n');
-        manifest.cases.push(entry(&case.id, &text));
-        files.insert(format!("cases/{}.json", case.id), text);
+        manifest.cases.push(entry(&case.id, text.as_bytes()));
+        files.insert(format!("cases/{}.json", case.id), text.into_bytes());
     }
-    for base in library.iter() {
-        let text = base.program.to_text();
-        manifest.programs.push(entry(&base.path(), &text));
-        files.insert(base.path(), text);
-    }
-    manifest.programs.sort_by(|a, b| a.id.cmp(&b.id));
-    files.insert("manifest.json".to_owned(), manifest_text(&manifest)?);
+    let mut programs = executed.programs;
+    programs.extend(library.iter().map(|base| (base.path(), base.program.to_text().into_bytes())));
+    manifest.programs = programs.iter().map(|(path, bytes)| entry(path, bytes)).collect();
+    manifest.tensors = executed.tensors.iter().map(|(path, bytes)| entry(path, bytes)).collect();
+    files.extend(programs);
+    files.extend(executed.tensors);
+    files.insert("manifest.json".to_owned(), manifest_text(&manifest)?.into_bytes());
     Ok(Generated { cases, library, files, counts: manifest.counts })
 }
 
-fn entry(id: &str, text: &str) -> ManifestEntry {
-    ManifestEntry { id: id.to_owned(), blake3: blake3::hash(text.as_bytes()).to_hex().to_string() }
+fn entry(id: &str, bytes: &[u8]) -> ManifestEntry {
+    ManifestEntry { id: id.to_owned(), blake3: blake3::hash(bytes).to_hex().to_string() }
+}
+
+/// The cases that are executed, with their files by path.
+#[derive(Default)]
+struct Executed {
+    cases: Vec<Case>,
+    programs: BTreeMap<String, Vec<u8>>,
+    tensors: BTreeMap<String, Vec<u8>>,
+}
+
+fn execute(options: &Options<'_>) -> Result<Executed> {
+    let Some(oracle) = options.oracle else { return Ok(Executed::default()) };
+    let plans = families::plans(options.seed)?;
+    let mut executed = Executed::default();
+    let fill = |plan: &Plan| fill::fill(plan, options.seed, oracle, options.certify);
+    for filled in in_parallel(&plans, options.jobs, fill)? {
+        executed.cases.push(filled.case);
+        executed.tensors.extend(filled.files);
+    }
+    for plan in &plans {
+        executed.programs.entry(plan.path.clone()).or_insert_with(|| plan.program.to_text().into_bytes());
+        for (path, inputs) in plan.launches.iter().flat_map(|launch| &launch.files) {
+            if !executed.tensors.contains_key(path) {
+                executed.tensors.insert(path.clone(), fill::inputs_file(inputs)?);
+            }
+        }
+    }
+    Ok(executed)
+}
+
+/// Applies `work` to every item on `jobs` threads. The result is in no order.
+fn in_parallel<T: Sync, R: Send>(
+    items: &[T],
+    jobs: usize,
+    work: impl Fn(&T) -> Result<R> + Sync,
+) -> Result<Vec<R>> {
+    let next = AtomicUsize::new(0);
+    let done: Mutex<Vec<Result<R>>> = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..jobs.clamp(1, items.len().max(1)) {
+            scope.spawn(|| {
+                while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let result = work(item);
+                    done.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(result);
+                }
+            });
+        }
+    });
+    let done = done.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let mut errors: Vec<&str> = done.iter().filter_map(|r| r.as_ref().err()).map(|e| e.0.as_str()).collect();
+    if !errors.is_empty() {
+        errors.sort_unstable();
+        return Err(Error(errors.join("\n")));
+    }
+    done.into_iter().collect()
 }
 
 /// One entry a line, so that a diff of the manifest reads as a list of changed cases.
@@ -118,26 +185,15 @@ fn manifest_text(manifest: &Manifest) -> Result<String> {
     ))
 }
 
-/// Runs the families on `jobs` threads. The result does not depend on which thread runs what.
-fn run_families(families: &[Family], library: &Library, options: &Options) -> Result<Vec<Case>> {
-    let next = AtomicUsize::new(0);
-    let done: Mutex<Vec<Result<Vec<Case>>>> = Mutex::new(Vec::new());
-    std::thread::scope(|scope| {
-        for _ in 0..options.jobs.clamp(1, families.len().max(1)) {
-            scope.spawn(|| {
-                while let Some(family) = families.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let mut sink = Sink::new(family.id, options.seed);
-                    let cases = (family.cases)(library, &mut sink)
-                        .map(|()| sink.into_cases())
-                        .map_err(|error| Error(format!("family `{}`: {error}", family.id)));
-                    done.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(cases);
-                }
-            });
-        }
-    });
-    let done = done.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
-    let lists: Result<Vec<Vec<Case>>> = done.into_iter().collect();
-    Ok(lists?.into_iter().flatten().collect())
+/// Runs the families on several threads. The result does not depend on which thread runs what.
+fn run_families(families: &[Family], library: &Library, options: &Options<'_>) -> Result<Vec<Case>> {
+    let lists = in_parallel(families, options.jobs, |family| {
+        let mut sink = Sink::new(family.id, options.seed);
+        (family.cases)(library, &mut sink)
+            .map(|()| sink.into_cases())
+            .map_err(|error| Error(format!("family `{}`: {error}", family.id)))
+    })?;
+    Ok(lists.into_iter().flatten().collect())
 }
 
 fn count(cases: &[Case]) -> Counts {
@@ -174,9 +230,9 @@ fn bump(map: &mut BTreeMap<String, usize>, key: &str) {
 pub fn compare(directory: &Path, generated: &Generated) -> std::io::Result<Differences> {
     let mut differences = Differences::default();
     let found = files_below(directory)?;
-    for (path, text) in &generated.files {
+    for (path, wanted) in &generated.files {
         match fs::read(directory.join(path)) {
-            Ok(bytes) if bytes == text.as_bytes() => {}
+            Ok(bytes) if bytes == *wanted => {}
             Ok(_) => differences.different.push(path.clone()),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 differences.missing.push(path.clone());
@@ -200,7 +256,7 @@ pub fn write(directory: &Path, generated: &Generated) -> std::io::Result<Differe
         if let Some(parent) = target.parent() {
             fs::create_dir_all(parent)?;
         }
-        fs::write(target, generated.files.get(path).map_or("", String::as_str))?;
+        fs::write(target, generated.files.get(path).map_or(&[][..], Vec::as_slice))?;
     }
     for path in &differences.extra {
         fs::remove_file(directory.join(path))?;
@@ -208,13 +264,13 @@ pub fn write(directory: &Path, generated: &Generated) -> std::io::Result<Differe
     Ok(differences)
 }
 
-/// The files that belong to the generator: the manifest, and all below `cases/` and `programs/`.
+/// The files that belong to the generator: the manifest, and all below `cases/`, `programs/` and `tensors/`.
 fn files_below(directory: &Path) -> std::io::Result<BTreeSet<String>> {
     let mut found = BTreeSet::new();
     if directory.join("manifest.json").exists() {
         found.insert("manifest.json".to_owned());
     }
-    for part in ["cases", "programs"] {
+    for part in ["cases", "programs", "tensors"] {
         let root = directory.join(part);
         if root.exists() {
             walk(&root, part, &mut found)?;

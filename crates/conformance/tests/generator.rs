@@ -79,7 +79,8 @@ fn two_bases_of_one_name_are_an_error() {
 #[test]
 fn a_directory_is_brought_up_to_date_and_compared() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let generated = generate(&Options { root, seed: 0, jobs: 2 }).expect("the corpus generates");
+    let generated = generate(&Options { root, seed: 0, jobs: 2, oracle: None, certify: None })
+        .expect("the corpus generates");
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path();
     let written = write(path, &generated).expect("written");

@@ -10,8 +10,10 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use megakernel_conformance::generate;
+use megakernel_conformance::oracle::Oracle;
 use megakernel_conformance::store::Corpus;
 
+use crate::oracle::Vm;
 use crate::spec::Spec;
 
 /// Check that specification, cases, code and documents agree
@@ -91,7 +93,8 @@ fn check(root: &Path, without_corpus: bool) -> Vec<Outcome> {
 /// Files of the corpus that the generator would write otherwise.
 fn corpus_differences(root: &Path) -> Result<Vec<String>, String> {
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
-    let options = generate::Options { root: root.to_owned(), seed: 0, jobs };
+    let oracle: Option<&dyn Oracle> = Some(&Vm);
+    let options = generate::Options { root: root.to_owned(), seed: 0, jobs, oracle, certify: None };
     let generated = generate::generate(&options).map_err(|e| e.to_string())?;
     let found = generate::compare(&root.join("corpus"), &generated).map_err(|e| e.to_string())?;
     let lists = [("is missing", found.missing), ("is extra", found.extra), ("differs", found.different)];

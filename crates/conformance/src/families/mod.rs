@@ -5,13 +5,16 @@ pub mod accept;
 mod bounds;
 mod caches;
 mod deadlock;
+mod execution;
 mod known_gaps;
 mod launch;
 mod library;
 mod members;
 mod memory;
+pub mod numeric;
 mod pages;
 mod parameters;
+pub mod plan;
 mod profiles;
 mod queues;
 mod race;
@@ -28,6 +31,7 @@ pub use library::{Base, Library};
 pub use sink::{GENERATOR, Sink};
 pub use spec_examples::spec_examples;
 
+use self::plan::Plan;
 use crate::builder::Result;
 
 /// One family of cases.
@@ -41,6 +45,13 @@ pub struct Family {
 
 /// Writes the cases of one family.
 pub type Cases = fn(&Library, &mut Sink) -> Result<()>;
+
+/// The cases that are executed, before an oracle has filled in what they expect.
+pub fn plans(seed: u64) -> Result<Vec<Plan>> {
+    let mut plans = numeric::plans(seed)?;
+    plans.extend(execution::plans(seed)?);
+    Ok(plans)
+}
 
 /// Every family besides the examples of the specification.
 pub fn all() -> Vec<Family> {
