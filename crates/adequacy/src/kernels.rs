@@ -233,9 +233,10 @@ pub trait Kernels: Send + Sync {
         let axis = if dim < 0 { dim + rank as i64 } else { dim };
         usize::try_from(axis).unwrap_or_default()
     }
-    /// The largest of some numbers; `-inf` if there is none.
+    /// The largest of some numbers; `-inf` if there is none, NaN if one is NaN.
     fn maximum(&self, numbers: &[f32]) -> f64 {
-        f64::from(numbers.iter().copied().fold(f32::NEG_INFINITY, f32::max))
+        let larger = |a: f32, b: f32| if b > a || b.is_nan() { b } else { a };
+        f64::from(numbers.iter().copied().fold(f32::NEG_INFINITY, larger))
     }
     /// `exp(s - m)`
     fn exponential(&self, s: f64, m: f64) -> f64 {

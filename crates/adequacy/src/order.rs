@@ -62,7 +62,8 @@ impl Order {
                 for (&x, &w) in x.iter().zip(w) {
                     let term = if fused { x.mul_add(w, -lost) } else { x * w - lost };
                     let next = sum + term;
-                    lost = (next - sum) - term;
+                    // Nothing is lost from an infinite sum.
+                    lost = if next.is_finite() { (next - sum) - term } else { 0.0 };
                     sum = next;
                 }
                 sum

@@ -136,7 +136,7 @@ impl Style {
 
     /// Two windows become one.
     fn merge(&self, left: Attended, right: &Attended) -> Attended {
-        let m = left.m.max(right.m);
+        let m = self.maximum(&[left.m as f32, right.m as f32]);
         if m == f64::NEG_INFINITY {
             return left;
         }
