@@ -31,6 +31,13 @@ fn corpus() -> &'static Corpus {
 
 fn case(path: &Path) -> Outcome {
     let case: Case = serde_json::from_slice(&std::fs::read(path)?)?;
+    // What is executed is accepted by all profiles.
+    for (n, launch) in corpus().launch_documents(&case)?.iter().enumerate() {
+        if let Some(found) = validate(launch, Classes::ALL).diagnostics.iter().find(|found| found.is_error())
+        {
+            return Err(format!("{}, launch {n}: {found:?}", case.id).into());
+        }
+    }
     let document = corpus().document(&case)?;
     for &profile in &case.profiles {
         let found = validate(&document, Classes::of_profile(profile)).diagnostics;
