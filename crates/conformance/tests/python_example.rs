@@ -20,6 +20,16 @@ fn python() -> String {
     std::env::var("PYTHON").unwrap_or_else(|_| "python3".to_owned())
 }
 
+/// Whether that Python has numpy; says so if not, because less is tested then.
+fn has_numpy() -> bool {
+    let import = Command::new(python()).args(["-c", "import numpy"]).stderr(Stdio::null()).status();
+    let found = import.is_ok_and(|status| status.success());
+    if !found {
+        println!("skipped: profile `execute` of the example, since {} has no numpy", python());
+    }
+    found
+}
+
 /// Judges the example; `flaw` is one of the bugs that it can plant.
 fn judge(flaw: Option<&str>) -> Report {
     let adapter = root().join("examples/python/adapter.py").display().to_string();
@@ -54,6 +64,8 @@ fn it_conforms_to_what_it_claims() {
     assert_eq!(verdict(&report, Profile::Validate), ProfileVerdict::Conforms);
     assert_eq!(verdict(&report, Profile::MemorySafety), ProfileVerdict::NotClaimed);
     assert_eq!(verdict(&report, Profile::Launch), ProfileVerdict::NotClaimed);
+    let execute = if has_numpy() { ProfileVerdict::Conforms } else { ProfileVerdict::NotClaimed };
+    assert_eq!(verdict(&report, Profile::Execute), execute);
 }
 
 #[test]
@@ -82,6 +94,37 @@ fn each_planted_bug_is_found() {
         assert_eq!(first.kind, kind, "{flaw}: {}", first.actual);
         assert!(first.clauses.iter().any(|c| c.id == clause), "{flaw} failed {} first", first.case);
     }
+}
+
+#[test]
+fn every_claimed_opcode_was_played() {
+    if !has_numpy() {
+        return;
+    }
+    let report = judge(None);
+    let claimed = report.implementation.as_ref().map(|i| i.opcodes.clone()).expect("it lists its opcodes");
+    assert!(claimed.len() > 10, "{claimed:?}");
+    // A NOP computes nothing that could be judged.
+    for opcode in claimed.iter().filter(|name| *name != "NOP") {
+        let mut lines = report.executed.iter().filter(|line| line.opcode == Some(opcode.as_str()));
+        assert!(lines.any(|line| line.cases > line.failed), "no case of {opcode} passed");
+    }
+}
+
+#[test]
+fn a_rotation_of_neighbours_is_found_in_the_task_that_does_it() {
+    if !has_numpy() {
+        return;
+    }
+    let report = judge(Some("adjacent-rope"));
+    assert_eq!(verdict(&report, Profile::Execute), ProfileVerdict::DoesNotConform);
+    assert!(report.failures.iter().all(|f| f.kind == FailureKind::Answer && f.profile == Profile::Execute));
+    let first = report.failures.first().expect("a failure");
+    assert!(
+        report.failures.iter().any(|f| f.clauses.iter().any(|c| c.id == "OPC-08")),
+        "{} failed first",
+        first.case
+    );
 }
 
 #[test]
