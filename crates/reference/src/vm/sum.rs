@@ -27,6 +27,11 @@ enum Special {
     NaN,
 }
 
+/// A power of two of which a term is a multiple. A term with an error needs none: its sum is not exact.
+fn grid(term: Bounded) -> f64 {
+    if term.v == 0.0 || !term.is_exact() { f64::INFINITY } else { lowest_bit(term.v) }
+}
+
 impl Default for Sum {
     fn default() -> Sum {
         Sum::new()
@@ -48,8 +53,18 @@ impl Sum {
 
     /// Adds a term.
     pub fn push(&mut self, term: Bounded) {
-        let grid = if term.v == 0.0 { f64::INFINITY } else { lowest_bit(term.v) };
-        self.push_as(term, term.v.abs(), grid);
+        self.push_as(term, term.v.abs(), grid(term));
+    }
+
+    /// Adds a term that is known to be finite and specified.
+    pub fn push_finite(&mut self, term: Bounded) {
+        if !term.is_zero() {
+            self.v += term.v;
+            self.e += term.e;
+            self.magnitude += term.v.abs();
+            self.count += 1;
+            self.grid = self.grid.min(grid(term));
+        }
     }
 
     /// Adds a term that an implementation may hold in parts: `magnitude` is the sum of their absolute values,

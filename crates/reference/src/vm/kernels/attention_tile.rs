@@ -104,7 +104,18 @@ impl<'a> Tile<'a> {
         let mut sums = vec![Sum::new(); self.head_dim];
         let mut spreads = vec![0.0; self.head_dim];
         for (row, &weight) in rows.iter().zip(weights) {
-            for ((sum, spread), v) in sums.iter_mut().zip(&mut spreads).zip(row.v.iter()) {
+            let elements = sums.iter_mut().zip(&mut spreads);
+            if let (None, true) = (row.v.bounds, weight.v.is_finite() && weight.is_specified())
+                && row.v.values.iter().all(|v| v.abs() <= f64::from(f32::MAX))
+            {
+                // The common case, with the same result.
+                for ((sum, spread), &v) in elements.zip(row.v.values) {
+                    sum.push_finite(Bounded { v: weight.v * v, e: weight.e * v.abs() });
+                    *spread += v.abs();
+                }
+                continue;
+            }
+            for ((sum, spread), v) in elements.zip(row.v.iter()) {
                 let is_dropped = weight.is_zero() && !v.v.is_finite();
                 // A row of weight zero may be skipped, or multiplied by zero.
                 sum.push(if is_dropped { Bounded::UNSPECIFIED } else { weight.product(v) });

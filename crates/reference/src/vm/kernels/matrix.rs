@@ -7,7 +7,7 @@ use megakernel_ir::{Opcode, Param};
 use super::dot::dot;
 use super::view::{Line, last};
 use super::{Kernel, TaskView, Written, quant, view};
-use crate::vm::bounded::{Bounded, LARGEST, TINY, lowest_bit};
+use crate::vm::bounded::{Bounded, LARGEST, TINY, UNIT, lowest_bit};
 use crate::vm::sum::Sum;
 
 /// Both opcodes; GEMV_TILE takes all rows of x.
@@ -47,20 +47,6 @@ fn plain(task: &TaskView<'_>, rows: &[Line<'_>], columns: Range<usize>, width: u
     values
 }
 
-/// One weight `(q - zero) * scale`.
-struct Weight {
-    /// The weight, before it is rounded.
-    value: Bounded,
-    /// At least `(|q| + |zero|) * |scale|`: what products and sums of parts of it amount to.
-    magnitude: f64,
-    /// The same without the scale.
-    unscaled: f64,
-    /// The scale's magnitude.
-    scale: f64,
-    /// A power of two of which `q * scale` and `zero * scale` are multiples.
-    grid: f64,
-}
-
 fn quantised(task: &TaskView<'_>, rows: &[Line<'_>], columns: Range<usize>, width: usize) -> Vec<Bounded> {
     let weights = quant::Weights::of(task, 1, width);
     let group = task.size(Param::Group);
@@ -68,60 +54,133 @@ fn quantised(task: &TaskView<'_>, rows: &[Line<'_>], columns: Range<usize>, widt
     let count = columns.len();
     let mut values = vec![Bounded::UNSPECIFIED; rows.len().saturating_mul(count)];
     for (offset, row) in columns.enumerate() {
-        let row: Vec<Weight> = (0..width)
-            .map(|column| weight(&weights, row, column, column.checked_div(group).unwrap_or(0)))
-            .collect();
+        let row = WeightRow::of(&weights, row, width, group);
         for (index, &x) in rows.iter().enumerate() {
             if let Some(value) = values.get_mut(view::index(index, count, offset)) {
-                *value = product(x, &row, groups, task.unit);
+                *value = row.dot(x, groups, task.unit);
             }
         }
     }
     values
 }
 
-fn weight(weights: &quant::Weights<'_>, row: usize, column: usize, group: usize) -> Weight {
-    let (q, zero, scale) = (weights.q(row, column), weights.zero(row, group), weights.scale(row, group));
-    let unscaled = q.abs() + zero.magnitude();
-    let magnitude = unscaled * scale.magnitude();
-    let grids = [q, zero.v].map(|part| if part == 0.0 { f64::INFINITY } else { lowest_bit(part) });
-    let difference = Bounded { v: q - zero.v, e: zero.e };
-    let mut value = difference.product(scale);
-    // Infinite parts meet zeros in one arrangement and not in another.
-    if !scale.is_nan() && !zero.is_nan() && (magnitude.is_nan() || magnitude > LARGEST) {
-        value = Bounded::UNSPECIFIED;
-    }
-    let grid = grids[0].min(grids[1]) * lowest_bit(scale.v);
-    Weight { value, magnitude, unscaled, scale: scale.magnitude(), grid }
+/// A row of weights `(q - zero) * scale`.
+struct WeightRow {
+    weights: Vec<Weight>,
+    /// All are finite and without error.
+    is_exact: bool,
+    /// The sum of the magnitudes of the scales.
+    scales: f64,
 }
 
-/// The weights may be formed first, or the groups of `x * q` and of x be summed first: that takes one addition
-/// more for each group that has a zero, and roundings of the weight, its parts and the product.
-fn product(x: Line<'_>, row: &[Weight], groups: usize, unit: f64) -> Bounded {
-    let (mut sum, mut unscaled, mut underflow) = (Sum::new(), 0.0, 0.0);
-    for (x, weight) in x.iter().zip(row) {
-        let size = x.magnitude();
-        let mut term = x.product(weight.value);
-        if groups > 0 && x.v.is_infinite() {
-            term = Bounded::UNSPECIFIED;
+struct Weight {
+    /// The weight, before it is rounded.
+    value: Bounded,
+    /// At least `(|q| + |zero|) * |scale|`: what products and sums of parts of it amount to.
+    magnitude: f64,
+    /// The same without the scale.
+    unscaled: f64,
+    q: f64,
+    zero: f64,
+    scale: f64,
+}
+
+impl Weight {
+    fn of(q: f64, zero: Bounded, scale: Bounded) -> Weight {
+        let unscaled = q.abs() + zero.magnitude();
+        let magnitude = unscaled * scale.magnitude();
+        let mut value = Bounded { v: q - zero.v, e: zero.e }.product(scale);
+        // Infinite parts meet zeros in one arrangement and not in another.
+        if !scale.is_nan() && !zero.is_nan() && (magnitude.is_nan() || magnitude > LARGEST) {
+            value = Bounded::UNSPECIFIED;
         }
-        let grid = if x.v == 0.0 { f64::INFINITY } else { lowest_bit(x.v) * weight.grid };
-        sum.push_as(term, size * weight.magnitude, grid);
-        unscaled += size * weight.unscaled;
-        underflow += size + weight.scale;
+        Weight { value, magnitude, unscaled, q, zero: zero.v, scale: scale.v }
     }
-    let is_exact = sum.is_exact();
-    let value = sum.finish(unit, 3.0 + groups as f64);
-    if is_exact || !value.v.is_finite() {
-        return value;
+
+    /// A power of two of which `x * q * scale` and `x * zero * scale` are multiples.
+    fn grid(&self, x: f64) -> f64 {
+        let bit = |part: f64| if part == 0.0 { f64::INFINITY } else { lowest_bit(part) };
+        // Of two parts that are zero there is no multiple, whatever the factors.
+        bit(self.q).min(bit(self.zero)) * bit(self.scale) * bit(x)
     }
-    // Sums of x * q come before the scale.
-    if unscaled <= LARGEST { value.widened(2.0 * TINY * underflow) } else { Bounded::UNSPECIFIED }
+}
+
+impl WeightRow {
+    fn of(weights: &quant::Weights<'_>, row: usize, width: usize, group: usize) -> WeightRow {
+        let weights: Vec<Weight> = (0..width)
+            .map(|column| {
+                let group = column.checked_div(group).unwrap_or(0);
+                Weight::of(weights.q(row, column), weights.zero(row, group), weights.scale(row, group))
+            })
+            .collect();
+        let is_exact = weights.iter().all(|weight| weight.value.is_exact() && weight.value.v.is_finite());
+        let scales = weights.iter().map(|weight| weight.scale.abs()).sum();
+        WeightRow { weights, is_exact, scales }
+    }
+
+    /// The weights may be formed first, or the groups of `x * q` and of x be summed first: that takes one
+    /// addition more for each group that has a zero, and roundings of the weight, its parts and the product.
+    fn dot(&self, x: Line<'_>, groups: usize, unit: f64) -> Bounded {
+        let sum = match (self.is_exact, x.bounds) {
+            (true, None) => self.exact_terms(x.values),
+            _ => None,
+        };
+        let sum = sum.unwrap_or_else(|| self.terms(x, groups));
+        let value = sum.finish(unit, 3.0 + groups as f64);
+        if sum.is_exact() || !value.v.is_finite() {
+            return value;
+        }
+        // Sums of x * q come before the scale.
+        let pairs = || x.iter().zip(&self.weights);
+        let unscaled: f64 = pairs().map(|(x, weight)| x.magnitude() * weight.unscaled).sum();
+        let size: f64 = x.iter().map(Bounded::magnitude).sum();
+        if unscaled <= LARGEST {
+            value.widened(2.0 * TINY * (size + self.scales))
+        } else {
+            Bounded::UNSPECIFIED
+        }
+    }
+
+    fn terms(&self, x: Line<'_>, groups: usize) -> Sum {
+        let mut sum = Sum::new();
+        for (x, weight) in x.iter().zip(&self.weights) {
+            let is_apart = groups > 0 && x.v.is_infinite();
+            let term = if is_apart { Bounded::UNSPECIFIED } else { x.product(weight.value) };
+            sum.push_as(term, x.magnitude() * weight.magnitude, weight.grid(x.v));
+        }
+        sum
+    }
+
+    /// The common case, with the same result; nothing where an x is infinite or NaN, or a sum overflows.
+    fn exact_terms(&self, x: &[f64]) -> Option<Sum> {
+        let (mut v, mut magnitude, mut count) = (0.0, 0.0, 0_u64);
+        for (x, weight) in x.iter().zip(&self.weights) {
+            let size = x.abs() * weight.magnitude;
+            v += x * weight.value.v;
+            magnitude += size;
+            count += u64::from(size != 0.0);
+        }
+        if magnitude.is_nan() || magnitude > LARGEST {
+            return None;
+        }
+        let mut grid = f64::INFINITY;
+        for (&x, weight) in x.iter().zip(&self.weights) {
+            grid = grid.min(weight.grid(x));
+            if grid < magnitude * UNIT {
+                grid = 0.0;
+                break;
+            }
+        }
+        let mut sum = Sum::new();
+        sum.push_exact(v, magnitude, count, grid);
+        Some(sum)
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::vm::bounded::{TRUNCATING_UNIT, UNIT};
+    use super::*;
+    use crate::vm::bounded::TRUNCATING_UNIT;
     use crate::vm::kernels::testing::{
         FAMILIES, Family, Input, Random, Shares, assert_exact, bounded, bounded_with, ints, reals, specified,
     };

@@ -128,7 +128,7 @@ mod tests {
     use megakernel_ir::params::{Number, ParamKey, ParamKind, ParamValue};
     use megakernel_ir::{Opcode, Param};
 
-    use super::testing::Random;
+    use super::testing::{FAMILIES, Input, Random, bounded};
     use super::*;
     use crate::vm::bounded::UNIT;
 
@@ -191,6 +191,55 @@ mod tests {
             // Sizes in the operands are true in a program; a false one may ask for more than there is.
             if shapes.iter().flatten().all(|&extent| extent < 100) {
                 kernel.run(&task);
+            }
+        }
+    }
+
+    /// The paths for exact operands are short cuts and nothing else.
+    #[test]
+    fn bounds_of_zero_are_no_bounds() {
+        let tasks: [(&str, &[usize]); 4] = [
+            (
+                "GEMM_TILE F32[3,24] F32[4,24] F32[4] -> F32[3,4]; K=24 N_tile=4 n_off=0 M_tile=3",
+                &[72, 96, 4],
+            ),
+            (
+                "GEMV_TILE F32[3,24] I8[4,24] F32[4,3] F32[4,3] -> F32[3,4]; K=24 N_tile=4 n_off=0 group=9 qdtype=6",
+                &[72, 96, 12, 12],
+            ),
+            (
+                "ATTENTION_TILE F32[2,8] F32[6,1,8] F32[6,1,8] -> F32[2,8]; head_dim=8 n_heads=2 n_kv_heads=1 scale=0.5 kv_start=1 kv_len=4",
+                &[16, 48, 48],
+            ),
+            ("RMSNORM F32[3,8] F32[8] -> F32[3,8]; eps=1e-5 hidden=8", &[24, 8]),
+        ];
+        for seed in 0..400 {
+            let mut random = Random::new(2 * seed);
+            let family = FAMILIES[random.below(FAMILIES.len())];
+            for (task, sizes) in tasks {
+                let (mut plain, mut zeros) = (Vec::new(), Vec::new());
+                for (index, &size) in sizes.iter().enumerate() {
+                    if task.contains("I8") && index == 1 {
+                        let q = Input::Ints(random.integers(size, -3, 3));
+                        plain.push(q.clone());
+                        zeros.push(q);
+                        continue;
+                    }
+                    let mut values: Vec<f64> =
+                        random.sample(family, size).actual.iter().map(|&x| x.into()).collect();
+                    if random.below(4) == 0 {
+                        let special =
+                            [f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 3e38, 0.0][random.below(5)];
+                        values[random.below(size)] = special;
+                    }
+                    zeros.push(Input::Bounded(values.clone(), vec![0.0; size]));
+                    plain.push(Input::Reals(values));
+                }
+                let bits = |inputs: &[Input]| -> Vec<[u64; 2]> {
+                    let canonical = |x: f64| if x.is_nan() { f64::NAN } else { x + 0.0 }.to_bits();
+                    bounded(task, inputs).iter().map(|x| [canonical(x.v), canonical(x.e)]).collect()
+                };
+                assert_eq!(bits(&plain), bits(&zeros), "seed {seed}, {family:?}: {task}");
             }
         }
     }
