@@ -6,6 +6,7 @@ use megakernel_ir::model::Program;
 
 use crate::opcodes::{self, Operands};
 use crate::region::Region;
+use crate::validate::columns::Columns;
 
 /// One operand of one task.
 #[derive(Clone, Copy, Debug)]
@@ -53,21 +54,21 @@ const OUTPUT: u8 = 0x80;
 impl<'p> Accesses<'p> {
     /// Gathers the operands of a program whose references hold. `misshapen` says of each task whether its opcode does
     /// not take operands of these shapes.
-    pub fn new(program: &'p Program<'p>, misshapen: Vec<bool>) -> Accesses<'p> {
+    pub fn new(program: &'p Program<'p>, columns: &Columns, misshapen: Vec<bool>) -> Accesses<'p> {
         let mut starts = vec![0u32; program.buffers.len() + 1];
-        let ids = |task: &'p megakernel_ir::model::Task<'p>| task.inputs.iter().chain(&task.outputs);
-        for task in &program.tasks {
-            ids(task).for_each(|&id| starts[id as usize + 1] += 1);
-        }
+        columns.all_operands().iter().for_each(|&id| starts[id as usize + 1] += 1);
         for buffer in 0..program.buffers.len() {
             starts[buffer + 1] += starts[buffer];
         }
         let mut next = starts.clone();
         let mut operands = vec![Operand { task: 0, position: 0 }; starts[program.buffers.len()] as usize];
-        for (index, task) in program.tasks.iter().enumerate() {
-            let inputs = task.inputs.iter().enumerate().map(|(position, id)| (position as u8, id));
-            let outputs = task.outputs.iter().enumerate().map(|(position, id)| (position as u8 | OUTPUT, id));
-            for (position, &id) in inputs.chain(outputs) {
+        for index in 0..program.tasks.len() {
+            let (ids, inputs) = columns.operands(index);
+            for (position, &id) in ids.iter().enumerate() {
+                let position = match position.checked_sub(inputs) {
+                    None => position as u8,
+                    Some(output) => output as u8 | OUTPUT,
+                };
                 let slot = &mut next[id as usize];
                 operands[*slot as usize] = Operand { task: index as u32, position };
                 *slot += 1;

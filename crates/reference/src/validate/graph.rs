@@ -5,7 +5,7 @@
 //! every task adds an edge from each counter that it waits on to the one that it increments, holds the whole order.
 //! Real programs have one counter for dozens of tiles, which makes that graph small.
 
-use megakernel_ir::model::Program;
+use crate::validate::columns::Columns;
 
 /// Indices of the program's parts. Built only where no S rule is broken, so that every id is an index.
 pub struct Graph {
@@ -20,22 +20,20 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// The graph of a program whose references hold.
-    pub fn new(program: &Program<'_>) -> Graph {
-        let counters = program.counters.len();
-        let out: Vec<u32> = program.tasks.iter().map(|task| task.out_counter as u32).collect();
+    /// The graph of a program of so many counters whose references hold.
+    pub fn new(columns: &Columns, counters: usize) -> Graph {
+        let out = columns.out.clone();
         let mut producers = vec![0; counters];
         out.iter().for_each(|&counter| producers[counter as usize] += 1);
 
-        let mut wait_starts = Vec::with_capacity(program.tasks.len() + 1);
-        let mut wait_counters = Vec::with_capacity(program.tasks.len());
+        let mut wait_starts = Vec::with_capacity(out.len() + 1);
+        let mut wait_counters = Vec::with_capacity(out.len());
         wait_starts.push(0);
-        for task in &program.tasks {
+        for (task, &own) in out.iter().enumerate() {
             let first = wait_counters.len();
-            for wait in &task.waits {
-                let counter = wait.counter as u32;
+            for &counter in columns.waits(task) {
                 // A task never waits for itself to finish (D03), and two waits on one counter are one edge.
-                let is_edge = wait.counter != task.out_counter && producers[counter as usize] > 0;
+                let is_edge = counter != own && producers[counter as usize] > 0;
                 if is_edge && !wait_counters[first..].contains(&counter) {
                     wait_counters.push(counter);
                 }

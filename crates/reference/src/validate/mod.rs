@@ -5,6 +5,7 @@
 //! where D03 or D04 leave no such order. One file per rule; each names its clause.
 
 mod accesses;
+mod columns;
 mod deadlock;
 mod describe;
 mod findings;
@@ -29,6 +30,7 @@ use megakernel_ir::{Diagnostic, Rule, read};
 pub use findings::KEPT_PER_RULE;
 
 use accesses::Accesses;
+use columns::Columns;
 use findings::Findings;
 use graph::{Graph, Order};
 use happens_before::HappensBefore;
@@ -103,15 +105,15 @@ pub fn validate_program(program: &Program<'_>, classes: Classes) -> Verdict {
 }
 
 fn check(program: &Program<'_>, classes: Classes, findings: &mut Findings) {
-    structure::check(program, findings);
+    let columns = structure::check(program, findings);
     if findings.accepts() {
-        check_sound(program, classes, findings);
+        check_sound(program, &columns, classes, findings);
     }
 }
 
 /// The classes other than S, on a program whose references hold.
-fn check_sound(program: &Program<'_>, classes: Classes, findings: &mut Findings) {
-    let graph = Graph::new(program);
+fn check_sound(program: &Program<'_>, columns: &Columns, classes: Classes, findings: &mut Findings) {
+    let graph = Graph::new(columns, program.counters.len());
     let mut misshapen = vec![false; program.tasks.len()];
     let mut waits_for_itself = false;
     // One walk over the tasks for all rules that look at one: a large program does not fit the caches.
@@ -123,14 +125,14 @@ fn check_sound(program: &Program<'_>, classes: Classes, findings: &mut Findings)
         misshapen[index] = !memory::check_task(program, index, task, judged, findings);
         waits_for_itself |= task.waits.iter().any(|wait| wait.counter == task.out_counter);
     }
-    let accesses = Accesses::new(program, misshapen);
+    let accesses = Accesses::new(program, columns, misshapen);
     warnings::check(program, &graph, &accesses, findings);
     if classes.has(Class::Launch) {
         launch::check(program, findings);
     }
     let order = Order::new(&graph);
     if classes.has(Class::Deadlock) {
-        deadlock::check_circles(program, &graph, order.is_none(), findings);
+        deadlock::check_circles(program, &graph, columns.placed, order.is_none(), findings);
     }
     if classes.has(Class::MemorySafety) {
         memory::check_outputs(program, &accesses, findings);

@@ -1,5 +1,6 @@
 //! What the unit tests of the validator share.
 
+use crate::validate::columns::Columns;
 use crate::validate::graph::Graph;
 
 /// SplitMix64, the generator of clause CON-09.
@@ -42,5 +43,7 @@ pub fn random_dag(rng: &mut Rng, size: usize) -> Graph {
         tasks.join(",")
     );
     let program = megakernel_ir::read(text.as_bytes()).expect("the generated program reads");
-    Graph::new(&program)
+    let mut columns = Columns::default();
+    program.tasks.iter().for_each(|task| columns.push(task));
+    Graph::new(&columns, program.counters.len())
 }

@@ -20,9 +20,6 @@ pub(super) fn check(program: &Program<'_>, graph: &Graph, findings: &mut Finding
             last.insert((graph.out[index], sm), index as u32);
         }
     }
-    if last.is_empty() {
-        return broken;
-    }
     let names = Names::new(program);
     for (index, task) in program.tasks.iter().enumerate() {
         let (index, Some(sm)) = (index as u32, task.sm) else { continue };

@@ -20,7 +20,7 @@ pub(super) fn check(
     broken_by_queue: &BTreeSet<(u32, u32)>,
     findings: &mut Findings,
 ) {
-    let Some(next_in_queue) = queues(program) else { return };
+    let next_in_queue = queues(program);
     // Nodes are the tasks, then the counters. A task leads to its counter and to the next task of its queue.
     let tasks = graph.tasks();
     let same_cycle = |counter: u32, task: u32| {
@@ -60,8 +60,8 @@ pub(super) fn check(
     }
 }
 
-/// The next task of each task's queue; nothing where no task has an SM.
-fn queues(program: &Program<'_>) -> Option<Vec<Option<u32>>> {
+/// The next task of each task's queue.
+fn queues(program: &Program<'_>) -> Vec<Option<u32>> {
     let mut next = vec![None; program.tasks.len()];
     let mut last: HashMap<i64, usize> = HashMap::new();
     for (index, task) in program.tasks.iter().enumerate() {
@@ -70,7 +70,7 @@ fn queues(program: &Program<'_>) -> Option<Vec<Option<u32>>> {
             next[before] = Some(index as u32);
         }
     }
-    (!last.is_empty()).then_some(next)
+    next
 }
 
 /// The tasks of a circle, each with what puts it before the next one.

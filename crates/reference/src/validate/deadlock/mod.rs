@@ -29,9 +29,19 @@ pub fn check_task(
     d07::check(index, task, program.target.as_ref(), findings);
 }
 
-/// D04, D05 and D06, which are about all tasks together; `is_cyclic` says that the counters have no order.
-pub fn check_circles(program: &Program<'_>, graph: &Graph, is_cyclic: bool, findings: &mut Findings) {
+/// D04, D05 and D06, which are about all tasks together; `placed` says that some task has an SM, `is_cyclic` that the
+/// counters have no order.
+pub fn check_circles(
+    program: &Program<'_>,
+    graph: &Graph,
+    placed: bool,
+    is_cyclic: bool,
+    findings: &mut Findings,
+) {
     let on_cycle = d04::check(program, graph, is_cyclic, findings);
+    if !placed {
+        return;
+    }
     let broken_by_queue = d05::check(program, graph, findings);
     d06::check(program, graph, &on_cycle, &broken_by_queue, findings);
 }

@@ -19,11 +19,12 @@ mod s22;
 
 use megakernel_ir::model::{Buffer, Program};
 
+use crate::validate::columns::Columns;
 use crate::validate::findings::Findings;
 
-/// Judges S08 to S22 in one pass over the program.
-pub fn check(program: &Program<'_>, findings: &mut Findings) {
-    s08::check(program, findings);
+/// Judges S08 to S22 in one pass over the program. Gives back what the later stages want of its tasks.
+pub fn check(program: &Program<'_>, findings: &mut Findings) -> Columns {
+    s08::before_tasks(program, findings);
     for (index, buffer) in program.buffers.iter().enumerate() {
         s12::buffer(index, buffer, findings);
         s20::check(index, buffer, findings);
@@ -33,7 +34,10 @@ pub fn check(program: &Program<'_>, findings: &mut Findings) {
         s17::check(index, counter, findings);
     }
     let mut produced = vec![false; program.buffers.len()];
+    let mut columns = Columns::with_capacity(program.tasks.len());
     for (index, task) in program.tasks.iter().enumerate() {
+        columns.push(task);
+        s08::task(index, task, findings);
         s09::task(program, index, task, findings);
         s10::check(program, index, task, findings);
         s11::check(index, task, findings);
@@ -50,9 +54,11 @@ pub fn check(program: &Program<'_>, findings: &mut Findings) {
             }
         }
     }
+    s08::pages(program, findings);
     s09::assignment(program, findings);
     s19::check(program, &produced, findings);
     s22::records(program, findings);
+    columns
 }
 
 /// The buffer with this id, if there is one.
