@@ -31,6 +31,12 @@ impl Lists {
         self.ends.push(self.ids.len() as u32);
     }
 
+    fn append(&mut self, part: Lists) {
+        let before = self.ids.len() as u32;
+        self.ids.extend(part.ids);
+        self.ends.extend(part.ends.into_iter().map(|end| before + end));
+    }
+
     fn of(&self, task: usize) -> &[u32] {
         let start = task.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.ids[start as usize..self.ends[task] as usize]
@@ -57,6 +63,15 @@ impl Columns {
         self.waits.push(task.waits.iter().map(|wait| &wait.counter));
         self.operands.push(task.inputs.iter().chain(&task.outputs));
         self.inputs.push(task.inputs.len() as u8);
+    }
+
+    /// Adds the tasks that come next.
+    pub fn append(&mut self, part: Columns) {
+        self.out.extend(part.out);
+        self.placed |= part.placed;
+        self.waits.append(part.waits);
+        self.operands.append(part.operands);
+        self.inputs.extend(part.inputs);
     }
 
     /// The counters that a task waits on.

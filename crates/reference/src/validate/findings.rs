@@ -21,6 +21,26 @@ impl Findings {
         Findings { quiet: true, ..Findings::default() }
     }
 
+    /// None yet, of the same kind: for a part of the program that another thread judges.
+    pub fn part(&self) -> Findings {
+        Findings { quiet: self.quiet, ..Findings::default() }
+    }
+
+    /// Adds the findings of the part of the program that comes next, as if they had been reported here.
+    pub fn append(&mut self, part: Findings) {
+        let mut seen = self.counts.clone();
+        for diagnostic in part.kept {
+            let count = seen.entry(diagnostic.rule).or_default();
+            *count += 1;
+            if *count <= KEPT_PER_RULE {
+                self.kept.push(diagnostic);
+            }
+        }
+        for (rule, count) in part.counts {
+            *self.counts.entry(rule).or_default() += count;
+        }
+    }
+
     /// The rules that were reported.
     pub fn rules(&self) -> impl Iterator<Item = Rule> + '_ {
         self.counts.keys().copied()

@@ -14,6 +14,7 @@ mod happens_before;
 mod launch;
 mod memory;
 mod pages;
+mod parallel;
 mod race;
 mod structure;
 #[cfg(test)]
@@ -21,6 +22,7 @@ mod testing;
 mod warnings;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use megakernel_ir::model::Program;
 use megakernel_ir::protocol::Profile;
@@ -28,6 +30,7 @@ use megakernel_ir::rule::{Class, Severity};
 use megakernel_ir::{Diagnostic, Rule, read};
 
 pub use findings::KEPT_PER_RULE;
+pub use parallel::Threads;
 
 use accesses::Accesses;
 use columns::Columns;
@@ -90,40 +93,85 @@ pub fn validate(document: &[u8], classes: Classes) -> Verdict {
 /// The rules of severity error that a program breaks, in order. The verdict of [`validate_program`] at a fraction of its cost.
 pub fn broken_rules(program: &Program<'_>, classes: Classes) -> Vec<Rule> {
     let mut findings = Findings::quiet();
-    check(program, classes, &mut findings);
+    check(program, classes, Threads::for_tasks(program.tasks.len()), &mut findings);
     findings.rules().filter(|rule| classes.has(rule.class()) && rule.severity() == Severity::Error).collect()
 }
 
-/// Judges a program that has been read.
+/// Judges a program that has been read; a large one in several threads.
 pub fn validate_program(program: &Program<'_>, classes: Classes) -> Verdict {
+    validate_in_threads(program, classes, Threads::for_tasks(program.tasks.len()))
+}
+
+/// [`validate_program`] in so many threads. The verdict is the same for any number.
+pub fn validate_in_threads(program: &Program<'_>, classes: Classes, threads: Threads) -> Verdict {
     let mut findings = Findings::default();
-    check(program, classes, &mut findings);
+    check(program, classes, threads, &mut findings);
     let (mut diagnostics, mut suppressed) = findings.into_parts();
     diagnostics.retain(|diagnostic| classes.has(diagnostic.rule.class()));
     suppressed.retain(|rule, _| classes.has(rule.class()));
     Verdict { diagnostics, suppressed }
 }
 
-fn check(program: &Program<'_>, classes: Classes, findings: &mut Findings) {
-    let columns = structure::check(program, findings);
+fn check(program: &Program<'_>, classes: Classes, threads: Threads, findings: &mut Findings) {
+    let columns = structure::check(program, threads, findings);
     if findings.accepts() {
-        check_sound(program, &columns, classes, findings);
+        check_sound(program, &columns, classes, threads, findings);
     }
 }
 
-/// The classes other than S, on a program whose references hold.
-fn check_sound(program: &Program<'_>, columns: &Columns, classes: Classes, findings: &mut Findings) {
-    let graph = Graph::new(columns, program.counters.len());
-    let mut misshapen = vec![false; program.tasks.len()];
-    let mut waits_for_itself = false;
-    // One walk over the tasks for all rules that look at one: a large program does not fit the caches.
-    for (index, task) in program.tasks.iter().enumerate() {
-        warnings::check_task(index, task, findings);
-        deadlock::check_task(program, &graph, index, task, findings);
-        race::check_task(program, &graph, index, task, findings);
-        let judged = classes.has(Class::MemorySafety);
-        misshapen[index] = !memory::check_task(program, index, task, judged, findings);
+/// What comes of some of the tasks.
+struct Part {
+    findings: Findings,
+    /// Of each task, whether its opcode does not take operands of these shapes.
+    misshapen: Vec<bool>,
+    /// Whether one of them breaks R01.
+    has_partial_wait: bool,
+    /// Whether one of them breaks D03.
+    waits_for_itself: bool,
+}
+
+/// The rules that look at one task.
+fn check_tasks(
+    program: &Program<'_>,
+    graph: &Graph,
+    classes: Classes,
+    range: Range<usize>,
+    mut findings: Findings,
+) -> Part {
+    let mut misshapen = Vec::with_capacity(range.len());
+    let (mut has_partial_wait, mut waits_for_itself) = (false, false);
+    let judged = classes.has(Class::MemorySafety);
+    for (index, task) in range.clone().zip(&program.tasks[range]) {
+        warnings::check_task(index, task, &mut findings);
+        deadlock::check_task(program, graph, index, task, &mut findings);
+        misshapen.push(!memory::check_task(program, index, task, judged, &mut findings));
+        has_partial_wait |= race::has_partial_wait(graph, task);
         waits_for_itself |= task.waits.iter().any(|wait| wait.counter == task.out_counter);
+    }
+    Part { findings, misshapen, has_partial_wait, waits_for_itself }
+}
+
+/// The classes other than S, on a program whose references hold.
+fn check_sound(
+    program: &Program<'_>,
+    columns: &Columns,
+    classes: Classes,
+    threads: Threads,
+    findings: &mut Findings,
+) {
+    let graph = Graph::new(columns, program.counters.len());
+    // One walk over the tasks for all rules that look at one: a large program does not fit the caches.
+    let work = |range| check_tasks(program, &graph, classes, range, findings.part());
+    let mut misshapen = Vec::with_capacity(program.tasks.len());
+    let (mut has_partial_wait, mut waits_for_itself) = (false, false);
+    for part in threads.by_ranges(program.tasks.len(), work) {
+        misshapen.extend(part.misshapen);
+        has_partial_wait |= part.has_partial_wait;
+        waits_for_itself |= part.waits_for_itself;
+        findings.append(part.findings);
+    }
+    if has_partial_wait {
+        race::check_partial_waits(program, &graph, findings);
     }
     let accesses = Accesses::new(program, columns, misshapen);
     warnings::check(program, &graph, &accesses, findings);
@@ -147,6 +195,6 @@ fn check_sound(program: &Program<'_>, columns: &Columns, classes: Classes, findi
     let order = order.map(|order| HappensBefore::new(&graph, order));
     pages::check(program, &accesses, order.as_ref(), findings);
     if let Some(order) = &order {
-        race::check_ordered(program, &accesses, order, findings);
+        race::check_ordered(program, &accesses, order, threads, findings);
     }
 }

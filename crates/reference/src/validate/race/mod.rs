@@ -11,6 +11,7 @@ mod r06;
 mod r07;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use megakernel_ir::BufferKind;
 use megakernel_ir::diagnostic::{self, Diagnostic, Witness};
@@ -22,6 +23,7 @@ use crate::validate::findings::Findings;
 use crate::validate::graph::Graph;
 use crate::validate::happens_before::{HappensBefore, Question};
 use crate::validate::memory::m05;
+use crate::validate::parallel::Threads;
 use exact::Suspects;
 pub use exact::{Exact, Relation};
 use frontier::{Contents, neighbours};
@@ -30,15 +32,16 @@ pub use r02::is_produced;
 /// Questions are answered when there are this many.
 const CHUNK: usize = 1 << 22;
 
-/// R01, of one task.
-pub fn check_task(
-    program: &Program<'_>,
-    graph: &Graph,
-    index: usize,
-    task: &Task<'_>,
-    findings: &mut Findings,
-) {
-    r01::check(program, graph, index, task, findings);
+/// Whether a task breaks R01.
+pub fn has_partial_wait(graph: &Graph, task: &Task<'_>) -> bool {
+    task.waits.iter().any(|wait| r01::is_partial(graph, task, wait))
+}
+
+/// R01, of all tasks: which of them gets a schedule depends on those before it.
+pub fn check_partial_waits(program: &Program<'_>, graph: &Graph, findings: &mut Findings) {
+    for (index, task) in program.tasks.iter().enumerate() {
+        r01::check(program, graph, index, task, findings);
+    }
 }
 
 /// R07, which needs no happens-before.
@@ -51,10 +54,13 @@ pub fn check_ordered(
     program: &Program<'_>,
     accesses: &Accesses<'_>,
     order: &HappensBefore<'_>,
+    threads: Threads,
     findings: &mut Findings,
 ) {
     let names = Names::new(program);
-    for (buffer, suspects) in suspects(program, accesses, order) {
+    let parts =
+        threads.by_ranges(program.buffers.len(), |buffers| suspects(program, accesses, order, buffers));
+    for (buffer, suspects) in parts.into_iter().flatten() {
         let exact = Exact::new(buffer, accesses.of(buffer), &suspects, order);
         if starts_undefined(program.buffers[buffer as usize].kind) {
             r02::check(&exact, &names, findings);
@@ -68,11 +74,12 @@ pub fn check_ordered(
     }
 }
 
-/// The buffers that break a rule, each with tasks that do.
+/// Those of these buffers that break a rule, each with tasks that do.
 fn suspects(
     program: &Program<'_>,
     accesses: &Accesses<'_>,
     order: &HappensBefore<'_>,
+    buffers: Range<usize>,
 ) -> BTreeMap<u32, Suspects> {
     let mut suspects = BTreeMap::<u32, Suspects>::new();
     let (mut questions, mut asked_for) = (Vec::<Question>::new(), Vec::<u32>::new());
@@ -87,7 +94,7 @@ fn suspects(
                 }
             }
         };
-    for (index, buffer) in program.buffers.iter().enumerate() {
+    for (index, buffer) in buffers.clone().zip(&program.buffers[buffers]) {
         let contents = match buffer.kind {
             kind if kind.is_read_only() => continue,
             BufferKind::KvCache => Contents::Persistent,

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
 use megakernel_ir::diagnostic::{Event, Witness};
-use megakernel_ir::model::{Program, Task};
+use megakernel_ir::model::{Program, Task, Wait};
 use megakernel_ir::{Diagnostic, Rule};
 
 use crate::validate::deadlock::never_starts;
@@ -18,6 +18,11 @@ const TRIES: usize = 8;
 /// In programs with more tasks, only the first broken wait gets a schedule.
 const MANY_TASKS: usize = 10_000;
 
+/// Whether a task waits for some of several tasks.
+pub(super) fn is_partial(graph: &Graph, task: &Task<'_>, wait: &Wait<'_>) -> bool {
+    wait.counter != task.out_counter && wait.threshold < i64::from(graph.producers[wait.counter as usize])
+}
+
 pub(super) fn check(
     program: &Program<'_>,
     graph: &Graph,
@@ -26,10 +31,10 @@ pub(super) fn check(
     findings: &mut Findings,
 ) {
     for (position, wait) in task.waits.iter().enumerate() {
-        let producers = i64::from(graph.producers[wait.counter as usize]);
-        if wait.counter == task.out_counter || wait.threshold >= producers {
+        if !is_partial(graph, task, wait) {
             continue;
         }
+        let producers = graph.producers[wait.counter as usize];
         let is_first = !findings.has(Rule::R01);
         findings.report(Rule::R01, || {
                 let (counter, threshold) = (wait.counter as u32, wait.threshold);
