@@ -18,7 +18,7 @@ use crate::store::{Counts, Manifest, ManifestEntry};
 
 mod fill;
 
-pub use fill::{Certify, Outputs, tensor};
+pub use fill::{Certify, Filled, Outputs, fill, tensor};
 
 /// What the corpus is generated from.
 #[derive(Clone)]
@@ -121,7 +121,7 @@ fn execute(options: &Options<'_>) -> Result<Executed> {
     let Some(oracle) = options.oracle else { return Ok(Executed::default()) };
     let plans = families::plans(options.seed)?;
     let mut executed = Executed::default();
-    let fill = |plan: &Plan| fill::fill(plan, options.seed, oracle, options.certify);
+    let fill = |plan: &Plan| fill(plan, options.seed, oracle, options.certify);
     for filled in in_parallel(&plans, options.jobs, fill)? {
         executed.cases.push(filled.case);
         executed.tensors.extend(filled.files);

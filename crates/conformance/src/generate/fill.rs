@@ -22,18 +22,18 @@ pub type Certify<'a> = dyn Fn(&[Launch], &[Outputs]) -> std::result::Result<Vec<
 pub type Outputs = BTreeMap<String, Expected>;
 
 /// A case with everything that the oracle adds, and its tensor files by path.
-pub(super) struct Filled {
+pub struct Filled {
+    /// The case.
     pub case: Case,
+    /// Files that no other case has.
     pub files: Vec<(String, Vec<u8>)>,
 }
 
 /// Fills in a plan.
-pub(super) fn fill(
-    plan: &Plan,
-    seed: u64,
-    oracle: &dyn Oracle,
-    certify: Option<&Certify<'_>>,
-) -> Result<Filled> {
+///
+/// # Errors
+/// The oracle cannot run the program, is not certain of an integer, or disagrees with what the plan knows.
+pub fn fill(plan: &Plan, seed: u64, oracle: &dyn Oracle, certify: Option<&Certify<'_>>) -> Result<Filled> {
     fill_in(plan, seed, oracle, certify).map_err(|error| Error(format!("case `{}`: {error}", plan.id)))
 }
 

@@ -4,7 +4,7 @@
 
 mod attention;
 mod bench;
-mod data;
+pub mod data;
 mod elementwise;
 mod matmul;
 mod movement;

@@ -1,0 +1,204 @@
+//! Programs whose results tell in which order the tasks ran: buffers that are written again after their readers, fans of
+//! many producers, chains in place, tasks listed or placed so that each has to wait. All of it is exact.
+
+use super::super::plan::Plan;
+use super::arrange::Form;
+use super::exact::{integers, mixing};
+use super::ledger::{Ledger, session};
+use crate::builder::{Buf, Ctr, DType, Op, Result};
+use crate::prng::SplitMix64;
+
+use DType::{F16, F32};
+
+fn stream(what: &str, launch: usize) -> SplitMix64 {
+    SplitMix64::for_family(&format!("execution/order/{what}/{launch}"), 0)
+}
+
+/// Writes one launch of a session.
+type Build = fn(&mut Ledger, usize);
+
+/// The cases. They depend on no seed.
+pub fn plans() -> Result<Vec<Plan>> {
+    use Form::{HalfPlaced, Paged, PagedReversed, Placed, Plain, Reversed, Shuffled};
+    let table: &[(&str, &str, &[&str], &[Form], Build)] = &[
+        (
+            "fan-in-one-counter",
+            "2 launches: 12 tasks write a tile each and share one counter; a product reads all tiles",
+            &["EXE-01", "EXE-03", "OPC-05"],
+            &[Reversed, Placed],
+            |l, launch| fan_in(l, launch, true),
+        ),
+        (
+            "fan-in-8-counters",
+            "2 launches: 8 tasks write a tile each, with a counter each; a product waits for all 8",
+            &["EXE-01", "EXE-03", "OPC-05"],
+            &[Reversed, HalfPlaced],
+            |l, launch| fan_in(l, launch, false),
+        ),
+        (
+            "written-again",
+            "2 launches: a buffer is written and read three times over, each time after the readers before",
+            &["EXE-03", "EXE-07", "OPC-11"],
+            &[Reversed, Shuffled],
+            written_again,
+        ),
+        (
+            "in-place",
+            "2 launches: a chain of sums and products in place, with readers in between",
+            &["EXE-10", "OPC-11", "OPC-12"],
+            &[Reversed, Plain],
+            in_place,
+        ),
+        (
+            "turns",
+            "2 launches: a long chain of products of two sizes, in two dtypes",
+            &["EXE-03", "OPC-01", "OPC-05"],
+            &[Paged, PagedReversed],
+            turns,
+        ),
+        (
+            "behind-nops",
+            "2 launches: the order between writers and readers goes through NOP tasks",
+            &["EXE-03", "EXE-05", "OPC-00"],
+            &[Shuffled, Placed],
+            behind_nops,
+        ),
+        (
+            "rows-as-they-come",
+            "2 launches: four appends of different rows, each reader waits for the rows that it reads",
+            &["EXE-03", "EXE-04", "EXE-08", "OPC-16"],
+            &[Reversed],
+            rows_as_they_come,
+        ),
+    ];
+    let mut plans = Vec::new();
+    for (name, about, clauses, forms, build) in table {
+        for form in *forms {
+            plans.push(session(("order", name), about, clauses, *form, 2, |l, launch| {
+                build(l, launch);
+                Ok(())
+            })?);
+        }
+    }
+    Ok(plans)
+}
+
+fn fan_in(l: &mut Ledger, launch: usize, one: bool) {
+    let mut prng = stream("fan-in", 0);
+    let (wide, narrow) = (mixing(&mut prng, 24, 10, 2), mixing(&mut prng, 9, 24, 7));
+    let mut prng = stream("fan-in", launch + 1);
+    let x = l.input("x", F32, &[1, 10], integers(&mut prng, 10, 30));
+    let (wide, narrow) = (l.matrix("wide", F32, wide), l.matrix("narrow", F32, narrow));
+    let h = l.act("h", F32, &[1, 24]);
+    let y = l.output("y", F32, &[1, 9]);
+    if one {
+        let done = l.product("tile", x, &wide, h, 2.into(), &[]);
+        l.product("last", h, &narrow, y, 9.into(), &[done]);
+        return;
+    }
+    let done = l.separate("tile", x, &wide, h, 3);
+    l.product("last", h, &narrow, y, 9.into(), &done);
+}
+
+fn written_again(l: &mut Ledger, launch: usize) {
+    let mut prng = stream("written-again", launch);
+    let inputs: Vec<Buf> =
+        (0..3).map(|i| l.input(&format!("x{i}"), F32, &[2, 6], integers(&mut prng, 12, 500))).collect();
+    let other = l.input("other", F32, &[2, 6], integers(&mut prng, 12, 500));
+    let shared = l.act("shared", F32, &[2, 6]);
+    let mut outputs = Vec::new();
+    for name in ["a0", "b0", "a1", "b1", "a2", "b2"] {
+        outputs.push(l.output(name, F32, &[2, 6]));
+    }
+    let mut before: Vec<Ctr> = Vec::new();
+    for (index, (x, outputs)) in inputs.into_iter().zip(outputs.chunks(2)).enumerate() {
+        let written = l.copy(&format!("write{index}"), x, shared, &before);
+        before = vec![written];
+        for (reader, output) in outputs.iter().enumerate() {
+            let label = format!("read{index}.{reader}");
+            before.push(match reader {
+                0 => l.add(&label, shared, other, *output, &[written]),
+                _ => l.copy(&label, shared, *output, &[written]),
+            });
+        }
+    }
+}
+
+fn in_place(l: &mut Ledger, launch: usize) {
+    let mut prng = stream("in-place", launch);
+    let x = l.input("x", F32, &[3, 4], integers(&mut prng, 12, 9));
+    let z = l.input("z", F32, &[3, 4], integers(&mut prng, 12, 9));
+    let a = l.act("a", F32, &[3, 4]);
+    let outputs = ["y0", "y1", "y2"].map(|name| l.output(name, F32, &[3, 4]));
+    let mut done = l.copy("first", x, a, &[]);
+    for (index, output) in outputs.into_iter().enumerate() {
+        done = l.add(&format!("add{index}"), a, z, a, &[done]);
+        done = l.mul(&format!("mul{index}"), a, x, a, &[done]);
+        let read = l.copy(&format!("read{index}"), a, output, &[done]);
+        done = l.scale(&format!("scale{index}"), a, 2.0, a, &[done, read]);
+        done = l.sum(&format!("sum{index}"), &[a, z, x], a, &[done, read]);
+    }
+    let last = l.output("last", F32, &[3, 4]);
+    l.copy("last", a, last, &[done]);
+}
+
+fn turns(l: &mut Ledger, launch: usize) {
+    let mut prng = stream("turns", 0);
+    let weights: Vec<Vec<Vec<f64>>> = (0..6)
+        .map(|index| if index % 2 == 0 { mixing(&mut prng, 22, 12, 0) } else { mixing(&mut prng, 12, 22, 0) })
+        .collect();
+    let mut prng = stream("turns", launch + 1);
+    let x = l.input("x", F32, &[1, 12], integers(&mut prng, 12, 900));
+    let mut last = x;
+    let mut done: Vec<Ctr> = Vec::new();
+    for (index, rows) in weights.into_iter().enumerate() {
+        let (n, dtype) = (rows.len() as u64, if index % 3 == 2 { F16 } else { F32 });
+        let w = l.matrix(&format!("w{index}"), F32, rows);
+        let h = l.act(&format!("h{index}"), dtype, &[1, n]);
+        let copy = l.act(&format!("copy{index}"), F32, &[n]);
+        let ready = l.product(&format!("product{index}"), last, &w, h, 6.into(), &done);
+        done = vec![l.copy(&format!("copy{index}"), h, copy, &[ready])];
+        last = copy;
+    }
+    let y = l.output("y", F32, &[1, 12]);
+    l.copy("last", last, y, &done);
+}
+
+fn behind_nops(l: &mut Ledger, launch: usize) {
+    let mut prng = stream("behind-nops", launch);
+    let mut parts = Vec::new();
+    let mut written = Vec::new();
+    for index in 0..6 {
+        let x = l.input(&format!("x{index}"), F32, &[8], integers(&mut prng, 8, 999));
+        let h = l.act(&format!("h{index}"), F32, &[8]);
+        written.push(l.copy(&format!("write{index}"), x, h, &[]));
+        parts.push(h);
+    }
+    let first = l.p.task(Op::Nop).after(written.get(..3).unwrap_or_default()).label("first").add();
+    let second = l.p.task(Op::Nop).after(written.get(3..).unwrap_or_default()).label("second").add();
+    let both = l.p.task(Op::Nop).after(&[first, second]).label("both").add();
+    let early = l.output("early", F32, &[8]);
+    l.sum("early", parts.get(..3).unwrap_or_default(), early, &[first]);
+    let y = l.output("y", F32, &[8]);
+    l.sum("last", &parts, y, &[both]);
+}
+
+fn rows_as_they_come(l: &mut Ledger, launch: usize) {
+    let mut prng = stream("rows-as-they-come", launch);
+    let cache = l.cache("cache", F32, &[8, 1, 4], None);
+    let q = l.weight("no.query", F32, &[1, 4], vec![0.0; 4]);
+    let mut appended = Vec::new();
+    for row in 0..4 {
+        let x = l.input(&format!("x{row}"), F32, &[1, 4], integers(&mut prng, 4, 300));
+        let h = l.act(&format!("h{row}"), F32, &[1, 4]);
+        let done = l.scale(&format!("scale{row}"), x, 4.0, h, &[]);
+        appended.push(l.append(&format!("append{row}"), h, cache, 4 * launch as u64 + row, &[done]));
+    }
+    let dims = super::ledger::Heads { heads: 1, kv_heads: 1, head_dim: 4 };
+    for len in [1, 2, 4] {
+        let y = l.output(&format!("y{len}"), F32, &[1, 4]);
+        let waits: Vec<Ctr> = appended.get(..len as usize).unwrap_or_default().to_vec();
+        let window = (4 * launch as u64, len);
+        l.mean(&format!("mean{len}"), [q, cache, cache, y], dims, window, &waits);
+    }
+}
