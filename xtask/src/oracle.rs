@@ -97,3 +97,6 @@ impl Follow for Followed<'_> {
         self.memory.buffer(buffer)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -82,8 +82,8 @@ fn scaled_by<'a>(scales: &Described, all: &'a [Described]) -> Option<&'a Describ
     all.iter().find(|buffer| buffer.name == name)
 }
 
-/// How much a matrix changes the size of what it multiplies. In the layers of a decoder little, so that bounds do not
-/// grow a hundredfold with each: what a layer adds is still ten thousand times as large as its bound.
+/// The size of what a matrix yields, relative to what it multiplies. In the layers of a decoder it is small: with 1, the
+/// bounds would grow a hundredfold with each layer.
 fn gain(name: &str) -> f64 {
     if name.starts_with('L') { 0.3 } else { 0.75 }
 }

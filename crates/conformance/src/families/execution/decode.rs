@@ -174,7 +174,7 @@ pub fn plans(seed: u64) -> Result<Vec<Plan>> {
         (
             decoder(
                 "bf16-weights",
-                "bf16",
+                "bf16-matrices",
                 "one layer with BF16 matrices",
                 Dims { weights: float(DType::BF16), ..small },
                 1,
