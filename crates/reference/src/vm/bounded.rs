@@ -44,7 +44,7 @@ mod budget {
     pub const INVERSE_ROOT: f64 = 6.0;
     pub const EXP: (f64, f64) = (4.0, 3.0);
     pub const POW: (f64, f64) = (8.0, 4.0);
-    pub const ERF: f64 = 4.0;
+    pub const ERF: f64 = 8.0;
     pub const SINE: f64 = 4.0;
 }
 

@@ -3,7 +3,7 @@
 use std::f64::consts::FRAC_1_SQRT_2;
 
 use super::{Kernel, TaskView, Written, elementwise};
-use crate::vm::bounded::{Bounded, TINY, fits_binary32, rounding};
+use crate::vm::bounded::{Bounded, SMALLEST_NORMAL, TINY, rounding};
 
 pub(super) struct Gelu;
 
@@ -25,7 +25,8 @@ fn gelu(x: Bounded) -> Bounded {
     let argument = Bounded { v: x.v * FRAC_1_SQRT_2, e: x.e * FRAC_1_SQRT_2 };
     let argument = argument.widened(rounding(x.magnitude() * FRAC_1_SQRT_2, ARGUMENT));
     let mut half = Bounded { v: x.v / 2.0, e: x.e / 2.0 };
-    if !fits_binary32(half.v) {
+    if !half.is_zero() && half.v.abs() < SMALLEST_NORMAL {
+        // Whichever product comes first, it may underflow, and not only x / 2.
         half = half.widened(TINY);
     }
     half * (Bounded::ONE + argument.erf())
@@ -52,7 +53,7 @@ mod tests {
             x / 2.0 * (1.0 + ((2.0 / std::f64::consts::PI).sqrt() * (x + 0.044715 * x.powi(3))).tanh());
         let value = bounded("GELU F32[1] -> F32[1]", &[reals(&[x])])[0];
         assert!((tanh - value.v).abs() > 100.0 * value.e);
-        assert!(value.e < 10.0 * UNIT);
+        assert!(value.e < 14.0 * UNIT);
     }
 
     #[test]
@@ -72,7 +73,7 @@ mod tests {
                 let values = bounded("GELU F32[8] -> F32[8]", &[x.input]);
                 let mut gelu = |x: f32| {
                     let argument = x * (FRAC_1_SQRT_2 as f32);
-                    let erf = random.absolute(libm::erf(argument.into()), 4.0);
+                    let erf = random.absolute(libm::erf(argument.into()), 8.0);
                     random.product(x, 0.5, 1.0 + if argument == 0.0 { 0.0 } else { erf })
                 };
                 let found: Vec<f32> = x.actual.iter().map(|&x| gelu(x)).collect();
