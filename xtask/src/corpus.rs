@@ -1,5 +1,6 @@
 //! `cargo xtask corpus generate | check | stats | document`: the corpus as files.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -14,8 +15,8 @@ use crate::{print, print_bytes};
 
 /// Generate the corpus of cases, check that it is up to date, count it, or print the document of a case
 ///
-/// The corpus is generated: programs and cases come from the families in crates/conformance/src/families, and from the
-/// examples in spec/rules. Change those, then run `cargo xtask corpus generate` and review the diff. The files are
+/// The corpus is generated: programs, cases and inputs come from the families in crates/conformance/src/families, and from
+/// the examples in spec/rules; the VM of the reference adds values and bounds. Change those, then run `cargo xtask corpus generate` and review the diff. The files are
 /// the same, byte for byte, whatever the number of jobs.
 #[derive(clap::Args)]
 pub struct Args {
@@ -34,11 +35,11 @@ pub struct Args {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Write programs, cases and manifest; remove what else lies under `cases` and `programs`
+    /// Write programs, cases, tensors and manifest; remove what else lies under `cases`, `programs` and `tensors`
     Generate,
     /// Write nothing: fail, and list the files, if the corpus is not what `generate` would write
     Check,
-    /// Count cases by verdict, profile, rule, clause and family
+    /// Count cases by verdict, profile, rule, clause, family and the seeded faults that they reject
     Stats,
     /// Print the document of a case, with its edit applied: the bytes that a worker is sent
     Document {
@@ -69,8 +70,14 @@ fn generate(root: &Path, args: &Args) -> Result<Generated, String> {
     let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let jobs = args.jobs.unwrap_or(cores).get();
     let oracle: Option<&dyn Oracle> = Some(&Vm);
-    generate::generate(&Options { root: root.to_owned(), seed: args.seed, jobs, oracle, certify: None })
-        .map_err(|error| error.to_string())
+    generate::generate(&Options {
+        root: root.to_owned(),
+        seed: args.seed,
+        jobs,
+        oracle,
+        certify: Some(&crate::certify::certify),
+    })
+    .map_err(|error| error.to_string())
 }
 
 fn document(directory: &Path, id: &str) -> Result<(), String> {
@@ -134,6 +141,14 @@ fn check(directory: &Path, generated: &Generated) -> Result<ExitCode, String> {
     Ok(ExitCode::FAILURE)
 }
 
+fn list(out: &mut String, title: &str, counts: &BTreeMap<String, usize>) {
+    out.push_str(title);
+    out.push('\n');
+    for (key, count) in counts {
+        out.push_str(&format!("  {count:>5}  {key}\n"));
+    }
+}
+
 fn stats(generated: &Generated) -> String {
     let counts = &generated.counts;
     let mut out = String::new();
@@ -144,12 +159,15 @@ fn stats(generated: &Generated) -> String {
         ("clause", &counts.clauses),
         ("family", &counts.families),
     ] {
-        out.push_str(title);
-        out.push('\n');
-        for (key, count) in map {
-            out.push_str(&format!("  {count:>5}  {key}\n"));
-        }
+        list(&mut out, title, map);
     }
+    let mut faults = BTreeMap::new();
+    for fault in
+        generated.cases.iter().flat_map(|case| &case.execute).flat_map(|execution| &execution.certificate)
+    {
+        *faults.entry(fault.clone()).or_default() += 1;
+    }
+    list(&mut out, "fault, rejected by", &faults);
     out.push_str(&size(generated));
     out.push('\n');
     out

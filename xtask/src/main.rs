@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
+mod certify;
 mod ci;
 mod codegen;
 mod conform;

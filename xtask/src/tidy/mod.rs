@@ -94,7 +94,13 @@ fn check(root: &Path, without_corpus: bool) -> Vec<Outcome> {
 fn corpus_differences(root: &Path) -> Result<Vec<String>, String> {
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
     let oracle: Option<&dyn Oracle> = Some(&Vm);
-    let options = generate::Options { root: root.to_owned(), seed: 0, jobs, oracle, certify: None };
+    let options = generate::Options {
+        root: root.to_owned(),
+        seed: 0,
+        jobs,
+        oracle,
+        certify: Some(&crate::certify::certify),
+    };
     let generated = generate::generate(&options).map_err(|e| e.to_string())?;
     let found = generate::compare(&root.join("corpus"), &generated).map_err(|e| e.to_string())?;
     let lists = [("is missing", found.missing), ("is extra", found.extra), ("differs", found.different)];

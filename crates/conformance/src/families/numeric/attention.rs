@@ -1,7 +1,7 @@
 //! ATTENTION_TILE.
 
 use super::bench::{Bench, FROM_F32, Spec, most, round};
-use super::data::{Operand, Values, coded, cycle, ints, normals, numel, reals, uniforms};
+use super::data::{Operand, Values, coded, cycle, ends, ints, normals, numel, reals, uniforms};
 use super::matmul::mirrored;
 use super::probe::{self, Shape};
 use crate::builder::{DType, FLOATS, Result};
@@ -111,6 +111,7 @@ pub fn attention(b: &mut Bench) -> Result<()> {
     picked(b)?;
     probes(b)?;
     masks(b)?;
+    long_windows(b)?;
     partials(b)?;
     scores(b)?;
     special(b)
@@ -220,6 +221,43 @@ fn probes(b: &mut Bench) -> Result<()> {
     Ok(())
 }
 
+/// Windows of several tiles whose largest scores come late, early, or tile by tile: what was summed up before has to be
+/// scaled anew. And values at the ends of what the output holds.
+fn long_windows(b: &mut Bench) -> Result<()> {
+    let att = Att { heads: 2, kv: 1, dim: 4, rows: 101, start: 1, len: 100, scale: 1.0, ..SMALL };
+    type Score = fn(usize) -> f64;
+    let kinds: [(&str, Score); 3] = [
+        ("rising", |row| row as f64 * 0.0625),
+        ("late", |row| if row >= 90 { 4.0 } else { 0.0 }),
+        ("steps", |row| (row / 16) as f64 - ((row % 16) as f64) * 0.125),
+    ];
+    for (turn, (form, score)) in kinds.into_iter().enumerate() {
+        for (from, to) in round(turn).chain(round(turn + 1)) {
+            let q = reals(from, &att.q_shape(), cycle(&[1.0, 0.0, 0.0, 0.0], 8));
+            let keys: Vec<f64> = (0..100).flat_map(|row| [score(row), 0.0, 0.0, 0.0]).collect();
+            let values: Vec<f64> =
+                (0..400).map(|i| (i % 4 + 1) as f64 * if i < 200 { 1.0 } else { -2.0 }).collect();
+            let operands = vec![q, att.cache(from, &keys), att.cache(from, &values)];
+            let about = "a long window whose largest scores come late";
+            b.add(att.spec(form, "long", about, operands, to))?;
+        }
+    }
+    for &(from, to) in FROM_F32 {
+        for (form, dim) in [("ends-34", 34), ("ends-20", 20), ("ends-17", 17)] {
+            let att = Att { heads: 2, kv: 1, dim, rows: 4, start: 1, len: 2, scale: 1.0, ..SMALL };
+            // The first row of the window outweighs the other by e^200, which the bound takes to be nothing.
+            let q: Vec<f64> = (0..2 * dim).map(|d| if d % dim == 0 { 200.0 } else { 0.0 }).collect();
+            let keys: Vec<f64> = (0..2 * dim).map(|d| if d == 0 { 1.0 } else { 0.0 }).collect();
+            let values: Vec<f64> = [ends(to, dim as usize), vec![0.0; dim as usize]].concat();
+            let operands =
+                vec![reals(from, &att.q_shape(), q), att.cache(from, &keys), att.cache(from, &values)];
+            let about = "results around the smallest and the largest number of the output";
+            b.add(att.spec(form, "ends", about, operands, to).own_inputs().clause("NUM-03"))?;
+        }
+    }
+    Ok(())
+}
+
 /// Float and BOOL masks of each shape, of windows that do not start at row 0.
 fn masks(b: &mut Bench) -> Result<()> {
     let batch = Att { batch: Some(2), ..SMALL };
@@ -236,7 +274,7 @@ fn masks(b: &mut Bench) -> Result<()> {
         for (index, &mask) in FLOATS.iter().chain(&[DType::Bool]).enumerate() {
             // Every mask dtype with every output, in another shape each.
             for (turn, (from, to)) in round(index).enumerate() {
-                if (turn + index + place) % 5 >= 2 {
+                if (turn + index + place) % 5 >= 2 && mask != DType::Bool {
                     continue;
                 }
                 let mut prng = b.prng("mask", &format!("{form}-{mask}-{from}"));
@@ -366,10 +404,10 @@ fn special(b: &mut Bench) -> Result<()> {
             [("nan-in-query", 0, 9), ("nan-in-key", 1, 5 * 16 + 3), ("nan-in-value", 2, 7 * 16 + 10)]
         {
             let mut operands = SMALL.random(b, "special", from.name(), [from; 3]);
-            if let Some(Operand { values: Values::Reals(values), .. }) = operands.get_mut(operand) {
-                if let Some(value) = values.get_mut(place) {
-                    *value = f64::NAN;
-                }
+            if let Some(Operand { values: Values::Reals(values), .. }) = operands.get_mut(operand)
+                && let Some(value) = values.get_mut(place)
+            {
+                *value = f64::NAN;
             }
             let about = "a NaN inside the window reaches the heads that read it, and no others";
             b.add(SMALL.spec(form, "special", about, operands, to).clause("NUM-03"))?;

@@ -136,16 +136,16 @@ fn format_value(dtype: DType, magnitude: u32, negative: bool) -> f64 {
     if negative { -value } else { value }
 }
 
-/// `n` different numbers, each of which tells its position: neighbours in the dtype, from 1 on (from the smallest
-/// number on, in a dtype of 8 bits), every other one negative. In 8 bits they repeat after 119, which no power of two
-/// divides.
+/// `n` numbers that tell their positions. In a dtype of 8 bits they are neighbours, from the smallest number on, and
+/// repeat after 119; in the others they start at 1, go through eight binades so that narrower dtypes tell most of them
+/// apart as well, and repeat after 239. No power of two divides these periods. Every other number is negative.
 pub fn coded(dtype: DType, n: usize) -> Vec<f64> {
-    let (start, period) = match FloatFormat::of(dtype) {
-        Some(format) if format.bits == 8 => (1, 119),
-        _ => (encode(dtype, 1.0), u32::MAX),
+    let (start, stride, period) = match dtype {
+        DType::F8E4M3 | DType::F8E5M2 => (1, 1, 119),
+        DType::F16 => (encode(dtype, 1.0), 33, 239),
+        DType::BF16 => (encode(dtype, 1.0), 4, 239),
+        _ => (encode(dtype, 1.0), 0x4_4321, 239),
     };
-    // Steps of 257 make the codes of wide dtypes differ in more than their last bits.
-    let stride = if dtype == DType::F32 { 0x1_0101 } else { 1 };
     (0..n as u32)
         .map(|index| {
             let value = decode(dtype, start + index % period * stride);
@@ -185,6 +185,23 @@ pub fn ties(prng: &mut SplitMix64, from: DType, to: DType, n: usize) -> Vec<f64>
         values.push(sign(prng) * value);
     }
     values
+}
+
+/// `n` numbers around the two ends of what `to` holds: from half its smallest number to its smallest normal one, and from
+/// half its largest number up to where it overflows and beyond. F32 itself overflows nowhere here: an intermediate
+/// result beyond it is not specified.
+pub fn ends(to: DType, n: usize) -> Vec<f64> {
+    let Some(format) = FloatFormat::of(to) else { return Vec::new() };
+    let (least, largest) = (decode(to, 1), decode(to, format.largest));
+    let small = [0.6, 1.4, 2.6, 3.3, 5.7, 6.2].map(|count| count * least);
+    let normal = decode(to, 1 << format.fraction_bits);
+    let mut values: Vec<f64> = small.into_iter().chain([0.4 * normal, 0.9 * normal, 1.1 * normal]).collect();
+    values.extend([0.55, 0.9, 0.97].map(|part| part * largest));
+    if to != DType::F32 && to != DType::BF16 {
+        values.extend([1.02, 1.05, 1.1, 1.4, 3.0].map(|part| part * largest));
+    }
+    let signed: Vec<f64> = values.iter().flat_map(|v| [*v, -*v]).collect();
+    cycle(&signed, n)
 }
 
 /// Moves the elements to other places, the same way each time for a given stream.

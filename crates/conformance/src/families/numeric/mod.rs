@@ -5,6 +5,7 @@
 mod attention;
 mod bench;
 pub mod data;
+mod dequant;
 mod elementwise;
 mod matmul;
 mod movement;
@@ -36,7 +37,7 @@ pub fn plans(seed: u64) -> Result<Vec<Plan>> {
         (Op::Gelu, &[elementwise::gelu]),
         (Op::Add, &[elementwise::add]),
         (Op::Mul, &[elementwise::mul]),
-        (Op::Dequant, &[rope::dequant]),
+        (Op::Dequant, &[dequant::dequant]),
         (Op::Softmax, &[norms::softmax]),
         (Op::AllreduceShard, &[shards::allreduce]),
         (Op::KvAppend, &[movement::kv_append]),

@@ -1,5 +1,7 @@
 //! Opcodes that move elements: COPY, EMBED, KV_APPEND, SAMPLE_ARGMAX. What they write is known beforehand, bit for bit.
 
+use megakernel_ir::numerics::{decode, encode};
+
 use super::bench::{Bench, Spec, every, most, round};
 use super::data::{
     Values, coded, exponents, extremes, ints, normals, numel, reals, rounded, shuffle, specials, spread, ties,
@@ -65,14 +67,19 @@ pub fn copy(b: &mut Bench) -> Result<()> {
 /// EMBED: gathering in any order and twice, rows of one element, the reshape bridge, conversions.
 pub fn embed(b: &mut Bench) -> Result<()> {
     // The table, ids, shape of the output, `hidden`.
-    let forms: [(&str, &[u64], &[i64], &[u64], u64); 4] = [
+    type Form = (&'static str, &'static [u64], &'static [i64], &'static [u64], u64);
+    let forms: [Form; 7] = [
         ("rows", &[12, 20], &[11, 0, 5, 5, 3, 10, 1], &[7, 20], 20),
         ("bridge", &[1, 96], &[0], &[4, 24], 24),
         ("rank-3-table", &[7, 3, 8], &[6, 2, 4, 0], &[2, 2, 24], 24),
         ("vector-table", &[33], &[32, 1, 0, 17, 16, 8], &[6], 1),
+        // `hidden` is no length of a row.
+        ("hint-half", &[5, 24], &[3, 1], &[4, 12], 12),
+        ("hint-double", &[6, 8], &[2, 5, 1, 4], &[2, 16], 16),
+        ("hint-one", &[4, 10], &[3, 0, 2], &[3, 10], 1),
     ];
     for (turn, (form, table, ids, shape, hidden)) in forms.into_iter().enumerate() {
-        for (from, to) in round(turn).chain(round(turn + 1)) {
+        for (from, to) in round(turn) {
             let (rows, width) =
                 (table.first().copied().unwrap_or(1), numel(table.get(1..).unwrap_or_default()));
             let values = coded(from, rows as usize * width);
@@ -103,9 +110,9 @@ pub fn embed(b: &mut Bench) -> Result<()> {
             let mut prng = b.prng("halfway", &format!("{from}-{to}"));
             let spec = Spec::new("wide-row", "halfway", "halfway between two numbers of the output")
                 .own_inputs()
-                .input(ints(DType::I32, &[1], vec![1]))
+                .input(ints(DType::I32, &[2], vec![1, 0]))
                 .input(reals(from, &[2, 128], ties(&mut prng, from, to, 256)))
-                .output(to, &[1, 128])
+                .output(to, &[2, 128])
                 .param("hidden", 128);
             b.add(spec.clause("NUM-02"))?;
         }
@@ -117,16 +124,19 @@ pub fn embed(b: &mut Bench) -> Result<()> {
 /// rows of the cache keep what they hold.
 pub fn kv_append(b: &mut Bench) -> Result<()> {
     // Shape of `new`, shape of the cache, position.
-    let forms: [(&str, &[u64], &[u64], u64); 6] = [
+    let forms: [(&str, &[u64], &[u64], u64); 9] = [
         ("row-first", &[1, 2, 6], &[9, 2, 6], 0),
         ("row-middle", &[2, 6], &[9, 2, 6], 4),
         ("row-last", &[1, 2, 6], &[9, 2, 6], 8),
         ("rows-3", &[3, 2, 6], &[9, 2, 6], 5),
         ("flat-rows-2", &[24], &[9, 2, 6], 2),
         ("batch-3", &[3, 2, 6], &[3, 7, 2, 6], 3),
+        ("batch-2-last", &[2, 2, 6], &[2, 5, 2, 6], 4),
+        ("batch-4-flat", &[4, 12], &[4, 3, 2, 6], 0),
+        ("batch-5", &[5, 1, 4], &[5, 4, 1, 4], 2),
     ];
     for (turn, (form, new, cache, pos)) in forms.into_iter().enumerate() {
-        for (from, to) in round(turn).chain(round(turn + 1)) {
+        for (from, to) in round(turn) {
             let values = coded(from, numel(new));
             let held: Vec<f64> = coded(to, numel(cache)).iter().map(|v| rounded(to, -3.0 * v)).collect();
             let known = appended(new, cache, pos as usize, &values, &held);
@@ -226,7 +236,8 @@ pub fn sample_argmax(b: &mut Bench) -> Result<()> {
         let mut rows = Vec::new();
         let mut winners = Vec::new();
         for row in 0..8 {
-            let mut values: Vec<f64> = coded(dtype, 24).iter().map(|v| v.abs()).collect();
+            let one = encode(dtype, 1.0);
+            let mut values: Vec<f64> = (0..24).map(|step| decode(dtype, one + step)).collect();
             shuffle(&mut prng, &mut values);
             if row % 2 == 1 {
                 values.iter_mut().for_each(|v| *v = -*v);

@@ -1,7 +1,7 @@
 //! RMSNORM, LAYERNORM, SOFTMAX: a reduction over a line, then every element of it.
 
 use super::bench::{Bench, FROM_F32, Spec, most, round};
-use super::data::{coded, cycle, exponents, ints, normals, numel, reals, spread, uniforms};
+use super::data::{coded, cycle, ends, exponents, ints, normals, numel, reals, spread, uniforms};
 use crate::builder::{DType, Result};
 
 /// A weight whose elements differ in magnitude and sign.
@@ -63,6 +63,7 @@ fn spikes(rows: usize, width: usize, height: f64) -> Vec<f64> {
 
 /// RMSNORM.
 pub fn rmsnorm(b: &mut Bench) -> Result<()> {
+    at_the_ends(b)?;
     for pair in most() {
         let name = pair.0.name();
         let x = normals(&mut b.prng("random", name), 192, 1.5);
@@ -131,8 +132,43 @@ pub fn rmsnorm(b: &mut Bench) -> Result<()> {
     Ok(())
 }
 
+/// Cases of a norm whose rows are 1 and -1, so that the result is the weight: the ends of what the output holds.
+fn at_the_ends(b: &mut Bench) -> Result<()> {
+    for &(from, to) in FROM_F32 {
+        for (form, width) in [("ends-34", 34_u64), ("ends-16", 16), ("ends-28", 28)] {
+            let x = reals(from, &[2, width], cycle(&[1.0, -1.0], 2 * width as usize));
+            let spec =
+                Spec::new(form, "ends", "results around the smallest and the largest number of the output")
+                    .own_inputs()
+                    .inputs([x, reals(from, &[width], ends(to, width as usize))])
+                    .output(to, &[2, width])
+                    .param("eps", 0.0)
+                    .param("hidden", width);
+            b.add(spec.clause("NUM-02").clause("NUM-03"))?;
+        }
+    }
+    Ok(())
+}
+
 /// LAYERNORM.
 pub fn layernorm(b: &mut Bench) -> Result<()> {
+    at_the_ends(b)?;
+    for pair in most() {
+        // Runs that span axes: a norm over the last axis alone is another one.
+        for (form, shape, hidden) in [
+            ("two-axes", &[4_u64, 3, 8][..], 24),
+            ("three-axes", &[3, 2, 3, 5], 30),
+            ("whole-buffer", &[6, 7], 42),
+        ] {
+            let x = normals(&mut b.prng("axes", &format!("{form}-{}", pair.0)), numel(shape), 2.0);
+            let spec = Spec::new(form, "axes", "a run that spans several axes")
+                .inputs([reals(pair.0, shape, x), reals(pair.0, &[hidden], weight(hidden))])
+                .output(pair.1, shape)
+                .param("eps", 1e-5)
+                .param("hidden", hidden);
+            b.add(spec)?;
+        }
+    }
     for pair in most() {
         let name = pair.0.name();
         for (form, bias) in [("bias-4x48", true), ("plain-4x48", false)] {
@@ -177,16 +213,9 @@ pub fn layernorm(b: &mut Bench) -> Result<()> {
         let x = (0..256).map(|_| mean + prng.below(5) as f64).collect();
         let about = "a large mean and a small variance, which the difference of moments cannot tell";
         let (form, data) = ("bias-8x32", "offset");
-        b.add(Norm { form, data, about, shape: &[8, 32], eps: 0.0, x }.layer(pair, true).clause("NUM-09"))?;
+        b.add(Norm { form, data, about, shape: &[8, 32], eps: 0.0, x }.layer(pair, true))?;
     }
     for pair in round(0) {
-        let x = normals(&mut b.prng("random", &format!("{}-axes", pair.0)), 96, 2.0);
-        let spec = Spec::new("two-axes", "random", "a run that spans two axes")
-            .inputs([reals(pair.0, &[4, 3, 8], x), reals(pair.0, &[3, 8], weight(24))])
-            .output(pair.1, &[4, 3, 8])
-            .param("eps", 1e-5)
-            .param("hidden", 24);
-        b.add(spec)?;
         let mut x = vec![1.0, -1.0, 0.5, 0.0, 2.0, f64::NAN, 1.0, -0.0, 0.0, -0.0, 0.0, 0.0];
         x.extend([3.0; 4]);
         x.extend([-0.5, 0.5, 0.5, -0.5]);
@@ -199,6 +228,17 @@ pub fn layernorm(b: &mut Bench) -> Result<()> {
         b.add(Norm { form, data, about, shape: &[1000], eps: 1e-6, x }.layer(pair, false))?;
     }
     for &pair in FROM_F32 {
+        for (form, shape, mean) in [
+            ("bias-12x8", [12_u64, 8], 6000.0),
+            ("bias-8x12", [8, 12], 5000.0),
+            ("bias-6x16", [6, 16], 9000.0),
+        ] {
+            let prng = &mut b.prng("offset", form);
+            let x = (0..numel(&shape)).map(|_| mean + prng.below(5) as f64).collect();
+            let about = "a large mean and a small variance, which the difference of moments cannot tell";
+            let data = "offset";
+            b.add(Norm { form, data, about, shape: &shape, eps: 0.0, x }.layer(pair, true))?;
+        }
         let mut x = cycle(&[1.0, -1.0], 2048);
         x.iter_mut().take(2).for_each(|v| *v *= 64.0);
         let about = "many small squares after large ones, which an accumulator of 16 bits loses";
@@ -239,8 +279,7 @@ pub fn softmax(b: &mut Bench) -> Result<()> {
             b.add(soft(form, "axes", "along each axis", pair, &[4, 5, 6], x.clone(), Some(dim)))?;
         }
 
-        let mut x: Vec<f64> = coded(pair.0, 84).iter().map(|v| v.clamp(-6.0, 6.0)).collect();
-        x.iter_mut().step_by(5).for_each(|v| *v = -*v);
+        let x = (0..84_u32).map(|i| f64::from(i * 31 % 84) * 0.09375 - 4.0).collect();
         b.add(soft("rows-12x7", "coded", "every element tells its place", pair, &[12, 7], x, None))?;
 
         // exp of these overflows unless the maximum is subtracted first.
@@ -248,6 +287,14 @@ pub fn softmax(b: &mut Bench) -> Result<()> {
         let prng = &mut b.prng("offset", name);
         let x = (0..96).map(|i| (offset + prng.below(5) as f64) * if i < 48 { 1.0 } else { -1.0 }).collect();
         b.add(soft("rows-6x16", "offset", "scores far from zero", pair, &[6, 16], x, None))?;
+
+        // Each line on a level of its own: the maximum of all lines is no maximum of one.
+        let step = if pair.0 == DType::F8E4M3 { 110.0 } else { 300.0 };
+        let prng = &mut b.prng("levels", name);
+        let x = (0..60).map(|i| f64::from(1 - i / 20) * step + (prng.below(9) as f64 - 4.0) * 8.0).collect();
+        b.add(soft("rows-3x20", "levels", "each line on another level", pair, &[3, 20], x, None))?;
+        let x = (0..60).map(|i| f64::from(i / 20) * -step + prng.below(3) as f64 * 16.0).collect();
+        b.add(soft("descending-3x20", "levels", "each line below the one before", pair, &[3, 20], x, None))?;
 
         let x = uniforms(&mut b.prng("range", name), 96, -96.0, 8.0);
         b.add(soft("rows-6x16", "range", "terms from the smallest to the largest", pair, &[6, 16], x, None))?;

@@ -2,9 +2,10 @@
 
 use super::bench::{Bench, Spec};
 use super::data::{Values, ints, normals, numel, reals};
+use super::dequant::Store;
 use super::matmul::{Extents, signed};
 use super::probe::{Shape, probe};
-use super::rope::Store;
+
 use crate::builder::{DType, Result};
 
 use DType::{BF16, F8E4M3, F8E5M2, F16, F32};
@@ -141,7 +142,8 @@ fn probes(b: &mut Bench, shapes: &[(u64, u64, u64, u64, u64, u64)]) -> Result<()
                         continue;
                     }
                     let from = if m % 2 == 1 { BF16 } else { F16 };
-                    let scales_dtype = if index % 2 == 0 { F16 } else { F32 };
+                    // One file of inputs is enough for a long probe.
+                    let scales_dtype = if index % 2 == 0 && !long { F16 } else { F32 };
                     let mut operands = vec![
                         ints(from, &[m, k], x.clone()),
                         store.operand(&[n, k], &q),
@@ -149,10 +151,6 @@ fn probes(b: &mut Bench, shapes: &[(u64, u64, u64, u64, u64, u64)]) -> Result<()
                     ];
                     if let Some(dtype) = zeros {
                         operands.push(ints(dtype, &[n, groups], zero.clone()));
-                    }
-                    // One file of inputs is enough for a long probe.
-                    if long {
-                        operands[2].dtype = F32;
                     }
                     let about = "small integers: every k, and every aligned tile of 8 to 1,024, shows if it is dropped, repeated or stale";
                     let spec = Spec::new(form.clone(), "quantised-probe", about)

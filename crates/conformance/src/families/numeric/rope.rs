@@ -1,7 +1,7 @@
-//! ROPE, and DEQUANT: elements with a factor of their own.
+//! ROPE: pairs of elements, turned by an angle that grows with the position.
 
 use super::bench::{Bench, FROM_F32, Spec, most, round};
-use super::data::{Operand, Values, coded, ints, normals, numel, reals, spread};
+use super::data::{Values, coded, ends, ints, normals, numel, reals, spread};
 use crate::builder::{DType, Result};
 
 struct Rope<'a> {
@@ -104,7 +104,7 @@ pub fn rope(b: &mut Bench) -> Result<()> {
         },
     ];
     for (turn, form) in forms.iter().enumerate() {
-        for pair in round(turn).chain(round(turn + 1)) {
+        for pair in round(turn) {
             let prng = &mut b.prng(form.data, &format!("{}-{}", form.form, pair.0));
             b.add(form.spec(pair, normals(prng, numel(form.shape), 2.0)))?;
         }
@@ -141,6 +141,23 @@ pub fn rope(b: &mut Bench) -> Result<()> {
         let x = spread(&mut b.prng("range", pair.0.name()), 128, -12, 6);
         b.add(magnitudes.spec(pair, x))?;
     }
+    for &pair in FROM_F32 {
+        for (form, shape, position) in
+            [("ends-2x20", [2_u64, 20], 1), ("ends-3x10", [3, 10], 2), ("ends-4x8", [4, 8], 100)]
+        {
+            let ends_of_range = Rope {
+                form,
+                data: "ends",
+                about: "results around the smallest and the largest number of the output",
+                shape: &shape,
+                positions: &[position],
+                theta: 10_000.0,
+            };
+            // Turning does not lengthen a pair beyond F32.
+            let x = ends(pair.1, numel(&shape)).iter().map(|v| v * 0.5).collect();
+            b.add(ends_of_range.spec(pair, x).own_inputs().clause("NUM-03"))?;
+        }
+    }
     for pair in round(0) {
         let special = Rope {
             form: "rows-3x4",
@@ -152,146 +169,6 @@ pub fn rope(b: &mut Bench) -> Result<()> {
         };
         let x = vec![1.0, f64::NAN, 0.5, 2.0, 0.0, -0.0, -0.0, 0.0, 1.0, 0.0, -0.0, -1.0];
         b.add(special.spec(pair, x).clause("NUM-03"))?;
-    }
-    Ok(())
-}
-
-/// How weights are stored.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Store {
-    /// Signed bytes.
-    I8,
-    /// Two nibbles a byte of U8.
-    Packed,
-    /// I4.
-    I4,
-}
-
-impl Store {
-    /// Every storage.
-    pub const ALL: [Store; 3] = [Store::I8, Store::Packed, Store::I4];
-
-    /// The name within a form.
-    pub fn name(self) -> &'static str {
-        match self {
-            Store::I8 => "i8",
-            Store::Packed => "i4-bytes",
-            Store::I4 => "i4",
-        }
-    }
-
-    /// The least and largest value of `q`.
-    pub fn range(self) -> (i64, i64) {
-        match self {
-            Store::I8 => (-128, 127),
-            Store::Packed | Store::I4 => (-8, 7),
-        }
-    }
-
-    /// The operand that stores `q` in the shape `[.., k]`.
-    pub fn operand(self, shape: &[u64], q: &[i64]) -> Operand {
-        match self {
-            Store::I8 => ints(DType::I8, shape, q.to_vec()),
-            Store::I4 => ints(DType::I4, shape, q.iter().map(|v| v + 8).collect()),
-            Store::Packed => {
-                let bytes = q.chunks(2).map(|pair| match pair {
-                    [low, high] => (low + 8) | (high + 8) << 4,
-                    _ => 0,
-                });
-                let mut shape = shape.to_vec();
-                if let Some(last) = shape.last_mut() {
-                    *last /= 2;
-                }
-                ints(DType::U8, &shape, bytes.collect())
-            }
-        }
-    }
-
-    /// `qdtype`.
-    pub fn code(self) -> u64 {
-        match self {
-            Store::I8 => 6,
-            Store::Packed | Store::I4 => 7,
-        }
-    }
-}
-
-/// DEQUANT: each storage, with and without zero points of each dtype, groups that divide the row and that do not.
-pub fn dequant(b: &mut Bench) -> Result<()> {
-    let scales_dtypes = [DType::F32, DType::F16, DType::BF16, DType::F8E4M3, DType::F8E5M2];
-    let outputs = [DType::F32, DType::F16, DType::BF16, DType::F8E4M3, DType::F8E5M2];
-    let zeros_dtypes = [
-        None,
-        Some(DType::I8),
-        Some(DType::U8),
-        Some(DType::F32),
-        Some(DType::F16),
-        Some(DType::BF16),
-        Some(DType::F8E4M3),
-        Some(DType::F8E5M2),
-    ];
-    let mut turn = 0;
-    for store in Store::ALL {
-        for &zeros in &zeros_dtypes {
-            for (index, &to) in outputs.iter().enumerate() {
-                // The scales' dtype goes round, so that each meets each output.
-                let scales = scales_dtypes.get((index + turn) % 5).copied().unwrap_or(DType::F32);
-                let with =
-                    zeros.map_or("symmetric".to_owned(), |z| format!("zeros-{}", z.name().to_lowercase()));
-                // Two outputs for each storage and dtype of the zero points, each in another shape.
-                let forms = [(&[6_u64, 20][..], 4, "groups-of-4"), (&[2, 3, 22], 8, "ragged")];
-                for (place, (shape, group, name)) in forms.into_iter().enumerate() {
-                    if index != (turn + 2 * place) % 5 {
-                        continue;
-                    }
-                    let form = format!("{}-{with}-{name}", store.name());
-                    let mut prng = b.prng("random", &format!("{form}-{scales}"));
-                    let (low, high) = store.range();
-                    let q: Vec<i64> =
-                        (0..numel(shape)).map(|_| low + prng.below((high - low + 1) as u64) as i64).collect();
-                    let mut groups = shape.to_vec();
-                    if let Some(last) = groups.last_mut() {
-                        *last = last.div_ceil(group);
-                    }
-                    let n = numel(&groups);
-                    // No two neighbouring groups have the same scale or zero point.
-                    let scale: Vec<f64> = (0..n)
-                        .map(|i| {
-                            [0.75, 0.0625, 1.5, 0.3, 0.125][i % 5] * (1.0 + (prng.below(8) as f64) / 16.0)
-                        })
-                        .collect();
-                    let mut operands = vec![store.operand(shape, &q), reals(scales, &groups, scale)];
-                    if let Some(dtype) = zeros {
-                        let least = if dtype == DType::U8 { 1 } else { -6 };
-                        let zero =
-                            (0..n as i64).map(|i| least + (i * 5 + prng.below(2) as i64) % 13).collect();
-                        operands.push(ints(dtype, &groups, zero));
-                    }
-                    let spec = Spec::new(form, "random", "any integers, scales and zero points")
-                        .inputs(operands)
-                        .output(to, shape)
-                        .param("qdtype", store.code())
-                        .param("group", group);
-                    b.add(spec.clause("NUM-05"))?;
-                }
-            }
-            turn += 1;
-        }
-    }
-    for (_, to) in FROM_F32 {
-        for store in Store::ALL {
-            // Every value that the storage has, times a power of two.
-            let (low, high) = store.range();
-            let q: Vec<i64> = (low..=high).collect();
-            let k = q.len() as u64;
-            let values = q.iter().map(|v| *v as f64 * 0.5).collect();
-            let spec = Spec::new(format!("{}-all", store.name()), "coded", "every value of the storage")
-                .inputs([store.operand(&[k], &q), reals(DType::F32, &[1], vec![0.5])])
-                .output(*to, &[k])
-                .param("qdtype", store.code())
-                .param("group", k + 3);
-            b.add(spec.known(Values::Reals(values)))?;
-        }
     }
     Ok(())
 }

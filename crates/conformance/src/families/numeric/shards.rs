@@ -1,7 +1,9 @@
 //! ALLREDUCE_SHARD and ATTENTION_COMBINE: the same element of several buffers.
 
 use super::bench::{Bench, FROM_F32, Spec, most, round};
-use super::data::{Values, coded, ints, normal, normals, numel, reals, sign, specials, spread, uniform};
+use super::data::{
+    Values, coded, ends, ints, normal, normals, numel, reals, sign, specials, spread, uniform,
+};
 use crate::builder::{DType, Result};
 
 /// ALLREDUCE_SHARD over one to eight shards.
@@ -171,6 +173,34 @@ pub fn combine(b: &mut Bench) -> Result<()> {
             "one partial of each row is empty; the other is the result",
         );
         b.add(spec.inputs(inputs).output(to, &[3, 3]).known(Values::Reals(known)))?;
+        for (form, others) in [("partials-3x2", 2), ("partials-5x2", 4)] {
+            // The maximum of an empty partial is below the others', so that a weight of its own would show.
+            let full = [row([2.0, -4.0, 6.0], 1.0, 2.0), row([1.0, 3.0, -7.0], -2.0, 1.0)];
+            let stale = [row([8.0, 8.0, 8.0], 0.5, 0.0), row([-9.0, 5.0, 64.0], -2.5, 0.0)];
+            let known = vec![1.0, -2.0, 3.0, 1.0, 3.0, -7.0];
+            let partials = (0..others).map(|_| stale).chain([full]);
+            let inputs: Vec<_> = partials.map(|rows| reals(DType::F32, &[2, 5], rows.concat())).collect();
+            let spec =
+                Spec::new(form, "empty-exact", "partials that are empty, and hold what they must not add");
+            b.add(spec.inputs(inputs).output(to, &[2, 3]).known(Values::Reals(known)))?;
+        }
+        for (form, count) in [("ends-34", 34), ("ends-24", 24), ("ends-17", 17)] {
+            let values = ends(to, count);
+            let partial = |a: &[f64], m: f64, l: f64| {
+                reals(DType::F32, &[1, count as u64 + 2], a.iter().copied().chain([m, l]).collect())
+            };
+            let inputs = [partial(&vec![0.0; count], f64::NEG_INFINITY, 0.0), partial(&values, 0.5, 1.0)];
+            let about = "results around the smallest and the largest number of the output";
+            let spec = Spec::new(form, "ends", about).own_inputs().inputs(inputs).output(to, &[count as u64]);
+            b.add(spec.clause("NUM-02").clause("NUM-03"))?;
+        }
+        let nan = [row([1.0, f64::NAN, 3.0], 0.0, 1.0), row([2.0, 4.0, 6.0], 1.0, 2.0)];
+        let plain = [row([2.0, 1.0, 5.0], 0.0, 1.0), row([1.0, -1.0, 2.0], 1.0, 2.0)];
+        for (form, parts) in [("nan-first", [nan, plain]), ("nan-second", [plain, nan])] {
+            let inputs = parts.map(|rows| reals(DType::F32, &[2, 5], rows.concat()));
+            let spec = Spec::new(form, "special", "a NaN reaches its own element and no other");
+            b.add(spec.inputs(inputs).output(to, &[2, 3]).clause("NUM-03"))?;
+        }
         // Equal maxima: no rescaling, and exact sums divided by a power of two.
         let parts = [[8.0, -4.0, 12.0, 3.0, 2.0], [0.0, 8.0, 4.0, 3.0, 1.0], [4.0, 4.0, -4.0, 3.0, 1.0]];
         let known = vec![3.0, 2.0, 3.0];
