@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use megakernel_ir::{DType, Opcode};
 
-use crate::parts::{Attended, Heads, QuantisedRow, Site, Tile, Window, tiles};
+use crate::parts::{Attended, Heads, Moments, QuantisedRow, Site, Tile, Window, tiles};
 
 /// The steps of an implementation.
 pub trait Kernels: Send + Sync {
@@ -110,6 +110,10 @@ pub trait Kernels: Send + Sync {
     /// The partial sum that is kept from one tile to the next.
     fn carry(&self, sum: f64) -> f64 {
         sum
+    }
+    /// One element of a matrix product, with its bias.
+    fn biased_product(&self, tiles: &[Tile], x: &[f32], w: &[f32], bias: f64, output: DType) -> f64 {
+        self.with_bias(self.product(tiles, x, w), bias, tiles.len(), output)
     }
     /// The product with its bias.
     fn with_bias(&self, product: f64, bias: f64, tiles: usize, output: DType) -> f64 {
@@ -213,6 +217,11 @@ pub trait Kernels: Send + Sync {
         let deviations: Vec<f32> = run.iter().map(|&x| self.sub(f64::from(x), mean) as f32).collect();
         self.div(self.dot(Site::Variance, &deviations, &deviations), run.len() as f64)
     }
+    /// One element of LAYERNORM from its deviation from the mean.
+    fn layer_value(&self, deviation: f64, moments: Moments, w: f64, b: Option<f64>, output: DType) -> f64 {
+        let Moments { variance, eps } = moments;
+        self.layer_element(self.normalised(deviation, variance, eps), w, b, output)
+    }
     /// A deviation from the mean, normalised.
     fn normalised(&self, deviation: f64, variance: f64, eps: f64) -> f64 {
         self.div(deviation, self.root(self.add(variance, eps)))
@@ -308,6 +317,10 @@ pub trait Kernels: Send + Sync {
         a.extend([m, l]);
         a
     }
+    /// Attention of one head over its window, normalised.
+    fn attend_plain(&self, window: &Window<'_>) -> Vec<f64> {
+        self.normalise(&self.attend(window))
+    }
     /// The row that plain attention writes.
     fn normalise(&self, attended: &Attended) -> Vec<f64> {
         attended.a.iter().map(|&a| self.div(a, attended.l)).collect()
@@ -315,6 +328,22 @@ pub trait Kernels: Send + Sync {
     /// `m` and `l` of a partial, from the two elements behind its accumulator.
     fn partial_tail(&self, first: f64, second: f64) -> (f64, f64) {
         (first, second)
+    }
+    /// ATTENTION_COMBINE of one row.
+    fn combine(&self, partials: &[Attended]) -> Vec<f64> {
+        let scores: Vec<f32> = partials.iter().map(|partial| partial.m as f32).collect();
+        let m = self.maximum(&scores);
+        let weight = |partial: &Attended| self.partial_weight(partial.m, partial.l, m) as f32;
+        let weights: Vec<f32> = partials.iter().map(weight).collect();
+        let sums: Vec<f32> = partials.iter().map(|partial| partial.l as f32).collect();
+        let l = self.dot(Site::Partials, &weights, &sums);
+        let head_dim = partials.first().map_or(0, |partial| partial.a.len());
+        let merged = |d: usize| {
+            let column: Vec<f32> =
+                partials.iter().filter_map(|partial| partial.a.get(d)).map(|&a| a as f32).collect();
+            self.merged(self.dot(Site::Partials, &weights, &column), l)
+        };
+        (0..head_dim).map(merged).collect()
     }
     /// How many of the partials are merged.
     fn partials(&self, n: usize) -> usize {

@@ -95,6 +95,15 @@ impl<'a> Window<'a> {
     }
 }
 
+/// What LAYERNORM divides by.
+#[derive(Clone, Copy, Debug)]
+pub struct Moments {
+    /// The variance of the run.
+    pub variance: f64,
+    /// What is added to it.
+    pub eps: f64,
+}
+
 /// Where a query head looks.
 #[derive(Clone, Copy, Debug)]
 pub struct Heads {

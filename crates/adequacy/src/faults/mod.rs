@@ -63,6 +63,7 @@ faults! {
     empty_partial_zero
     exponential_base_2
     exponential_bf16
+    exponential_folded
     gelu_argument
     gelu_sigmoid
     gelu_tanh
@@ -151,6 +152,7 @@ faults! {
     softmax_common_maximum
     softmax_first_axis
     softmax_last_axis
+    softmax_nan_lost
     softmax_without_maximum
     value_row_behind
     waits_any_producer

@@ -54,12 +54,13 @@ pub fn run(kernels: &dyn Kernels, task: &Task<'_>, writer: &mut Writer<'_>) -> R
             for d in 0..head_dim {
                 columns.extend(values.iter().filter_map(|value| value.get(d)));
             }
-            let attended = if scores.is_empty() {
-                kernels.attended_nothing(head_dim)
-            } else {
-                kernels.attend(&Window { scores: &scores, columns: &columns, head_dim })
+            let window = Window { scores: &scores, columns: &columns, head_dim };
+            let row = match (partial, scores.is_empty()) {
+                (true, false) => kernels.partial(kernels.attend(&window)),
+                (true, true) => kernels.partial(kernels.attended_nothing(head_dim)),
+                (false, false) => kernels.attend_plain(&window),
+                (false, true) => kernels.normalise(&kernels.attended_nothing(head_dim)),
             };
-            let row = if partial { kernels.partial(attended) } else { kernels.normalise(&attended) };
             let place = (b * heads.queries + h) * row.len();
             for (d, value) in row.into_iter().enumerate() {
                 writer.real(place + d, value);

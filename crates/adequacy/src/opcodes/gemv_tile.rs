@@ -45,14 +45,14 @@ pub fn product(
         };
         for m in rows.clone() {
             let x = part(x, kernels.x_row(m, rows.start) * k, k)?;
-            let mut sum = match &row {
-                Some(row) => kernels.quantised_product(&tiles, x, w, row),
-                None => kernels.product(&tiles, x, w),
+            let sum = match (&row, bias) {
+                (Some(row), _) => kernels.quantised_product(&tiles, x, w, row),
+                (None, None) => kernels.product(&tiles, x, w),
+                (None, Some(bias)) => {
+                    let bias = at(bias, kernels.bias_index(n, n_off))?;
+                    kernels.biased_product(&tiles, x, w, bias, task.dtype)
+                }
             };
-            if let Some(bias) = bias {
-                let bias = at(bias, kernels.bias_index(n, n_off))?;
-                sum = kernels.with_bias(sum, bias, tiles.len(), task.dtype);
-            }
             writer.real(m * width + column, sum);
         }
     }

@@ -5,6 +5,7 @@ use megakernel_ir::Param;
 use super::{Task, at, divide, part};
 use crate::kernels::Kernels;
 use crate::memory::{Result, Writer};
+use crate::parts::Moments;
 
 pub fn run(kernels: &dyn Kernels, task: &Task<'_>, writer: &mut Writer<'_>) -> Result<()> {
     let (x, w) = (task.reals(0)?, task.reals(1)?);
@@ -14,12 +15,12 @@ pub fn run(kernels: &dyn Kernels, task: &Task<'_>, writer: &mut Writer<'_>) -> R
     for r in 0..divide(x.len(), length)? {
         let run = part(x, r * length, length)?;
         let mean = kernels.mean(run);
-        let variance = kernels.variance(run, mean);
+        let moments = Moments { variance: kernels.variance(run, mean), eps };
         for (i, &x) in run.iter().enumerate() {
             let place = r * length + i;
-            let normalised = kernels.normalised(kernels.sub(f64::from(x), mean), variance, eps);
-            let b = b.map(|b| at(b, place % hidden)).transpose()?;
-            writer.real(place, kernels.layer_element(normalised, at(w, place % hidden)?, b, task.dtype));
+            let deviation = kernels.sub(f64::from(x), mean);
+            let (w, b) = (at(w, place % hidden)?, b.map(|b| at(b, place % hidden)).transpose()?);
+            writer.real(place, kernels.layer_value(deviation, moments, w, b, task.dtype));
         }
     }
     Ok(())

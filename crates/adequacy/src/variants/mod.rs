@@ -6,7 +6,7 @@ pub mod style;
 
 use crate::order::Order;
 use random::Random;
-use style::{Arithmetic, Exponential, Passes, Quantised, Style};
+use style::{Arithmetic, Exponential, Factors, Frequency, Passes, Quantised, Scaled, Style, Variance};
 
 /// How many variants there are.
 pub const COUNT: usize = 200;
@@ -36,12 +36,15 @@ impl Variant {
         say(style.exponential != plain.exponential, format!("exponential {:?}", style.exponential));
         say(style.reciprocal, "division by reciprocal".to_owned());
         say(style.newton, "inverse root by a Newton step".to_owned());
-        say(style.welford, "moments after Welford".to_owned());
+        say(style.variance != plain.variance, format!("variance {:?}", style.variance));
+        say(style.factors != plain.factors, format!("factors {:?}", style.factors));
         say(style.passes != plain.passes, format!("softmax {:?}", style.passes));
         say(style.quantised != plain.quantised, format!("quantised weights {:?}", style.quantised));
-        say(style.weight_first, "norm weight first".to_owned());
+        say(style.scaled != plain.scaled, format!("scale on {:?}", style.scaled));
+        say(style.divided_weights, "attention weights divided first".to_owned());
+        say(style.bias_first, "bias first".to_owned());
         say(style.complements, "erfc and sigmoid".to_owned());
-        say(style.angle_base2, "angles by powers of 2".to_owned());
+        say(style.frequency != plain.frequency, format!("frequencies {:?}", style.frequency));
         let schedule = match style.schedule {
             u64::MAX => "last task first".to_owned(),
             seed => format!("schedule {seed}"),
@@ -94,10 +97,15 @@ fn single() -> Vec<Style> {
     styles.extend(quantised.map(|quantised| Style { quantised, ..plain }));
     styles.push(Style { reciprocal: true, ..plain });
     styles.push(Style { newton: true, ..plain });
-    styles.push(Style { welford: true, ..plain });
-    styles.push(Style { weight_first: true, ..plain });
+    let variances = [Variance::Welford, Variance::Merged(2), Variance::Merged(32)];
+    styles.extend(variances.map(|variance| Style { variance, ..plain }));
+    styles.extend([Factors::RowAndWeight, Factors::WeightFirst].map(|factors| Style { factors, ..plain }));
+    styles.extend([Scaled::Query, Scaled::Key].map(|scaled| Style { scaled, ..plain }));
+    styles.push(Style { divided_weights: true, ..plain });
+    styles.push(Style { bias_first: true, ..plain });
     styles.push(Style { complements: true, ..plain });
-    styles.push(Style { angle_base2: true, ..plain });
+    let frequencies = [Frequency::Inverse, Frequency::Base2, Frequency::BaseE];
+    styles.extend(frequencies.map(|frequency| Style { frequency, ..plain }));
     styles.extend([u64::MAX, 1, 2, 3, 4].map(|schedule| Style { schedule, ..plain }));
     styles
 }
@@ -131,12 +139,16 @@ fn mixture(seed: u64) -> Style {
             .pick(Exponential::Library, &[Exponential::Base2, Exponential::Wide, Exponential::Flushed]),
         reciprocal: random.below(2) == 0,
         newton: random.below(2) == 0,
-        welford: random.below(2) == 0,
+        variance: random
+            .pick(Variance::TwoPass, &[Variance::Welford, Variance::Merged(4), Variance::Merged(32)]),
+        factors: random.pick(Factors::RowFirst, &[Factors::RowAndWeight, Factors::WeightFirst]),
         passes,
         quantised: random.pick(Quantised::Expanded, &[Quantised::ByGroup, Quantised::ShiftedByGroup]),
-        weight_first: random.below(2) == 0,
+        scaled: random.pick(Scaled::Score, &[Scaled::Query, Scaled::Key]),
+        divided_weights: random.below(3) == 0,
+        bias_first: random.below(2) == 0,
         complements: random.below(2) == 0,
-        angle_base2: random.below(2) == 0,
+        frequency: random.pick(Frequency::Power, &[Frequency::Inverse, Frequency::Base2, Frequency::BaseE]),
         schedule: random.below(1 << 32),
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::kernels::Kernels;
 use crate::order::Order;
-use crate::parts::{Attended, QuantisedRow, Site, Tile, Window};
+use crate::parts::{Attended, Moments, QuantisedRow, Site, Tile, Window};
 use crate::variants::random::Random;
 
 /// Arithmetic outside long sums.
@@ -51,6 +51,52 @@ pub enum Quantised {
     ShiftedByGroup,
 }
 
+/// How mean and variance are computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Variance {
+    /// The mean first.
+    TwoPass,
+    /// Both in one pass, after Welford.
+    Welford,
+    /// So many parts, each in one pass, merged after Chan.
+    Merged(usize),
+}
+
+/// In which order three factors are multiplied: an element, a factor of its row, a weight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Factors {
+    /// `(x s) w`
+    RowFirst,
+    /// `x (s w)`
+    RowAndWeight,
+    /// `(x w) s`
+    WeightFirst,
+}
+
+/// Where the scale of attention is multiplied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scaled {
+    /// With the sum.
+    Score,
+    /// With each element of the query.
+    Query,
+    /// With each element of the key.
+    Key,
+}
+
+/// How the frequencies of ROPE are computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Frequency {
+    /// `pow(theta, -i / half)`
+    Power,
+    /// `1 / pow(theta, i / half)`
+    Inverse,
+    /// `exp2(-i / half * log2(theta))`
+    Base2,
+    /// `exp(-i / half * ln(theta))`
+    BaseE,
+}
+
 /// A style of implementation: one choice for each freedom that the clauses leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
@@ -60,24 +106,30 @@ pub struct Style {
     pub scalar_order: Order,
     /// Arithmetic outside sums; fused products inside them too.
     pub arithmetic: Arithmetic,
-    /// Exponentials.
+    /// Exponentials; quotients are flushed like them.
     pub exponential: Exponential,
     /// Divides by multiplying with the reciprocal.
     pub reciprocal: bool,
     /// `1 / sqrt(x)` by a Newton step from an estimate.
     pub newton: bool,
-    /// Mean and variance in one pass.
-    pub welford: bool,
-    /// Softmax and attention.
+    /// Mean and variance.
+    pub variance: Variance,
+    /// The products of norms and of GELU.
+    pub factors: Factors,
+    /// Softmax, attention and its merger.
     pub passes: Passes,
+    /// The scale of attention.
+    pub scaled: Scaled,
+    /// Divides the weights of attention before they meet the values.
+    pub divided_weights: bool,
     /// Quantised products.
     pub quantised: Quantised,
-    /// Multiplies the factor of RMSNORM with the weight first.
-    pub weight_first: bool,
+    /// Begins the sum of a product with the bias.
+    pub bias_first: bool,
     /// GELU by erfc, SILU by a sigmoid of its own.
     pub complements: bool,
-    /// Angles by `2^(-i / half * log2 theta)`.
-    pub angle_base2: bool,
+    /// Frequencies of ROPE.
+    pub frequency: Frequency,
     /// Which task runs next; `u64::MAX`: the last that may, 0: the first, otherwise at random.
     pub schedule: u64,
 }
@@ -91,12 +143,15 @@ impl Style {
         exponential: Exponential::Library,
         reciprocal: false,
         newton: false,
-        welford: false,
+        variance: Variance::TwoPass,
+        factors: Factors::RowFirst,
         passes: Passes::Whole,
+        scaled: Scaled::Score,
+        divided_weights: false,
         quantised: Quantised::Expanded,
-        weight_first: false,
+        bias_first: false,
         complements: false,
-        angle_base2: false,
+        frequency: Frequency::Power,
         schedule: 0,
     };
 
@@ -176,7 +231,10 @@ impl Kernels for Style {
     fn div(&self, a: f64, b: f64) -> f64 {
         // The reciprocal of what is out of range is no shortcut.
         let usual = b.abs() > 1e-30 && b.abs() < 1e30;
-        if self.reciprocal && usual { self.mul(a, self.held(1.0 / b)) } else { self.held(a / b) }
+        let quotient =
+            if self.reciprocal && usual { self.mul(a, self.held(1.0 / b)) } else { self.held(a / b) };
+        let flushed = self.exponential == Exponential::Flushed && (quotient as f32).is_subnormal();
+        if flushed { 0.0f64.copysign(quotient) } else { quotient }
     }
     fn root(&self, x: f64) -> f64 {
         self.held(x.sqrt())
@@ -213,14 +271,16 @@ impl Kernels for Style {
         (f64::from(libm::sinf(angle as f32)), f64::from(libm::cosf(angle as f32)))
     }
     fn pow(&self, base: f64, y: f64) -> f64 {
-        match (self.wide(), self.angle_base2) {
-            (true, _) => libm::pow(base, y),
-            (false, true) => {
-                let exponent = y as f32 * libm::log2f(base as f32);
-                f64::from(libm::exp2f(exponent))
-            }
-            (false, false) => f64::from(libm::powf(base as f32, y as f32)),
+        if self.wide() {
+            return libm::pow(base, y);
         }
+        let (base, y) = (base as f32, y as f32);
+        f64::from(match self.frequency {
+            Frequency::Power => libm::powf(base, y),
+            Frequency::Inverse => 1.0 / libm::powf(base, -y),
+            Frequency::Base2 => libm::exp2f(y * libm::log2f(base)),
+            Frequency::BaseE => libm::expf(y * libm::logf(base)),
+        })
     }
     fn sum(&self, site: Site, terms: &[f32]) -> f64 {
         self.held(self.order(site).sum(terms))
@@ -252,18 +312,53 @@ impl Kernels for Style {
         }
         total
     }
+    fn biased_product(
+        &self,
+        tiles: &[Tile],
+        x: &[f32],
+        w: &[f32],
+        bias: f64,
+        output: megakernel_ir::DType,
+    ) -> f64 {
+        if !self.bias_first {
+            return self.with_bias(self.product(tiles, x, w), bias, tiles.len(), output);
+        }
+        let with = |first: f32, rest: &[f32]| -> Vec<f32> {
+            std::iter::once(first).chain(rest.iter().copied()).collect()
+        };
+        self.dot(Site::Matrix, &with(bias as f32, x), &with(1.0, w))
+    }
     fn rms_element(&self, x: f64, factor: f64, w: f64, _: megakernel_ir::DType) -> f64 {
-        if self.weight_first { self.mul(x, self.mul(factor, w)) } else { self.mul(self.mul(x, factor), w) }
+        self.three_factors(x, factor, w)
     }
     fn mean(&self, run: &[f32]) -> f64 {
-        if self.welford { self.moments(run).0 } else { self.div(self.sum(Site::Mean, run), run.len() as f64) }
+        match self.variance {
+            Variance::TwoPass => self.div(self.sum(Site::Mean, run), run.len() as f64),
+            _ => self.moments(run).0,
+        }
     }
     fn variance(&self, run: &[f32], mean: f64) -> f64 {
-        if self.welford {
-            return self.moments(run).1;
+        if self.variance != Variance::TwoPass {
+            return self.div(self.moments(run).1, run.len() as f64);
         }
         let deviations: Vec<f32> = run.iter().map(|&x| self.sub(f64::from(x), mean) as f32).collect();
         self.div(self.dot(Site::Variance, &deviations, &deviations), run.len() as f64)
+    }
+    fn layer_value(
+        &self,
+        deviation: f64,
+        moments: Moments,
+        w: f64,
+        b: Option<f64>,
+        output: megakernel_ir::DType,
+    ) -> f64 {
+        let Moments { variance, eps } = moments;
+        if self.factors == Factors::RowFirst {
+            return self.layer_element(self.normalised(deviation, variance, eps), w, b, output);
+        }
+        let factor = self.inverse_root(self.add(variance, eps));
+        let product = self.three_factors(deviation, factor, w);
+        b.map_or(product, |b| self.add(product, b))
     }
     fn normalised(&self, deviation: f64, variance: f64, eps: f64) -> f64 {
         let shifted = self.add(variance, eps);
@@ -271,6 +366,15 @@ impl Kernels for Style {
             return self.mul(deviation, self.inverse_root(shifted));
         }
         self.div(deviation, self.root(shifted))
+    }
+    fn score(&self, q: &[f32], k: &[f32], scale: f64) -> f64 {
+        let scaled =
+            |row: &[f32]| -> Vec<f32> { row.iter().map(|&x| self.mul(f64::from(x), scale) as f32).collect() };
+        match self.scaled {
+            Scaled::Score => self.mul(self.dot(Site::Scores, q, k), scale),
+            Scaled::Query => self.dot(Site::Scores, &scaled(q), k),
+            Scaled::Key => self.dot(Site::Scores, q, &scaled(k)),
+        }
     }
     fn softmax(&self, line: &[f32], _: &[f32]) -> Vec<f64> {
         let window = Window { scores: line, columns: &[], head_dim: 0 };
@@ -285,6 +389,42 @@ impl Kernels for Style {
             Passes::Pieces(pieces) => self.in_pieces(window, n.div_ceil(pieces.max(1))),
         }
     }
+    fn attend_plain(&self, window: &Window<'_>) -> Vec<f64> {
+        let attended = self.attend(window);
+        if !self.divided_weights {
+            return self.normalise(&attended);
+        }
+        let Attended { m, l, .. } = attended;
+        let weight = |&s: &f32| self.div(self.exponential(f64::from(s), m), l) as f32;
+        let weights: Vec<f32> = window.scores.iter().map(weight).collect();
+        (0..window.head_dim).map(|d| self.dot(Site::Values, &weights, window.column(d))).collect()
+    }
+    fn combine(&self, partials: &[Attended]) -> Vec<f64> {
+        let live: Vec<&Attended> = partials.iter().filter(|partial| partial.l != 0.0).collect();
+        let head_dim = partials.first().map_or(0, |partial| partial.a.len());
+        if live.is_empty() {
+            return vec![0.0; head_dim];
+        }
+        if self.passes != Passes::Whole && !self.divided_weights {
+            // One partial after the other.
+            let nothing = self.attended_nothing(head_dim);
+            return self.normalise(&live.iter().fold(nothing, |merged, partial| self.merge(merged, partial)));
+        }
+        let scores: Vec<f32> = live.iter().map(|partial| partial.m as f32).collect();
+        let m = self.maximum(&scores);
+        let weights: Vec<f32> = scores.iter().map(|&s| self.exponential(f64::from(s), m) as f32).collect();
+        let sums: Vec<f32> = live.iter().map(|partial| partial.l as f32).collect();
+        let l = self.dot(Site::Partials, &weights, &sums);
+        let divided: Vec<f32> = weights.iter().map(|&weight| self.div(f64::from(weight), l) as f32).collect();
+        let column = |d: usize| -> Vec<f32> {
+            live.iter().filter_map(|partial| partial.a.get(d)).map(|&a| a as f32).collect()
+        };
+        let merged = |d: usize| match self.divided_weights {
+            true => self.dot(Site::Partials, &divided, &column(d)),
+            false => self.div(self.dot(Site::Partials, &weights, &column(d)), l),
+        };
+        (0..head_dim).map(merged).collect()
+    }
     fn rotate(&self, a: f64, b: f64, sin: f64, cos: f64) -> (f64, f64) {
         (self.mul_add(a, cos, -self.mul(b, sin)), self.mul_add(b, cos, self.mul(a, sin)))
     }
@@ -297,9 +437,9 @@ impl Kernels for Style {
         let scaled = self.mul(x, root);
         if self.complements {
             let tail = if self.wide() { libm::erfc(-scaled) } else { f64::from(libm::erfcf(-scaled as f32)) };
-            return self.mul(self.mul(0.5, x), tail);
+            return self.three_factors(x, 0.5, tail);
         }
-        self.mul(self.mul(0.5, x), self.add(1.0, self.erf(scaled)))
+        self.three_factors(x, 0.5, self.add(1.0, self.erf(scaled)))
     }
     fn silu(&self, x: f64) -> f64 {
         let below = self.add(1.0, self.exp(-x));
@@ -315,8 +455,37 @@ impl Kernels for Style {
 }
 
 impl Style {
-    /// Mean and variance in one pass (Welford).
+    /// The product of an element, a factor of its row and a weight.
+    fn three_factors(&self, x: f64, factor: f64, w: f64) -> f64 {
+        match self.factors {
+            Factors::RowFirst => self.mul(self.mul(x, factor), w),
+            Factors::RowAndWeight => self.mul(x, self.mul(factor, w)),
+            Factors::WeightFirst => self.mul(self.mul(x, w), factor),
+        }
+    }
+
+    /// Mean and sum of squared deviations, in one pass over each part.
     fn moments(&self, run: &[f32]) -> (f64, f64) {
+        let parts = if let Variance::Merged(parts) = self.variance { parts } else { 1 };
+        let mut merged = (0.0, 0.0, 0.0);
+        for part in run.chunks(run.len().div_ceil(parts.max(1)).max(1)) {
+            let (mean, squares) = self.welford(part);
+            let (before, so_far, squares_so_far) = merged;
+            let count = before + part.len() as f64;
+            let step = self.sub(mean, so_far);
+            let share = self.div(part.len() as f64, count);
+            let between = self.mul(self.mul(step, step), self.mul(before, share));
+            merged = (
+                count,
+                self.mul_add(step, share, so_far),
+                self.add(self.add(squares_so_far, squares), between),
+            );
+        }
+        (merged.1, merged.2)
+    }
+
+    /// The same in one pass (Welford).
+    fn welford(&self, run: &[f32]) -> (f64, f64) {
         let (mut mean, mut squares) = (0.0, 0.0);
         for (count, &x) in (1..).zip(run) {
             let x = f64::from(x);
@@ -324,6 +493,6 @@ impl Style {
             mean = self.add(mean, self.div(before, f64::from(count)));
             squares = self.mul_add(before, self.sub(x, mean), squares);
         }
-        (mean, self.div(squares, run.len() as f64))
+        (mean, squares)
     }
 }

@@ -1,0 +1,164 @@
+//! `cargo xtask adequacy`: whether the corpus rejects every seeded fault and no legitimate variant.
+
+mod measure;
+mod report;
+mod subject;
+
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use megakernel_adequacy::faults::{Fault, fault};
+use megakernel_adequacy::variants;
+use megakernel_conformance::case::Case;
+use megakernel_conformance::store::{Corpus, Filter};
+use megakernel_conformance::terminal;
+
+use crate::print;
+use measure::{Plan, Result, measure};
+
+const EXAMPLES: &str = "\
+Examples:
+  cargo xtask adequacy
+      every fault and every variant on every case that executes
+  cargo xtask adequacy --fault gqa-by-tile
+      which cases reject this fault
+  cargo xtask adequacy --filter 'numeric/rope/*'
+      what these cases alone reject
+  cargo xtask adequacy --write
+      write the tables into spec/adequacy.md
+
+Exit code: 0 if every fault is rejected often enough and no variant is rejected, 1 if not, 2 if the run could not be done.";
+
+/// Measure the corpus by implementations that are known to be wrong, and others that are known to be right
+///
+/// Every seeded fault has to be rejected by at least three cases at every output dtype in which it can show, and no
+/// legitimate variant by any. All are played in process, and judged as the runner judges a worker.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Play the cases whose id matches only; `*` crosses slashes. Then a fault may survive
+    #[arg(long, value_name = "GLOB", value_parser = Filter::new)]
+    filter: Option<Filter>,
+
+    /// Play this fault only, and print the cases that reject it; may be repeated
+    #[arg(long = "fault", value_name = "ID", value_parser = known_fault)]
+    faults: Vec<&'static Fault>,
+
+    /// How many threads; by default one for each processor
+    #[arg(long, value_name = "N")]
+    jobs: Option<NonZeroUsize>,
+
+    /// Write the tables into spec/adequacy.md
+    #[arg(long, conflicts_with_all = ["filter", "faults"])]
+    write: bool,
+
+    /// Fail if the tables are not those of spec/adequacy.md
+    #[arg(long, conflicts_with_all = ["filter", "faults", "write"])]
+    check: bool,
+
+    /// The directory of the corpus; by default the repository's own
+    #[arg(long, value_name = "DIRECTORY")]
+    corpus: Option<PathBuf>,
+}
+
+fn known_fault(id: &str) -> std::result::Result<&'static Fault, String> {
+    fault(id).ok_or_else(|| format!("no fault has the id `{id}`"))
+}
+
+/// Runs the command.
+pub fn run(root: &Path, args: &Args) -> ExitCode {
+    match adequacy(root, args) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(message) => {
+            eprintln!("error: {message}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn adequacy(root: &Path, args: &Args) -> std::result::Result<bool, String> {
+    let corpus = args.corpus.clone().unwrap_or_else(|| root.join("corpus"));
+    let corpus = Corpus::load(&corpus).map_err(|cause| format!("the corpus cannot be used: {cause}"))?;
+    let wanted = |case: &&Case| {
+        case.execute.is_some() && args.filter.as_ref().is_none_or(|filter| filter.matches(&case.id))
+    };
+    let cases: Vec<&Case> = corpus.cases().iter().filter(wanted).collect();
+    if cases.is_empty() {
+        return Err("the corpus has no such case that executes".to_owned());
+    }
+    let some = !args.faults.is_empty();
+    let plan = Plan {
+        corpus: &corpus,
+        cases,
+        faults: if some { args.faults.clone() } else { report::all_faults() },
+        variants: if some { Vec::new() } else { variants::all() },
+    };
+    let jobs = args.jobs.or(std::thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN);
+    let bar = terminal::progress_bar(plan.cases.len());
+    let progress = |so_far: &Result| {
+        let alarms = so_far.false_alarms.len();
+        if alarms > 0 {
+            bar.set_message(format!("{alarms} false alarms"));
+        }
+        bar.inc(1);
+    };
+    let result = measure(&plan, jobs, &progress);
+    bar.finish_and_clear();
+    let result = result?;
+    if some {
+        return rejections(&plan, &result);
+    }
+    print(&format!(
+        "{}\n{}\n",
+        report::kill_table(&plan.faults, &result),
+        report::tightness_table(&result)
+    ))?;
+    let good = verdict(&plan, &result, args.filter.is_none())?;
+    if args.write || args.check {
+        let page = report::page(&plan, &result);
+        if args.check {
+            report::check(root, &page)?;
+        } else if good {
+            report::write(root, &page)?;
+        }
+    }
+    Ok(good)
+}
+
+/// Prints which cases reject the faults that were asked for.
+fn rejections(plan: &Plan<'_>, result: &Result) -> std::result::Result<bool, String> {
+    let mut text = String::new();
+    for fault in &plan.faults {
+        let cases: Vec<&str> =
+            result.kills.get(fault.id).into_iter().flatten().flat_map(|(_, ids)| ids).map(String::as_str).collect();
+        text.push_str(&format!("{}: {} cases\n", fault.id, cases.len()));
+        cases.iter().for_each(|case| text.push_str(&format!("  {case}\n")));
+    }
+    print(&text)?;
+    Ok(result.kills.len() == plan.faults.len())
+}
+
+/// Prints what is wrong, and says whether nothing is. Of some cases alone nobody expects that they reject every fault.
+fn verdict(plan: &Plan<'_>, result: &Result, whole: bool) -> std::result::Result<bool, String> {
+    let survivors = if whole { report::survivors(&plan.faults, result) } else { Vec::new() };
+    let mut text = String::new();
+    for report::Survivor { fault, column, count } in &survivors {
+        text.push_str(&format!("{fault} survives at {column}: {count} cases reject it\n"));
+    }
+    for alarm in &result.false_alarms {
+        text.push_str(&format!("false alarm: variant {} fails {}: {}\n", alarm.variant, alarm.case, alarm.what));
+    }
+    let good = survivors.is_empty() && result.false_alarms.is_empty();
+    text.push_str(&format!(
+        "{} faults, {} variants, {} cases: {} survivors, {} false alarms\n",
+        plan.faults.len(),
+        plan.variants.len(),
+        plan.cases.len(),
+        survivors.len(),
+        result.false_alarms.len()
+    ));
+    print(&text)?;
+    Ok(good)
+}

@@ -1,0 +1,175 @@
+//! The result as tables, and its page in the specification.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use megakernel_adequacy::faults::{self, Fault};
+use megakernel_ir::DType;
+
+use super::measure::{Column, Plan, Result, Tightness};
+
+/// Cases that have to reject a fault, in each column where it can show.
+pub const REQUIRED: usize = 3;
+
+/// The columns of the kill table.
+const COLUMNS: [(Column, &str); 7] = [
+    (Some(DType::F32), "F32"),
+    (Some(DType::F16), "F16"),
+    (Some(DType::BF16), "BF16"),
+    (Some(DType::F8E4M3), "F8E4M3"),
+    (Some(DType::F8E5M2), "F8E5M2"),
+    (Some(DType::I32), "I32"),
+    (None, "any"),
+];
+
+/// Where a fault has to be rejected.
+fn required(fault: &Fault) -> Vec<Column> {
+    if fault.is_of_launches() {
+        return vec![None];
+    }
+    fault.outputs.iter().map(|&dtype| Some(dtype)).collect()
+}
+
+/// A fault that too few cases reject.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Survivor {
+    /// The fault.
+    pub fault: &'static str,
+    /// The column.
+    pub column: &'static str,
+    /// How many cases reject it.
+    pub count: usize,
+}
+
+/// Every fault with a column in which too few cases reject it.
+pub fn survivors(faults: &[&'static Fault], result: &Result) -> Vec<Survivor> {
+    let mut found = Vec::new();
+    for fault in faults {
+        let required = required(fault);
+        for (column, name) in COLUMNS.iter().filter(|(column, _)| required.contains(column)) {
+            let count = result.count(fault.id, *column);
+            if count < REQUIRED {
+                found.push(Survivor { fault: fault.id, column: name, count });
+            }
+        }
+    }
+    found
+}
+
+/// Faults by output dtype, with the number of cases that reject each.
+pub fn kill_table(faults: &[&'static Fault], result: &Result) -> String {
+    let mut out = String::from("| fault | an implementation that |");
+    COLUMNS.iter().for_each(|(_, name)| out.extend([" ", name, " |"]));
+    out.push_str("\n| --- | --- |");
+    out.push_str(&" ---: |".repeat(COLUMNS.len()));
+    out.push('\n');
+    for fault in faults {
+        let _ = write!(out, "| `{}` | {} |", fault.id, fault.summary);
+        let required = required(fault);
+        for (column, _) in &COLUMNS {
+            let count = result.count(fault.id, *column);
+            let cell = match (required.contains(column), count) {
+                (true, count) if count < REQUIRED => format!("**{count}**"),
+                (false, 0) => "–".to_owned(),
+                (_, count) => count.to_string(),
+            };
+            let _ = write!(out, " {cell} |");
+        }
+        out.push('\n');
+    }
+    out
+}
+
+/// Why some cells of the table are empty, one reason a line.
+pub fn reasons(faults: &[&'static Fault]) -> String {
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    for fault in faults.iter().filter(|fault| !fault.why.is_empty()) {
+        match reasons.iter_mut().find(|(why, _)| *why == fault.why) {
+            Some((_, ids)) => ids.push(fault.id),
+            None => reasons.push((fault.why, vec![fault.id])),
+        }
+    }
+    let line = |(why, ids): (&str, Vec<&str>)| {
+        let ids: Vec<String> = ids.iter().map(|id| format!("`{id}`")).collect();
+        format!("- {}: {why}.\n", ids.join(", "))
+    };
+    reasons.into_iter().map(line).collect()
+}
+
+/// How far legitimate results are from their bounds, and how near wrong ones come.
+pub fn tightness_table(result: &Result) -> String {
+    let mut out = String::from(
+        "| opcode | output | cases | largest legitimate error | smallest fault | which |\n\
+         | --- | --- | ---: | ---: | ---: | --- |\n",
+    );
+    let (programs, opcodes): (Vec<_>, Vec<_>) =
+        result.tightness.iter().partition(|((opcode, _), _)| opcode.is_none());
+    for ((opcode, dtype), tightness) in opcodes.into_iter().chain(programs) {
+        let Tightness { cases, legitimate, fault } = tightness;
+        let opcode = opcode.map_or("programs of several", |opcode| opcode.name());
+        let (smallest, which) = match fault {
+            Some((worst, id)) => (number(*worst), format!("`{id}`")),
+            None => ("–".to_owned(), "–".to_owned()),
+        };
+        let _ =
+            writeln!(out, "| {opcode} | {dtype} | {cases} | {} | {smallest} | {which} |", number(*legitimate));
+    }
+    out
+}
+
+/// Two digits, so that what a compiler does to the last bits of a result is not seen.
+fn number(value: f64) -> String {
+    match value {
+        0.0 => "0".to_owned(),
+        value if value.is_infinite() => "∞".to_owned(),
+        value if value < 0.001 => "< 0.001".to_owned(),
+        value if value < 10.0 => format!("{value:.2}"),
+        value if value < 1e6 => format!("{value:.0}"),
+        value => format!("{value:.0e}"),
+    }
+}
+
+const DOCUMENT: &str = "spec/adequacy.md";
+
+/// What the page says besides the tables, with places for them.
+const PAGE: &str = include_str!("page.md");
+
+/// The page.
+pub fn page(plan: &Plan<'_>, result: &Result) -> String {
+    let faults = &plan.faults;
+    PAGE.replace("{faults}", &faults.len().to_string())
+        .replace("{variants}", &plan.variants.len().to_string())
+        .replace("{cases}", &plan.cases.len().to_string())
+        .replace("{required}", &REQUIRED.to_string())
+        .replace("{kills}", kill_table(faults, result).trim_end())
+        .replace("{reasons}", reasons(faults).trim_end())
+        .replace("{tightness}", tightness_table(result).trim_end())
+}
+
+/// Writes the page.
+pub fn write(root: &Path, page: &str) -> std::result::Result<(), String> {
+    std::fs::write(root.join(DOCUMENT), page)
+        .map_err(|cause| format!("{DOCUMENT} cannot be written: {cause}"))
+}
+
+/// Compares the page with the one that is there.
+pub fn check(root: &Path, page: &str) -> std::result::Result<(), String> {
+    let found = std::fs::read_to_string(root.join(DOCUMENT))
+        .map_err(|cause| format!("{DOCUMENT} cannot be read: {cause}"))?;
+    if found == page {
+        return Ok(());
+    }
+    let different = found.lines().zip(page.lines()).position(|(found, made)| found != made);
+    let line = different.unwrap_or_else(|| found.lines().count().min(page.lines().count()));
+    Err(format!(
+        "{DOCUMENT} is out of date from line {} on; found `{}`, required `{}`; write it with `cargo xtask adequacy --write`",
+        line + 1,
+        found.lines().nth(line).unwrap_or_default(),
+        page.lines().nth(line).unwrap_or_default()
+    ))
+}
+
+/// All faults, as a plan without filter has them.
+pub fn all_faults() -> Vec<&'static Fault> {
+    faults::ALL.iter().collect()
+}
