@@ -111,8 +111,9 @@ fn adequacy(root: &Path, args: &Args) -> std::result::Result<bool, String> {
         return rejections(&plan, &result);
     }
     print(&format!(
-        "{}\n{}\n",
+        "{}\n{}\n{}\n",
         report::kill_table(&plan.faults, &result),
+        report::long_table(&result),
         report::tightness_table(&result)
     ))?;
     let good = verdict(&plan, &result, args.filter.is_none())?;
@@ -131,8 +132,14 @@ fn adequacy(root: &Path, args: &Args) -> std::result::Result<bool, String> {
 fn rejections(plan: &Plan<'_>, result: &Result) -> std::result::Result<bool, String> {
     let mut text = String::new();
     for fault in &plan.faults {
-        let cases: Vec<&str> =
-            result.kills.get(fault.id).into_iter().flatten().flat_map(|(_, ids)| ids).map(String::as_str).collect();
+        let cases: Vec<&str> = result
+            .kills
+            .get(fault.id)
+            .into_iter()
+            .flatten()
+            .flat_map(|(_, ids)| ids)
+            .map(String::as_str)
+            .collect();
         text.push_str(&format!("{}: {} cases\n", fault.id, cases.len()));
         cases.iter().for_each(|case| text.push_str(&format!("  {case}\n")));
     }
@@ -144,11 +151,14 @@ fn rejections(plan: &Plan<'_>, result: &Result) -> std::result::Result<bool, Str
 fn verdict(plan: &Plan<'_>, result: &Result, whole: bool) -> std::result::Result<bool, String> {
     let survivors = if whole { report::survivors(&plan.faults, result) } else { Vec::new() };
     let mut text = String::new();
-    for report::Survivor { fault, column, count } in &survivors {
-        text.push_str(&format!("{fault} survives at {column}: {count} cases reject it\n"));
+    for report::Survivor { fault, column, of, count } in &survivors {
+        text.push_str(&format!("{fault} survives at {column}: {count} cases of {of} reject it\n"));
     }
     for alarm in &result.false_alarms {
-        text.push_str(&format!("false alarm: variant {} fails {}: {}\n", alarm.variant, alarm.case, alarm.what));
+        text.push_str(&format!(
+            "false alarm: variant {} fails {}: {}\n",
+            alarm.variant, alarm.case, alarm.what
+        ));
     }
     let good = survivors.is_empty() && result.false_alarms.is_empty();
     text.push_str(&format!(

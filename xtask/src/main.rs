@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
+mod adequacy;
 mod certify;
 mod ci;
 mod codegen;
@@ -20,6 +21,7 @@ mod tidy;
 #[derive(Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
 enum Command {
+    Adequacy(adequacy::Args),
     Ci(ci::Args),
     Codegen(codegen::Args),
     Conform(Box<conform::Args>),
@@ -30,6 +32,7 @@ enum Command {
 
 fn main() -> ExitCode {
     match Command::parse() {
+        Command::Adequacy(args) => adequacy::run(&root(), &args),
         Command::Ci(args) => ci::run(&root(), &args),
         Command::Codegen(args) => codegen::run(&root(), &args),
         Command::Conform(args) => conform::run(&root(), &args),

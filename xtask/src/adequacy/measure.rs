@@ -54,11 +54,16 @@ pub struct Tightness {
 /// Where rejections of a fault count: an output dtype, or nothing for all that have none of their own.
 pub type Column = Option<DType>;
 
+/// Where a bound alone, as wide as the sum is long, would hide a missing tile from a narrow output.
+pub const LONG: i64 = 8192;
+
 /// What came out.
 #[derive(Debug, Default)]
 pub struct Result {
     /// For each fault, the cases that reject it.
     pub kills: BTreeMap<&'static str, BTreeMap<Column, Vec<String>>>,
+    /// The same, of those that sum over at least [`LONG`] columns only.
+    pub long_kills: BTreeMap<&'static str, BTreeMap<Column, usize>>,
     /// For each opcode and dtype.
     pub tightness: BTreeMap<Line, Tightness>,
     /// What must not be.
@@ -75,6 +80,10 @@ impl Result {
         for (fault, columns) in other.kills {
             let mine = self.kills.entry(fault).or_default();
             columns.into_iter().for_each(|(column, cases)| mine.entry(column).or_default().extend(cases));
+        }
+        for (fault, columns) in other.long_kills {
+            let mine = self.long_kills.entry(fault).or_default();
+            columns.into_iter().for_each(|(column, count)| *mine.entry(column).or_default() += count);
         }
         for (line, theirs) in other.tightness {
             let mine = self.tightness.entry(line).or_default();
@@ -149,25 +158,18 @@ fn of_case(plan: &Plan<'_>, case: &Case) -> std::result::Result<Result, String> 
         }
     }
     for fault in plan.faults.iter().filter(|fault| subject.concerns(fault)) {
-        let Played::Failed { worst, .. } = subject.play(fault.kernels, Accumulator::Binary32) else { continue };
+        let Played::Failed { worst, .. } = subject.play(fault.kernels, Accumulator::Binary32) else {
+            continue;
+        };
         tightness.fault = nearer(tightness.fault, Some((worst, fault.id)));
         let column = subject.counts_for(fault);
+        if subject.columns >= LONG {
+            *result.long_kills.entry(fault.id).or_default().entry(column).or_default() += 1;
+        }
         result.kills.entry(fault.id).or_default().entry(column).or_default().push(case.id.clone());
     }
     for line in subject.lines() {
         result.tightness.insert(line, tightness);
     }
     Ok(result)
-}
-
-/// The seeded faults that a case under construction rejects, in order of id.
-///
-/// # Errors
-/// A program cannot be executed.
-pub fn certificate(subject: &Subject<'_>) -> Vec<String> {
-    let rejected = |fault: &&Fault| {
-        subject.concerns(fault)
-            && matches!(subject.play(fault.kernels, Accumulator::Binary32), Played::Failed { .. })
-    };
-    megakernel_adequacy::faults::ALL.iter().filter(rejected).map(|fault| fault.id.to_owned()).collect()
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use megakernel_adequacy::faults::{self, Fault};
 use megakernel_ir::DType;
 
-use super::measure::{Column, Plan, Result, Tightness};
+use super::measure::{Column, LONG, Plan, Result, Tightness};
 
 /// Cases that have to reject a fault, in each column where it can show.
 pub const REQUIRED: usize = 3;
@@ -37,6 +37,8 @@ pub struct Survivor {
     pub fault: &'static str,
     /// The column.
     pub column: &'static str,
+    /// Of which cases.
+    pub of: &'static str,
     /// How many cases reject it.
     pub count: usize,
 }
@@ -48,8 +50,12 @@ pub fn survivors(faults: &[&'static Fault], result: &Result) -> Vec<Survivor> {
         let required = required(fault);
         for (column, name) in COLUMNS.iter().filter(|(column, _)| required.contains(column)) {
             let count = result.count(fault.id, *column);
-            if count < REQUIRED {
-                found.push(Survivor { fault: fault.id, column: name, count });
+            let long = OF_LONG_SUMS.contains(&fault.id);
+            if long && long_count(result, fault.id, *column) < REQUIRED {
+                let count = long_count(result, fault.id, *column);
+                found.push(Survivor { fault: fault.id, column: name, of: "long sums", count });
+            } else if count < REQUIRED {
+                found.push(Survivor { fault: fault.id, column: name, of: "all", count });
             }
         }
     }
@@ -78,6 +84,44 @@ pub fn kill_table(faults: &[&'static Fault], result: &Result) -> String {
         out.push('\n');
     }
     out
+}
+
+/// What a long sum hides best: faults of the sum over K that show at any length.
+const OF_LONG_SUMS: [&str; 12] = [
+    "accumulator-bf16",
+    "accumulator-fp16",
+    "k-first-dropped",
+    "k-last-dropped",
+    "k-tile-dropped",
+    "k-tile-missed",
+    "k-tile-overlapping",
+    "k-tile-repeated",
+    "k-tile-stale-input",
+    "k-tile-stale-weight",
+    "partial-sums-bf16",
+    "partial-sums-fp16",
+];
+
+/// The kill table of the longest sums.
+pub fn long_table(result: &Result) -> String {
+    let columns = COLUMNS.get(..5).unwrap_or_default();
+    let mut out = format!("| fault, at K = {LONG} |");
+    columns.iter().for_each(|(_, name)| out.extend([" ", name, " |"]));
+    out.push_str("\n| --- |");
+    out.push_str(&" ---: |".repeat(columns.len()));
+    out.push('\n');
+    for fault in OF_LONG_SUMS {
+        let _ = write!(out, "| `{fault}` |");
+        for (column, _) in columns {
+            let _ = write!(out, " {} |", long_count(result, fault, *column));
+        }
+        out.push('\n');
+    }
+    out
+}
+
+fn long_count(result: &Result, fault: &str, column: Column) -> usize {
+    result.long_kills.get(fault).and_then(|columns| columns.get(&column)).copied().unwrap_or_default()
 }
 
 /// Why some cells of the table are empty, one reason a line.
@@ -111,8 +155,11 @@ pub fn tightness_table(result: &Result) -> String {
             Some((worst, id)) => (number(*worst), format!("`{id}`")),
             None => ("–".to_owned(), "–".to_owned()),
         };
-        let _ =
-            writeln!(out, "| {opcode} | {dtype} | {cases} | {} | {smallest} | {which} |", number(*legitimate));
+        let _ = writeln!(
+            out,
+            "| {opcode} | {dtype} | {cases} | {} | {smallest} | {which} |",
+            number(*legitimate)
+        );
     }
     out
 }
@@ -142,6 +189,7 @@ pub fn page(plan: &Plan<'_>, result: &Result) -> String {
         .replace("{cases}", &plan.cases.len().to_string())
         .replace("{required}", &REQUIRED.to_string())
         .replace("{kills}", kill_table(faults, result).trim_end())
+        .replace("{long}", long_table(result).trim_end())
         .replace("{reasons}", reasons(faults).trim_end())
         .replace("{tightness}", tightness_table(result).trim_end())
 }
@@ -172,4 +220,66 @@ pub fn check(root: &Path, page: &str) -> std::result::Result<(), String> {
 /// All faults, as a plan without filter has them.
 pub fn all_faults() -> Vec<&'static Fault> {
     faults::ALL.iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `cases` rejections of a fault at each of these columns.
+    fn result(fault: &'static str, columns: &[(Column, usize)]) -> Result {
+        let cases = |count| (0..count).map(|case| format!("case-{case}")).collect();
+        let columns = columns.iter().map(|&(column, count)| (column, cases(count))).collect();
+        Result { kills: [(fault, columns)].into(), ..Result::default() }
+    }
+
+    fn only(id: &str) -> Vec<&'static Fault> {
+        faults::fault(id).into_iter().collect()
+    }
+
+    #[test]
+    fn a_fault_survives_where_fewer_than_three_cases_reject_it() {
+        let narrow = [DType::F16, DType::BF16, DType::F8E4M3];
+        let mut columns: Vec<(Column, usize)> = narrow.map(|dtype| (Some(dtype), 3)).into();
+        columns.push((Some(DType::F8E5M2), 2));
+        let found = survivors(&only("cast-truncates"), &result("cast-truncates", &columns));
+        let expected = Survivor { fault: "cast-truncates", column: "F8E5M2", of: "all", count: 2 };
+        assert_eq!(found, [expected]);
+    }
+
+    #[test]
+    fn a_fault_of_launches_counts_in_any_program() {
+        let enough = result("counters-kept", &[(None, 3)]);
+        assert_eq!(survivors(&only("counters-kept"), &enough), []);
+        assert_eq!(survivors(&only("counters-kept"), &Result::default()).len(), 1);
+    }
+
+    #[test]
+    fn long_sums_are_required_by_themselves() {
+        let all = FLOATS.map(|dtype| (Some(dtype), 9));
+        let found = survivors(&only("k-tile-dropped"), &result("k-tile-dropped", &all));
+        assert_eq!(found.len(), FLOATS.len());
+        assert!(found.iter().all(|survivor| survivor.of == "long sums" && survivor.count == 0));
+    }
+
+    const FLOATS: [DType; 5] = [DType::F32, DType::F16, DType::BF16, DType::F8E4M3, DType::F8E5M2];
+
+    #[test]
+    fn cells_say_what_falls_short_and_what_cannot_show() {
+        let table = kill_table(&only("cast-fp16-saturates"), &result("", &[]));
+        let row = table.lines().nth(2).unwrap_or_default();
+        assert!(row.ends_with("| – | **0** | – | – | – | – | – |"), "{row}");
+        assert!(reasons(&only("cast-fp16-saturates")).starts_with("- `cast-fp16-saturates`: "));
+    }
+
+    #[test]
+    fn every_fault_of_long_sums_exists() {
+        assert!(OF_LONG_SUMS.iter().all(|id| faults::fault(id).is_some()));
+    }
+
+    #[test]
+    fn numbers_have_few_digits() {
+        let shown = [0.0, 1e-7, 0.4567, 12.7, 3.2e9, f64::INFINITY].map(number);
+        assert_eq!(shown, ["0", "< 0.001", "0.46", "13", "3e9", "∞"]);
+    }
 }

@@ -7,12 +7,13 @@ use megakernel_adequacy::kernels::Kernels;
 use megakernel_adequacy::launch::{Launch, session};
 use megakernel_conformance::case::Case;
 use megakernel_conformance::execution::{self, Expectation, Session, outputs};
-use megakernel_conformance::oracle::{self, Expected};
+use megakernel_conformance::oracle::Expected;
 use megakernel_conformance::store::Corpus;
+use megakernel_ir::model::Program;
 use megakernel_ir::numerics::{Mismatch, compare};
 use megakernel_ir::protocol::Accumulator;
 use megakernel_ir::tensor::{Stored, Tensor, TensorFile};
-use megakernel_ir::{DType, Opcode};
+use megakernel_ir::{DType, Opcode, Param};
 
 use super::measure::Line;
 
@@ -41,6 +42,8 @@ pub struct Subject<'a> {
     pub opcode: Option<Opcode>,
     /// What each opcode writes, NOP aside.
     pub writes: BTreeMap<Opcode, BTreeSet<DType>>,
+    /// The longest sum of a matrix product.
+    pub columns: i64,
     /// Whether there is an order of tasks or launches to get wrong.
     pub has_order: bool,
 }
@@ -58,37 +61,10 @@ impl<'a> Subject<'a> {
             let tensors = session.tensors(prepared).map_err(|cause| failed(&cause))?;
             launches.push(Launch::new(document, &tensors).map_err(|cause| failed(&cause))?);
         }
-        let expectations =
-            |accumulator| session.expectations(accumulator).map_err(|cause: _| failed(&cause));
+        let expectations = |accumulator| session.expectations(accumulator).map_err(|cause: _| failed(&cause));
         let binary32 = expectations(Accumulator::Binary32)?;
         let truncating = expectations(Accumulator::Truncating)?;
         Ok(Subject::new(launches, binary32, truncating))
-    }
-
-    /// The same from what the generator has before there are files, for a binary32 accumulator only.
-    ///
-    /// # Errors
-    /// A program cannot be executed, or lacks a buffer that is judged.
-    pub fn of_launches(
-        launches: &'a [oracle::Launch],
-        expected: &[BTreeMap<String, Expected>],
-    ) -> Result<Subject<'a>, String> {
-        let mut prepared = Vec::new();
-        let mut expectations = Vec::new();
-        for (launch, expected) in launches.iter().zip(expected) {
-            let launch = Launch::new(&launch.document, &launch.tensors).map_err(|cause| cause.to_string())?;
-            let mut judged = Vec::new();
-            for (name, expected) in expected {
-                let buffer = launch.program().buffers.iter().find(|buffer| *buffer.name == **name);
-                let buffer = buffer.ok_or_else(|| format!("no buffer is named `{name}`"))?;
-                let shape = buffer.shape.iter().map(|extent| extent.unsigned_abs()).collect();
-                let (name, expected) = (name.clone(), expected.clone());
-                judged.push(Expectation { name, dtype: buffer.dtype, shape, expected });
-            }
-            prepared.push(launch);
-            expectations.push(judged);
-        }
-        Ok(Subject::new(prepared, expectations, Vec::new()))
     }
 
     fn new(
@@ -106,7 +82,10 @@ impl<'a> Subject<'a> {
         }
         let opcode = writes.keys().next().copied().filter(|_| writes.len() == 1);
         let tasks: usize = launches.iter().map(|launch| launch.program().tasks.len()).sum();
-        Subject { launches, binary32, truncating, opcode, writes, has_order: tasks > 1 }
+        let long =
+            |program: &Program<'_>| program.tasks.iter().filter_map(|task| task.params.int(Param::K)).max();
+        let columns = launches.iter().filter_map(|launch| long(launch.program())).max().unwrap_or_default();
+        Subject { launches, binary32, truncating, opcode, writes, columns, has_order: tasks > 1 }
     }
 
     /// What an implementation with this accumulator makes of it.
@@ -124,7 +103,9 @@ impl<'a> Subject<'a> {
             let tensors = left.into_iter().map(|(name, tensor)| (name, Stored::Buffer(tensor))).collect();
             let file = TensorFile { tensors };
             match outputs(&format!("launch {n}"), expectations, &file) {
-                Ok(judged) => largest = judged.iter().filter_map(|judged| judged.share).fold(largest, f64::max),
+                Ok(judged) => {
+                    largest = judged.iter().filter_map(|judged| judged.share).fold(largest, f64::max)
+                }
                 Err(execution::Fault { mismatch, .. }) => {
                     let what = format!("{}; found {}", mismatch.expected, mismatch.actual);
                     return Played::Failed { what, worst: worst(expectations, &file) };

@@ -1,8 +1,8 @@
 //! `exponential-folded`: takes exp2(x c - m c) with a rounded m c instead of the exponential of a difference.
 
-use megakernel_ir::Opcode;
+use megakernel_ir::{DType, Opcode};
 
-use super::{Fault, FLOATS};
+use super::Fault;
 use crate::kernels::Kernels;
 
 /// The fault.
@@ -10,8 +10,8 @@ pub const FAULT: Fault = Fault {
     id: "exponential-folded",
     summary: "takes exp2(x c - m c) with a rounded m c instead of the exponential of a difference",
     opcodes: &[Opcode::AttentionTile, Opcode::Softmax, Opcode::AttentionCombine],
-    outputs: FLOATS,
-    why: "",
+    outputs: &[DType::F32],
+    why: "the rounded maximum moves all weights alike, and what is left of it shows in binary32 only",
     kernels: &ExponentialFolded,
 };
 
