@@ -27,7 +27,7 @@ const PYTHON: &str = "python3";
 /// The name of the step that runs the tests.
 const TESTS: &str = "tests";
 
-const STEPS: [Step; 9] = [
+const STEPS: [Step; 10] = [
     Step { name: "format", command: &["cargo", "fmt", "--all", "--check"] },
     Step { name: "tidy", command: &[SELF, "tidy"] },
     Step {
@@ -41,6 +41,7 @@ const STEPS: [Step; 9] = [
         name: "the Python example conforms",
         command: &[SELF, "conform", "--impl", "python3 examples/python/adapter.py"],
     },
+    Step { name: "adequacy", command: &[SELF, "adequacy", "--check"] },
     Step { name: "soundness", command: &[SELF, "prove", "--scope", "ci", "--check"] },
     Step { name: TESTS, command: &["cargo", "test", "--workspace"] },
 ];

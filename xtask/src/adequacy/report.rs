@@ -179,7 +179,7 @@ fn number(value: f64) -> String {
 const DOCUMENT: &str = "spec/adequacy.md";
 
 /// What the page says besides the tables, with places for them.
-const PAGE: &str = include_str!("page.md");
+const PAGE: &str = include_str!("page.txt");
 
 /// The page.
 pub fn page(plan: &Plan<'_>, result: &Result) -> String {
