@@ -304,6 +304,11 @@ def gemm_tile(t, x, weight, *more):
 # ---- Attention ------------------------------------------------------------------------------------------------------
 
 
+def cancelled(values, scale):
+    """0 for what the rounding of weights made by logarithms leaves of a mean of 0; stored, it would not be 0 any more."""
+    return np.where(np.abs(values) <= 2.0**-56 * scale, 0, values)
+
+
 @opcode("ATTENTION_TILE")
 def attention_tile(t, q, k, v, mask=None):
     shared = t["n_heads"] // t["n_kv_heads"]
@@ -348,8 +353,8 @@ def attention_tile(t, q, k, v, mask=None):
         return Result(values, scale=scale, steps=steps, floor=floor, peak=peak)
     lse = np.logaddexp.reduce(s, axis=-1, keepdims=True)
     weight = np.where(kept, np.exp(s - lse), 0)
-    values = np.where(np.isfinite(m), summed(weight, rows), np.nan)
     scale = absolute / l * (1 + 2 * spread)
+    values = np.where(np.isfinite(m), cancelled(summed(weight, rows), scale), np.nan)
     steps, peak, free = (np.broadcast_to(a, values.shape) for a in (steps, peak, nothing))
     return Result(values, scale=scale, steps=steps, floor=floor * (1 + 1 / l), peak=peak, free=free)
 
@@ -366,6 +371,7 @@ def attention_combine(t, *partials):
     share = np.divide(a, l, out=np.zeros_like(a), where=np.broadcast_to(counts, a.shape))
     values, size = (weight * share).sum(axis=0), (weight * np.abs(share)).sum(axis=0)
     top = np.max(np.where(counts, m, -np.inf), axis=0)
+    values = cancelled(values, size)
     apart = np.where(counts, top - m, 0)
     spread = np.where(weight > 0, apart, 0).max(axis=0) + 1
     factors = np.where(counts, np.exp(-apart), 0)
