@@ -39,8 +39,11 @@ fn found(program: &Program<'_>) -> Option<Found> {
 fn both_agree_on_corpus_programs_without_one_wait() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/programs");
     let (mut compared, mut rejected) = (0, 0);
-    let mut files: Vec<_> =
-        std::fs::read_dir(root).expect("the corpus").map(|entry| entry.expect("entry").path()).collect();
+    let mut files: Vec<_> = std::fs::read_dir(root)
+        .expect("the corpus")
+        .map(|entry| entry.expect("entry").path())
+        .filter(|path| path.is_file())
+        .collect();
     files.sort();
     for path in files {
         let bytes = std::fs::read(&path).expect("a program");
