@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// Which family an id belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum IdKind {
-    /// A letter and two digits: `S01`.
+    /// The letter or two letters of a class, and two digits: `S01`, `TS01`.
     Rule,
     /// Three letters, a dash and two digits: `FMT-03`.
     Clause,
@@ -82,7 +82,7 @@ impl Spec {
                 let Some(kind) = id_kind(word) else {
                     if looks_like_id(word) {
                         spec.problems.push(format!(
-                            "{at}: heading starts with `{word}`, which is no id: write a letter and two digits, \
+                            "{at}: heading starts with `{word}`, which is no id: write the letters of a class and two digits, \
                              or three letters, a dash and two digits"
                         ));
                     }
@@ -139,10 +139,12 @@ impl Spec {
 }
 
 /// The classes of rules in the order in which the specification presents and judges them.
-pub const CLASSES: [char; 7] = ['S', 'D', 'R', 'P', 'M', 'L', 'W'];
+/// Those of a companion have two letters.
+pub const CLASSES: [&str; 14] = ["S", "D", "R", "P", "M", "L", "W", "TS", "TD", "TR", "TB", "TX", "TK", "TW"];
 
 fn class_order(id: &str) -> usize {
-    CLASSES.iter().position(|letter| id.starts_with(*letter)).unwrap_or(CLASSES.len())
+    let letters = id.trim_end_matches(|c: char| c.is_ascii_digit());
+    CLASSES.iter().position(|class| *class == letters).unwrap_or(CLASSES.len())
 }
 
 /// What kind of id `word` is, if it is one.
@@ -151,7 +153,9 @@ pub fn id_kind(word: &str) -> Option<IdKind> {
     let upper = |b: &u8| b.is_ascii_uppercase();
     let digit = |b: &u8| b.is_ascii_digit();
     match bytes {
-        [a, b, c] if CLASSES.contains(&char::from(*a)) && digit(b) && digit(c) => Some(IdKind::Rule),
+        [.., b, c] if CLASSES.contains(&&word[..word.len() - 2]) && digit(b) && digit(c) => {
+            Some(IdKind::Rule)
+        }
         [a, b, c, b'-', d, e] if upper(a) && upper(b) && upper(c) && digit(d) && digit(e) => {
             Some(IdKind::Clause)
         }

@@ -2,7 +2,7 @@
 
 use json_patch::Patch;
 use megakernel_ir::protocol::{Method, Profile};
-use megakernel_ir::rule::{Class, Rule};
+use megakernel_ir::rule::{Rule, Severity};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -150,7 +150,7 @@ impl Case {
             ));
         }
         for &rule in &expect.rules {
-            if rule.class() == Class::Warning {
+            if rule.severity() == Severity::Warning {
                 return Err(format!("`expect.rules` names {rule}, but a warning rejects nothing"));
             }
             if let Some(profile) = self.profiles.iter().find(|profile| !profile.judges(rule.class())) {
@@ -158,7 +158,7 @@ impl Case {
             }
         }
         for &rule in expect.warnings.iter().flatten() {
-            if rule.class() != Class::Warning {
+            if rule.severity() != Severity::Warning {
                 return Err(format!("`expect.warnings` names {rule}, which is not a warning"));
             }
         }

@@ -125,6 +125,80 @@ pub enum Rule {
     W05,
     /// W06 unknown-member
     W06,
+    /// TS01 reserved-tasks
+    TS01,
+    /// TS02 reserved-events
+    TS02,
+    /// TS03 event-type
+    TS03,
+    /// TS04 dangling-event
+    TS04,
+    /// TS05 event-id
+    TS05,
+    /// TS06 event-range
+    TS06,
+    /// TS07 first-tasks
+    TS07,
+    /// TS08 capacity
+    TS08,
+    /// TS09 tensor-record
+    TS09,
+    /// TS10 metadata-alias
+    TS10,
+    /// TD01 event-without-producer
+    TD01,
+    /// TD02 threshold-above-producers
+    TD02,
+    /// TD03 dependency-cycle
+    TD03,
+    /// TD04 descending-ids
+    TD04,
+    /// TD05 lost-task
+    TD05,
+    /// TR01 partial-trigger
+    TR01,
+    /// TR02 read-write-race
+    TR02,
+    /// TR03 overwrite-race
+    TR03,
+    /// TR04 write-write-race
+    TR04,
+    /// TR05 dead-write
+    TR05,
+    /// TB01 tile-bounds
+    TB01,
+    /// TB02 tile-alignment
+    TB02,
+    /// TB03 undeclared-tensor
+    TB03,
+    /// TX01 rank-mismatch
+    TX01,
+    /// TX02 misaligned-event
+    TX02,
+    /// TX03 cross-rank-race
+    TX03,
+    /// TX04 iteration-race
+    TX04,
+    /// TK01 dangling-tensor
+    TK01,
+    /// TK02 grid-division
+    TK02,
+    /// TK03 no-shared-tensor
+    TK03,
+    /// TK04 all-reduce
+    TK04,
+    /// TK05 fused-tensor
+    TK05,
+    /// TK06 kernel-capacity
+    TK06,
+    /// TW01 unknown-task-type
+    TW01,
+    /// TW02 unused-event
+    TW02,
+    /// TW03 mixed-layout
+    TW03,
+    /// TW04 incomplete-system
+    TW04,
 }
 
 impl Rule {
@@ -190,6 +264,43 @@ impl Rule {
         Rule::W04,
         Rule::W05,
         Rule::W06,
+        Rule::TS01,
+        Rule::TS02,
+        Rule::TS03,
+        Rule::TS04,
+        Rule::TS05,
+        Rule::TS06,
+        Rule::TS07,
+        Rule::TS08,
+        Rule::TS09,
+        Rule::TS10,
+        Rule::TD01,
+        Rule::TD02,
+        Rule::TD03,
+        Rule::TD04,
+        Rule::TD05,
+        Rule::TR01,
+        Rule::TR02,
+        Rule::TR03,
+        Rule::TR04,
+        Rule::TR05,
+        Rule::TB01,
+        Rule::TB02,
+        Rule::TB03,
+        Rule::TX01,
+        Rule::TX02,
+        Rule::TX03,
+        Rule::TX04,
+        Rule::TK01,
+        Rule::TK02,
+        Rule::TK03,
+        Rule::TK04,
+        Rule::TK05,
+        Rule::TK06,
+        Rule::TW01,
+        Rule::TW02,
+        Rule::TW03,
+        Rule::TW04,
     ];
 
     /// Id, slug and document of the rule.
@@ -279,12 +390,190 @@ impl Rule {
             Rule::W04 => &Clause { id: "W04", title: "unused-buffer", document: "spec/rules/warnings.md" },
             Rule::W05 => &Clause { id: "W05", title: "unused-counter", document: "spec/rules/warnings.md" },
             Rule::W06 => &Clause { id: "W06", title: "unknown-member", document: "spec/rules/warnings.md" },
+            Rule::TS01 => &Clause {
+                id: "TS01",
+                title: "reserved-tasks",
+                document: "spec/companions/task-graph/rules.md",
+            },
+            Rule::TS02 => &Clause {
+                id: "TS02",
+                title: "reserved-events",
+                document: "spec/companions/task-graph/rules.md",
+            },
+            Rule::TS03 => {
+                &Clause { id: "TS03", title: "event-type", document: "spec/companions/task-graph/rules.md" }
+            }
+            Rule::TS04 => &Clause {
+                id: "TS04",
+                title: "dangling-event",
+                document: "spec/companions/task-graph/rules.md",
+            },
+            Rule::TS05 => {
+                &Clause { id: "TS05", title: "event-id", document: "spec/companions/task-graph/rules.md" }
+            }
+            Rule::TS06 => {
+                &Clause { id: "TS06", title: "event-range", document: "spec/companions/task-graph/rules.md" }
+            }
+            Rule::TS07 => {
+                &Clause { id: "TS07", title: "first-tasks", document: "spec/companions/task-graph/rules.md" }
+            }
+            Rule::TS08 => {
+                &Clause { id: "TS08", title: "capacity", document: "spec/companions/task-graph/rules.md" }
+            }
+            Rule::TS09 => &Clause {
+                id: "TS09",
+                title: "tensor-record",
+                document: "spec/companions/task-graph/rules.md",
+            },
+            Rule::TS10 => &Clause {
+                id: "TS10",
+                title: "metadata-alias",
+                document: "spec/companions/task-graph/rules.md",
+            },
+            Rule::TD01 => &Clause {
+                id: "TD01",
+                title: "event-without-producer",
+                document: "spec/companions/task-graph/rules.md",
+            },
+            Rule::TD02 => &Clause {
+                id: "TD02",
+                title: "threshold-above-producers",
+                document: "spec/companions/task-graph/rules.md",
+            },
+            Rule::TD03 => &Clause {
+                id: "TD03",
+                title: "dependency-cycle",
+                document: "spec/companions/task-graph/rules.md",
+            },
+            Rule::TD04 => &Clause {
+                id: "TD04",
+                title: "descending-ids",
+                document: "spec/companions/task-graph/rules.md",
+            },
+            Rule::TD05 => {
+                &Clause { id: "TD05", title: "lost-task", document: "spec/companions/task-graph/rules.md" }
+            }
+            Rule::TR01 => &Clause {
+                id: "TR01",
+                title: "partial-trigger",
+                document: "spec/companions/task-graph/rules.md",
+            },
+            Rule::TR02 => &Clause {
+                id: "TR02",
+                title: "read-write-race",
+                document: "spec/companions/task-graph/rules.md",
+            },
+            Rule::TR03 => &Clause {
+                id: "TR03",
+                title: "overwrite-race",
+                document: "spec/companions/task-graph/rules.md",
+            },
+            Rule::TR04 => &Clause {
+                id: "TR04",
+                title: "write-write-race",
+                document: "spec/companions/task-graph/rules.md",
+            },
+            Rule::TR05 => {
+                &Clause { id: "TR05", title: "dead-write", document: "spec/companions/task-graph/rules.md" }
+            }
+            Rule::TB01 => {
+                &Clause { id: "TB01", title: "tile-bounds", document: "spec/companions/task-graph/rules.md" }
+            }
+            Rule::TB02 => &Clause {
+                id: "TB02",
+                title: "tile-alignment",
+                document: "spec/companions/task-graph/rules.md",
+            },
+            Rule::TB03 => &Clause {
+                id: "TB03",
+                title: "undeclared-tensor",
+                document: "spec/companions/task-graph/rules.md",
+            },
+            Rule::TX01 => &Clause {
+                id: "TX01",
+                title: "rank-mismatch",
+                document: "spec/companions/task-graph/rules.md",
+            },
+            Rule::TX02 => &Clause {
+                id: "TX02",
+                title: "misaligned-event",
+                document: "spec/companions/task-graph/rules.md",
+            },
+            Rule::TX03 => &Clause {
+                id: "TX03",
+                title: "cross-rank-race",
+                document: "spec/companions/task-graph/rules.md",
+            },
+            Rule::TX04 => &Clause {
+                id: "TX04",
+                title: "iteration-race",
+                document: "spec/companions/task-graph/rules.md",
+            },
+            Rule::TK01 => &Clause {
+                id: "TK01",
+                title: "dangling-tensor",
+                document: "spec/companions/task-graph/rules.md",
+            },
+            Rule::TK02 => &Clause {
+                id: "TK02",
+                title: "grid-division",
+                document: "spec/companions/task-graph/rules.md",
+            },
+            Rule::TK03 => &Clause {
+                id: "TK03",
+                title: "no-shared-tensor",
+                document: "spec/companions/task-graph/rules.md",
+            },
+            Rule::TK04 => {
+                &Clause { id: "TK04", title: "all-reduce", document: "spec/companions/task-graph/rules.md" }
+            }
+            Rule::TK05 => {
+                &Clause { id: "TK05", title: "fused-tensor", document: "spec/companions/task-graph/rules.md" }
+            }
+            Rule::TK06 => &Clause {
+                id: "TK06",
+                title: "kernel-capacity",
+                document: "spec/companions/task-graph/rules.md",
+            },
+            Rule::TW01 => &Clause {
+                id: "TW01",
+                title: "unknown-task-type",
+                document: "spec/companions/task-graph/rules.md",
+            },
+            Rule::TW02 => {
+                &Clause { id: "TW02", title: "unused-event", document: "spec/companions/task-graph/rules.md" }
+            }
+            Rule::TW03 => {
+                &Clause { id: "TW03", title: "mixed-layout", document: "spec/companions/task-graph/rules.md" }
+            }
+            Rule::TW04 => &Clause {
+                id: "TW04",
+                title: "incomplete-system",
+                document: "spec/companions/task-graph/rules.md",
+            },
         }
     }
 }
 
 /// Every clause that is not a rule.
 pub const CLAUSES: &[Clause] = &[
+    Clause { id: "ABI-01", title: "Records", document: "spec/abi.md" },
+    Clause { id: "ABI-02", title: "Codes", document: "spec/abi.md" },
+    Clause { id: "ABI-03", title: "Marshalling of parameters", document: "spec/abi.md" },
+    Clause { id: "ABI-04", title: "Signal and wait", document: "spec/abi.md" },
+    Clause { id: "ABI-05", title: "Launch contract", document: "spec/abi.md" },
+    Clause { id: "CON-01", title: "Profiles", document: "spec/conformance.md" },
+    Clause { id: "CON-02", title: "Handshake", document: "spec/conformance.md" },
+    Clause { id: "CON-03", title: "Requests and responses", document: "spec/conformance.md" },
+    Clause { id: "CON-04", title: "Worker failures", document: "spec/conformance.md" },
+    Clause { id: "CON-05", title: "Cases", document: "spec/conformance.md" },
+    Clause { id: "CON-06", title: "Judging a verdict", document: "spec/conformance.md" },
+    Clause { id: "CON-07", title: "Judging a round trip", document: "spec/conformance.md" },
+    Clause { id: "CON-08", title: "Results and exit codes", document: "spec/conformance.md" },
+    Clause { id: "CON-09", title: "Pseudo-random numbers", document: "spec/conformance.md" },
+    Clause { id: "CON-10", title: "Diagnostics and witnesses", document: "spec/conformance.md" },
+    Clause { id: "CON-11", title: "Executing", document: "spec/conformance.md" },
+    Clause { id: "CON-12", title: "Judging an execution", document: "spec/conformance.md" },
     Clause { id: "DAT-01", title: "Program", document: "spec/data-model.md" },
     Clause { id: "DAT-02", title: "Enumerations and their codes", document: "spec/data-model.md" },
     Clause { id: "DAT-03", title: "Buffers", document: "spec/data-model.md" },
@@ -367,26 +656,6 @@ pub const CLAUSES: &[Clause] = &[
         title: "Which findings are reported together",
         document: "spec/appendix-differences.md",
     },
-    Clause { id: "PAG-01", title: "Pages and storage", document: "spec/pages.md" },
-    Clause { id: "PAG-02", title: "Live ranges", document: "spec/pages.md" },
-    Clause { id: "PAG-03", title: "On-chip capacity", document: "spec/pages.md" },
-    Clause { id: "ABI-01", title: "Records", document: "spec/abi.md" },
-    Clause { id: "ABI-02", title: "Codes", document: "spec/abi.md" },
-    Clause { id: "ABI-03", title: "Marshalling of parameters", document: "spec/abi.md" },
-    Clause { id: "ABI-04", title: "Signal and wait", document: "spec/abi.md" },
-    Clause { id: "ABI-05", title: "Launch contract", document: "spec/abi.md" },
-    Clause { id: "CON-01", title: "Profiles", document: "spec/conformance.md" },
-    Clause { id: "CON-02", title: "Handshake", document: "spec/conformance.md" },
-    Clause { id: "CON-03", title: "Requests and responses", document: "spec/conformance.md" },
-    Clause { id: "CON-04", title: "Worker failures", document: "spec/conformance.md" },
-    Clause { id: "CON-05", title: "Cases", document: "spec/conformance.md" },
-    Clause { id: "CON-06", title: "Judging a verdict", document: "spec/conformance.md" },
-    Clause { id: "CON-07", title: "Judging a round trip", document: "spec/conformance.md" },
-    Clause { id: "CON-08", title: "Results and exit codes", document: "spec/conformance.md" },
-    Clause { id: "CON-09", title: "Pseudo-random numbers", document: "spec/conformance.md" },
-    Clause { id: "CON-10", title: "Diagnostics and witnesses", document: "spec/conformance.md" },
-    Clause { id: "CON-11", title: "Executing", document: "spec/conformance.md" },
-    Clause { id: "CON-12", title: "Judging an execution", document: "spec/conformance.md" },
     Clause { id: "EXE-01", title: "States and steps", document: "spec/execution.md" },
     Clause { id: "EXE-02", title: "Per-SM queues", document: "spec/execution.md" },
     Clause { id: "EXE-03", title: "Release and acquire", document: "spec/execution.md" },
@@ -440,6 +709,9 @@ pub const CLAUSES: &[Clause] = &[
     Clause { id: "OPC-16", title: "KV_APPEND", document: "spec/opcodes/kv-append.md" },
     Clause { id: "OPC-17", title: "SAMPLE_ARGMAX", document: "spec/opcodes/sample-argmax.md" },
     Clause { id: "OPC-18", title: "ATTENTION_COMBINE", document: "spec/opcodes/attention-combine.md" },
+    Clause { id: "PAG-01", title: "Pages and storage", document: "spec/pages.md" },
+    Clause { id: "PAG-02", title: "Live ranges", document: "spec/pages.md" },
+    Clause { id: "PAG-03", title: "On-chip capacity", document: "spec/pages.md" },
     Clause { id: "TGT-01", title: "GpuTarget", document: "spec/target-and-config.md" },
     Clause { id: "TGT-02", title: "ScheduleConfig", document: "spec/target-and-config.md" },
     Clause { id: "TGT-03", title: "Launch", document: "spec/target-and-config.md" },

@@ -12,6 +12,7 @@ pub mod protocol;
 mod read;
 mod record;
 pub mod rule;
+pub mod task_graph;
 pub mod tensor;
 mod text;
 mod write;
@@ -19,7 +20,9 @@ mod write;
 pub use diagnostic::Diagnostic;
 pub use names::{BufferKind, DType, MemSpace, Opcode};
 pub use params::{Number, Param};
-pub use read::{ABI_VERSION, IR_VERSION, Source, read};
+pub use read::{
+    ABI_VERSION, IR_VERSION, Source, read, read_kernel_graph, read_system, read_task_graph, read_translation,
+};
 pub use rule::Rule;
 pub use tensor::{Stored, Tensor, TensorError, TensorFile};
-pub use write::{Layout, float_text, write};
+pub use write::{Layout, float_text, write, write_companion};

@@ -27,6 +27,11 @@ fn check_value(value: &RawValue) -> Result<(), String> {
 pub struct Meta<'a>(Option<&'a RawValue>);
 
 impl Meta<'_> {
+    /// The whole object; empty where the document has none.
+    pub fn value(&self) -> serde_json::Map<String, serde_json::Value> {
+        self.0.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
+    }
+
     /// A member that is a string.
     pub fn text(&self, name: &str) -> Option<String> {
         let value: serde_json::Value = serde_json::from_str(self.0?.get()).ok()?;

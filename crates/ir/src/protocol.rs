@@ -46,14 +46,23 @@ pub enum Profile {
     Launch,
     /// Running programs. No document is rejected under it: only programs that every other profile accepts are run.
     Execute,
+    /// Task graphs: reading, writing, judging, and translating kernel graphs; rules of the classes S, TS, TD, TR, TB, TX
+    /// and TK.
+    TaskGraph,
 }
 
 impl Profile {
     /// Every profile, in the order of reports.
-    pub const ALL: [Profile; 5] =
-        [Profile::Format, Profile::Validate, Profile::MemorySafety, Profile::Launch, Profile::Execute];
+    pub const ALL: [Profile; 6] = [
+        Profile::Format,
+        Profile::Validate,
+        Profile::MemorySafety,
+        Profile::Launch,
+        Profile::Execute,
+        Profile::TaskGraph,
+    ];
 
-    /// The profiles that judge a document without running it.
+    /// The profiles that judge a program without running it.
     pub const STATIC: [Profile; 4] =
         [Profile::Format, Profile::Validate, Profile::MemorySafety, Profile::Launch];
 
@@ -65,10 +74,12 @@ impl Profile {
             Profile::MemorySafety => "memory-safety",
             Profile::Launch => "launch",
             Profile::Execute => "execute",
+            Profile::TaskGraph => "task-graph",
         }
     }
 
-    /// Whether rules of `class` count for the profile's verdict. Warnings reject nowhere; `validate` reports them.
+    /// Whether rules of `class` count for the profile's verdict. Warnings reject nowhere; `validate` and `task-graph` report
+    /// their own.
     pub const fn judges(self, class: Class) -> bool {
         match class {
             Class::Structure => !matches!(self, Profile::Execute),
@@ -77,6 +88,13 @@ impl Profile {
             }
             Class::MemorySafety => matches!(self, Profile::MemorySafety),
             Class::Launch => matches!(self, Profile::Launch),
+            Class::TaskGraphStructure
+            | Class::TaskGraphDeadlock
+            | Class::TaskGraphRace
+            | Class::TaskGraphBounds
+            | Class::TaskGraphRanks
+            | Class::KernelGraph
+            | Class::TaskGraphWarning => matches!(self, Profile::TaskGraph),
         }
     }
 }
@@ -108,6 +126,8 @@ pub enum Method {
     Roundtrip,
     /// Run launches on tensors from files, and write the results to files (clause CON-11).
     Execute,
+    /// Translate a kernel graph into a task graph (clause TGR-16).
+    Translate,
 }
 
 impl Method {
@@ -117,6 +137,7 @@ impl Method {
             Method::Validate => "validate",
             Method::Roundtrip => "roundtrip",
             Method::Execute => "execute",
+            Method::Translate => "translate",
         }
     }
 }
@@ -143,7 +164,7 @@ impl DocumentBytes<'_> {
 /// A request to judge a document, as the worker sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request<'a> {
-    /// What to do: [`Method::Validate`] or [`Method::Roundtrip`].
+    /// What to do: [`Method::Validate`], [`Method::Roundtrip`] or [`Method::Translate`].
     pub method: Method,
     /// The profile whose classes of rules count for the verdict.
     pub profile: Profile,
@@ -205,7 +226,7 @@ pub enum Answer {
     Accept {
         /// Warnings only.
         diagnostics: Vec<Diagnostic>,
-        /// The document written back, for [`Method::Roundtrip`].
+        /// The document written back, for [`Method::Roundtrip`], or the translation, for [`Method::Translate`].
         document: Option<String>,
     },
     /// The document breaks a rule of the profile.
@@ -376,7 +397,7 @@ pub struct FromWorker {
     /// Of a `response`.
     #[serde(default)]
     pub diagnostics: Option<Vec<Reported>>,
-    /// Of a `response` to [`Method::Roundtrip`].
+    /// Of a `response` to [`Method::Roundtrip`] or [`Method::Translate`].
     #[serde(default)]
     pub document: Option<String>,
     /// Of an `unsupported` response.

@@ -17,7 +17,7 @@ pub struct Clause {
     pub document: &'static str,
 }
 
-/// What a rule protects; the first letter of its id.
+/// What a rule protects; the letters of its id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Class {
     /// S: the document is a well-formed program.
@@ -34,6 +34,20 @@ pub enum Class {
     Launch,
     /// W: suspicious, never a reason to reject.
     Warning,
+    /// TS: the document is a well-formed task graph.
+    TaskGraphStructure,
+    /// TD: every task of a task graph runs, and the graph ends.
+    TaskGraphDeadlock,
+    /// TR: every execution of a task graph computes the same.
+    TaskGraphRace,
+    /// TB: every tile stays within its tensor.
+    TaskGraphBounds,
+    /// TX: the graphs of several ranks fit together.
+    TaskGraphRanks,
+    /// TK: the kernel graph can be translated.
+    KernelGraph,
+    /// TW: suspicious in a task graph, never a reason to reject.
+    TaskGraphWarning,
 }
 
 /// Whether a diagnostic rejects the program.
@@ -62,23 +76,30 @@ impl Rule {
         self.clause().title
     }
 
-    /// The class that the first letter of the id names.
+    /// The class that the letters of the id name.
     pub const fn class(self) -> Class {
-        match self.id().as_bytes()[0] {
-            b'S' => Class::Structure,
-            b'D' => Class::Deadlock,
-            b'R' => Class::Race,
-            b'P' => Class::Pages,
-            b'M' => Class::MemorySafety,
-            b'L' => Class::Launch,
+        match self.id().as_bytes() {
+            [b'T', b'S', ..] => Class::TaskGraphStructure,
+            [b'T', b'D', ..] => Class::TaskGraphDeadlock,
+            [b'T', b'R', ..] => Class::TaskGraphRace,
+            [b'T', b'B', ..] => Class::TaskGraphBounds,
+            [b'T', b'X', ..] => Class::TaskGraphRanks,
+            [b'T', b'K', ..] => Class::KernelGraph,
+            [b'T', ..] => Class::TaskGraphWarning,
+            [b'S', ..] => Class::Structure,
+            [b'D', ..] => Class::Deadlock,
+            [b'R', ..] => Class::Race,
+            [b'P', ..] => Class::Pages,
+            [b'M', ..] => Class::MemorySafety,
+            [b'L', ..] => Class::Launch,
             _ => Class::Warning,
         }
     }
 
-    /// Warnings are of class W; every other rule rejects.
+    /// Warnings are of the classes W and TW; every other rule rejects.
     pub const fn severity(self) -> Severity {
         match self.class() {
-            Class::Warning => Severity::Warning,
+            Class::Warning | Class::TaskGraphWarning => Severity::Warning,
             _ => Severity::Error,
         }
     }
@@ -113,7 +134,9 @@ mod tests {
             assert_eq!(Rule::from_id(rule.id()), Some(rule));
         }
         assert_eq!(Rule::R01.class(), Class::Race);
+        assert_eq!(Rule::TR01.class(), Class::TaskGraphRace);
         assert_eq!(Rule::W01.severity(), Severity::Warning);
+        assert_eq!(Rule::TW01.severity(), Severity::Warning);
         assert_eq!(Rule::L01.severity(), Severity::Error);
         assert_eq!(Rule::from_id("R99"), None);
     }

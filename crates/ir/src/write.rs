@@ -21,20 +21,29 @@ pub enum Layout {
 
 /// The canonical text of a program. Reading it and writing it again gives the same bytes.
 pub fn write(program: &Program<'_>, layout: Layout) -> String {
+    write_companion(program, layout)
+}
+
+/// The same of a record of the task-graph companion (clause TGR-06).
+pub fn write_companion(document: &impl Serialize, layout: Layout) -> String {
     let mut bytes = Vec::new();
     let indent = [b' '; u8::MAX as usize];
     let written = match layout {
-        Layout::Compact => serialize(program, &mut bytes, CompactFormatter),
+        Layout::Compact => serialize(document, &mut bytes, CompactFormatter),
         Layout::Indent(width) => {
-            serialize(program, &mut bytes, PrettyFormatter::with_indent(&indent[..usize::from(width)]))
+            serialize(document, &mut bytes, PrettyFormatter::with_indent(&indent[..usize::from(width)]))
         }
     };
-    debug_assert!(written.is_ok(), "a program has only string keys and finite numbers");
+    debug_assert!(written.is_ok(), "a document has only string keys and finite numbers");
     String::from_utf8(bytes).unwrap_or_default()
 }
 
-fn serialize<F: Formatter>(program: &Program<'_>, bytes: &mut Vec<u8>, layout: F) -> serde_json::Result<()> {
-    program.serialize(&mut serde_json::Serializer::with_formatter(bytes, Canonical(layout)))
+fn serialize<F: Formatter>(
+    document: &impl Serialize,
+    bytes: &mut Vec<u8>,
+    layout: F,
+) -> serde_json::Result<()> {
+    document.serialize(&mut serde_json::Serializer::with_formatter(bytes, Canonical(layout)))
 }
 
 /// The text of a float: the shortest digits that read back as the same binary64 value, in decimal notation for

@@ -3,6 +3,7 @@
 use megakernel_ir::protocol::{Answer, Execute, Hello, Launch, Method, Profile, Request, Worker};
 use megakernel_ir::{Diagnostic, Layout, read, write};
 
+use crate::task_graph;
 use crate::validate::{Classes, validate};
 use crate::vm::files::{read_tensors, write_outputs, write_trace};
 use crate::vm::{LaunchError, Loaded, Session, Settings};
@@ -18,6 +19,9 @@ impl Worker for Reference {
     }
 
     fn answer(&mut self, request: &Request<'_>) -> Answer {
+        if request.profile == Profile::TaskGraph {
+            return task_graph::answer(request);
+        }
         let document = request.document.as_bytes();
         let verdict = validate(document, Classes::of_profile(request.profile));
         if !verdict.accepts() {
@@ -26,6 +30,9 @@ impl Worker for Reference {
         let document = match request.method {
             Method::Validate | Method::Execute => None,
             Method::Roundtrip => read(document).ok().map(|program| write(&program, Layout::Indent(2))),
+            Method::Translate => {
+                return Answer::Unsupported { reason: "programs are not translated".to_owned() };
+            }
         };
         Answer::Accept { diagnostics: verdict.diagnostics, document }
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use megakernel_conformance::case::{Case, Verdict};
 
 use super::tree::Files;
-use crate::spec::{CLASSES, Definition, IdKind, Spec, id_kind, outside_fences};
+use crate::spec::{Definition, IdKind, Spec, id_kind, outside_fences};
 
 /// Every rule has at least this many rejecting cases with an accepted twin.
 const CASES_PER_RULE: usize = 5;
@@ -104,8 +104,12 @@ pub fn case_references(spec: &Spec, cases: &[Case]) -> Vec<String> {
 
 /// Where rules are judged: the reader for the shape of a document, the validator and its opcodes for the rest. The explorer
 /// names rules too, but judges none.
-const JUDGING: [&str; 3] =
-    ["crates/ir/src/", "crates/reference/src/validate/", "crates/reference/src/opcodes/"];
+const JUDGING: [&str; 4] = [
+    "crates/ir/src/",
+    "crates/reference/src/validate/",
+    "crates/reference/src/opcodes/",
+    "crates/reference/src/task_graph/",
+];
 
 /// Every rule is named as `Rule::X00` in the code that judges.
 pub fn in_code(spec: &Spec, files: &Files) -> Vec<String> {
@@ -145,7 +149,7 @@ pub fn mentioned(spec: &Spec, files: &Files) -> Vec<String> {
         for (n, line) in text.lines().enumerate() {
             for word in words(line) {
                 let known_chapter = match id_kind(word) {
-                    Some(IdKind::Rule) => word.starts_with(CLASSES),
+                    Some(IdKind::Rule) => true,
                     Some(IdKind::Clause) => word.get(..3).is_some_and(|chapter| chapters.contains(chapter)),
                     None => false,
                 };

@@ -92,6 +92,7 @@ fn read(line: &[u8]) -> Result<Incoming<'_>, BadLine> {
         "validate" => Method::Validate,
         "roundtrip" => Method::Roundtrip,
         "execute" => Method::Execute,
+        "translate" => Method::Translate,
         other => return Ok(Incoming::Unsupported(id, format!("method `{other}` is not known"))),
     };
     let profile = message.profile.ok_or_else(|| lacks("profile"))?;

@@ -9,9 +9,9 @@ use crate::read::shape::{self, Member, Type};
 use crate::rule::Rule;
 
 /// Every value of the document that is missing or not of its type.
-pub(super) fn check(tree: &Node<'_>) -> Vec<Diagnostic> {
+pub(super) fn check(tree: &Node<'_>, root: &'static [Member]) -> Vec<Diagnostic> {
     let mut walk = Walk { pointer: String::new(), found: Vec::new() };
-    walk.value(tree, &Type::Record(shape::PROGRAM));
+    walk.value(tree, &Type::Record(root));
     walk.numbers(tree);
     walk.found
 }
@@ -45,7 +45,10 @@ impl Walk {
 
     fn value(&mut self, node: &Node<'_>, of: &Type) {
         match (of, node) {
-            (Type::NullableText | Type::NullableInt | Type::NullableRecord(_), Node::NullKeyword(_))
+            (
+                Type::NullableText | Type::NullableInt | Type::NullableRecord(_) | Type::NullableArray(_),
+                Node::NullKeyword(_),
+            )
             | (Type::Text | Type::NullableText, Node::StringLit(_))
             | (Type::Bool, Node::BooleanLit(_))
             | (Type::Number, Node::NumberLit(_))
@@ -71,7 +74,7 @@ impl Walk {
                     );
                 }
             }
-            (Type::Array(item), Node::Array(array)) => {
+            (Type::Array(item) | Type::NullableArray(item), Node::Array(array)) => {
                 for (index, element) in array.elements.iter().enumerate() {
                     self.within(&index.to_string(), |walk| walk.value(element, item));
                 }
@@ -165,6 +168,7 @@ fn required(of: &Type) -> &'static str {
         Type::NullableInt => "an integer or null",
         Type::Number => "a number",
         Type::Array(_) => "an array",
+        Type::NullableArray(_) => "an array or null",
         Type::Object | Type::Record(_) | Type::IntMap | Type::NestedIntMap => "an object",
         Type::NullableRecord(_) => "an object or null",
         Type::SmAssignment => "the name of a policy or an object",

@@ -17,6 +17,7 @@ use jsonc_parser::{CollectOptions, ParseOptions};
 use crate::diagnostic::{Diagnostic, Position};
 use crate::model::Program;
 use crate::rule::Rule;
+use crate::task_graph::{KernelGraph, System, TaskGraph, Translation};
 
 pub use versions::{ABI_VERSION, IR_VERSION};
 
@@ -29,23 +30,47 @@ pub fn read(bytes: &[u8]) -> Result<Program<'_>, Vec<Diagnostic>> {
             let wrong = versions::check(&program.ir_version, &program.abi_version);
             if wrong.is_empty() { Ok(program) } else { Err(wrong) }
         }
-        Err(error) => Err(explain(text, &error)),
+        Err(error) => Err(explain(text, &error, shape::PROGRAM)),
     }
 }
 
+macro_rules! companion {
+    ($($(#[$meta:meta])* $name:ident $record:ident $shape:ident;)+) => {$(
+        $(#[$meta])*
+        ///
+        /// # Errors
+        /// Diagnostics of the rules S01 to S05; never none.
+        pub fn $name(bytes: &[u8]) -> Result<$record<'_>, Vec<Diagnostic>> {
+            let text = text::utf8(bytes).map_err(|diagnostic| vec![*diagnostic])?;
+            serde_json::from_str(text).map_err(|error| explain(text, &error, shape::$shape))
+        }
+    )+};
+}
+
+companion! {
+    /// Reads the task graph of one rank (clause TGR-01).
+    read_task_graph TaskGraph TASK_GRAPH;
+    /// Reads the task graphs of all ranks (clause TGR-01).
+    read_system System SYSTEM;
+    /// Reads a kernel graph (clause TGR-11).
+    read_kernel_graph KernelGraph KERNEL_GRAPH;
+    /// Reads a request to translate (clause TGR-16).
+    read_translation Translation TRANSLATION;
+}
+
 /// Every violation of a text that the model does not take.
-fn explain(text: &str, error: &serde_json::Error) -> Vec<Diagnostic> {
+fn explain(text: &str, error: &serde_json::Error, root: &'static [shape::Member]) -> Vec<Diagnostic> {
     let mut found = match text::check(text) {
         Err(diagnostic) => return vec![*diagnostic],
         Ok(tree) => {
             // Each stage only where the one before found nothing: which of two members counts is anyone's guess, and
             // another major version may have any members.
             let mut found = text::duplicates(&tree);
-            if found.is_empty() {
+            if found.is_empty() && std::ptr::eq(root, shape::PROGRAM) {
                 found = versions::check_tree(&tree);
             }
             if found.is_empty() {
-                found = members::check(&tree);
+                found = members::check(&tree, root);
             }
             found
         }
