@@ -106,6 +106,40 @@ pub enum Witness {
         /// Some of the elements.
         region: Region,
     },
+    /// Two tasks of task graphs access the same elements of a tensor (clause TGR-21). Tasks are numbered on through the ranks.
+    Overlap {
+        /// One of the tasks; of TR05 the one whose write is lost.
+        first: Access,
+        /// The other.
+        second: Access,
+        /// In the memory of this rank.
+        rank: u32,
+        /// Name of the tensor.
+        tensor: String,
+        /// What both access.
+        region: TileRegion,
+        /// Whether the second access is that of the next iteration.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        next_iteration: bool,
+    },
+}
+
+/// Part of the memory of a tensor (clause TGR-04).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum TileRegion {
+    /// Of a regular tensor: exactly these elements.
+    Box {
+        /// Elements between neighbours, of one axis after the other, largest first.
+        strides: Vec<i64>,
+        /// Half-open interval of indices along each of these strides.
+        r#box: Region,
+    },
+    /// Of any other: from the first byte to the last.
+    Bytes {
+        /// Half-open interval.
+        bytes: [i64; 2],
+    },
 }
 
 /// A step of [`Witness::Cycle`].

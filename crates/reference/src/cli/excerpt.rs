@@ -1,7 +1,7 @@
 //! Diagnostics with the piece of the document that they are about.
 
 use annotate_snippets::{AnnotationKind, Group, Level, Snippet};
-use megakernel_ir::diagnostic::{Before, Event, Position, Witness};
+use megakernel_ir::diagnostic::{AccessKind, Before, Event, Position, TileRegion, Witness};
 use megakernel_ir::{Diagnostic, Source};
 
 /// Longer lines are cut around the place: programs are often written on one line.
@@ -136,6 +136,29 @@ fn explain(witness: &Witness) -> String {
         Witness::Unwritten { task, buffer, region } => {
             format!("task {task} reads elements {region:?} of buffer {buffer} that nobody has written")
         }
+        Witness::Overlap { first, second, rank, tensor, region, next_iteration } => {
+            let when = if *next_iteration { " of the next iteration" } else { "" };
+            let where_ = match region {
+                TileRegion::Box { strides, r#box } => {
+                    format!("elements {box:?} along strides {strides:?}", box = r#box)
+                }
+                TileRegion::Bytes { bytes: [from, to] } => format!("bytes {from} to {to}"),
+            };
+            format!(
+                "task {} ({}) and task {}{when} ({}) both access {where_} of `{tensor}` on rank {rank}",
+                first.task,
+                access(first.access),
+                second.task,
+                access(second.access)
+            )
+        }
+    }
+}
+
+fn access(kind: AccessKind) -> &'static str {
+    match kind {
+        AccessKind::Read => "read",
+        AccessKind::Write => "write",
     }
 }
 

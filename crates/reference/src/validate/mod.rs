@@ -5,12 +5,12 @@
 //! where D03 or D04 leave no such order. One file per rule; each names its clause.
 
 mod accesses;
-mod columns;
-mod deadlock;
+pub(crate) mod columns;
+pub(crate) mod deadlock;
 mod describe;
-mod findings;
-mod graph;
-mod happens_before;
+pub(crate) mod findings;
+pub(crate) mod graph;
+pub(crate) mod happens_before;
 mod launch;
 mod memory;
 mod pages;

@@ -1,6 +1,6 @@
 //! Class D: every execution finishes.
 
-mod cycles;
+pub(crate) mod cycles;
 mod d01;
 mod d02;
 mod d03;

@@ -1,0 +1,1 @@
+//! CUDA C++ of a task graph: variants, dispatcher, tables (clause TGR-20).

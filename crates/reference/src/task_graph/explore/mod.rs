@@ -1,0 +1,1 @@
+//! Small task graphs in every order; shares no code with the validator.

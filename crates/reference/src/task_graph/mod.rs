@@ -1,0 +1,37 @@
+//! MPK task graphs: judging, translating, and the bridge to programs (companion specification, clauses TGR).
+
+pub mod bridge;
+pub mod codegen;
+pub mod explore;
+pub mod translate;
+pub mod validate;
+
+pub use validate::validate;
+
+use megakernel_ir::protocol::{Answer, Method, Request};
+use megakernel_ir::{Layout, read_task_graph, write_companion};
+
+/// Answers a request of the profile `task-graph`.
+pub fn answer(request: &Request<'_>) -> Answer {
+    let document = request.document.as_bytes();
+    match request.method {
+        Method::Validate => {
+            let verdict = validate(document);
+            match verdict.accepts() {
+                true => Answer::Accept { diagnostics: verdict.diagnostics, document: None },
+                false => Answer::Reject { diagnostics: verdict.diagnostics },
+            }
+        }
+        Method::Roundtrip => match read_task_graph(document) {
+            Ok(graph) => Answer::Accept {
+                diagnostics: Vec::new(),
+                document: Some(write_companion(&graph, Layout::Indent(2))),
+            },
+            Err(diagnostics) => Answer::Reject { diagnostics },
+        },
+        Method::Translate => {
+            Answer::Unsupported { reason: "kernel graphs are not translated yet".to_owned() }
+        }
+        Method::Execute => Answer::Unsupported { reason: "task graphs are not executed".to_owned() },
+    }
+}
