@@ -191,6 +191,10 @@ pub enum Rule {
     TK05,
     /// TK06 kernel-capacity
     TK06,
+    /// TK07 operator-conflict
+    TK07,
+    /// TK08 dead-output
+    TK08,
     /// TW01 unknown-task-type
     TW01,
     /// TW02 unused-event
@@ -297,6 +301,8 @@ impl Rule {
         Rule::TK04,
         Rule::TK05,
         Rule::TK06,
+        Rule::TK07,
+        Rule::TK08,
         Rule::TW01,
         Rule::TW02,
         Rule::TW03,
@@ -535,6 +541,14 @@ impl Rule {
                 title: "kernel-capacity",
                 document: "spec/companions/task-graph/rules.md",
             },
+            Rule::TK07 => &Clause {
+                id: "TK07",
+                title: "operator-conflict",
+                document: "spec/companions/task-graph/rules.md",
+            },
+            Rule::TK08 => {
+                &Clause { id: "TK08", title: "dead-output", document: "spec/companions/task-graph/rules.md" }
+            }
             Rule::TW01 => &Clause {
                 id: "TW01",
                 title: "unknown-task-type",
@@ -712,6 +726,33 @@ pub const CLAUSES: &[Clause] = &[
     Clause { id: "PAG-01", title: "Pages and storage", document: "spec/pages.md" },
     Clause { id: "PAG-02", title: "Live ranges", document: "spec/pages.md" },
     Clause { id: "PAG-03", title: "On-chip capacity", document: "spec/pages.md" },
+    Clause { id: "TGR-01", title: "Documents", document: "spec/companions/task-graph/format.md" },
+    Clause { id: "TGR-02", title: "Tasks", document: "spec/companions/task-graph/format.md" },
+    Clause { id: "TGR-03", title: "Events and event ids", document: "spec/companions/task-graph/format.md" },
+    Clause { id: "TGR-04", title: "Tiles and regions", document: "spec/companions/task-graph/format.md" },
+    Clause {
+        id: "TGR-05",
+        title: "Task types and footprints",
+        document: "spec/companions/task-graph/format.md",
+    },
+    Clause {
+        id: "TGR-06",
+        title: "Text, round trip and pointers",
+        document: "spec/companions/task-graph/format.md",
+    },
+    Clause {
+        id: "TGR-07",
+        title: "Iterations, workers and steps",
+        document: "spec/companions/task-graph/execution.md",
+    },
+    Clause { id: "TGR-08", title: "Happens-before", document: "spec/companions/task-graph/execution.md" },
+    Clause { id: "TGR-09", title: "Deadlock and race", document: "spec/companions/task-graph/execution.md" },
+    Clause {
+        id: "TGR-10",
+        title: "Deliberately conservative rules",
+        document: "spec/companions/task-graph/execution.md",
+    },
+    Clause { id: "TGR-21", title: "Witnesses", document: "spec/companions/task-graph/execution.md" },
     Clause { id: "TGT-01", title: "GpuTarget", document: "spec/target-and-config.md" },
     Clause { id: "TGT-02", title: "ScheduleConfig", document: "spec/target-and-config.md" },
     Clause { id: "TGT-03", title: "Launch", document: "spec/target-and-config.md" },
