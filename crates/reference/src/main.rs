@@ -37,6 +37,10 @@ enum Command {
     /// Exits 0 if it ran to its end, 1 if it is rejected or something went wrong while running, 2 if a file or a tensor is
     /// missing or wrong.
     Run(cli::run::Arguments),
+    /// Judge MPK task graphs, several files together as the ranks of one system.
+    ///
+    /// Exits 0 if they are accepted, 1 if they are rejected, 2 if a file cannot be read or the usage is wrong.
+    ValidateTaskGraph(cli::validate_task_graph::Arguments),
     /// Answer the requests of the conformance runner on standard input (clauses CON-02 and CON-03).
     Worker,
 }
@@ -46,6 +50,7 @@ fn main() -> ExitCode {
         Command::Validate(arguments) => cli::validate::run(&arguments),
         Command::Replay(arguments) => cli::replay::run(&arguments),
         Command::Run(arguments) => cli::run::run(&arguments),
+        Command::ValidateTaskGraph(arguments) => cli::validate_task_graph::run(&arguments),
         Command::Worker => {
             let (input, output) = (io::stdin(), io::stdout());
             match serve(&mut Reference, &mut input.lock(), &mut output.lock()) {

@@ -4,3 +4,4 @@ mod excerpt;
 pub mod replay;
 pub mod run;
 pub mod validate;
+pub mod validate_task_graph;

@@ -113,6 +113,7 @@ fn write_text(
     writeln!(out, "{name}: {word}, {} and {}", count(errors, "error"), count(warnings, "warning"))
 }
 
-fn count(number: usize, what: &str) -> String {
+/// A number and what it counts.
+pub(super) fn count(number: usize, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }

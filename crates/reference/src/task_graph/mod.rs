@@ -4,6 +4,7 @@ pub mod bridge;
 pub mod codegen;
 pub mod explore;
 pub mod translate;
+pub mod types;
 pub mod validate;
 
 pub use validate::validate;

@@ -65,6 +65,13 @@ impl Columns {
         self.inputs.push(task.inputs.len() as u8);
     }
 
+    /// Adds a task of a task graph: the event that it triggers and the event that it waits for.
+    pub fn push_event_edge(&mut self, out: u32, wait: Option<u32>) {
+        self.out.push(out);
+        self.waits.ids.extend(wait);
+        self.waits.ends.push(self.waits.ids.len() as u32);
+    }
+
     /// Adds the tasks that come next.
     pub fn append(&mut self, part: Columns) {
         self.out.extend(part.out);

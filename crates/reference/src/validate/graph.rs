@@ -154,6 +154,11 @@ impl Order {
         self.sequence.len()
     }
 
+    /// The counters by position.
+    pub fn sequence(&self) -> &[u32] {
+        &self.sequence
+    }
+
     /// The positions that lead straight to this one.
     pub fn before(&self, position: u32) -> &[u32] {
         let position = position as usize;

@@ -39,6 +39,11 @@ impl<'g> HappensBefore<'g> {
         self.graph
     }
 
+    /// The counters in an order in which each comes after all that lead to it.
+    pub fn sequence(&self) -> &'g [u32] {
+        self.order.sequence()
+    }
+
     /// See [`Order::rank`].
     pub fn rank(&self, task: u32) -> u32 {
         self.order.rank(self.graph, task)
