@@ -61,13 +61,13 @@ impl Layout {
     /// The layout that these footprints have in common.
     pub fn of<'t, 'a: 't>(footprints: impl Iterator<Item = Footprint<'t, 'a>> + Clone) -> Layout {
         let mut strides: SmallVec<[i64; 4]> = smallvec![1];
-        let mut data_type = None;
+        let mut width = None;
         for footprint in footprints.clone() {
-            if *data_type.get_or_insert(footprint.tile.data_type) != footprint.tile.data_type {
+            let own = element_bits(footprint.tile.data_type);
+            if *width.get_or_insert(own) != own {
                 return Layout::Irregular;
             }
-            // The layout is that of the tile as it is stated.
-            for (_, stride) in (Footprint { is_slot: false, ..footprint }).axes() {
+            for (_, stride) in footprint.axes() {
                 if stride > 0
                     && let Err(place) = strides.binary_search(&stride)
                 {

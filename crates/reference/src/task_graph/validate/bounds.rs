@@ -62,13 +62,14 @@ fn wraps(footprint: Footprint<'_, '_>, is_written: bool) -> Option<String> {
     let mut axes: SmallVec<[(i64, i64); 4]> =
         footprint.axes().map(|(extent, stride)| (stride, extent)).collect();
     axes.sort_unstable();
+    // Where the tile begins within an element, TB02 has found it.
+    let mut rest = footprint.first_element()?;
     if is_written && let Some(&(0, extent)) = axes.first() {
         return Some(format!(
             "the {extent} elements of an axis with stride 0 are one, which the task writes {extent} times"
         ));
     }
     axes.retain(|&mut (stride, _)| stride > 0);
-    let mut rest = footprint.first_element()?;
     let mut next: Option<i64> = None;
     for &(stride, extent) in axes.iter().rev() {
         if next == Some(stride) {
@@ -110,10 +111,12 @@ fn undeclared<'t, 'a>(
 /// How the tile leaves a declared tensor.
 fn outside(footprint: Footprint<'_, '_>, tensor: &TensorDecl<'_>) -> Option<String> {
     let first = footprint.first_element()?;
+    let bits = i128::from(element_bits(tensor.data_type)?);
+    let bytes = |elements: i128| elements.saturating_mul(bits).saturating_add(7) / 8;
     let elements =
         tensor.dims.iter().fold(1i128, |count, &extent| count.saturating_mul(i128::from(extent.max(0))));
     let end = first.saturating_add(footprint.span());
-    if end > elements {
+    if bytes(end) > bytes(elements) {
         return Some(format!("the tile ends with element {}, but `{}` has {elements}", end - 1, tensor.name));
     }
     let mut strides: SmallVec<[i64; 4]> = SmallVec::new();
@@ -124,12 +127,20 @@ fn outside(footprint: Footprint<'_, '_>, tensor: &TensorDecl<'_>) -> Option<Stri
     }
     strides.reverse();
     let Footprint { tile, is_slot } = footprint;
-    if strides != tile.strides {
+    let extents: SmallVec<[i64; 4]> = tile
+        .dims
+        .iter()
+        .enumerate()
+        .map(|(axis, &extent)| if is_slot && axis == 0 { 1 } else { extent })
+        .collect();
+    let agrees = |(&extent, (stride, of_tensor)): (&i64, (&i64, &i64))| extent == 1 || stride == of_tensor;
+    if strides.len() != tile.strides.len()
+        || !extents.iter().zip(tile.strides.iter().zip(&strides)).all(agrees)
+    {
         return None;
     }
     let mut rest = first;
-    for (axis, ((&extent, &stride), &size)) in tile.dims.iter().zip(&strides).zip(&tensor.dims).enumerate() {
-        let extent = if is_slot && axis == 0 { 1 } else { extent };
+    for (axis, ((&extent, &stride), &size)) in extents.iter().zip(&strides).zip(&tensor.dims).enumerate() {
         let (start, left) = match stride {
             0 => (0, rest),
             _ => (rest / i128::from(stride), rest % i128::from(stride)),
