@@ -4,20 +4,34 @@ use std::collections::BTreeMap;
 
 use megakernel_conformance::case::Verdict;
 use megakernel_conformance::store::Corpus;
+use megakernel_ir::protocol::Profile;
 use megakernel_ir::rule::{Class, Rule};
 use serde_json::Value;
 
-use crate::set::{errors, json_files, read, root, validator};
+use crate::set::{errors, json_files, read, root, task_graph_schema, validator};
 
 #[test]
 fn every_file_of_the_corpus_conforms() {
     let corpus = root().join("corpus");
+    let task_graphs = ["task-graph", "system", "translation"].map(|name| (name, validator(name)));
     for (schema, folder) in [("case", "cases"), ("program", "programs")] {
         let validator = validator(schema);
         let files = json_files(&corpus.join(folder));
         assert!(!files.is_empty(), "corpus/{folder} holds no file");
         for file in files {
-            assert_eq!(errors(&validator, &read(&file)), [], "{}", file.display());
+            let document = read(&file);
+            let of_task_graphs = file.starts_with(corpus.join("programs/task-graph"));
+            let found = if of_task_graphs {
+                let name = task_graph_schema(&document);
+                task_graphs
+                    .iter()
+                    .filter(|(of, _)| *of == name)
+                    .flat_map(|(_, v)| errors(v, &document))
+                    .collect()
+            } else {
+                errors(&validator, &document)
+            };
+            assert_eq!(found, [], "{}", file.display());
         }
     }
     assert_eq!(errors(&validator("manifest"), &read(&corpus.join("manifest.json"))), []);
@@ -41,7 +55,7 @@ fn the_program_schema_refuses_what_the_structure_rules_refuse() {
     let corpus = Corpus::load(&root().join("corpus")).expect("a corpus");
     let validator = validator("program");
     let mut refused: BTreeMap<Rule, usize> = BTreeMap::new();
-    for case in corpus.cases() {
+    for case in corpus.cases().filter(|case| !case.profiles.contains(&Profile::TaskGraph)) {
         let document = corpus.document(case).expect("a document");
         let structure = case.expect.rules.iter().any(|rule| rule.class() == Class::Structure);
         let document = match serde_json::from_slice::<Value>(&document) {
@@ -73,5 +87,26 @@ fn the_program_schema_refuses_what_the_structure_rules_refuse() {
     for &rule in Rule::ALL.iter().filter(|rule| rule.class() == Class::Structure) {
         let can_say = !BEYOND_A_SCHEMA.contains(&rule) || [Rule::S04, Rule::S15, Rule::S20].contains(&rule);
         assert!(!can_say || refused.contains_key(&rule), "the schema refused no case of {rule}");
+    }
+}
+
+/// The schemas of task graphs refuse a document only where it breaks a rule about its form.
+#[test]
+fn the_task_graph_schemas_take_what_the_rules_on_form_take() {
+    let corpus = Corpus::load(&root().join("corpus")).expect("a corpus");
+    let validators = ["task-graph", "system", "translation"].map(|name| (name, validator(name)));
+    for case in corpus.cases().filter(|case| case.profiles.contains(&Profile::TaskGraph)) {
+        let about_form = |rule: &Rule| {
+            matches!(rule.class(), Class::Structure | Class::TaskGraphStructure | Class::KernelGraph)
+        };
+        if case.expect.verdict == Verdict::Either || case.expect.rules.iter().any(about_form) {
+            continue;
+        }
+        let document = corpus.document(case).expect("a document");
+        let document: Value = serde_json::from_slice(&document).expect("JSON, or the case breaks S01");
+        let name = task_graph_schema(&document);
+        for (_, validator) in validators.iter().filter(|(of, _)| *of == name) {
+            assert_eq!(errors(validator, &document), [], "{}: breaks no rule about its form", case.id);
+        }
     }
 }

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use serde::Deserialize;
-use serde_json::Value;
 
 use crate::set::{BASE, NAMES, errors, json_files, read, root, schemas, validator};
 
@@ -92,17 +91,18 @@ fn each_side_of_the_protocol_has_its_own_messages() {
     }
 }
 
-/// Programs that a real compiler wrote, where the checkout has them.
+/// Programs and task graphs that real compilers wrote, where the checkout has them.
 #[test]
-fn programs_of_a_real_compiler_conform() {
-    let folder = root().join("../shared/data/amk");
-    let files = json_files(&folder);
-    if files.is_empty() {
-        println!("skipped: {} holds no program", folder.display());
-    }
-    let validator = validator("program");
-    for file in files {
-        let program: Value = read(&file);
-        assert_eq!(errors(&validator, &program), [], "{}", file.display());
+fn documents_of_real_compilers_conform() {
+    for (folder, schema) in [("amk", "program"), ("mpk", "task-graph")] {
+        let folder = root().join("../shared/data").join(folder);
+        let files = json_files(&folder);
+        if files.is_empty() {
+            println!("skipped: {} holds no document", folder.display());
+        }
+        let validator = validator(schema);
+        for file in files {
+            assert_eq!(errors(&validator, &read(&file)), [], "{}", file.display());
+        }
     }
 }

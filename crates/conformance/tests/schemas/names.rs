@@ -2,6 +2,7 @@
 
 use megakernel_ir::names::{BufferKind, DType, MemSpace, Opcode};
 use megakernel_ir::params::Param;
+use megakernel_ir::task_graph::{Mode, TensorKind};
 use serde_json::Value;
 
 use crate::set::schemas;
@@ -24,6 +25,13 @@ fn enumerations_agree_with_the_code() {
         .unwrap_or_default();
     let known: Vec<&str> = Param::ALL.iter().map(|param| param.name()).collect();
     assert_eq!(params, known);
+}
+
+#[test]
+fn enumerations_of_kernel_graphs_agree_with_the_code() {
+    let schemas = schemas();
+    assert_eq!(names(&schemas["kernel-graph"], "/$defs/tensor/properties/io/enum"), TensorKind::NAMES);
+    assert_eq!(names(&schemas["translation"], "/properties/mode/enum"), Mode::NAMES);
 }
 
 #[test]

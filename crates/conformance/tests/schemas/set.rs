@@ -8,8 +8,20 @@ use jsonschema::{Registry, ValidationError, Validator};
 use serde_json::{Value, json};
 
 /// Names of the files under `schemas/`, without `.schema.json`.
-pub const NAMES: [&str; 8] =
-    ["program", "target", "schedule-config", "case", "protocol", "diagnostics", "report", "manifest"];
+pub const NAMES: [&str; 12] = [
+    "program",
+    "target",
+    "schedule-config",
+    "task-graph",
+    "system",
+    "kernel-graph",
+    "translation",
+    "case",
+    "protocol",
+    "diagnostics",
+    "report",
+    "manifest",
+];
 
 /// Where every `$id` starts; the file's name follows.
 pub const BASE: &str = "https://megakernel-conformance.invalid/schemas/0.1/";
@@ -58,6 +70,15 @@ pub fn schemas() -> BTreeMap<String, Value> {
     expected.sort();
     assert_eq!(found.keys().cloned().collect::<Vec<_>>(), expected, "the files under schemas/");
     found
+}
+
+/// The schema of a document of the profile `task-graph`.
+pub fn task_graph_schema(document: &Value) -> &'static str {
+    match (&document["ranks"], &document["kernel_graph"]) {
+        (Value::Array(_), _) => "system",
+        (_, Value::Null) => "task-graph",
+        _ => "translation",
+    }
 }
 
 /// A validator for `reference`, such as `program` or `protocol.schema.json#from-runner`, with no access to any network.

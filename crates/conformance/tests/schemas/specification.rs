@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::set::{errors, root, schemas, validator};
+use crate::set::{errors, root, schemas, task_graph_schema, validator};
 
 fn chapter(name: &str) -> String {
     fs::read_to_string(root().join("spec").join(name)).unwrap_or_else(|e| panic!("spec/{name}: {e}"))
@@ -163,4 +163,22 @@ fn examples_of_rules_beyond_structure_conform() {
             assert_eq!(errors(&validator, &program), [], "{program}");
         }
     }
+}
+
+/// The same of the companion on task graphs, rule by rule: only those about form are refused.
+#[test]
+fn examples_of_task_graph_rules_conform() {
+    let text = chapter("companions/task-graph/rules.md");
+    let mut examples = 0;
+    for part in text.split("\n### ").skip(1) {
+        let info = if part.starts_with("TW") { "json warned" } else { "json rejected" };
+        for document in fences(part, info) {
+            let document: Value =
+                serde_json::from_str(&document).unwrap_or_else(|e| panic!("{document}: {e}"));
+            let found = errors(&validator(task_graph_schema(&document)), &document);
+            assert!(found.is_empty() || part.starts_with("TS"), "{found:?} in {document}");
+            examples += 1;
+        }
+    }
+    assert!(examples > 35, "the chapter has only {examples} examples");
 }
