@@ -1,5 +1,6 @@
 //! `cargo xtask adequacy`: whether the corpus rejects every seeded fault and no legitimate variant.
 
+mod graphs;
 mod measure;
 mod report;
 mod subject;
@@ -85,10 +86,20 @@ fn adequacy(root: &Path, args: &Args) -> std::result::Result<bool, String> {
         case.execute.is_some() && args.filter.as_ref().is_none_or(|filter| filter.matches(&case.id))
     };
     let cases: Vec<&Case> = corpus.cases().iter().filter(wanted).collect();
-    if cases.is_empty() {
-        return Err("the corpus has no such case that executes".to_owned());
-    }
     let some = !args.faults.is_empty();
+    let graphs = match some {
+        true => None,
+        false => Some(graphs::measure(&corpus, |case| {
+            args.filter.as_ref().is_none_or(|filter| filter.matches(&case.id))
+        })?),
+    };
+    if cases.is_empty() {
+        // Of task graphs alone the numbers say nothing.
+        return match graphs.filter(|killed| killed.cases() > 0) {
+            Some(killed) => graph_verdict(&killed, args.filter.is_none()),
+            None => Err("the corpus has no such case that executes or is about task graphs".to_owned()),
+        };
+    }
     let plan = Plan {
         corpus: &corpus,
         cases,
@@ -116,9 +127,11 @@ fn adequacy(root: &Path, args: &Args) -> std::result::Result<bool, String> {
         report::long_table(&result),
         report::tightness_table(&result)
     ))?;
-    let good = verdict(&plan, &result, args.filter.is_none())?;
+    let mut good = verdict(&plan, &result, args.filter.is_none())?;
+    let Some(graphs) = graphs else { return Ok(good) };
+    good &= graph_verdict(&graphs, args.filter.is_none())?;
     if args.write || args.check {
-        let page = report::page(&plan, &result);
+        let page = report::page(&plan, &result, &graphs);
         if args.check {
             report::check(root, &page)?;
         } else if result.false_alarms.is_empty() {
@@ -127,6 +140,23 @@ fn adequacy(root: &Path, args: &Args) -> std::result::Result<bool, String> {
         }
     }
     Ok(good)
+}
+
+/// Prints the faults of task graphs, and says whether the corpus rejects them all and nothing else.
+fn graph_verdict(killed: &graphs::Killed, whole: bool) -> std::result::Result<bool, String> {
+    if killed.cases() == 0 {
+        return Ok(true);
+    }
+    let problems = killed.problems(whole);
+    let lines: String = problems.iter().map(|problem| format!("{problem}\n")).collect();
+    print(&format!(
+        "{}\n{lines}{} faults, {} cases of task graphs: {} problems\n",
+        killed.table(),
+        graphs::FAULTS.len(),
+        killed.cases(),
+        problems.len()
+    ))?;
+    Ok(problems.is_empty())
 }
 
 /// Prints which cases reject the faults that were asked for.

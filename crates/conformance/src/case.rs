@@ -85,9 +85,21 @@ pub struct Expect {
     /// Exactly the warnings to be reported; absent: any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warnings: Option<Vec<Rule>>,
-    /// For a round trip: the document to be written back, without members that the specification does not know.
+    /// For a round trip: the document to be written back, without members that the specification does not know. For an exact
+    /// translation: the task graph, member for member.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub document: Option<Value>,
+    /// For a translation of which not one graph alone is right: what makes a graph right.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub translation: Option<Translated>,
+}
+
+/// What an accepted translation has to be, where it has not to be one document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Translated {
+    /// The work of the operators, in graphs that break no rule and keep the order of operators that conflict (clause TGR-17).
+    Sound,
 }
 
 /// What the specification says about a document.
@@ -162,11 +174,17 @@ impl Case {
                 return Err(format!("`expect.warnings` names {rule}, which is not a warning"));
             }
         }
-        let returned = self.method == Method::Roundtrip && expect.verdict == Verdict::Accept;
-        if returned != expect.document.is_some() {
-            return Err(
-                "`expect.document` is needed for an accepted round trip and for nothing else".to_owned()
-            );
+        let accepted = |method| self.method == method && expect.verdict == Verdict::Accept;
+        if accepted(Method::Translate) {
+            if expect.document.is_some() == expect.translation.is_some() {
+                return Err(
+                    "an accepted translation needs `expect.document` or `expect.translation`, not both".to_owned()
+                );
+            }
+        } else if accepted(Method::Roundtrip) != expect.document.is_some() || expect.translation.is_some() {
+            return Err("`expect.document` is needed for an accepted round trip or translation, and it and \
+                        `expect.translation` for nothing else"
+                .to_owned());
         }
         execution::check(self)
     }
@@ -238,5 +256,12 @@ mod tests {
         case.expect.verdict = Verdict::Accept;
         case.expect.rules.clear();
         assert!(case.check().expect_err("nothing to compare with").contains("expect.document"));
+
+        case.method = Method::Translate;
+        assert!(case.check().expect_err("nothing to compare with").contains("expect.translation"));
+        case.expect.translation = Some(Translated::Sound);
+        assert_eq!(case.check(), Ok(()));
+        case.method = Method::Validate;
+        assert!(case.check().expect_err("nothing is translated").contains("expect.translation"));
     }
 }

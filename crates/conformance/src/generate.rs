@@ -97,6 +97,7 @@ pub fn generate(options: &Options<'_>) -> Result<Generated> {
     }
     let mut programs = executed.programs;
     programs.extend(library.iter().map(|base| (base.path(), base.program.to_text().into_bytes())));
+    programs.extend(families::task_graph::library()?.files());
     manifest.programs = programs.iter().map(|(path, bytes)| entry(path, bytes)).collect();
     manifest.tensors = executed.tensors.iter().map(|(path, bytes)| entry(path, bytes)).collect();
     files.extend(programs);

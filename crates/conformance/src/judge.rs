@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use megakernel_ir::protocol::{FromWorker, Hello, Profile, Reported};
+use megakernel_ir::protocol::{FromWorker, Hello, Method, Profile, Reported};
 use megakernel_ir::rule::Rule;
 
 use crate::case::{Case, Verdict};
@@ -10,8 +10,10 @@ use crate::text::excerpt;
 
 mod json;
 mod roundtrip;
+mod translation;
 
-pub use roundtrip::{compare_documents, compare_second};
+pub use roundtrip::{compare_documents, compare_second, compare_translation};
+pub use translation::{requests_of_all_ranks, sound_translation};
 
 /// What is wrong with an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,6 +112,44 @@ pub fn verdict(case: &Case, answer: &FromWorker) -> Judgement {
         }
     }
     Judgement::Passed
+}
+
+/// Judges a case that does not execute by the answers that `ask` gives, in as many requests as it takes.
+///
+/// # Errors
+/// Those of `ask`.
+pub fn conversation<E>(
+    case: &Case,
+    document: &[u8],
+    ask: &mut dyn FnMut(Method, &[u8]) -> Result<FromWorker, E>,
+) -> Result<Judgement, E> {
+    let answer = ask(case.method, document)?;
+    let judgement = verdict(case, &answer);
+    let accepted = answer.outcome.as_deref() == Some("accept");
+    if judgement != Judgement::Passed || !accepted {
+        return Ok(judgement);
+    }
+    let compared = match case.method {
+        Method::Validate | Method::Execute => Ok(()),
+        Method::Roundtrip => match compare_documents(case, document, &answer) {
+            Ok(()) => {
+                let first = answer.document.unwrap_or_default();
+                let second = ask(Method::Roundtrip, first.as_bytes())?;
+                compare_second(&first, &second)
+            }
+            Err(mismatch) => Err(mismatch),
+        },
+        Method::Translate if case.expect.translation.is_none() => compare_translation(case, &answer),
+        Method::Translate => match requests_of_all_ranks(document) {
+            Ok(requests) => {
+                let answers: Result<Vec<FromWorker>, E> =
+                    requests.iter().map(|request| ask(Method::Translate, request.as_bytes())).collect();
+                sound_translation(document, answers?)
+            }
+            Err(mismatch) => Err(mismatch),
+        },
+    };
+    Ok(compared.map_or_else(Judgement::Failed, |()| Judgement::Passed))
 }
 
 /// Rules and severities have to be ones that the specification has.

@@ -15,6 +15,7 @@ pub mod prng;
 pub mod report;
 pub mod run;
 pub mod store;
+pub mod task_graph;
 pub mod terminal;
 mod text;
 pub mod worker;

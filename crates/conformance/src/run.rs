@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use megakernel_ir::protocol::{Hello, Method, Profile};
+use megakernel_ir::protocol::{Hello, Profile};
 use megakernel_ir::rule::Rule;
 use megakernel_ir::{DType, Opcode};
 
@@ -346,18 +346,7 @@ impl Shared<'_> {
 /// Asks what the unit asks.
 fn converse(worker: &mut WorkerProcess, unit: &Unit<'_>, document: &[u8]) -> Result<Judgement, Failure> {
     let Unit { case, profile } = *unit;
-    let answer = worker.ask(case.method, profile, document)?;
-    let judgement = judge::verdict(case, &answer);
-    let accepted = answer.outcome.as_deref() == Some("accept");
-    if judgement != Judgement::Passed || case.method != Method::Roundtrip || !accepted {
-        return Ok(judgement);
-    }
-    if let Err(mismatch) = judge::compare_documents(case, document, &answer) {
-        return Ok(Judgement::Failed(mismatch));
-    }
-    let first = answer.document.unwrap_or_default();
-    let second = worker.ask(Method::Roundtrip, profile, first.as_bytes())?;
-    Ok(judge::compare_second(&first, &second).map_or_else(Judgement::Failed, |()| Judgement::Passed))
+    judge::conversation(case, document, &mut |method, document| worker.ask(method, profile, document))
 }
 
 impl From<Judgement> for Outcome {

@@ -6,6 +6,7 @@ use std::path::Path;
 use megakernel_adequacy::faults::{self, Fault};
 use megakernel_ir::DType;
 
+use super::graphs::{FAULTS, Killed};
 use super::measure::{Column, LONG, Plan, Result, Tightness};
 
 /// Cases that have to reject a fault, in each column where it can show.
@@ -182,12 +183,15 @@ const DOCUMENT: &str = "spec/adequacy.md";
 const PAGE: &str = include_str!("page.txt");
 
 /// The page.
-pub fn page(plan: &Plan<'_>, result: &Result) -> String {
+pub fn page(plan: &Plan<'_>, result: &Result, graphs: &Killed) -> String {
     let faults = &plan.faults;
     PAGE.replace("{faults}", &faults.len().to_string())
         .replace("{variants}", &plan.variants.len().to_string())
         .replace("{cases}", &plan.cases.len().to_string())
         .replace("{required}", &REQUIRED.to_string())
+        .replace("{graph_faults}", &FAULTS.len().to_string())
+        .replace("{graph_cases}", &graphs.cases().to_string())
+        .replace("{graphs}", graphs.table().trim_end())
         .replace("{kills}", kill_table(faults, result).trim_end())
         .replace("{long}", long_table(result).trim_end())
         .replace("{reasons}", reasons(faults).trim_end())

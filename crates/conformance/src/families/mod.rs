@@ -23,6 +23,7 @@ mod references;
 mod round_trips;
 mod sink;
 mod spec_examples;
+pub mod task_graph;
 mod texts;
 mod warnings;
 mod writes;
@@ -138,5 +139,6 @@ pub fn all() -> Vec<Family> {
         ("warnings/unused-counter", warnings::unused_counter),
         ("warnings/unknown-member", warnings::unknown_member),
     ];
-    table.iter().map(|&(id, cases)| Family { id, cases }).collect()
+    let families = table.iter().chain(task_graph::FAMILIES);
+    families.map(|&(id, cases)| Family { id, cases }).collect()
 }

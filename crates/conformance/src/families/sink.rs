@@ -24,9 +24,12 @@ pub struct Sink {
 }
 
 /// The document of a case.
-enum Document<'a> {
-    Edited(&'a Base, &'a [Value]),
+pub enum Document<'a> {
+    /// The file of a base, by its path, with operations.
+    Edited(&'a str, &'a [Value]),
+    /// The text itself.
     Text(&'a str),
+    /// Bytes that are not UTF-8.
     Bytes(&'a [u8]),
 }
 
@@ -35,6 +38,11 @@ impl Sink {
     pub fn new(family: &str, corpus_seed: u64) -> Self {
         let prng = SplitMix64::for_family(family, corpus_seed);
         Self { family: family.into(), corpus_seed, prng, cases: Vec::new() }
+    }
+
+    /// The id of the family.
+    pub fn family(&self) -> &str {
+        &self.family
     }
 
     /// The cases, in the order they were made.
@@ -49,7 +57,8 @@ impl Sink {
         let expect = json!({"verdict": "accept", "warnings": []});
         // Each accepted program belongs to the family of its name, not to the list that writes them all.
         let family = std::mem::replace(&mut self.family, format!("accept/{}", base.family()));
-        let document = Document::Edited(base, &[]);
+        let path = base.path();
+        let document = Document::Edited(&path, &[]);
         let pushed =
             self.push(base.case_id(), &base.summary, ALL_PROFILES, &clauses, &document, expect, None);
         self.family = family;
@@ -115,7 +124,8 @@ impl Sink {
         }
         let summary = format!("{}; base: {}", edit.what, base.summary);
         let id = format!("{}/{}", self.family, words(name));
-        let document = Document::Edited(base, &edit.operations);
+        let path = base.path();
+        let document = Document::Edited(&path, &edit.operations);
         self.push(id, &summary, profiles, &clauses, &document, expect, Some(base.case_id()))
     }
 
@@ -207,13 +217,31 @@ impl Sink {
         let id = format!("{}/{}", self.family, base.slug());
         let expect = json!({"verdict": "accept", "document": expected});
         let clauses = owned(&["FMT-06"]);
-        let document = Document::Edited(base, &[]);
+        let path = base.path();
+        let document = Document::Edited(&path, &[]);
         self.push(id, &base.summary, &["format"], &clauses, &document, expect, None)
     }
 
     #[allow(clippy::too_many_arguments, reason = "one argument for each member of the record")]
     fn push(
         &mut self,
+        id: String,
+        summary: &str,
+        profiles: &[&str],
+        clauses: &[String],
+        document: &Document,
+        expect: Value,
+        twin: Option<String>,
+    ) -> Result<()> {
+        let method = if expect.get("document").is_some() { "roundtrip" } else { "validate" };
+        self.push_as(method, id, summary, profiles, clauses, document, expect, twin)
+    }
+
+    /// Any case, from its members.
+    #[allow(clippy::too_many_arguments, reason = "one argument for each member of the record")]
+    pub(super) fn push_as(
+        &mut self,
+        method: &str,
         id: String,
         summary: &str,
         profiles: &[&str],
@@ -232,7 +260,6 @@ impl Sink {
         record.insert("id".into(), json!(id));
         record.insert("summary".into(), json!(summary));
         record.insert("profiles".into(), json!(profiles));
-        let method = if expect.get("document").is_some() { "roundtrip" } else { "validate" };
         record.insert("method".into(), json!(method));
         record.insert("clauses".into(), json!(cited));
         record.insert("document".into(), document.to_json());
@@ -255,8 +282,8 @@ impl Sink {
 impl Document<'_> {
     fn to_json(&self) -> Value {
         match self {
-            Document::Edited(base, []) => json!({"base": base.path()}),
-            Document::Edited(base, operations) => json!({"base": base.path(), "edit": operations}),
+            Document::Edited(base, []) => json!({"base": base}),
+            Document::Edited(base, operations) => json!({"base": base, "edit": operations}),
             Document::Text(text) => json!({"text": text}),
             Document::Bytes(bytes) => json!({"base64": base64_of(bytes)}),
         }
@@ -269,7 +296,7 @@ fn base64_of(bytes: &[u8]) -> String {
 }
 
 /// A case name made of names, values and numbers, as words in lower case with single dashes between them.
-fn words(name: &str) -> String {
+pub(super) fn words(name: &str) -> String {
     let words = name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     words.map(str::to_lowercase).collect::<Vec<_>>().join("-")
 }
@@ -286,6 +313,7 @@ fn profiles_of(rules: &[String]) -> Result<&'static [&'static str]> {
             Some(b'D' | b'R' | b'P' | b'W') => &["validate"],
             Some(b'M') => &["memory-safety"],
             Some(b'L') => &["launch"],
+            Some(b'T') => &["task-graph"],
             _ => &[],
         }
     };

@@ -1,15 +1,16 @@
-//! The examples of the rule chapters as cases: each rule's smallest failing program, and its accepted twin.
+//! The examples of the rule chapters, of the companions too, as cases: each rule's smallest failing program, and its accepted twin.
 //!
 //! A rule section has either a program in a fence "json rejected" ("json warned" for a warning) with the operations
 //! that mend it in a fence "json-patch twin", or two texts in fences "text rejected" and "text accepted".
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use megakernel_ir::Rule;
 use serde_json::Value;
 
 use super::sink::Sink;
+use super::task_graph;
 use crate::builder::{Error, Result};
 use crate::case::Case;
 
@@ -26,27 +27,36 @@ impl Section {
     }
 }
 
-/// Reads `spec/rules/*.md` below `root` and makes two cases of every rule.
+/// Reads `spec/rules/*.md` and `spec/companions/*/rules.md` below `root` and makes two cases of every rule.
 ///
 /// # Errors
 /// A chapter cannot be read, or a rule's fences are not as described above.
 pub fn spec_examples(root: &Path, seed: u64) -> Result<Vec<Case>> {
-    let directory = root.join("spec/rules");
-    let unreadable = |error: std::io::Error| Error(format!("{}: {error}", directory.display()));
-    let mut chapters = Vec::new();
-    for entry in fs::read_dir(&directory).map_err(unreadable)? {
-        chapters.push(entry.map_err(unreadable)?.path());
+    let mut chapters = below(&root.join("spec/rules"))?;
+    for companion in below(&root.join("spec/companions"))? {
+        chapters.extend(below(&companion)?.into_iter().filter(|path| path.ends_with("rules.md")));
     }
     chapters.sort();
     let mut sink = Sink::new("spec", seed);
     for chapter in chapters.iter().filter(|path| path.extension().is_some_and(|end| end == "md")) {
-        let text = fs::read_to_string(chapter).map_err(unreadable)?;
+        let text = fs::read_to_string(chapter)
+            .map_err(|error| Error(format!("{}: {error}", chapter.display())))?;
         for section in sections(&text).into_iter().filter(|section| Rule::from_id(&section.rule).is_some()) {
             add(&mut sink, &section)
                 .map_err(|error| Error(format!("{}: rule {}: {error}", chapter.display(), section.rule)))?;
         }
     }
     Ok(sink.into_cases())
+}
+
+/// What a directory holds.
+fn below(directory: &Path) -> Result<Vec<PathBuf>> {
+    let unreadable = |error: std::io::Error| Error(format!("{}: {error}", directory.display()));
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory).map_err(unreadable)? {
+        found.push(entry.map_err(unreadable)?.path());
+    }
+    Ok(found)
 }
 
 fn sections(chapter: &str) -> Vec<Section> {
@@ -94,6 +104,9 @@ fn add(sink: &mut Sink, section: &Section) -> Result<()> {
     let patch: json_patch::Patch = serde_json::from_value(json(patch)?).map_err(|e| Error(e.to_string()))?;
     json_patch::patch(&mut accepted, &patch).map_err(|e| Error(format!("the twin does not apply: {e}")))?;
     let text = strip_newline(text);
+    if rule.starts_with('T') {
+        return task_graph::spec_example(sink, rule, text, warned.is_some(), &accepted);
+    }
     if warned.is_some() {
         sink.warn_text(
             &format!("{rule}/warned"),

@@ -1,4 +1,4 @@
-//! Judges the document that an accepted round trip returns.
+//! Judges the document that an accepted round trip or an exact translation returns.
 
 use megakernel_ir::protocol::FromWorker;
 use serde_json::{Number, Value};
@@ -12,17 +12,29 @@ use crate::text::excerpt;
 /// # Errors
 /// They differ; the message names the first place.
 pub fn compare_documents(case: &Case, sent: &[u8], answer: &FromWorker) -> Result<(), Mismatch> {
+    let sent = std::str::from_utf8(sent).ok().and_then(|text| json::parse(text).ok());
+    compare(case, sent.as_ref(), answer, "the document written back")
+}
+
+/// Compares the returned task graph with the declared one; no member may be missing, and none more be there.
+///
+/// # Errors
+/// They differ; the message names the first place.
+pub fn compare_translation(case: &Case, answer: &FromWorker) -> Result<(), Mismatch> {
+    compare(case, None, answer, "the task graph")
+}
+
+fn compare(case: &Case, sent: Option<&Value>, answer: &FromWorker, what: &str) -> Result<(), Mismatch> {
     let failed = |expected: &str, actual: String| Mismatch { expected: expected.to_owned(), actual };
     let Some(text) = &answer.document else {
-        return Err(failed("accept, and the document written back", "accept without `document`".to_owned()));
+        return Err(failed(&format!("accept, and {what}"), "accept without `document`".to_owned()));
     };
     let document = json::parse(text)
         .map_err(|cause| failed("a JSON text without duplicate members", format!("{cause} in `document`")))?;
     let Some(declared) = &case.expect.document else {
         return Ok(());
     };
-    let sent = std::str::from_utf8(sent).ok().and_then(|text| json::parse(text).ok());
-    same(declared, &document, sent.as_ref(), &mut String::new())
+    same(declared, &document, sent, &mut String::new())
 }
 
 /// Compares what came back from the second trip with what was sent on it.
