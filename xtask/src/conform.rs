@@ -45,7 +45,7 @@ pub struct Args {
     #[arg(long = "impl", value_name = "COMMAND")]
     implementation: Option<String>,
 
-    /// Judge this profile only, and fail if it is not claimed; may be repeated [format, validate, memory-safety, launch, execute]
+    /// Judge this profile only, and fail if it is not claimed; may be repeated [format, validate, memory-safety, launch, execute, task-graph]
     #[arg(long = "profile", value_name = "PROFILE", hide_possible_values = true)]
     profiles: Vec<Profile>,
 

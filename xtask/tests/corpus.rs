@@ -9,8 +9,9 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use megakernel_conformance::case::{Case, Verdict};
+use megakernel_conformance::judge::{Judgement, conversation};
 use megakernel_conformance::store::Corpus;
-use megakernel_ir::protocol::Profile;
+use megakernel_ir::protocol::{Answer, DocumentBytes, FromWorker, Method, Profile, Reported, Request};
 use megakernel_ir::rule::{Class, Rule};
 use megakernel_ir::{Diagnostic, Layout, read, write};
 use megakernel_reference::validate::{Classes, validate};
@@ -39,6 +40,9 @@ fn case(path: &Path) -> Outcome {
         }
     }
     let document = corpus().document(&case)?;
+    if case.profiles == [Profile::TaskGraph] {
+        return task_graph(&case, &document);
+    }
     for &profile in &case.profiles {
         let found = validate(&document, Classes::of_profile(profile)).diagnostics;
         check(&case, profile, &found)
@@ -47,6 +51,58 @@ fn case(path: &Path) -> Outcome {
     match &case.expect.document {
         Some(expected) => round_trip(&document, expected),
         None => Ok(()),
+    }
+}
+
+/// What the reference answers about a task graph or a request to translate, in one process, and where it points.
+fn task_graph(case: &Case, document: &[u8]) -> Outcome {
+    let mut pointers = Vec::new();
+    let mut ask = |method: Method, document: &[u8]| -> Result<FromWorker, String> {
+        let document = match std::str::from_utf8(document) {
+            Ok(text) => DocumentBytes::Text(text.into()),
+            Err(_) => DocumentBytes::Binary(document.to_vec()),
+        };
+        let request = Request { method, profile: Profile::TaskGraph, document };
+        let answer = megakernel_reference::task_graph::answer(&request);
+        if let Answer::Accept { diagnostics, .. } | Answer::Reject { diagnostics } = &answer {
+            pointers.extend(diagnostics.iter().map(|found| found.pointer.to_string()));
+        }
+        let reported = |diagnostics: Vec<Diagnostic>| -> Vec<Reported> {
+            let one = |found: Diagnostic| Reported {
+                rule: found.rule.id().to_owned(),
+                severity: if found.is_error() { "error" } else { "warning" }.to_owned(),
+                message: Some(found.message.to_string()),
+                pointer: Some(found.pointer.to_string()),
+            };
+            diagnostics.into_iter().map(one).collect()
+        };
+        let (outcome, diagnostics, document, reason) = match answer {
+            Answer::Accept { diagnostics, document } => ("accept", diagnostics, document, None),
+            Answer::Reject { diagnostics } => ("reject", diagnostics, None, None),
+            Answer::Unsupported { reason } => ("unsupported", Vec::new(), None, Some(reason)),
+        };
+        Ok(FromWorker {
+            kind: "response".to_owned(),
+            id: None,
+            outcome: Some(outcome.to_owned()),
+            diagnostics: Some(reported(diagnostics)),
+            document,
+            reason,
+            message: None,
+        })
+    };
+    match conversation(case, document, &mut ask)? {
+        Judgement::Passed => {}
+        Judgement::Failed(mismatch) => {
+            return Err(format!("{}: {}; found {}", case.id, mismatch.expected, mismatch.actual).into());
+        }
+        Judgement::Skipped(reason) => return Err(format!("{}: {reason}", case.id).into()),
+    }
+    match &case.expect.at {
+        Some(at) if !pointers.contains(at) => {
+            Err(format!("{}: nothing reported at `{at}`, but at {pointers:?}", case.id).into())
+        }
+        _ => Ok(()),
     }
 }
 

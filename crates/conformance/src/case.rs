@@ -178,7 +178,8 @@ impl Case {
         if accepted(Method::Translate) {
             if expect.document.is_some() == expect.translation.is_some() {
                 return Err(
-                    "an accepted translation needs `expect.document` or `expect.translation`, not both".to_owned()
+                    "an accepted translation needs `expect.document` or `expect.translation`, not both"
+                        .to_owned(),
                 );
             }
         } else if accepted(Method::Roundtrip) != expect.document.is_some() || expect.translation.is_some() {

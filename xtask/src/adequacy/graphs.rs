@@ -53,45 +53,105 @@ const fn fault(id: &'static str, summary: &'static str, wrong: Wrong) -> GraphFa
 pub const FAULTS: &[GraphFault] = &[
     fault("tg-accepts-all", "accepts every graph", Wrong::Always(true)),
     fault("tg-rejects-all", "rejects every graph", Wrong::Always(false)),
-    fault("tg-anti-dependence-unseen", "does not look for tasks that overwrite what is still read", Wrong::Blind(&["TR03"])),
-    fault("tg-boxes-as-hulls", "takes a tile for everything between its first and last element", Wrong::Misreads(hulls)),
+    fault(
+        "tg-anti-dependence-unseen",
+        "does not look for tasks that overwrite what is still read",
+        Wrong::Blind(&["TR03"]),
+    ),
+    fault(
+        "tg-boxes-as-hulls",
+        "takes a tile for everything between its first and last element",
+        Wrong::Misreads(hulls),
+    ),
     fault("tg-caches-read-only", "takes the caches of attention for read only", Wrong::Misreads(caches_read)),
-    fault("tg-counts-ignored", "assumes that every event takes as many triggers as it gets", Wrong::Blind(&["TD01", "TD02", "TR01"])),
+    fault(
+        "tg-counts-ignored",
+        "assumes that every event takes as many triggers as it gets",
+        Wrong::Blind(&["TD01", "TD02", "TR01"]),
+    ),
     fault("tg-cycles-unseen", "does not look for cycles", Wrong::Blind(&["TD03"])),
     fault("tg-dead-writes-unseen", "does not look for writes that nobody reads", Wrong::Blind(&["TR05"])),
     fault("tg-declarations-ignored", "does not look at the kernel graph", Wrong::Misreads(undeclared)),
-    fault("tg-descending-ids-allowed", "does not compare ids of producers and dependents", Wrong::Blind(&["TD04"])),
-    fault("tg-element-types-ignored", "takes every element for one of 16 bits", Wrong::Misreads(sixteen_bits)),
-    fault("tg-events-by-range", "takes the range of an event for the tasks that depend on it", Wrong::Misreads(by_range)),
+    fault(
+        "tg-descending-ids-allowed",
+        "does not compare ids of producers and dependents",
+        Wrong::Blind(&["TD04"]),
+    ),
+    fault(
+        "tg-element-types-ignored",
+        "takes every element for one of 16 bits",
+        Wrong::Misreads(sixteen_bits),
+    ),
+    fault(
+        "tg-events-by-range",
+        "takes the range of an event for the tasks that depend on it",
+        Wrong::Misreads(by_range),
+    ),
     fault("tg-first-rank-only", "judges the first rank of a system", Wrong::Misreads(first_rank)),
     fault("tg-first-tasks-ignored", "does not look at the list of first tasks", Wrong::Blind(&["TS07"])),
     fault("tg-ids-as-doubles", "reads integers as binary64", Wrong::Misreads(doubles)),
     fault("tg-ids-undecoded", "does not take event ids apart", Wrong::Blind(&["TS05"])),
     fault("tg-iterations-ignored", "looks at one iteration only", Wrong::Blind(&["TX04"])),
-    fault("tg-joins-counted-low", "does not mind events that take fewer triggers than they get", Wrong::Blind(&["TR01"])),
+    fault(
+        "tg-joins-counted-low",
+        "does not mind events that take fewer triggers than they get",
+        Wrong::Blind(&["TR01"]),
+    ),
     fault("tg-lost-tasks-allowed", "does not mind tasks that reach no end", Wrong::Blind(&["TD05"])),
     fault("tg-metadata-ignored", "does not compare the metadata", Wrong::Blind(&["TS10"])),
     fault("tg-offsets-ignored", "takes every tile to begin with its tensor", Wrong::Misreads(no_offsets)),
     fault("tg-range-unchecked", "does not compare ranges with dependents", Wrong::Blind(&["TS06"])),
-    fault("tg-ranks-apart", "judges each rank by itself, and no copy between them", Wrong::Blind(&["TX01", "TX02", "TX03", "TX04"])),
-    fault("tg-read-after-write-unseen", "does not look for tasks that read what is being written", Wrong::Blind(&["TR02"])),
+    fault(
+        "tg-ranks-apart",
+        "judges each rank by itself, and no copy between them",
+        Wrong::Blind(&["TX01", "TX02", "TX03", "TX04"]),
+    ),
+    fault(
+        "tg-read-after-write-unseen",
+        "does not look for tasks that read what is being written",
+        Wrong::Blind(&["TR02"]),
+    ),
     fault("tg-strides-ignored", "takes every tile for contiguous", Wrong::Misreads(contiguous)),
-    fault("tg-tensors-not-tiles", "lets two tasks conflict that use a tensor in common", Wrong::Misreads(whole_tensors)),
+    fault(
+        "tg-tensors-not-tiles",
+        "lets two tasks conflict that use a tensor in common",
+        Wrong::Misreads(whole_tensors),
+    ),
     fault("tg-warnings-unknown", "never warns", Wrong::Blind(&["TW01", "TW02", "TW03", "TW04"])),
     fault("tg-write-write-unseen", "does not look for tasks that write the same", Wrong::Blind(&["TR04"])),
     fault("tg-back-as-doubles", "writes integers back as binary64 has them", Wrong::Rewrites(doubles)),
     fault("tg-back-null-as-empty", "writes `null` back as an empty list", Wrong::Rewrites(null_as_empty)),
     fault("tg-back-without-unknown", "drops members that it does not know", Wrong::Rewrites(without_unknown)),
-    fault("tg-back-with-metadata", "gives tasks metadata that they did not have", Wrong::Rewrites(with_metadata)),
+    fault(
+        "tg-back-with-metadata",
+        "gives tasks metadata that they did not have",
+        Wrong::Rewrites(with_metadata),
+    ),
     fault("tg-copies-untagged", "leaves the tag out of the ids of copies", Wrong::Garbles(untagged)),
-    fault("tg-copies-to-own-rank", "lets copies trigger the event of their own rank", Wrong::Garbles(to_own_rank)),
-    fault("tg-events-kept-massive", "leaves large events as they are before the prelaunch", Wrong::Garbles(massive)),
+    fault(
+        "tg-copies-to-own-rank",
+        "lets copies trigger the event of their own rank",
+        Wrong::Garbles(to_own_rank),
+    ),
+    fault(
+        "tg-events-kept-massive",
+        "leaves large events as they are before the prelaunch",
+        Wrong::Garbles(massive),
+    ),
     fault("tg-fused-whole", "does not resolve a fused tensor to its parts", Wrong::Mistakes(unfused)),
-    fault("tg-blocks-reversed", "gives the last block of a grid to the first task", Wrong::Garbles(reversed_work)),
+    fault(
+        "tg-blocks-reversed",
+        "gives the last block of a grid to the first task",
+        Wrong::Garbles(reversed_work),
+    ),
     fault("tg-offsets-in-elements", "counts offsets in elements", Wrong::Garbles(offsets_in_elements)),
     fault("tg-reduce-without-output", "leaves REDUCE without its output", Wrong::Garbles(no_reduce_output)),
     fault("tg-strides-of-tiles", "gives tiles the strides of their own extents", Wrong::Garbles(contiguous)),
-    fault("tg-translates-to-doubles", "writes the integers of a translation as binary64 has them", Wrong::Garbles(doubles)),
+    fault(
+        "tg-translates-to-doubles",
+        "writes the integers of a translation as binary64 has them",
+        Wrong::Garbles(doubles),
+    ),
     fault("tg-variants-not-shared", "gives every task the first variant", Wrong::Garbles(no_variants)),
     fault("tg-sound-as-exact", "has no sound mode, and gives the published translation", Wrong::ExactOnly),
     fault("tg-sound-counts-twice", "counts each producer of a join twice", Wrong::Unsound(counts_twice)),
@@ -112,14 +172,18 @@ pub struct Killed {
 /// The corpus is broken.
 pub fn measure(corpus: &Corpus, wanted: impl Fn(&Case) -> bool) -> Result<Killed, String> {
     let mut killed = Killed { counts: BTreeMap::new(), cases: 0, false_alarms: Vec::new() };
-    for case in corpus.cases().iter().filter(|case| case.profiles.contains(&Profile::TaskGraph) && wanted(case)) {
+    for case in
+        corpus.cases().iter().filter(|case| case.profiles.contains(&Profile::TaskGraph) && wanted(case))
+    {
         if case.method == Method::Translate && case.expect.verdict != Verdict::Accept {
             continue;
         }
         killed.cases += 1;
         let document = corpus.document(case).map_err(|cause| cause.to_string())?;
         if let Judgement::Failed(mismatch) = play(case, &document, None) {
-            killed.false_alarms.push(format!("{}: {}; found {}", case.id, mismatch.expected, mismatch.actual));
+            killed
+                .false_alarms
+                .push(format!("{}: {}; found {}", case.id, mismatch.expected, mismatch.actual));
         }
         for fault in FAULTS.iter().filter(|fault| fault.wrong.concerns(case)) {
             if matches!(play(case, &document, Some(&fault.wrong)), Judgement::Failed(_)) {
@@ -135,7 +199,9 @@ impl Wrong {
         let method = match self {
             Wrong::Always(_) | Wrong::Blind(_) | Wrong::Misreads(_) => Method::Validate,
             Wrong::Rewrites(_) => Method::Roundtrip,
-            Wrong::Mistakes(_) | Wrong::Garbles(_) | Wrong::Unsound(_) | Wrong::ExactOnly => Method::Translate,
+            Wrong::Mistakes(_) | Wrong::Garbles(_) | Wrong::Unsound(_) | Wrong::ExactOnly => {
+                Method::Translate
+            }
         };
         case.method == method
     }
@@ -188,7 +254,9 @@ fn answer(method: Method, document: &[u8], wrong: Option<&Wrong>) -> Value {
         Method::Validate => validate(document, wrong),
         Method::Roundtrip => roundtrip(document, wrong),
         Method::Translate => translate(document, wrong),
-        Method::Execute => json!({"type": "response", "outcome": "unsupported", "reason": "does not execute"}),
+        Method::Execute => {
+            json!({"type": "response", "outcome": "unsupported", "reason": "does not execute"})
+        }
     }
 }
 
@@ -299,7 +367,8 @@ fn tasks(document: &mut Value, mut change: impl FnMut(&mut Value)) {
 fn tiles(document: &mut Value, mut change: impl FnMut(&mut Value)) {
     tasks(document, |task| {
         for name in ["inputs", "outputs"] {
-            let present = |tile: &&mut Value| tile.get("dims").and_then(Value::as_array).is_some_and(|d| !d.is_empty());
+            let present =
+                |tile: &&mut Value| tile.get("dims").and_then(Value::as_array).is_some_and(|d| !d.is_empty());
             list(task, name).into_iter().filter(present).for_each(&mut change);
         }
     });
@@ -430,7 +499,9 @@ fn without_unknown(document: &mut Value) {
     });
     tiles(document, |tile| {
         if let Some(members) = tile.as_object_mut() {
-            members.retain(|name, _| ["base_ptr", "data_type", "dims", "offset", "strides"].contains(&name.as_str()));
+            members.retain(|name, _| {
+                ["base_ptr", "data_type", "dims", "offset", "strides"].contains(&name.as_str())
+            });
         }
     });
 }
@@ -522,7 +593,9 @@ fn counts_twice(document: &mut Value) {
 /// The tasks of the last event wait for nothing.
 fn last_is_free(document: &mut Value) {
     let events = document["all_events"].as_array().map_or(0, Vec::len);
-    let Some(last) = (2..events).rev().find(|&e| document["all_events"][e]["first_task_id"] != 0) else { return };
+    let Some(last) = (2..events).rev().find(|&e| document["all_events"][e]["first_task_id"] != 0) else {
+        return;
+    };
     let event = &mut document["all_events"][last];
     let range = (event["first_task_id"].as_i64().unwrap_or(0), event["last_task_id"].as_i64().unwrap_or(0));
     event["first_task_id"] = json!(0);

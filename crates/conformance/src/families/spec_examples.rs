@@ -39,8 +39,8 @@ pub fn spec_examples(root: &Path, seed: u64) -> Result<Vec<Case>> {
     chapters.sort();
     let mut sink = Sink::new("spec", seed);
     for chapter in chapters.iter().filter(|path| path.extension().is_some_and(|end| end == "md")) {
-        let text = fs::read_to_string(chapter)
-            .map_err(|error| Error(format!("{}: {error}", chapter.display())))?;
+        let text =
+            fs::read_to_string(chapter).map_err(|error| Error(format!("{}: {error}", chapter.display())))?;
         for section in sections(&text).into_iter().filter(|section| Rule::from_id(&section.rule).is_some()) {
             add(&mut sink, &section)
                 .map_err(|error| Error(format!("{}: rule {}: {error}", chapter.display(), section.rule)))?;

@@ -6,8 +6,7 @@ use super::Mismatch;
 use crate::task_graph::check;
 use crate::text::excerpt;
 
-const EXPECTED: &str =
-    "task graphs with the work of the operators that break no rule and keep the order of operators that conflict";
+const EXPECTED: &str = "task graphs with the work of the operators that break no rule and keep the order of operators that conflict";
 
 fn mismatch(actual: &str) -> Mismatch {
     Mismatch { expected: EXPECTED.to_owned(), actual: excerpt(actual.as_bytes()) }

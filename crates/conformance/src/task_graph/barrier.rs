@@ -47,7 +47,8 @@ pub fn barrier(kernel_graph: &KernelGraph<'_>, ranks: i64, rank: i64) -> Result<
 }
 
 fn plain(label: &str, task: &Work, after: Option<Event>) -> NewTask {
-    let new = NewTask::new(label, task.task_type).variant(task.variant).reads(&task.inputs).writes(&task.outputs);
+    let new =
+        NewTask::new(label, task.task_type).variant(task.variant).reads(&task.inputs).writes(&task.outputs);
     match after {
         Some(event) => new.after(event),
         None => new,

@@ -49,15 +49,24 @@ pub fn work(graph: &KernelGraph<'_>, ranks: i64, rank: i64, own: bool) -> Result
             let inputs: Vec<Tile> = operator
                 .inputs
                 .iter()
-                .map(|input| input.as_ref().map_or(Ok(Tile::null()), |input| tile(graph, operator, input, block)))
+                .map(|input| {
+                    input.as_ref().map_or(Ok(Tile::null()), |input| tile(graph, operator, input, block))
+                })
                 .collect::<Result<_>>()?;
             let outputs: Vec<Tile> = operator
                 .outputs
                 .iter()
                 .map(|output| tile(graph, operator, output, block))
                 .collect::<Result<_>>()?;
-            let plain =
-                Work { operator: n, block, task_type: operator.task_type, variant: 0, inputs, outputs, target: None };
+            let plain = Work {
+                operator: n,
+                block,
+                task_type: operator.task_type,
+                variant: 0,
+                inputs,
+                outputs,
+                target: None,
+            };
             if operator.task_type != ALL_REDUCE {
                 tasks.push(plain);
                 continue;
@@ -144,9 +153,8 @@ fn tile(
         .enumerate()
         .map(|(d, extent)| cut(&operand.map, d).map_or(*extent, |axis| extent / grid[axis]))
         .collect();
-    let start = |d: usize| {
-        cut(&operand.map, d).map_or(0, |axis| block[axis] * extents.get(d).copied().unwrap_or(0))
-    };
+    let start =
+        |d: usize| cut(&operand.map, d).map_or(0, |axis| block[axis] * extents.get(d).copied().unwrap_or(0));
     let mut starts: Vec<i64> = (0..extents.len()).map(start).collect();
     let mut holder = tensor;
     if tensor.io == TensorKind::Fused {
@@ -212,7 +220,8 @@ impl Growing {
 /// # Errors
 /// The graph breaks a TK rule.
 pub fn exact(graph: &KernelGraph<'_>, ranks: i64, rank: i64) -> Result<Value> {
-    let mut growing = Growing { rank: rank as u16, tasks: Vec::new(), triggers: Vec::new(), events: Vec::new() };
+    let mut growing =
+        Growing { rank: rank as u16, tasks: Vec::new(), triggers: Vec::new(), events: Vec::new() };
     let mut previous: BTreeMap<[i64; 3], usize> = BTreeMap::new();
     let mut first = Vec::new();
     for (n, tasks) in work(graph, ranks, rank, false)?.into_iter().enumerate() {
@@ -242,7 +251,8 @@ fn all_reduce(
     previous: &BTreeMap<[i64; 3], usize>,
     ranks: i64,
 ) -> BTreeMap<[i64; 3], usize> {
-    let (reductions, copies): (Vec<Work>, Vec<Work>) = tasks.into_iter().partition(|task| task.task_type == REDUCE);
+    let (reductions, copies): (Vec<Work>, Vec<Work>) =
+        tasks.into_iter().partition(|task| task.task_type == REDUCE);
     let each = (ranks - 1) as usize;
     let mut copied: Vec<(usize, i64, [i64; 3])> = Vec::new();
     for block in copies.chunks(each.max(1)) {
@@ -302,7 +312,8 @@ fn neighbours(
                     let slice = [a, b, c, d];
                     let inside = |block: [i64; 3], grid: [i64; 3], map: &[i64]| {
                         (0..4).all(|axis| {
-                            cut(map, axis).is_none_or(|cut| block[cut] * counts[axis] / grid[cut] == slice[axis])
+                            cut(map, axis)
+                                .is_none_or(|cut| block[cut] * counts[axis] / grid[cut] == slice[axis])
                         })
                     };
                     let position = growing.position();
@@ -331,7 +342,8 @@ fn gcd(a: i64, b: i64) -> i64 {
 }
 
 fn document(growing: &Growing, first: &[usize], last: usize) -> Value {
-    let id = |position: usize| EventId { rank: growing.rank, position: position as u32, nvshmem: false }.bits();
+    let id =
+        |position: usize| EventId { rank: growing.rank, position: position as u32, nvshmem: false }.bits();
     let event = |kind: EventType, (triggers, first, last): (usize, usize, usize)| {
         json!({
             "event_type": kind as i64, "first_task_id": first, "last_task_id": last, "num_triggers": triggers

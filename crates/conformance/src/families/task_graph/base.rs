@@ -55,7 +55,8 @@ impl GraphBase {
     /// Pointer of a member of the task or event with this label.
     pub fn at(&self, label: &str, rest: &str) -> Result<String> {
         let pointer = self.document.labels.get(label);
-        let pointer = pointer.ok_or_else(|| Error(format!("`{}` has no task or event `{label}`", self.name)))?;
+        let pointer =
+            pointer.ok_or_else(|| Error(format!("`{}` has no task or event `{label}`", self.name)))?;
         Ok(if rest.is_empty() { pointer.clone() } else { format!("{pointer}/{rest}") })
     }
 
@@ -159,7 +160,8 @@ impl Sink {
     /// A document that is accepted without any warning after the edit too.
     pub fn graph_accept(&mut self, base: &GraphBase, name: &str, edit: &Edit) -> Result<()> {
         let mut document = base.document.value.clone();
-        let patch: json_patch::Patch = serde_json::from_value(json!(edit.operations)).map_err(|error| Error(error.to_string()))?;
+        let patch: json_patch::Patch =
+            serde_json::from_value(json!(edit.operations)).map_err(|error| Error(error.to_string()))?;
         json_patch::patch(&mut document, &patch).map_err(|error| Error(format!("{name}: {error}")))?;
         self.graph_edited(base, name, edit, accepted(&document)?)
     }
@@ -199,7 +201,13 @@ impl Sink {
 }
 
 /// The example of a rule of the companion, and its twin.
-pub fn spec_example(sink: &mut Sink, rule: &str, text: &str, warned: bool, accepted_twin: &Value) -> Result<()> {
+pub fn spec_example(
+    sink: &mut Sink,
+    rule: &str,
+    text: &str,
+    warned: bool,
+    accepted_twin: &Value,
+) -> Result<()> {
     let method = if rule.starts_with("TK") { "translate" } else { "validate" };
     let known = Rule::from_id(rule).ok_or_else(|| Error(format!("no rule is called {rule}")))?;
     if warned != (known.severity() == Severity::Warning) {

@@ -17,9 +17,27 @@ pub fn bounds(_: &Library, sink: &mut Sink) -> Result<()> {
         ("chain/one", "t0", "inputs/1", vec![("strides", json!([1, 1]))], "two axes have the same stride"),
         ("chain/extended", "t3", "outputs/0", vec![("strides", json!([0, 1]))], "a row is written twice"),
         ("fan/split", "p0", "inputs/1", vec![("strides", json!([4, 1]))], "rows overlap"),
-        ("tiles/four-axes", "write", "inputs/0", vec![("dims", json!([2, 16]))], "a row twice as long as the stride"),
-        ("decoder/earlier", "embed1", "inputs/1", vec![("offset", json!(30))], "a block of columns runs into the next row"),
-        ("decoder/extended", "attend0", "inputs/5", vec![("strides", json!([1, 4])), ("dims", json!([8, 4]))], "a transposed table has columns longer than their stride"),
+        (
+            "tiles/four-axes",
+            "write",
+            "inputs/0",
+            vec![("dims", json!([2, 16]))],
+            "a row twice as long as the stride",
+        ),
+        (
+            "decoder/earlier",
+            "embed1",
+            "inputs/1",
+            vec![("offset", json!(30))],
+            "a block of columns runs into the next row",
+        ),
+        (
+            "decoder/extended",
+            "attend0",
+            "inputs/5",
+            vec![("strides", json!([1, 4])), ("dims", json!([8, 4]))],
+            "a transposed table has columns longer than their stride",
+        ),
     ] {
         let base = library.get(name)?;
         let at = base.at(label, list)?;
@@ -80,7 +98,9 @@ pub fn declared(_: &Library, sink: &mut Sink) -> Result<()> {
         ("0:second0", "inputs/1", "data_type", json!(940), "another type of the same width, of a weight"),
     ] {
         let at = base.at(label, list)?;
-        let edit = Edit::breaking("TB03", format!("a tile has {what}")).at(at.clone()).replace(format!("{at}/{member}"), value);
+        let edit = Edit::breaking("TB03", format!("a tile has {what}"))
+            .at(at.clone())
+            .replace(format!("{at}/{member}"), value);
         sink.graph_reject(base, what, &edit)?;
     }
     let edit = Edit::breaking("TB03", "a tensor is declared under another name")

@@ -33,15 +33,22 @@ pub fn counts(_: &Library, sink: &mut Sink) -> Result<()> {
     let base = library.get("chain/side-by-side")?;
     let edit = Edit::breaking("TD01", "a task waits for a new event that nobody triggers")
         .at("/all_events/3/num_triggers")
-        .insert("/all_events/-", json!({"event_type": 900, "first_task_id": 5, "last_task_id": 6, "num_triggers": 1}))
+        .insert(
+            "/all_events/-",
+            json!({"event_type": 900, "first_task_id": 5, "last_task_id": 6, "num_triggers": 1}),
+        )
         .replace("/all_tasks/5/dependent_event", 3)
         .replace("/first_tasks", json!([2, 3, 4]));
     sink.graph_reject(base, "new-event", &edit)?;
-    let edit = Edit::breaking("TD01", "a task waits for a new event that takes no trigger, and nobody triggers")
-        .at("/all_events/3/num_triggers")
-        .insert("/all_events/-", json!({"event_type": 900, "first_task_id": 5, "last_task_id": 6, "num_triggers": 0}))
-        .replace("/all_tasks/5/dependent_event", 3)
-        .replace("/first_tasks", json!([2, 3, 4]));
+    let edit =
+        Edit::breaking("TD01", "a task waits for a new event that takes no trigger, and nobody triggers")
+            .at("/all_events/3/num_triggers")
+            .insert(
+                "/all_events/-",
+                json!({"event_type": 900, "first_task_id": 5, "last_task_id": 6, "num_triggers": 0}),
+            )
+            .replace("/all_tasks/5/dependent_event", 3)
+            .replace("/first_tasks", json!([2, 3, 4]));
     sink.graph_reject(base, "new-event-without-triggers", &edit)?;
 
     for (name, event, by) in [
@@ -96,7 +103,13 @@ pub fn order(_: &Library, sink: &mut Sink) -> Result<()> {
         ("fan/split", "c0", "e0", None, "the first of four readers triggers its own event"),
         ("decoder/extended", "down0", "attended", Some("add0"), "the MLP comes before the output projection"),
         ("decoder/earlier", "down1", "projected", Some("attend0"), "the MLP comes before attention"),
-        ("decoder/earlier", "down0", "embedded", Some("qkv0"), "the MLP comes before everything but the embedding"),
+        (
+            "decoder/earlier",
+            "down0",
+            "embedded",
+            Some("qkv0"),
+            "the MLP comes before everything but the embedding",
+        ),
     ] {
         let base = library.get(name)?;
         let edit = broken(redirect(base, task, event, what)?, "TD03", base.at(first.unwrap_or(task), "")?);
@@ -165,7 +178,8 @@ fn swapped(sink: &mut Sink, base: &GraphBase, first: &str, second: &str, consume
     }
     let firsts = base.value("/first_tasks")?.as_array().cloned().unwrap_or_default();
     if firsts.contains(&json!(i)) {
-        let mut firsts: Vec<i64> = firsts.iter().filter_map(|task| task.as_i64()).filter(|&task| task != i).collect();
+        let mut firsts: Vec<i64> =
+            firsts.iter().filter_map(|task| task.as_i64()).filter(|&task| task != i).collect();
         firsts.push(j);
         firsts.sort_unstable();
         edit = edit.replace("/first_tasks", json!(firsts));
@@ -186,24 +200,32 @@ pub fn lost(_: &Library, sink: &mut Sink) -> Result<()> {
         let end = base.at("END", "num_triggers")?;
         let count = base.int(&end)? - 1;
         let at = base.at(task, "trigger_event")?;
-        let edit = Edit::breaking("TD05", "a task triggers nothing").at(at.clone()).replace(at, EVENT_INVALID);
+        let edit =
+            Edit::breaking("TD05", "a task triggers nothing").at(at.clone()).replace(at, EVENT_INVALID);
         sink.graph_reject(base, &format!("{task} triggers nothing"), &edit.replace(end, count))?;
     }
     // Triggers of an event that nobody waits for lead nowhere.
-    for (name, task) in [("diamond/three-ends", "c"), ("fan/all-to-all", "c0"), ("decoder/earlier", "down0")] {
+    for (name, task) in [("diamond/three-ends", "c"), ("fan/all-to-all", "c0"), ("decoder/earlier", "down0")]
+    {
         let base = library.get(name)?;
         let end = base.at("END", "num_triggers")?;
         let position = base.value("/all_events")?.as_array().map_or(0, Vec::len);
         let at = base.at(task, "trigger_event")?;
         let edit = Edit::breaking("TD05", "a task triggers an event that nobody waits for")
             .at(at.clone())
-            .insert("/all_events/-", json!({"event_type": 900, "first_task_id": 0, "last_task_id": 0, "num_triggers": 1}))
+            .insert(
+                "/all_events/-",
+                json!({"event_type": 900, "first_task_id": 0, "last_task_id": 0, "num_triggers": 1}),
+            )
             .replace(at, position)
             .replace(end.clone(), base.int(&end)? - 1);
         sink.graph_reject(base, &format!("{task} triggers in vain"), &edit)?;
     }
     let base = library.get("ranks/apart")?;
     let at = base.at("1:t2", "trigger_event")?;
-    let edit = Edit::breaking("TD05", "on the second rank nobody triggers the end").or("TD01").at(at.clone()).replace(at, EVENT_INVALID);
+    let edit = Edit::breaking("TD05", "on the second rank nobody triggers the end")
+        .or("TD01")
+        .at(at.clone())
+        .replace(at, EVENT_INVALID);
     sink.graph_reject(base, "second-rank", &edit)
 }

@@ -45,7 +45,11 @@ pub fn kernels() -> Vec<(&'static str, &'static str, KernelBuilder)> {
     k.operator("reader", linear, cut, &[Some((&a, COLUMNS))], &[(&b, COLUMNS)]);
     k.operator("again", rms, cut, &[Some((&x, WHOLE))], &[(&a, COLUMNS)]);
     k.operator("join", silu, cut, &[Some((&a, COLUMNS)), Some((&b, COLUMNS))], &[(&y, COLUMNS)]);
-    out.push(("missing-anti-dependence", "a buffer that is written again while nothing but its old reader needs it", k));
+    out.push((
+        "missing-anti-dependence",
+        "a buffer that is written again while nothing but its old reader needs it",
+        k,
+    ));
 
     let mut k = KernelBuilder::new();
     let (x, a, b, y) = four(&mut k, ["x", "a", "b", "y"]);
@@ -72,12 +76,7 @@ type Four = (
 );
 
 fn four(k: &mut KernelBuilder, [a, b, c, d]: [&str; 4]) -> Four {
-    (
-        k.torch(a, BF16, &[2, 8]),
-        k.cuda(b, BF16, &[2, 8]),
-        k.cuda(c, BF16, &[2, 8]),
-        k.torch(d, BF16, &[2, 8]),
-    )
+    (k.torch(a, BF16, &[2, 8]), k.cuda(b, BF16, &[2, 8]), k.cuda(c, BF16, &[2, 8]), k.torch(d, BF16, &[2, 8]))
 }
 
 /// What the translation of these graphs must not give.
@@ -86,13 +85,15 @@ pub fn defects(_: &Library, sink: &mut Sink) -> Result<()> {
 
     let base = library.get("fan/columns")?;
     let count = base.at("e0", "num_triggers")?;
-    let edit = Edit::breaking("TD02", "the join is counted once for each tensor that it shares, and triggered once")
-        .at(count.clone())
-        .replace(count, 2);
+    let edit =
+        Edit::breaking("TD02", "the join is counted once for each tensor that it shares, and triggered once")
+            .at(count.clone())
+            .replace(count, 2);
     sink.graph_reject(base, "double-counted-join", &edit)?;
     let base = library.get("fan/join")?;
     let count = base.at("e0", "num_triggers")?;
-    let edit = Edit::breaking("TD02", "each of four producers is counted twice").at(count.clone()).replace(count, 8);
+    let edit =
+        Edit::breaking("TD02", "each of four producers is counted twice").at(count.clone()).replace(count, 8);
     sink.graph_reject(base, "double-counted-join", &edit)?;
 
     // The bottom of the diamond needs both branches, and the event of only one of them is made.
@@ -128,9 +129,10 @@ pub fn defects(_: &Library, sink: &mut Sink) -> Result<()> {
 
     // The task that writes the buffer again waits for what it reads itself, not for the old reader.
     let base = library.get("diamond/three-ends")?;
-    let edit = Edit::breaking("TR03", "a task writes what another task still reads, and nothing orders the two")
-        .at(base.at("c", "outputs/0")?)
-        .replace(base.at("b", "inputs/0/base_ptr")?, "b");
+    let edit =
+        Edit::breaking("TR03", "a task writes what another task still reads, and nothing orders the two")
+            .at(base.at("c", "outputs/0")?)
+            .replace(base.at("b", "inputs/0/base_ptr")?, "b");
     sink.graph_reject(base, "missing-anti-dependence", &edit)?;
     let base = library.get("fan/all-to-all")?;
     let edit = Edit::breaking("TR03", "one of four readers overwrites what the others read")
@@ -145,9 +147,10 @@ pub fn defects(_: &Library, sink: &mut Sink) -> Result<()> {
     sink.graph_reject(base, "dead-write", &edit)?;
 
     let base = library.get("fan/split")?;
-    let edit = Edit::breaking("TD02", "an operator that reads a tensor twice gets two edges, and one trigger")
-        .at(base.at("e0", "num_triggers")?)
-        .replace(base.at("e0", "num_triggers")?, 2);
+    let edit =
+        Edit::breaking("TD02", "an operator that reads a tensor twice gets two edges, and one trigger")
+            .at(base.at("e0", "num_triggers")?)
+            .replace(base.at("e0", "num_triggers")?, 2);
     sink.graph_reject(base, "duplicate-edge", &edit)?;
     let base = library.get("fan/pairs")?;
     let edit = Edit::breaking("TD02", "each edge of a pair of operators is made twice")

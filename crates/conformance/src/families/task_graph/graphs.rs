@@ -75,7 +75,11 @@ fn chains() -> Result<Vec<GraphBase>> {
     }
     let mut graph = GraphBuilder::of_rank(3);
     row(&mut graph, 3);
-    out.push(new("chain/rank-three", "the graph of rank 3, which has nothing to do with other ranks", &graph)?);
+    out.push(new(
+        "chain/rank-three",
+        "the graph of rank 3, which has nothing to do with other ranks",
+        &graph,
+    )?);
 
     let mut graph = GraphBuilder::new();
     for n in 0..4 {
@@ -102,9 +106,13 @@ fn chains() -> Result<Vec<GraphBase>> {
     let task = base.at("next", "")?;
     if let Some(task) = base.document.value.pointer_mut(&task).and_then(|task| task.as_object_mut()) {
         // Request 2 of a batch, with a cache index and a word that has the upper half set.
-        for (name, value) in
-            [("request_id", 2), ("kv_idx", 5), ("expert_offset", 0x5_0002), ("task_offset", 0x5_0002), ("merge_task_offset", 7)]
-        {
+        for (name, value) in [
+            ("request_id", 2),
+            ("kv_idx", 5),
+            ("expert_offset", 0x5_0002),
+            ("task_offset", 0x5_0002),
+            ("merge_task_offset", 7),
+        ] {
             task.insert(name.to_owned(), json!(value));
         }
     }
@@ -154,16 +162,35 @@ fn fans() -> Result<Vec<GraphBase>> {
     let (fork, join) = (graph.event("fork"), graph.event("join"));
     let (x, h, a, b, y) = (act("x", 8), act("h", 8), act("a", 8), act("b", 8), act("y", 8));
     graph.add(NewTask::new("top", RMS).reads(&[x.whole()]).writes(&[h.whole()]).triggers(fork));
-    graph.add(NewTask::new("left", LINEAR).reads(&[h.whole()]).writes(&[a.whole()]).after(fork).triggers(join));
-    graph.add(NewTask::new("right", LINEAR).reads(&[h.whole()]).writes(&[b.whole()]).after(fork).triggers(join));
-    graph.add(NewTask::new("bottom", SILU).reads(&[a.whole(), b.whole(), h.whole()]).writes(&[y.whole()]).after(join));
-    out.push(new("diamond/merged", "two branches that meet again, with a residual from above the fork", &graph)?);
+    graph.add(
+        NewTask::new("left", LINEAR).reads(&[h.whole()]).writes(&[a.whole()]).after(fork).triggers(join),
+    );
+    graph.add(
+        NewTask::new("right", LINEAR).reads(&[h.whole()]).writes(&[b.whole()]).after(fork).triggers(join),
+    );
+    graph.add(
+        NewTask::new("bottom", SILU)
+            .reads(&[a.whole(), b.whole(), h.whole()])
+            .writes(&[y.whole()])
+            .after(join),
+    );
+    out.push(new(
+        "diamond/merged",
+        "two branches that meet again, with a residual from above the fork",
+        &graph,
+    )?);
 
     let mut graph = GraphBuilder::new();
     let (one, two, join) = (graph.event("one"), graph.event("two"), graph.event("join"));
     graph.add(NewTask::new("a0", RMS).reads(&[x.whole()]).writes(&[h.whole()]).triggers(one));
     graph.add(NewTask::new("a1", LINEAR).reads(&[h.whole()]).writes(&[a.whole()]).after(one).triggers(two));
-    graph.add(NewTask::new("a2", LINEAR).reads(&[a.whole()]).writes(&[act("a2", 8).whole()]).after(two).triggers(join));
+    graph.add(
+        NewTask::new("a2", LINEAR)
+            .reads(&[a.whole()])
+            .writes(&[act("a2", 8).whole()])
+            .after(two)
+            .triggers(join),
+    );
     graph.add(NewTask::new("b", LINEAR).reads(&[act("z", 8).whole()]).writes(&[b.whole()]).triggers(join));
     let last = [act("a2", 8).whole(), b.whole()];
     graph.add(NewTask::new("end", SILU).reads(&last).writes(&[y.whole()]).after(join));
@@ -194,7 +221,13 @@ fn reuse() -> Result<Vec<GraphBase>> {
     let mut graph = GraphBuilder::new();
     let (a, b) = (graph.event("a"), graph.event("b"));
     graph.add(NewTask::new("write", RMS).reads(&[x.whole()]).writes(&[t.whole()]).triggers(a));
-    graph.add(NewTask::new("update", LINEAR).reads(&[t.whole(), v.whole()]).writes(&[t.whole()]).after(a).triggers(b));
+    graph.add(
+        NewTask::new("update", LINEAR)
+            .reads(&[t.whole(), v.whole()])
+            .writes(&[t.whole()])
+            .after(a)
+            .triggers(b),
+    );
     graph.add(NewTask::new("last", LINEAR).reads(&[t.whole()]).writes(&[y.whole()]).after(b));
     out.push(new("reuse/in-place", "a task overwrites what it reads", &graph)?);
 
@@ -202,10 +235,26 @@ fn reuse() -> Result<Vec<GraphBase>> {
     let (a, b) = (graph.event("a"), graph.event("b"));
     graph.add(NewTask::new("w0", RMS).reads(&[x.whole()]).writes(&[t.block(1, 0, 2)]).triggers(a));
     graph.add(NewTask::new("w1", RMS).reads(&[x.whole()]).writes(&[t.block(1, 1, 2)]).triggers(a));
-    graph.add(NewTask::new("r0", LINEAR).reads(&[t.block(1, 0, 2)]).writes(&[u.block(1, 0, 2)]).after(a).triggers(b));
-    graph.add(NewTask::new("r1", LINEAR).reads(&[t.block(1, 1, 2)]).writes(&[u.block(1, 1, 2)]).after(a).triggers(b));
+    graph.add(
+        NewTask::new("r0", LINEAR)
+            .reads(&[t.block(1, 0, 2)])
+            .writes(&[u.block(1, 0, 2)])
+            .after(a)
+            .triggers(b),
+    );
+    graph.add(
+        NewTask::new("r1", LINEAR)
+            .reads(&[t.block(1, 1, 2)])
+            .writes(&[u.block(1, 1, 2)])
+            .after(a)
+            .triggers(b),
+    );
     graph.add(NewTask::new("over", LINEAR).reads(&[u.whole()]).writes(&[t.whole()]).after(b));
-    out.push(new("reuse/halves", "two halves are written and read, then the whole is written again", &graph)?);
+    out.push(new(
+        "reuse/halves",
+        "two halves are written and read, then the whole is written again",
+        &graph,
+    )?);
 
     // Two attention tasks work on their own heads, and a later one on both.
     let mut graph = GraphBuilder::new();
@@ -226,9 +275,14 @@ fn reuse() -> Result<Vec<GraphBase>> {
         let task = NewTask::new(&format!("heads{n}"), ATTENTION).reads(&inputs).writes(&[o.block(1, n, 2)]);
         graph.add(task.after(a).triggers(b));
     }
-    let inputs = [o.whole(), k.whole(), cache.whole(), Tile::null(), Tile::null(), Tile::null(), Tile::null()];
+    let inputs =
+        [o.whole(), k.whole(), cache.whole(), Tile::null(), Tile::null(), Tile::null(), Tile::null()];
     graph.add(NewTask::new("again", 115).reads(&inputs).writes(&[p.whole()]).after(b));
-    out.push(new("reuse/caches", "attention writes its caches in place, two tasks a half each, then one the whole", &graph)?);
+    out.push(new(
+        "reuse/caches",
+        "attention writes its caches in place, two tasks a half each, then one the whole",
+        &graph,
+    )?);
     Ok(out)
 }
 
@@ -260,8 +314,16 @@ fn tiles() -> Result<Vec<GraphBase>> {
         ("tiles/nibbles", "elements of 4 bits", pair(&[nibbles.block(1, 1, 2)], &[nibbles.whole()])?),
         ("tiles/wide", "elements of 64 bits", pair(&[wide.block(0, 1, 2)], &[wide.whole()])?),
         ("tiles/column", "a tile of one column", pair(&[column.clone()], &[column])?),
-        ("tiles/repeated", "a row that is read twice, along a stride of 0", pair(&[act("t", 8).whole()], &[repeated, act("t", 8).whole()])?),
-        ("tiles/transposed", "a matrix that is read by columns", pair(&[rows.block(0, 0, 2), rows.block(0, 1, 2)], &[transposed])?),
+        (
+            "tiles/repeated",
+            "a row that is read twice, along a stride of 0",
+            pair(&[act("t", 8).whole()], &[repeated, act("t", 8).whole()])?,
+        ),
+        (
+            "tiles/transposed",
+            "a matrix that is read by columns",
+            pair(&[rows.block(0, 0, 2), rows.block(0, 1, 2)], &[transposed])?,
+        ),
     ];
     let mut out: Vec<GraphBase> = table
         .into_iter()
@@ -272,7 +334,9 @@ fn tiles() -> Result<Vec<GraphBase>> {
     let t = Tensor::bf16("t", &[4, 8]);
     let mut graph = GraphBuilder::new();
     for (n, start) in [[0, 0], [0, 4], [2, 0], [2, 4]].iter().enumerate() {
-        let task = NewTask::new(&format!("w{n}"), RMS).reads(&[act("x", 8).whole()]).writes(&[t.tile(start, &[2, 4])]);
+        let task = NewTask::new(&format!("w{n}"), RMS)
+            .reads(&[act("x", 8).whole()])
+            .writes(&[t.tile(start, &[2, 4])]);
         graph.add(task);
     }
     out.push(new("tiles/quarters", "four unordered tasks write the quarters of a matrix", &graph)?);
@@ -295,9 +359,16 @@ fn tiles() -> Result<Vec<GraphBase>> {
 /// A decoder layer: embedding, projection, attention with caches, output and MLP with residuals.
 fn layer(graph: &mut GraphBuilder) {
     let hidden = 16;
-    let events: Vec<_> = ["embedded", "projected", "attended", "added", "gated"].map(|e| graph.event(e)).into();
-    let (x, qkv, o, h, m, y) =
-        (act("x", hidden), act("qkv", 24), act("o", hidden), act("h", hidden), act("m", 32), act("y", hidden));
+    let events: Vec<_> =
+        ["embedded", "projected", "attended", "added", "gated"].map(|e| graph.event(e)).into();
+    let (x, qkv, o, h, m, y) = (
+        act("x", hidden),
+        act("qkv", 24),
+        act("o", hidden),
+        act("h", hidden),
+        act("m", 32),
+        act("y", hidden),
+    );
     let table = Tensor::bf16("table", &[32, hidden]);
     let token = Tensor::new("token", I64, &[2, 1]);
     for n in 0..2 {
@@ -305,7 +376,11 @@ fn layer(graph: &mut GraphBuilder) {
         graph.add(task.writes(&[x.block(1, n, 2)]).triggers(events[0]));
     }
     for n in 0..4 {
-        let weights = [x.whole(), Tensor::bf16("norm", &[hidden]).whole(), Tensor::bf16("w_qkv", &[24, hidden]).block(0, n, 4)];
+        let weights = [
+            x.whole(),
+            Tensor::bf16("norm", &[hidden]).whole(),
+            Tensor::bf16("w_qkv", &[24, hidden]).block(0, n, 4),
+        ];
         let task = NewTask::new(&format!("qkv{n}"), RMS_LINEAR).reads(&weights).writes(&[qkv.block(1, n, 4)]);
         graph.add(task.after(events[0]).triggers(events[1]));
     }
@@ -328,8 +403,13 @@ fn layer(graph: &mut GraphBuilder) {
         graph.add(task.after(events[2]).triggers(events[3]));
     }
     for n in 0..4 {
-        let inputs = [h.whole(), Tensor::bf16("norm2", &[hidden]).whole(), Tensor::bf16("w_up", &[32, hidden]).block(0, n, 4)];
-        let task = NewTask::new(&format!("up{n}"), RMS_LINEAR).variant(1).reads(&inputs).writes(&[m.block(1, n, 4)]);
+        let inputs = [
+            h.whole(),
+            Tensor::bf16("norm2", &[hidden]).whole(),
+            Tensor::bf16("w_up", &[32, hidden]).block(0, n, 4),
+        ];
+        let task =
+            NewTask::new(&format!("up{n}"), RMS_LINEAR).variant(1).reads(&inputs).writes(&[m.block(1, n, 4)]);
         graph.add(task.after(events[3]).triggers(events[4]));
     }
     for n in 0..2 {
@@ -371,12 +451,16 @@ fn parallel_of(rank: u16, ranks: u16, blocks: i64) -> GraphBuilder {
         let slots = Tensor::bf16(&format!("slots_{round}"), &[i64::from(ranks), 2, width]);
         let sum = act(&format!("sum_{round}"), width);
         let ready: Vec<_> = (0..blocks).map(|n| graph.event(&format!("ready-{round}{n}"))).collect();
-        let copied: Vec<_> =
-            (0..blocks).map(|n| graph.remote_event(&format!("copied-{round}{n}"), i64::from(ranks))).collect();
+        let copied: Vec<_> = (0..blocks)
+            .map(|n| graph.remote_event(&format!("copied-{round}{n}"), i64::from(ranks)))
+            .collect();
         let summed = (round == "a").then(|| graph.event("summed"));
         for (n, &event) in (0..).zip(&ready) {
             let mut task = NewTask::new(&format!("linear-{round}{n}"), LINEAR)
-                .reads(&[input.0.whole(), Tensor::bf16(&format!("w_{round}"), &[width, width]).block(0, n, blocks)])
+                .reads(&[
+                    input.0.whole(),
+                    Tensor::bf16(&format!("w_{round}"), &[width, width]).block(0, n, blocks),
+                ])
                 .writes(&[partial.block(1, n, blocks)])
                 .triggers(event);
             if let Some(event) = input.1 {
@@ -417,7 +501,8 @@ fn exchanges(rank: u16, order: [&str; 2]) -> GraphBuilder {
     let mut graph = GraphBuilder::of_rank(rank);
     let copied = ["x", "y", "z"].map(|name| (name, graph.remote_event(&format!("copied-{name}"), 2)));
     let both = graph.event("both");
-    let event = |name: &str| copied.iter().find(|(other, _)| *other == name).map_or(both, |(_, event)| *event);
+    let event =
+        |name: &str| copied.iter().find(|(other, _)| *other == name).map_or(both, |(_, event)| *event);
     let slots = |name: &str| Tensor::bf16(&format!("slots_{name}"), &[2, 2, 4]);
     let copies = |graph: &mut GraphBuilder, name: &str, from: &Tensor, after: bool| {
         for target in 0..2 {
@@ -470,7 +555,12 @@ fn systems() -> Result<Vec<GraphBase>> {
     let mut other = GraphBuilder::of_rank(1).extended();
     row(&mut other, 3);
     let document = system(&[chain, other], None)?;
-    out.push(GraphBase::new("ranks/apart", "two ranks that have nothing to do with each other", clauses, document));
+    out.push(GraphBase::new(
+        "ranks/apart",
+        "two ranks that have nothing to do with each other",
+        clauses,
+        document,
+    ));
 
     out.push(GraphBase::new(
         "ranks/exchanges",
@@ -488,12 +578,29 @@ fn systems() -> Result<Vec<GraphBase>> {
         let (partial, sum) = (act("partial", 4 * blocks), act("sum", 4 * blocks));
         let slots = Tensor::bf16("slots", &[1, 2, 4 * blocks]);
         for n in 0..blocks {
-            let (ready, copied) = (graph.event(&format!("ready{n}")), graph.remote_event(&format!("copied{n}"), 1));
+            let (ready, copied) =
+                (graph.event(&format!("ready{n}")), graph.remote_event(&format!("copied{n}"), 1));
             let block = |tensor: &Tensor| tensor.block(1, n, blocks);
             let slot = slots.block(2, n, blocks);
-            graph.add(NewTask::new(&format!("linear{n}"), LINEAR).reads(&[act("x", 8).whole()]).writes(&[block(&partial)]).triggers(ready));
-            graph.add(NewTask::new(&format!("copy{n}"), COPY).reads(&[block(&partial)]).writes(&[slot.clone()]).after(ready).triggers_at(0, copied));
-            graph.add(NewTask::new(&format!("reduce{n}"), REDUCE).reads(&[block(&partial), slot]).writes(&[block(&sum)]).after(copied));
+            graph.add(
+                NewTask::new(&format!("linear{n}"), LINEAR)
+                    .reads(&[act("x", 8).whole()])
+                    .writes(&[block(&partial)])
+                    .triggers(ready),
+            );
+            graph.add(
+                NewTask::new(&format!("copy{n}"), COPY)
+                    .reads(&[block(&partial)])
+                    .writes(&[slot.clone()])
+                    .after(ready)
+                    .triggers_at(0, copied),
+            );
+            graph.add(
+                NewTask::new(&format!("reduce{n}"), REDUCE)
+                    .reads(&[block(&partial), slot])
+                    .writes(&[block(&sum)])
+                    .after(copied),
+            );
         }
         out.push(GraphBase::new(name, summary, clauses, graph.finish()?));
     }

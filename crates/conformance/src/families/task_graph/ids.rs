@@ -21,7 +21,13 @@ pub fn ids(_: &Library, sink: &mut Sink) -> Result<()> {
         ("diamond/merged", "left", "dependent_event", 1, "the event that begins, to wait for"),
         ("decoder/extended", "up2", "dependent_event", 0, "the termination, to wait for"),
         ("chain/extended", "t3", "trigger_event", 0xffff_ffff, "the last position that an id has room for"),
-        ("ranks/two", "0:copy-a0-to-1", "trigger_event", NVSHMEM_TAG | rank(1) | 99, "an event that the other rank does not have"),
+        (
+            "ranks/two",
+            "0:copy-a0-to-1",
+            "trigger_event",
+            NVSHMEM_TAG | rank(1) | 99,
+            "an event that the other rank does not have",
+        ),
         ("ranks/two", "1:copy-b0-to-0", "trigger_event", NVSHMEM_TAG, "the termination of the other rank"),
         ("ranks/two", "1:linear-a0", "trigger_event", rank(1) | 77, "an event that its rank does not have"),
     ] {
@@ -40,11 +46,35 @@ pub fn ids(_: &Library, sink: &mut Sink) -> Result<()> {
         ("decoder/earlier", "down1", "trigger_event", i64::MIN, "the sign bit"),
         ("chain/two", "t0", "trigger_event", 1 << 32, "another rank without the tag"),
         ("chain/rank-three", "t1", "dependent_event", -(1 << 32), "another rank, to wait for"),
-        ("ranks/two", "0:copy-a0-to-1", "trigger_event", -NVSHMEM_TAG, "a copy to another rank without the tag"),
-        ("ranks/two", "1:copy-a0-to-1", "trigger_event", -NVSHMEM_TAG, "a copy to its own rank without the tag"),
+        (
+            "ranks/two",
+            "0:copy-a0-to-1",
+            "trigger_event",
+            -NVSHMEM_TAG,
+            "a copy to another rank without the tag",
+        ),
+        (
+            "ranks/two",
+            "1:copy-a0-to-1",
+            "trigger_event",
+            -NVSHMEM_TAG,
+            "a copy to its own rank without the tag",
+        ),
         ("ranks/three", "2:reduce-a0", "trigger_event", NVSHMEM_TAG, "a REDUCE triggers with the tag"),
-        ("ranks/three", "1:reduce-b0", "dependent_event", -(1 << 32), "a REDUCE waits for an event of another rank"),
-        ("bare/copies", "linear0", "trigger_event", NVSHMEM_TAG, "a LINEAR triggers with the tag before a copy"),
+        (
+            "ranks/three",
+            "1:reduce-b0",
+            "dependent_event",
+            -(1 << 32),
+            "a REDUCE waits for an event of another rank",
+        ),
+        (
+            "bare/copies",
+            "linear0",
+            "trigger_event",
+            NVSHMEM_TAG,
+            "a LINEAR triggers with the tag before a copy",
+        ),
     ] {
         let base = library.get(name)?;
         let at = base.at(task, member)?;

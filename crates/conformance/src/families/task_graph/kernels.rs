@@ -62,7 +62,13 @@ fn decoder(k: &mut KernelBuilder, layers: usize) {
     let table = k.torch("table", BF16, &[32, 16]);
     let (cos, sin) = (k.torch("cos", BF16, &[8, 4]), k.torch("sin", BF16, &[8, 4]));
     let mut x = k.cuda("x", BF16, &[1, 16]);
-    k.operator("embed", EMBED, [2, 1, 1], &[Some((&token, WHOLE)), Some((&table, COLUMNS))], &[(&x, COLUMNS)]);
+    k.operator(
+        "embed",
+        EMBED,
+        [2, 1, 1],
+        &[Some((&token, WHOLE)), Some((&table, COLUMNS))],
+        &[(&x, COLUMNS)],
+    );
     for n in 0..layers {
         let name = |what: &str| format!("{what}_{n}");
         let norm = k.torch(&name("norm"), BF16, &[16]);
@@ -120,7 +126,13 @@ fn parallel(ranks: i64, grid: [i64; 3], map: [i64; 3], reduces: usize) -> Kernel
         let partial = k.nvshmem(&format!("partial_{n}"), BF16, &[2, 16]);
         let slots = k.nvshmem(&format!("slots_{n}"), BF16, &[ranks, 2, 16]);
         let sum = k.cuda(&format!("sum_{n}"), BF16, &[2, 16]);
-        k.operator(&format!("linear_{n}"), LINEAR, grid, &[Some((&x, WHOLE)), Some((&w, WHOLE))], &[(&partial, map)]);
+        k.operator(
+            &format!("linear_{n}"),
+            LINEAR,
+            grid,
+            &[Some((&x, WHOLE)), Some((&w, WHOLE))],
+            &[(&partial, map)],
+        );
         k.operator(
             &format!("all_reduce_{n}"),
             ALL_REDUCE,
@@ -153,14 +165,26 @@ fn exact() -> Vec<GraphBase> {
     let mut out = Vec::new();
     let clauses = &["TGR-12", "TGR-13"];
     let mut add = |name: &str, summary: &str, clauses: &[&str], k: &KernelBuilder, ranks: i64, rank: i64| {
-        out.push(GraphBase::request(&format!("exact/{name}"), summary, clauses, k.request(ranks, rank, "exact")));
+        out.push(GraphBase::request(
+            &format!("exact/{name}"),
+            summary,
+            clauses,
+            k.request(ranks, rank, "exact"),
+        ));
     };
 
     let mut one = KernelBuilder::new();
     let (x, y) = (one.torch("x", BF16, &[4, 8]), one.torch("y", BF16, &[4, 8]));
     one.operator("only", RMS, [4, 1, 1], &[Some((&x, ROWS))], &[(&y, ROWS)]);
     add("one", "one operator of four blocks", clauses, &one, 1, 0);
-    add("one-on-rank-two", "the graph of the third of four ranks, without an all-reduce", clauses, &one, 4, 2);
+    add(
+        "one-on-rank-two",
+        "the graph of the third of four ranks, without an all-reduce",
+        clauses,
+        &one,
+        4,
+        2,
+    );
 
     let x1 = [3, 1, 1];
     for (name, summary, k) in [
@@ -168,14 +192,38 @@ fn exact() -> Vec<GraphBase> {
         ("gcd-6-4", "6 producers and 4 consumers: 2 events", two([6, 1, 1], [4, 1, 1], COLUMNS, COLUMNS)),
         ("gcd-4-6", "4 producers and 6 consumers: 2 events", two([4, 1, 1], [6, 1, 1], COLUMNS, COLUMNS)),
         ("coprime", "3 producers and 4 consumers: 1 event", two(x1, [4, 1, 1], COLUMNS, COLUMNS)),
-        ("massive", "24 producers and 12 consumers: 12 events", two([24, 1, 1], [12, 1, 1], COLUMNS, COLUMNS)),
-        ("one-to-all", "1 producer and 8 consumers: 1 event with 8 tasks", two([1, 1, 1], [8, 1, 1], COLUMNS, COLUMNS)),
+        (
+            "massive",
+            "24 producers and 12 consumers: 12 events",
+            two([24, 1, 1], [12, 1, 1], COLUMNS, COLUMNS),
+        ),
+        (
+            "one-to-all",
+            "1 producer and 8 consumers: 1 event with 8 tasks",
+            two([1, 1, 1], [8, 1, 1], COLUMNS, COLUMNS),
+        ),
         ("all-to-one", "12 producers and 1 consumer", two([12, 1, 1], [1, 1, 1], COLUMNS, COLUMNS)),
-        ("crosswise", "producers cut columns, consumers rows: 1 event", two([6, 1, 1], [2, 1, 1], COLUMNS, ROWS)),
-        ("grid", "grids of two axes: 2 x 3 producers, 4 x 3 consumers, 2 x 3 events", two([2, 3, 1], [4, 3, 1], [0, 1, -1], [0, 1, -1])),
-        ("grid-turned", "a grid whose axes cut the other axes of the tensor", two([2, 3, 1], [6, 2, 1], [0, 1, -1], [1, 0, -1])),
+        (
+            "crosswise",
+            "producers cut columns, consumers rows: 1 event",
+            two([6, 1, 1], [2, 1, 1], COLUMNS, ROWS),
+        ),
+        (
+            "grid",
+            "grids of two axes: 2 x 3 producers, 4 x 3 consumers, 2 x 3 events",
+            two([2, 3, 1], [4, 3, 1], [0, 1, -1], [0, 1, -1]),
+        ),
+        (
+            "grid-turned",
+            "a grid whose axes cut the other axes of the tensor",
+            two([2, 3, 1], [6, 2, 1], [0, 1, -1], [1, 0, -1]),
+        ),
         ("grid-z", "blocks along y and z", two([1, 2, 4], [1, 4, 2], [-1, 0, 1], [-1, 0, 1])),
-        ("grid-whole", "a grid, and one task that reads all of it", two([4, 6, 1], [1, 1, 1], [0, 1, -1], WHOLE)),
+        (
+            "grid-whole",
+            "a grid, and one task that reads all of it",
+            two([4, 6, 1], [1, 1, 1], [0, 1, -1], WHOLE),
+        ),
     ] {
         add(name, summary, clauses, &k, 1, 0);
     }
@@ -188,29 +236,51 @@ fn exact() -> Vec<GraphBase> {
     add("four-axes", "a tensor of four axes, cut along three of them", clauses, &deep, 1, 0);
 
     let mut shared = KernelBuilder::new();
-    let (x, a, b) = (shared.torch("x", BF16, &[2, 8]), shared.cuda("a", BF16, &[2, 8]), shared.cuda("b", BF16, &[2, 8]));
+    let (x, a, b) =
+        (shared.torch("x", BF16, &[2, 8]), shared.cuda("a", BF16, &[2, 8]), shared.cuda("b", BF16, &[2, 8]));
     let y = shared.torch("y", BF16, &[2, 8]);
     shared.operator("both", RMS, [4, 1, 1], &[Some((&x, COLUMNS))], &[(&a, COLUMNS), (&b, COLUMNS)]);
     shared.operator("join", SILU, [2, 1, 1], &[Some((&a, WHOLE)), Some((&b, COLUMNS))], &[(&y, COLUMNS)]);
-    add("two-shared", "two tensors shared with the same producer: the last one decides the events", clauses, &shared, 1, 0);
+    add(
+        "two-shared",
+        "two tensors shared with the same producer: the last one decides the events",
+        clauses,
+        &shared,
+        1,
+        0,
+    );
 
     let mut variants = KernelBuilder::new();
     let mut from = variants.torch("h0", BF16, &[2, 8]);
-    for (n, params) in [json!({}), json!({"eps": 1}), json!({}), json!({"eps": 2}), json!({"eps": 1})].into_iter().enumerate() {
+    for (n, params) in [json!({}), json!({"eps": 1}), json!({}), json!({"eps": 2}), json!({"eps": 1})]
+        .into_iter()
+        .enumerate()
+    {
         let to = variants.cuda(&format!("h{}", n + 1), BF16, &[2, 8]);
         let grid = if n == 4 { [1, 1, 1] } else { [2, 1, 1] };
-        variants.operator_with(&format!("op{n}"), RMS, grid, &[Some((&from, COLUMNS))], &[(&to, COLUMNS)], params);
+        variants.operator_with(
+            &format!("op{n}"),
+            RMS,
+            grid,
+            &[Some((&from, COLUMNS))],
+            &[(&to, COLUMNS)],
+            params,
+        );
         from = to;
     }
     add("variants", "five operators of one type and four variants", &["TGR-12"], &variants, 1, 0);
 
     let mut types = KernelBuilder::new();
-    let (x, h, y) = (types.torch("x", 925, &[4, 8]), types.cuda("h", I64, &[4, 8]), types.torch("y", 950, &[4, 8]));
+    let (x, h, y) =
+        (types.torch("x", 925, &[4, 8]), types.cuda("h", I64, &[4, 8]), types.torch("y", 950, &[4, 8]));
     types.operator("widen", 231, [4, 1, 1], &[Some((&x, ROWS))], &[(&h, ROWS)]);
     types.operator("narrow", 301, [2, 2, 1], &[Some((&h, [0, 1, -1]))], &[(&y, [0, 1, -1])]);
     add("widths", "offsets of elements of 4, 32 and 64 bits", &["TGR-12"], &types, 1, 0);
 
-    for (layers, name, summary) in [(1, "decoder", "a decoder layer with embedding and logits"), (2, "decoder-two", "two decoder layers, with variants shared")] {
+    for (layers, name, summary) in [
+        (1, "decoder", "a decoder layer with embedding and logits"),
+        (2, "decoder-two", "two decoder layers, with variants shared"),
+    ] {
         let mut k = KernelBuilder::new();
         decoder(&mut k, layers);
         add(name, summary, clauses, &k, 1, 0);
@@ -225,10 +295,31 @@ fn exact() -> Vec<GraphBase> {
     for ranks in 2..=8 {
         let rank = ranks * 3 / 4;
         let summary = format!("an all-reduce of two blocks, rank {rank} of {ranks}");
-        add(&format!("all-reduce-{ranks}"), &summary, &["TGR-15"], &parallel(ranks, [2, 1, 1], COLUMNS, 1), ranks, rank);
+        add(
+            &format!("all-reduce-{ranks}"),
+            &summary,
+            &["TGR-15"],
+            &parallel(ranks, [2, 1, 1], COLUMNS, 1),
+            ranks,
+            rank,
+        );
     }
-    add("all-reduce-first-rank", "rank 0 of two, two all-reduces", &["TGR-15"], &parallel(2, [4, 1, 1], COLUMNS, 2), 2, 0);
-    add("all-reduce-grid", "an all-reduce over a grid of two axes, rank 1 of 3", &["TGR-15"], &parallel(3, [2, 4, 1], [0, 1, -1], 1), 3, 1);
+    add(
+        "all-reduce-first-rank",
+        "rank 0 of two, two all-reduces",
+        &["TGR-15"],
+        &parallel(2, [4, 1, 1], COLUMNS, 2),
+        2,
+        0,
+    );
+    add(
+        "all-reduce-grid",
+        "an all-reduce over a grid of two axes, rank 1 of 3",
+        &["TGR-15"],
+        &parallel(3, [2, 4, 1], [0, 1, -1], 1),
+        3,
+        1,
+    );
     out
 }
 
@@ -236,12 +327,21 @@ fn sound() -> Vec<GraphBase> {
     let mut out = Vec::new();
     let clauses = &["TGR-17"];
     let mut add = |name: &str, summary: &str, k: &KernelBuilder, ranks: i64| {
-        out.push(GraphBase::request(&format!("sound/{name}"), summary, clauses, k.request(ranks, 0, "sound")));
+        out.push(GraphBase::request(
+            &format!("sound/{name}"),
+            summary,
+            clauses,
+            k.request(ranks, 0, "sound"),
+        ));
     };
     for (name, summary, k) in [
         ("chain", "6 producers and 4 consumers", two([6, 1, 1], [4, 1, 1], COLUMNS, COLUMNS)),
         ("grid", "grids of two axes, turned", two([2, 3, 1], [6, 2, 1], [0, 1, -1], [1, 0, -1])),
-        ("overlapping", "3 producers and 4 consumers whose tiles overlap without order", two([3, 1, 1], [4, 1, 1], COLUMNS, COLUMNS)),
+        (
+            "overlapping",
+            "3 producers and 4 consumers whose tiles overlap without order",
+            two([3, 1, 1], [4, 1, 1], COLUMNS, COLUMNS),
+        ),
     ] {
         add(name, summary, &k, 1);
     }
@@ -257,11 +357,17 @@ fn sound() -> Vec<GraphBase> {
         let summary = format!("two all-reduces over {ranks} ranks");
         add(&format!("all-reduce-{ranks}"), &summary, &parallel(ranks, [2, 1, 1], COLUMNS, 2), ranks);
     }
-    add("all-reduce-grid", "two all-reduces of a grid over 2 ranks", &parallel(2, [2, 2, 1], [0, 1, -1], 2), 2);
+    add(
+        "all-reduce-grid",
+        "two all-reduces of a grid over 2 ranks",
+        &parallel(2, [2, 2, 1], [0, 1, -1], 2),
+        2,
+    );
 
     let mut apart = KernelBuilder::new();
     for n in 0..3 {
-        let (x, y) = (apart.torch(&format!("x{n}"), BF16, &[2, 8]), apart.torch(&format!("y{n}"), BF16, &[2, 8]));
+        let (x, y) =
+            (apart.torch(&format!("x{n}"), BF16, &[2, 8]), apart.torch(&format!("y{n}"), BF16, &[2, 8]));
         apart.operator(&format!("op{n}"), RMS, [2, 1, 1], &[Some((&x, ROWS))], &[(&y, ROWS)]);
     }
     add("apart", "three operators that share nothing", &apart, 1);
@@ -277,10 +383,16 @@ fn caches() -> Vec<GraphBase> {
         let y = k.cuda(&format!("y{n}"), BF16, &[1, 8]);
         let blocks = if n == 1 { 1 } else { 2 };
         let map = if n == 1 { WHOLE } else { COLUMNS };
-        let inputs: Vec<Option<(&Tensor, [i64; 3])>> = vec![Some((&x, map)), Some((&keys, map)), Some((&values, map))];
+        let inputs: Vec<Option<(&Tensor, [i64; 3])>> =
+            vec![Some((&x, map)), Some((&keys, map)), Some((&values, map))];
         k.operator(&format!("attention{n}"), ATTENTION, [blocks, 1, 1], &inputs, &[(&y, map)]);
         x = y;
     }
     let request = k.request(1, 0, "sound");
-    vec![GraphBase::request("sound/caches", "three operators that write the same caches in place", &["TGR-17"], request)]
+    vec![GraphBase::request(
+        "sound/caches",
+        "three operators that write the same caches in place",
+        &["TGR-17"],
+        request,
+    )]
 }

@@ -18,7 +18,8 @@ pub fn near(_: &Library, sink: &mut Sink) -> Result<()> {
     accept(
         "tiles/quarters",
         "one column less",
-        Edit::harmless("an unordered tile ends one column early").replace(at("tiles/quarters", "w0", "outputs/0/dims")?, json!([2, 3])),
+        Edit::harmless("an unordered tile ends one column early")
+            .replace(at("tiles/quarters", "w0", "outputs/0/dims")?, json!([2, 3])),
     )?;
     accept(
         "tiles/interleaved",
@@ -31,12 +32,14 @@ pub fn near(_: &Library, sink: &mut Sink) -> Result<()> {
     accept(
         "chain/side-by-side",
         "both read",
-        Edit::harmless("two unordered tasks read the same tile").replace(at("chain/side-by-side", "t1", "inputs/0/offset")?, 0),
+        Edit::harmless("two unordered tasks read the same tile")
+            .replace(at("chain/side-by-side", "t1", "inputs/0/offset")?, 0),
     )?;
     accept(
         "fan/split",
         "all read all",
-        Edit::harmless("a reader reads all that its siblings read").replace(at("fan/split", "c2", "inputs/0/offset")?, 0),
+        Edit::harmless("a reader reads all that its siblings read")
+            .replace(at("fan/split", "c2", "inputs/0/offset")?, 0),
     )?;
     accept(
         "chain/side-by-side",
@@ -60,9 +63,21 @@ pub fn near(_: &Library, sink: &mut Sink) -> Result<()> {
             .replace(at("reuse/in-place", "last", "outputs/0/base_ptr")?, "t"),
     )?;
     // Numbers that decide nothing.
-    accept("chain/two", "variant", Edit::harmless("another variant").replace(at("chain/two", "t0", "variant_id")?, 41))?;
-    accept("chain/two", "reserved variant", Edit::harmless("a variant of TERMINATE").replace("/all_tasks/0/variant_id", 3))?;
-    accept("chain/two", "known type", Edit::harmless("the last known type").replace(at("chain/two", "t1", "task_type")?, 302))?;
+    accept(
+        "chain/two",
+        "variant",
+        Edit::harmless("another variant").replace(at("chain/two", "t0", "variant_id")?, 41),
+    )?;
+    accept(
+        "chain/two",
+        "reserved variant",
+        Edit::harmless("a variant of TERMINATE").replace("/all_tasks/0/variant_id", 3),
+    )?;
+    accept(
+        "chain/two",
+        "known type",
+        Edit::harmless("the last known type").replace(at("chain/two", "t1", "task_type")?, 302),
+    )?;
     accept(
         "chain/one",
         "empty range elsewhere",
@@ -80,15 +95,27 @@ pub fn near(_: &Library, sink: &mut Sink) -> Result<()> {
     accept(
         "chain/extended",
         "kv_idx as -1",
-        Edit::harmless("a cache index of 65535 is written as -1").replace(at("chain/extended", "t1", "kv_idx")?, -1),
+        Edit::harmless("a cache index of 65535 is written as -1")
+            .replace(at("chain/extended", "t1", "kv_idx")?, -1),
     )?;
     accept(
         "chain/extended",
         "upper half",
-        Edit::harmless("the upper half of the word has no other view").replace(at("chain/extended", "t2", "merge_task_offset")?, 12),
+        Edit::harmless("the upper half of the word has no other view")
+            .replace(at("chain/extended", "t2", "merge_task_offset")?, 12),
     )?;
-    accept("chain/two", "unknown member", Edit::harmless("a task has a member that nobody knows").insert(at("chain/two", "t0", "xcd")?, json!({"a": [1, 2.5, null]})))?;
-    accept("decoder/earlier", "absent tensor of a known type", Edit::harmless("an absent tensor has a known element type").replace(at("decoder/earlier", "attend0", "inputs/3/data_type")?, 941))?;
+    accept(
+        "chain/two",
+        "unknown member",
+        Edit::harmless("a task has a member that nobody knows")
+            .insert(at("chain/two", "t0", "xcd")?, json!({"a": [1, 2.5, null]})),
+    )?;
+    accept(
+        "decoder/earlier",
+        "absent tensor of a known type",
+        Edit::harmless("an absent tensor has a known element type")
+            .replace(at("decoder/earlier", "attend0", "inputs/3/data_type")?, 941),
+    )?;
     accept(
         "ranks/one",
         "no kernel graph",
@@ -97,13 +124,16 @@ pub fn near(_: &Library, sink: &mut Sink) -> Result<()> {
     accept(
         "declared/chain",
         "larger tensor",
-        Edit::harmless("a tensor has more rows than its tile").replace("/kernel_graph/tensors/0/dims", json!([3, 8])),
+        Edit::harmless("a tensor has more rows than its tile")
+            .replace("/kernel_graph/tensors/0/dims", json!([3, 8])),
     )?;
     accept(
         "declared/chain",
         "tensor that nobody uses",
-        Edit::harmless("a tensor is declared that nobody uses")
-            .insert("/kernel_graph/tensors/-", json!({"name": "spare", "data_type": 941, "dims": [1], "io": "cuda"})),
+        Edit::harmless("a tensor is declared that nobody uses").insert(
+            "/kernel_graph/tensors/-",
+            json!({"name": "spare", "data_type": 941, "dims": [1], "io": "cuda"}),
+        ),
     )?;
     accept(
         "ranks/two",

@@ -36,11 +36,14 @@ pub fn partial(_: &Library, sink: &mut Sink) -> Result<()> {
     }
     // The end does not wait for a task that it had waited for not, either.
     let base = library.get("diamond/uneven")?;
-    let edit = Edit::breaking("TR01", "a task triggers the end in place of an event, and the end does not wait for it")
-        .at(base.at("END", "num_triggers")?)
-        .replace(base.at("b", "trigger_event")?, base.index("END")?)
-        .replace(base.at("join", "num_triggers")?, 1)
-        .replace(base.at("end", "inputs/1/base_ptr")?, "elsewhere");
+    let edit = Edit::breaking(
+        "TR01",
+        "a task triggers the end in place of an event, and the end does not wait for it",
+    )
+    .at(base.at("END", "num_triggers")?)
+    .replace(base.at("b", "trigger_event")?, base.index("END")?)
+    .replace(base.at("join", "num_triggers")?, 1)
+    .replace(base.at("end", "inputs/1/base_ptr")?, "elsewhere");
     sink.graph_reject(base, "the end", &edit)
 }
 
@@ -70,9 +73,10 @@ pub fn unordered(_: &Library, sink: &mut Sink) -> Result<()> {
     ] {
         let base = library.get(name)?;
         let at = base.at(reader, "inputs/0")?;
-        let edit = Edit::breaking("TR02", format!("`{reader}` reads what `{writer}` writes, and neither waits"))
-            .at(at.clone())
-            .replace(at, base.value(&base.at(writer, "outputs/0")?)?.clone());
+        let edit =
+            Edit::breaking("TR02", format!("`{reader}` reads what `{writer}` writes, and neither waits"))
+                .at(at.clone())
+                .replace(at, base.value(&base.at(writer, "outputs/0")?)?.clone());
         sink.graph_reject(base, &format!("{reader} reads of {writer}"), &edit)?;
     }
     // One element is enough.
@@ -120,14 +124,19 @@ pub fn unordered(_: &Library, sink: &mut Sink) -> Result<()> {
     ] {
         let base = library.get(name)?;
         let at = base.at(second, "outputs/0")?;
-        let edit = Edit::breaking("TR04", format!("`{first}` and `{second}` write the same tile, and neither waits"))
-            .at(at.clone())
-            .replace(at, base.value(&base.at(first, "outputs/0")?)?.clone());
+        let edit = Edit::breaking(
+            "TR04",
+            format!("`{first}` and `{second}` write the same tile, and neither waits"),
+        )
+        .at(at.clone())
+        .replace(at, base.value(&base.at(first, "outputs/0")?)?.clone());
         sink.graph_reject(base, &format!("{first} and {second} write"), &edit)?;
     }
     let base = library.get("tiles/quarters")?;
     let at = base.at("w3", "outputs/0")?;
-    let edit = Edit::breaking("TR04", "a tile begins one row too early").at(at.clone()).replace(format!("{at}/offset"), 8 * 2 + 4 * 2);
+    let edit = Edit::breaking("TR04", "a tile begins one row too early")
+        .at(at.clone())
+        .replace(format!("{at}/offset"), 8 * 2 + 4 * 2);
     sink.graph_reject(base, "one row early", &edit)
 }
 
@@ -137,7 +146,13 @@ pub fn dead_writes(_: &Library, sink: &mut Sink) -> Result<()> {
     for (name, reader, list, writer, what) in [
         ("reuse/buffer", "read", "inputs/0", "write", "the reader between two writes reads another tensor"),
         ("reuse/in-place", "update", "inputs/0", "write", "a task that overwrites a tensor does not read it"),
-        ("reuse/halves", "r0", "inputs/0", "w0", "one of two halves is not read before the whole is written again"),
+        (
+            "reuse/halves",
+            "r0",
+            "inputs/0",
+            "w0",
+            "one of two halves is not read before the whole is written again",
+        ),
         ("reuse/halves", "r1", "inputs/0", "w1", "the other half is not read"),
     ] {
         let base = library.get(name)?;
@@ -147,12 +162,21 @@ pub fn dead_writes(_: &Library, sink: &mut Sink) -> Result<()> {
         sink.graph_reject(base, &format!("{reader} reads elsewhere"), &edit)?;
     }
     // A later task writes the tensor of an earlier one that nobody reads.
-    for (name, first, second) in [("chain/four", "t1", "t3"), ("chain/extended", "t0", "t2"), ("diamond/uneven", "a1", "end")] {
+    for (name, first, second) in
+        [("chain/four", "t1", "t3"), ("chain/extended", "t0", "t2"), ("diamond/uneven", "a1", "end")]
+    {
         let base = library.get(name)?;
-        let edit = Edit::breaking("TR05", format!("`{first}` and then `{second}` write a tensor that nobody reads"))
-            .at(base.at(first, "outputs/1")?)
-            .insert(base.at(first, "outputs/-")?, tile(base, second, "outputs/0", &[("base_ptr", json!("scratch"))])?)
-            .insert(base.at(second, "outputs/-")?, tile(base, second, "outputs/0", &[("base_ptr", json!("scratch"))])?);
+        let edit =
+            Edit::breaking("TR05", format!("`{first}` and then `{second}` write a tensor that nobody reads"))
+                .at(base.at(first, "outputs/1")?)
+                .insert(
+                    base.at(first, "outputs/-")?,
+                    tile(base, second, "outputs/0", &[("base_ptr", json!("scratch"))])?,
+                )
+                .insert(
+                    base.at(second, "outputs/-")?,
+                    tile(base, second, "outputs/0", &[("base_ptr", json!("scratch"))])?,
+                );
         sink.graph_reject(base, &format!("{first} and {second} write scratch"), &edit)?;
     }
     Ok(())

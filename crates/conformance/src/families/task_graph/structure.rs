@@ -33,7 +33,8 @@ pub fn reserved(_: &Library, sink: &mut Sink) -> Result<()> {
         ("c0", 200, "a task of the scheduler"),
         ("p3", 203, "another task of the scheduler"),
     ] {
-        let edit = Edit::breaking("TS01", what).at(base.at(label, "")?).replace(base.at(label, "task_type")?, kind);
+        let edit =
+            Edit::breaking("TS01", what).at(base.at(label, "")?).replace(base.at(label, "task_type")?, kind);
         sink.graph_reject(base, what, &edit)?;
     }
     let base = library.get("chain/extended")?;
@@ -66,11 +67,14 @@ pub fn reserved(_: &Library, sink: &mut Sink) -> Result<()> {
     sink.graph_reject(base, "event-0-has-a-range", &edit)?;
     let base = library.get("fan/join")?;
     let end = base.at("END", "")?;
-    let edit = Edit::breaking("TS02", "the end has a range").at(end.clone()).replace(format!("{end}/last_task_id"), 1);
+    let edit = Edit::breaking("TS02", "the end has a range")
+        .at(end.clone())
+        .replace(format!("{end}/last_task_id"), 1);
     sink.graph_reject(base, "end-has-a-range", &edit)?;
-    let edit = Edit::breaking("TS02", "there is a second end")
-        .at("/all_events/4")
-        .insert("/all_events/-", json!({"event_type": 910, "first_task_id": 0, "last_task_id": 0, "num_triggers": 1}));
+    let edit = Edit::breaking("TS02", "there is a second end").at("/all_events/4").insert(
+        "/all_events/-",
+        json!({"event_type": 910, "first_task_id": 0, "last_task_id": 0, "num_triggers": 1}),
+    );
     sink.graph_reject(base, "second-end", &edit)?;
     let base = library.get("ranks/apart")?;
     let edit = Edit::breaking("TS02", "the second rank launches one task less")
@@ -101,7 +105,13 @@ pub fn event_types(_: &Library, sink: &mut Sink) -> Result<()> {
         sink.graph_reject(base, &format!("{label} {kind}"), &edit)?;
     }
     // Where nothing names the event, the type is all that is wrong.
-    for (name, kind) in [("chain/one", 901), ("chain/two", 902), ("fan/join", 903), ("decoder/earlier", 911), ("chain/extended", 0)] {
+    for (name, kind) in [
+        ("chain/one", 901),
+        ("chain/two", 902),
+        ("fan/join", 903),
+        ("decoder/earlier", 911),
+        ("chain/extended", 0),
+    ] {
         let base = library.get(name)?;
         let count = base.value("/all_events")?.as_array().map_or(0, Vec::len);
         let event = json!({"event_type": kind, "first_task_id": 0, "last_task_id": 0, "num_triggers": 1});
@@ -139,9 +149,11 @@ pub fn ranges(_: &Library, sink: &mut Sink) -> Result<()> {
         .replace(path.clone(), base.int(&path)? - 1);
     sink.graph_reject(base, "second-rank", &edit)?;
     let base = library.get("chain/two")?;
-    let edit = Edit::breaking("TS06", "an event that no task depends on has a range")
-        .at("/all_events/4")
-        .insert("/all_events/-", json!({"event_type": 900, "first_task_id": 2, "last_task_id": 3, "num_triggers": 1}));
+    let edit =
+        Edit::breaking("TS06", "an event that no task depends on has a range").at("/all_events/4").insert(
+            "/all_events/-",
+            json!({"event_type": 900, "first_task_id": 2, "last_task_id": 3, "num_triggers": 1}),
+        );
     sink.graph_reject(base, "nobody-depends", &edit)
 }
 
@@ -155,7 +167,12 @@ pub fn first_tasks(_: &Library, sink: &mut Sink) -> Result<()> {
         ("fan/join", json!([2, 3, 4]), "/first_tasks", "the last of four is left out"),
         ("fan/join", json!([2, 2, 3, 4, 5]), "/first_tasks/1", "a task is listed twice"),
         ("chain/extended", json!([1, 2]), "/first_tasks/0", "BEGIN is listed"),
-        ("chain/side-by-side", json!([2, 3, 4, 5, 6]), "/first_tasks/4", "a task is listed that does not exist"),
+        (
+            "chain/side-by-side",
+            json!([2, 3, 4, 5, 6]),
+            "/first_tasks/4",
+            "a task is listed that does not exist",
+        ),
         ("diamond/uneven", json!([2, -5]), "/first_tasks/1", "a negative number is listed"),
     ] {
         let base = library.get(name)?;
@@ -173,12 +190,14 @@ pub fn first_tasks(_: &Library, sink: &mut Sink) -> Result<()> {
 pub fn capacity(_: &Library, sink: &mut Sink) -> Result<()> {
     let library = library()?;
     let null = json!({"base_ptr": "nullptr", "data_type": 999, "dims": [], "offset": 0, "strides": []});
-    let tile = |name: &str| {
-        json!({"base_ptr": name, "data_type": 941, "dims": [1, 8], "offset": 0, "strides": [8, 1]})
-    };
+    let tile = |name: &str| json!({"base_ptr": name, "data_type": 941, "dims": [1, 8], "offset": 0, "strides": [8, 1]});
     let base = library.get("chain/full")?;
-    for (what, extra) in [("an eighth input", tile("more")), ("an eighth input, which is absent", null.clone())] {
-        let edit = Edit::breaking("TS08", what).at(base.at("full", "inputs")?).insert(base.at("full", "inputs/-")?, extra);
+    for (what, extra) in
+        [("an eighth input", tile("more")), ("an eighth input, which is absent", null.clone())]
+    {
+        let edit = Edit::breaking("TS08", what)
+            .at(base.at("full", "inputs")?)
+            .insert(base.at("full", "inputs/-")?, extra);
         sink.graph_reject(base, what, &edit)?;
     }
     let edit = Edit::breaking("TS08", "a fourth output, of the extended version")
@@ -225,13 +244,27 @@ pub fn tensors(_: &Library, sink: &mut Sink) -> Result<()> {
         ("decoder/extended", ("up3", "outputs/0"), "data_type", json!(999), "the unknown element type"),
         ("tiles/nibbles", ("read", "inputs/0"), "data_type", json!(970), "an element type behind the last"),
         ("decoder/earlier", ("attend0", "inputs/3"), "offset", json!(2), "an absent tensor with an offset"),
-        ("decoder/earlier", ("attend1", "inputs/4"), "data_type", json!(7), "an absent tensor of a type that is none"),
+        (
+            "decoder/earlier",
+            ("attend1", "inputs/4"),
+            "data_type",
+            json!(7),
+            "an absent tensor of a type that is none",
+        ),
         ("reuse/caches", ("again", "inputs/6"), "dims", json!([1]), "an absent tensor with an extent"),
-        ("ranks/two", ("1:reduce-a0", "inputs/1"), "dims", json!([2, 2]), "on the second rank, fewer extents than strides"),
+        (
+            "ranks/two",
+            ("1:reduce-a0", "inputs/1"),
+            "dims",
+            json!([2, 2]),
+            "on the second rank, fewer extents than strides",
+        ),
     ] {
         let base = library.get(name)?;
         let at = base.at(tile.0, tile.1)?;
-        let edit = Edit::breaking("TS09", format!("a tile with {what}")).at(at.clone()).replace(format!("{at}/{member}"), value);
+        let edit = Edit::breaking("TS09", format!("a tile with {what}"))
+            .at(at.clone())
+            .replace(format!("{at}/{member}"), value);
         sink.graph_reject(base, what, &edit)?;
     }
     let base = library.get("chain/four")?;
@@ -271,8 +304,9 @@ pub fn metadata(_: &Library, sink: &mut Sink) -> Result<()> {
         sink.graph_reject(base, &format!("{label} lacks {member}"), &edit)?;
     }
     let base = library.get("decoder/earlier")?;
-    let edit = Edit::breaking("TS10", "one task of a graph of the earlier version has a member of the extended one")
-        .at(base.at("add1", "")?)
-        .insert(base.at("add1", "request_id")?, 0);
+    let edit =
+        Edit::breaking("TS10", "one task of a graph of the earlier version has a member of the extended one")
+            .at(base.at("add1", "")?)
+            .insert(base.at("add1", "request_id")?, 0);
     sink.graph_reject(base, "one-has-it", &edit)
 }

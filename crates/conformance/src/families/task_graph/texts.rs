@@ -14,9 +14,25 @@ pub fn texts(_: &Library, sink: &mut Sink) -> Result<()> {
     let text = library.get("chain/one")?.document.value.to_string();
     let accept = json!({"verdict": "accept", "warnings": []});
     let clauses = &["TGR-06"];
-    sink.graph_text("validate", "good", "a graph in one line", clauses, &Document::Text(&text), accept.clone(), None)?;
+    sink.graph_text(
+        "validate",
+        "good",
+        "a graph in one line",
+        clauses,
+        &Document::Text(&text),
+        accept.clone(),
+        None,
+    )?;
     let spaced = format!(" \n\t{text}\r\n");
-    sink.graph_text("validate", "white-space", "white space around it", clauses, &Document::Text(&spaced), accept, None)?;
+    sink.graph_text(
+        "validate",
+        "white-space",
+        "white space around it",
+        clauses,
+        &Document::Text(&spaced),
+        accept,
+        None,
+    )?;
     let floats = text.replace("\"num_triggers\":1", "\"num_triggers\":1.0e0");
     let either = json!({"verdict": "either", "rules": ["S04"]});
     let summary = "counts as floats without fraction, which a reader may take for integers";
@@ -27,21 +43,60 @@ pub fn texts(_: &Library, sink: &mut Sink) -> Result<()> {
         ("trailing", "S01", "there is more behind it", format!("{text}x")),
         ("comma", "S01", "a comma too many", text.replace("\"first_tasks\":[2]", "\"first_tasks\":[2,]")),
         ("empty", "S01", "no text at all", String::new()),
-        ("twice", "S02", "`first_tasks` is there twice", text.replace("\"first_tasks\":[2]", "\"first_tasks\":[2],\"first_tasks\":[2]")),
-        ("twice-in-task", "S02", "a task has two types", text.replace("\"task_type\":10", "\"task_type\":10,\"task_type\":10")),
-        ("twice-unknown", "S02", "a member that nobody knows is there twice", text.replace("\"task_type\":10", "\"task_type\":10,\"x\":1,\"x\":1")),
+        (
+            "twice",
+            "S02",
+            "`first_tasks` is there twice",
+            text.replace("\"first_tasks\":[2]", "\"first_tasks\":[2],\"first_tasks\":[2]"),
+        ),
+        (
+            "twice-in-task",
+            "S02",
+            "a task has two types",
+            text.replace("\"task_type\":10", "\"task_type\":10,\"task_type\":10"),
+        ),
+        (
+            "twice-unknown",
+            "S02",
+            "a member that nobody knows is there twice",
+            text.replace("\"task_type\":10", "\"task_type\":10,\"x\":1,\"x\":1"),
+        ),
     ];
     for (name, rule, summary, text) in rejected {
         let expect = json!({"verdict": "reject", "rules": [rule]});
-        sink.graph_text("validate", name, summary, &[rule, "TGR-06"], &Document::Text(&text), expect.clone(), Some("good"))?;
+        sink.graph_text(
+            "validate",
+            name,
+            summary,
+            &[rule, "TGR-06"],
+            &Document::Text(&text),
+            expect.clone(),
+            Some("good"),
+        )?;
         if rule == "S02" {
             let (name, expect) = (format!("{name}-round-trip"), expect);
-            sink.graph_text("roundtrip", &name, summary, &[rule, "TGR-06"], &Document::Text(&text), expect, Some("good"))?;
+            sink.graph_text(
+                "roundtrip",
+                &name,
+                summary,
+                &[rule, "TGR-06"],
+                &Document::Text(&text),
+                expect,
+                Some("good"),
+            )?;
         }
     }
     let bytes = [text.as_bytes(), b"\xff"].concat();
     let expect = json!({"verdict": "reject", "rules": ["S01"]});
-    sink.graph_text("validate", "not-utf-8", "a byte that is not UTF-8", &["S01"], &Document::Bytes(&bytes), expect, Some("good"))
+    sink.graph_text(
+        "validate",
+        "not-utf-8",
+        "a byte that is not UTF-8",
+        &["S01"],
+        &Document::Bytes(&bytes),
+        expect,
+        Some("good"),
+    )
 }
 
 /// S03 and S04: members that are missing or of another type.
@@ -85,26 +140,35 @@ pub fn members(_: &Library, sink: &mut Sink) -> Result<()> {
         ("/all_tasks/1", json!(null)),
     ];
     for (path, value) in wrong {
-        let edit = Edit::breaking("S04", format!("`{path}` is {value}")).at(path).replace(path, value.clone());
+        let edit =
+            Edit::breaking("S04", format!("`{path}` is {value}")).at(path).replace(path, value.clone());
         sink.graph_reject(base, &format!("{path} is {value}"), &edit)?;
     }
     let base = library.get("ranks/one")?;
-    let edit = Edit::breaking("S04", "the graphs of a system are no list").at("/ranks").replace("/ranks", json!({}));
+    let edit =
+        Edit::breaking("S04", "the graphs of a system are no list").at("/ranks").replace("/ranks", json!({}));
     sink.graph_reject(base, "ranks are no list", &edit)?;
-    let edit = Edit::breaking("S03", "a graph of a system lacks its events").at("/ranks/0").remove("/ranks/0/all_events");
+    let edit = Edit::breaking("S03", "a graph of a system lacks its events")
+        .at("/ranks/0")
+        .remove("/ranks/0/all_events");
     sink.graph_reject(base, "graph lacks events", &edit)?;
     let base = library.get("exact/decoder")?;
-    for path in ["/kernel_graph/operators", "/kernel_graph/tensors/0/name", "/kernel_graph/operators/0/grid"] {
+    for path in ["/kernel_graph/operators", "/kernel_graph/tensors/0/name", "/kernel_graph/operators/0/grid"]
+    {
         let record = path.rsplit_once('/').map_or("", |(record, _)| record);
         let edit = Edit::breaking("S03", format!("`{path}` is missing")).at(record).remove(path);
         sink.graph_reject(base, &format!("without {path}"), &edit)?;
     }
-    for (path, value) in [("/mode", json!(7)), ("/ranks", json!("1")), ("/kernel_graph/operators/0/inputs/0", json!("x"))] {
-        let edit = Edit::breaking("S04", format!("`{path}` is {value}")).at(path).replace(path, value.clone());
+    for (path, value) in
+        [("/mode", json!(7)), ("/ranks", json!("1")), ("/kernel_graph/operators/0/inputs/0", json!("x"))]
+    {
+        let edit =
+            Edit::breaking("S04", format!("`{path}` is {value}")).at(path).replace(path, value.clone());
         sink.graph_reject(base, &format!("{path} is {value}"), &edit)?;
     }
     for (path, value) in [("/mode", json!("safe")), ("/kernel_graph/tensors/0/io", json!("hbm"))] {
-        let edit = Edit::breaking("S05", format!("`{path}` is {value}")).at(path).replace(path, value.clone());
+        let edit =
+            Edit::breaking("S05", format!("`{path}` is {value}")).at(path).replace(path, value.clone());
         sink.graph_reject(base, &format!("{path} is {value}"), &edit)?;
     }
     Ok(())

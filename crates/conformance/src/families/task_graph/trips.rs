@@ -27,7 +27,16 @@ pub fn trips(_: &Library, sink: &mut Sink) -> Result<()> {
         let id = format!("{}/{}", sink.family(), base.name.replace('/', "-"));
         let expect = json!({"verdict": "accept", "document": base.document.value});
         let clauses = vec!["TGR-06".to_owned()];
-        sink.push_as("roundtrip", id, &base.summary, &["task-graph"], &clauses, &Document::Edited(&path, &[]), expect, None)?;
+        sink.push_as(
+            "roundtrip",
+            id,
+            &base.summary,
+            &["task-graph"],
+            &clauses,
+            &Document::Edited(&path, &[]),
+            expect,
+            None,
+        )?;
     }
     let task = |members: &str| {
         format!(
@@ -84,9 +93,18 @@ pub fn trips(_: &Library, sink: &mut Sink) -> Result<()> {
         ),
     ];
     for (name, summary, text) in texts {
-        let expected: Value = serde_json::from_str(&text).map_err(|error| Error(format!("{name}: {error}")))?;
+        let expected: Value =
+            serde_json::from_str(&text).map_err(|error| Error(format!("{name}: {error}")))?;
         let expect = json!({"verdict": "accept", "document": expected});
-        sink.graph_text("roundtrip", name, summary, &["TGR-06", "TGR-03"], &Document::Text(&text), expect, None)?;
+        sink.graph_text(
+            "roundtrip",
+            name,
+            summary,
+            &["TGR-06", "TGR-03"],
+            &Document::Text(&text),
+            expect,
+            None,
+        )?;
     }
     Ok(())
 }

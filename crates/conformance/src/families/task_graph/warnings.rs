@@ -23,7 +23,10 @@ pub fn warnings(_: &Library, sink: &mut Sink) -> Result<()> {
     ] {
         let base = library.get(name)?;
         let at = base.at(task, "task_type")?;
-        let edit = Edit::breaking("TW01", format!("a task of type {kind}")).at(at.clone()).replace(at, kind).clause("TGR-05");
+        let edit = Edit::breaking("TW01", format!("a task of type {kind}"))
+            .at(at.clone())
+            .replace(at, kind)
+            .clause("TGR-05");
         sink.graph_warn(base, &format!("{task} {kind}"), &edit)?;
     }
     for (name, root, triggers) in [
@@ -36,7 +39,8 @@ pub fn warnings(_: &Library, sink: &mut Sink) -> Result<()> {
     ] {
         let base = library.get(name)?;
         let events = base.value(&format!("{root}/all_events"))?.as_array().map_or(0, Vec::len);
-        let event = json!({"event_type": 900, "first_task_id": 0, "last_task_id": 0, "num_triggers": triggers});
+        let event =
+            json!({"event_type": 900, "first_task_id": 0, "last_task_id": 0, "num_triggers": triggers});
         let edit = Edit::breaking("TW02", format!("an event of {triggers} triggers that no task names"))
             .at(format!("{root}/all_events/{events}"))
             .insert(format!("{root}/all_events/-"), event);
@@ -45,18 +49,48 @@ pub fn warnings(_: &Library, sink: &mut Sink) -> Result<()> {
 
     // TW03. Ordered tasks may use a storage in any layout: it is only that no tile can be told from its neighbour.
     for (name, task, list, members, what) in [
-        ("chain/two", "t1", "inputs/0", vec![("strides", json!([6, 1])), ("dims", json!([2, 6]))], "a reader sees rows of 6 where the writer has rows of 8"),
-        ("chain/four", "t2", "inputs/0", vec![("data_type", json!(931)), ("dims", json!([2, 4]))], "a reader takes bytes where the writer has 16 bits"),
-        ("diamond/three-ends", "c", "inputs/0", vec![("dims", json!([16])), ("strides", json!([1]))], "one of two readers sees one row of all"),
-        ("tiles/wide", "read", "inputs/0", vec![("data_type", json!(955)), ("dims", json!([4, 4]))], "a reader takes 32 bits where the writer has 64"),
-        ("tiles/column", "read", "inputs/0", vec![("strides", json!([3, 1]))], "a reader steps by 3 elements where the writer steps by 4"),
+        (
+            "chain/two",
+            "t1",
+            "inputs/0",
+            vec![("strides", json!([6, 1])), ("dims", json!([2, 6]))],
+            "a reader sees rows of 6 where the writer has rows of 8",
+        ),
+        (
+            "chain/four",
+            "t2",
+            "inputs/0",
+            vec![("data_type", json!(931)), ("dims", json!([2, 4]))],
+            "a reader takes bytes where the writer has 16 bits",
+        ),
+        (
+            "diamond/three-ends",
+            "c",
+            "inputs/0",
+            vec![("dims", json!([16])), ("strides", json!([1]))],
+            "one of two readers sees one row of all",
+        ),
+        (
+            "tiles/wide",
+            "read",
+            "inputs/0",
+            vec![("data_type", json!(955)), ("dims", json!([4, 4]))],
+            "a reader takes 32 bits where the writer has 64",
+        ),
+        (
+            "tiles/column",
+            "read",
+            "inputs/0",
+            vec![("strides", json!([3, 1]))],
+            "a reader steps by 3 elements where the writer steps by 4",
+        ),
     ] {
         let base = library.get(name)?;
         let at = base.at(task, list)?;
-        let edit = members.into_iter().fold(
-            Edit::breaking("TW03", what).at(at.clone()),
-            |edit, (member, value)| edit.replace(format!("{at}/{member}"), value),
-        );
+        let edit =
+            members.into_iter().fold(Edit::breaking("TW03", what).at(at.clone()), |edit, (member, value)| {
+                edit.replace(format!("{at}/{member}"), value)
+            });
         sink.graph_warn(base, what, &edit)?;
     }
 

@@ -93,7 +93,9 @@ fn queues(subject: &Subject<'_>, order: &Order) -> Option<(Rule, String)> {
 fn lost(subject: &Subject<'_>, order: &Order) -> Findings {
     let mut found = Findings::new();
     let ends = |n: usize| {
-        let Some(task) = order.nodes().get(n).and_then(|&(g, t)| subject.tasks(g).get(t)) else { return false };
+        let Some(task) = order.nodes().get(n).and_then(|&(g, t)| subject.tasks(g).get(t)) else {
+            return false;
+        };
         let Some((graph, event)) = subject.trigger(task) else {
             // What becomes of a trigger in a graph that is not seen cannot be told.
             return task.trigger_event != EVENT_INVALID;

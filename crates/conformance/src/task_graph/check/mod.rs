@@ -5,8 +5,8 @@
 
 use std::collections::BTreeSet;
 
-use megakernel_ir::{Diagnostic, Rule};
 use megakernel_ir::task_graph::{EventId, KernelGraph, System, Task, TaskGraph};
+use megakernel_ir::{Diagnostic, Rule};
 use megakernel_ir::{read_system, read_task_graph};
 use serde_json::Value;
 
@@ -88,11 +88,7 @@ pub fn judge(document: &[u8]) -> Result<Findings, Vec<Diagnostic>> {
 
 /// Judges the graphs of all ranks.
 pub fn judge_system(system: &System<'_>) -> Findings {
-    judge_subject(&Subject {
-        graphs: &system.ranks,
-        bare: false,
-        kernel_graph: system.kernel_graph.as_ref(),
-    })
+    judge_subject(&Subject { graphs: &system.ranks, bare: false, kernel_graph: system.kernel_graph.as_ref() })
 }
 
 fn judge_subject(subject: &Subject<'_>) -> Findings {

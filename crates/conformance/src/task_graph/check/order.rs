@@ -23,7 +23,9 @@ impl Order {
         let edges: Vec<Vec<usize>> = nodes
             .iter()
             .map(|producer| {
-                let Some(target) = task(producer).and_then(|task| subject.trigger(task)) else { return Vec::new() };
+                let Some(target) = task(producer).and_then(|task| subject.trigger(task)) else {
+                    return Vec::new();
+                };
                 let waits = |node: &Node| {
                     task(node).and_then(|task| subject.dependent(task)).map(|position| (node.0, position))
                 };

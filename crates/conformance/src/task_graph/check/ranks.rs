@@ -20,7 +20,8 @@ pub fn events(subject: &Subject<'_>) -> Findings {
         for e in 2..graph.all_events.len() {
             let mut from = Vec::new();
             for other in 0..subject.graphs.len() {
-                let triggers = subject.tasks(other).iter().filter(|task| subject.trigger(task) == Some((g, e)));
+                let triggers =
+                    subject.tasks(other).iter().filter(|task| subject.trigger(task) == Some((g, e)));
                 from.extend(triggers.map(|task| (task.task_type == 199, other)));
             }
             let distinct: BTreeSet<usize> = from.iter().map(|(_, rank)| *rank).collect();
@@ -50,7 +51,8 @@ pub fn races(subject: &Subject<'_>, order: &Order, accesses: &[Access], storages
     }
     for (n, a) in accesses.iter().enumerate() {
         for (m, b) in accesses.iter().enumerate() {
-            if order.unordered(order.index(a.node), order.index(b.node)) && conflict(storages, accesses, n, m) {
+            if order.unordered(order.index(a.node), order.index(b.node)) && conflict(storages, accesses, n, m)
+            {
                 racing.insert(a.storage.clone());
             }
         }
@@ -58,7 +60,8 @@ pub fn races(subject: &Subject<'_>, order: &Order, accesses: &[Access], storages
     let misaligned = !events(subject).is_empty();
     // A task that reaches no end is lost, which says it all.
     let counts = |access: &Access| {
-        !racing.contains(&access.storage) && ends(subject, order).any(|end| reaches(order, order.index(access.node), end.0))
+        !racing.contains(&access.storage)
+            && ends(subject, order).any(|end| reaches(order, order.index(access.node), end.0))
     };
     for (n, first) in accesses.iter().enumerate().filter(|(_, access)| counts(access)) {
         for (m, second) in accesses.iter().enumerate() {
@@ -98,7 +101,11 @@ fn overtaken(subject: &Subject<'_>, order: &Order) -> Findings {
 fn next_iteration(subject: &Subject<'_>, order: &Order, a: usize, b: usize) -> bool {
     ends(subject, order).any(|(last, ending)| {
         reaches(order, a, last)
-            && order.nodes().iter().enumerate().any(|(first, node)| node.0 == ending && reaches(order, first, b))
+            && order
+                .nodes()
+                .iter()
+                .enumerate()
+                .any(|(first, node)| node.0 == ending && reaches(order, first, b))
     })
 }
 

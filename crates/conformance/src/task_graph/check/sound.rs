@@ -18,7 +18,8 @@ use crate::task_graph::exact::{Work, work};
 /// # Errors
 /// The document is no translation request.
 pub fn all_ranks(request: &[u8]) -> Result<Vec<String>, String> {
-    let count = read_translation(request).map_err(|found| format!("no translation request: {found:?}"))?.ranks;
+    let count =
+        read_translation(request).map_err(|found| format!("no translation request: {found:?}"))?.ranks;
     let value: Value = serde_json::from_slice(request).map_err(|cause| cause.to_string())?;
     let of_rank = |rank: i64| {
         let mut request = value.clone();
@@ -45,7 +46,8 @@ pub fn sound(request: &[u8], graphs: &[String]) -> Result<(), String> {
     let kernel_graph: Value = serde_json::from_str(&kernel_graph).map_err(|cause| cause.to_string())?;
     let text = json!({"ranks": ranks, "kernel_graph": kernel_graph}).to_string();
     let system = read_system(text.as_bytes()).map_err(|found| {
-        let first = found.first().map(|found| format!("{} at {}: {}", found.rule, found.pointer, found.message));
+        let first =
+            found.first().map(|found| format!("{} at {}: {}", found.rule, found.pointer, found.message));
         format!("no task graph: {}", first.unwrap_or_default())
     })?;
     let owners = owners(&request, &system)?;

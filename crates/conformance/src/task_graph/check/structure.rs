@@ -29,9 +29,9 @@ pub fn errors(subject: &Subject<'_>) -> Findings {
         }
         first_tasks(subject, graph, &mut report);
         // Ids that mean nothing break the ranges of events too, which says nothing new.
-        let dangling = here.iter().any(|(rule, _)| {
-            matches!(rule, Rule::TS01 | Rule::TS02 | Rule::TS03 | Rule::TS04 | Rule::TS05)
-        });
+        let dangling = here
+            .iter()
+            .any(|(rule, _)| matches!(rule, Rule::TS01 | Rule::TS02 | Rule::TS03 | Rule::TS04 | Rule::TS05));
         here.retain(|(rule, _)| !dangling || *rule != Rule::TS06);
         found.extend(here);
     }
@@ -139,11 +139,10 @@ fn ids(subject: &Subject<'_>, graph: usize, t: usize, task: &Task<'_>, report: R
 }
 
 fn records(subject: &Subject<'_>, graph: usize, t: usize, task: &Task<'_>, report: Report<'_>) {
-    let extended = subject.tasks(graph).first().is_some_and(|task| metadata(task).iter().any(Option::is_some));
+    let extended =
+        subject.tasks(graph).first().is_some_and(|task| metadata(task).iter().any(Option::is_some));
     let most = if extended { MAX_OUTPUTS } else { MAX_OUTPUTS_EARLIER };
-    for (name, tiles, most) in
-        [("inputs", task.inputs(), MAX_INPUTS), ("outputs", task.outputs(), most)]
-    {
+    for (name, tiles, most) in [("inputs", task.inputs(), MAX_INPUTS), ("outputs", task.outputs(), most)] {
         if tiles.len() > most {
             report(Rule::TS08, format!("/all_tasks/{t}/{name}"));
         }
@@ -194,7 +193,8 @@ fn record_holds(tile: &Tile<'_>) -> bool {
 
 fn first_tasks(subject: &Subject<'_>, graph: usize, report: Report<'_>) {
     let Some(whole) = subject.graphs.get(graph) else { return };
-    let free = |(t, task): (usize, &Task<'_>)| (t >= 2 && task.dependent_event == EVENT_INVALID).then_some(t as i64);
+    let free =
+        |(t, task): (usize, &Task<'_>)| (t >= 2 && task.dependent_event == EVENT_INVALID).then_some(t as i64);
     let expected: Vec<i64> = whole.all_tasks.iter().enumerate().filter_map(free).collect();
     let found = &whole.first_tasks;
     let wrong = (0..found.len()).find(|&n| found.get(n) != expected.get(n));
@@ -226,7 +226,8 @@ pub fn warnings(subject: &Subject<'_>) -> Findings {
     for graph in 0..subject.graphs.len() {
         let tasks = subject.tasks(graph);
         for (t, task) in tasks.iter().enumerate() {
-            let known = matches!(task.task_type, 0 | 10 | 101..=121 | 151..=164 | 199 | 231..=295 | 301 | 302);
+            let known =
+                matches!(task.task_type, 0 | 10 | 101..=121 | 151..=164 | 199 | 231..=295 | 301 | 302);
             if !known || task.task_type == 106 {
                 found.insert((Rule::TW01, subject.at(graph, &format!("/all_tasks/{t}/task_type"))));
             }

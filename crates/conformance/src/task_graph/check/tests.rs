@@ -54,15 +54,24 @@ fn the_judge_agrees_with_every_case_and_points_where_it_says() {
         let errors: BTreeSet<Rule> = errors.into_iter().map(|(rule, _)| *rule).collect();
         let warnings: BTreeSet<Rule> = warnings.into_iter().map(|(rule, _)| *rule).collect();
         let declared: BTreeSet<Rule> = case.expect.rules.iter().copied().collect();
-        let verdict = errors.is_empty() == (case.expect.verdict == Verdict::Accept) && errors.is_subset(&declared);
-        let warned = case.expect.warnings.as_ref().is_none_or(|w| w.iter().copied().collect::<BTreeSet<_>>() == warnings);
+        let verdict =
+            errors.is_empty() == (case.expect.verdict == Verdict::Accept) && errors.is_subset(&declared);
+        let warned = case
+            .expect
+            .warnings
+            .as_ref()
+            .is_none_or(|w| w.iter().copied().collect::<BTreeSet<_>>() == warnings);
         let placed = case.expect.at.as_ref().is_none_or(|at| found.iter().any(|(_, place)| place == at));
         if !verdict || !warned || !placed {
-            wrong.push(format!("{} declares {:?} at {:?}: {found:?}", case.id, case.expect.rules, case.expect.at));
+            wrong.push(format!(
+                "{} declares {:?} at {:?}: {found:?}",
+                case.id, case.expect.rules, case.expect.at
+            ));
         }
         // An alternative that nobody needs is none.
         if !declared.is_subset(&errors) && declared.len() > 1 {
-            wrong.push(format!("{} declares {declared:?}, of which some are not broken: {errors:?}", case.id));
+            wrong
+                .push(format!("{} declares {declared:?}, of which some are not broken: {errors:?}", case.id));
         }
     }
     assert!(wrong.is_empty(), "{} cases:\n{}", wrong.len(), wrong.join("\n"));
@@ -75,7 +84,9 @@ fn sound_bases() -> Vec<(String, Vec<u8>, Vec<Value>)> {
         let request = base.document.value.to_string().into_bytes();
         let read = megakernel_ir::read_translation(&request).expect("a request");
         let graphs = (0..read.ranks)
-            .map(|rank| crate::task_graph::barrier::barrier(&read.kernel_graph, read.ranks, rank).expect("a graph"))
+            .map(|rank| {
+                crate::task_graph::barrier::barrier(&read.kernel_graph, read.ranks, rank).expect("a graph")
+            })
             .collect();
         out.push((base.name.clone(), request.clone(), graphs));
     }
@@ -91,7 +102,9 @@ fn judged(request: &[u8], graphs: &[Value]) -> std::result::Result<(), String> {
 fn barriers_are_sound() {
     let wrong: Vec<String> = sound_bases()
         .iter()
-        .filter_map(|(name, request, graphs)| judged(request, graphs).err().map(|why| format!("{name}: {why}")))
+        .filter_map(|(name, request, graphs)| {
+            judged(request, graphs).err().map(|why| format!("{name}: {why}"))
+        })
         .collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
@@ -138,5 +151,8 @@ fn broken_translations_are_caught() {
     assert!(why.starts_with("TR02"), "{why}");
     let (request, _) = of("sound/missing-anti-dependence");
     let read = megakernel_ir::read_translation(&request).expect("a request");
-    assert!(crate::task_graph::exact::exact(&read.kernel_graph, 1, 0).is_err(), "neighbours that share nothing");
+    assert!(
+        crate::task_graph::exact::exact(&read.kernel_graph, 1, 0).is_err(),
+        "neighbours that share nothing"
+    );
 }
