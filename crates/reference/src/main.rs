@@ -41,6 +41,14 @@ enum Command {
     ///
     /// Exits 0 if they are accepted, 1 if they are rejected, 2 if a file cannot be read or the usage is wrong.
     ValidateTaskGraph(cli::validate_task_graph::Arguments),
+    /// Translate a kernel graph into the task graph of one rank.
+    ///
+    /// Exits 0 with the graph on standard output, 1 if it cannot be translated, 2 if the file cannot be read.
+    Translate(cli::translate::Arguments),
+    /// Print the CUDA C++ of a kernel graph: variants, dispatcher, tables.
+    ///
+    /// Exits as `translate` does.
+    GenerateCode(cli::translate::SourceArguments),
     /// Answer the requests of the conformance runner on standard input (clauses CON-02 and CON-03).
     Worker,
 }
@@ -51,6 +59,8 @@ fn main() -> ExitCode {
         Command::Replay(arguments) => cli::replay::run(&arguments),
         Command::Run(arguments) => cli::run::run(&arguments),
         Command::ValidateTaskGraph(arguments) => cli::validate_task_graph::run(&arguments),
+        Command::Translate(arguments) => cli::translate::run(&arguments),
+        Command::GenerateCode(arguments) => cli::translate::run_generate(&arguments),
         Command::Worker => {
             let (input, output) = (io::stdin(), io::stdout());
             match serve(&mut Reference, &mut input.lock(), &mut output.lock()) {

@@ -3,5 +3,6 @@
 mod excerpt;
 pub mod replay;
 pub mod run;
+pub mod translate;
 pub mod validate;
 pub mod validate_task_graph;

@@ -30,9 +30,7 @@ pub fn answer(request: &Request<'_>) -> Answer {
             },
             Err(diagnostics) => Answer::Reject { diagnostics },
         },
-        Method::Translate => {
-            Answer::Unsupported { reason: "kernel graphs are not translated yet".to_owned() }
-        }
+        Method::Translate => translate::answer(request),
         Method::Execute => Answer::Unsupported { reason: "task graphs are not executed".to_owned() },
     }
 }
