@@ -8,9 +8,11 @@ mod kernel_graphs;
 use std::collections::HashMap;
 
 use kernel_graphs::random::{Random, kernel_graph};
+use kernel_graphs::{QWEN3_06B, Qwen3, qwen3};
 use megakernel_ir::task_graph::{EVENT_INVALID, EventId, TaskGraph, Tile};
-use megakernel_ir::{Rule, read_translation};
+use megakernel_ir::{Rule, read_kernel_graph, read_translation};
 use megakernel_reference::task_graph::translate::translate;
+use megakernel_reference::task_graph::validate::{Graphs, validate_graphs};
 use serde_json::{Value, json};
 
 /// The elements of a tile, `slots` of its first axis.
@@ -172,6 +174,14 @@ fn judge(ranks: &[TaskGraph<'_>]) {
     }
 }
 
+/// The validator finds nothing, no warning either.
+fn assert_accepted(kernel_graph: &Value, graphs: &[TaskGraph<'_>]) {
+    let text = kernel_graph.to_string();
+    let kernel_graph = read_kernel_graph(text.as_bytes()).expect("a kernel graph");
+    let verdict = validate_graphs(Graphs::System(graphs, Some(&kernel_graph)));
+    assert!(verdict.diagnostics.is_empty(), "{:?}", verdict.diagnostics.first());
+}
+
 /// Translates for all ranks and judges: the number of copies, or the rules that the kernel graph breaks.
 fn sound(kernel_graph: &Value, ranks: i64) -> Result<usize, Vec<Rule>> {
     let texts: Vec<String> = (0..ranks)
@@ -186,6 +196,7 @@ fn sound(kernel_graph: &Value, ranks: i64) -> Result<usize, Vec<Rule>> {
         graphs.push(translate(request).map_err(|found| found.iter().map(|d| d.rule).collect::<Vec<_>>())?);
     }
     judge(&graphs);
+    assert_accepted(kernel_graph, &graphs);
     let copies = graphs[0].all_tasks.iter().filter(|task| task.task_type == 199).count();
     Ok(copies)
 }
@@ -225,4 +236,69 @@ fn random_graphs_of_several_ranks() {
             "only {with_copies} graphs with all-reduces could be translated for {ranks} ranks"
         );
     }
+}
+
+#[test]
+fn decoders_are_translated() {
+    for ranks in [1, 2, 4, 8] {
+        let kernel_graph = qwen3(Qwen3 { ranks, separate: true, tasks: [32, 16, 48, 16], ..QWEN3_06B });
+        let texts: Vec<String> = (0..ranks)
+            .map(|rank| {
+                json!({"kernel_graph": kernel_graph, "ranks": ranks, "rank": rank, "mode": "sound"})
+                    .to_string()
+            })
+            .collect();
+        let requests: Vec<_> =
+            texts.iter().map(|text| read_translation(text.as_bytes()).expect("a request")).collect();
+        let graphs: Vec<_> = requests.iter().map(|request| translate(request).expect("a graph")).collect();
+        assert_accepted(&kernel_graph, &graphs);
+    }
+}
+
+/// Orders that exact mode does not make.
+#[test]
+fn what_the_published_generator_gets_wrong() {
+    let whole = |tensor: &str| json!({"tensor": tensor, "map": [-1, -1, -1]});
+    let cut = |tensor: &str| json!({"tensor": tensor, "map": [0, -1, -1]});
+    let operator = |inputs: Value, output: &str| json!({"name": output, "task_type": 301, "grid": [2, 1, 1], "inputs": inputs, "outputs": [cut(output)]});
+    let graph = |operators: Value| {
+        let names = ["a", "b", "c", "d", "x"];
+        let tensors = names.map(|name| json!({"name": name, "data_type": 941, "dims": [4]}));
+        json!({"tensors": tensors, "operators": operators})
+    };
+    let cases = [
+        (
+            "a residual from two operators back",
+            json!([
+                operator(json!([whole("x")]), "a"),
+                operator(json!([cut("a")]), "b"),
+                operator(json!([whole("b"), whole("a")]), "c")
+            ]),
+        ),
+        (
+            "a join of two operators",
+            json!([
+                operator(json!([whole("x")]), "a"),
+                operator(json!([whole("x")]), "b"),
+                operator(json!([whole("a"), cut("b")]), "c")
+            ]),
+        ),
+        (
+            "a buffer that is used again while a reader runs",
+            json!([
+                operator(json!([whole("x")]), "a"),
+                operator(json!([cut("a")]), "b"),
+                operator(json!([whole("a")]), "c"),
+                operator(json!([cut("b")]), "a"),
+                operator(json!([cut("a"), cut("c")]), "d")
+            ]),
+        ),
+    ];
+    for (what, operators) in cases {
+        assert_eq!(sound(&graph(operators), 1), Ok(0), "{what}");
+    }
+    let both = json!([operator(json!([whole("x")]), "a"), operator(json!([whole("a")]), "a")]);
+    assert_eq!(sound(&graph(both), 1), Err(vec![Rule::TK07]));
+    let dead = json!([operator(json!([whole("x")]), "a"), operator(json!([whole("x")]), "a")]);
+    assert_eq!(sound(&graph(dead), 1), Err(vec![Rule::TK08]));
 }

@@ -71,7 +71,7 @@ fn shared_maps(plan: &Plan<'_>) -> Result<Vec<Option<Maps>>, Vec<Diagnostic>> {
     }
     if plan.operators.first().is_some_and(|operator| operator.all_reduce().is_some()) {
         let message = "in exact mode an all-reduce follows the operator that writes its partial sum, and is never the first";
-        found.push(Diagnostic::new(Rule::TK04, "/kernel_graph/operators/0", message));
+        found.push(Diagnostic::new(Rule::TK04, "/kernel_graph/operators/0/inputs/0", message));
     }
     if found.is_empty() { Ok(shared) } else { Err(found) }
 }

@@ -3,12 +3,12 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use megakernel_ir::Diagnostic;
 use megakernel_ir::task_graph::TaskGraph;
-use megakernel_ir::{Diagnostic, Rule};
 
 use super::assemble::{Assembly, copy, reduce};
 use super::events::{Events, Kind, NONE};
-use super::history::{Access, History, accesses};
+use super::history::{Access, History, Place, accesses};
 use super::plan::{Operator, Plan};
 use super::suitable;
 
@@ -20,7 +20,7 @@ pub fn translate<'a>(plan: &Plan<'a>) -> Result<TaskGraph<'a>, Vec<Diagnostic>> 
     }
     let mut order = Order::new(plan);
     for (index, operator) in plan.operators.iter().enumerate() {
-        order.operator(index, operator)?;
+        order.operator(index, operator);
     }
     Ok(graph(plan, order.events))
 }
@@ -44,7 +44,7 @@ struct Reduced<'p> {
     operator: &'p Operator,
     /// Its REDUCE tasks, by place of their block.
     tasks: Vec<u32>,
-    /// Its partial sum: whoever writes it has to come after the next all-reduce.
+    /// Its partial sum, which nobody writes before the next all-reduce.
     partial: usize,
 }
 
@@ -67,11 +67,10 @@ impl<'p, 'a> Order<'p, 'a> {
         }
     }
 
-    fn operator(&mut self, index: usize, operator: &'p Operator) -> Result<(), Vec<Diagnostic>> {
+    fn operator(&mut self, index: usize, operator: &'p Operator) {
         // What nobody writes needs no order.
         let mut accesses = accesses(self.plan, operator);
         accesses.retain(|access| self.last_write[access.tensor].is_some());
-        self.check_partial(index, operator, &accesses)?;
         let first = self.events.nodes.len();
         let after_reduce =
             accesses.iter().any(|access| access.writes && Some(access.tensor) == self.last_partial);
@@ -105,7 +104,6 @@ impl<'p, 'a> Order<'p, 'a> {
         }
         self.events.seal(first);
         self.note(index, operator, &accesses, tasks);
-        Ok(())
     }
 
     /// Adds the task of a block. Of an all-reduce that is the one that adds up, behind its copies.
@@ -117,26 +115,6 @@ impl<'p, 'a> Order<'p, 'a> {
         let copies = self.events.node(operator, place, tail, Kind::Copies);
         let copied = self.events.event(&[copies]);
         self.events.node(operator, place, copied, Kind::Reduce)
-    }
-
-    /// Refuses an operator that writes a partial sum which copies may still be reading: they trigger other ranks' events
-    /// only, so that nothing on this rank can wait for them before the next all-reduce.
-    fn check_partial(
-        &self,
-        index: usize,
-        operator: &Operator,
-        accesses: &[Access<'_>],
-    ) -> Result<(), Vec<Diagnostic>> {
-        let own = operator.all_reduce().map(|[partial, ..]| partial.tensor);
-        let before = self.reduced.as_ref().map(|reduced| reduced.partial);
-        let copied = |access: &&Access<'_>| access.writes && [own, before].contains(&Some(access.tensor));
-        let Some(access) = accesses.iter().find(copied) else { return Ok(()) };
-        let name = &self.plan.tensors[access.tensor].name;
-        let message = format!(
-            "`{name}` is overwritten while an all-reduce may still be copying it to other ranks; in sound mode another \
-             all-reduce has to come in between"
-        );
-        Err(vec![Diagnostic::new(Rule::TK04, suitable::pointer(index, access), message)])
     }
 
     /// Notes the accesses of an operator for those that follow.
@@ -163,7 +141,7 @@ impl<'p, 'a> Order<'p, 'a> {
     fn release(&mut self, index: usize, before: &Reduced<'p>, tasks: &[u32]) {
         let later = self.last_write[before.partial].is_some_and(|last| last > index);
         let Some([partial, ..]) = before.operator.all_reduce().filter(|_| later) else { return };
-        let access = Access::new(before.partial, false, super::history::Place::Input(0), Some(partial));
+        let access = Access::new(before.partial, false, Place::Input(0), Some(partial));
         let waiting: Vec<u32> = (0..before.tasks.len()).map(|place| tasks[place % tasks.len()]).collect();
         self.histories[before.partial].note(&access, before.operator.blocks(), &waiting);
     }

@@ -38,7 +38,7 @@ fn reads(access: &Access<'_>) -> bool {
     matches!(access.at, Place::Input(_))
 }
 
-pub(super) fn pointer(operator: usize, access: &Access<'_>) -> String {
+fn pointer(operator: usize, access: &Access<'_>) -> String {
     match access.at {
         Place::Input(number) => format!("/kernel_graph/operators/{operator}/inputs/{number}"),
         Place::Output(number) => format!("/kernel_graph/operators/{operator}/outputs/{number}"),
@@ -102,6 +102,7 @@ fn all_reduces(plan: &Plan<'_>, found: &mut Vec<Diagnostic>) {
                        overwriting the buffer of another that has not read it in the iteration before";
         return report(format!("/kernel_graph/operators/{only}"), message.to_owned());
     }
+    copied_partials(plan, &mut report);
     // What the last all-reduce copies away is read on no schedule of this rank; only another all-reduce tells that it was.
     let (Some((first, _)), Some((last, [partial, ..]))) = (indices().next(), indices().last()) else {
         return;
@@ -115,5 +116,27 @@ fn all_reduces(plan: &Plan<'_>, found: &mut Vec<Diagnostic>) {
             );
             report(format!("/kernel_graph/operators/{last}/inputs/0"), message);
         }
+    }
+}
+
+/// Nobody may write a partial sum that copies may still be reading: they trigger other ranks' events only, so that nothing
+/// on this rank can wait for them before the next all-reduce.
+fn copied_partials(plan: &Plan<'_>, report: &mut impl FnMut(String, String)) {
+    let mut copied: Option<usize> = None;
+    for (index, operator) in plan.operators.iter().enumerate() {
+        let own = operator.all_reduce().map(|[partial, ..]| partial.tensor);
+        let accesses = accesses(plan, operator);
+        let tensors = [own, copied];
+        if let Some(access) =
+            accesses.iter().find(|access| access.writes && tensors.contains(&Some(access.tensor)))
+        {
+            let name = &plan.tensors[access.tensor].name;
+            let message = format!(
+                "`{name}` is overwritten while an all-reduce may still be copying it to other ranks; in sound mode \
+                 another all-reduce has to come in between"
+            );
+            report(pointer(index, access), message);
+        }
+        copied = own.or(copied);
     }
 }
