@@ -1,0 +1,467 @@
+//! The tasks of the program.
+
+use megakernel_ir::{BufferKind, Opcode};
+use serde_json::{Map, Value, json};
+
+use super::Refusal;
+use super::boxes::{Boxes, Form, Home};
+use super::host::{Piece, Record, Records};
+use super::operands::{Attention, Left, Plan, Use, Work};
+use super::order::{Order, TaskRef};
+use super::tensors::{Area, Tensors};
+
+/// A task of the program before its counters are known.
+pub(super) struct Step {
+    pub op: Opcode,
+    pub inputs: Vec<usize>,
+    pub outputs: Vec<usize>,
+    pub params: Map<String, Value>,
+}
+
+/// The steps of each task of the graph, in its order, and the buffers.
+pub(super) struct Lowered {
+    pub steps: Vec<(TaskRef, Vec<Step>)>,
+    pub records: Records,
+    /// The buffer with the position.
+    pub positions: Option<usize>,
+}
+
+/// Lowers every task.
+pub(super) fn lower(
+    plan: &Plan,
+    boxes: &Boxes,
+    order: &Order,
+    tensors: &Tensors<'_>,
+    position: i64,
+    ranks: usize,
+    refusals: &mut Vec<Refusal>,
+) -> Lowered {
+    let mut records = Records::default();
+    for found in &boxes.boxes {
+        let prefix = if ranks > 1 { format!("r{}.", found.area.rank) } else { String::new() };
+        records.add(Record {
+            name: format!("{prefix}{}", tensors.label(&found.area)),
+            kind: found.kind,
+            dtype: tensors.dtype(found.area.tensor),
+            shape: found.shape(),
+            source: None,
+            // Scratch is nothing that the host sees.
+            pieces: match found.kind {
+                BufferKind::Activation => Vec::new(),
+                _ => vec![Piece { area: found.area, at: 0 }],
+            },
+        });
+    }
+    let mut lowered = Lowered { steps: Vec::new(), records, positions: None };
+    for (task, work) in &plan.tasks {
+        let mut lowering = Lowering {
+            plan,
+            boxes,
+            order,
+            tensors,
+            position,
+            prefix: if ranks > 1 { format!("r{}.t{}", task.0, task.1) } else { format!("t{}", task.1) },
+            lowered: &mut lowered,
+            steps: Vec::new(),
+        };
+        match lowering.work(work) {
+            Ok(()) => {
+                let steps = lowering.steps;
+                lowered.steps.push((*task, steps));
+            }
+            Err(reason) => {
+                refusals.push(Refusal { pointer: format!("/all_tasks/{}", task.1), rank: task.0, reason });
+            }
+        }
+    }
+    lowered
+}
+
+struct Lowering<'p, 'k> {
+    plan: &'p Plan,
+    boxes: &'p Boxes,
+    order: &'p Order,
+    tensors: &'p Tensors<'k>,
+    position: i64,
+    /// How scratch of this task is called.
+    prefix: String,
+    lowered: &'p mut Lowered,
+    steps: Vec<Step>,
+}
+
+/// A result on its way: the buffer that the opcode writes, and where KV_APPEND puts it if that is scratch.
+struct Target {
+    buffer: usize,
+    then: Option<(usize, i64)>,
+}
+
+impl Lowering<'_, '_> {
+    fn work(&mut self, work: &Work) -> Result<(), String> {
+        match work {
+            Work::Nothing => self.step(Opcode::Nop, &[], None, json!({})),
+            Work::ArgmaxReduce { .. } => return Err("its parts are not known".to_owned()),
+            &Work::Embed { ids, table, out } => {
+                let (ids, area) = (self.load(ids)?, self.of(table)?.area);
+                let kind = BufferKind::Weight;
+                let table =
+                    self.lowered.records.whole(kind, area, vec![area.rows(), area.width()], self.tensors);
+                let target = self.store(out)?;
+                let params = json!({"hidden": area.width()});
+                self.step(Opcode::Embed, &[ids, table], Some(target), params);
+            }
+            &Work::Norm { x, weight, eps, out } => {
+                let (x, hidden) = (self.load(x)?, self.of(x)?.area.width());
+                let weight = self.weight(weight)?;
+                let target = self.store(out)?;
+                self.step(Opcode::RmsNorm, &[x, weight], Some(target), json!({"eps": eps, "hidden": hidden}));
+            }
+            &Work::SiluMul { gate, up, out } => {
+                let (gate, up) = (self.load(gate)?, self.load(up)?);
+                let target = self.store(out)?;
+                self.step(Opcode::SiluMul, &[gate, up], Some(target), json!({}));
+            }
+            &Work::Linear { left, weight, residual, out } => self.linear(left, weight, residual, out)?,
+            Work::Attention(attention) => self.attention(attention)?,
+            &Work::Argmax { logits, out } => {
+                let logits = self.load(logits)?;
+                let target = self.store(out)?;
+                self.step(Opcode::SampleArgmax, &[logits], Some(target), json!({}));
+            }
+            Work::Sum { shards, out } => {
+                let inputs: Result<Vec<usize>, String> =
+                    shards.iter().map(|&shard| self.load(shard)).collect();
+                let (inputs, target) = (inputs?, self.store(*out)?);
+                self.step(Opcode::AllreduceShard, &inputs, Some(target), json!({}));
+            }
+            &Work::Copy { from, to } => {
+                let from = self.load(from)?;
+                let target = self.store(to)?;
+                self.step(Opcode::Copy, &[from], Some(target), json!({}));
+            }
+        }
+        Ok(())
+    }
+
+    /// A matrix product, with what comes before it and the residual after it; one GEMV_TILE for each buffer on the way.
+    fn linear(
+        &mut self,
+        left: Left,
+        weight: usize,
+        residual: Option<usize>,
+        out: usize,
+    ) -> Result<(), String> {
+        let x = match left {
+            Left::Plain(x) => self.load(x)?,
+            Left::Norm { x, weight, eps } => {
+                let area = self.of(x)?.area;
+                let (x, weight) = (self.load(x)?, self.weight(weight)?);
+                let normed = self.scratch("norm", area, area.shape());
+                let params = json!({"eps": eps, "hidden": area.width()});
+                self.step(Opcode::RmsNorm, &[x, weight], Some(plain(normed)), params);
+                normed
+            }
+            Left::SiluMul { gate, up } => {
+                let area = self.of(gate)?.area;
+                let (gate, up) = (self.load(gate)?, self.load(up)?);
+                let product = self.scratch("act", area, area.shape());
+                self.step(Opcode::SiluMul, &[gate, up], Some(plain(product)), json!({}));
+                product
+            }
+        };
+        let (weight, area) = (self.of(weight)?.area, self.of(out)?.area);
+        let inner = weight.width();
+        if let (Some(residual), true) = (residual, area.rows() > 1) {
+            let product = self.scratch("product", area, area.shape());
+            let w = self.lowered.records.whole(
+                BufferKind::Weight,
+                weight,
+                vec![weight.rows(), inner],
+                self.tensors,
+            );
+            let params = json!({"K": inner, "N_tile": area.width(), "n_off": 0});
+            self.step(Opcode::GemvTile, &[x, w], Some(plain(product)), params);
+            let residual = self.load(residual)?;
+            let target = self.store(out)?;
+            self.step(Opcode::Add, &[product, residual], Some(target), json!({}));
+            return Ok(());
+        }
+        let outputs = self.parts(out)?;
+        let residual = match residual {
+            Some(residual) => Some((self.of(residual)?.area, self.residual_parts(residual)?)),
+            None => None,
+        };
+        let start = area.columns()[0];
+        // Where the buffers of the output or of the residual change.
+        let mut cuts: Vec<i64> =
+            outputs.iter().flat_map(|(_, part)| part.columns()).map(|column| column - start).collect();
+        if let Some((from, parts)) = &residual {
+            let columns = parts.iter().flatten().flat_map(|(_, _, part)| part.columns());
+            cuts.extend(columns.map(|column| column - from.columns()[0]));
+        }
+        cuts.sort_unstable();
+        cuts.dedup();
+        let mut done = 0;
+        for pair in cuts.windows(2) {
+            let &[low, high] = pair else { continue };
+            let segment = area.between(start + low, start + high);
+            let home = outputs.iter().find(|(_, part)| part.holds(&segment));
+            let &(number, _) = home.ok_or("parts of its output are in no buffer")?;
+            let target = self.target(number, &segment);
+            let (width, offset) = match target.then {
+                None => {
+                    let found = self.boxes.boxes.get(number).map(|found| found.area);
+                    let found = found.ok_or("a buffer is missing")?;
+                    (found.width(), segment.columns()[0] - found.columns()[0])
+                }
+                Some(_) => (segment.width(), 0),
+            };
+            let rows = rows_between(&weight, low, high);
+            let piece = Piece { area: rows, at: offset * inner };
+            let shape = vec![width, inner];
+            let w =
+                self.lowered.records.matched(BufferKind::Weight, target.buffer, shape, piece, self.tensors);
+            let mut inputs = vec![x, w];
+            if let Some((from, parts)) = &residual {
+                let wanted = from.between(from.columns()[0] + low, from.columns()[0] + high);
+                inputs.push(self.bias(&wanted, parts.as_deref(), target.buffer, width, offset)?);
+            }
+            let params = json!({"K": inner, "N_tile": high - low, "n_off": offset});
+            self.step(Opcode::GemvTile, &inputs, Some(target), params);
+            done += high - low;
+        }
+        if done == area.width() { Ok(()) } else { Err("parts of its output are in no buffer".to_owned()) }
+    }
+
+    /// The buffers of a residual: box, buffer to read, columns. Nothing if the host binds it.
+    fn residual_parts(&mut self, residual: usize) -> Result<Option<Vec<(usize, usize, Area)>>, String> {
+        if let Some(Home::Host) = self.boxes.homes.get(residual) {
+            return Ok(None);
+        }
+        let reader = self.of(residual)?.task;
+        let mut found = Vec::new();
+        for (number, part) in self.parts(residual)? {
+            let whole = self.boxes.boxes.get(number).ok_or("a buffer is missing")?;
+            let shape = whole.area.shape();
+            let is_late = |writer: &usize| {
+                self.plan.uses.get(*writer).is_some_and(|write| !self.order.before(write.task, reader))
+            };
+            if whole.form != Form::Direct && part != whole.area && whole.writers.iter().any(is_late) {
+                return Err(format!(
+                    "reads a part of `{}`, which can only be read as one, and need not be complete by then",
+                    self.tensors.label(&whole.area)
+                ));
+            }
+            found.push((number, self.whole(number, shape), part));
+        }
+        Ok(Some(found))
+    }
+
+    /// What GEMV_TILE adds: a buffer as long as its output, with the residual at the same columns.
+    fn bias(
+        &mut self,
+        wanted: &Area,
+        parts: Option<&[(usize, usize, Area)]>,
+        target: usize,
+        width: i64,
+        offset: i64,
+    ) -> Result<usize, String> {
+        let Some(parts) = parts else {
+            let piece = Piece { area: *wanted, at: offset };
+            return Ok(self.lowered.records.matched(
+                BufferKind::IoInput,
+                target,
+                vec![width],
+                piece,
+                self.tensors,
+            ));
+        };
+        let found = parts.iter().find(|(_, _, part)| part.holds(wanted));
+        let &(number, buffer, _) = found.ok_or("parts of its residual are in no buffer")?;
+        let whole = self.boxes.boxes.get(number).ok_or("a buffer is missing")?.area;
+        let place = wanted.columns()[0] - whole.columns()[0];
+        if (whole.width(), place) == (width, offset) {
+            return Ok(buffer);
+        }
+        Err(format!(
+            "the residual is column {place} of {} of a buffer, and the output column {offset} of {width}; \
+             required: the same, since it is added as a bias",
+            whole.width()
+        ))
+    }
+
+    /// Attention of one token: norms and rotation of heads, the caches, the scores.
+    fn attention(&mut self, attention: &Attention) -> Result<(), String> {
+        let Attention { heads, kv_heads, head_dim, length, .. } = *attention;
+        if self.position >= length {
+            return Err(format!("position {} is outside of a cache of {length}", self.position));
+        }
+        let query = self.heads("q", attention.query, heads, attention.query_norm, attention)?;
+        let key = self.heads("k", attention.key, kv_heads, attention.key_norm, attention)?;
+        let value = self.load(attention.value)?;
+        let (key_cache, value_cache) = (self.cache(attention.key_cache)?, self.cache(attention.value_cache)?);
+        for (new, cache) in [(key, key_cache), (value, value_cache)] {
+            self.step(Opcode::KvAppend, &[new, cache], Some(plain(cache)), json!({"pos": self.position}));
+        }
+        let target = self.store(attention.out)?;
+        let params = json!({
+            "head_dim": head_dim, "kv_start": 0, "kv_len": self.position + 1, "scale": attention.scale,
+            "n_heads": heads, "n_kv_heads": kv_heads,
+        });
+        self.step(Opcode::AttentionTile, &[query, key_cache, value_cache], Some(target), params);
+        Ok(())
+    }
+
+    /// Heads, normed and rotated as the task does it.
+    fn heads(
+        &mut self,
+        name: &str,
+        from: usize,
+        count: i64,
+        norm: Option<usize>,
+        attention: &Attention,
+    ) -> Result<usize, String> {
+        if norm.is_none() && attention.theta.is_none() {
+            return self.load(from);
+        }
+        let area = self.of(from)?.area;
+        let shape = vec![count, attention.head_dim];
+        let mut heads = self.load_as(from, shape.clone())?;
+        if let Some(norm) = norm {
+            let weight = self.weight(norm)?;
+            let normed = self.scratch(&format!("{name}.norm"), area, shape.clone());
+            let params = json!({"eps": attention.eps, "hidden": attention.head_dim});
+            self.step(Opcode::RmsNorm, &[heads, weight], Some(plain(normed)), params);
+            heads = normed;
+        }
+        if let Some(theta) = attention.theta {
+            let positions = self.positions();
+            let rotated = self.scratch(&format!("{name}.rope"), area, shape);
+            let params = json!({"head_dim": attention.head_dim, "theta": theta});
+            self.step(Opcode::Rope, &[heads, positions], Some(plain(rotated)), params);
+            heads = rotated;
+        }
+        Ok(heads)
+    }
+
+    fn positions(&mut self) -> usize {
+        if let Some(known) = self.lowered.positions {
+            return known;
+        }
+        let record = Record {
+            name: "positions".to_owned(),
+            kind: BufferKind::IoInput,
+            dtype: megakernel_ir::DType::I32,
+            shape: vec![1],
+            source: None,
+            pieces: Vec::new(),
+        };
+        let number = self.lowered.records.add(record);
+        self.lowered.positions = Some(number);
+        number
+    }
+
+    fn cache(&self, number: usize) -> Result<usize, String> {
+        match self.boxes.homes.get(number) {
+            Some(Home::Boxes(parts)) => {
+                parts.first().map(|&(found, _)| found).ok_or_else(|| "a cache is missing".to_owned())
+            }
+            _ => Err("a cache is missing".to_owned()),
+        }
+    }
+
+    fn of(&self, number: usize) -> Result<&Use, String> {
+        self.plan.uses.get(number).ok_or_else(|| "an operand is missing".to_owned())
+    }
+
+    fn parts(&self, number: usize) -> Result<Vec<(usize, Area)>, String> {
+        match self.boxes.homes.get(number) {
+            Some(Home::Boxes(parts)) => Ok(parts.clone()),
+            _ => Err("an operand is in no buffer".to_owned()),
+        }
+    }
+
+    /// A norm's weight, as one row.
+    fn weight(&mut self, number: usize) -> Result<usize, String> {
+        let area = self.of(number)?.area;
+        Ok(self.lowered.records.whole(BufferKind::Weight, area, vec![area.numel()], self.tensors))
+    }
+
+    fn load(&mut self, number: usize) -> Result<usize, String> {
+        let shape = self.of(number)?.area.shape();
+        self.load_as(number, shape)
+    }
+
+    /// A buffer of this shape with all of an operand.
+    fn load_as(&mut self, number: usize, shape: Vec<i64>) -> Result<usize, String> {
+        if let Some(Home::Host) = self.boxes.homes.get(number) {
+            let area = self.of(number)?.area;
+            return Ok(self.lowered.records.whole(BufferKind::IoInput, area, shape, self.tensors));
+        }
+        let parts = self.parts(number)?;
+        let &[(found, _)] = &parts[..] else { return Err("an operand is in several buffers".to_owned()) };
+        Ok(self.whole(found, shape))
+    }
+
+    /// All of a box in this shape: itself, or a copy.
+    fn whole(&mut self, number: usize, shape: Vec<i64>) -> usize {
+        let Some(found) = self.boxes.boxes.get(number) else { return number };
+        if found.shape() == shape {
+            return number;
+        }
+        let copy = self.scratch("in", found.area, shape);
+        self.step(Opcode::Copy, &[number], Some(plain(copy)), json!({}));
+        copy
+    }
+
+    fn store(&mut self, number: usize) -> Result<Target, String> {
+        let parts = self.parts(number)?;
+        let &[(found, area)] = &parts[..] else { return Err("an output is in several buffers".to_owned()) };
+        Ok(self.target(found, &area))
+    }
+
+    /// Where an opcode writes this part of a box.
+    fn target(&mut self, number: usize, area: &Area) -> Target {
+        let Some(found) = self.boxes.boxes.get(number) else { return plain(number) };
+        match found.form {
+            Form::Gathered { .. } => {
+                let buffer = self.scratch("out", *area, area.shape());
+                Target { buffer, then: Some((number, found.row(area))) }
+            }
+            _ => plain(number),
+        }
+    }
+
+    fn scratch(&mut self, name: &str, area: Area, shape: Vec<i64>) -> usize {
+        self.lowered.records.add(Record {
+            name: format!("{}.{name}", self.prefix),
+            kind: BufferKind::Activation,
+            dtype: self.tensors.dtype(area.tensor),
+            shape,
+            source: None,
+            pieces: Vec::new(),
+        })
+    }
+
+    fn step(&mut self, op: Opcode, inputs: &[usize], target: Option<Target>, params: Value) {
+        let params = if let Value::Object(params) = params { params } else { Map::new() };
+        let outputs = target.iter().map(|target| target.buffer).collect();
+        self.steps.push(Step { op, inputs: inputs.to_vec(), outputs, params });
+        if let Some(Target { buffer, then: Some((whole, row)) }) = target {
+            self.step(Opcode::KvAppend, &[buffer, whole], Some(plain(whole)), json!({"pos": row}));
+        }
+    }
+}
+
+fn plain(buffer: usize) -> Target {
+    Target { buffer, then: None }
+}
+
+/// Some rows of a matrix, counted from its first.
+fn rows_between(matrix: &Area, low: i64, high: i64) -> Area {
+    let outer = (0..matrix.axes.saturating_sub(1))
+        .find(|&axis| matrix.interval(axis)[1] - matrix.interval(axis)[0] > 1);
+    match outer {
+        Some(axis) => matrix.slice(axis, matrix.interval(axis)[0] + low, high - low),
+        None => *matrix,
+    }
+}

@@ -1,0 +1,598 @@
+//! What each task reads and writes, and by which opcodes it is done (the table of clause TGR-18).
+
+use megakernel_ir::task_graph::{EventId, KernelGraph, Task, TaskGraph, Tile};
+use serde_json::{Map, Value};
+
+use super::Refusal;
+use super::order::TaskRef;
+use super::tensors::{Area, Tensors};
+
+/// How the opcodes of a task take an operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Access {
+    /// Reads a whole buffer.
+    Read,
+    /// Reads columns of a buffer.
+    Slice,
+    /// Reads what no task writes, and the host can arrange as it is needed.
+    Weight,
+    /// Reads what the program does without.
+    Dropped,
+    /// Writes a whole buffer.
+    Write,
+    /// Writes columns of a buffer.
+    Columns,
+    /// Writes what the program does without.
+    DroppedWrite,
+    /// Reads and writes a cache.
+    Cache,
+}
+
+impl Access {
+    pub fn writes(self) -> bool {
+        matches!(self, Access::Write | Access::Columns | Access::DroppedWrite | Access::Cache)
+    }
+
+    pub fn is_dropped(self) -> bool {
+        matches!(self, Access::Dropped | Access::DroppedWrite)
+    }
+}
+
+/// An operand of a task, or the part of one that an opcode needs by itself.
+#[derive(Clone, Debug)]
+pub(super) struct Use {
+    pub task: TaskRef,
+    pub area: Area,
+    pub access: Access,
+    /// Where it stands in the graph of its rank.
+    pub pointer: String,
+}
+
+/// What a task does. The numbers are those of uses.
+#[derive(Clone, Debug)]
+pub(super) enum Work {
+    /// Its part is done by a later task.
+    Nothing,
+    Embed {
+        ids: usize,
+        table: usize,
+        out: usize,
+    },
+    Norm {
+        x: usize,
+        weight: usize,
+        eps: f64,
+        out: usize,
+    },
+    Linear {
+        left: Left,
+        weight: usize,
+        residual: Option<usize>,
+        out: usize,
+    },
+    SiluMul {
+        gate: usize,
+        up: usize,
+        out: usize,
+    },
+    Attention(Box<Attention>),
+    Argmax {
+        logits: usize,
+        out: usize,
+    },
+    /// Which part has the largest element; what the parts are is known when all tasks are.
+    ArgmaxReduce {
+        values: usize,
+        indices: usize,
+        out: usize,
+    },
+    Sum {
+        shards: Vec<usize>,
+        out: usize,
+    },
+    Copy {
+        from: usize,
+        to: usize,
+    },
+}
+
+/// What a linear layer multiplies with its weight.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Left {
+    Plain(usize),
+    Norm { x: usize, weight: usize, eps: f64 },
+    SiluMul { gate: usize, up: usize },
+}
+
+/// Attention of one token over a cache, to which it is appended.
+#[derive(Clone, Debug)]
+pub(super) struct Attention {
+    pub query: usize,
+    pub key: usize,
+    pub value: usize,
+    pub key_cache: usize,
+    pub value_cache: usize,
+    pub query_norm: Option<usize>,
+    pub key_norm: Option<usize>,
+    pub eps: f64,
+    /// Base of the frequencies, where heads are rotated.
+    pub theta: Option<f64>,
+    pub scale: f64,
+    pub heads: i64,
+    pub kv_heads: i64,
+    pub head_dim: i64,
+    /// Rows of the cache.
+    pub length: i64,
+    pub out: usize,
+}
+
+/// A partial maximum: the uses of its three operands.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Partial {
+    pub logits: usize,
+    pub value: usize,
+    pub index: usize,
+}
+
+/// All tasks from 2 on.
+#[derive(Default)]
+pub(super) struct Plan {
+    pub tasks: Vec<(TaskRef, Work)>,
+    pub uses: Vec<Use>,
+    pub partials: Vec<Partial>,
+}
+
+/// The parameters of its operator that a task of a type may have.
+fn known_params(task_type: i64) -> &'static [&'static str] {
+    match task_type {
+        101 => &["input_source"],
+        102 | 119 => &["eps"],
+        103 | 115 => &["eps", "theta", "scale", "n_heads", "n_kv_heads", "head_dim"],
+        _ => &[],
+    }
+}
+
+/// Plans every task of every rank.
+pub(super) fn plan(
+    graphs: &[&TaskGraph<'_>],
+    ranks: &[u16],
+    kernel: &KernelGraph<'_>,
+    tensors: &Tensors<'_>,
+) -> (Plan, Vec<Refusal>) {
+    let mut plan = Plan::default();
+    let mut refusals = Vec::new();
+    for (rank, graph) in graphs.iter().enumerate() {
+        for (number, task) in graph.all_tasks.iter().enumerate().skip(2) {
+            let mut planner = Planner { task, id: (rank, number), ranks, kernel, tensors, plan: &mut plan };
+            match planner.work() {
+                Ok(work) => plan.tasks.push(((rank, number), work)),
+                Err(reason) => {
+                    refusals.push(Refusal { pointer: format!("/all_tasks/{number}"), rank, reason });
+                }
+            }
+        }
+    }
+    (plan, refusals)
+}
+
+struct Planner<'p, 'k> {
+    task: &'p Task<'p>,
+    id: TaskRef,
+    ranks: &'p [u16],
+    kernel: &'p KernelGraph<'k>,
+    tensors: &'p Tensors<'k>,
+    plan: &'p mut Plan,
+}
+
+impl Planner<'_, '_> {
+    fn work(&mut self) -> Result<Work, String> {
+        let params = match self.task.task_type {
+            101..=103 | 105 | 108 | 109 | 110 | 111 | 115 | 118 | 119 | 120 => self.params()?,
+            _ => Map::new(),
+        };
+        let left = |planner: &mut Self, x, weight, eps| -> Result<Left, String> {
+            let hidden = planner.area(x).width();
+            planner.require(
+                weight,
+                hidden,
+                "the norm's weight has",
+                "elements, as many as a row of its input",
+            )?;
+            Ok(Left::Norm { x, weight, eps })
+        };
+        match self.task.task_type {
+            101 => {
+                self.arity(2, 1)?;
+                let (ids, table) = (self.input(0, Access::Read)?, self.input(1, Access::Weight)?);
+                let out = self.output(0, Access::Write)?;
+                let (rows, width) = (self.area(out).rows(), self.area(out).width());
+                self.require(ids, rows, "the ids are", "elements, one for each row of the output")?;
+                if self.area(table).width() != width {
+                    let found = self.area(table).width();
+                    return Err(format!(
+                        "rows of the table have {found} elements, and those of the output {width}"
+                    ));
+                }
+                Ok(Work::Embed { ids, table, out })
+            }
+            102 => {
+                self.arity(3, 1)?;
+                let (x, weight) = (self.input(0, Access::Read)?, self.input(1, Access::Weight)?);
+                let left = left(self, x, weight, number(&params, "eps")?)?;
+                self.linear(left, x, 2, None)
+            }
+            105 => {
+                self.arity(3, 1)?;
+                let (gate, up) = self.halves()?;
+                self.linear(Left::SiluMul { gate, up }, gate, 1, Some(2))
+            }
+            108 => {
+                self.arity(3, 1)?;
+                let x = self.input(0, Access::Read)?;
+                self.linear(Left::Plain(x), x, 1, Some(2))
+            }
+            120 => {
+                self.arity(2, 1)?;
+                let x = self.input(0, Access::Read)?;
+                self.linear(Left::Plain(x), x, 1, None)
+            }
+            118 => {
+                self.arity(1, 1)?;
+                let (gate, up) = self.halves()?;
+                let out = self.output(0, Access::Write)?;
+                self.same_shape(gate, out)?;
+                Ok(Work::SiluMul { gate, up, out })
+            }
+            119 => {
+                self.arity(2, 1)?;
+                let (x, weight) = (self.input(0, Access::Read)?, self.input(1, Access::Weight)?);
+                let Left::Norm { x, weight, eps } = left(self, x, weight, number(&params, "eps")?)? else {
+                    return Ok(Work::Nothing);
+                };
+                let out = self.output(0, Access::Write)?;
+                self.same_shape(x, out)?;
+                Ok(Work::Norm { x, weight, eps, out })
+            }
+            103 | 115 => self.attention(&params),
+            107 => self.reduce(),
+            109 => {
+                self.arity(1, 1)?;
+                let (logits, out) = (self.input(0, Access::Read)?, self.output(0, Access::Write)?);
+                self.require(
+                    out,
+                    self.area(logits).rows(),
+                    "the output is",
+                    "elements, one for each row of logits",
+                )?;
+                Ok(Work::Argmax { logits, out })
+            }
+            110 => {
+                self.arity(1, 2)?;
+                let logits = self.input(0, Access::Dropped)?;
+                let value = self.output(0, Access::DroppedWrite)?;
+                let index = self.output(1, Access::DroppedWrite)?;
+                self.plan.partials.push(Partial { logits, value, index });
+                Ok(Work::Nothing)
+            }
+            111 => {
+                self.arity(2, 1)?;
+                let (values, indices) = (self.input(0, Access::Dropped)?, self.input(1, Access::Dropped)?);
+                Ok(Work::ArgmaxReduce { values, indices, out: self.output(0, Access::Write)? })
+            }
+            199 => self.copy(),
+            112..=114 => Err(format!(
+                "task type {} searches or verifies drafts, and no opcode does that",
+                self.task.task_type
+            )),
+            other => Err(format!("task type {other} has no opcodes in the table of TGR-18")),
+        }
+    }
+
+    /// Attention of one token: [q heads | k heads | v heads], caches, norms of heads, tables of the rotation.
+    fn attention(&mut self, params: &Map<String, Value>) -> Result<Work, String> {
+        let inputs = self.task.inputs().iter().filter(|tile| !tile.is_null()).count();
+        if !(3..=7).contains(&inputs) || self.task.outputs().len() != 1 {
+            return Err(format!("attention has {inputs} inputs; required: 3 to 7, and one output"));
+        }
+        let key_cache = self.input(1, Access::Cache)?;
+        let value_cache = self.input(2, Access::Cache)?;
+        self.same_shape(key_cache, value_cache)?;
+        let cache = self.area(key_cache);
+        let extents = cache.extents();
+        let [batch @ .., length, kv_heads, head_dim] = &extents[..] else {
+            return Err(format!(
+                "the caches have extents {extents:?}; required: positions, heads and elements"
+            ));
+        };
+        let (length, kv_heads, head_dim) = (*length, *kv_heads, *head_dim);
+        let x = self.tile(0)?;
+        let width = x.width();
+        if x.rows() != 1 || batch.iter().any(|&extent| extent != 1) {
+            return Err(format!(
+                "attention takes {} rows over a cache of extents {extents:?}; \
+                 required: one token of one sequence, which is what ATTENTION_TILE attends from",
+                x.rows()
+            ));
+        }
+        let heads = width / head_dim - 2 * kv_heads;
+        if width % head_dim != 0 || heads < 1 || heads % kv_heads != 0 {
+            return Err(format!(
+                "input 0 has {width} columns; required: q, k and v heads of {head_dim}, {kv_heads} of k and v, \
+                 and a multiple of them of q"
+            ));
+        }
+        for (name, found) in [("n_heads", heads), ("n_kv_heads", kv_heads), ("head_dim", head_dim)] {
+            if params.get(name).is_some_and(|value| value.as_i64() != Some(found)) {
+                return Err(format!("`{name}` of the operator is not {found}, which follows from the tiles"));
+            }
+        }
+        let [start, end] = x.columns();
+        let (keys, values) = (start + heads * head_dim, start + (heads + kv_heads) * head_dim);
+        let pointer = self.pointer("inputs", 0);
+        let query = self.put(x.between(start, keys), Access::Read, pointer.clone());
+        let key = self.put(x.between(keys, values), Access::Read, pointer.clone());
+        let value = self.put(x.between(values, end), Access::Read, pointer);
+        let query_norm = self.optional(3)?;
+        let key_norm = self.optional(4)?;
+        for norm in [query_norm, key_norm].into_iter().flatten() {
+            self.require(norm, head_dim, "the norm of heads has", "elements, the length of a head")?;
+        }
+        let eps = match query_norm.or(key_norm) {
+            Some(_) => number(params, "eps")?,
+            None => 0.0,
+        };
+        let theta = match (self.optional(5)?, self.optional(6)?) {
+            (None, None) => None,
+            (Some(_), Some(_)) => Some(number(params, "theta")?),
+            _ => return Err("one of the two tables of the rotation is missing".to_owned()),
+        };
+        let scale = match params.get("scale") {
+            Some(_) => number(params, "scale")?,
+            None => (head_dim as f64).sqrt().recip(),
+        };
+        let out = self.output(0, Access::Write)?;
+        self.same_shape(query, out)?;
+        Ok(Work::Attention(Box::new(Attention {
+            query,
+            key,
+            value,
+            key_cache,
+            value_cache,
+            query_norm,
+            key_norm,
+            eps,
+            theta,
+            scale,
+            heads,
+            kv_heads,
+            head_dim,
+            length,
+            out,
+        })))
+    }
+
+    fn linear(
+        &mut self,
+        left: Left,
+        x: usize,
+        weight: usize,
+        residual: Option<usize>,
+    ) -> Result<Work, String> {
+        let weight = self.input(weight, Access::Weight)?;
+        let out = self.tile_of("outputs", 0)?;
+        let (x, w) = (self.area(x), self.area(weight));
+        if [w.width(), w.rows()] != [x.width(), out.width()] || x.rows() != out.rows() {
+            return Err(format!(
+                "a weight of {} by {} does not take {} rows of {} to {} rows of {}",
+                w.rows(),
+                w.width(),
+                x.rows(),
+                x.width(),
+                out.rows(),
+                out.width()
+            ));
+        }
+        // A bias is a row: only of one row can a part of the residual be added.
+        let is_row = out.rows() == 1;
+        let (read, write) = if is_row || residual.is_none() {
+            (Access::Slice, Access::Columns)
+        } else {
+            (Access::Read, Access::Write)
+        };
+        let residual = residual.map(|position| self.input(position, read)).transpose()?;
+        let out = self.output(0, write)?;
+        if let Some(residual) = residual {
+            self.same_shape(residual, out)?;
+        }
+        Ok(Work::Linear { left, weight, residual, out })
+    }
+
+    /// REDUCE: its own partial result, and the slots of all other ranks.
+    fn reduce(&mut self) -> Result<Work, String> {
+        self.arity(2, 1)?;
+        let own = self.input(0, Access::Read)?;
+        let slots = self.tile(1)?;
+        let count = self.ranks.len();
+        if count < 2 || slots.axes < 2 || slots.interval(0) != [0, count as i64] {
+            return Err(format!(
+                "REDUCE adds up slots {:?} of axis 0 and {count} rank(s) are given; required: the graphs of all ranks, and a slot for each",
+                slots.interval(0)
+            ));
+        }
+        let mut shards = vec![own];
+        for slot in 0..count {
+            let access = if slot == self.id.0 { Access::Dropped } else { Access::Read };
+            let area = slots.slice(0, slot as i64, 1);
+            let shard = self.put(area, access, self.pointer("inputs", 1));
+            if slot == self.id.0 {
+                continue;
+            }
+            self.same_shape(own, shard)?;
+            shards.push(shard);
+        }
+        let out = self.output(0, Access::Write)?;
+        self.same_shape(own, out)?;
+        Ok(Work::Sum { shards, out })
+    }
+
+    /// COPY: to the own slot in the memory of the rank whose event it triggers.
+    fn copy(&mut self) -> Result<Work, String> {
+        self.arity(1, 1)?;
+        let from = self.input(0, Access::Read)?;
+        let target = EventId::from_bits(self.task.trigger_event)
+            .and_then(|event| self.ranks.iter().position(|&rank| rank == event.rank));
+        let target =
+            target.ok_or("its trigger event names no rank that is given; give the graphs of all ranks")?;
+        let slots = self.tile_of("outputs", 0)?;
+        let slot = self.id.0 as i64;
+        if slots.axes < 2 || slots.interval(0) != [0, self.ranks.len() as i64] {
+            return Err(format!(
+                "the output has slots {:?} on axis 0; required: one for each of {} ranks",
+                slots.interval(0),
+                self.ranks.len()
+            ));
+        }
+        let area = Area { rank: target, ..slots.slice(0, slot, 1) };
+        let to = self.put(area, Access::Write, self.pointer("outputs", 0));
+        self.same_shape(from, to)?;
+        Ok(Work::Copy { from, to })
+    }
+
+    /// The halves of input 0: what is activated, and what it is multiplied with.
+    fn halves(&mut self) -> Result<(usize, usize), String> {
+        let x = self.tile(0)?;
+        let [start, end] = x.columns();
+        if x.width() % 2 != 0 {
+            return Err(format!("input 0 has {} columns; required: an even number, gate and up", x.width()));
+        }
+        let middle = start + x.width() / 2;
+        let pointer = self.pointer("inputs", 0);
+        let gate = self.put(x.between(start, middle), Access::Read, pointer.clone());
+        Ok((gate, self.put(x.between(middle, end), Access::Read, pointer)))
+    }
+
+    fn arity(&self, inputs: usize, outputs: usize) -> Result<(), String> {
+        let count = |tiles: &[Tile<'_>]| tiles.iter().filter(|tile| !tile.is_null()).count();
+        let found = (count(self.task.inputs()), count(self.task.outputs()));
+        if found == (inputs, outputs) {
+            return Ok(());
+        }
+        Err(format!(
+            "task type {} has {} inputs and {} outputs; required: {inputs} and {outputs}",
+            self.task.task_type, found.0, found.1
+        ))
+    }
+
+    fn tile(&self, position: usize) -> Result<Area, String> {
+        self.tile_of("inputs", position)
+    }
+
+    fn tile_of(&self, member: &str, position: usize) -> Result<Area, String> {
+        let tiles = if member == "inputs" { self.task.inputs() } else { self.task.outputs() };
+        match tiles.get(position).filter(|tile| !tile.is_null()) {
+            Some(tile) => self.tensors.area(tile, self.id.0),
+            None => Err(format!("{member}[{position}] is missing")),
+        }
+    }
+
+    fn input(&mut self, position: usize, access: Access) -> Result<usize, String> {
+        let area = self.tile(position)?;
+        Ok(self.put(area, access, self.pointer("inputs", position)))
+    }
+
+    fn output(&mut self, position: usize, access: Access) -> Result<usize, String> {
+        let area = self.tile_of("outputs", position)?;
+        Ok(self.put(area, access, self.pointer("outputs", position)))
+    }
+
+    /// An input that may be left out.
+    fn optional(&mut self, position: usize) -> Result<Option<usize>, String> {
+        match self.task.inputs().get(position) {
+            Some(tile) if !tile.is_null() => self.input(position, Access::Weight).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    fn pointer(&self, member: &str, position: usize) -> String {
+        format!("/all_tasks/{}/{member}/{position}", self.id.1)
+    }
+
+    fn put(&mut self, area: Area, access: Access, pointer: String) -> usize {
+        self.plan.uses.push(Use { task: self.id, area, access, pointer });
+        self.plan.uses.len() - 1
+    }
+
+    fn area(&self, number: usize) -> Area {
+        // Every number comes from `put`.
+        let nothing = Area { rank: 0, tensor: 0, axes: 0, region: crate::region::Region::whole(&[]) };
+        self.plan.uses.get(number).map_or(nothing, |found| found.area)
+    }
+
+    fn require(&self, operand: usize, numel: i64, what: &str, unit: &str) -> Result<(), String> {
+        let found = self.area(operand).numel();
+        if found == numel {
+            return Ok(());
+        }
+        Err(format!("{what} {found} elements; required: {numel} {unit}"))
+    }
+
+    fn same_shape(&self, a: usize, b: usize) -> Result<(), String> {
+        let (a, b) = (self.area(a), self.area(b));
+        if a.shape() == b.shape() {
+            return Ok(());
+        }
+        Err(format!(
+            "`{}` has shape {:?} and `{}` {:?}; required: the same",
+            self.tensors.label(&a),
+            a.shape(),
+            self.tensors.label(&b),
+            b.shape()
+        ))
+    }
+
+    /// The parameters of the operator that the task is of: the one of its type with the same tensors.
+    fn params(&self) -> Result<Map<String, Value>, String> {
+        let named = |operand: &str, tile: Option<&Tile<'_>>| {
+            let name = tile.map_or("", |tile| &*tile.base_ptr);
+            operand == name
+                || self
+                    .tensors
+                    .named(operand)
+                    .is_some_and(|decl| decl.parts.iter().any(|part| **part == *name))
+        };
+        let mut found: Option<Map<String, Value>> = None;
+        for operator in &self.kernel.operators {
+            let inputs = operator.inputs.iter().enumerate().all(|(position, operand)| {
+                let tile = self.task.inputs().get(position).filter(|tile| !tile.is_null());
+                match operand {
+                    Some(operand) => named(&operand.tensor, tile),
+                    None => tile.is_none(),
+                }
+            });
+            let mut outputs = operator.outputs.iter().enumerate();
+            let outputs =
+                outputs.all(|(position, operand)| named(&operand.tensor, self.task.outputs().get(position)));
+            if operator.task_type != self.task.task_type || !inputs || !outputs {
+                continue;
+            }
+            let params = operator.params.value();
+            if found.as_ref().is_some_and(|other| *other != params) {
+                return Err("two operators of the kernel graph have this type and these tensors, and other parameters; give their tensors different names".to_owned());
+            }
+            found = Some(params);
+        }
+        let found = found.ok_or("no operator of the kernel graph has this type and these tensors; add the operator that the task is of")?;
+        let known = known_params(self.task.task_type);
+        match found.keys().find(|key| !known.contains(&key.as_str())) {
+            Some(key) => Err(format!("parameter `{key}` of the operator has no counterpart in a program")),
+            None => Ok(found),
+        }
+    }
+}
+
+fn number(params: &Map<String, Value>, name: &str) -> Result<f64, String> {
+    let value = params.get(name).and_then(Value::as_f64);
+    value.ok_or_else(|| {
+        format!("the operator has no number `{name}`; add it to its `params` in the kernel graph")
+    })
+}

@@ -1,0 +1,180 @@
+//! Happens-before of the tasks of all ranks, on events: a task is ordered before another one if its event leads to the
+//! other's (clause TGR-08).
+
+use std::collections::HashMap;
+
+use megakernel_ir::task_graph::{EVENT_INVALID, EventId, TaskGraph};
+
+/// More events than this would need more memory for their order than a large machine has.
+const MAX_EVENTS: usize = 1 << 18;
+
+/// A task: the rank whose graph it is in, and its id there.
+pub(super) type TaskRef = (usize, usize);
+
+/// The events that tasks wait for or trigger, and which leads to which.
+pub(super) struct Order {
+    index: HashMap<(usize, usize), usize>,
+    /// Rank and position of each event.
+    pub events: Vec<(usize, usize)>,
+    /// For each event the events that it leads to, itself among them, as bits. Empty if there is a cycle.
+    reach: Vec<Vec<u64>>,
+    /// Place of each event in an order in which each comes after those that lead to it.
+    place: Vec<usize>,
+    ends: HashMap<TaskRef, Ends>,
+}
+
+/// The two events of a task, as indices.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Ends {
+    pub dependent: Option<usize>,
+    pub trigger: Option<usize>,
+}
+
+impl Order {
+    /// The order of the tasks from 2 on.
+    ///
+    /// # Errors
+    /// The task, the member and the reason where an event id is none that a program can express.
+    pub fn new(graphs: &[&TaskGraph<'_>], ranks: &[u16]) -> Result<Order, (TaskRef, &'static str, String)> {
+        let mut order = Order {
+            index: HashMap::new(),
+            events: Vec::new(),
+            reach: Vec::new(),
+            place: Vec::new(),
+            ends: HashMap::new(),
+        };
+        for (rank, graph) in graphs.iter().enumerate() {
+            for (number, task) in graph.all_tasks.iter().enumerate().skip(2) {
+                let mut event = |member, id: i64| {
+                    if id == EVENT_INVALID {
+                        return Ok(None);
+                    }
+                    let place = EventId::from_bits(id).and_then(|id| {
+                        let owner = ranks.iter().position(|&rank| rank == id.rank)?;
+                        Some((owner, id.position as usize))
+                    });
+                    let exists = |&(rank, position): &(usize, usize)| {
+                        graphs.get(rank).is_some_and(|graph| position < graph.all_events.len())
+                    };
+                    match place.filter(exists) {
+                        Some(place) => Ok(Some(order.number(place))),
+                        None => Err(((rank, number), member, missing(id, ranks))),
+                    }
+                };
+                let dependent = event("dependent_event", task.dependent_event)?;
+                let trigger = event("trigger_event", task.trigger_event)?;
+                if dependent
+                    .and_then(|event| order.events.get(event))
+                    .is_some_and(|&(owner, _)| owner != rank)
+                {
+                    let reason = "depends on an event of another rank; required: one of its own".to_owned();
+                    return Err(((rank, number), "dependent_event", reason));
+                }
+                order.ends.insert((rank, number), Ends { dependent, trigger });
+            }
+        }
+        if order.events.len() > MAX_EVENTS {
+            let reason = format!(
+                "the graphs have {} events in use; at most {MAX_EVENTS} can be imported",
+                order.events.len()
+            );
+            return Err(((0, 0), "", reason));
+        }
+        order.connect();
+        Ok(order)
+    }
+
+    fn number(&mut self, place: (usize, usize)) -> usize {
+        let next = self.events.len();
+        let number = *self.index.entry(place).or_insert(next);
+        if number == next {
+            self.events.push(place);
+        }
+        number
+    }
+
+    fn connect(&mut self) {
+        let count = self.events.len();
+        let mut after: Vec<Vec<usize>> = vec![Vec::new(); count];
+        for ends in self.ends.values() {
+            if let (Some(dependent), Some(trigger)) = (ends.dependent, ends.trigger)
+                && let Some(list) = after.get_mut(dependent)
+            {
+                list.push(trigger);
+            }
+        }
+        let mut before = vec![0usize; count];
+        for list in &mut after {
+            list.sort_unstable();
+            list.dedup();
+            list.iter().for_each(|&event| before.get_mut(event).into_iter().for_each(|n| *n += 1));
+        }
+        let mut sorted: Vec<usize> = (0..count).filter(|&event| before.get(event) == Some(&0)).collect();
+        let mut next = 0;
+        while let Some(&event) = sorted.get(next) {
+            next += 1;
+            for &later in after.get(event).into_iter().flatten() {
+                if let Some(left) = before.get_mut(later) {
+                    *left -= 1;
+                    if *left == 0 {
+                        sorted.push(later);
+                    }
+                }
+            }
+        }
+        self.place = vec![0; count];
+        if sorted.len() < count {
+            return;
+        }
+        let words = count.div_ceil(64);
+        let mut reach = vec![Vec::new(); count];
+        for (place, &event) in sorted.iter().enumerate().rev() {
+            let mut bits = vec![0u64; words];
+            if let Some(word) = bits.get_mut(event / 64) {
+                *word |= 1 << (event % 64);
+            }
+            for &later in after.get(event).into_iter().flatten() {
+                let other: &[u64] = reach.get(later).map_or(&[], Vec::as_slice);
+                bits.iter_mut().zip(other).for_each(|(word, more)| *word |= more);
+            }
+            if let (Some(slot), Some(of_event)) = (self.place.get_mut(event), reach.get_mut(event)) {
+                *slot = place;
+                *of_event = bits;
+            }
+        }
+        self.reach = reach;
+    }
+
+    /// The events of a task.
+    pub fn ends(&self, task: TaskRef) -> Ends {
+        self.ends.get(&task).copied().unwrap_or_default()
+    }
+
+    /// Whether a task has finished before another one starts, in every run. With a cycle nothing is ordered.
+    pub fn before(&self, a: TaskRef, b: TaskRef) -> bool {
+        let (Some(trigger), Some(dependent)) = (self.ends(a).trigger, self.ends(b).dependent) else {
+            return false;
+        };
+        let word = self.reach.get(trigger).and_then(|bits| bits.get(dependent / 64));
+        word.is_some_and(|word| word >> (dependent % 64) & 1 == 1)
+    }
+
+    /// A number that rises along the order.
+    pub fn height(&self, task: TaskRef) -> usize {
+        self.ends(task).dependent.and_then(|event| self.place.get(event)).map_or(0, |place| place + 1)
+    }
+}
+
+fn missing(id: i64, ranks: &[u16]) -> String {
+    match EventId::from_bits(id) {
+        Some(EventId { rank, position, .. }) if ranks.contains(&rank) => {
+            format!("event {position} of rank {rank} is not there")
+        }
+        Some(EventId { rank, position, .. }) => {
+            format!(
+                "event {position} is of rank {rank}, whose graph is not given; give the graphs of all ranks"
+            )
+        }
+        None => format!("{id:#x} is no event id"),
+    }
+}

@@ -1,0 +1,7 @@
+//! Both ways over the bridge.
+
+mod decoder;
+mod exporting;
+mod graphs;
+mod importing;
+mod real;
