@@ -49,6 +49,14 @@ enum Command {
     ///
     /// Exits as `translate` does.
     GenerateCode(cli::translate::SourceArguments),
+    /// Turn MPK task graphs into a program, which goes to standard output (clause TGR-18).
+    ///
+    /// Exits 0 if it did, 1 if tasks have no counterpart, with the reasons, 2 if a file is missing or wrong.
+    ImportTaskGraph(cli::bridge::ImportArguments),
+    /// Turn a program into an MPK task graph, which goes to standard output (clause TGR-19).
+    ///
+    /// Exits 0 if it did, 1 if the program has no counterpart, with the reasons, 2 if the file is missing or wrong.
+    ExportTaskGraph(cli::bridge::ExportArguments),
     /// Answer the requests of the conformance runner on standard input (clauses CON-02 and CON-03).
     Worker,
 }
@@ -61,6 +69,8 @@ fn main() -> ExitCode {
         Command::ValidateTaskGraph(arguments) => cli::validate_task_graph::run(&arguments),
         Command::Translate(arguments) => cli::translate::run(&arguments),
         Command::GenerateCode(arguments) => cli::translate::run_generate(&arguments),
+        Command::ImportTaskGraph(arguments) => cli::bridge::run_import(&arguments),
+        Command::ExportTaskGraph(arguments) => cli::bridge::run_export(&arguments),
         Command::Worker => {
             let (input, output) = (io::stdin(), io::stdout());
             match serve(&mut Reference, &mut input.lock(), &mut output.lock()) {

@@ -1,5 +1,6 @@
 //! The commands for people.
 
+pub mod bridge;
 mod excerpt;
 pub mod replay;
 pub mod run;

@@ -15,8 +15,9 @@ struct Append {
     rows: i64,
 }
 
-/// Moves a decode step on: each KV_APPEND goes behind the rows that it has appended, and each ATTENTION_TILE whose window
-/// ends with the appended rows takes in as many more. Other windows, of old rows, stay as they are.
+/// Moves a decode step on: each KV_APPEND to a KV_CACHE goes behind the rows that it has appended, and each ATTENTION_TILE
+/// whose window ends with the appended rows takes in as many more. Other windows, of old rows, stay as they are, and so do
+/// appends to buffers that no launch leaves to the next.
 ///
 /// The program with the new values is another program, and may break a rule that the old one keeps: a cache is full
 /// some time.
@@ -58,7 +59,8 @@ fn appends(loaded: &Loaded<'_>) -> Vec<Append> {
     let appends = loaded.planned.iter().flatten().filter(|planned| planned.access.kind == AccessKind::Write);
     let appends = appends.filter_map(|planned| {
         let task = program.tasks.get(planned.access.task).filter(|task| task.op == Opcode::KvAppend)?;
-        let rank = program.buffers.get(planned.access.buffer)?.shape.len();
+        let buffer = program.buffers.get(planned.access.buffer)?;
+        let rank = (buffer.kind == BufferKind::KvCache).then_some(buffer.shape.len())?;
         let [low, high] = *planned.region.axes().get(rank.checked_sub(3)?)?;
         Some(Append { cache: planned.access.buffer, first: task.params.int(Param::Pos)?, rows: high - low })
     });

@@ -195,7 +195,8 @@ impl Boxes {
         for (_, found, part) in &users {
             let is_whole = *part == area;
             let fits = match found.access {
-                Access::Read => is_whole,
+                // EMBED takes columns of one row.
+                Access::Read => is_whole || area.rows() == 1,
                 Access::Slice | Access::Columns => part.same_rows(&found.area),
                 _ => true,
             };

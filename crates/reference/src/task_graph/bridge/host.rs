@@ -25,6 +25,8 @@ pub(super) struct Record {
     pub source: Option<String>,
     /// What of the graph's tensors it holds; nothing for scratch.
     pub pieces: Vec<Piece>,
+    /// What a CONST holds.
+    pub values: Vec<i64>,
 }
 
 /// All buffers.
@@ -52,7 +54,15 @@ impl Records {
         }
         let dtype = tensors.dtype(area.tensor);
         let pieces = vec![Piece { area, at: 0 }];
-        let number = self.add(Record { name: String::new(), kind, dtype, shape, source: None, pieces });
+        let number = self.add(Record {
+            name: String::new(),
+            kind,
+            dtype,
+            shape,
+            source: None,
+            pieces,
+            values: Vec::new(),
+        });
         self.whole.insert(key, number);
         number
     }
@@ -83,8 +93,15 @@ impl Records {
                 return number;
             }
         }
-        let number =
-            self.add(Record { name: String::new(), kind, dtype, shape, source: None, pieces: vec![piece] });
+        let number = self.add(Record {
+            name: String::new(),
+            kind,
+            dtype,
+            shape,
+            source: None,
+            pieces: vec![piece],
+            values: Vec::new(),
+        });
         self.matched.entry((kind.code(), target)).or_default().push(number);
         number
     }
@@ -182,8 +199,10 @@ pub struct Bound {
     pub dtype: DType,
     /// Its shape.
     pub shape: Vec<i64>,
-    /// The parts. What none of them covers is zero, and no task reads it.
+    /// The parts. What none of them covers is zero, and no task uses it.
     pub pieces: Vec<BoundPiece>,
+    /// What a CONST holds, which is no part of a tensor.
+    pub values: Vec<i64>,
 }
 
 /// A box of a tensor.
@@ -210,13 +229,15 @@ impl Binding {
             extents: piece.area.extents(),
             at: piece.at,
         };
-        let held = records.all.iter().filter(|record| !record.pieces.is_empty());
+        let held =
+            records.all.iter().filter(|record| !(record.pieces.is_empty() && record.values.is_empty()));
         let buffers = held.map(|record| Bound {
             buffer: record.source.clone().unwrap_or_else(|| record.name.clone()),
             kind: record.kind,
             dtype: record.dtype,
             shape: record.shape.clone(),
             pieces: record.pieces.iter().map(piece).collect(),
+            values: record.values.clone(),
         });
         Binding { buffers: buffers.collect(), positions: None, unused: Vec::new() }
     }
@@ -232,7 +253,10 @@ impl Binding {
                            "extents": piece.extents, "at": piece.at})
                 })
                 .collect();
-            json!({"buffer": bound.buffer, "kind": bound.kind.name(), "pieces": pieces})
+            match bound.values.is_empty() {
+                true => json!({"buffer": bound.buffer, "kind": bound.kind.name(), "pieces": pieces}),
+                false => json!({"buffer": bound.buffer, "kind": bound.kind.name(), "values": bound.values}),
+            }
         });
         json!({
             "buffers": buffers.collect::<Vec<_>>(),
@@ -241,8 +265,8 @@ impl Binding {
         })
     }
 
-    /// The buffers that the host sets before the first launch, from the tensors of the graph: WEIGHT, IO_INPUT and
-    /// KV_CACHE. `tensor` yields the tensor of a rank with a name; a buffer of which it has a part missing is left out.
+    /// The buffers that the host sets before the first launch, from the tensors of the graph: WEIGHT, CONST,
+    /// IO_INPUT and KV_CACHE. `tensor` yields the tensor of a rank with a name; a buffer of which it has a part missing is left out.
     ///
     /// # Errors
     /// A tensor is smaller than the graph says, or of elements that have no values.
@@ -257,7 +281,9 @@ impl Binding {
             let Some(parts) = parts else { continue };
             let shape: Vec<u64> = bound.shape.iter().map(|&extent| extent.max(0) as u64).collect();
             let bad = |error: megakernel_ir::TensorError| format!("`{}`: {error}", bound.buffer);
-            let gathered = if bound.dtype.is_float() {
+            let gathered = if !bound.values.is_empty() {
+                Tensor::from_ints(bound.dtype, shape, &bound.values)
+            } else if bound.dtype.is_float() {
                 let mut values =
                     vec![0.0; Tensor::zeros(bound.dtype, shape.clone()).map_err(bad)?.numel() as usize];
                 for (piece, from) in parts {

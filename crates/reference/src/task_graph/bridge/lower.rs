@@ -50,6 +50,7 @@ pub(super) fn lower(
                 BufferKind::Activation => Vec::new(),
                 _ => vec![Piece { area: found.area, at: 0 }],
             },
+            values: Vec::new(),
         });
     }
     let mut lowered = Lowered { steps: Vec::new(), records, positions: None };
@@ -94,6 +95,9 @@ struct Target {
     buffer: usize,
     then: Option<(usize, i64)>,
 }
+
+/// A part of a residual: its box, the buffer to read, and its columns.
+type ResidualPart = (usize, usize, Area);
 
 impl Lowering<'_, '_> {
     fn work(&mut self, work: &Work) -> Result<(), String> {
@@ -190,7 +194,7 @@ impl Lowering<'_, '_> {
             Some(residual) => Some((self.of(residual)?.area, self.residual_parts(residual)?)),
             None => None,
         };
-        let start = area.columns()[0];
+        let (start, reader) = (area.columns()[0], self.of(out)?.task);
         // Where the buffers of the output or of the residual change.
         let mut cuts: Vec<i64> =
             outputs.iter().flat_map(|(_, part)| part.columns()).map(|column| column - start).collect();
@@ -223,7 +227,7 @@ impl Lowering<'_, '_> {
             let mut inputs = vec![x, w];
             if let Some((from, parts)) = &residual {
                 let wanted = from.between(from.columns()[0] + low, from.columns()[0] + high);
-                inputs.push(self.bias(&wanted, parts.as_deref(), target.buffer, width, offset)?);
+                inputs.push(self.bias(&wanted, parts.as_deref(), target.buffer, width, offset, reader)?);
             }
             let params = json!({"K": inner, "N_tile": high - low, "n_off": offset});
             self.step(Opcode::GemvTile, &inputs, Some(target), params);
@@ -233,7 +237,7 @@ impl Lowering<'_, '_> {
     }
 
     /// The buffers of a residual: box, buffer to read, columns. Nothing if the host binds it.
-    fn residual_parts(&mut self, residual: usize) -> Result<Option<Vec<(usize, usize, Area)>>, String> {
+    fn residual_parts(&mut self, residual: usize) -> Result<Option<Vec<ResidualPart>>, String> {
         if let Some(Home::Host) = self.boxes.homes.get(residual) {
             return Ok(None);
         }
@@ -242,28 +246,63 @@ impl Lowering<'_, '_> {
         for (number, part) in self.parts(residual)? {
             let whole = self.boxes.boxes.get(number).ok_or("a buffer is missing")?;
             let shape = whole.area.shape();
-            let is_late = |writer: &usize| {
-                self.plan.uses.get(*writer).is_some_and(|write| !self.order.before(write.task, reader))
-            };
-            if whole.form != Form::Direct && part != whole.area && whole.writers.iter().any(is_late) {
-                return Err(format!(
-                    "reads a part of `{}`, which can only be read as one, and need not be complete by then",
-                    self.tensors.label(&whole.area)
-                ));
+            if whole.form != Form::Direct && part != whole.area {
+                self.require_written(number, reader)?;
             }
             found.push((number, self.whole(number, shape), part));
         }
         Ok(Some(found))
     }
 
+    /// That a task can read all of a box, though it is told of a part.
+    fn require_written(&self, number: usize, reader: TaskRef) -> Result<(), String> {
+        let whole = self.boxes.boxes.get(number).ok_or("a buffer is missing")?;
+        let writers = whole.writers.iter().filter_map(|&writer| self.plan.uses.get(writer));
+        match writers.map(|write| write.task).find(|&task| !self.order.before(task, reader)) {
+            None => Ok(()),
+            Some(late) => Err(format!(
+                "reads a part of `{}`, which can only be read as one, and nothing orders task {} before it, which writes \
+                 another part",
+                self.tensors.label(&whole.area),
+                late.1
+            )),
+        }
+    }
+
+    /// Columns of a buffer of one row, from `first` on, in a buffer of `width`: EMBED with constant ids. Columns before and
+    /// after those of the buffer are its first and last.
+    fn columns(&mut self, number: usize, buffer: usize, first: i64, width: i64) -> Result<usize, String> {
+        let area = self.boxes.boxes.get(number).ok_or("a buffer is missing")?.area;
+        if area.rows() != 1 {
+            return Err(format!(
+                "reads a part of `{}`, of which no opcode takes a part",
+                self.tensors.label(&area)
+            ));
+        }
+        let last = area.width() - 1;
+        let ids = self.lowered.records.add(Record {
+            name: format!("columns.{first}:{}", first + width),
+            kind: BufferKind::Const,
+            dtype: megakernel_ir::DType::I32,
+            shape: vec![width],
+            source: None,
+            pieces: Vec::new(),
+            values: (first..first + width).map(|column| column.clamp(0, last)).collect(),
+        });
+        let columns = self.scratch("columns", area, vec![width]);
+        self.step(Opcode::Embed, &[ids, buffer], Some(plain(columns)), json!({"hidden": 1}));
+        Ok(columns)
+    }
+
     /// What GEMV_TILE adds: a buffer as long as its output, with the residual at the same columns.
     fn bias(
         &mut self,
         wanted: &Area,
-        parts: Option<&[(usize, usize, Area)]>,
+        parts: Option<&[ResidualPart]>,
         target: usize,
         width: i64,
         offset: i64,
+        reader: TaskRef,
     ) -> Result<usize, String> {
         let Some(parts) = parts else {
             let piece = Piece { area: *wanted, at: offset };
@@ -282,11 +321,8 @@ impl Lowering<'_, '_> {
         if (whole.width(), place) == (width, offset) {
             return Ok(buffer);
         }
-        Err(format!(
-            "the residual is column {place} of {} of a buffer, and the output column {offset} of {width}; \
-             required: the same, since it is added as a bias",
-            whole.width()
-        ))
+        self.require_written(number, reader)?;
+        self.columns(number, buffer, place - offset, width)
     }
 
     /// Attention of one token: norms and rotation of heads, the caches, the scores.
@@ -354,6 +390,7 @@ impl Lowering<'_, '_> {
             shape: vec![1],
             source: None,
             pieces: Vec::new(),
+            values: Vec::new(),
         };
         let number = self.lowered.records.add(record);
         self.lowered.positions = Some(number);
@@ -398,8 +435,21 @@ impl Lowering<'_, '_> {
             return Ok(self.lowered.records.whole(BufferKind::IoInput, area, shape, self.tensors));
         }
         let parts = self.parts(number)?;
-        let &[(found, _)] = &parts[..] else { return Err("an operand is in several buffers".to_owned()) };
-        Ok(self.whole(found, shape))
+        let &[(found, part)] = &parts[..] else { return Err("an operand is in several buffers".to_owned()) };
+        let area = self.boxes.boxes.get(found).ok_or("a buffer is missing")?.area;
+        if part == area {
+            return Ok(self.whole(found, shape));
+        }
+        let reader = self.of(number)?.task;
+        self.require_written(found, reader)?;
+        let row = self.whole(found, area.shape());
+        let columns = self.columns(found, row, part.columns()[0] - area.columns()[0], part.width())?;
+        if shape == [part.width()] {
+            return Ok(columns);
+        }
+        let copy = self.scratch("in", part, shape);
+        self.step(Opcode::Copy, &[columns], Some(plain(copy)), json!({}));
+        Ok(copy)
     }
 
     /// All of a box in this shape: itself, or a copy.
@@ -439,6 +489,7 @@ impl Lowering<'_, '_> {
             shape,
             source: None,
             pieces: Vec::new(),
+            values: Vec::new(),
         })
     }
 

@@ -443,16 +443,20 @@ impl Planner<'_, '_> {
             .and_then(|event| self.ranks.iter().position(|&rank| rank == event.rank));
         let target =
             target.ok_or("its trigger event names no rank that is given; give the graphs of all ranks")?;
-        let slots = self.tile_of("outputs", 0)?;
+        // The tile has the extents of the whole buffer, and begins at the slot that is written.
+        let stated = self.task.outputs().iter().find(|tile| !tile.is_null());
+        let mut tile = stated.cloned().ok_or("outputs[0] is missing")?;
+        if let Some(slots) = tile.dims.first_mut() {
+            *slots = 1;
+        }
+        let area = Area { rank: target, ..self.tensors.area(&tile, self.id.0)? };
         let slot = self.id.0 as i64;
-        if slots.axes < 2 || slots.interval(0) != [0, self.ranks.len() as i64] {
+        if area.axes < 2 || area.interval(0) != [slot, slot + 1] {
             return Err(format!(
-                "the output has slots {:?} on axis 0; required: one for each of {} ranks",
-                slots.interval(0),
-                self.ranks.len()
+                "writes slot {:?} on axis 0 of its output; required: slot {slot}, that of its rank",
+                area.interval(0)
             ));
         }
-        let area = Area { rank: target, ..slots.slice(0, slot, 1) };
         let to = self.put(area, Access::Write, self.pointer("outputs", 0));
         self.same_shape(from, to)?;
         Ok(Work::Copy { from, to })
@@ -552,6 +556,10 @@ impl Planner<'_, '_> {
 
     /// The parameters of the operator that the task is of: the one of its type with the same tensors.
     fn params(&self) -> Result<Map<String, Value>, String> {
+        // A tile that is no box of a declared tensor is a better reason than an operator that is not found for it.
+        for tile in self.task.inputs().iter().chain(self.task.outputs()).filter(|tile| !tile.is_null()) {
+            self.tensors.area(tile, self.id.0)?;
+        }
         let named = |operand: &str, tile: Option<&Tile<'_>>| {
             let name = tile.map_or("", |tile| &*tile.base_ptr);
             operand == name

@@ -23,15 +23,27 @@ fn weights(kernel: &str, dtype: DType) -> BTreeMap<String, Tensor> {
     for decl in kernel.tensors.iter().filter(|decl| decl.data_type != 965 && !decl.name.ends_with("_cache")) {
         let shape: Vec<u64> = decl.dims.iter().map(|&extent| extent as u64).collect();
         let numel: u64 = shape.iter().product();
-        let scale = if shape.len() > 1 { (shape[1] as f64).sqrt().recip() } else { 1.0 };
-        let values: Vec<f64> = (0..numel).map(|_| 2.0 * unit() * scale).collect();
+        // Three elements of each row of a matrix: bounds grow with the root of how many there are.
+        let width = if shape.len() > 1 { shape[1] } else { 1 };
+        let is_table = &*decl.name == "embed_tokens";
+        let mut element = |index: u64| {
+            let (row, column) = (index / width, index % width);
+            let is_kept = is_table || width < 4 || (row * 7 + column * 5) % width < 3;
+            if is_kept { unit() } else { 0.0 }
+        };
+        let values: Vec<f64> = (0..numel).map(&mut element).collect();
         tensors.insert(decl.name.to_string(), Tensor::from_reals(dtype, shape, &values).expect("a tensor"));
     }
     tensors
 }
 
-/// The same decoder as a person would write it: whole tensors, one task for each step.
-fn by_hand(dtype: &str, position: i64) -> String {
+type Scratch<'s> = dyn FnMut(&str, &[i64]) -> usize + 's;
+type Emit<'s> = dyn FnMut(&str, &[usize], usize, Value) + 's;
+
+/// The same decoder as a person would write it: whole tensors, one task for each step. The residual is a bias of the
+/// product or added to it.
+fn by_hand(dtype: &str, has_bias: bool) -> String {
+    let position = 0;
     let (mut buffers, mut tasks) = (Vec::<Value>::new(), Vec::<Value>::new());
     let mut buffer = |name: &str, kind: &str, dtype: &str, shape: &[i64]| {
         buffers
@@ -90,23 +102,31 @@ fn by_hand(dtype: &str, position: i64) -> String {
         let params = json!({"head_dim": 4, "n_heads": 4, "n_kv_heads": 2, "scale": 0.5, "kv_start": 0,
                             "kv_len": position + 1});
         task("ATTENTION_TILE", &[heads[0], caches[0], caches[1]], attended, params);
-        let mut residual = |name: &str, x: usize, weight: usize, inner: i64, to: usize| {
+        let residual = |name: &str,
+                        x: usize,
+                        weight: usize,
+                        inner: i64,
+                        to: usize,
+                        scratch: &mut Scratch<'_>,
+                        task: &mut Emit<'_>| {
             let [product, sum] = ["product", "sum"].map(|what| scratch(&format!("{name}.{what}"), &[16]));
-            task("GEMV_TILE", &[x, weight], product, json!({"K": inner, "N_tile": 16, "n_off": 0}));
-            task("ADD", &[to, product], sum, json!({}));
+            let params = json!({"K": inner, "N_tile": 16, "n_off": 0});
+            if has_bias {
+                task("GEMV_TILE", &[x, weight, to], sum, params);
+            } else {
+                task("GEMV_TILE", &[x, weight], product, params);
+                task("ADD", &[to, product], sum, json!({}));
+            }
             sum
         };
-        let middle = residual("o", attended, o, 16, hidden);
+        let middle = residual("o", attended, o, 16, hidden, &mut scratch, &mut task);
         let [normed, gated, upped, product] =
             [("n", 16), ("g", 32), ("u", 32), ("p", 32)].map(|(name, width)| scratch(name, &[width]));
         task("RMSNORM", &[middle, norms[1]], normed, json!({"eps": 1e-6, "hidden": 16}));
         task("GEMV_TILE", &[normed, gate], gated, json!({"K": 16, "N_tile": 32, "n_off": 0}));
         task("GEMV_TILE", &[normed, up], upped, json!({"K": 16, "N_tile": 32, "n_off": 0}));
         task("SILU_MUL", &[gated, upped], product, json!({}));
-        let [outer, sum] = ["outer", "sum"].map(|name| scratch(name, &[16]));
-        task("GEMV_TILE", &[product, down], outer, json!({"K": 32, "N_tile": 16, "n_off": 0}));
-        task("ADD", &[middle, outer], sum, json!({}));
-        hidden = sum;
+        hidden = residual("down", product, down, 32, middle, &mut scratch, &mut task);
     }
     let normed = buffer("normed", "ACTIVATION", dtype, &[16]);
     let norm = buffer("model_norm", "WEIGHT", dtype, &[16]);
@@ -122,7 +142,13 @@ fn by_hand(dtype: &str, position: i64) -> String {
 }
 
 /// Runs a row of steps, each with the token that the one before picked.
-fn run(text: &str, mut tensors: BTreeMap<String, Tensor>, steps: i64, schedule: u64) -> Vec<Finished> {
+fn run(
+    text: &str,
+    mut tensors: BTreeMap<String, Tensor>,
+    steps: i64,
+    schedule: u64,
+    certain: bool,
+) -> Vec<Finished> {
     let mut program: Program<'_> = read(text.as_bytes()).expect("a program");
     let mut session = Session::new();
     let mut token = 5;
@@ -136,11 +162,15 @@ fn run(text: &str, mut tensors: BTreeMap<String, Tensor>, steps: i64, schedule: 
             let tensor = Tensor::from_ints(DType::I32, shape(name), &[value]).expect("a tensor");
             tensors.insert(name.to_owned(), tensor);
         }
-        let loaded = Loaded::load(&program).unwrap_or_else(|found| panic!("{found:#?}"));
+        let loaded = Loaded::load(&program).expect("no refusal");
         let settings = Settings { schedule: Schedule::seeded(schedule), ..Settings::default() };
         let launch = session.launch(&loaded, &tensors, &settings).expect("a run");
         let (id, is_certain) = greedy(&launch.output("argmax_out").expect("a token").reference, 1)[0];
-        assert!(is_certain, "step {step}");
+        assert!(
+            is_certain || !certain,
+            "step {step}: {:?}",
+            launch.output("argmax_in").map(|logits| &logits.reference)
+        );
         token = id;
         finished.push(launch);
         advance(&mut program);
@@ -156,7 +186,7 @@ fn tokens(finished: &[Finished]) -> Vec<i64> {
 fn distance(a: &Finished, b: &Finished) -> (f64, f64) {
     let of = |launch: &Finished| match &launch.output("argmax_in").expect("logits").reference {
         Reference::Reals { values, bounds } => (values.clone(), bounds.clone()),
-        Reference::Ints(_) => panic!("logits are real"),
+        Reference::Ints(_) => (Vec::new(), Vec::new()),
     };
     let ((a, a_bounds), (b, b_bounds)) = (of(a), of(b));
     let pairs = a.iter().zip(&b).zip(a_bounds.iter().zip(&b_bounds));
@@ -165,22 +195,27 @@ fn distance(a: &Finished, b: &Finished) -> (f64, f64) {
     })
 }
 
-fn both(float: i64, dtype: DType, embeds: i64, steps: i64) -> (Vec<Finished>, Vec<Finished>, Imported) {
+/// The imported decoder and the one written by hand.
+fn both(float: i64, dtype: DType, embeds: i64, has_bias: bool, steps: i64) -> ([Vec<Finished>; 2], Imported) {
     let kernel = decoder(float, embeds);
     let tensors = weights(&kernel, dtype);
-    let imported = imported(&translate(&kernel), &kernel, &Options::default())
-        .unwrap_or_else(|found| panic!("{found:#?}"));
-    let mut bound = imported.binding.gather(|_, name| tensors.get(name)).expect("tensors");
-    bound.retain(|name, _| !name.contains("_cache"));
-    let here = run(&imported.program, bound, steps, 3);
-    let there = run(&by_hand(dtype.name(), 0), tensors, steps, 0);
-    (here, there, imported)
+    let imported = imported(&translate(&kernel), &kernel, &Options::default()).expect("no refusal");
+    let bound = imported.binding.gather(|_, name| tensors.get(name)).expect("tensors");
+    // Products of narrow elements leave less room than what the bounds allow for.
+    let certain = dtype == DType::F32;
+    let here = run(&imported.program, bound, steps, 3, certain);
+    let there = run(&by_hand(dtype.name(), has_bias), tensors, steps, 0, certain);
+    assert_eq!(tokens(&here), tokens(&there));
+    ([here, there], imported)
+}
+
+fn logits(launch: &Finished) -> Vec<u32> {
+    launch.output("argmax_in").expect("logits").tensor.elements()
 }
 
 #[test]
 fn an_imported_decoder_yields_what_one_written_by_hand_yields() {
-    let (here, there, imported) = both(950, DType::F32, 1, 6);
-    assert_eq!(tokens(&here), tokens(&there));
+    let ([here, there], imported) = both(950, DType::F32, 1, false, 6);
     let distinct: std::collections::BTreeSet<i64> = tokens(&here).into_iter().collect();
     assert!(distinct.len() > 1, "{distinct:?} says little");
     for (a, b) in here.iter().zip(&there) {
@@ -192,25 +227,20 @@ fn an_imported_decoder_yields_what_one_written_by_hand_yields() {
 }
 
 #[test]
-fn parts_of_a_row_that_tasks_write_whole_are_put_together() {
-    let (one, _, _) = both(950, DType::F32, 1, 3);
-    let (several, there, imported) = both(950, DType::F32, 4, 3);
-    assert_eq!(tokens(&several), tokens(&there));
-    // The parts are copied bit by bit, so nothing differs from one task that writes all.
-    for (a, b) in one.iter().zip(&several) {
-        assert_eq!(
-            a.output("argmax_in").expect("logits").tensor,
-            b.output("argmax_in").expect("logits").tensor
-        );
+fn the_same_steps_yield_the_same_bits() {
+    for (float, dtype) in [(950, DType::F32), (941, DType::BF16), (940, DType::F16)] {
+        let ([here, there], _) = both(float, dtype, 1, true, 4);
+        for (a, b) in here.iter().zip(&there) {
+            assert_eq!(logits(a), logits(b), "{dtype:?}");
+        }
     }
-    assert!(imported.program.contains(r#""name":"t2.out""#));
 }
 
 #[test]
-fn bfloat16_stays_within_what_both_may_err() {
-    let (here, there, _) = both(941, DType::BF16, 1, 2);
-    for (a, b) in here.iter().zip(&there) {
-        let (far, spare) = distance(a, b);
-        assert!(far < 0.2 && spare >= 0.0, "{far} apart, {spare} to spare");
+fn parts_of_a_row_that_tasks_write_whole_are_put_together() {
+    let ([several, one], imported) = both(950, DType::F32, 4, true, 4);
+    for (a, b) in several.iter().zip(&one) {
+        assert_eq!(logits(a), logits(b));
     }
+    assert!(imported.program.contains(r#""name":"t2.out""#), "the first task does not write scratch");
 }
