@@ -55,7 +55,7 @@ fn the_program_schema_refuses_what_the_structure_rules_refuse() {
     let corpus = Corpus::load(&root().join("corpus")).expect("a corpus");
     let validator = validator("program");
     let mut refused: BTreeMap<Rule, usize> = BTreeMap::new();
-    for case in corpus.cases().filter(|case| !case.profiles.contains(&Profile::TaskGraph)) {
+    for case in corpus.cases().iter().filter(|case| !case.profiles.contains(&Profile::TaskGraph)) {
         let document = corpus.document(case).expect("a document");
         let structure = case.expect.rules.iter().any(|rule| rule.class() == Class::Structure);
         let document = match serde_json::from_slice::<Value>(&document) {
@@ -95,7 +95,7 @@ fn the_program_schema_refuses_what_the_structure_rules_refuse() {
 fn the_task_graph_schemas_take_what_the_rules_on_form_take() {
     let corpus = Corpus::load(&root().join("corpus")).expect("a corpus");
     let validators = ["task-graph", "system", "translation"].map(|name| (name, validator(name)));
-    for case in corpus.cases().filter(|case| case.profiles.contains(&Profile::TaskGraph)) {
+    for case in corpus.cases().iter().filter(|case| case.profiles.contains(&Profile::TaskGraph)) {
         let about_form = |rule: &Rule| {
             matches!(rule.class(), Class::Structure | Class::TaskGraphStructure | Class::KernelGraph)
         };
