@@ -136,7 +136,7 @@ fn metadata() {
         }
     }
     for (member, value) in
-        [("task_offset", 0), ("request_id", 1), ("kv_idx", 0), ("merge_task_offset", 1 << 31)]
+        [("task_offset", 0), ("request_id", 1), ("kv_idx", 0), ("merge_task_offset", 1i64 << 31)]
     {
         let pointer = format!("/all_tasks/3/{member}");
         breaks(&extended, &[(&pointer, json!(value))], Rule::TS10, &pointer);
@@ -176,7 +176,7 @@ fn cycles_and_descending_ids() {
     let base = chain.clone().graph(&[1, 1, 1]);
     assert_eq!(found(&base, true), []);
     // 3 waits for itself.
-    let own = Builder::new(0).task(101, None, 4, &[], &[row("a")]).task(118, Some(2), 2, &[], &[]).task(
+    let own = Builder::new(0).task(101, None, 3, &[], &[row("a")]).task(118, Some(2), 2, &[], &[]).task(
         118,
         Some(2),
         3,
@@ -226,19 +226,22 @@ fn queues_of_two_ranks() {
 
 #[test]
 fn lost_tasks() {
-    let base = layers();
-    breaks(
-        &base,
-        &[
-            ("/all_tasks/7/trigger_event", json!(NONE)),
-            ("/all_events/5/num_triggers", json!(1)),
-            ("/all_tasks/6/trigger_event", json!(5)),
-            ("/all_events/4/num_triggers", json!(1)),
-            ("/all_tasks/7/inputs", json!(null)),
-        ],
-        Rule::TD05,
-        "/all_tasks/7/trigger_event",
+    let base = Builder::new(0).task(101, None, 3, &[], &[]).task(101, None, 2, &[], &[]).task(
+        101,
+        Some(2),
+        3,
+        &[],
+        &[],
     );
+    let base = base.graph(&[1, 2]);
+    let edits = [("/all_tasks/2/trigger_event", json!(NONE)), ("/all_events/3/num_triggers", json!(1))];
+    breaks(&base, &edits, Rule::TD05, "/all_tasks/2/trigger_event");
+    // What leads to a lost task is lost as well.
+    let edits = [("/all_tasks/4/trigger_event", json!(NONE)), ("/all_events/3/num_triggers", json!(1))];
+    let mut both = base.clone();
+    edits.iter().for_each(|(pointer, value)| set(&mut both, pointer, value));
+    let lost = [3, 4].map(|task| (Rule::TD05, format!("/all_tasks/{task}/trigger_event")));
+    assert_eq!(found(&both, true), lost);
 }
 
 #[test]
@@ -391,18 +394,18 @@ fn systems_of_two_ranks() {
     let mut mixed = base.clone();
     edits.iter().for_each(|(pointer, value)| set(&mut mixed, pointer, value));
     assert!(found(&mixed, false).contains(&(Rule::TX02, "/ranks/0/all_events/3".to_owned())));
-    // Both copies of rank 0 go to rank 0.
-    breaks(
-        &base,
-        &[
-            ("/ranks/0/all_tasks/4/trigger_event", json!(TAG | 3)),
-            ("/ranks/0/all_events/3/num_triggers", json!(3)),
-            ("/ranks/1/all_events/3/num_triggers", json!(1)),
-            ("/ranks/0/all_tasks/4/outputs/0/base_ptr", json!("b2")),
-        ],
-        Rule::TX02,
-        "/ranks/0/all_events/3",
-    );
+    // Both copies of rank 0 go to rank 0, and rank 1 waits for its own alone: a rank ahead.
+    let edits = [
+        ("/ranks/0/all_tasks/4/trigger_event", json!(TAG | 3)),
+        ("/ranks/0/all_tasks/4/outputs/0/base_ptr", json!("b2")),
+        ("/ranks/0/all_events/3/num_triggers", json!(3)),
+        ("/ranks/1/all_events/3/num_triggers", json!(1)),
+    ];
+    let mut twice = base.clone();
+    edits.iter().for_each(|(pointer, value)| set(&mut twice, pointer, value));
+    let twice = found(&twice, true);
+    assert_eq!(twice[0], (Rule::TX02, "/ranks/0/all_events/3".to_owned()));
+    assert!(twice[1..].iter().all(|(rule, _)| *rule == Rule::TX04), "{twice:?}");
     // One buffer for both all-reduces: a rank may send for the second while its peer still adds up the first.
     let mut shared = base.clone();
     for rank in 0..2 {
@@ -413,8 +416,8 @@ fn systems_of_two_ranks() {
     assert_eq!(
         found(&shared, true),
         [
-            (Rule::TX03, "/ranks/0/all_tasks/8/outputs/0".to_owned()),
             (Rule::TX03, "/ranks/1/all_tasks/7/outputs/0".to_owned()),
+            (Rule::TX03, "/ranks/0/all_tasks/8/outputs/0".to_owned()),
         ]
     );
 }
