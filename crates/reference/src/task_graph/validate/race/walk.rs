@@ -7,7 +7,7 @@
 use megakernel_ir::diagnostic::AccessKind;
 use smallvec::SmallVec;
 
-use crate::task_graph::validate::area::{Area, overlap};
+use crate::task_graph::validate::area::{Area, intersection, overlap};
 use crate::task_graph::validate::race::Accessed;
 use crate::task_graph::validate::storage::{Access, Use};
 use crate::task_graph::validate::world::World;
@@ -109,8 +109,10 @@ impl Grid {
 
 #[derive(Clone, Default)]
 struct Cell {
-    /// The last writer, by its place in the walk, and whether anybody has read since.
-    writer: Option<(u32, bool)>,
+    /// The writes of the last task that has written, by their places in the walk.
+    writers: SmallVec<[u32; 2]>,
+    /// Whether anybody has read since.
+    is_read: bool,
     /// Two readers for each event: for those who come after, tasks that trigger one event are alike, and of two at least
     /// one is another task than the writer that asks.
     readers: SmallVec<[u32; 4]>,
@@ -139,15 +141,13 @@ fn cells(
             }
         };
         grid.collect(&access.area, &mut visited);
-        overwritten.clear();
         for &cell in &visited {
             let cell = &mut cells[cell];
+            let writer = cell.writers.first().map(|&writer| accesses[writer as usize].of.task);
+            writer.into_iter().for_each(&mut after);
             match access.kind {
                 AccessKind::Read => {
-                    if let Some((writer, is_read)) = &mut cell.writer {
-                        *is_read = true;
-                        after(accesses[*writer as usize].of.task);
-                    }
+                    cell.is_read = true;
                     let event = out[task as usize];
                     let recent = cell.readers.iter().rev().take(8);
                     if recent.filter(|&&reader| out[reader as usize] == event).count() < 2 {
@@ -155,23 +155,29 @@ fn cells(
                     }
                 }
                 AccessKind::Write => {
-                    if let Some((writer, is_read)) = cell.writer {
-                        after(accesses[writer as usize].of.task);
-                        match overwritten.iter_mut().find(|(other, _)| *other == writer) {
-                            Some((_, any_read)) => *any_read |= is_read,
-                            None => overwritten.push((writer, is_read)),
-                        }
-                    }
                     cell.readers.iter().for_each(|&reader| after(reader));
                     cell.readers.clear();
-                    cell.writer = Some((index as u32, false));
+                    if writer != Some(task) {
+                        for &writer in &cell.writers {
+                            match overwritten.iter_mut().find(|(other, _)| *other == writer) {
+                                Some((_, any_read)) => *any_read |= cell.is_read,
+                                None => overwritten.push((writer, cell.is_read)),
+                            }
+                        }
+                        cell.writers.clear();
+                        cell.is_read = false;
+                    }
+                    cell.writers.push(index as u32);
                 }
             }
         }
-        for &(writer, any_read) in &overwritten {
-            let writer = &accesses[writer as usize];
-            if !any_read && writer.of.task != task && is_local(writer) && is_local(access) {
-                found.push(Dead { write: writer.of, next: access.of });
+        // What the task writes with its other tiles counts too.
+        if accesses.get(index + 1).is_none_or(|next| next.of.task != task) {
+            for (writer, any_read) in overwritten.drain(..) {
+                let writer = &accesses[writer as usize];
+                if !any_read && is_local(writer) && is_local(access) {
+                    found.push(Dead { write: writer.of, next: access.of });
+                }
             }
         }
     }
@@ -228,26 +234,32 @@ fn pairs(
     found
 }
 
-/// The writes among `later` that are the next of some elements of `write` of which none has been read by then.
+/// The last writes of those tasks among `later` that are the next to write some elements of `write`, of which none has been
+/// read by then.
 fn overwritten<'x>(write: &Access, later: &'x [Access]) -> Vec<&'x Access> {
     let mut left = vec![write.area.clone()];
     let (mut reads, mut found) = (Vec::<&Access>::new(), Vec::new());
-    for access in later {
-        if !left.iter().any(|part| overlap(part, &access.area)) {
+    for of_task in later.chunk_by(|one, next| one.of.task == next.of.task) {
+        if of_task.iter().any(|access| access.of.task == write.of.task) {
             continue;
         }
-        if access.kind == AccessKind::Read {
-            reads.push(access);
-            continue;
+        reads.extend(of_task.iter().filter(|access| access.kind == AccessKind::Read));
+        let writes = || of_task.iter().filter(|access| access.kind == AccessKind::Write);
+        let shared: Vec<Area> = writes()
+            .flat_map(|access| {
+                left.iter().filter_map(|part| intersection(part, &access.area)).collect::<Vec<_>>()
+            })
+            .collect();
+        let is_read = shared.iter().any(|part| reads.iter().any(|read| overlap(&read.area, part)));
+        if !shared.is_empty() && !is_read {
+            found.extend(writes().last());
         }
-        let is_read = left
-            .iter()
-            .filter_map(|part| super::super::area::intersection(part, &access.area))
-            .any(|part| reads.iter().any(|read| overlap(&read.area, &part)));
-        if !is_read && access.of.task != write.of.task {
-            found.push(access);
+        for access in writes() {
+            left = left.iter().flat_map(|part| minus(part, &access.area)).collect();
         }
-        left = left.iter().flat_map(|part| minus(part, &access.area)).collect();
+        if left.is_empty() {
+            break;
+        }
     }
     found
 }

@@ -86,12 +86,16 @@ impl<'w, 'r, 'g, 'a> Reach<'w, 'r, 'g, 'a> {
         begins
     }
 
-    /// Whether `earlier` comes before `later` of the next iteration. A task that leads to no end at all is TD05's.
+    /// Whether `earlier` comes before `later` of the next iteration.
     fn is_before(&self, earlier: u32, later: u32) -> bool {
-        let Some(ends) = self.ends_of(earlier).filter(|ends| ends.iter().any(|&word| word != 0)) else {
-            return true;
-        };
-        ends.iter().zip(&self.begins_of(later)).any(|(ends, begins)| ends & begins != 0)
+        let begins = self.begins_of(later);
+        self.ends_of(earlier)
+            .is_some_and(|ends| ends.iter().zip(&begins).any(|(ends, begins)| ends & begins != 0))
+    }
+
+    /// Tasks that lead to no end at all are TD05's.
+    fn reaches_an_end(&self, task: u32) -> bool {
+        self.ends_of(task).is_some_and(|ends| ends.iter().any(|&word| word != 0))
     }
 
     /// The tasks that need a closer look: those that do not lead to the end of their own rank.
@@ -132,7 +136,7 @@ fn check_storage(
     // Tasks with the same ends, or the same begins, are alike; most storages need no look at areas at all.
     let mut earlier = BTreeMap::<(Option<&Ranks>, AccessKind), Vec<&Access>>::new();
     let mut later = BTreeMap::<(Ranks, AccessKind), Vec<&Access>>::new();
-    for access in &of.accesses {
+    for access in of.accesses.iter().filter(|access| reach.reaches_an_end(access.of.task)) {
         earlier.entry((reach.ends_of(access.of.task), access.kind)).or_default().push(access);
         later.entry((reach.begins_of(access.of.task), access.kind)).or_default().push(access);
     }
@@ -192,12 +196,12 @@ fn check_event(
         return;
     }
     let mut earlier = BTreeMap::<Option<&Ranks>, u32>::new();
-    for &task in producers {
+    for &task in producers.iter().filter(|&&task| reach.reaches_an_end(task)) {
         earlier.entry(reach.ends_of(task)).or_insert(task);
     }
     let mut judged = BTreeSet::<Ranks>::new();
     let mut unsafe_begins = BTreeMap::<Ranks, u32>::new();
-    for &task in producers {
+    for &task in producers.iter().filter(|&&task| reach.reaches_an_end(task)) {
         let begins = reach.begins_of(task);
         if judged.insert(begins.clone())
             && let Some(&first) = earlier.values().find(|&&first| !reach.is_before(first, task))
