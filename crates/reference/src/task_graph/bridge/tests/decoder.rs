@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use megakernel_ir::model::Program;
+use megakernel_ir::task_graph::Mode;
 use megakernel_ir::{DType, Tensor, read, read_kernel_graph};
 use serde_json::{Value, json};
 
-use super::graphs::{decoder, imported, translate};
+use super::graphs::{decoder, imported, translate, translated};
 use crate::task_graph::bridge::{Imported, Options};
 use crate::vm::steps::{advance, greedy};
 use crate::vm::{Finished, Loaded, Reference, Schedule, Session, Settings};
@@ -243,4 +244,21 @@ fn parts_of_a_row_that_tasks_write_whole_are_put_together() {
         assert_eq!(logits(a), logits(b));
     }
     assert!(imported.program.contains(r#""name":"t2.out""#), "the first task does not write scratch");
+}
+
+#[test]
+fn each_translation_of_a_kernel_graph_yields_the_same() {
+    let kernel = decoder(941, 4);
+    let tensors = weights(&kernel, DType::BF16);
+    let there = run(&by_hand("BF16", true), tensors.clone(), 3, 0, false);
+    for mode in [Mode::Exact, Mode::Sound] {
+        let graph = &translated(&kernel, 1, mode)[0];
+        let imported = imported(graph, &kernel, &Options::default()).expect("no refusal");
+        let bound = imported.binding.gather(|_, name| tensors.get(name)).expect("tensors");
+        let here = run(&imported.program, bound, 3, 11, false);
+        assert_eq!(tokens(&here), tokens(&there));
+        for (a, b) in here.iter().zip(&there) {
+            assert_eq!(logits(a), logits(b), "{mode:?}");
+        }
+    }
 }

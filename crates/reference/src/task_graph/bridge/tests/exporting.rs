@@ -104,6 +104,7 @@ fn tasks_that_wait_for_several_counters_get_relays() {
     let text = export(&program).expect("no refusal");
     let graph = read_task_graph(text.as_bytes()).expect("a graph");
     assert_well_formed(&graph);
+    assert!(crate::task_graph::validate(text.as_bytes()).accepts());
     assert_eq!(graph.all_tasks.len(), 2 + 4 + 2);
     let before = graph_order(&graph);
     // 0 and 1, the two relays, then 2 and 3.
@@ -120,6 +121,8 @@ fn happens_before_is_the_same() {
         let graph = read_task_graph(text.as_bytes()).expect("a graph");
         assert_well_formed(&graph);
         assert_eq!(graph.all_tasks.len(), program.tasks.len() + 2, "no task waits twice");
+        let verdict = crate::task_graph::validate(text.as_bytes());
+        assert!(verdict.accepts(), "{:#?}", verdict.diagnostics);
     }
     // All programs of four tasks in which each waits for some of those before.
     for choice in 0..(1u32 << 6) {

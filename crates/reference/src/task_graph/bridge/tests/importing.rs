@@ -1,11 +1,11 @@
 //! What of a graph a program keeps, and what is refused.
 
 use megakernel_ir::rule::Class;
-use megakernel_ir::task_graph::EVENT_INVALID;
+use megakernel_ir::task_graph::{EVENT_INVALID, Mode};
 use megakernel_ir::{BufferKind, Rule, read, read_kernel_graph, read_task_graph};
 use serde_json::{Value, json};
 
-use super::graphs::{decoder, imported, kernel, operator, tensor, translate};
+use super::graphs::{decoder, imported, kernel, operator, tensor, translate, translated};
 use crate::task_graph::bridge::{Imported, Options, Refusal, import};
 use crate::validate::{Classes, broken_rules, validate_program};
 
@@ -257,7 +257,7 @@ fn what_has_no_counterpart_is_refused_with_the_reason() {
     refused(
         &|graph| graph["all_tasks"][lm_head]["inputs"].as_array_mut().expect("inputs").truncate(2),
         &task(lm_head),
-        "2 inputs",
+        "no operator",
     );
     let mut other: Value = serde_json::from_str(&kernel).expect("JSON");
     other["operators"][11]["params"] = json!({});
@@ -291,74 +291,60 @@ fn ranks_become_one_program() {
         tensor("w", 950, &[4, 4], "torch"),
         tensor("part", 950, &[1, 4], "cuda"),
         tensor("slots", 950, &[2, 1, 4], "nvshmem"),
-        tensor("sum", 950, &[1, 4], "torch"),
+        tensor("sum", 950, &[1, 4], "cuda"),
+        tensor("v", 950, &[4, 4], "torch"),
+        tensor("rest", 950, &[1, 4], "cuda"),
+        tensor("others", 950, &[2, 1, 4], "nvshmem"),
+        tensor("all", 950, &[1, 4], "torch"),
     ];
-    let kernel = kernel(&tensors, &[operator(120, 1, &[("x", -1), ("w", -1)], &[("part", -1)], json!({}))]);
-    let tile = |name: &str, dims: &[i64], offset: i64| {
-        let strides: &[i64] = if dims.len() == 2 { &[4, 1] } else { &[4, 4, 1] };
-        json!({"base_ptr": name, "data_type": 950, "dims": dims, "offset": offset, "strides": strides})
-    };
-    let graph = |rank: i64, sound: bool| {
-        let own = rank << 32;
-        let none = EVENT_INVALID;
-        let task = |task_type: i64, inputs: Value, outputs: Value, trigger: i64, dependent: i64| {
-            json!({"task_type": task_type, "variant_id": 0, "inputs": inputs, "outputs": outputs,
-                   "trigger_event": trigger, "dependent_event": dependent})
-        };
-        let copy = |target: i64| {
-            let slot = tile("slots", &[2, 1, 4], 16 * rank);
-            let trigger = 0x1e00_0000_0000_0000 | target << 32 | 3;
-            task(199, json!([tile("part", &[1, 4], 0)]), json!([slot]), trigger, own | 2)
-        };
-        let mut tasks = vec![
-            task(0, Value::Null, Value::Null, none, none),
-            task(10, Value::Null, Value::Null, own | 1, none),
-            task(
-                120,
-                json!([tile("x", &[1, 4], 0), tile("w", &[4, 4], 0)]),
-                json!([tile("part", &[1, 4], 0)]),
-                own | 2,
-                none,
-            ),
-            copy(1 - rank),
-        ];
-        if sound {
-            tasks.push(copy(rank));
-        }
-        tasks.push(task(
-            107,
-            json!([tile("part", &[1, 4], 0), tile("slots", &[2, 1, 4], 0)]),
-            json!([tile("sum", &[1, 4], 0)]),
-            own | 4,
-            own | 3,
-        ));
-        let event = |event_type: i64, triggers: i64, first: usize, last: usize| json!({"event_type": event_type, "num_triggers": triggers, "first_task_id": first, "last_task_id": last});
-        let last = tasks.len();
-        let copies = if sound { 2 } else { 1 };
-        let events = [
-            event(911, 1, 0, 0),
-            event(903, 1, 2, last),
-            event(900, 1, 3, last - 1),
-            event(900, copies, last - 1, last),
-            event(910, 1, 0, 0),
-        ];
-        json!({"all_events": events, "all_tasks": tasks, "first_tasks": [2]}).to_string()
-    };
-    let import_both = |sound: bool| {
-        let texts = [graph(0, sound), graph(1, sound)];
-        let graphs = texts.each_ref().map(|text| read_task_graph(text.as_bytes()).expect("a graph"));
+    let operators = [
+        operator(120, 2, &[("x", -1), ("w", 0)], &[("part", 1)], json!({})),
+        operator(106, 2, &[("part", 1), ("slots", 2)], &[("sum", 1)], json!({})),
+        operator(120, 2, &[("sum", -1), ("v", 0)], &[("rest", 1)], json!({})),
+        operator(106, 2, &[("rest", 1), ("others", 2)], &[("all", 1)], json!({})),
+    ];
+    let kernel = kernel(&tensors, &operators);
+    let import_all = |mode: Mode| {
+        let texts: Vec<String> = translated(&kernel, 2, mode).iter().map(Value::to_string).collect();
+        let graphs: Vec<_> =
+            texts.iter().map(|text| read_task_graph(text.as_bytes()).expect("a graph")).collect();
+        let graphs: Vec<_> = graphs.iter().collect();
         let kernel = read_kernel_graph(kernel.as_bytes()).expect("a kernel graph");
-        import(&[&graphs[0], &graphs[1]], &kernel, &Options::default())
+        import(&graphs, &kernel, &Options::default())
     };
-    let found = accepted(import_both(true));
+    let found = accepted(import_all(Mode::Sound));
     assert_eq!(rules(&found), []);
-    assert!(found.program.contains("ALLREDUCE_SHARD") && found.program.contains(r#""name":"r1.sum""#));
+    assert!(found.program.contains("ALLREDUCE_SHARD") && found.program.contains(r#""name":"r1.all[0,0:2]""#));
     // As the document translates it, REDUCE does not wait for its own partial sum.
-    assert_eq!(rules(&accepted(import_both(false))), [Rule::R02]);
-    let alone = graph(1, true);
-    assert_refused(
-        imported(&serde_json::from_str(&alone).expect("JSON"), &kernel, &Options::default()),
-        "/all_tasks/3/trigger_event",
-        "rank 0",
-    );
+    let raced = rules(&accepted(import_all(Mode::Exact)));
+    assert!(raced.contains(&Rule::R02) && raced.iter().all(|rule| rule.class() == Class::Race), "{raced:?}");
+    let alone = translated(&kernel, 2, Mode::Sound).remove(1);
+    assert_refused(imported(&alone, &kernel, &Options::default()), "/all_tasks/", "rank 0");
+}
+
+#[test]
+fn a_part_of_a_row_is_taken_by_its_columns() {
+    // Layers of which each takes half of what the one before writes whole.
+    let tensors = [
+        tensor("x", 950, &[1, 8], "torch"),
+        tensor("n", 950, &[8], "torch"),
+        tensor("mid", 950, &[1, 8], "cuda"),
+        tensor("w", 950, &[4, 4], "torch"),
+        tensor("y", 950, &[1, 8], "torch"),
+    ];
+    let operators = [
+        operator(119, 1, &[("x", -1), ("n", -1)], &[("mid", -1)], json!({"eps": 0.5})),
+        operator(120, 2, &[("mid", 1), ("w", -1)], &[("y", 1)], json!({})),
+    ];
+    let kernel = kernel(&tensors, &operators);
+    let found = accepted(imported(&translate(&kernel), &kernel, &Options::default()));
+    assert_eq!(rules(&found), []);
+    let constants: Vec<&Vec<i64>> = found
+        .binding
+        .buffers
+        .iter()
+        .filter(|bound| bound.kind == BufferKind::Const)
+        .map(|bound| &bound.values)
+        .collect();
+    assert_eq!(constants, [&vec![0, 1, 2, 3], &vec![4, 5, 6, 7]]);
 }
