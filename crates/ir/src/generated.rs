@@ -753,6 +753,16 @@ pub const CLAUSES: &[Clause] = &[
         title: "Deliberately conservative rules",
         document: "spec/companions/task-graph/execution.md",
     },
+    Clause {
+        id: "TGR-18",
+        title: "From a task graph to a program",
+        document: "spec/companions/task-graph/mapping.md",
+    },
+    Clause {
+        id: "TGR-19",
+        title: "From a program to a task graph",
+        document: "spec/companions/task-graph/mapping.md",
+    },
     Clause { id: "TGR-21", title: "Witnesses", document: "spec/companions/task-graph/execution.md" },
     Clause { id: "TGT-01", title: "GpuTarget", document: "spec/target-and-config.md" },
     Clause { id: "TGT-02", title: "ScheduleConfig", document: "spec/target-and-config.md" },
