@@ -753,6 +753,29 @@ pub const CLAUSES: &[Clause] = &[
         title: "Deliberately conservative rules",
         document: "spec/companions/task-graph/execution.md",
     },
+    Clause { id: "TGR-11", title: "Kernel graphs", document: "spec/companions/task-graph/translation.md" },
+    Clause {
+        id: "TGR-12",
+        title: "What every graph holds",
+        document: "spec/companions/task-graph/translation.md",
+    },
+    Clause { id: "TGR-13", title: "Tiles", document: "spec/companions/task-graph/translation.md" },
+    Clause {
+        id: "TGR-14",
+        title: "Exact translation",
+        document: "spec/companions/task-graph/translation.md",
+    },
+    Clause { id: "TGR-15", title: "Variants", document: "spec/companions/task-graph/translation.md" },
+    Clause {
+        id: "TGR-16",
+        title: "Translation requests",
+        document: "spec/companions/task-graph/translation.md",
+    },
+    Clause {
+        id: "TGR-17",
+        title: "Sound translation",
+        document: "spec/companions/task-graph/translation.md",
+    },
     Clause {
         id: "TGR-18",
         title: "From a task graph to a program",
@@ -763,6 +786,7 @@ pub const CLAUSES: &[Clause] = &[
         title: "From a program to a task graph",
         document: "spec/companions/task-graph/mapping.md",
     },
+    Clause { id: "TGR-20", title: "Code generation", document: "spec/companions/task-graph/code.md" },
     Clause { id: "TGR-21", title: "Witnesses", document: "spec/companions/task-graph/execution.md" },
     Clause { id: "TGT-01", title: "GpuTarget", document: "spec/target-and-config.md" },
     Clause { id: "TGT-02", title: "ScheduleConfig", document: "spec/target-and-config.md" },

@@ -9,7 +9,7 @@ use megakernel_ir::task_graph::{
 use megakernel_ir::{Diagnostic, Rule};
 
 use super::plan::{Operand, Operator, Part, PerAxis, Plan, Tensor};
-use super::{ALL_REDUCE, MAX_RANKS, MAX_TASKS, variants};
+use super::{ALL_REDUCE, BEGIN, COPY, MAX_RANKS, MAX_TASKS, REDUCE, TERMINATE, variants};
 
 /// Makes the plan, or says everything that is wrong.
 pub fn plan<'a>(request: &Translation<'a>) -> Result<Plan<'a>, Vec<Diagnostic>> {
@@ -230,6 +230,10 @@ impl<'r, 'a> Check<'r, 'a> {
                 );
             }
         }
+        if matches!(stated.task_type, TERMINATE | BEGIN | REDUCE | COPY | 200..=203) {
+            let message = format!("found task type {}, which no operator has", stated.task_type);
+            self.report(Rule::TK06, format!("{at}/task_type"), message);
+        }
         if self.found.len() > before {
             return None;
         }
@@ -243,15 +247,15 @@ impl<'r, 'a> Check<'r, 'a> {
         let mut outputs = Vec::new();
         for (number, operand) in stated.outputs.iter().enumerate() {
             let at = format!("{at}/outputs/{number}");
-            if let Some(operand) = self.operand(&at, operand, [x, y, z], tensors) {
-                if tensors.get(operand.tensor).is_some_and(|tensor| !tensor.parts.is_empty()) {
-                    self.report(
-                        Rule::TK05,
-                        format!("{at}/tensor"),
-                        "a fused tensor is read only, and is an output here",
-                    );
-                }
-                outputs.push(operand);
+            let tensor = self.names.get(&*operand.tensor).and_then(|&index| tensors.get(index));
+            if tensor.is_some_and(|tensor| !tensor.parts.is_empty()) {
+                self.report(
+                    Rule::TK05,
+                    format!("{at}/tensor"),
+                    "a fused tensor is read only, and is an output here",
+                );
+            } else {
+                outputs.extend(self.operand(&at, operand, [x, y, z], tensors));
             }
         }
         if self.found.len() > before {

@@ -104,7 +104,7 @@ fn all_reduces(plan: &Plan<'_>, found: &mut Vec<Diagnostic>) {
     }
     copied_partials(plan, &mut report);
     // What the last all-reduce copies away is read on no schedule of this rank; only another all-reduce tells that it was.
-    let (Some((first, _)), Some((last, [partial, ..]))) = (indices().next(), indices().last()) else {
+    let (Some((first, _)), Some((last, [partial, ..]))) = (indices().next(), indices().next_back()) else {
         return;
     };
     for (index, operator) in plan.operators.iter().enumerate().take(first) {
