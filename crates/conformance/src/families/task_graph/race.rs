@@ -31,7 +31,8 @@ pub fn partial(_: &Library, sink: &mut Sink) -> Result<()> {
         let at = base.at(event, "num_triggers")?;
         let edit = Edit::breaking("TR01", format!("an event takes {count} of {} triggers", base.int(&at)?))
             .at(at.clone())
-            .replace(at, count);
+            .replace(at, count)
+            .clause("TGR-10");
         sink.graph_reject(base, &format!("{event} takes {count}"), &edit)?;
     }
     // The end does not wait for a task that it had waited for not, either.

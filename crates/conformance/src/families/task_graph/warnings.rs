@@ -16,7 +16,7 @@ pub fn warnings(_: &Library, sink: &mut Sink) -> Result<()> {
         ("chain/two", "t0", 7777),
         ("chain/extended", "t3", 100),
         ("fan/join", "c0", 122),
-        ("decoder/earlier", "up1", 106),
+        ("decoder/earlier", "up1", 165),
         ("diamond/merged", "left", -1),
         ("decoder/extended", "add0", 303),
         ("ranks/two", "1:linear-a0", 1i64 << 40),

@@ -228,7 +228,7 @@ pub fn warnings(subject: &Subject<'_>) -> Findings {
         for (t, task) in tasks.iter().enumerate() {
             let known =
                 matches!(task.task_type, 0 | 10 | 101..=121 | 151..=164 | 199 | 231..=295 | 301 | 302);
-            if !known || task.task_type == 106 {
+            if !known {
                 found.insert((Rule::TW01, subject.at(graph, &format!("/all_tasks/{t}/task_type"))));
             }
         }
