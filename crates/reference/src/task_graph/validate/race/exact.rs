@@ -28,19 +28,18 @@ pub(super) fn check(
     accesses.sort_by_key(|access| (access.of.task, access.kind));
     let all = accesses.len() <= COMPARE_ALL;
     let named: BTreeSet<u32> = suspects.iter().copied().take(COMPARE_ALL).collect();
-    let mut pairs: Vec<[&Access; 2]> = Vec::new();
+    let is_named = |access: &Access| all || named.contains(&access.of.task);
+    let (mut pairs, mut named_before) = (Vec::<[&Access; 2]>::new(), Vec::<&Access>::new());
     for (index, &second) in accesses.iter().enumerate() {
-        let is_named = all || named.contains(&second.of.task);
-        for &first in &accesses[..index] {
+        // One of a pair has to be named: a walk over all pairs of a large storage would be too long.
+        let firsts = if is_named(second) { &accesses[..index] } else { &named_before };
+        let conflicts = |first: &&&Access| {
             let writes = first.kind == AccessKind::Write || second.kind == AccessKind::Write;
-            let other = first.of.task != second.of.task;
-            if writes
-                && other
-                && (is_named || named.contains(&first.of.task))
-                && overlap(&first.area, &second.area)
-            {
-                pairs.push([first, second]);
-            }
+            writes && first.of.task != second.of.task && overlap(&first.area, &second.area)
+        };
+        pairs.extend(firsts.iter().filter(conflicts).map(|&first| [first, second]));
+        if !all && is_named(second) {
+            named_before.push(second);
         }
     }
     let question =

@@ -252,7 +252,7 @@ fn overwritten<'x>(write: &Access, later: &'x [Access]) -> Vec<&'x Access> {
             .collect();
         let is_read = shared.iter().any(|part| reads.iter().any(|read| overlap(&read.area, part)));
         if !shared.is_empty() && !is_read {
-            found.extend(writes().last());
+            found.extend(writes().next_back());
         }
         for access in writes() {
             left = left.iter().flat_map(|part| minus(part, &access.area)).collect();
