@@ -125,27 +125,32 @@ pub fn thousands(number: u64) -> String {
     out
 }
 
-const DOCUMENT: &str = "spec/soundness.md";
-
-/// Writes the tables of a scope to their place in the specification, or compares them with what stands there.
-pub fn keep(root: &Path, scope: &Scope, table: &str, write: bool, check: bool) -> Result<(), String> {
+/// Writes the tables of a scope to their place in a document of the specification, or compares them with what stands there.
+pub fn keep(
+    root: &Path,
+    document: &str,
+    scope: &str,
+    table: &str,
+    write: bool,
+    check: bool,
+) -> Result<(), String> {
     if !write && !check {
         return Ok(());
     }
-    let path = root.join(DOCUMENT);
+    let path = root.join(document);
     let text =
-        std::fs::read_to_string(&path).map_err(|cause| format!("{DOCUMENT} cannot be read: {cause}"))?;
-    let updated = replace(&text, scope.name, table).ok_or_else(|| {
-        format!("{DOCUMENT} has no lines `{}` and `{}`", begin(scope.name).trim_end(), end(scope.name))
+        std::fs::read_to_string(&path).map_err(|cause| format!("{document} cannot be read: {cause}"))?;
+    let updated = replace(&text, scope, table).ok_or_else(|| {
+        format!("{document} has no lines `{}` and `{}`", begin(scope).trim_end(), end(scope))
     })?;
     if check && updated != text {
         return Err(format!(
-            "{DOCUMENT} has another result for scope {}; write it with `--write`",
-            scope.name
+            "{document} has another result for scope {}; write it with `--write`",
+            scope
         ));
     }
     if write {
-        std::fs::write(&path, updated).map_err(|cause| format!("{DOCUMENT} cannot be written: {cause}"))?;
+        std::fs::write(&path, updated).map_err(|cause| format!("{document} cannot be written: {cause}"))?;
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! MPK task graphs: judging, translating, and the bridge to programs (companion specification, clauses TGR).
 
+pub mod agreement;
 pub mod bridge;
 pub mod codegen;
 pub mod explore;
