@@ -144,10 +144,7 @@ pub fn keep(
         format!("{document} has no lines `{}` and `{}`", begin(scope).trim_end(), end(scope))
     })?;
     if check && updated != text {
-        return Err(format!(
-            "{document} has another result for scope {}; write it with `--write`",
-            scope
-        ));
+        return Err(format!("{document} has another result for scope {}; write it with `--write`", scope));
     }
     if write {
         std::fs::write(&path, updated).map_err(|cause| format!("{document} cannot be written: {cause}"))?;

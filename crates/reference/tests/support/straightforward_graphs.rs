@@ -94,7 +94,14 @@ impl World {
                         extra: Vec::new(),
                     };
                     let bytes = BTreeSet::new();
-                    accesses.push(Access { task: tasks.len(), writes, storage, pointer: prefix, tile, bytes });
+                    accesses.push(Access {
+                        task: tasks.len(),
+                        writes,
+                        storage,
+                        pointer: prefix,
+                        tile,
+                        bytes,
+                    });
                 };
                 let caches = [103, 104, 115, 116, 117, 153, 164, 257, 263, 284].contains(&task.task_type);
                 for (index, tile) in task.inputs().iter().enumerate().filter(|(_, tile)| !tile.is_null()) {
@@ -129,8 +136,12 @@ impl World {
     fn fill_bytes(&mut self) {
         let mut regular: HashMap<Storage, bool> = HashMap::new();
         for access in &self.accesses {
-            let others: Vec<&Tile<'_>> =
-                self.accesses.iter().filter(|other| other.storage == access.storage).map(|other| &other.tile).collect();
+            let others: Vec<&Tile<'_>> = self
+                .accesses
+                .iter()
+                .filter(|other| other.storage == access.storage)
+                .map(|other| &other.tile)
+                .collect();
             regular.entry(access.storage.clone()).or_insert_with(|| has_layout(&others));
         }
         for access in &mut self.accesses {
@@ -183,7 +194,10 @@ impl World {
         }
         for task in 0..self.tasks.len() {
             if !(0..self.ranks).any(|rank| self.ends(task, rank)) {
-                found.insert((Rule::TD05, format!("{}/trigger_event", self.at(task))), vec![self.number(task)]);
+                found.insert(
+                    (Rule::TD05, format!("{}/trigger_event", self.at(task))),
+                    vec![self.number(task)],
+                );
             }
         }
     }
@@ -206,14 +220,19 @@ impl World {
         }
         let edges: Vec<(usize, usize)> = (0..n)
             .flat_map(|one| (0..n).map(move |other| (one, other)))
-            .filter(|&(one, other)| self.tasks[one].trigger.is_some() && self.tasks[one].trigger == self.tasks[other].dependent)
+            .filter(|&(one, other)| {
+                self.tasks[one].trigger.is_some() && self.tasks[one].trigger == self.tasks[other].dependent
+            })
             .collect();
         let same = |one: usize, other: usize| self.tasks[one].rank == self.tasks[other].rank;
         let mut descending = false;
         for &(from, to) in edges.iter().filter(|&&(from, to)| same(from, to) && from > to) {
             descending = true;
             if !cyclic(from, to) {
-                found.insert((Rule::TD04, format!("{}/dependent_event", self.at(to))), self.numbers(&[to, from]));
+                found.insert(
+                    (Rule::TD04, format!("{}/dependent_event", self.at(to))),
+                    self.numbers(&[to, from]),
+                );
             }
         }
         if descending || (0..n).any(|task| cyclic(task, task)) {
@@ -259,7 +278,8 @@ impl World {
 
     fn races(&self, found: &mut Found) {
         let mut racy: BTreeSet<&Storage> = BTreeSet::new();
-        let pairs = || self.accesses.iter().flat_map(|one| self.accesses.iter().map(move |other| (one, other)));
+        let pairs =
+            || self.accesses.iter().flat_map(|one| self.accesses.iter().map(move |other| (one, other)));
         let meet = |one: &Access, other: &Access| {
             one.storage == other.storage
                 && (one.writes || other.writes)
@@ -291,10 +311,14 @@ impl World {
             let mut next: BTreeMap<usize, BTreeSet<i64>> = BTreeMap::new();
             for &byte in &write.bytes {
                 let later: BTreeSet<usize> = same()
-                    .filter(|other| other.writes && other.bytes.contains(&byte) && self.paths[write.task][other.task])
+                    .filter(|other| {
+                        other.writes && other.bytes.contains(&byte) && self.paths[write.task][other.task]
+                    })
                     .map(|other| other.task)
                     .collect();
-                let first = later.iter().find(|&&one| later.iter().all(|&other| one == other || self.paths[one][other]));
+                let first = later
+                    .iter()
+                    .find(|&&one| later.iter().all(|&other| one == other || self.paths[one][other]));
                 if let Some(&first) = first {
                     next.entry(first).or_default().insert(byte);
                 }
@@ -317,7 +341,8 @@ impl World {
     }
 
     fn iterations(&self, racy: &BTreeSet<&Storage>, found: &mut Found) {
-        let ends = |task: usize| -> Vec<usize> { (0..self.ranks).filter(|&rank| self.ends(task, rank)).collect() };
+        let ends =
+            |task: usize| -> Vec<usize> { (0..self.ranks).filter(|&rank| self.ends(task, rank)).collect() };
         let begins = |task: usize, rank: usize| {
             (0..self.tasks.len())
                 .any(|first| self.tasks[first].rank == rank && (first == task || self.paths[first][task]))
@@ -393,7 +418,8 @@ fn wraps(tile: &Tile<'_>, writes: bool) -> bool {
     if writes && axes.iter().any(|&(_, stride)| stride == 0) {
         return true;
     }
-    let mut strides: Vec<(i64, i64)> = axes.into_iter().filter(|&(_, stride)| stride > 0).map(|(n, s)| (s, n)).collect();
+    let mut strides: Vec<(i64, i64)> =
+        axes.into_iter().filter(|&(_, stride)| stride > 0).map(|(n, s)| (s, n)).collect();
     strides.sort_unstable_by(|one, other| other.cmp(one));
     if strides.windows(2).any(|pair| pair[0].0 == pair[1].0) {
         return true;
@@ -407,7 +433,8 @@ fn wraps(tile: &Tile<'_>, writes: bool) -> bool {
 fn has_layout(tiles: &[&Tile<'_>]) -> bool {
     let types: BTreeSet<i64> = tiles.iter().map(|tile| tile.data_type).collect();
     let axes = |tile: &Tile<'_>| axes(tile).into_iter().filter(|&(_, stride)| stride > 0).collect::<Vec<_>>();
-    let all: BTreeSet<i64> = tiles.iter().flat_map(|tile| axes(tile)).map(|(_, stride)| stride).chain([1]).collect();
+    let all: BTreeSet<i64> =
+        tiles.iter().flat_map(|tile| axes(tile)).map(|(_, stride)| stride).chain([1]).collect();
     let strides: Vec<i64> = all.into_iter().rev().collect();
     types.len() == 1
         && strides.windows(2).all(|pair| pair[0] % pair[1] == 0)

@@ -204,14 +204,17 @@ fn unit(family: &Family, ranks: Vec<Order>) -> Unit {
         all.filter(|(_, action)| (action.kind == COPY) == copy).map(|(index, _)| index).collect()
     };
     let triggers = ranks.iter().take(differing).flat_map(|order| &order.triggers);
-    let actions: Vec<Vec<usize>> = triggers.map(|trigger| copies(matches!(trigger, Trigger::Copy(..)))).collect();
-    let size = thresholds.iter().map(Vec::len).chain(actions.iter().map(Vec::len)).map(|n| n as u64).product();
+    let actions: Vec<Vec<usize>> =
+        triggers.map(|trigger| copies(matches!(trigger, Trigger::Copy(..)))).collect();
+    let size =
+        thresholds.iter().map(Vec::len).chain(actions.iter().map(Vec::len)).map(|n| n as u64).product();
     Unit { ranks, events, thresholds, actions, size }
 }
 
 /// How many tasks trigger an event of a rank.
 fn producers(ranks: &[Order], owner: usize, event: usize) -> i64 {
-    let all = ranks.iter().enumerate().flat_map(|(rank, order)| order.triggers.iter().map(move |t| (rank, t)));
+    let all =
+        ranks.iter().enumerate().flat_map(|(rank, order)| order.triggers.iter().map(move |t| (rank, t)));
     all.filter(|&(rank, trigger)| match *trigger {
         Trigger::Own(named) => rank == owner && named == event,
         Trigger::Copy(to, named) => to == owner && named == event,
@@ -250,14 +253,17 @@ fn orders(tasks: usize, events: usize, ranks: Ranks) -> Vec<Order> {
     let mut all = Vec::new();
     for dependents in dependents {
         let waited = dependents.iter().flatten().max().map_or(0, |top| top + 1);
-        let mut triggers: Vec<(Vec<Trigger>, usize)> = vec![(Vec::new(), if named { waited } else { events })];
+        let mut triggers: Vec<(Vec<Trigger>, usize)> =
+            vec![(Vec::new(), if named { waited } else { events })];
         for _ in 0..tasks {
             let longer = |(prefix, used): (Vec<Trigger>, usize)| {
                 let mut choices = vec![Trigger::Nothing, Trigger::Own(END)];
                 let most = if named { events.min(used + 1) } else { events };
                 choices.extend((0..most).map(Trigger::Own));
                 if ranks != Ranks::One {
-                    choices.extend((0..2).flat_map(|rank| (0..most).map(move |event| Trigger::Copy(rank, event))));
+                    choices.extend(
+                        (0..2).flat_map(|rank| (0..most).map(move |event| Trigger::Copy(rank, event))),
+                    );
                 }
                 choices.into_iter().map(move |choice| {
                     let used = match choice {
@@ -269,7 +275,9 @@ fn orders(tasks: usize, events: usize, ranks: Ranks) -> Vec<Order> {
             };
             triggers = triggers.into_iter().flat_map(longer).collect();
         }
-        all.extend(triggers.into_iter().map(|(triggers, _)| Order { dependents: dependents.clone(), triggers }));
+        all.extend(
+            triggers.into_iter().map(|(triggers, _)| Order { dependents: dependents.clone(), triggers }),
+        );
     }
     all
 }
@@ -283,9 +291,7 @@ fn is_sound(ranks: &[Order]) -> bool {
             Trigger::Nothing => false,
             Trigger::Own(END) => true,
             Trigger::Own(event) => waited(rank, event).is_some_and(|first| first > task),
-            Trigger::Copy(to, event) => {
-                waited(to, event).is_some_and(|first| to != rank || first > task)
-            }
+            Trigger::Copy(to, event) => waited(to, event).is_some_and(|first| to != rank || first > task),
         }) && producers(ranks, rank, END) > 0
             && order.dependents.iter().flatten().all(|&event| producers(ranks, rank, event) > 0)
     })
@@ -302,14 +308,19 @@ mod tests {
         // nobody; the second; the first; both: times three triggers each.
         assert_eq!(orders(2, 1, Ranks::One).len(), 36);
         assert_eq!(orders(1, 1, Ranks::Twins).len(), 10, "and two copies");
-        let sound: Vec<_> = orders(2, 1, Ranks::One).into_iter().filter(|o| is_sound(std::slice::from_ref(o))).collect();
+        let sound: Vec<_> =
+            orders(2, 1, Ranks::One).into_iter().filter(|o| is_sound(std::slice::from_ref(o))).collect();
         assert_eq!(sound.len(), 2, "side by side, one after the other: {sound:?}");
     }
 
     #[test]
     fn every_choice_is_visited_once() {
-        let actions = vec![Action { kind: 101, reads: &[], writes: &[] }, Action { kind: 102, reads: &[], writes: &[] }];
-        let family = Family { name: "", tasks: 2, events: 1, orders: Orders::Any, ranks: Ranks::One, actions };
+        let actions = vec![
+            Action { kind: 101, reads: &[], writes: &[] },
+            Action { kind: 102, reads: &[], writes: &[] },
+        ];
+        let family =
+            Family { name: "", tasks: 2, events: 1, orders: Orders::Any, ranks: Ranks::One, actions };
         let enumeration = Enumeration::new(&family);
         let mut seen = std::collections::HashSet::new();
         for chunk in enumeration.chunks(0) {

@@ -4,9 +4,9 @@ mod family;
 pub(super) mod report;
 pub(super) mod scopes;
 mod shrink;
+mod stage;
 #[path = "../../../../crates/reference/tests/support/straightforward_graphs.rs"]
 mod straightforward_graphs;
-mod stage;
 #[cfg(test)]
 mod tests;
 
@@ -69,7 +69,9 @@ fn explain(judge: &mut Judge, family: &'static str, system: &System<'static>) ->
     let first = judge.judge(system)?;
     let system = shrink::shrink(system, |smaller| {
         judge.judge(smaller).is_some_and(|found| {
-            found.disagree() && found.rules.is_empty() == first.rules.is_empty() && found.missed.is_some() == first.missed.is_some()
+            found.disagree()
+                && found.rules.is_empty() == first.rules.is_empty()
+                && found.missed.is_some() == first.missed.is_some()
         })
     });
     let verdicts = judge.judge(&system)?;
@@ -81,7 +83,8 @@ fn runs(system: &System<'_>) -> Vec<String> {
     let Ok(setup) = Setup::new(system) else { return Vec::new() };
     let found = validate(system);
     let all = found.iter().filter_map(|diagnostic| Some((diagnostic, replay(&setup, diagnostic).ok()?)));
-    all.map(|(diagnostic, run)| format!("{}: {}; {:?}", diagnostic.rule, diagnostic.message, run.outcome)).collect()
+    all.map(|(diagnostic, run)| format!("{}: {}; {:?}", diagnostic.rule, diagnostic.message, run.outcome))
+        .collect()
 }
 
 /// How many threads, which part of the scope, and what is left out.
@@ -109,12 +112,15 @@ pub(super) fn run(scope: &Scope, options: &Options<'_>) -> Result<Vec<Tally>, Op
     std::thread::scope(|threads| {
         let (sender, results) = mpsc::sync_channel(2 * options.jobs);
         for _ in 0..options.jobs {
-            let (sender, chunks, next, stop, enumerations) = (sender.clone(), &chunks, &next, &stop, &enumerations);
+            let (sender, chunks, next, stop, enumerations) =
+                (sender.clone(), &chunks, &next, &stop, &enumerations);
             threads.spawn(move || {
                 let mut judge = judge(options.without);
                 while let Some(chunk) = chunks.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let result = run_chunk(&mut judge, scope, &enumerations[chunk.family], chunk, stop);
-                    if stop.load(Ordering::Relaxed) && result.is_ok() || sender.send((chunk.family, result)).is_err() {
+                    if stop.load(Ordering::Relaxed) && result.is_ok()
+                        || sender.send((chunk.family, result)).is_err()
+                    {
                         return;
                     }
                 }

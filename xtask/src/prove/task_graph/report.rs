@@ -102,7 +102,12 @@ fn describe(family: &Family) -> String {
         Orders::Full => "all triggers awaited",
         Orders::Sound => "all triggers awaited, in ascending order, up to the end",
     };
-    let actions = match family.actions.iter().filter(|action| !action.reads.is_empty() || !action.writes.is_empty()).count() {
+    let actions = match family
+        .actions
+        .iter()
+        .filter(|action| !action.reads.is_empty() || !action.writes.is_empty())
+        .count()
+    {
         0 => String::from("no accesses"),
         _ => format!("{} actions", family.actions.len()),
     };
@@ -113,7 +118,9 @@ fn describe(family: &Family) -> String {
 pub fn table(scope: &Scope, tallies: &[Tally]) -> String {
     let mut out = String::new();
     let mut total = Tally::default();
-    out.push_str("| family | systems | accepted | rejected, shown | rejected, conservative | disagreements |\n");
+    out.push_str(
+        "| family | systems | accepted | rejected, shown | rejected, conservative | disagreements |\n",
+    );
     out.push_str("| --- | ---: | ---: | ---: | ---: | ---: |\n");
     for (family, tally) in scope.families.iter().zip(tallies).filter(|(_, tally)| tally.systems > 0) {
         row(&mut out, &format!("`{}`: {}", family.name, describe(family)), tally);

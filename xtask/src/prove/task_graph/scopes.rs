@@ -17,7 +17,11 @@ pub struct Scope {
 pub fn all() -> Vec<Scope> {
     vec![
         Scope { name: "task-graph-quick", about: "seconds; for tests", families: quick() },
-        Scope { name: "task-graph-ci", about: "a minute on 2 cores; part of `cargo xtask ci`", families: ci() },
+        Scope {
+            name: "task-graph-ci",
+            about: "a minute on 2 cores; part of `cargo xtask ci`",
+            families: ci(),
+        },
         Scope { name: "task-graph-large", about: "up to an hour; five tasks with tiles", families: large() },
     ]
 }
@@ -29,7 +33,8 @@ const fn action(reads: &'static [Part], writes: &'static [Part]) -> Action {
 }
 
 // A tensor of two rows and two columns, in parts.
-const ROWS: [Part; 2] = [("x", 0, &[1, 2], &[2, 1]), ("x", 2, &[1, 2], &[2, 1])];
+const TOP: Part = ("x", 0, &[1, 2], &[2, 1]);
+const BOTTOM: Part = ("x", 2, &[1, 2], &[2, 1]);
 const ALL: Part = ("x", 0, &[2, 2], &[2, 1]);
 const COLUMN: Part = ("x", 1, &[2, 1], &[2, 1]);
 const CORNER: Part = ("x", 3, &[1, 1], &[2, 1]);
@@ -39,7 +44,6 @@ const OTHER: Part = ("y", 0, &[2, 2], &[2, 1]);
 
 /// Rows of one tensor.
 fn rows() -> Vec<Action> {
-    const [TOP, BOTTOM]: [Part; 2] = ROWS;
     vec![
         NOTHING,
         action(&[], &[TOP]),
@@ -86,7 +90,14 @@ fn two() -> Vec<Action> {
 
 /// Tiles that no common layout has.
 fn mixed() -> Vec<Action> {
-    vec![NOTHING, action(&[], &[ODD]), action(&[ODD], &[]), action(&[], &[COLUMN]), action(&[COLUMN], &[]), action(&[ALL], &[])]
+    vec![
+        NOTHING,
+        action(&[], &[ODD]),
+        action(&[ODD], &[]),
+        action(&[], &[COLUMN]),
+        action(&[COLUMN], &[]),
+        action(&[ALL], &[]),
+    ]
 }
 
 const PART: Part = ("part", 0, &[1, 2], &[2, 1]);

@@ -42,7 +42,8 @@ fn smaller(system: &System<'static>) -> Vec<System<'static>> {
         for event in 2..graph.all_events.len() {
             let ids = named(rank, event);
             let used = system.ranks.iter().flat_map(|graph| &graph.all_tasks);
-            let used = used.flat_map(|task| [task.dependent_event, task.trigger_event]).any(|id| ids.contains(&id));
+            let used =
+                used.flat_map(|task| [task.dependent_event, task.trigger_event]).any(|id| ids.contains(&id));
             if !used && graph.all_events[event].event_type == 900 {
                 with(&|copy| remove_event(copy, rank, event));
             }
@@ -69,9 +70,12 @@ fn remove_task(system: &mut System<'static>, rank: usize, task: usize) {
 
 fn remove_event(system: &mut System<'static>, rank: usize, event: usize) {
     system.ranks[rank].all_events.remove(event);
-    for id in system.ranks.iter_mut().flat_map(|graph| &mut graph.all_tasks).flat_map(|task| {
-        [&mut task.dependent_event, &mut task.trigger_event]
-    }) {
+    for id in system
+        .ranks
+        .iter_mut()
+        .flat_map(|graph| &mut graph.all_tasks)
+        .flat_map(|task| [&mut task.dependent_event, &mut task.trigger_event])
+    {
         let named = EventId::from_bits(*id).filter(|named| usize::from(named.rank) == rank);
         if let Some(named) = named.filter(|named| named.position as usize > event && *id != EVENT_INVALID) {
             *id = EventId { position: named.position - 1, ..named }.bits();

@@ -1,12 +1,7 @@
 //! The systems of a family: who triggers what, and what each task accesses.
 
-use std::borrow::Cow;
-
-use megakernel_ir::model::Given;
-use megakernel_ir::task_graph::{
-    EVENT_INVALID, Event, EventId, EventType, System, Task, TaskGraph, Tile,
-};
-use megakernel_ir::text::Text;
+use megakernel_ir::model::{Given, Text};
+use megakernel_ir::task_graph::{EVENT_INVALID, Event, EventId, EventType, System, Task, TaskGraph, Tile};
 
 /// What a task triggers when it has finished. Events are numbered by family, from 0; [`END`] is the one that ends the iteration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -50,7 +45,7 @@ pub const COPY: i64 = 199;
 
 fn tile(&(name, offset, dims, strides): &Part) -> Tile<'static> {
     Tile {
-        base_ptr: Text(Cow::Borrowed(name)),
+        base_ptr: Text::from(name),
         data_type: 930,
         dims: dims.iter().copied().collect(),
         offset,
@@ -135,7 +130,9 @@ pub fn act(task: &mut Task<'static>, action: &Action, rank: usize) {
     task.inputs = Some(action.reads.iter().map(tile).collect());
     let mut outputs: Vec<_> = action.writes.iter().map(tile).collect();
     if action.kind == COPY {
-        outputs.iter_mut().for_each(|tile| tile.offset += rank as i64 * tile.strides.first().copied().unwrap_or(0));
+        outputs
+            .iter_mut()
+            .for_each(|tile| tile.offset += rank as i64 * tile.strides.first().copied().unwrap_or(0));
     }
     task.outputs = Some(outputs);
 }
