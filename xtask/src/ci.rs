@@ -43,6 +43,10 @@ const STEPS: [Step; 10] = [
     },
     Step { name: "adequacy", command: &[SELF, "adequacy", "--check"] },
     Step { name: "soundness", command: &[SELF, "prove", "--scope", "ci", "--check"] },
+    Step {
+        name: "soundness of task graphs",
+        command: &[SELF, "prove", "--scope", "task-graph-ci", "--check"],
+    },
     Step { name: TESTS, command: &["cargo", "test", "--workspace"] },
 ];
 

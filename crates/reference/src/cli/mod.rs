@@ -3,6 +3,7 @@
 pub mod bridge;
 mod excerpt;
 pub mod replay;
+pub mod replay_task_graph;
 pub mod run;
 pub mod translate;
 pub mod validate;

@@ -15,13 +15,15 @@ use megakernel_reference::explore::{
 };
 use megakernel_reference::validate::{Classes, validate_program};
 
+use crate::cli::replay_task_graph;
+
 /// What the command line says.
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  megakernel-reference replay program.json\n  megakernel-reference replay --rule R05 program.json\n\nThe steps are those of spec/execution.md, clause EXE-01."
 )]
 pub struct Arguments {
-    /// A program in the JSON format of spec/format.md.
+    /// A program in the JSON format of spec/format.md, or a task graph or a system of spec/companions/task-graph.
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// Replay the findings of this rule only, such as R05.
@@ -64,6 +66,9 @@ pub fn run(arguments: &Arguments) -> ExitCode {
 fn replay_file(arguments: &Arguments, out: &mut String) -> Result<u8, String> {
     let file: &Path = &arguments.file;
     let bytes = std::fs::read(file).map_err(|error| format!("cannot read {}: {error}", file.display()))?;
+    if replay_task_graph::is_one(&bytes) {
+        return replay_task_graph::run(&bytes, file, arguments.rule, arguments.all, out);
+    }
     let first = |diagnostics: &[Diagnostic]| {
         let diagnostic = diagnostics.iter().find(|d| d.rule.class() == Class::Structure)?;
         let (rule, message) = (diagnostic.rule, &diagnostic.message);

@@ -76,7 +76,7 @@ pub struct Enumeration<'f> {
 impl<'f> Enumeration<'f> {
     /// Lays out a family.
     pub fn new(family: &'f Family) -> Enumeration<'f> {
-        let orders = orders(family.tasks, family.events, family.ranks);
+        let orders = orders(family);
         let mut units = Vec::new();
         let mut add = |ranks: Vec<Order>| {
             if family.orders != Orders::Sound || is_sound(&ranks) {
@@ -234,7 +234,8 @@ fn mirrored(order: &Order) -> Order {
 
 /// All orders of rank 0, up to the names of its events where nobody else uses them: those that wait for an event are neighbours,
 /// and events are named in order of first use, by those that wait first.
-fn orders(tasks: usize, events: usize, ranks: Ranks) -> Vec<Order> {
+fn orders(family: &Family) -> Vec<Order> {
+    let Family { tasks, events, ranks, .. } = *family;
     let named = ranks != Ranks::Pair;
     let mut dependents: Vec<Vec<Option<usize>>> = vec![Vec::new()];
     for _ in 0..tasks {
@@ -255,7 +256,20 @@ fn orders(tasks: usize, events: usize, ranks: Ranks) -> Vec<Order> {
         let waited = dependents.iter().flatten().max().map_or(0, |top| top + 1);
         let mut triggers: Vec<(Vec<Trigger>, usize)> =
             vec![(Vec::new(), if named { waited } else { events })];
-        for _ in 0..tasks {
+        // What no sound order has need not be carried on.
+        let later = |task: usize, event: usize| {
+            dependents
+                .iter()
+                .position(|&dependent| dependent == Some(event))
+                .is_some_and(|first| first > task)
+        };
+        let possible = |task: usize, choice: &Trigger| match *choice {
+            _ if family.orders != Orders::Sound => true,
+            Trigger::Nothing => false,
+            Trigger::Own(event) => event == END || later(task, event),
+            Trigger::Copy(to, event) => to != 0 || later(task, event),
+        };
+        for task in 0..tasks {
             let longer = |(prefix, used): (Vec<Trigger>, usize)| {
                 let mut choices = vec![Trigger::Nothing, Trigger::Own(END)];
                 let most = if named { events.min(used + 1) } else { events };
@@ -265,6 +279,7 @@ fn orders(tasks: usize, events: usize, ranks: Ranks) -> Vec<Order> {
                         (0..2).flat_map(|rank| (0..most).map(move |event| Trigger::Copy(rank, event))),
                     );
                 }
+                choices.retain(|choice| possible(task, choice));
                 choices.into_iter().map(move |choice| {
                     let used = match choice {
                         Trigger::Own(event) | Trigger::Copy(_, event) if event != END => used.max(event + 1),
@@ -303,13 +318,18 @@ mod tests {
 
     #[test]
     fn orders_are_counted_by_hand() {
+        let all = |tasks, orders, ranks| {
+            super::orders(&Family { name: "", tasks, events: 1, orders, ranks, actions: Vec::new() })
+        };
         // Waiting: nobody, or the one task for the one event. Triggering: nothing, the end, the event.
-        assert_eq!(orders(1, 1, Ranks::One).len(), 6);
+        assert_eq!(all(1, Orders::Any, Ranks::One).len(), 6);
         // nobody; the second; the first; both: times three triggers each.
-        assert_eq!(orders(2, 1, Ranks::One).len(), 36);
-        assert_eq!(orders(1, 1, Ranks::Twins).len(), 10, "and two copies");
-        let sound: Vec<_> =
-            orders(2, 1, Ranks::One).into_iter().filter(|o| is_sound(std::slice::from_ref(o))).collect();
+        assert_eq!(all(2, Orders::Any, Ranks::One).len(), 36);
+        assert_eq!(all(1, Orders::Any, Ranks::Twins).len(), 10, "and two copies");
+        let sound: Vec<_> = all(2, Orders::Sound, Ranks::One)
+            .into_iter()
+            .filter(|order| is_sound(std::slice::from_ref(order)))
+            .collect();
         assert_eq!(sound.len(), 2, "side by side, one after the other: {sound:?}");
     }
 

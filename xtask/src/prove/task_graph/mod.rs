@@ -17,6 +17,7 @@ use megakernel_ir::task_graph::System;
 use megakernel_ir::{Diagnostic, Rule};
 use megakernel_reference::task_graph::agreement::{self, Verdicts};
 use megakernel_reference::task_graph::explore::{Setup, replay};
+use megakernel_reference::task_graph::validate::{Graphs, validate_graphs};
 
 use family::{Chunk, Enumeration};
 use report::Tally;
@@ -33,10 +34,7 @@ fn judge(without: Option<Rule>) -> Judge {
 
 /// What the validator says of a system.
 fn validate(system: &System<'_>) -> Vec<Diagnostic> {
-    straightforward_graphs::judge(system)
-        .into_iter()
-        .map(|((rule, at), tasks)| Diagnostic::new(rule, at, "").tasks(tasks))
-        .collect()
+    validate_graphs(Graphs::System(&system.ranks, None)).diagnostics
 }
 
 /// A system on which validator and explorer disagree, as small as possible.

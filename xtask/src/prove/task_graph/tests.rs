@@ -1,1 +1,126 @@
+//! A validator without one of its rules does not pass.
 
+use megakernel_ir::{Rule, read_system};
+use megakernel_reference::task_graph::agreement::Reason;
+use megakernel_reference::task_graph::explore::{Compact, Explorer, ITERATIONS, NotReplayed, Setup, replay};
+
+use super::family::Enumeration;
+use super::scopes::{self, Scope};
+use super::{Options, judge, report, run, validate};
+
+/// The rules that are about runs.
+const JUDGED: [Rule; 13] = [
+    Rule::TD01,
+    Rule::TD02,
+    Rule::TD03,
+    Rule::TD04,
+    Rule::TD05,
+    Rule::TR01,
+    Rule::TR02,
+    Rule::TR03,
+    Rule::TR04,
+    Rule::TR05,
+    Rule::TX02,
+    Rule::TX03,
+    Rule::TX04,
+];
+
+fn quick() -> Scope {
+    scopes::all()
+        .into_iter()
+        .find(|scope| scope.name == "task-graph-quick")
+        .expect("there is a scope for tests")
+}
+
+fn options(without: Option<Rule>) -> Options<'static> {
+    Options { jobs: 1, shard: (1, 1), family: None, without }
+}
+
+#[test]
+fn validator_and_explorer_agree_on_the_quick_scope() {
+    let tallies = match run(&quick(), &options(None)) {
+        Ok(tallies) => tallies,
+        Err(Some(found)) => unreachable!("{found}"),
+        Err(None) => unreachable!("a system cannot be judged"),
+    };
+    let mut total = report::Tally::default();
+    tallies.iter().for_each(|tally| total.add(tally));
+    assert!(total.systems > 10_000 && total.accepted > 500 && total.shown > 5_000, "{total:?}");
+    assert!(total.conservative > 100, "{total:?}");
+}
+
+#[test]
+fn a_validator_without_a_rule_is_found_out() {
+    let scope = quick();
+    for rule in JUDGED {
+        let found = match run(&scope, &options(Some(rule))) {
+            Err(Some(found)) => found,
+            // Every event that mixes copies with something else also counts wrong in some iteration.
+            Ok(_) if rule == Rule::TX02 => continue,
+            _ => unreachable!("nothing is missing without {rule}"),
+        };
+        // What is printed is a system that breaks this rule, and that is as small as it gets.
+        let printed = found.to_string();
+        let text = report::document(&found.system);
+        assert!(printed.starts_with(&text) && printed.contains("validator: "), "{printed}");
+        let system = read_system(text.as_bytes()).expect("the printed system reads");
+        let whole = judge(None).judge(&system).expect("it can be judged");
+        assert!(whole.rules.contains(&rule) && !whole.disagree(), "{rule}: {printed}");
+        assert!(system.ranks.iter().all(|graph| graph.all_tasks.len() <= 5), "{rule}: {printed}");
+    }
+}
+
+#[test]
+fn every_finding_of_the_quick_scope_is_replayed_or_has_a_reason() {
+    let scope = quick();
+    let mut judge = judge(None);
+    let (mut shown, mut without) = (0, 0);
+    for (index, family) in scope.families.iter().enumerate() {
+        let enumeration = Enumeration::new(family);
+        for chunk in enumeration.chunks(index) {
+            enumeration.visit(&chunk, |system| {
+                let setup = Setup::new(system).expect("a system of the scope");
+                let verdicts = judge.judge(system).expect("a system of the scope");
+                for diagnostic in &validate(system) {
+                    match replay(&setup, diagnostic) {
+                        Ok(_) => shown += 1,
+                        Err(NotReplayed::NoRun) => {}
+                        Err(NotReplayed::NoFault) => {
+                            // Tasks that never run leave nothing else to show.
+                            let conservative = verdicts
+                                .reasons
+                                .iter()
+                                .any(|reason| reason.is_some_and(|reason| reason != Reason::Shown));
+                            assert!(
+                                conservative || verdicts.faults.deadlock(),
+                                "{diagnostic:?}\n{}",
+                                report::document(system)
+                            );
+                            without += 1;
+                        }
+                        Err(other) => unreachable!("{other}: {diagnostic:?}\n{}", report::document(system)),
+                    }
+                }
+            });
+        }
+    }
+    assert!(shown > 10 * without, "{shown} shown, {without} not");
+}
+
+#[test]
+fn what_is_not_run_twice_is_no_state() {
+    // As many states as there are sets of finished tasks, and no more.
+    let scope = quick();
+    let family = scope.families.iter().find(|family| family.name == "counts").expect("a family");
+    let enumeration = Enumeration::new(family);
+    let mut explorer = Explorer::default();
+    let mut systems = 0;
+    for chunk in enumeration.chunks(0) {
+        enumeration.visit(&chunk, |system| {
+            let setup = Setup::new(system).expect("a system of the scope");
+            explorer.explore(&Compact::new(&setup, ITERATIONS).expect("small"));
+            systems += 1;
+        });
+    }
+    assert!(explorer.states() <= systems * 16, "{} states of {systems}", explorer.states());
+}

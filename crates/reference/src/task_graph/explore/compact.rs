@@ -5,9 +5,8 @@ use std::fmt;
 use super::machine::Machine;
 use super::setup::{Access, Setup, Work};
 
-/// How many iterations are explored. What goes wrong between an iteration and a later one goes wrong between it and
-/// the next: a path from one to the other leaves an iteration by the end of one rank, and reaches every later one by
-/// the same.
+/// How many iterations are explored. If anything goes wrong between iterations, something does between one and the next: a path
+/// from one to the other leaves an iteration by the end of one rank, and reaches every later one by the same.
 pub const ITERATIONS: usize = 2;
 /// The most tasks, counted once for each iteration.
 pub const MAX_INSTANCES: usize = 32;

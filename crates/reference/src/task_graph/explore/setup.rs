@@ -221,11 +221,6 @@ fn footprint(
     }
 }
 
-/// The bits of an interval as bytes, for people.
-pub(super) fn bytes((start, end): (i128, i128)) -> String {
-    format!("bytes {}:{}", start.div_euclid(8), (end + 7).div_euclid(8))
-}
-
 impl Access {
     /// Where.
     pub fn spans(&self) -> Spans {
