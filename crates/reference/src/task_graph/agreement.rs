@@ -24,8 +24,6 @@ pub enum Reason {
     PartialTrigger,
     /// An event that waits for no trigger has none.
     NothingAwaited,
-    /// A count that another iteration's trigger can stand in for, and nothing depends on which.
-    EarlyCount,
     /// Copies of one rank, or copies and other tasks, trigger one event.
     Composition,
     /// Tiles of several layouts: their hulls meet, they do not.
@@ -36,12 +34,11 @@ pub enum Reason {
 
 impl Reason {
     /// Every reason.
-    pub const ALL: [Reason; 8] = [
+    pub const ALL: [Reason; 7] = [
         Reason::Shown,
         Reason::OneWorker,
         Reason::PartialTrigger,
         Reason::NothingAwaited,
-        Reason::EarlyCount,
         Reason::Composition,
         Reason::Hull,
         Reason::DeadWrite,
@@ -54,7 +51,6 @@ impl Reason {
             Reason::OneWorker => "one worker",
             Reason::PartialTrigger => "partial trigger",
             Reason::NothingAwaited => "nothing awaited",
-            Reason::EarlyCount => "early count",
             Reason::Composition => "composition",
             Reason::Hull => "hull",
             Reason::DeadWrite => "dead write",
@@ -205,11 +201,9 @@ impl Evidence<'_> {
                 let (one, other) = pair()?;
                 let later = next + other;
                 let raced = race(&faults.read_write, one, later) || race(&faults.write_write, one, later);
-                // An event that is reached too early shows by what comes of it, if anything does.
                 let overtaken = faults.without.get(one).is_some_and(|set| set >> later & 1 == 1)
                     && self.setup.tasks.get(one).map(|task| task.trigger)
                         == self.setup.tasks.get(other).map(|task| task.trigger);
-                let early = || if faults.shows() { Reason::Shown } else { Reason::EarlyCount };
                 // A trigger of the iteration after the next can stand in for one of this: then it takes three to race.
                 let third = || {
                     let compact = Compact::new(self.setup, ITERATIONS + 1).ok()?;
@@ -217,8 +211,8 @@ impl Evidence<'_> {
                     let raced = race(&faults.read_write, one, later) || race(&faults.write_write, one, later);
                     shown(raced)
                 };
-                or_deadlock(raced)
-                    .or_else(|| overtaken.then(early))
+                // An event that is reached too early shows by what comes of it.
+                or_deadlock(raced || overtaken && faults.shows())
                     .or_else(third)
                     .or_else(|| self.hulls.then_some(Reason::Hull))
             }
@@ -279,7 +273,8 @@ impl Evidence<'_> {
         if across && !broken(&[Rule::TX03]) {
             return Some("a race across ranks");
         }
-        if alone.has_dead_write() && !alone.has_race() && !broken(&[Rule::TR05]) {
+        // Where hulls race, dead writes are not looked for.
+        if alone.has_dead_write() && !alone.has_race() && !self.hulls && !broken(&[Rule::TR05]) {
             return Some("a dead write");
         }
         let excused =

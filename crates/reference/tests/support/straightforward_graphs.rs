@@ -439,11 +439,13 @@ fn has_layout(tiles: &[&Tile<'_>]) -> bool {
     types.len() == 1
         && strides.windows(2).all(|pair| pair[0] % pair[1] == 0)
         && tiles.iter().all(|tile| {
+            let own: BTreeSet<i64> = axes(tile).iter().map(|&(_, stride)| stride).collect();
             let element = tile.offset * 8 / element_bits(tile.data_type).expect("a known type");
             let along = coordinates(element, &strides);
-            axes(tile).iter().all(|&(extent, stride)| {
-                let at = strides.iter().position(|&other| other == stride).expect("it is one of them");
-                at == 0 || (along[at] + extent) * stride <= strides[at - 1]
-            })
+            own.len() == axes(tile).len()
+                && axes(tile).iter().all(|&(extent, stride)| {
+                    let at = strides.iter().position(|&other| other == stride).expect("it is one of them");
+                    at == 0 || (along[at] + extent) * stride <= strides[at - 1]
+                })
         })
 }

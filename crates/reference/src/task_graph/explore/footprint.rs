@@ -88,18 +88,42 @@ impl Shape {
 impl Spans {
     /// The first interval that both have.
     pub fn meet(&self, other: &Spans) -> Option<(i128, i128)> {
+        self.common(other).next()
+    }
+
+    /// What both have.
+    pub fn common<'s>(&'s self, other: &'s Spans) -> impl Iterator<Item = (i128, i128)> + 's {
         let (mut mine, mut theirs) = (self.0.iter().peekable(), other.0.iter().peekable());
-        while let (Some(&&(a, b)), Some(&&(c, d))) = (mine.peek(), theirs.peek()) {
-            if a.max(c) < b.min(d) {
-                return Some((a.max(c), b.min(d)));
+        std::iter::from_fn(move || {
+            while let (Some(&&(a, b)), Some(&&(c, d))) = (mine.peek(), theirs.peek()) {
+                if b <= d {
+                    mine.next();
+                } else {
+                    theirs.next();
+                }
+                if a.max(c) < b.min(d) {
+                    return Some((a.max(c), b.min(d)));
+                }
             }
-            if b <= d {
-                mine.next();
-            } else {
-                theirs.next();
+            None
+        })
+    }
+
+    /// What this one has and the other has not.
+    pub fn without(&self, other: &Spans) -> Spans {
+        let mut left = Vec::new();
+        for &(mut start, end) in &self.0 {
+            for &(c, d) in other.0.iter().filter(|span| span.0 < end) {
+                if start < c {
+                    left.push((start, c.min(end)));
+                }
+                start = start.max(d);
+            }
+            if start < end {
+                left.push((start, end));
             }
         }
-        None
+        Spans(left)
     }
 }
 
@@ -134,5 +158,9 @@ mod tests {
         assert_eq!(columns.meet(&Spans(vec![(8, 16), (24, 32)])), None);
         assert_eq!(columns.meet(&Spans(vec![(8, 20)])), Some((16, 20)));
         assert_eq!(columns.meet(&Spans::default()), None);
+        let middle = Spans(vec![(2, 4), (6, 20)]);
+        assert_eq!(columns.common(&middle).collect::<Vec<_>>(), [(2, 4), (6, 8), (16, 20)]);
+        assert_eq!(columns.without(&middle), Spans(vec![(0, 2), (4, 6), (20, 24)]));
+        assert_eq!(columns.without(&columns), Spans::default());
     }
 }

@@ -5,6 +5,7 @@ use std::fmt;
 use megakernel_ir::Rule;
 use megakernel_ir::diagnostic::Diagnostic;
 
+use super::footprint::Spans;
 use super::machine::{Instance, Machine, Step};
 use super::setup::{Access, Setup};
 
@@ -228,15 +229,28 @@ fn dead_write(setup: &Setup, one: Instance, other: Instance) -> Option<Replay> {
     }
     let mut machine = trimmed(&machine, &[other], false, 1);
     let written = machine.steps().iter().position(|&step| step == Step::Finish(one))?;
+    let between: Vec<usize> = machine
+        .steps()
+        .iter()
+        .skip(written)
+        .filter_map(|step| if let Step::Start(instance) = step { Some(instance.task) } else { None })
+        .collect();
+    let accesses = |task: usize, storage: usize, writes: bool| {
+        let all = setup.tasks.get(task).map(|task| task.accesses.as_slice()).unwrap_or_default();
+        all.iter().filter(move |access| access.storage == storage && access.writes == writes)
+    };
+    // Of several pairs of tiles, the one is meant whose shared elements nobody reads, and nobody else writes in between.
     let found = setup.meetings(one.task, other.task, |one, other| one.writes && other.writes);
-    // Of several pairs of tiles, the one is meant whose shared elements nobody reads.
-    for (first, second, bits) in found {
-        let shared = |task: usize| setup.meetings(one.task, task, |one, other| one == first && !other.writes);
-        let meets =
-            |task: usize| shared(task).any(|(_, access, _)| access.spans().meet(&second.spans()).is_some());
-        let mut after = machine.steps().iter().skip(written);
-        let read = after.any(|step| matches!(step, Step::Start(reader) if meets(reader.task)));
-        if !read && !meets(other.task) {
+    for (first, second, _) in found {
+        let mut shared = Spans(first.spans().common(&second.spans()).collect());
+        for write in between.iter().flat_map(|&task| accesses(task, first.storage, true)) {
+            shared = shared.without(&write.spans());
+        }
+        let mut reads =
+            between.iter().chain([&other.task]).flat_map(|&task| accesses(task, first.storage, false));
+        if let Some(&bits) = shared.0.first()
+            && !reads.any(|read| read.spans().meet(&shared).is_some())
+        {
             let accesses = [first.clone(), second.clone()];
             machine.step(Step::Start(other)).ok()?;
             let steps = machine.steps().to_vec();
