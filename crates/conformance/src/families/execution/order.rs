@@ -17,10 +17,13 @@ fn stream(what: &str, launch: usize) -> SplitMix64 {
 /// Writes one launch of a session.
 type Build = fn(&mut Ledger, usize);
 
+/// A case: its name, what it is about, its clauses, the forms that it is written in, and its launches.
+type Row = (&'static str, &'static str, &'static [&'static str], &'static [Form], Build);
+
 /// The cases. They depend on no seed.
 pub fn plans() -> Result<Vec<Plan>> {
     use Form::{HalfPlaced, Paged, PagedReversed, Placed, Plain, Reversed, Shuffled};
-    let table: &[(&str, &str, &[&str], &[Form], Build)] = &[
+    let table: &[Row] = &[
         (
             "fan-in-one-counter",
             "2 launches: 12 tasks write a tile each and share one counter; a product reads all tiles",
