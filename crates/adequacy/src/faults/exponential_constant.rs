@@ -11,7 +11,7 @@ pub const FAULT: Fault = Fault {
     summary: "takes 1.4427 for the logarithm of e to base 2",
     opcodes: &[Opcode::AttentionTile, Opcode::SiluMul, Opcode::Softmax, Opcode::AttentionCombine],
     outputs: &[DType::F32],
-    why: "the digits that are missing show in binary32 only",
+    why: "the digits that are missing show in binary32, and in others by chance",
     kernels: &ExponentialConstant,
 };
 
