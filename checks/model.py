@@ -64,6 +64,8 @@ def opcode(name):
 
 def exact_sum(terms):
     """NUM-09, over the last axis: are all terms multiples of a q with sum |term| <= 2^24 q?"""
+    if terms.shape[-1] == 0:
+        return np.ones(terms.shape[:-1], bool)
     with np.errstate(all="ignore"):
         mantissa, exponent = np.frexp(terms)
         # the lowest set bit of a 64-bit significand
