@@ -64,6 +64,8 @@ def opcode(name):
 
 def exact_sum(terms):
     """NUM-09, over the last axis: are all terms multiples of a q with sum |term| <= 2^24 q?"""
+    if terms.shape[-1] == 0:
+        return np.ones(terms.shape[:-1], bool)
     with np.errstate(all="ignore"):
         mantissa, exponent = np.frexp(terms)
         # the lowest set bit of a 64-bit significand
@@ -73,6 +75,12 @@ def exact_sum(terms):
         q = np.exp2(lowest.min(axis=-1))
         total = np.abs(terms).sum(axis=-1)
         return whole.all(axis=-1) & np.isfinite(total) & (total <= 2.0**24 * q) & (q >= SMALLEST) & (total < 2.0**128)
+
+
+def exact_quotient(x, y):
+    """NUM-07: is y a power of two, and the quotient no subnormal number?"""
+    with np.errstate(all="ignore"):
+        return (np.frexp(y)[0] == 0.5) & ((x == 0) | (np.abs(x / y) >= FLUSHED))
 
 
 # ---- Movement -------------------------------------------------------------------------------------------------------
@@ -217,10 +225,14 @@ def softmax(t, x):
     values = np.exp(lines - total)
     # A NaN, or a maximum that is infinite: exp(x - m) is NaN somewhere, and so is the sum.
     values = np.where(np.isfinite(lines.max(axis=-1, keepdims=True)), values, np.nan)
-    spread = np.where(np.isfinite(lines), total - lines, 0)
+    # In base 2 the elements are rounded before they are subtracted.
+    live, top = np.isfinite(lines), np.abs(lines.max(axis=-1, keepdims=True))
+    spread = np.where(live, total - lines + np.abs(lines) + top, 0)
     scale, peak = values * (1 + spread), np.broadcast_to(spread.max(axis=-1, keepdims=True), lines.shape)
-    values, scale, peak = (np.moveaxis(a, -1, axis) for a in (values, scale, peak))
-    return Result(values, scale=scale, steps=6 * lines.shape[-1] + 16, peak=peak)
+    zeros = ((lines == 0) | np.isneginf(lines)).all(axis=-1, keepdims=True)
+    exact = np.broadcast_to(zeros & exact_quotient(REAL(1), live.sum(axis=-1, keepdims=True).astype(REAL)), lines.shape)
+    values, scale, peak, exact = (np.moveaxis(a, -1, axis) for a in (values, scale, peak, exact))
+    return Result(values, scale=scale, steps=6 * lines.shape[-1] + 16, peak=peak, exact=exact)
 
 
 # ---- Products with weights ------------------------------------------------------------------------------------------
@@ -343,6 +355,11 @@ def attention_tile(t, q, k, v, mask=None):
     floor = FLUSHED * np.abs(np.where(kept[..., None], rows, 0)).sum(axis=-2)
     m = m[..., None]
     nothing = np.isneginf(m)
+    # Rows with scores of 0 weigh 1; those with -inf, nothing.
+    live = kept & (s == 0)
+    known = (~kept | ((size == 0) & live) | np.isneginf(s)).all(axis=-1)[..., None]
+    known = known & np.isfinite(np.where(kept[..., None], rows, 0)).all(axis=-2) & ~nothing
+    exact = known & exact_sum(np.moveaxis(np.where(live[..., None], rows, 0), -2, -1))
     if t.params.get("flags", 0) & 2:
         a, l = np.where(nothing, 0, a), np.where(nothing, 0, l)
         values = np.concatenate([a, m, l], axis=-1)
@@ -350,13 +367,15 @@ def attention_tile(t, q, k, v, mask=None):
         scale = np.where(nothing, 0, scale)
         steps, peak = np.broadcast_to(steps, scale.shape), np.broadcast_to(peak, scale.shape)
         floor = np.concatenate([floor, np.zeros_like(m), np.full_like(m, t["kv_len"] * FLUSHED)], axis=-1)
-        return Result(values, scale=scale, steps=steps, floor=floor, peak=peak)
+        exact = np.concatenate([exact, known[..., :1], known[..., :1]], axis=-1)
+        return Result(values, scale=scale, steps=steps, floor=floor, peak=peak, exact=exact)
     lse = np.logaddexp.reduce(s, axis=-1, keepdims=True)
     weight = np.where(kept, np.exp(s - lse), 0)
     scale = absolute / l * (1 + 2 * spread)
     values = np.where(np.isfinite(m), cancelled(summed(weight, rows), scale), np.nan)
     steps, peak, free = (np.broadcast_to(a, values.shape) for a in (steps, peak, nothing))
-    return Result(values, scale=scale, steps=steps, floor=floor * (1 + 1 / l), peak=peak, free=free)
+    exact = exact & exact_quotient(values * l, l)
+    return Result(values, scale=scale, steps=steps, floor=floor * (1 + 1 / l), peak=peak, free=free, exact=exact)
 
 
 @opcode("ATTENTION_COMBINE")
@@ -373,7 +392,7 @@ def attention_combine(t, *partials):
     top = np.max(np.where(counts, m, -np.inf), axis=0)
     values = cancelled(values, size)
     apart = np.where(counts, top - m, 0)
-    spread = np.where(weight > 0, apart, 0).max(axis=0) + 1
+    spread = np.where(weight > 0, apart + np.abs(m) + np.abs(top), 0).max(axis=0) + 1
     factors = np.where(counts, np.exp(-apart), 0)
     total = (factors * l).sum(axis=0)
     weighed = np.abs(a).sum(axis=0)
@@ -383,7 +402,11 @@ def attention_combine(t, *partials):
     peak = np.max(np.broadcast_arrays(*sums), axis=0)
     # No window has such a denominator.
     peak = np.where(((l < 0) | ~np.isfinite(l) | np.isnan(m)).any(axis=0), np.inf, peak)
-    return Result(values, scale=size * spread, steps=4 * len(partials) + 24, floor=underflow, peak=peak)
+    # Maxima of 0 weigh 1, if none is above them.
+    known = (np.where(counts, m == 0, m <= 0) & np.isfinite(a) & (np.isfinite(m) | ~counts)).all(axis=0)
+    known &= exact_sum(np.moveaxis(l, 0, -1)) & exact_quotient(values * total, total)
+    exact = known & exact_sum(np.moveaxis(np.where(counts, a, 0), 0, -1))
+    return Result(values, scale=size * spread, steps=4 * len(partials) + 24, floor=underflow, peak=peak, exact=exact)
 
 
 # ---- Launches -------------------------------------------------------------------------------------------------------

@@ -11,14 +11,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::builder::{Error, Result};
 use crate::case::{Case, Document, Verdict};
-use crate::families::plan::Plan;
+use crate::families::plan::{Draws, Plan};
 use crate::families::{self, Family, GENERATOR, Library, Sink};
 use crate::oracle::Oracle;
 use crate::store::{Counts, Manifest, ManifestEntry};
 
 mod fill;
 
-pub use fill::{Certify, Filled, Outputs, fill, tensor};
+pub use fill::{Certify, Filled, Outputs, Unfilled, fill, tensor};
 
 /// What the corpus is generated from.
 #[derive(Clone)]
@@ -118,14 +118,48 @@ struct Executed {
     tensors: BTreeMap<String, Vec<u8>>,
 }
 
+/// How often random weights are drawn until the oracle is certain of all that follows from them.
+const MOST_DRAWS: u64 = 64;
+
 fn execute(options: &Options<'_>) -> Result<Executed> {
     let Some(oracle) = options.oracle else { return Ok(Executed::default()) };
-    let plans = families::plans(options.seed)?;
     let mut executed = Executed::default();
-    let fill = |plan: &Plan| fill(plan, options.seed, oracle, options.certify);
-    for filled in in_parallel(&plans, options.jobs, fill)? {
-        executed.cases.push(filled.case);
-        executed.tensors.extend(filled.files);
+    let mut plans = Vec::new();
+    let mut open = families::plans(options.seed)?;
+    let mut draws = Draws::new();
+    while !open.is_empty() {
+        let fill = |plan: &Plan| match fill(plan, options.seed, oracle, options.certify) {
+            Ok(filled) => Ok((plan.weights, Ok(filled))),
+            Err(Unfilled::Refused(error)) if plan.weights.is_some() => Ok((plan.weights, Err(error))),
+            Err(unfilled) => Err(Error::from(unfilled)),
+        };
+        let results = in_parallel(&open, options.jobs, fill)?;
+        let mut refused: BTreeSet<&'static str> = BTreeSet::new();
+        for (set, result) in &results {
+            let (Some(set), Err(error)) = (set, result) else { continue };
+            if refused.insert(set) {
+                let draw = draws.entry(set).or_default();
+                *draw += 1;
+                if *draw == MOST_DRAWS {
+                    return Err(Error(format!(
+                        "{error}\nnone of {MOST_DRAWS} draws of the weights `{set}` will do"
+                    )));
+                }
+            }
+        }
+        // A set of weights is drawn for all its plans.
+        let is_refused = |set: Option<&str>| set.is_some_and(|set| refused.contains(set));
+        let filled = results.into_iter().filter(|(set, _)| !is_refused(*set));
+        for filled in filled.filter_map(|(_, result)| result.ok()) {
+            executed.cases.push(filled.case);
+            executed.tensors.extend(filled.files);
+        }
+        plans.extend(open.into_iter().filter(|plan| !is_refused(plan.weights)));
+        open = match refused.is_empty() {
+            true => Vec::new(),
+            false => families::redrawn(options.seed, &draws)?,
+        };
+        open.retain(|plan| is_refused(plan.weights));
     }
     for plan in &plans {
         executed.programs.entry(plan.path.clone()).or_insert_with(|| plan.program.to_text().into_bytes());

@@ -2,6 +2,7 @@
 
 use std::sync::Mutex;
 
+use megakernel_conformance::builder::Error;
 use megakernel_conformance::families;
 use megakernel_conformance::families::numeric::Values;
 use megakernel_conformance::families::plan::Plan;
@@ -106,7 +107,7 @@ fn execution_cases_with_a_broken_expectation_are_refused() {
             Values::Reals(values) => values[3] += 1.0,
             Values::Ints(values) => values[0] += 1,
         }
-        let error = fill(&plan, 0, &Vm, None).err().expect("refused");
+        let error = Error::from(fill(&plan, 0, &Vm, None).err().expect("refused"));
         assert!(error.0.contains("by construction"), "{error}");
     }
 }

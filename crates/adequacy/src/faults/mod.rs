@@ -63,7 +63,7 @@ faults! {
     empty_partial_zero
     exponential_base_2
     exponential_bf16
-    exponential_folded
+    exponential_constant
     gelu_argument
     gelu_sigmoid
     gelu_tanh

@@ -73,6 +73,15 @@ pub fn all() -> Vec<Variant> {
     styles.into_iter().take(COUNT).enumerate().map(|(number, style)| Variant { number, style }).collect()
 }
 
+/// What is not plain.
+const EXPONENTIALS: [Exponential; 5] = [
+    Exponential::Base2,
+    Exponential::Folded,
+    Exponential::FoldedFused,
+    Exponential::Wide,
+    Exponential::Flushed,
+];
+
 /// Plain, and plain but for one choice.
 fn single() -> Vec<Style> {
     let plain = Style::PLAIN;
@@ -89,8 +98,7 @@ fn single() -> Vec<Style> {
     // Everything in binary64: the nearest that an implementation comes to the reference.
     let (order, arithmetic) = (Order::Wide, Arithmetic::Binary64);
     styles.push(Style { order, scalar_order: order, arithmetic, ..plain });
-    let exponentials = [Exponential::Base2, Exponential::Wide, Exponential::Flushed];
-    styles.extend(exponentials.map(|exponential| Style { exponential, ..plain }));
+    styles.extend(EXPONENTIALS.map(|exponential| Style { exponential, ..plain }));
     styles.extend([1, 2, 8, 16, 32, 64].map(|length| Style { passes: Passes::Online(length), ..plain }));
     styles.extend([2, 3, 4].map(|pieces| Style { passes: Passes::Pieces(pieces), ..plain }));
     let quantised = [Quantised::ByGroup, Quantised::ShiftedByGroup];
@@ -135,8 +143,7 @@ fn mixture(seed: u64) -> Style {
         order: main,
         scalar_order: order(&mut random),
         arithmetic: random.pick(Arithmetic::Binary32, &[Arithmetic::Fused, Arithmetic::Binary64]),
-        exponential: random
-            .pick(Exponential::Library, &[Exponential::Base2, Exponential::Wide, Exponential::Flushed]),
+        exponential: random.pick(Exponential::Library, &EXPONENTIALS),
         reciprocal: random.below(2) == 0,
         newton: random.below(2) == 0,
         variance: random

@@ -23,6 +23,10 @@ pub enum Exponential {
     Library,
     /// `2^(x log2 e)`
     Base2,
+    /// The same, and that of a difference as `2^(s log2 e - m log2 e)`, with both products rounded.
+    Folded,
+    /// The same, with the first product fused.
+    FoldedFused,
     /// By a library in binary64, rounded to binary32.
     Wide,
     /// By a library, subnormal results flushed to zero.
@@ -195,7 +199,8 @@ impl Style {
         if m == f64::NEG_INFINITY {
             return left;
         }
-        let (c, d) = (self.exponential(left.m, m), self.exponential(right.m, m));
+        // A change of the reference point takes the difference first.
+        let (c, d) = (self.exp(self.sub(left.m, m)), self.exp(self.sub(right.m, m)));
         let both = |x: f64, y: f64| self.mul_add(x, c, self.mul(y, d));
         Attended {
             a: left.a.iter().zip(&right.a).map(|(&x, &y)| both(x, y)).collect(),
@@ -256,10 +261,25 @@ impl Kernels for Style {
         let x = x as f32;
         f64::from(match self.exponential {
             Exponential::Library => libm::expf(x),
-            Exponential::Base2 => libm::exp2f(x * std::f32::consts::LOG2_E),
+            Exponential::Base2 | Exponential::Folded | Exponential::FoldedFused => {
+                libm::exp2f(x * std::f32::consts::LOG2_E)
+            }
             Exponential::Wide => libm::exp(f64::from(x)) as f32,
             Exponential::Flushed => Some(libm::expf(x)).filter(|y| !y.is_subnormal()).unwrap_or_default(),
         })
+    }
+    fn exponential(&self, s: f64, m: f64) -> f64 {
+        let is_fused = match self.exponential {
+            Exponential::Folded => false,
+            Exponential::FoldedFused => true,
+            _ => return self.exp(self.sub(s, m)),
+        };
+        if self.wide() {
+            return libm::exp2(s * std::f64::consts::LOG2_E - m * std::f64::consts::LOG2_E);
+        }
+        let (s, m, c) = (s as f32, m as f32, std::f32::consts::LOG2_E);
+        let exponent = if is_fused { s.mul_add(c, -(m * c)) } else { s * c - m * c };
+        f64::from(libm::exp2f(exponent))
     }
     fn erf(&self, x: f64) -> f64 {
         if self.wide() { libm::erf(x) } else { f64::from(libm::erff(x as f32)) }

@@ -32,7 +32,7 @@ pub use library::{Base, Library};
 pub use sink::{GENERATOR, Sink};
 pub use spec_examples::spec_examples;
 
-use self::plan::Plan;
+use self::plan::{Draws, Plan};
 use crate::builder::Result;
 
 /// One family of cases.
@@ -50,8 +50,14 @@ pub type Cases = fn(&Library, &mut Sink) -> Result<()>;
 /// The cases that are executed, before an oracle has filled in what they expect.
 pub fn plans(seed: u64) -> Result<Vec<Plan>> {
     let mut plans = numeric::plans(seed)?;
-    plans.extend(execution::plans(seed)?);
+    plans.extend(execution::plans(seed, &Draws::new())?);
     Ok(plans)
+}
+
+/// Those of them whose weights are drawn, with some sets of weights drawn anew.
+pub fn redrawn(seed: u64, draws: &Draws) -> Result<Vec<Plan>> {
+    let plans = execution::plans(seed, draws)?;
+    Ok(plans.into_iter().filter(|plan| plan.weights.is_some()).collect())
 }
 
 /// Every family besides the examples of the specification.

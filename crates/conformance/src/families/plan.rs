@@ -28,7 +28,12 @@ pub struct Plan {
     pub program: Arc<Program>,
     /// One session, in order.
     pub launches: Vec<Launch>,
+    /// The set of random weights that it has, perhaps with others, where another draw of them would do as well.
+    pub weights: Option<&'static str>,
 }
+
+/// How often a set of random weights has been drawn anew, by its name.
+pub type Draws = BTreeMap<&'static str, u64>;
 
 /// One launch of a plan.
 #[derive(Clone, Debug, Default)]

@@ -29,15 +29,58 @@ pub struct Filled {
     pub files: Vec<(String, Vec<u8>)>,
 }
 
+/// Why a plan is not filled in.
+#[derive(Debug)]
+pub enum Unfilled {
+    /// The oracle has no answer: it cannot run the program, or rounding decides which integer a buffer holds.
+    Refused(Error),
+    /// The plan contradicts itself or the oracle.
+    Wrong(Error),
+}
+
+impl Unfilled {
+    fn of(self, id: &str) -> Self {
+        let named = |error: Error| Error(format!("case `{id}`: {error}"));
+        match self {
+            Unfilled::Refused(error) => Unfilled::Refused(named(error)),
+            Unfilled::Wrong(error) => Unfilled::Wrong(named(error)),
+        }
+    }
+}
+
+impl From<Error> for Unfilled {
+    fn from(error: Error) -> Self {
+        Unfilled::Wrong(error)
+    }
+}
+
+impl From<Unfilled> for Error {
+    fn from(unfilled: Unfilled) -> Self {
+        match unfilled {
+            Unfilled::Refused(error) | Unfilled::Wrong(error) => error,
+        }
+    }
+}
+
 /// Fills in a plan.
 ///
 /// # Errors
 /// The oracle cannot run the program, is not certain of an integer, or disagrees with what the plan knows.
-pub fn fill(plan: &Plan, seed: u64, oracle: &dyn Oracle, certify: Option<&Certify<'_>>) -> Result<Filled> {
-    fill_in(plan, seed, oracle, certify).map_err(|error| Error(format!("case `{}`: {error}", plan.id)))
+pub fn fill(
+    plan: &Plan,
+    seed: u64,
+    oracle: &dyn Oracle,
+    certify: Option<&Certify<'_>>,
+) -> std::result::Result<Filled, Unfilled> {
+    fill_in(plan, seed, oracle, certify).map_err(|error| error.of(&plan.id))
 }
 
-fn fill_in(plan: &Plan, seed: u64, oracle: &dyn Oracle, certify: Option<&Certify<'_>>) -> Result<Filled> {
+fn fill_in(
+    plan: &Plan,
+    seed: u64,
+    oracle: &dyn Oracle,
+    certify: Option<&Certify<'_>>,
+) -> std::result::Result<Filled, Unfilled> {
     let mut launches: Vec<Launch> = Vec::new();
     let mut files = Vec::new();
     let mut records = Vec::new();
@@ -70,7 +113,7 @@ fn fill_in(plan: &Plan, seed: u64, oracle: &dyn Oracle, certify: Option<&Certify
         let (Some(found), Some(wider), Some(launch)) =
             (outputs.get_mut(index), truncating.get_mut(index), launches.get(index))
         else {
-            return Err(Error(format!("the oracle answered {} launches", truncating.len())));
+            return Err(Error(format!("the oracle answered {} launches", truncating.len())).into());
         };
         if let Some(judged) = &planned.judged {
             found.retain(|name, _| judged.contains(name));
@@ -104,8 +147,13 @@ fn fill_in(plan: &Plan, seed: u64, oracle: &dyn Oracle, certify: Option<&Certify
     Ok(Filled { case, files })
 }
 
-fn run(oracle: &dyn Oracle, launches: &[Launch], accumulator: Accumulator) -> Result<Vec<Outputs>> {
-    oracle.run(launches, accumulator).map_err(|error| Error(format!("the reference: {error}")))
+fn run(
+    oracle: &dyn Oracle,
+    launches: &[Launch],
+    accumulator: Accumulator,
+) -> std::result::Result<Vec<Outputs>, Unfilled> {
+    let refused = |error| Unfilled::Refused(Error(format!("the reference: {error}")));
+    oracle.run(launches, accumulator).map_err(refused)
 }
 
 /// The text of a launch's document: the program's file, unless the launch edits it.

@@ -66,6 +66,11 @@ fn is_float(dtype: DType) -> bool {
     megakernel_ir::numerics::FloatFormat::of(dtype).is_some()
 }
 
+/// The seed of the contents of a set of weights that has been drawn anew so often.
+pub fn redrawn(seed: u64, draw: u64) -> u64 {
+    if draw == 0 { seed } else { SplitMix64::for_family(&format!("execution/draw-{draw}"), seed).next_u64() }
+}
+
 fn stream(buffer: &Described, seed: u64) -> SplitMix64 {
     let Described { name, dtype, shape, .. } = buffer;
     SplitMix64::for_family(&format!("execution/{name}/{dtype}/{shape:?}"), seed)

@@ -30,13 +30,13 @@ mod ledger;
 mod order;
 mod session;
 
-use super::plan::Plan;
+use super::plan::{Draws, Plan};
 use crate::builder::Result;
 
 /// Every execution case.
-pub fn plans(seed: u64) -> Result<Vec<Plan>> {
+pub fn plans(seed: u64, draws: &Draws) -> Result<Vec<Plan>> {
     let mut plans = blocks::plans(seed)?;
-    plans.extend(decode::plans(seed)?);
+    plans.extend(decode::plans(seed, draws)?);
     plans.extend(exact::plans()?);
     plans.extend(order::plans()?);
     Ok(plans)

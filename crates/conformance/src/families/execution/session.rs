@@ -37,6 +37,7 @@ impl Session {
             path: format!("programs/{family}/{name}{suffix}.json"),
             program: Arc::new(form.of(&program.finish())?),
             launches: Vec::new(),
+            weights: None,
             family,
         };
         Ok(Self { plan, shared: Vec::new(), form })
@@ -50,6 +51,12 @@ impl Session {
     /// A file that every launch binds; `name` is its path below `tensors/execution/`.
     pub fn shared(mut self, name: &str, inputs: Inputs) -> Self {
         self.shared.push((path(name), Arc::new(inputs)));
+        self
+    }
+
+    /// The random weights are of this set, and another draw would do as well.
+    pub fn weights(mut self, set: &'static str) -> Self {
+        self.plan.weights = Some(set);
         self
     }
 

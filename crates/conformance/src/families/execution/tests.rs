@@ -15,7 +15,7 @@ use crate::builder::{DType, Program};
 
 fn cases() -> &'static [Plan] {
     static PLANS: OnceLock<Vec<Plan>> = OnceLock::new();
-    PLANS.get_or_init(|| plans(0).expect("plans"))
+    PLANS.get_or_init(|| plans(0, &Draws::new()).expect("plans"))
 }
 
 fn tasks(program: &Program) -> &[Value] {

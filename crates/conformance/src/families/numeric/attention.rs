@@ -150,8 +150,8 @@ fn plain(b: &mut Bench) -> Result<()> {
     Ok(())
 }
 
-/// Each head's score of one row is 256 above the others, so that the result is that row of its head's values: the last
-/// row of the window for one head, the first for another.
+/// Each head's score of one row is 0, and those of the others -256, so that the result is that row of its head's values:
+/// the last row of the window for one head, the first for another.
 fn picked(b: &mut Bench) -> Result<()> {
     for (turn, (form, att)) in [
         ("gqa-scale-4", Att { scale: 4.0, ..SMALL }),
@@ -172,7 +172,7 @@ fn picked(b: &mut Bench) -> Result<()> {
                 for row in 0..att.len as usize {
                     for g in 0..att.kv as usize {
                         let place = (row + 3 * g + sequence) % dim;
-                        keys.extend((0..dim).map(|d| if d == place { 8.0 } else { 0.0 }));
+                        keys.extend((0..dim).map(|d| if d == place { 0.0 } else { -8.0 }));
                     }
                 }
             }
@@ -213,7 +213,7 @@ fn probes(b: &mut Bench) -> Result<()> {
             let q = reals(from, &att.q_shape(), vec![0.0; numel(&att.q_shape())]);
             let keys: Vec<f64> = cycle(&[1.0, -2.0, 0.5], att.inside());
             let operands = vec![q, att.cache(from, &keys), att.cache(from, &values)];
-            let about = "equal scores: an exact mean of small integers, in which every row shows";
+            let about = "scores of zero: an exact mean of small integers, in which every row shows";
             let spec = att.spec(form, "probe", about, operands, to);
             b.add(spec.clause("NUM-09").known(Values::Reals(known.clone())))?;
         }
@@ -245,9 +245,9 @@ fn long_windows(b: &mut Bench) -> Result<()> {
     for &(from, to) in FROM_F32 {
         for (form, dim) in [("ends-34", 34), ("ends-20", 20), ("ends-17", 17)] {
             let att = Att { heads: 2, kv: 1, dim, rows: 4, start: 1, len: 2, scale: 1.0, ..SMALL };
-            // The first row of the window outweighs the other by e^200, which the bound takes to be nothing.
+            // The second row of the window weighs e^-200, which the bound takes to be nothing.
             let q: Vec<f64> = (0..2 * dim).map(|d| if d % dim == 0 { 200.0 } else { 0.0 }).collect();
-            let keys: Vec<f64> = (0..2 * dim).map(|d| if d == 0 { 1.0 } else { 0.0 }).collect();
+            let keys: Vec<f64> = (0..2 * dim).map(|d| if d == dim { -1.0 } else { 0.0 }).collect();
             let values: Vec<f64> = [ends(to, dim as usize), vec![0.0; dim as usize]].concat();
             let operands =
                 vec![reals(from, &att.q_shape(), q), att.cache(from, &keys), att.cache(from, &values)];

@@ -276,7 +276,8 @@ impl Bench {
         let known = spec.known.into_iter().map(|values| ("y".to_owned(), values)).collect();
         let launch = Launch { files: vec![(file, inputs)], known, ..Launch::default() };
         let summary = format!("{} ({}), {dtypes}: {}", self.op.name(), spec.form, spec.about);
-        self.plans.push(Plan { id, family, summary, clauses, path, program, launches: vec![launch] });
+        let launches = vec![launch];
+        self.plans.push(Plan { id, family, summary, clauses, path, program, launches, weights: None });
         Ok(())
     }
 }

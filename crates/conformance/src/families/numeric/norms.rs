@@ -313,17 +313,22 @@ pub fn softmax(b: &mut Bench) -> Result<()> {
         b.add(soft("rows-4x24", "spike", about, pair, &[4, 24], lines, None))?;
     }
     for (from, to) in most() {
-        let mut shape_of = |form: &str, shape: &[u64], line: u64, value: f64| {
-            let n = numel(shape);
-            let spec = Spec::new(form, "equal", "equal scores: exactly one over their number")
-                .input(reals(from, shape, vec![value; n]))
-                .output(to, shape)
-                .known(super::data::Values::Reals(vec![1.0 / line as f64; n]));
-            b.add(spec.clause("NUM-09"))
-        };
-        shape_of("rows-3x8", &[3, 8], 8, 2.5)?;
-        shape_of("rows-2x64", &[2, 64], 64, -7.0)?;
-        shape_of("rows-5x1", &[5, 1], 1, 100.0)?;
+        // Scores of zero weigh exactly one, also in base 2.
+        for (form, shape, line) in
+            [("rows-3x8", [3_u64, 8], 8.0), ("rows-2x64", [2, 64], 64.0), ("rows-5x1", [5, 1], 1.0)]
+        {
+            let n = numel(&shape);
+            let spec = Spec::new(form, "equal", "scores of zero: exactly one over their number")
+                .input(reals(from, &shape, vec![0.0; n]))
+                .output(to, &shape)
+                .known(super::data::Values::Reals(vec![1.0 / line; n]));
+            b.add(spec.clause("NUM-09"))?;
+        }
+        for (form, shape, value) in [("alike-4x16", [4_u64, 16], -7.0), ("alike-3x1", [3, 1], 100.0)] {
+            let x = reals(from, &shape, vec![value; numel(&shape)]);
+            let spec = Spec::new(form, "offset", "equal scores far from zero").input(x).output(to, &shape);
+            b.add(spec.clause("NUM-08"))?;
+        }
         let (nan, inf) = (f64::NAN, f64::NEG_INFINITY);
         let mut x = vec![1.0, nan, 0.5, -2.0, 0.0, -0.0, 0.0, -0.0, 3.0, 1.0, 2.0, -1.0];
         if from != DType::F8E4M3 {

@@ -152,18 +152,17 @@ pub fn combine(b: &mut Bench) -> Result<()> {
                 b.add(Spec::new(form, data, about).inputs(inputs).output(to, output).clause("NUM-08"))?;
             }
         }
-        // A maximum left over from nothing: an empty partial weighs nothing even where its m is the largest, and
-        // whatever its accumulator holds.
+        // An empty partial weighs nothing, whatever its maximum and its accumulator hold. Maxima of 0 weigh exactly 1.
         let row = |a: [f64; 3], m, l| [a[0], a[1], a[2], m, l];
         let first = [
             row([1.0, 2.0, -3.0], 0.0, 1.0),
-            row([2.0, 4.0, 6.0], 1.0, 2.0),
+            row([2.0, 4.0, 6.0], 0.0, 2.0),
             row([0.0; 3], f64::NEG_INFINITY, 0.0),
         ];
         let second = [
             row([9.0, 9.0, 9.0], -4.0, 0.0),
             row([0.0; 3], f64::NEG_INFINITY, 0.0),
-            row([3.0, -1.0, 5.0], 2.0, 1.0),
+            row([3.0, -1.0, 5.0], 0.0, 1.0),
         ];
         let known = vec![1.0, 2.0, -3.0, 1.0, 2.0, 3.0, 3.0, -1.0, 5.0];
         let inputs = [first, second].map(|rows| reals(DType::F32, &[3, 5], rows.concat()));
@@ -175,8 +174,8 @@ pub fn combine(b: &mut Bench) -> Result<()> {
         b.add(spec.inputs(inputs).output(to, &[3, 3]).known(Values::Reals(known)))?;
         for (form, others) in [("partials-3x2", 2), ("partials-5x2", 4)] {
             // The maximum of an empty partial is below the others', so that a weight of its own would show.
-            let full = [row([2.0, -4.0, 6.0], 1.0, 2.0), row([1.0, 3.0, -7.0], -2.0, 1.0)];
-            let stale = [row([8.0, 8.0, 8.0], 0.5, 0.0), row([-9.0, 5.0, 64.0], -2.5, 0.0)];
+            let full = [row([2.0, -4.0, 6.0], 0.0, 2.0), row([1.0, 3.0, -7.0], 0.0, 1.0)];
+            let stale = [row([8.0, 8.0, 8.0], -0.5, 0.0), row([-9.0, 5.0, 64.0], -1.5, 0.0)];
             let known = vec![1.0, -2.0, 3.0, 1.0, 3.0, -7.0];
             let partials = (0..others).map(|_| stale).chain([full]);
             let inputs: Vec<_> = partials.map(|rows| reals(DType::F32, &[2, 5], rows.concat())).collect();
@@ -189,7 +188,7 @@ pub fn combine(b: &mut Bench) -> Result<()> {
             let partial = |a: &[f64], m: f64, l: f64| {
                 reals(DType::F32, &[1, count as u64 + 2], a.iter().copied().chain([m, l]).collect())
             };
-            let inputs = [partial(&vec![0.0; count], f64::NEG_INFINITY, 0.0), partial(&values, 0.5, 1.0)];
+            let inputs = [partial(&vec![0.0; count], f64::NEG_INFINITY, 0.0), partial(&values, 0.0, 1.0)];
             let about = "results around the smallest and the largest number of the output";
             let spec = Spec::new(form, "ends", about).own_inputs().inputs(inputs).output(to, &[count as u64]);
             b.add(spec.clause("NUM-02").clause("NUM-03"))?;
@@ -201,11 +200,11 @@ pub fn combine(b: &mut Bench) -> Result<()> {
             let spec = Spec::new(form, "special", "a NaN reaches its own element and no other");
             b.add(spec.inputs(inputs).output(to, &[2, 3]).clause("NUM-03"))?;
         }
-        // Equal maxima: no rescaling, and exact sums divided by a power of two.
-        let parts = [[8.0, -4.0, 12.0, 3.0, 2.0], [0.0, 8.0, 4.0, 3.0, 1.0], [4.0, 4.0, -4.0, 3.0, 1.0]];
+        // Maxima of 0: no rescaling, and exact sums divided by a power of two.
+        let parts = [[8.0, -4.0, 12.0, 0.0, 2.0], [0.0, 8.0, 4.0, 0.0, 1.0], [4.0, 4.0, -4.0, 0.0, 1.0]];
         let known = vec![3.0, 2.0, 3.0];
         let inputs = parts.map(|row| reals(DType::F32, &[1, 5], row.to_vec()));
-        let spec = Spec::new("partials-3x1", "equal", "equal maxima: exact sums");
+        let spec = Spec::new("partials-3x1", "equal", "maxima of 0: exact sums");
         b.add(spec.inputs(inputs).output(to, &[3]).clause("NUM-09").known(Values::Reals(known)))?;
         let empty = reals(DType::F32, &[2, 5], row([0.0; 3], f64::NEG_INFINITY, 0.0).repeat(2));
         let spec = Spec::new("partials-2x2", "empty-all", "every partial is empty: the result is 0");

@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_scores_give_the_mean_of_the_window() {
+    fn scores_of_zero_give_the_mean_of_the_window() {
         let k = reals(&[0.0; 8]);
         let v = reals(&[9.0, 9.0, 1.0, 2.0, 3.0, -4.0, 9.0, 9.0]);
         let task = task(1, 1, "", "kv_start=1 kv_len=2");
@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn sequences_have_their_caches() {
         let task = "ATTENTION_TILE F32[2,1,1] F32[2,2,1,1] F32[2,2,1,1] -> F32[2,1]; head_dim=1 n_heads=1 n_kv_heads=1 scale=1 kv_start=1 kv_len=1";
-        let inputs = [reals(&[1.0, 1.0]), reals(&[0.5; 4]), reals(&[1.0, 2.0, 3.0, 4.0])];
+        let inputs = [reals(&[1.0, 1.0]), reals(&[0.0; 4]), reals(&[1.0, 2.0, 3.0, 4.0])];
         assert_exact(task, &inputs, &[2.0, 4.0]);
     }
 
@@ -261,7 +261,7 @@ mod tests {
         let heads = [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1];
         run("BOOL[2,2,4]", ints(&heads), 2, &[1.0, 2.0, 4.0, 8.0]);
         let float = |mask: &[i64]| {
-            reals(&mask.iter().map(|&on| if on == 1 { 0.5 } else { -INF }).collect::<Vec<_>>())
+            reals(&mask.iter().map(|&on| if on == 1 { 0.0 } else { -INF }).collect::<Vec<_>>())
         };
         run("F32[4]", float(&[1, 1, 0, 0]), 1, &[1.5, 1.5]);
         run("BF16[2,4]", float(&[1, 1, 0, 0, 0, 0, 1, 1]), 1, &[1.5, 6.0]);
@@ -300,7 +300,8 @@ mod tests {
         let k = reals(&[nan, nan, 1.0, 1.0, 1.0, 1.0, nan, nan]);
         let v = reals(&[nan, nan, 1.0, 2.0, nan, nan, nan, nan]);
         let task = task(1, 1, "BOOL[2]", "kv_start=1 kv_len=2");
-        assert_exact(&task, &[reals(&[1.0, 1.0]), k, v, ints(&[1, 0])], &[1.0, 2.0]);
+        // Scores are 1 - 1.
+        assert_exact(&task, &[reals(&[1.0, -1.0]), k, v, ints(&[1, 0])], &[1.0, 2.0]);
     }
 
     #[test]
@@ -313,7 +314,7 @@ mod tests {
         };
         assert_exact(&plain, &with(nan, 1.0), &[nan, nan]);
         assert_exact(&plain, &with(INF, 1.0), &[nan, nan]);
-        assert_exact(&plain, &with(1.0, -INF), &[-INF, 1.0]);
+        assert_exact(&plain, &with(0.0, -INF), &[-INF, 1.0]);
         let partial = task(1, 1, "", "kv_start=0 kv_len=2 flags=2");
         assert_eq!(specified(&partial, &with(nan, 1.0)), [true, true, false, true]);
         // A row that the mask weighs nothing may be skipped or not.

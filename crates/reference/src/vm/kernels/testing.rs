@@ -322,6 +322,22 @@ impl Random {
         self.sum(parts)
     }
 
+    /// `exp(score - reference)`, from the difference, or in base 2 with one of the products fused, or none.
+    fn weight(&mut self, form: usize, score: f32, reference: f32) -> f32 {
+        let c = std::f32::consts::LOG2_E;
+        let exponent = match form {
+            0 => return self.exp(score - reference),
+            1 => score.mul_add(c, -(reference * c)),
+            2 => reference.mul_add(-c, score * c),
+            _ => score * c - reference * c,
+        };
+        if exponent == 0.0 {
+            return 1.0;
+        }
+        let v = self.off(f64::from(exponent).exp2(), 4.0);
+        self.flush(v)
+    }
+
     /// Maximum and weights of a softmax, in one pass over the scores or in two. A score of `-inf` weighs
     /// nothing.
     pub(crate) fn weights(&mut self, scores: &[f32]) -> (f32, Vec<f32>) {
@@ -329,8 +345,9 @@ impl Random {
         if max == f32::NEG_INFINITY {
             return (max, vec![0.0; scores.len()]);
         }
+        let form = self.below(4);
         if self.coin() {
-            return (max, scores.iter().map(|score| self.exp(score - max)).collect());
+            return (max, scores.iter().map(|&score| self.weight(form, score, max)).collect());
         }
         // Online: what has been weighed is rescaled as the maximum grows.
         let mut order: Vec<usize> = (0..scores.len()).collect();
@@ -344,7 +361,7 @@ impl Random {
             }
             reference = grown;
             if scores[index].is_finite() {
-                weights[index] = self.exp(scores[index] - reference);
+                weights[index] = self.weight(form, scores[index], reference);
             }
         }
         (max, weights)

@@ -5,8 +5,11 @@ use crate::vm::bounded::{Bounded, DIVISION, SMALLEST_NORMAL, lowest_bit, roundin
 use crate::vm::sum::Sum;
 
 /// Units that a change of the reference point costs: an exponential, and the product with it. What depends on
-/// the distance is in the exponential's own budget, as the distances add up.
+/// the distance is elsewhere, as the distances add up.
 const RESCALE: f64 = 5.0;
+/// Units of the distance that forming it costs: a subtraction, and what a scale that is folded into the base adds
+/// where the reference point changes.
+const DISTANCE: f64 = 2.0;
 
 /// `exp(s[j] - m)` for all scores, where m is their maximum.
 pub(super) struct Weights {
@@ -48,17 +51,21 @@ fn weight(score: Bounded, max: Bounded, live: usize, reference: Reference) -> Bo
     if score.v == f64::NEG_INFINITY {
         return Bounded::ZERO;
     }
-    // The implementation's maximum is its only score, or both are known and equal: the exponential of zero.
-    if live == 1 || (score.is_exact() && max.is_exact() && score.v == max.v) {
+    // The exponential of zero, however the distance is formed.
+    if score.is_zero() && max.is_zero() {
         return Bounded::ONE;
     }
     let distance = score.v - max.v;
+    // In base 2, as `exp2(s c - m c)`, each product rounds on the scale of the scores, not of their distance.
+    let scaled = rounding(score.magnitude() + max.magnitude(), 1.0);
     let propagated = match reference {
+        // The only score is the maximum itself, whatever it is.
+        _ if live == 1 => 0.0,
         Reference::Common => score.e,
         Reference::Maximum => score.e + max.e,
     };
-    let rounded = rounding(distance.abs() + score.e + max.e, 1.0);
-    let weight = Bounded { v: distance, e: propagated + rounded }.exp();
+    let rounded = rounding(distance.abs() + score.e + max.e, DISTANCE);
+    let weight = Bounded { v: distance, e: propagated + rounded + scaled }.exp();
     let rescaling = rounding(weight.magnitude(), RESCALE * (live as f64 - 1.0));
     weight.widened(rescaling).flushed()
 }
@@ -89,14 +96,37 @@ mod tests {
     }
 
     #[test]
-    fn equal_exact_scores_weigh_one() {
-        assert_eq!(weights(&[0.3, 0.3, 0.3], Reference::Maximum), [Bounded::ONE; 3]);
-        assert_eq!(weights(&[0.3, f64::NEG_INFINITY], Reference::Maximum), [Bounded::ONE, Bounded::ZERO]);
+    fn exact_zeros_weigh_one_and_other_equal_scores_nearly() {
+        assert_eq!(weights(&[0.0, 0.0, -0.0], Reference::Maximum), [Bounded::ONE; 3]);
+        assert_eq!(weights(&[0.0, f64::NEG_INFINITY], Reference::Maximum), [Bounded::ONE, Bounded::ZERO]);
+        let equal = weights(&[0.3, 0.3, 0.3], Reference::Maximum);
+        assert!(
+            equal.iter().all(|weight| weight.v == 1.0 && weight.e > 0.0 && weight.e < 20.0 * UNIT),
+            "{equal:?}"
+        );
         let inexact = Bounded { v: 0.3, e: 1e-3 };
         let two = Weights::of(&[inexact, inexact], Reference::Common).weights;
         assert!(two[0].v == 1.0 && two[0].e > 1e-3);
         // The only score is the maximum, whatever it is.
-        assert_eq!(Weights::of(&[inexact], Reference::Maximum).weights, [Bounded::ONE]);
+        let one = Weights::of(&[inexact], Reference::Maximum).weights;
+        assert!(one[0].v == 1.0 && one[0].e < 10.0 * UNIT, "{one:?}");
+    }
+
+    #[test]
+    fn the_distance_may_be_formed_in_base_two() {
+        // Scores far from zero and close to each other: what rounds is the product with log2(e).
+        let scores = [77.123_f32, 77.25, 76.9, -77.123];
+        let c = std::f32::consts::LOG2_E;
+        let max = scores.iter().copied().fold(f32::MIN, f32::max);
+        let exact: Vec<f64> = scores.iter().map(|&score| f64::from(score)).collect();
+        let mut largest: f64 = 0.0;
+        for (weight, &score) in weights(&exact, Reference::Common).iter().zip(&scores) {
+            for distance in [score * c - max * c, score.mul_add(c, -(max * c))] {
+                let held = libm::exp2(distance.into());
+                largest = largest.max((held - weight.v).abs() / weight.e);
+            }
+        }
+        assert!(largest > 0.1 && largest <= 1.0, "{largest}");
     }
 
     #[test]
