@@ -8,6 +8,7 @@ pub mod host;
 mod image;
 mod memory;
 mod plan;
+mod run;
 pub mod session;
 pub mod sources;
 mod stuck;

@@ -3,17 +3,16 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use megakernel_ir::abi::{self, Address, InstructionRecord};
+use megakernel_ir::abi::{self, Address};
 use megakernel_ir::model::{Buffer, Program};
 use megakernel_ir::protocol;
 use megakernel_ir::tensor::{Stored, Tensor, TensorFile};
 use megakernel_ir::{BufferKind, DType};
 
-use crate::device::{Device, End, Ended, Job};
-use crate::footprint;
-use crate::memory::{Memory, Overrun};
+use crate::device::{Device, Job};
+use crate::memory::Memory;
 use crate::plan::{Plan, plan};
-use crate::stuck;
+use crate::run::Run;
 
 /// How programs are run.
 #[derive(Clone, Copy, Debug, Default)]
@@ -33,9 +32,9 @@ pub enum Failure {
     Failed(String),
 }
 
-type Result<T> = std::result::Result<T, Failure>;
+pub(crate) type Result<T> = std::result::Result<T, Failure>;
 
-fn failed(cause: impl std::fmt::Display) -> Failure {
+pub(crate) fn failed(cause: impl std::fmt::Display) -> Failure {
     Failure::Failed(cause.to_string())
 }
 
@@ -67,11 +66,11 @@ impl<'d> Session<'d> {
         let mut trace = BTreeMap::new();
         let mut run = Run { device: &mut *self.device, program: &program, plan: &plan, job: &job };
         let memory = if self.options.opcode_only {
-            run.each(start, &mut trace)?
+            run.steps(start, true, &mut trace)?
         } else {
             let memory = run.whole(start.clone())?;
             if launch.trace.is_some() {
-                run.each(start, &mut trace)?;
+                run.steps(start, false, &mut trace)?;
             }
             memory
         };
@@ -137,148 +136,6 @@ fn job(program: &Program<'_>, plan: &Plan, memory: &Memory) -> Result<Job> {
         num_sms: plan.num_sms,
         shared_bytes: u64::try_from(shared).unwrap_or(0),
     })
-}
-
-/// A program on a device.
-struct Run<'a, 'p> {
-    device: &'a mut dyn Device,
-    program: &'a Program<'p>,
-    plan: &'a Plan,
-    job: &'a Job,
-}
-
-impl Run<'_, '_> {
-    /// All of it in one launch.
-    fn whole(&mut self, start: Memory) -> Result<Memory> {
-        let mut memory = start.clone();
-        let ended = self.device.launch(self.job, &mut memory.allocations).map_err(Failure::Failed)?;
-        let problem = match self.ended(&ended) {
-            Err(failure @ Failure::Unsupported(_)) => return Err(failure),
-            Err(Failure::Failed(message)) if !matches!(ended.end, End::Crashed(_)) => {
-                return Err(Failure::Failed(message));
-            }
-            Err(Failure::Failed(message)) => message,
-            Ok(()) => match self.trespass(&start, &memory) {
-                Some(message) => message,
-                None => return Ok(memory),
-            },
-        };
-        // One by one, the task shows that did it, unless it takes several to go wrong.
-        match self.each(start, &mut BTreeMap::new()) {
-            Err(Failure::Failed(message)) => Err(Failure::Failed(message)),
-            _ => Err(Failure::Failed(format!("{problem}; no task does so in a launch of its own"))),
-        }
-    }
-
-    /// Each task in a launch of its own, in an order that the waits allow.
-    fn each(&mut self, start: Memory, trace: &mut BTreeMap<String, Stored>) -> Result<Memory> {
-        if self.plan.order.len() < self.program.tasks.len() {
-            let stuck = self.program.tasks.len() - self.plan.order.len();
-            return Err(failed(format_args!("deadlock: {stuck} tasks can never start")));
-        }
-        let mut memory = start;
-        for &task in &self.plan.order {
-            let (Some(record), Some(instruction)) =
-                (self.program.tasks.get(task), self.job.instructions.get(task))
-            else {
-                continue;
-            };
-            let instruction = InstructionRecord { n_waits: 0, sm: 0, ..*instruction };
-            let job = Job { instructions: vec![instruction], num_sms: 1, ..self.job.clone() };
-            let before = memory.clone();
-            let ended = self.device.launch(&job, &mut memory.allocations).map_err(Failure::Failed)?;
-            let about =
-                |message: String| Failure::Failed(format!("{}: {message}", stuck::name(self.program, task)));
-            self.ended(&ended).map_err(|failure| match failure {
-                Failure::Failed(message) => about(message),
-                unsupported => unsupported,
-            })?;
-            // Outside its footprint, everything has to be as it was.
-            let written = footprint::written(self.program, record);
-            let mut expected = before;
-            if let Some((region, buffer)) =
-                written.as_ref().and_then(|region| Some((region, self.program.buffers.get(region.buffer)?)))
-            {
-                let (mut bytes, found) =
-                    (expected.buffer(region.buffer).to_vec(), memory.buffer(region.buffer));
-                for span in region.spans(buffer) {
-                    if let (Some(to), Some(from)) = (bytes.get_mut(span.clone()), found.get(span)) {
-                        to.copy_from_slice(from);
-                    }
-                }
-                expected.set(region.buffer, &bytes);
-                let tensor = region.tensor(buffer, memory.buffer(region.buffer)).map_err(failed)?;
-                trace.insert(task.to_string(), Stored::Buffer(tensor));
-            }
-            if let Some(overrun) = memory.overruns().first() {
-                return Err(about(self.outside(overrun)));
-            }
-            if let Some(id) =
-                (0..self.program.buffers.len()).find(|id| memory.buffer(*id) != expected.buffer(*id))
-            {
-                return Err(about(format!("writes to {}, outside its footprint", self.buffer(id))));
-            }
-        }
-        Ok(memory)
-    }
-
-    /// What the end of a launch means.
-    fn ended(&self, ended: &Ended) -> Result<()> {
-        let stuck = || stuck::describe(self.program, &ended.tasks);
-        Err(match &ended.end {
-            End::Done => return Ok(()),
-            End::Stuck => failed(format_args!("TIMEOUT: no task can go on: {}", stuck())),
-            End::TimedOut => failed(format_args!("TIMEOUT: the launch did not end in time: {}", stuck())),
-            End::NoOpcode => failed("the kernels lack an opcode of the program, and aborted"),
-            End::Divergent => {
-                failed(format_args!("threads of one block wait at different barriers: {}", stuck()))
-            }
-            End::Crashed(said) => failed(format_args!("the kernels crashed: {said}: {}", stuck())),
-            End::Refused => Failure::Unsupported(format!(
-                "{} cannot hold the launch: {} blocks with {} bytes of shared memory",
-                self.device.name(),
-                self.job.num_sms,
-                self.job.shared_bytes
-            )),
-        })
-    }
-
-    /// What a launch wrote that no launch may write.
-    fn trespass(&self, start: &Memory, memory: &Memory) -> Option<String> {
-        if let Some(overrun) = memory.overruns().first() {
-            let writers = self.program.tasks.iter().enumerate().filter(|(_, task)| {
-                let ids = task.outputs.iter().filter_map(|id| usize::try_from(*id).ok());
-                ids.into_iter().any(|id| overrun.buffers.contains(&id))
-            });
-            let writers: Vec<String> = writers.map(|(task, _)| stuck::name(self.program, task)).collect();
-            let writers = if writers.is_empty() { "no task".to_owned() } else { writers.join(", ") };
-            return Some(format!("something {}, which is written by {writers}", self.outside(overrun)));
-        }
-        let changed = self
-            .program
-            .buffers
-            .iter()
-            .enumerate()
-            .find(|(id, buffer)| buffer.kind.is_read_only() && start.buffer(*id) != memory.buffer(*id));
-        changed.map(|(id, _)| format!("something writes to {}, which is read-only", self.buffer(id)))
-    }
-
-    fn outside(&self, overrun: &Overrun) -> String {
-        let buffers: Vec<String> = overrun.buffers.iter().map(|id| self.buffer(*id)).collect();
-        let buffers =
-            if buffers.is_empty() { "a page without buffers".to_owned() } else { buffers.join(" and ") };
-        match overrun.place {
-            Ok(after) => format!("writes outside its buffers: byte {after} after the end of {buffers}"),
-            Err(before) => format!("writes outside its buffers: {before} bytes before {buffers}"),
-        }
-    }
-
-    fn buffer(&self, id: usize) -> String {
-        self.program
-            .buffers
-            .get(id)
-            .map_or_else(|| format!("buffer {id}"), |buffer| format!("buffer {id} `{}`", buffer.name))
-    }
 }
 
 fn shape(buffer: &Buffer<'_>) -> Vec<u64> {

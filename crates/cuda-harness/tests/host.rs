@@ -141,10 +141,14 @@ fn programs_run_whole_and_task_by_task() {
             (&hello["profiles"], &hello["trace"], &hello["targets"]),
             (&json!(["execute"]), &json!(true), &json!(["host"]))
         );
-        let program = chain(&[("COPY", &[]), ("ADD", &[]), ("ADD", &[])]);
+        let mut program = chain(&[("COPY", &[]), ("ADD", &[]), ("ADD", &[])]);
+        // The second task overwrites what the first one wrote; the trace has both.
+        program["tasks"][1]["outputs"] = json!([1]);
+        program["tasks"][2]["inputs"] = json!([1, 1]);
         let answer = worker.execute(&[program], &[("x", f32s(&[1.0, -2.5, 3.0]))]);
         assert_eq!(answer["outcome"], "accept", "{options:?}: {answer}");
         assert_eq!(worker.reals("out-0", "y"), [4.0, -10.0, 12.0]);
+        assert_eq!(worker.reals("trace-0", "0"), [1.0, -2.5, 3.0]);
         assert_eq!(worker.reals("trace-0", "1"), [2.0, -5.0, 6.0]);
     }
 }
