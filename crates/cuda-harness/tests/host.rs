@@ -230,6 +230,26 @@ fn a_write_behind_a_buffer_names_the_task() {
 }
 
 #[test]
+fn a_signal_without_its_fence_is_a_race() {
+    if !compiler() {
+        return;
+    }
+    let program = chain(&[("COPY", &[]), ("COPY", &[]), ("COPY", &[]), ("COPY", &[])]);
+    let x = [("x", f32s(&[1.0, 2.0, 3.0]))];
+    let options = ["--sanitize", "thread", "--limit", "60"];
+    let answer = Worker::new(&options).execute(std::slice::from_ref(&program), &x);
+    if answer["message"].as_str().is_some_and(|message| message.contains("FATAL: ThreadSanitizer")) {
+        println!("skipped: {answer}");
+        return;
+    }
+    assert_eq!(answer["outcome"], "accept", "{answer}");
+    let kernels = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/kernels/signal_without_fence.cu");
+    let answer = Worker::new(&[&options[..], &["--kernels", kernels]].concat()).execute(&[program], &x);
+    let message = answer["message"].as_str().unwrap_or_default();
+    assert!(message.contains("ThreadSanitizer: data race"), "{answer}");
+}
+
+#[test]
 fn a_write_outside_the_footprint_names_the_task() {
     if !compiler() {
         return;

@@ -50,7 +50,11 @@ const Thread& self() { return worker->thread; }
 
 unsigned char* shared() { return worker->block->shared.data(); }
 
-void block_barrier() { worker->block->barrier.arrive_and_wait(); }
+void block_barrier() {
+    // A fence before it, such as that of a wait, does not order the stores that come after.
+    worker->fenced = false;
+    worker->block->barrier.arrive_and_wait();
+}
 
 std::uint64_t exchange(std::uint64_t word, int mask) {
     const unsigned lane = worker->thread.thread.x % WARP;
