@@ -1,4 +1,5 @@
-//! `cargo xtask codegen [--check]`: writes the list of rules and clauses from the headings of the specification.
+//! `cargo xtask codegen [--check]`: writes the list of rules and clauses from the headings of the specification, and the C
+//! header of the device ABI from the records of `crates/ir`.
 //!
 //! The headings are the only place where an id is made. The generated file turns each rule into a variant of an enum, so
 //! that a rule dropped from the specification breaks the build where it is still used.
@@ -13,15 +14,18 @@ use crate::spec::{Definition, Spec};
 /// Where the generated list stands, relative to the repository.
 pub const GENERATED: &str = "crates/ir/src/generated.rs";
 
-/// Write the list of rules and clauses from the headings of the specification
+/// Where the C header stands, relative to the repository.
+const HEADER: &str = "crates/cuda-harness/cuda/abi.h";
+
+/// Write the list of rules and clauses from the specification, and the C header of the device ABI
 #[derive(clap::Args)]
 pub struct Args {
-    /// Write nothing: fail if the list is out of date
+    /// Write nothing: fail if a generated file is out of date
     #[arg(long)]
     check: bool,
 }
 
-/// The command: 0 when the list is up to date or was written, 1 otherwise.
+/// The command: 0 when the files are up to date or were written, 1 otherwise.
 pub fn run(root: &Path, args: &Args) -> ExitCode {
     match update(root, args.check) {
         Ok(done) => {
@@ -35,19 +39,33 @@ pub fn run(root: &Path, args: &Args) -> ExitCode {
     }
 }
 
-/// Writes the list, or with `check` compares it and says that it is out of date.
+/// Writes the files, or with `check` compares them and says which is out of date.
 pub fn update(root: &Path, check: bool) -> Result<String, String> {
     let spec = Spec::read(root)?;
-    let wanted = rustfmt(root, &render(&spec)?)?;
-    let path = root.join(GENERATED);
-    let found = fs::read_to_string(&path).unwrap_or_default();
     let count = format!("{} rules and {} clauses", spec.rules().count(), spec.clauses().count());
+    let list = rustfmt(root, &render(&spec)?)?;
+    let header = megakernel_ir::abi::header();
+    let records = format!("{} records", megakernel_ir::abi::LAYOUTS.len());
+    let mut done = Vec::new();
+    let mut stale = Vec::new();
+    for (path, wanted, count) in [(GENERATED, list, count), (HEADER, header, records)] {
+        match update_file(root, path, &wanted, check) {
+            Ok(state) => done.push(format!("{path} {state}: {count}")),
+            Err(problem) => stale.push(problem),
+        }
+    }
+    if stale.is_empty() { Ok(done.join("\n")) } else { Err(stale.join("\n")) }
+}
+
+fn update_file(root: &Path, path: &str, wanted: &str, check: bool) -> Result<&'static str, String> {
+    let full = root.join(path);
+    let found = fs::read_to_string(&full).unwrap_or_default();
     match (found == wanted, check) {
-        (true, _) => Ok(format!("{GENERATED} is up to date: {count}")),
-        (false, true) => Err(difference(&found, &wanted)),
+        (true, _) => Ok("is up to date"),
+        (false, true) => Err(difference(path, &found, wanted)),
         (false, false) => {
-            fs::write(&path, wanted).map_err(|e| format!("{GENERATED}: cannot be written: {e}"))?;
-            Ok(format!("{GENERATED} written: {count}"))
+            fs::write(&full, wanted).map_err(|e| format!("{path}: cannot be written: {e}"))?;
+            Ok("written")
         }
     }
 }
@@ -121,7 +139,7 @@ fn rustfmt(root: &Path, text: &str) -> Result<String, String> {
 }
 
 /// Names the first line that differs.
-fn difference(found: &str, wanted: &str) -> String {
+fn difference(path: &str, found: &str, wanted: &str) -> String {
     let (mut left, mut right) = (found.lines(), wanted.lines());
     for line in 1.. {
         let (l, r) = (left.next(), right.next());
@@ -130,7 +148,7 @@ fn difference(found: &str, wanted: &str) -> String {
                 text.map_or("the end of the file".to_string(), |t| format!("`{}`", t.trim()))
             };
             return format!(
-                "{GENERATED}:{line}: found {}, the specification gives {}: run `cargo xtask codegen`",
+                "{path}:{line}: found {}, generated is {}: run `cargo xtask codegen`",
                 show(l),
                 show(r)
             );
@@ -139,7 +157,7 @@ fn difference(found: &str, wanted: &str) -> String {
             break;
         }
     }
-    format!("{GENERATED} differs in its line ends: run `cargo xtask codegen`")
+    format!("{path} differs in its line ends: run `cargo xtask codegen`")
 }
 
 #[cfg(test)]
@@ -169,7 +187,7 @@ mod tests {
         let full = render(&spec(BOTH)).unwrap_or_default();
         let less = render(&spec("### S01 not-json\n### FMT-01 Text\n")).unwrap_or_default();
         assert_ne!(full, less);
-        assert!(difference(&full, &less).contains("run `cargo xtask codegen`"));
+        assert!(difference(GENERATED, &full, &less).contains("run `cargo xtask codegen`"));
     }
 
     #[test]

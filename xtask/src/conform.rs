@@ -31,6 +31,8 @@ Examples:
       which cases that would be
   cargo xtask conform --impl ./my-vm --profile execute --no-trace
       run programs, judged at their outputs only, also where the worker can write what each task wrote
+  cargo xtask conform --impl 'cuda --trace' --profile execute
+      judge the CUDA kernels of this repository; crates/cuda-harness/README.md has their options
 
 Exit code: 0 if every judged profile conforms, 1 if one does not, 2 if the run could not be done.";
 
@@ -41,7 +43,8 @@ Exit code: 0 if every judged profile conforms, 1 if one does not, 2 if the run c
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The command of the worker, split as a shell splits it; without it the reference is built and judged
+    /// The command of the worker, split as a shell splits it; without it the reference is built and judged, and for
+    /// `cuda` with options the CUDA harness is
     #[arg(long = "impl", value_name = "COMMAND")]
     implementation: Option<String>,
 
@@ -114,8 +117,11 @@ fn conform(root: &Path, args: &Args) -> Result<u8, String> {
         return Ok(0);
     }
     let (program, arguments) = match &args.implementation {
-        Some(line) => split(line)?,
-        None => (build_reference(root)?, vec!["worker".to_owned()]),
+        Some(line) => match split(line)? {
+            (name, arguments) if name == CUDA => (prepare_cuda(root, &arguments)?, arguments),
+            command => command,
+        },
+        None => (build(root, "megakernel-reference", "megakernel-reference")?, vec!["worker".to_owned()]),
     };
     let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let options = Options {
@@ -178,8 +184,26 @@ fn split(line: &str) -> Result<(String, Vec<String>), String> {
     Ok((program, words))
 }
 
-/// Builds the reference as this program was built, and returns its path: from there on it is a command like any other.
-fn build_reference(root: &Path) -> Result<String, String> {
+/// The name in `--impl` that stands for the CUDA harness of this repository.
+const CUDA: &str = "cuda";
+
+/// Builds the CUDA harness and has it compile its kernels, which no time limit of an answer would allow for.
+fn prepare_cuda(root: &Path, arguments: &[String]) -> Result<String, String> {
+    let binary = build(root, "megakernel-cuda-harness", "megakernel-cuda")?;
+    let status = Command::new(&binary)
+        .args(arguments)
+        .arg("--prepare")
+        .status()
+        .map_err(|cause| format!("the CUDA harness cannot be started: {cause}"))?;
+    if !status.success() {
+        return Err("the CUDA harness cannot be used; see above".to_owned());
+    }
+    Ok(binary)
+}
+
+/// Builds a worker of this repository as this program was built, and returns its path: from there on it is a command like
+/// any other.
+fn build(root: &Path, package: &str, name: &str) -> Result<String, String> {
     let own = std::env::current_exe().map_err(|cause| format!("the path of xtask is unknown: {cause}"))?;
     let directory = own.parent().ok_or("xtask is in no directory")?;
     let profile = match directory.file_name().and_then(|name| name.to_str()) {
@@ -188,14 +212,14 @@ fn build_reference(root: &Path) -> Result<String, String> {
     };
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let status = Command::new(cargo)
-        .args(["build", "--quiet", "--package", "megakernel-reference", "--bin", "megakernel-reference"])
+        .args(["build", "--quiet", "--package", package, "--bin", name])
         .args(["--profile", profile])
         .current_dir(root)
         .status()
-        .map_err(|cause| format!("cargo cannot be started to build the reference: {cause}"))?;
+        .map_err(|cause| format!("cargo cannot be started to build {name}: {cause}"))?;
     if !status.success() {
-        return Err("the reference does not build; see above, or name a worker with --impl".to_owned());
+        return Err(format!("{name} does not build; see above, or name a worker with --impl"));
     }
-    let binary = directory.join(format!("megakernel-reference{}", std::env::consts::EXE_SUFFIX));
+    let binary = directory.join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
     binary.into_os_string().into_string().map_err(|path| format!("{} is not UTF-8", path.display()))
 }

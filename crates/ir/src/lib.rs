@@ -1,6 +1,7 @@
 //! AMK IR as a library: the data model, reading and writing its JSON, the ids of the rules, diagnostics, and the
 //! protocol that every judged program speaks. It judges nothing beyond the shape of a document.
 
+pub mod abi;
 pub mod diagnostic;
 mod generated;
 mod maps;

@@ -239,6 +239,11 @@ pub enum Answer {
         /// Shown in the report.
         reason: String,
     },
+    /// The worker does this, and it went wrong: a message of type `error`, which fails the case (clause CON-04).
+    Failed {
+        /// Shown in the report.
+        message: String,
+    },
 }
 
 /// What a worker says about itself in the handshake (clause CON-02).

@@ -7,13 +7,15 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Every crate of the workspace with the crates of the workspace that it may use directly, in tests too.
-const ALLOWED: [(&str, &[&str]); 5] = [
+const ALLOWED: [(&str, &[&str]); 6] = [
     ("megakernel-ir", &[]),
     ("megakernel-reference", &["megakernel-ir"]),
     // Never the reference: an answer that the judge took from it would judge nothing.
     ("megakernel-conformance", &["megakernel-ir"]),
     // Nor the reference: its arithmetic has to be a second opinion.
     ("megakernel-adequacy", &["megakernel-ir"]),
+    // A worker like anybody's.
+    ("megakernel-cuda-harness", &["megakernel-ir"]),
     ("xtask", &["megakernel-ir", "megakernel-reference", "megakernel-conformance", "megakernel-adequacy"]),
 ];
 

@@ -45,15 +45,13 @@ pub fn serve(worker: &mut dyn Worker, input: &mut dyn BufRead, output: &mut dyn 
         match read(&line) {
             Ok(Incoming::Hello) => write_line(output, &HelloLine { kind: "hello", hello: worker.hello() })?,
             Ok(Incoming::Request(id, request)) => {
-                let answer = worker.answer(&request);
-                write_line(output, &Response::new(id, &answer))?;
+                write_answer(output, id, worker.answer(&request))?;
             }
             Ok(Incoming::Execute(id, request)) => {
-                let answer = worker.execute(&request);
-                write_line(output, &Response::new(id, &answer))?;
+                write_answer(output, id, worker.execute(&request))?;
             }
             Ok(Incoming::Unsupported(id, reason)) => {
-                write_line(output, &Response::new(id, &Answer::Unsupported { reason }))?;
+                write_answer(output, id, Answer::Unsupported { reason })?;
             }
             Err(BadLine { id, message }) => write_line(output, &ErrorLine { kind: "error", id, message })?,
         }
@@ -120,6 +118,27 @@ fn read(line: &[u8]) -> Result<Incoming<'_>, BadLine> {
     Ok(Incoming::Request(id, Request { method, profile, document }))
 }
 
+fn write_answer(output: &mut dyn Write, id: u64, answer: Answer) -> io::Result<()> {
+    let response = match &answer {
+        Answer::Accept { diagnostics, document } => Response {
+            diagnostics: Some(diagnostics),
+            document: document.as_deref().map(Cow::Borrowed),
+            ..Response::blank(id, "accept")
+        },
+        Answer::Reject { diagnostics } => {
+            Response { diagnostics: Some(diagnostics), ..Response::blank(id, "reject") }
+        }
+        Answer::Unsupported { reason } => {
+            Response { reason: Some(reason), ..Response::blank(id, "unsupported") }
+        }
+        Answer::Failed { message } => {
+            let message = message.clone();
+            return write_line(output, &ErrorLine { kind: "error", id: Some(id), message });
+        }
+    };
+    write_line(output, &response)
+}
+
 fn write_line(output: &mut dyn Write, message: &impl Serialize) -> io::Result<()> {
     let mut line = serde_json::to_vec(message)?;
     line.push(b'\n');
@@ -158,25 +177,9 @@ struct Response<'a> {
     reason: Option<&'a str>,
 }
 
-impl<'a> Response<'a> {
-    fn new(id: u64, answer: &'a Answer) -> Response<'a> {
-        let blank = |outcome| Response {
-            kind: "response",
-            id,
-            outcome,
-            diagnostics: None,
-            document: None,
-            reason: None,
-        };
-        match answer {
-            Answer::Accept { diagnostics, document } => Response {
-                diagnostics: Some(diagnostics),
-                document: document.as_deref().map(Cow::Borrowed),
-                ..blank("accept")
-            },
-            Answer::Reject { diagnostics } => Response { diagnostics: Some(diagnostics), ..blank("reject") },
-            Answer::Unsupported { reason } => Response { reason: Some(reason), ..blank("unsupported") },
-        }
+impl Response<'_> {
+    fn blank(id: u64, outcome: &'static str) -> Self {
+        Response { kind: "response", id, outcome, diagnostics: None, document: None, reason: None }
     }
 }
 

@@ -1,0 +1,241 @@
+// Threads as fibers that take turns. One round resumes every thread that can run; a round in which nobody did anything but
+// poll repeats itself for ever, so the launch is stuck.
+
+#include "launch.hpp"
+#include "shim.hpp"
+
+#include <sys/mman.h>
+#include <ucontext.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/common_interface_defs.h>
+#define AMK_FIBER_SANITIZER 1
+#endif
+
+namespace shim {
+namespace {
+
+constexpr std::size_t STACK_BYTES = 256 * 1024;
+constexpr unsigned WARP = 32;
+
+// Threads that wait for each other: a block or a warp.
+struct Meeting {
+    unsigned members = 0, arrived = 0;
+    std::vector<struct Fiber*> waiting;
+};
+
+struct Warp {
+    Meeting meeting;
+    std::uint64_t slots[2][WARP] = {};
+};
+
+struct Block {
+    Meeting meeting;
+    std::vector<Warp> warps;
+    std::vector<unsigned char> shared;
+};
+
+struct Fiber {
+    Thread thread;
+    Block* block = nullptr;
+    Warp* warp = nullptr;
+    unsigned parity = 0;
+    ucontext_t context;
+    void* stack = nullptr;
+    void* fake_stack = nullptr;
+};
+
+struct Scheduler {
+    ucontext_t context;
+    void* fake_stack = nullptr;
+    const void* stack = nullptr;
+    std::size_t stack_bytes = 0;
+    std::vector<Fiber*> ready;
+    Fiber* running = nullptr;
+    const std::function<void()>* kernel = nullptr;
+    unsigned left = 0;
+    bool progress = false;
+    std::uint64_t seed = 0;
+
+    std::uint64_t random() {
+        seed += 0x9e3779b97f4a7c15u;
+        std::uint64_t z = seed;
+        z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+        z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+        return z ^ z >> 31;
+    }
+};
+
+Scheduler* scheduler = nullptr;
+
+// From the running fiber back to the scheduler.
+void leave(bool for_ever) {
+    Fiber* fiber = scheduler->running;
+#ifdef AMK_FIBER_SANITIZER
+    __sanitizer_start_switch_fiber(for_ever ? nullptr : &fiber->fake_stack, scheduler->stack, scheduler->stack_bytes);
+#else
+    (void)for_ever;
+#endif
+    swapcontext(&fiber->context, &scheduler->context);
+#ifdef AMK_FIBER_SANITIZER
+    __sanitizer_finish_switch_fiber(fiber->fake_stack, nullptr, nullptr);
+#endif
+}
+
+void resume(Fiber* fiber) {
+    scheduler->running = fiber;
+#ifdef AMK_FIBER_SANITIZER
+    __sanitizer_start_switch_fiber(&scheduler->fake_stack, fiber->stack, STACK_BYTES);
+#endif
+    swapcontext(&scheduler->context, &fiber->context);
+#ifdef AMK_FIBER_SANITIZER
+    __sanitizer_finish_switch_fiber(scheduler->fake_stack, nullptr, nullptr);
+#endif
+}
+
+// Lets everybody go on once the last member has arrived.
+void open(Meeting& meeting) {
+    if (meeting.arrived < meeting.members) return;
+    meeting.arrived = 0;
+    for (Fiber* fiber : meeting.waiting) scheduler->ready.push_back(fiber);
+    meeting.waiting.clear();
+}
+
+void meet(Meeting& meeting) {
+    scheduler->progress = true;
+    meeting.arrived += 1;
+    if (meeting.arrived == meeting.members) {
+        open(meeting);
+        return;
+    }
+    meeting.waiting.push_back(scheduler->running);
+    leave(false);
+}
+
+void quit(Meeting& meeting) {
+    meeting.members -= 1;
+    if (meeting.members > 0) open(meeting);
+}
+
+void entry() {
+#ifdef AMK_FIBER_SANITIZER
+    __sanitizer_finish_switch_fiber(nullptr, &scheduler->stack, &scheduler->stack_bytes);
+#endif
+    (*scheduler->kernel)();
+    Fiber* fiber = scheduler->running;
+    scheduler->progress = true;
+    scheduler->left -= 1;
+    quit(fiber->block->meeting);
+    quit(fiber->warp->meeting);
+    leave(true);
+}
+
+void prepare(Fiber& fiber) {
+    getcontext(&fiber.context);
+    fiber.context.uc_stack.ss_sp = fiber.stack;
+    fiber.context.uc_stack.ss_size = STACK_BYTES;
+    fiber.context.uc_link = nullptr;
+    makecontext(&fiber.context, entry, 0);
+}
+
+}  // namespace
+
+const Thread& self() { return scheduler->running->thread; }
+
+unsigned char* shared() { return scheduler->running->block->shared.data(); }
+
+void block_barrier() { meet(scheduler->running->block->meeting); }
+
+std::uint64_t exchange(std::uint64_t word, int mask) {
+    Fiber* fiber = scheduler->running;
+    const unsigned lane = fiber->thread.thread.x % WARP;
+    // Two sets of slots in turns: nobody can be two exchanges ahead of anybody.
+    std::uint64_t* slots = fiber->warp->slots[fiber->parity];
+    fiber->parity ^= 1;
+    slots[lane] = word;
+    meet(fiber->warp->meeting);
+    return slots[lane ^ unsigned(mask)];
+}
+
+void pause() {
+    scheduler->ready.push_back(scheduler->running);
+    leave(false);
+}
+
+std::uint32_t poll(const std::uint32_t* counter) { return *static_cast<const volatile std::uint32_t*>(counter); }
+
+void fence() {}
+
+void increment(std::uint32_t* counter) {
+    scheduler->progress = true;
+    *counter += 1;
+}
+
+End launch(const Grid& grid, const std::function<void()>& kernel, const std::function<void()>& abort) {
+    Scheduler own;
+    own.kernel = &kernel;
+    own.seed = grid.seed;
+    own.left = grid.blocks * grid.threads;
+    scheduler = &own;
+
+    std::vector<std::unique_ptr<Block>> blocks;
+    std::vector<std::unique_ptr<Fiber>> fibers;
+    const std::size_t bytes = STACK_BYTES * own.left;
+    // One mapping for all stacks: only what is touched takes memory.
+    char* stacks = static_cast<char*>(
+        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+    if (stacks == MAP_FAILED) {
+        std::fprintf(stderr, "no memory for the stacks of %u threads\n", own.left);
+        std::exit(2);
+    }
+    for (unsigned b = 0; b < grid.blocks; ++b) {
+        auto block = std::make_unique<Block>();
+        block->meeting.members = grid.threads;
+        block->warps.resize((grid.threads + WARP - 1) / WARP);
+        block->shared.resize(grid.shared_bytes);
+        for (unsigned t = 0; t < grid.threads; ++t) {
+            auto fiber = std::make_unique<Fiber>();
+            fiber->thread = {{t, 0, 0}, {b, 0, 0}, {grid.threads, 1, 1}, {grid.blocks, 1, 1}};
+            fiber->block = block.get();
+            fiber->warp = &block->warps[t / WARP];
+            fiber->warp->meeting.members += 1;
+            fiber->stack = stacks + STACK_BYTES * fibers.size();
+            prepare(*fiber);
+            own.ready.push_back(fiber.get());
+            fibers.push_back(std::move(fiber));
+        }
+        blocks.push_back(std::move(block));
+    }
+
+    End end = End::returned;
+    std::vector<Fiber*> round;
+    while (own.left > 0) {
+        round.clear();
+        round.swap(own.ready);
+        if (round.empty()) {
+            end = End::divergent;
+            break;
+        }
+        if (grid.seed != 0) {
+            for (std::size_t i = round.size(); i > 1; --i) std::swap(round[i - 1], round[own.random() % i]);
+        }
+        own.progress = false;
+        for (Fiber* fiber : round) resume(fiber);
+        if (!own.progress) {
+            if (end == End::stuck) break;
+            end = End::stuck;
+            abort();
+        }
+    }
+    munmap(stacks, bytes);
+    scheduler = nullptr;
+    return end;
+}
+
+}  // namespace shim

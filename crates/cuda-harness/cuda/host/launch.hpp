@@ -1,0 +1,27 @@
+// Running a grid of blocks on the CPU: the other side of shim.hpp.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+namespace shim {
+
+// How a launch ended.
+enum class End {
+    returned,   // every thread returned
+    stuck,      // every thread that is left waits for a counter that nobody will increment
+    divergent,  // some threads of a block wait at a barrier that the others never reach
+};
+
+struct Grid {
+    unsigned blocks, threads;
+    std::size_t shared_bytes;
+    // Other than 0: the order in which threads take turns.
+    std::uint64_t seed;
+};
+
+// Runs `kernel` in every thread of the grid. Where the launch is stuck, `abort` is called once, and may make the threads
+// return.
+End launch(const Grid& grid, const std::function<void()>& kernel, const std::function<void()>& abort);
+
+}  // namespace shim

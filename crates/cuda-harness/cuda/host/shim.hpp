@@ -1,0 +1,78 @@
+// The part of CUDA that the kernels use, on a CPU, for g++ or clang++.
+//
+// Blocks and threads are fibers that take turns on one thread of the CPU, so that a run is the same each time, sanitizers
+// for addresses and undefined behaviour see every access, and a launch that cannot go on is noticed at once. With
+// AMK_HOST_THREADS each CUDA thread is a real thread: then ThreadSanitizer judges the ordering of signal and wait.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+#define AMK_DEVICE static inline
+#define AMK_METHOD inline
+#define AMK_GLOBAL static
+
+namespace shim {
+
+struct Index {
+    unsigned x, y, z;
+};
+
+// Coordinates of the running thread.
+struct Thread {
+    Index thread, block, threads_per_block, blocks;
+};
+
+const Thread& self();
+
+// Dynamic shared memory of the running block.
+unsigned char* shared();
+
+// All threads of the block that have not returned meet.
+void block_barrier();
+
+// Every lane of the warp hands in a word and gets that of lane `lane ^ mask`.
+std::uint64_t exchange(std::uint64_t word, int mask);
+
+// Lets other threads run.
+void pause();
+
+std::uint32_t poll(const std::uint32_t* counter);
+void fence();
+void increment(std::uint32_t* counter);
+
+template <typename T>
+T exchange_as(T value, int mask) {
+    static_assert(sizeof(T) <= sizeof(std::uint64_t));
+    std::uint64_t word = 0;
+    std::memcpy(&word, &value, sizeof(T));
+    word = exchange(word, mask);
+    std::memcpy(&value, &word, sizeof(T));
+    return value;
+}
+
+}  // namespace shim
+
+#define threadIdx (shim::self().thread)
+#define blockIdx (shim::self().block)
+#define blockDim (shim::self().threads_per_block)
+#define gridDim (shim::self().blocks)
+
+inline void __syncthreads() { shim::block_barrier(); }
+
+template <typename T>
+T __shfl_xor_sync(unsigned, T value, int mask) {
+    return shim::exchange_as(value, mask);
+}
+
+inline float __uint_as_float(std::uint32_t bits) { return std::bit_cast<float>(bits); }
+inline std::uint32_t __float_as_uint(float value) { return std::bit_cast<std::uint32_t>(value); }
+
+inline unsigned char* amk_shared() { return shim::shared(); }
+inline std::uint32_t amk_poll(const std::uint32_t* counter) { return shim::poll(counter); }
+inline void amk_pause(unsigned) { shim::pause(); }
+inline void amk_fence() { shim::fence(); }
+inline void amk_increment(std::uint32_t* counter) { shim::increment(counter); }
+inline float amk_infinity() { return __uint_as_float(0x7f800000u); }

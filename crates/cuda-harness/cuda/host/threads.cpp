@@ -1,0 +1,116 @@
+// Every CUDA thread as a thread of the CPU, for ThreadSanitizer. It does not know fences, so a fence is modelled by what it
+// orders: after polls, an acquire load of what was polled; before an increment, release ordering of that increment. Without
+// the fence, polls and increments are relaxed and order nothing.
+
+#include "launch.hpp"
+#include "shim.hpp"
+
+#include <atomic>
+#include <barrier>
+#include <memory>
+#include <thread>
+#include <vector>
+
+namespace shim {
+namespace {
+
+constexpr unsigned WARP = 32;
+
+struct Warp {
+    explicit Warp(unsigned members) : barrier(members) {}
+    std::barrier<> barrier;
+    std::atomic<std::uint64_t> slots[2][WARP] = {};
+};
+
+struct Block {
+    explicit Block(unsigned members) : barrier(members) {}
+    std::barrier<> barrier;
+    std::vector<std::unique_ptr<Warp>> warps;
+    std::vector<unsigned char> shared;
+};
+
+struct Worker {
+    Thread thread;
+    Block* block;
+    Warp* warp;
+    unsigned parity = 0;
+    std::vector<const std::uint32_t*> polled;
+    bool fenced = false;
+};
+
+thread_local Worker* worker = nullptr;
+
+std::atomic_ref<std::uint32_t> atomic(const std::uint32_t* word) {
+    return std::atomic_ref<std::uint32_t>(*const_cast<std::uint32_t*>(word));
+}
+
+}  // namespace
+
+const Thread& self() { return worker->thread; }
+
+unsigned char* shared() { return worker->block->shared.data(); }
+
+void block_barrier() {
+    // A fence before it, such as that of a wait, does not order the stores that come after.
+    worker->fenced = false;
+    worker->block->barrier.arrive_and_wait();
+}
+
+std::uint64_t exchange(std::uint64_t word, int mask) {
+    const unsigned lane = worker->thread.thread.x % WARP;
+    auto* slots = worker->warp->slots[worker->parity];
+    worker->parity ^= 1;
+    slots[lane].store(word, std::memory_order_relaxed);
+    worker->warp->barrier.arrive_and_wait();
+    return slots[lane ^ unsigned(mask)].load(std::memory_order_relaxed);
+}
+
+void pause() { std::this_thread::yield(); }
+
+std::uint32_t poll(const std::uint32_t* counter) {
+    if (worker->polled.empty() || worker->polled.back() != counter) worker->polled.push_back(counter);
+    return atomic(counter).load(std::memory_order_relaxed);
+}
+
+void fence() {
+    for (const std::uint32_t* counter : worker->polled) (void)atomic(counter).load(std::memory_order_acquire);
+    worker->polled.clear();
+    worker->fenced = true;
+}
+
+void increment(std::uint32_t* counter) {
+    atomic(counter).fetch_add(1, worker->fenced ? std::memory_order_release : std::memory_order_relaxed);
+    worker->fenced = false;
+}
+
+End launch(const Grid& grid, const std::function<void()>& kernel, const std::function<void()>&) {
+    std::vector<std::unique_ptr<Block>> blocks;
+    for (unsigned b = 0; b < grid.blocks; ++b) {
+        auto block = std::make_unique<Block>(grid.threads);
+        for (unsigned first = 0; first < grid.threads; first += WARP) {
+            const unsigned members = grid.threads - first < WARP ? grid.threads - first : WARP;
+            block->warps.push_back(std::make_unique<Warp>(members));
+        }
+        block->shared.resize(grid.shared_bytes);
+        blocks.push_back(std::move(block));
+    }
+    std::vector<std::thread> threads;
+    for (unsigned b = 0; b < grid.blocks; ++b) {
+        for (unsigned t = 0; t < grid.threads; ++t) {
+            threads.emplace_back([&, b, t] {
+                Worker own{};
+                own.thread = {{t, 0, 0}, {b, 0, 0}, {grid.threads, 1, 1}, {grid.blocks, 1, 1}};
+                own.block = blocks[b].get();
+                own.warp = own.block->warps[t / WARP].get();
+                worker = &own;
+                kernel();
+                own.block->barrier.arrive_and_drop();
+                own.warp->barrier.arrive_and_drop();
+            });
+        }
+    }
+    for (std::thread& thread : threads) thread.join();
+    return End::returned;
+}
+
+}  // namespace shim

@@ -1,0 +1,101 @@
+// Elements of the ten dtypes, to and from binary32. Correctly rounded, without saturation (NUM-01, NUM-02).
+#pragma once
+
+#include "platform.cuh"
+
+// A float format with E exponent bits and P fraction bits; FINITE: it has no infinities, and one NaN (F8E4M3).
+template <int E, int P, bool FINITE>
+struct amk_format {
+    enum : int { BIAS = (1 << (E - 1)) - 1 };
+    enum : amk_u32 {
+        // The code of infinity; of the NaN, where there is no infinity.
+        OVERFLOW = FINITE ? (1u << (E + P)) - 1 : ((1u << E) - 1) << P,
+        NOT_A_NUMBER = FINITE ? OVERFLOW : OVERFLOW | 1u << (P - 1),
+    };
+
+    AMK_METHOD static float decode(amk_u32 code) {
+        const amk_u32 sign = (code >> (E + P)) << 31;
+        const amk_u32 magnitude = code & ((1u << (E + P)) - 1);
+        if (magnitude >= OVERFLOW) {
+            const bool infinite = magnitude == OVERFLOW && !FINITE;
+            return __uint_as_float(sign | (infinite ? 0x7f800000u : 0x7fc00000u));
+        }
+        const amk_u32 exponent = magnitude >> P;
+        if (exponent == 0) {
+            // A fraction times the smallest subnormal number: exact, for binary32 has room below it.
+            const float smallest = __uint_as_float(amk_u32(127 + 1 - BIAS - P) << 23);
+            const float value = float(magnitude) * smallest;
+            return __uint_as_float(__float_as_uint(value) | sign);
+        }
+        return __uint_as_float(sign | ((magnitude << (23 - P)) + (amk_u32(127 - BIAS) << 23)));
+    }
+
+    AMK_METHOD static amk_u32 encode(float value) {
+        const amk_u32 bits = __float_as_uint(value);
+        const amk_u32 sign = (bits >> 31) << (E + P);
+        const amk_u32 magnitude = bits & 0x7fffffffu;
+        if (magnitude > 0x7f800000u) return sign | NOT_A_NUMBER;
+        if (magnitude == 0x7f800000u) return sign | OVERFLOW;
+        const int exponent = magnitude >> 23 ? int(magnitude >> 23) : 1;
+        const amk_u32 significand = magnitude >> 23 ? (magnitude & 0x7fffffu) | 0x800000u : magnitude;
+        // The value is significand * 2^(exponent - 150). The unit of the result is 2^unit, never below the smallest
+        // subnormal number.
+        const int normal = exponent - 127 - P, least = 1 - BIAS - P;
+        const int unit = normal > least ? normal : least;
+        const int shift = unit - (exponent - 150);
+        if (shift > 25) return sign;
+        const amk_u32 kept = significand >> shift, rest = significand & ((1u << shift) - 1), half = 1u << (shift - 1);
+        const amk_u32 rounded = kept + (rest > half || (rest == half && (kept & 1u)) ? 1u : 0u);
+        // A carry out of the fraction goes into the exponent by itself.
+        const amk_u32 code = (amk_u32(unit - least) << P) + rounded;
+        return sign | (code >= OVERFLOW ? amk_u32(OVERFLOW) : code);
+    }
+};
+
+typedef amk_format<5, 10, false> amk_f16;
+typedef amk_format<8, 7, false> amk_bf16;
+typedef amk_format<4, 3, true> amk_e4m3;
+typedef amk_format<5, 2, false> amk_e5m2;
+
+// Element i of a buffer as a number. BOOL is 0 or 1; a nibble is its bits, 0 to 15.
+AMK_DEVICE float amk_load(const amk_buffer_t& buffer, amk_i64 i) {
+    const void* data = buffer.ptr;
+    switch (buffer.dtype) {
+        case AMK_DTYPE_F32: return static_cast<const float*>(data)[i];
+        case AMK_DTYPE_F16: return amk_f16::decode(static_cast<const amk_u16*>(data)[i]);
+        case AMK_DTYPE_BF16: return __uint_as_float(amk_u32(static_cast<const amk_u16*>(data)[i]) << 16);
+        case AMK_DTYPE_F8E4M3: return amk_e4m3::decode(static_cast<const amk_u8*>(data)[i]);
+        case AMK_DTYPE_F8E5M2: return amk_e5m2::decode(static_cast<const amk_u8*>(data)[i]);
+        case AMK_DTYPE_I32: return float(static_cast<const int*>(data)[i]);
+        case AMK_DTYPE_I8: return float(static_cast<const signed char*>(data)[i]);
+        case AMK_DTYPE_I4: {
+            const amk_u8 byte = static_cast<const amk_u8*>(data)[i / 2];
+            return float(i % 2 ? byte >> 4 : byte & 15);
+        }
+        default: return float(static_cast<const amk_u8*>(data)[i]);
+    }
+}
+
+// Casts a number to element i of a buffer of a float dtype (NUM-02).
+AMK_DEVICE void amk_store(const amk_buffer_t& buffer, amk_i64 i, float value) {
+    void* data = buffer.ptr;
+    switch (buffer.dtype) {
+        case AMK_DTYPE_F32: static_cast<float*>(data)[i] = value; break;
+        case AMK_DTYPE_F16: static_cast<amk_u16*>(data)[i] = amk_u16(amk_f16::encode(value)); break;
+        case AMK_DTYPE_BF16: static_cast<amk_u16*>(data)[i] = amk_u16(amk_bf16::encode(value)); break;
+        case AMK_DTYPE_F8E4M3: static_cast<amk_u8*>(data)[i] = amk_u8(amk_e4m3::encode(value)); break;
+        case AMK_DTYPE_F8E5M2: static_cast<amk_u8*>(data)[i] = amk_u8(amk_e5m2::encode(value)); break;
+        default: break;
+    }
+}
+
+AMK_DEVICE int amk_dtype_bits(int dtype) {
+    switch (dtype) {
+        case AMK_DTYPE_F32:
+        case AMK_DTYPE_I32: return 32;
+        case AMK_DTYPE_F16:
+        case AMK_DTYPE_BF16: return 16;
+        case AMK_DTYPE_I4: return 4;
+        default: return 8;
+    }
+}

@@ -1,0 +1,47 @@
+// What the kernels need of the machine they are compiled for: a GPU (nvcc or NVRTC), or the CPU through host/shim.hpp.
+#pragma once
+
+#ifdef AMK_HOST
+#include "host/shim.hpp"
+#else
+#define AMK_DEVICE static __device__ __forceinline__
+#define AMK_METHOD __device__ __forceinline__
+#define AMK_GLOBAL extern "C" __global__
+#endif
+
+#include "abi.h"
+
+typedef unsigned int amk_u32;
+typedef unsigned short amk_u16;
+typedef unsigned char amk_u8;
+typedef long long amk_i64;
+
+#ifndef AMK_HOST
+
+// Dynamic shared memory of the block. Nothing is in static shared memory, so that a launch says all that it needs.
+AMK_DEVICE amk_u8* amk_shared() {
+    extern __shared__ amk_u8 amk_dynamic_shared[];
+    return amk_dynamic_shared;
+}
+
+// One poll of a counter, at device scope. Ordering comes from the fence after the last poll.
+AMK_DEVICE amk_u32 amk_poll(const amk_u32* counter) {
+    amk_u32 value;
+    asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(counter) : "memory");
+    return value;
+}
+
+// Lets others run between two polls.
+AMK_DEVICE void amk_pause(amk_u32 nanoseconds) {
+#if __CUDA_ARCH__ >= 700
+    __nanosleep(nanoseconds);
+#endif
+}
+
+AMK_DEVICE void amk_fence() { __threadfence(); }
+
+AMK_DEVICE void amk_increment(amk_u32* counter) { atomicAdd(counter, 1u); }
+
+AMK_DEVICE float amk_infinity() { return __uint_as_float(0x7f800000u); }
+
+#endif

@@ -1,0 +1,49 @@
+// The megakernel: each block works through the queue of one SM (ABI-05).
+#pragma once
+
+#include "task.cuh"
+
+// Somebody's own instructions, or their own signal and wait: the file defines functions and says which they replace, as in
+// `#define AMK_REPLACE_GELU my_gelu`.
+#ifdef AMK_KERNELS
+#include AMK_KERNELS
+#endif
+
+#include "dispatch.cuh"
+#include "sync.cuh"
+
+#ifndef AMK_REPLACE_WAIT
+#define AMK_REPLACE_WAIT amk_wait
+#endif
+#ifndef AMK_REPLACE_SIGNAL
+#define AMK_REPLACE_SIGNAL amk_signal
+#endif
+
+// What became of a task, for the host to read after a launch that did not end.
+#define AMK_TASK_NOT_STARTED 0
+#define AMK_TASK_WAITING 1
+#define AMK_TASK_RUNNING 2
+#define AMK_TASK_DONE 3
+
+// `states` holds a byte a task, in memory that the host sees, or is null.
+AMK_GLOBAL void amk_vm(amk_program_t program, amk_u8* states) {
+    const int sm = int(blockIdx.x);
+    if (sm >= program.num_sms) return;
+    const int* queue = program.sm_queue[sm];
+    const int length = program.sm_queue_len[sm];
+    for (int position = 0; position < length; ++position) {
+        const int id = queue[position];
+        const amk_instruction_t& task = program.instructions[id];
+        const bool tells = states != 0 && threadIdx.x == 0;
+        if (tells) states[id] = AMK_TASK_WAITING;
+        if (!AMK_REPLACE_WAIT(program, task)) return;
+        if (tells) states[id] = AMK_TASK_RUNNING;
+        if (!amk_run(program, task)) {
+            // An opcode that is not there must not pass for a NOP (ABI-02).
+            if (threadIdx.x == 0) *program.abort_flag = 1;
+            return;
+        }
+        AMK_REPLACE_SIGNAL(program, task);
+        if (tells) states[id] = AMK_TASK_DONE;
+    }
+}

@@ -1,0 +1,74 @@
+//! What runs a launch: the records of the ABI and memory go in, memory and the state of each task come out.
+
+use megakernel_ir::abi::{BufferRecord, InstructionRecord};
+
+/// A launch, ready to be run. The pointers of the buffers are not set yet: that is for whoever knows the addresses.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// By buffer id.
+    pub buffers: Vec<BufferRecord>,
+    /// The allocation that holds the buffer, which begins behind the allocation's guard zone.
+    pub allocation: Vec<usize>,
+    /// By task id. Each stands in the queue of an SM below `num_sms`.
+    pub instructions: Vec<InstructionRecord>,
+    /// Number of counters.
+    pub n_counters: usize,
+    /// Number of queues, and of blocks.
+    pub num_sms: usize,
+    /// Dynamic shared memory that the program asks for.
+    pub shared_bytes: u64,
+}
+
+/// What had become of a task when the launch was over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TaskState {
+    /// Its turn had not come.
+    #[default]
+    NotStarted,
+    /// Its counters had not reached their thresholds.
+    Waiting,
+    /// It was running.
+    Running,
+    /// It had finished.
+    Done,
+}
+
+/// How a launch ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    /// Every task is done.
+    Done,
+    /// Nothing was left that could go on.
+    Stuck,
+    /// It did not end within the limit of time, and was ended.
+    TimedOut,
+    /// A task has an opcode that the kernels do not have.
+    NoOpcode,
+    /// The device cannot hold the launch; nothing was run.
+    Refused,
+    /// Threads of one block waited for each other at different barriers.
+    Divergent,
+    /// The kernels crashed, or a sanitizer ended them: what they said last.
+    Crashed(String),
+}
+
+/// The end of a launch, and how far its tasks had come.
+#[derive(Clone, Debug)]
+pub struct Ended {
+    /// How.
+    pub end: End,
+    /// By task id.
+    pub tasks: Vec<TaskState>,
+}
+
+/// Something that runs launches.
+pub trait Device {
+    /// In a word, for the handshake.
+    fn name(&self) -> String;
+
+    /// Runs a launch on allocations with their guard zones, and leaves in them what it wrote.
+    ///
+    /// # Errors
+    /// The launch could not be tried at all.
+    fn launch(&mut self, job: &Job, allocations: &mut [Vec<u8>]) -> Result<Ended, String>;
+}

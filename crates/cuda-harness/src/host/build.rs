@@ -1,0 +1,218 @@
+//! From the sources to a program for the CPU, once for each set of inputs.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::str::FromStr;
+
+use crate::sources::SOURCES;
+
+/// What checks the kernels while they run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sanitizers {
+    /// Nothing.
+    #[default]
+    None,
+    /// Addresses.
+    Address,
+    /// Undefined behaviour.
+    Undefined,
+    /// Addresses and undefined behaviour.
+    AddressUndefined,
+    /// Races, with a thread of the CPU for each CUDA thread.
+    Thread,
+}
+
+impl Sanitizers {
+    /// As the compiler takes it.
+    pub const fn list(self) -> &'static str {
+        match self {
+            Sanitizers::None => "",
+            Sanitizers::Address => "address",
+            Sanitizers::Undefined => "undefined",
+            Sanitizers::AddressUndefined => "address,undefined",
+            Sanitizers::Thread => "thread",
+        }
+    }
+}
+
+impl FromStr for Sanitizers {
+    type Err = String;
+
+    fn from_str(list: &str) -> Result<Sanitizers, String> {
+        match list {
+            "address" => Ok(Sanitizers::Address),
+            "undefined" => Ok(Sanitizers::Undefined),
+            "address,undefined" | "undefined,address" => Ok(Sanitizers::AddressUndefined),
+            "thread" => Ok(Sanitizers::Thread),
+            other => Err(format!("`{other}` is none of address, undefined, address,undefined and thread")),
+        }
+    }
+}
+
+/// What the program is made of.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The compiler: g++ or clang++ by any name.
+    pub compiler: String,
+    /// What checks the kernels while they run.
+    pub sanitizers: Sanitizers,
+    /// A file that replaces instructions.
+    pub kernels: Option<PathBuf>,
+    /// The folder of programs that were built before; by default the user's cache.
+    pub cache: Option<PathBuf>,
+}
+
+/// The path of the program, which is built if that has not been done yet.
+///
+/// # Errors
+/// There is no compiler, it does not take the sources, or the cache cannot be written.
+pub fn build(settings: &Settings) -> Result<PathBuf, String> {
+    let cache = settings.cache.clone().unwrap_or_else(default_cache);
+    let about = |path: &Path, cause: std::io::Error| format!("{}: {cause}", path.display());
+    let version = Command::new(&settings.compiler).arg("--version").output().map_err(|cause| {
+        format!(
+            "the C++ compiler `{}` cannot be started ({cause}): --device host compiles the kernels with one; \
+             install g++ or clang++, or name another with --cxx",
+            settings.compiler
+        )
+    })?;
+    let kernels = match &settings.kernels {
+        Some(path) => Some(path.canonicalize().map_err(|cause| about(path, cause))?),
+        None => None,
+    };
+    let flags = flags(settings.sanitizers, kernels.as_deref())?;
+    let mut hash = blake3::Hasher::new();
+    let mut part = |bytes: &[u8]| {
+        hash.update(&(bytes.len() as u64).to_le_bytes());
+        hash.update(bytes);
+    };
+    part(&version.stdout);
+    flags.iter().for_each(|flag| part(flag.as_bytes()));
+    for (path, text) in SOURCES {
+        part(path.as_bytes());
+        part(text.as_bytes());
+    }
+    if let Some(path) = &kernels {
+        // The file may include others that lie beside it.
+        for (path, text) in beside(path).map_err(|cause| about(path, cause))? {
+            part(path.to_string_lossy().as_bytes());
+            part(&text);
+        }
+    }
+    let hash = hash.finalize().to_hex();
+    let name = format!("amk-host-{}", hash.get(..24).unwrap_or_default());
+    let program = cache.join(&name);
+    if program.is_file() {
+        return Ok(program);
+    }
+    fs::create_dir_all(&cache).map_err(|cause| about(&cache, cause))?;
+    // Of several workers that start at once, one builds and the others wait; the lock goes with the file.
+    let lock = cache.join(format!("{name}.lock"));
+    let lock = File::create(&lock)
+        .and_then(|file| file.lock().map(|()| file))
+        .map_err(|cause| about(&lock, cause))?;
+    if !program.is_file() {
+        compile(settings, &flags, &cache, &program)?;
+    }
+    drop(lock);
+    Ok(program)
+}
+
+fn default_cache() -> PathBuf {
+    let folder = |name: &str| std::env::var_os(name).filter(|path| !path.is_empty()).map(PathBuf::from);
+    let user = folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")));
+    user.unwrap_or_else(std::env::temp_dir).join("megakernel-cuda")
+}
+
+fn flags(sanitizers: Sanitizers, kernels: Option<&Path>) -> Result<Vec<String>, String> {
+    // Contraction would round where the clauses do not let it, and the order of operations is the source's.
+    let mut flags: Vec<String> = ["-std=c++20", "-O1", "-ffp-contract=off"].map(String::from).to_vec();
+    match sanitizers {
+        Sanitizers::None => {}
+        Sanitizers::Thread => {
+            flags.extend(["-fsanitize=thread", "-DAMK_HOST_THREADS", "-pthread", "-g1"].map(String::from))
+        }
+        other => {
+            flags.push(format!("-fsanitize={}", other.list()));
+            flags.extend(["-fno-sanitize-recover=all", "-g1"].map(String::from));
+        }
+    }
+    if let Some(path) = kernels {
+        let path = path.to_str().filter(|path| !path.contains(['"', '\\']));
+        let path = path.ok_or("the path of the kernels has a quote or a backslash, or is not UTF-8")?;
+        flags.push(format!("-DAMK_KERNELS=\"{path}\""));
+    }
+    Ok(flags)
+}
+
+/// The sources in the folder of a file, itself among them.
+fn beside(path: &Path) -> std::io::Result<Vec<(PathBuf, Vec<u8>)>> {
+    let mut texts = Vec::new();
+    for entry in fs::read_dir(path.parent().unwrap_or(path))? {
+        let found = entry?.path();
+        let source = found.extension().and_then(|extension| extension.to_str());
+        let source = source.is_some_and(|extension| ["cu", "cuh", "h", "hpp", "inc"].contains(&extension));
+        if found == path || (source && found.is_file()) {
+            texts.push((found.clone(), fs::read(&found)?));
+        }
+    }
+    texts.sort();
+    Ok(texts)
+}
+
+/// Compiles in a folder of its own; what has the final name is whole.
+fn compile(settings: &Settings, flags: &[String], cache: &Path, program: &Path) -> Result<(), String> {
+    let about = |path: &Path, cause: std::io::Error| format!("{}: {cause}", path.display());
+    let folder = tempfile::tempdir_in(cache).map_err(|cause| about(cache, cause))?;
+    for (path, text) in SOURCES {
+        let path = folder.path().join(path);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).map_err(|cause| about(parent, cause))?;
+        }
+        fs::write(&path, text).map_err(|cause| about(&path, cause))?;
+    }
+    let built = folder.path().join("amk-host");
+    let output = Command::new(&settings.compiler)
+        .args(flags)
+        .arg("-I")
+        .arg(folder.path())
+        .arg(folder.path().join("host/main.cpp"))
+        .arg("-o")
+        .arg(&built)
+        .output()
+        .map_err(|cause| format!("the C++ compiler `{}` cannot be started: {cause}", settings.compiler))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        let said: Vec<&str> = said.lines().take(20).collect();
+        return Err(format!("`{}` does not compile the kernels:\n{}", settings.compiler, said.join("\n")));
+    }
+    fs::rename(&built, program).map_err(|cause| about(program, cause))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_compiler_that_is_not_there_is_said() {
+        let settings = Settings {
+            compiler: "no-such-compiler".into(),
+            sanitizers: Sanitizers::None,
+            kernels: None,
+            cache: None,
+        };
+        assert!(build(&settings).is_err_and(|error| error.contains("install g++ or clang++")));
+    }
+
+    #[test]
+    fn sanitizers_are_what_the_compiler_takes() {
+        for list in ["address", "undefined", "address,undefined", "thread"] {
+            assert_eq!(list.parse::<Sanitizers>().map(Sanitizers::list), Ok(list));
+        }
+        assert!("memory".parse::<Sanitizers>().is_err());
+        let flags = flags(Sanitizers::Thread, Some(Path::new("a b/k.cu"))).unwrap_or_default();
+        assert!(flags.contains(&"-DAMK_HOST_THREADS".to_owned()));
+        assert!(flags.contains(&"-DAMK_KERNELS=\"a b/k.cu\"".to_owned()));
+    }
+}

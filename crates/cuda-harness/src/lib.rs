@@ -1,0 +1,15 @@
+//! Runs programs with CUDA kernels and answers the conformance runner.
+//!
+//! The kernels are the C++ sources in `cuda/`. Today they run on the CPU, through a shim; see the README of the crate.
+
+pub mod device;
+mod footprint;
+pub mod host;
+mod image;
+mod memory;
+mod plan;
+mod run;
+pub mod session;
+pub mod sources;
+mod stuck;
+pub mod worker;

@@ -1,0 +1,112 @@
+//! `megakernel-cuda`: CUDA kernels as a worker of the protocol.
+
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Parser, ValueEnum};
+use megakernel_cuda_harness::host::{self, Host, Launching, Sanitizers, Settings};
+use megakernel_cuda_harness::session::Options;
+use megakernel_cuda_harness::worker::Harness;
+use megakernel_ir::protocol::serve;
+
+/// Run programs with CUDA kernels, and answer the conformance runner on standard input (clauses CON-02 and CON-11).
+#[derive(Parser)]
+#[command(
+    version,
+    after_help = "Examples:\n  cargo xtask conform --impl cuda\n  cargo xtask conform --impl 'cuda --trace --sanitize address,undefined'\n  cargo xtask conform --impl 'cuda --kernels my_gelu.cu' --filter 'numeric/gelu/*'"
+)]
+struct Cli {
+    /// What runs the kernels
+    #[arg(long, value_enum, default_value = "host")]
+    device: DeviceName,
+
+    /// Run each task in a launch of its own, so that only the opcodes are judged and not signal and wait
+    #[arg(long)]
+    opcode_only: bool,
+
+    /// Offer to write what each task wrote (clause NUM-12)
+    #[arg(long)]
+    trace: bool,
+
+    /// Fill buffers that start undefined with bits that are NaN in every float type, in place of zeros
+    #[arg(long)]
+    poison: bool,
+
+    /// A CUDA C++ file whose functions replace instructions, or signal and wait
+    #[arg(long, value_name = "FILE")]
+    kernels: Option<PathBuf>,
+
+    /// Check the kernels while they run: address,undefined or thread
+    #[arg(long, value_name = "LIST")]
+    sanitize: Option<Sanitizers>,
+
+    /// Threads of a block; by default 64, or 32 with --sanitize thread
+    #[arg(long, value_name = "N")]
+    threads: Option<u32>,
+
+    /// Other than 0: let blocks and threads take turns in another order
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+
+    /// Seconds after which a launch has timed out
+    #[arg(long, value_name = "SECONDS", default_value_t = 8)]
+    limit: u64,
+
+    /// The C++ compiler
+    #[arg(long, value_name = "COMMAND", default_value = "c++")]
+    cxx: String,
+
+    /// Where compiled kernels are kept; by default in the cache of the user
+    #[arg(long, value_name = "FOLDER")]
+    cache: Option<PathBuf>,
+
+    /// Compile the kernels, and answer nothing
+    #[arg(long)]
+    prepare: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum DeviceName {
+    /// The CPU, through a shim
+    Host,
+    /// A GPU
+    Cuda,
+}
+
+fn main() -> ExitCode {
+    match run(Cli::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("error: {message}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(cli: Cli) -> Result<(), String> {
+    if matches!(cli.device, DeviceName::Cuda) {
+        return Err("--device cuda is missing from this version, which cannot launch on a GPU yet; --device host runs \
+                    the same kernels on the CPU, and checks what they compute, where they write, and signal and wait"
+            .to_owned());
+    }
+    let sanitizers = cli.sanitize.unwrap_or_default();
+    let settings = Settings { compiler: cli.cxx, sanitizers, kernels: cli.kernels, cache: cli.cache };
+    if cli.prepare {
+        return host::build(&settings).map(|_| ());
+    }
+    let threads = cli.threads.unwrap_or(if sanitizers == Sanitizers::Thread { 32 } else { 64 });
+    let launching = Launching { threads, limit: Duration::from_secs(cli.limit), seed: cli.seed };
+    let device = Box::new(Host::new(&settings, launching)?);
+    let options = Options { opcode_only: cli.opcode_only, poison: cli.poison };
+    let mut worker = Harness { device, options, trace: cli.trace };
+    let (input, output) = (io::stdin(), io::stdout());
+    match serve(&mut worker, &mut input.lock(), &mut output.lock()) {
+        // The runner has closed the pipe: nobody is left to be told.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(format!("standard input or output failed: {error}"))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,176 @@
+//! Which task stands in which queue, and in what order tasks can run.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+use megakernel_ir::model::Program;
+
+/// Blocks over which tasks without an SM are spread, where that can be done.
+const BLOCKS: usize = 4;
+
+/// Queues for every task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// An order in which the tasks can run; shorter than the list if some never start.
+    pub order: Vec<usize>,
+    /// By task: its queue, below `num_sms`.
+    pub sm: Vec<i32>,
+    /// Number of queues.
+    pub num_sms: usize,
+}
+
+/// Plans a launch. SMs that the program names keep their queues, numbered without gaps. A task without an SM goes to one
+/// of a few more queues, in which it does not stand before a task that it needs: so a program that cannot deadlock does
+/// not deadlock for being placed.
+pub fn plan(program: &Program<'_>) -> Plan {
+    let given: BTreeMap<i64, i32> = program.tasks.iter().filter_map(|task| Some((task.sm?, 0))).collect();
+    let given: BTreeMap<i64, i32> = given.into_keys().zip(0..).collect();
+    let order = order(program);
+    let mut sm = vec![None; program.tasks.len()];
+    let mut last: Vec<usize> = Vec::new();
+    let mut turn = 0;
+    // Tasks that never start come last: where they stand does not matter, but they must stand somewhere.
+    let mut started = vec![false; program.tasks.len()];
+    for &task in &order {
+        if let Some(started) = started.get_mut(task) {
+            *started = true;
+        }
+    }
+    let rest = started.iter().enumerate().filter(|(_, started)| !**started).map(|(task, _)| task);
+    for task in order.iter().copied().chain(rest) {
+        let Some((record, place)) = program.tasks.get(task).zip(sm.get_mut(task)) else { continue };
+        if let Some(number) = record.sm.and_then(|sm| given.get(&sm)) {
+            *place = Some(*number);
+            continue;
+        }
+        // Queues are in the order of ids, and ends are in the order of running.
+        let open = last.len();
+        let fits = |queue: &usize| last.get(*queue).is_none_or(|last| *last < task);
+        let queue = if open < BLOCKS {
+            open
+        } else {
+            (turn..turn + open).map(|queue| queue % open).find(fits).unwrap_or(open)
+        };
+        turn = queue + 1;
+        match last.get_mut(queue) {
+            Some(last) => *last = task,
+            None => last.push(task),
+        }
+        *place = Some((given.len() + queue) as i32);
+    }
+    let num_sms = given.len() + last.len();
+    Plan { order, sm: sm.into_iter().map(Option::unwrap_or_default).collect(), num_sms }
+}
+
+/// Runs the counters and the queues of the program, lowest id first.
+fn order(program: &Program<'_>) -> Vec<usize> {
+    let n = program.tasks.len();
+    let counter = |id: i64| usize::try_from(id).ok().filter(|&id| id < program.counters.len());
+    let mut queues: BTreeMap<i64, Vec<usize>> = BTreeMap::new();
+    let mut waiters: Vec<Vec<(i64, usize)>> = vec![Vec::new(); program.counters.len()];
+    let mut missing = vec![0usize; n];
+    for (id, task) in program.tasks.iter().enumerate() {
+        if let Some(sm) = task.sm {
+            queues.entry(sm).or_default().push(id);
+        }
+        for wait in task.waits.iter().filter(|wait| wait.threshold > 0) {
+            if let Some(missing) = missing.get_mut(id) {
+                *missing += 1;
+            }
+            if let Some(waiters) = counter(wait.counter).and_then(|counter| waiters.get_mut(counter)) {
+                waiters.push((wait.threshold, id));
+            }
+        }
+    }
+    // The next one is the last of each list.
+    queues.values_mut().for_each(|queue| queue.reverse());
+    waiters.iter_mut().for_each(|waiters| waiters.sort_by_key(|(threshold, _)| Reverse(*threshold)));
+    let mut counts = vec![0i64; program.counters.len()];
+    let mut ready: BinaryHeap<Reverse<usize>> = BinaryHeap::new();
+    let at_head = |queues: &BTreeMap<i64, Vec<usize>>, task: usize| {
+        let sm = program.tasks.get(task).and_then(|task| task.sm);
+        sm.is_none_or(|sm| queues.get(&sm).and_then(|queue| queue.last()) == Some(&task))
+    };
+    ready.extend((0..n).filter(|&task| missing.get(task) == Some(&0) && at_head(&queues, task)).map(Reverse));
+    let mut order = Vec::with_capacity(n);
+    while let Some(Reverse(task)) = ready.pop() {
+        order.push(task);
+        let Some(record) = program.tasks.get(task) else { continue };
+        if let Some(queue) = record.sm.and_then(|sm| queues.get_mut(&sm)) {
+            queue.pop();
+            ready.extend(
+                queue.last().filter(|&&next| missing.get(next) == Some(&0)).map(|&next| Reverse(next)),
+            );
+        }
+        let Some(counter) = counter(record.out_counter) else { continue };
+        let (Some(count), Some(waiters)) = (counts.get_mut(counter), waiters.get_mut(counter)) else {
+            continue;
+        };
+        *count += 1;
+        while let Some((_, waiter)) = waiters.pop_if(|(threshold, _)| *threshold <= *count) {
+            let Some(missing) = missing.get_mut(waiter) else { continue };
+            *missing -= 1;
+            if *missing == 0 && at_head(&queues, waiter) {
+                ready.push(Reverse(waiter));
+            }
+        }
+    }
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Tasks as `sm:waits`, each with a counter of its own.
+    fn planned(tasks: &[(&str, &[usize])]) -> Plan {
+        let list = |items: Vec<String>| items.join(",");
+        let counters = list((0..tasks.len()).map(|id| format!(r#"{{"id":{id}}}"#)).collect());
+        let each = tasks.iter().enumerate().map(|(id, (sm, waits))| {
+            let waits = list(waits.iter().map(|c| format!(r#"{{"counter":{c},"threshold":1}}"#)).collect());
+            format!(r#"{{"id":{id},"op":"NOP","inputs":[],"outputs":[],"out_counter":{id},"sm":{sm},"waits":[{waits}]}}"#)
+        });
+        let text = format!(
+            r#"{{"ir_version":"0.2.0","abi_version":"0.2","buffers":[],"counters":[{counters}],"tasks":[{}]}}"#,
+            list(each.collect())
+        );
+        plan(&megakernel_ir::read(text.as_bytes()).unwrap_or_else(|found| unreachable!("{found:?}")))
+    }
+
+    #[test]
+    fn tasks_without_an_sm_are_spread() {
+        let found = planned(&[
+            ("null", &[]),
+            ("null", &[0]),
+            ("null", &[1]),
+            ("null", &[2]),
+            ("null", &[3]),
+            ("null", &[4]),
+        ]);
+        assert_eq!(
+            (found.order, found.sm, found.num_sms),
+            (vec![0, 1, 2, 3, 4, 5], vec![0, 1, 2, 3, 0, 1], 4)
+        );
+    }
+
+    #[test]
+    fn given_sms_keep_their_queues() {
+        let found = planned(&[("131", &[2]), ("7", &[]), ("null", &[]), ("131", &[])]);
+        assert_eq!((found.order, found.sm, found.num_sms), (vec![1, 2, 0, 3], vec![1, 0, 2, 1], 3));
+    }
+
+    #[test]
+    fn a_list_that_runs_backwards_does_not_deadlock() {
+        let tasks: Vec<(&str, Vec<usize>)> =
+            (0..9).map(|id| ("null", if id < 8 { vec![id + 1] } else { vec![] })).collect();
+        let tasks: Vec<(&str, &[usize])> = tasks.iter().map(|(sm, waits)| (*sm, waits.as_slice())).collect();
+        let found = planned(&tasks);
+        assert_eq!((found.order, found.num_sms), (vec![8, 7, 6, 5, 4, 3, 2, 1, 0], 9));
+    }
+
+    #[test]
+    fn what_never_starts_stands_somewhere() {
+        let found = planned(&[("null", &[1]), ("null", &[0]), ("null", &[])]);
+        assert_eq!((found.order, found.sm), (vec![2], vec![1, 2, 0]));
+    }
+}

@@ -1,0 +1,217 @@
+//! A program on a device: whole, or task by task, with what is checked after each launch.
+
+use std::collections::BTreeMap;
+
+use megakernel_ir::abi::InstructionRecord;
+use megakernel_ir::model::Program;
+use megakernel_ir::tensor::Stored;
+
+use crate::device::{Device, End, Ended, Job, TaskState};
+use crate::footprint::{self, Region};
+use crate::memory::{GUARD, Memory, Overrun};
+use crate::plan::Plan;
+use crate::session::{Failure, Result, failed};
+use crate::stuck;
+
+/// A program on a device.
+pub struct Run<'a, 'p> {
+    /// What runs it.
+    pub device: &'a mut dyn Device,
+    /// The program.
+    pub program: &'a Program<'p>,
+    /// Its queues and order.
+    pub plan: &'a Plan,
+    /// Its records.
+    pub job: &'a Job,
+}
+
+/// A task, and what it writes.
+struct Step {
+    task: usize,
+    written: Option<Region>,
+}
+
+impl Run<'_, '_> {
+    /// All of it in one launch.
+    pub fn whole(&mut self, start: Memory) -> Result<Memory> {
+        let mut memory = start.clone();
+        let ended = self.device.launch(self.job, &mut memory.allocations).map_err(Failure::Failed)?;
+        let stuck = || format!(": {}", stuck::describe(self.program, &ended.tasks));
+        let problem = match (self.ended(&ended, &stuck), &ended.end) {
+            (Err(Failure::Failed(message)), End::Crashed(_)) => message,
+            (Err(failure), _) => return Err(failure),
+            (Ok(()), _) => match self.trespass(&start, &memory) {
+                Some(message) => message,
+                None => return Ok(memory),
+            },
+        };
+        // One by one, the task shows that did it, unless it takes several to go wrong.
+        match self.steps(start, true, &mut BTreeMap::new()) {
+            Err(Failure::Failed(message)) => Err(Failure::Failed(message)),
+            _ => Err(Failure::Failed(format!("{problem}; no task does so in a launch of its own"))),
+        }
+    }
+
+    /// The tasks one after the other, in an order that the waits allow: each in a launch of its own, or as many in one as
+    /// leave each other's writes as they are.
+    pub fn steps(
+        &mut self,
+        start: Memory,
+        alone: bool,
+        trace: &mut BTreeMap<String, Stored>,
+    ) -> Result<Memory> {
+        if self.plan.order.len() < self.program.tasks.len() {
+            let stuck = self.program.tasks.len() - self.plan.order.len();
+            return Err(failed(format_args!("deadlock: {stuck} tasks can never start")));
+        }
+        let mut memory = start;
+        for steps in self.segments(alone) {
+            let before = memory.clone();
+            match self.segment(&steps, &mut memory) {
+                Err(Failure::Failed(message)) if steps.len() > 1 => {
+                    let mut memory = before;
+                    for step in &steps {
+                        self.segment(std::slice::from_ref(step), &mut memory)?;
+                    }
+                    return Err(Failure::Failed(format!(
+                        "{message}; no task does so in a launch of its own"
+                    )));
+                }
+                other => other?,
+            }
+            for Step { task, written } in &steps {
+                let Some(region) = written else { continue };
+                let Some(buffer) = self.program.buffers.get(region.buffer) else { continue };
+                let tensor = region.tensor(buffer, memory.buffer(region.buffer)).map_err(failed)?;
+                trace.insert(task.to_string(), Stored::Buffer(tensor));
+            }
+        }
+        Ok(memory)
+    }
+
+    /// The tasks in order, cut where one writes what an earlier one of the same part wrote.
+    fn segments(&self, alone: bool) -> Vec<Vec<Step>> {
+        let mut segments = Vec::new();
+        let mut open: Vec<Step> = Vec::new();
+        // Start and end of what the open part writes, by allocation.
+        let mut taken: BTreeMap<(usize, usize), usize> = BTreeMap::new();
+        for &task in &self.plan.order {
+            let written =
+                self.program.tasks.get(task).and_then(|record| footprint::written(self.program, record));
+            let spans = written.as_ref().map_or_else(Vec::new, |region| self.spans(region));
+            let clashes = |(allocation, start, end): &(usize, usize, usize)| {
+                let before = taken.range(..(*allocation, *end)).next_back();
+                before.is_some_and(|((of, _), until)| of == allocation && until > start)
+            };
+            if !open.is_empty() && (alone || spans.iter().any(clashes)) {
+                segments.push(std::mem::take(&mut open));
+                taken.clear();
+            }
+            taken.extend(spans.into_iter().map(|(allocation, start, end)| ((allocation, start), end)));
+            open.push(Step { task, written });
+        }
+        segments.push(open);
+        segments.retain(|segment| !segment.is_empty());
+        segments
+    }
+
+    /// The bytes of a region: allocation, start and end.
+    fn spans(&self, region: &Region) -> Vec<(usize, usize, usize)> {
+        let allocation = self.job.allocation.get(region.buffer).copied().unwrap_or_default();
+        let buffer = self.program.buffers.get(region.buffer);
+        let spans = buffer.map(|buffer| region.spans(buffer)).unwrap_or_default();
+        spans.into_iter().map(|span| (allocation, span.start + GUARD, span.end + GUARD)).collect()
+    }
+
+    /// Some tasks in one launch, by one block and without waits.
+    fn segment(&mut self, steps: &[Step], memory: &mut Memory) -> Result<()> {
+        let records = steps.iter().filter_map(|step| self.job.instructions.get(step.task));
+        let instructions: Vec<_> =
+            records.map(|record| InstructionRecord { n_waits: 0, sm: 0, ..*record }).collect();
+        let job = Job { instructions, num_sms: 1, ..self.job.clone() };
+        let mut expected = memory.clone();
+        let ended = self.device.launch(&job, &mut memory.allocations).map_err(Failure::Failed)?;
+        let unfinished = ended.tasks.iter().position(|state| *state != TaskState::Done).unwrap_or(0);
+        let name = steps.get(unfinished).map(|step| stuck::name(self.program, step.task)).unwrap_or_default();
+        let about = |message: String| Failure::Failed(format!("{name}: {message}"));
+        self.ended(&ended, &String::new).map_err(|failure| match failure {
+            Failure::Failed(message) => about(message),
+            unsupported => unsupported,
+        })?;
+        // Outside its footprint, everything has to be as it was.
+        if let Some(overrun) = memory.overruns().first() {
+            return Err(about(self.outside(overrun)));
+        }
+        for (allocation, start, end) in
+            steps.iter().filter_map(|step| step.written.as_ref()).flat_map(|region| self.spans(region))
+        {
+            let to = expected.allocations.get_mut(allocation).and_then(|bytes| bytes.get_mut(start..end));
+            let from = memory.allocations.get(allocation).and_then(|bytes| bytes.get(start..end));
+            if let (Some(to), Some(from)) = (to, from) {
+                to.copy_from_slice(from);
+            }
+        }
+        let mut buffers = 0..self.program.buffers.len();
+        match buffers.find(|id| memory.buffer(*id) != expected.buffer(*id)) {
+            Some(id) => Err(about(format!("writes to {}, outside its footprint", self.buffer(id)))),
+            None => Ok(()),
+        }
+    }
+
+    /// What the end of a launch means.
+    fn ended(&self, ended: &Ended, stuck: &dyn Fn() -> String) -> Result<()> {
+        Err(match &ended.end {
+            End::Done => return Ok(()),
+            End::Stuck => failed(format_args!("TIMEOUT: no task can go on{}", stuck())),
+            End::TimedOut => failed(format_args!("TIMEOUT: the launch did not end in time{}", stuck())),
+            End::NoOpcode => failed("the kernels lack an opcode of the program, and aborted"),
+            End::Divergent => {
+                failed(format_args!("threads of one block wait at different barriers{}", stuck()))
+            }
+            End::Crashed(said) => failed(format_args!("the kernels crashed: {said}{}", stuck())),
+            End::Refused => Failure::Unsupported(format!(
+                "{} cannot hold the launch: {} blocks with {} bytes of shared memory",
+                self.device.name(),
+                self.job.num_sms,
+                self.job.shared_bytes
+            )),
+        })
+    }
+
+    /// What a launch wrote that no launch may write.
+    fn trespass(&self, start: &Memory, memory: &Memory) -> Option<String> {
+        if let Some(overrun) = memory.overruns().first() {
+            let writers = self.program.tasks.iter().enumerate().filter(|(_, task)| {
+                let ids = task.outputs.iter().filter_map(|id| usize::try_from(*id).ok());
+                ids.into_iter().any(|id| overrun.buffers.contains(&id))
+            });
+            let writers: Vec<String> = writers.map(|(task, _)| stuck::name(self.program, task)).collect();
+            let writers = if writers.is_empty() { "no task".to_owned() } else { writers.join(", ") };
+            return Some(format!("something {}, which is written by {writers}", self.outside(overrun)));
+        }
+        let changed = self
+            .program
+            .buffers
+            .iter()
+            .enumerate()
+            .find(|(id, buffer)| buffer.kind.is_read_only() && start.buffer(*id) != memory.buffer(*id));
+        changed.map(|(id, _)| format!("something writes to {}, which is read-only", self.buffer(id)))
+    }
+
+    fn outside(&self, overrun: &Overrun) -> String {
+        let buffers: Vec<String> = overrun.buffers.iter().map(|id| self.buffer(*id)).collect();
+        let buffers =
+            if buffers.is_empty() { "a page without buffers".to_owned() } else { buffers.join(" and ") };
+        match overrun.place {
+            Ok(after) => format!("writes outside its buffers: byte {after} after the end of {buffers}"),
+            Err(before) => format!("writes outside its buffers: {before} bytes before {buffers}"),
+        }
+    }
+
+    fn buffer(&self, id: usize) -> String {
+        self.program
+            .buffers
+            .get(id)
+            .map_or_else(|| format!("buffer {id}"), |buffer| format!("buffer {id} `{}`", buffer.name))
+    }
+}

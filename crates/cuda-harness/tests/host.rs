@@ -1,0 +1,277 @@
+//! The worker with its kernels on the CPU: what it computes, and what it says of kernels and programs that go wrong.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use megakernel_ir::DType;
+use megakernel_ir::tensor::{Stored, Tensor, TensorFile};
+use serde_json::{Value, json};
+
+/// A worker with options, in a session.
+struct Worker {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+    folder: tempfile::TempDir,
+    id: u64,
+}
+
+/// Whether kernels can be compiled here; says so if not.
+fn compiler() -> bool {
+    let found = Command::new("c++").arg("--version").output().is_ok();
+    if !found {
+        println!("skipped: there is no compiler `c++`");
+    }
+    found
+}
+
+impl Worker {
+    /// Kernels are compiled once for all tests.
+    fn new(options: &[&str]) -> Worker {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_megakernel-cuda"))
+            .args(options)
+            .arg("--cache")
+            .arg(Path::new(env!("CARGO_TARGET_TMPDIR")).join("kernels"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the worker starts");
+        let input = child.stdin.take().expect("a pipe");
+        let output = BufReader::new(child.stdout.take().expect("a pipe"));
+        let folder = tempfile::tempdir().expect("a folder");
+        Worker { child, input, output, folder, id: 0 }
+    }
+
+    fn say(&mut self, message: &Value) -> Value {
+        writeln!(self.input, "{message}").expect("the worker reads");
+        let mut line = String::new();
+        self.output.read_line(&mut line).expect("the worker writes");
+        serde_json::from_str(&line).expect("a message")
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Runs programs in one session, on the tensors of one file.
+    fn execute(&mut self, programs: &[Value], tensors: &[(&str, Tensor)]) -> Value {
+        self.id += 1;
+        let named = tensors.iter().map(|(name, tensor)| ((*name).to_owned(), Stored::Buffer(tensor.clone())));
+        let bytes = TensorFile { tensors: named.collect() }.to_bytes().expect("a tensor file");
+        std::fs::write(self.file("in"), bytes).expect("a file");
+        let launches = programs.iter().enumerate().map(|(number, program)| {
+            json!({"document": program.to_string(), "tensors": [self.file("in")],
+                   "output": self.file(&format!("out-{number}")), "trace": self.file(&format!("trace-{number}"))})
+        });
+        let launches: Vec<Value> = launches.collect();
+        self.say(&json!({"type": "request", "id": self.id, "method": "execute", "profile": "execute", "launches": launches}))
+    }
+
+    fn reals(&self, file: &str, name: &str) -> Vec<f64> {
+        let bytes = std::fs::read(self.file(file)).expect("a file was written");
+        match TensorFile::read(&bytes).expect("tensors").tensors.get(name) {
+            Some(Stored::Buffer(tensor)) => tensor.reals(),
+            _ => unreachable!("{file} has no `{name}`"),
+        }
+    }
+
+    /// What the worker says of a request that fails. It lives on.
+    fn failure(&mut self, program: &Value) -> String {
+        let answer = self.execute(std::slice::from_ref(program), &[("x", f32s(&[1.0, 2.0, 3.0]))]);
+        assert_eq!((&answer["type"], &answer["id"]), (&json!("error"), &json!(self.id)), "{answer}");
+        let good = self.execute(&[chain(&[("COPY", &[])])], &[("x", f32s(&[1.0, 2.0, 3.0]))]);
+        assert_eq!(good["outcome"], "accept", "{good}");
+        answer["message"].as_str().expect("a message").to_owned()
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn f32s(values: &[f64]) -> Tensor {
+    Tensor::from_reals(DType::F32, vec![values.len() as u64], values).expect("a tensor")
+}
+
+/// Counters and thresholds.
+type Waits<'a> = &'a [(usize, usize)];
+
+/// Tasks one after the other on three elements, from `x` to `y`; each increments the counter of its number and waits, where
+/// nothing else is given, for that of the one before.
+fn chain(tasks: &[(&str, Waits<'_>)]) -> Value {
+    let n = tasks.len();
+    let buffer = |id: usize| {
+        let (name, kind) = match id {
+            0 => ("x".to_owned(), "IO_INPUT"),
+            id if id == n => ("y".to_owned(), "IO_OUTPUT"),
+            id => (format!("a{id}"), "ACTIVATION"),
+        };
+        json!({"id": id, "name": name, "kind": kind, "dtype": "F32", "shape": [3]})
+    };
+    let task = |(id, (op, waits)): (usize, &(&str, Waits<'_>))| {
+        let before: Waits<'_> = if id == 0 { &[] } else { &[(id - 1, 1)] };
+        let waits = if waits.is_empty() { before } else { waits };
+        let waits: Vec<Value> = waits.iter().map(|(c, t)| json!({"counter": c, "threshold": t})).collect();
+        let inputs = if *op == "ADD" { vec![id, id] } else { vec![id] };
+        json!({"id": id, "op": op, "inputs": inputs, "outputs": [id + 1], "out_counter": id, "waits": waits})
+    };
+    json!({"ir_version": "0.2.0", "abi_version": "0.2",
+           "buffers": (0..=n).map(buffer).collect::<Vec<_>>(),
+           "counters": (0..n).map(|id| json!({"id": id})).collect::<Vec<_>>(),
+           "tasks": tasks.iter().enumerate().map(task).collect::<Vec<_>>()})
+}
+
+#[test]
+fn programs_run_whole_and_task_by_task() {
+    if !compiler() {
+        return;
+    }
+    for options in [
+        &["--trace"][..],
+        &["--trace", "--opcode-only", "--poison"],
+        &["--trace", "--seed", "5", "--threads", "32"],
+    ] {
+        let mut worker = Worker::new(options);
+        let hello = worker.say(&json!({"type": "hello", "protocol": "1.0"}));
+        assert_eq!(
+            (&hello["profiles"], &hello["trace"], &hello["targets"]),
+            (&json!(["execute"]), &json!(true), &json!(["host"]))
+        );
+        let mut program = chain(&[("COPY", &[]), ("ADD", &[]), ("ADD", &[])]);
+        // The second task overwrites what the first one wrote; the trace has both.
+        program["tasks"][1]["outputs"] = json!([1]);
+        program["tasks"][2]["inputs"] = json!([1, 1]);
+        let answer = worker.execute(&[program], &[("x", f32s(&[1.0, -2.5, 3.0]))]);
+        assert_eq!(answer["outcome"], "accept", "{options:?}: {answer}");
+        assert_eq!(worker.reals("out-0", "y"), [4.0, -10.0, 12.0]);
+        assert_eq!(worker.reals("trace-0", "0"), [1.0, -2.5, 3.0]);
+        assert_eq!(worker.reals("trace-0", "1"), [2.0, -5.0, 6.0]);
+    }
+}
+
+#[test]
+fn caches_last_from_launch_to_launch() {
+    if !compiler() {
+        return;
+    }
+    let step = |pos: u64| {
+        json!({"ir_version": "0.2.0", "abi_version": "0.2",
+               "buffers": [{"id": 0, "name": "x", "kind": "IO_INPUT", "dtype": "F32", "shape": [3]},
+                           {"id": 1, "name": "c", "kind": "KV_CACHE", "dtype": "F32", "shape": [3, 1, 3]}],
+               "counters": [{"id": 0}],
+               "tasks": [{"id": 0, "op": "KV_APPEND", "inputs": [0, 1], "outputs": [1], "out_counter": 0, "params": {"pos": pos}}]})
+    };
+    let mut worker = Worker::new(&["--poison", "--trace"]);
+    for _ in 0..2 {
+        let answer = worker.execute(&[step(2), step(0)], &[("x", f32s(&[1.0, 2.0, 3.0]))]);
+        assert_eq!(answer["outcome"], "accept", "{answer}");
+        assert_eq!(worker.reals("out-0", "c"), [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 2.0, 3.0]);
+        assert_eq!(worker.reals("out-1", "c"), [1.0, 2.0, 3.0, 0.0, 0.0, 0.0, 1.0, 2.0, 3.0]);
+        assert_eq!(worker.reals("trace-1", "0"), [1.0, 2.0, 3.0]);
+    }
+}
+
+#[test]
+fn a_deadlock_is_a_timeout_that_names_the_stuck_tasks() {
+    if !compiler() {
+        return;
+    }
+    let mut worker = Worker::new(&[]);
+    let program = chain(&[("COPY", &[]), ("COPY", &[(2, 1)]), ("COPY", &[(1, 1), (0, 1)])]);
+    let message = worker.failure(&program);
+    for part in [
+        "launch 0: TIMEOUT: no task can go on",
+        "task 1 (COPY) waits for counter 2 to reach 1 (it is at 0)",
+        "task 2 (COPY) waits for counter 1 to reach 1 (it is at 0)",
+        "1 of 3 were done",
+    ] {
+        assert!(message.contains(part), "{message}");
+    }
+}
+
+#[test]
+fn a_kernel_that_hangs_is_ended() {
+    if !compiler() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("hangs.cu");
+    let text = "AMK_DEVICE void hangs(const amk_program_t&, const amk_instruction_t&) { for (volatile int i = 0;; ++i) {} }\n\
+                #define AMK_REPLACE_ADD hangs\n";
+    std::fs::write(&path, text).expect("a file");
+    let kernels = path.display().to_string();
+    let mut worker = Worker::new(&["--limit", "1", "--kernels", &kernels]);
+    let message = worker.failure(&chain(&[("COPY", &[]), ("ADD", &[])]));
+    assert!(message.contains("TIMEOUT: the launch did not end in time: "), "{message}");
+    assert!(message.contains("task 1 (ADD) runs"), "{message}");
+}
+
+#[test]
+fn a_write_behind_a_buffer_names_the_task() {
+    if !compiler() {
+        return;
+    }
+    let kernels = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/kernels/writes_outside.cu");
+    let expected = "task 1 (ADD): writes outside its buffers: byte 0 after the end of buffer 2 `a2`";
+    for options in [&["--kernels", kernels][..], &["--kernels", kernels, "--opcode-only"]] {
+        let message = Worker::new(options).failure(&chain(&[("COPY", &[]), ("ADD", &[]), ("COPY", &[])]));
+        assert!(message.contains(expected), "{message}");
+    }
+    let mut checked = Worker::new(&["--kernels", kernels, "--sanitize", "address,undefined"]);
+    let message = checked.failure(&chain(&[("COPY", &[]), ("ADD", &[]), ("COPY", &[])]));
+    assert!(
+        message.contains("task 1 (ADD): the kernels crashed") && message.contains("AddressSanitizer"),
+        "{message}"
+    );
+}
+
+#[test]
+fn a_signal_without_its_fence_is_a_race() {
+    if !compiler() {
+        return;
+    }
+    let program = chain(&[("COPY", &[]), ("COPY", &[]), ("COPY", &[]), ("COPY", &[])]);
+    let x = [("x", f32s(&[1.0, 2.0, 3.0]))];
+    let options = ["--sanitize", "thread", "--limit", "60"];
+    let answer = Worker::new(&options).execute(std::slice::from_ref(&program), &x);
+    if answer["message"].as_str().is_some_and(|message| message.contains("FATAL: ThreadSanitizer")) {
+        println!("skipped: {answer}");
+        return;
+    }
+    assert_eq!(answer["outcome"], "accept", "{answer}");
+    let kernels = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/kernels/signal_without_fence.cu");
+    let answer = Worker::new(&[&options[..], &["--kernels", kernels]].concat()).execute(&[program], &x);
+    let message = answer["message"].as_str().unwrap_or_default();
+    assert!(message.contains("ThreadSanitizer: data race"), "{answer}");
+}
+
+#[test]
+fn a_write_outside_the_footprint_names_the_task() {
+    if !compiler() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("input.cu");
+    let text = "AMK_DEVICE void adds(const amk_program_t& program, const amk_instruction_t& task) {\n\
+                if (amk_thread() == 0) amk_store(amk_input(program, task, 0), 1, 7.0f);\n}\n\
+                #define AMK_REPLACE_ADD adds\n";
+    std::fs::write(&path, text).expect("a file");
+    let kernels = path.display().to_string();
+    let message = Worker::new(&["--kernels", &kernels]).failure(&chain(&[("ADD", &[]), ("COPY", &[])]));
+    assert!(message.contains("task 0 (ADD): writes to buffer 0 `x`, outside its footprint"), "{message}");
+}
+
+#[test]
+fn without_a_gpu_one_sentence_says_what_is_missing() {
+    let output = Command::new(env!("CARGO_BIN_EXE_megakernel-cuda"))
+        .args(["--device", "cuda"])
+        .output()
+        .expect("it runs");
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!((output.status.code(), text.lines().count()), (Some(2), 1), "{text}");
+    assert!(text.contains("--device host runs the same kernels"), "{text}");
+}

@@ -1,0 +1,3 @@
+// Does not scale the scores.
+#define SCALE 1.0f
+#include "attention.inc"
