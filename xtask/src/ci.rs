@@ -27,7 +27,7 @@ const PYTHON: &str = "python3";
 /// The name of the step that runs the tests.
 const TESTS: &str = "tests";
 
-const STEPS: [Step; 10] = [
+const STEPS: [Step; 12] = [
     Step { name: "format", command: &["cargo", "fmt", "--all", "--check"] },
     Step { name: "tidy", command: &[SELF, "tidy"] },
     Step {
@@ -40,6 +40,12 @@ const STEPS: [Step; 10] = [
     Step {
         name: "the Python example conforms",
         command: &[SELF, "conform", "--impl", "python3 examples/python/adapter.py"],
+    },
+    Step {
+        name: "the kernels conform on the CPU",
+        command: &[
+            SELF, "conform", "--impl", "cuda --trace", "--profile", "execute", "--timeout", "60",
+        ],
     },
     Step { name: "adequacy", command: &[SELF, "adequacy", "--check"] },
     Step { name: "soundness", command: &[SELF, "prove", "--scope", "ci", "--check"] },
