@@ -28,9 +28,9 @@ fn no_job_at_all_is_wrong_usage() {
 
 #[test]
 fn a_reader_that_stops_early_changes_nothing() {
-    // Every case that depends on the seed is missing or different: more lines than a pipe holds. With some seeds a random
-    // decoder has no certain winner, and the generator refuses; not with this one.
-    for arguments in [&["corpus", "check", "--seed", "3"][..], &["corpus", "stats"]] {
+    // Every case that depends on the seed is missing or different: more lines than a pipe holds. With this seed
+    // rounding could change a token of a decoder, so that its weights are drawn anew.
+    for arguments in [&["corpus", "check", "--seed", "4"][..], &["corpus", "stats"]] {
         let mut child = Command::new(env!("CARGO_BIN_EXE_xtask"))
             .args(arguments)
             .stdout(Stdio::piped())

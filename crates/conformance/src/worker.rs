@@ -114,7 +114,7 @@ impl WorkerProcess {
             timeout: command.timeout,
             last_id: 0,
         };
-        match worker.exchange(&ToWorker::hello()).and_then(|line| read_hello(&line)) {
+        match worker.exchange(&ToWorker::hello(), &|| Ok(())).and_then(|line| read_hello(&line)) {
             Ok(hello) => Ok((worker, hello)),
             Err(failure) => {
                 worker.kill();
@@ -129,20 +129,29 @@ impl WorkerProcess {
     /// No answer came, or none that belongs to the request.
     pub fn ask(&mut self, method: Method, profile: Profile, document: &[u8]) -> Result<FromWorker, Failure> {
         self.last_id += 1;
-        self.request(&ToWorker::request(self.last_id, method, profile, document))
+        self.request(&ToWorker::request(self.last_id, method, profile, document), &|| Ok(()))
     }
 
     /// Sends a request to execute and waits for its answer, in the same way.
     ///
     /// # Errors
     /// As [`WorkerProcess::ask`].
-    pub fn execute(&mut self, launches: Vec<Launch<'_>>) -> Result<FromWorker, Failure> {
+    /// While the worker has not answered, `watch` is asked now and then whether it has to be stopped.
+    pub fn execute(
+        &mut self,
+        launches: Vec<Launch<'_>>,
+        watch: &dyn Fn() -> Result<(), Failure>,
+    ) -> Result<FromWorker, Failure> {
         self.last_id += 1;
-        self.request(&ToWorker::execute(self.last_id, launches))
+        self.request(&ToWorker::execute(self.last_id, launches), watch)
     }
 
-    fn request(&mut self, request: &ToWorker<'_>) -> Result<FromWorker, Failure> {
-        let answer = self.exchange(request).and_then(|line| read_answer(&line, self.last_id));
+    fn request(
+        &mut self,
+        request: &ToWorker<'_>,
+        watch: &dyn Fn() -> Result<(), Failure>,
+    ) -> Result<FromWorker, Failure> {
+        let answer = self.exchange(request, watch).and_then(|line| read_answer(&line, self.last_id));
         if answer.is_err() {
             self.kill();
         }
@@ -171,7 +180,11 @@ impl WorkerProcess {
     }
 
     /// Sends a line and waits for one.
-    fn exchange(&mut self, message: &ToWorker<'_>) -> Result<Vec<u8>, Failure> {
+    fn exchange(
+        &mut self,
+        message: &ToWorker<'_>,
+        watch: &dyn Fn() -> Result<(), Failure>,
+    ) -> Result<Vec<u8>, Failure> {
         let mut line = serde_json::to_vec(message)
             .map_err(|cause| Failure::Unreadable { cause: cause.to_string(), line: Vec::new() })?;
         line.push(b'\n');
@@ -189,7 +202,7 @@ impl WorkerProcess {
                 Err(RecvTimeoutError::Timeout) if left.is_zero() => {
                     return Err(Failure::NoAnswer(self.timeout));
                 }
-                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Timeout) => watch()?,
             }
             // A child of the process may keep the pipe open, so the end of output is not the only sign.
             if let Ok(Some(status)) = self.child.try_wait() {

@@ -9,11 +9,11 @@ mod schema;
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use megakernel_conformance::oracle::{Expected, Follow, Launch, Oracle, Written};
 use megakernel_conformance::report::{FailureKind, Report};
-use megakernel_conformance::run::{self, RunError};
+use megakernel_conformance::run::{self, Options, RunError};
 use megakernel_conformance::store::Corpus;
 use megakernel_conformance::terminal::{self, Style};
 use megakernel_ir::model::Program;
@@ -234,8 +234,11 @@ impl Follow for Following<'_> {
 }
 
 fn play_in(root: &Path, behaviour: &str) -> Result<Judged, RunError> {
+    play_with(root, options(&[behaviour]))
+}
+
+fn play_with(root: &Path, options: Options) -> Result<Judged, RunError> {
     let corpus = Corpus::load(root).map_err(RunError::Corpus)?;
-    let options = options(&[behaviour]);
     let start = Instant::now();
     let run = run::run(&corpus, &options, Some(&Arithmetic), &|_| {})?;
     let report = Report::new(&corpus, &options, &run);
@@ -389,6 +392,15 @@ fn answers_other_than_accept_are_judged_too() {
     assert!(judged.text.contains("unsupported: no GPU here"), "{}", judged.text);
     // A worker of another profile does not know the method.
     assert_eq!(play("good").report.totals.skipped, 2);
+}
+
+#[test]
+fn a_worker_that_fills_the_disk_is_stopped() {
+    let mut options = options(&["executes-endless"]);
+    options.command.timeout = Duration::from_secs(100);
+    let judged = play_with(corpus().path(), options).expect("a run");
+    judged.assert_rejected("worker wrote files of more than ");
+    assert!(judged.took < Duration::from_secs(60), "{:?}", judged.took);
 }
 
 #[test]

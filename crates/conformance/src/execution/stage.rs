@@ -1,11 +1,11 @@
 //! The files between runner and worker.
 
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-use megakernel_ir::model::Program;
+use megakernel_ir::model::{Buffer, Program};
 use megakernel_ir::protocol::Launch;
 use megakernel_ir::tensor::TensorFile;
 use tempfile::TempDir;
@@ -14,12 +14,17 @@ use super::session::{Prepared, Session};
 use super::{Fault, outputs};
 use crate::run::RunError;
 use crate::store::Corpus;
+use crate::worker::Failure;
 
 /// More than a header and what little else an implementation may add.
 const SLACK: u64 = 1 << 20;
 
 /// Bytes of a header for each tensor, generously.
 const HEADER: u64 = 512;
+
+/// What a worker may take of the disk beyond the limits of its files, until it has answered. Afterwards each file is read with
+/// its own limit.
+const WORK: u64 = 64 << 20;
 
 /// A private directory with the inputs of a session, which goes when this goes. The names of its files are the same for
 /// all cases of a form.
@@ -75,16 +80,30 @@ impl Stage {
         session.launches.iter().zip(&self.inputs).enumerate().map(launch).collect()
     }
 
+    /// Stops a worker that would fill the disk.
+    ///
+    /// # Errors
+    /// Its directory takes more than the files of `session` can.
+    pub fn watch(&self, session: &Session<'_>) -> Result<(), Failure> {
+        let files = session.launches.iter().zip(&self.inputs).map(|(launch, inputs)| {
+            let inputs = inputs.iter().map(|path| std::fs::metadata(path).map_or(0, |found| taken(&found)));
+            let written = output_limit(&launch.program).saturating_add(trace_limit(&launch.program));
+            inputs.fold(written, u64::saturating_add)
+        });
+        let limit = files.fold(WORK, u64::saturating_add);
+        let Ok(entries) = std::fs::read_dir(self.directory.path()) else { return Ok(()) };
+        let sizes = entries.flatten().filter_map(|entry| entry.metadata().ok()).map(|found| taken(&found));
+        if sizes.fold(0, u64::saturating_add) > limit { Err(Failure::TooMuchWritten(limit)) } else { Ok(()) }
+    }
+
     /// Reads what the worker wrote after a launch; tensors that are not `wanted` are passed over.
     ///
     /// # Errors
     /// There is no such file, or it is far too large, or no file of tensors.
     pub fn output(&self, launch: usize, program: &Program<'_>) -> Result<TensorFile, Fault> {
-        let buffers = program.buffers.iter();
-        let sizes = buffers.map(|buffer| buffer.nbytes().map_or(0, |size| size.unsigned_abs()) + HEADER);
         let wanted = |name: &str| program.buffers.iter().any(|buffer| *buffer.name == *name);
         let place = format!("launch {launch}: a tensor file with every IO_OUTPUT and KV_CACHE");
-        read(&self.output_path(launch), sizes.fold(SLACK, u64::saturating_add), &wanted, &place)
+        read(&self.output_path(launch), output_limit(program), &wanted, &place)
     }
 
     /// Reads the trace of a launch in the same way.
@@ -92,15 +111,10 @@ impl Stage {
     /// # Errors
     /// As [`Stage::output`].
     pub fn trace(&self, launch: usize, program: &Program<'_>) -> Result<TensorFile, Fault> {
-        let written = program.tasks.iter().flat_map(|task| &task.outputs);
-        let sizes = written.map(|&id| {
-            let buffer = usize::try_from(id).ok().and_then(|id| program.buffers.get(id));
-            buffer.and_then(|buffer| buffer.nbytes()).map_or(0, |size| size.unsigned_abs()) + HEADER
-        });
         let tasks = program.tasks.len();
         let wanted = |name: &str| name.parse().is_ok_and(|task: usize| task < tasks);
         let place = format!("launch {launch}: a tensor file with what each task wrote");
-        read(&self.trace_path(launch), sizes.fold(SLACK, u64::saturating_add), &wanted, &place)
+        read(&self.trace_path(launch), trace_limit(program), &wanted, &place)
     }
 
     fn output_path(&self, launch: usize) -> PathBuf {
@@ -110,6 +124,31 @@ impl Stage {
     fn trace_path(&self, launch: usize) -> PathBuf {
         self.directory.path().join(format!("trace-{launch}.safetensors"))
     }
+}
+
+/// The largest file of outputs that is read.
+fn output_limit(program: &Program<'_>) -> u64 {
+    let sizes = program.buffers.iter().map(|buffer| size(Some(buffer)));
+    sizes.fold(SLACK, u64::saturating_add)
+}
+
+/// The largest trace that is read.
+fn trace_limit(program: &Program<'_>) -> u64 {
+    let written = program.tasks.iter().flat_map(|task| &task.outputs);
+    let buffer = |&id| usize::try_from(id).ok().and_then(|id| program.buffers.get(id));
+    written.map(|id| size(buffer(id))).fold(SLACK, u64::saturating_add)
+}
+
+fn size(buffer: Option<&Buffer<'_>>) -> u64 {
+    buffer.and_then(Buffer::nbytes).map_or(0, i64::unsigned_abs).saturating_add(HEADER)
+}
+
+/// The bytes that a file takes on the disk: a file with holes takes less than its length.
+fn taken(found: &Metadata) -> u64 {
+    #[cfg(unix)]
+    return std::os::unix::fs::MetadataExt::blocks(found).saturating_mul(512);
+    #[cfg(not(unix))]
+    return found.len();
 }
 
 /// Reads a file of tensors that the worker wrote, at most `limit` bytes of it.

@@ -26,7 +26,8 @@ impl Shared<'_> {
         let expectations = session.expectations(self.hello.accumulator)?;
         let stage = Stage::new(self.corpus, &session, self.oracle.is_some())?;
         let mut touched = Touched::new(&session.keys(&expectations));
-        let answer = self.attempt(worker, |process| process.execute(stage.launches(&session)));
+        let watch = || stage.watch(&session);
+        let answer = self.attempt(worker, |process| process.execute(stage.launches(&session), &watch));
         let outcome = match answer.map(|answer| judge::verdict(unit.case, &answer)) {
             Ok(Judgement::Passed) => match self.judge(&session, &stage, &expectations, &mut touched)? {
                 Ok(()) => Outcome::Passed,

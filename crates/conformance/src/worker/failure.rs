@@ -27,6 +27,8 @@ pub enum Failure {
     },
     /// A line is over the limit.
     LineTooLong,
+    /// The files in its directory take more than this many bytes.
+    TooMuchWritten(u64),
     /// The first line is of this type.
     NotHello(String),
     /// An answer is of this type.
@@ -64,6 +66,9 @@ impl fmt::Display for Failure {
                 )
             }
             Failure::LineTooLong => write!(f, "worker wrote a line of more than {} MiB", LINE_LIMIT >> 20),
+            Failure::TooMuchWritten(limit) => {
+                write!(f, "worker wrote files of more than {limit} bytes before it answered")
+            }
             Failure::NotHello(kind) => {
                 write!(
                     f,

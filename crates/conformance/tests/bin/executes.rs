@@ -146,10 +146,18 @@ fn write(behaviour: &str, path: &Path, bytes: &[u8]) {
         "executes-link" => std::os::unix::fs::symlink("/dev/zero", path),
         // Takes no space on the disk, and a long time to read.
         "executes-huge" => std::fs::File::create(path).and_then(|file| file.set_len(1 << 40)),
+        "executes-endless" => endless(path),
         "executes-unknown-type" => std::fs::write(path, with_unknown_type(bytes)),
         _ => std::fs::write(path, bytes),
     };
     done.expect("a file");
+}
+
+/// Writes until it is stopped, or far more than anybody can want.
+fn endless(path: &Path) -> std::io::Result<()> {
+    let mut file = std::fs::File::create(path)?;
+    let zeros = vec![0; 1 << 20];
+    (0..4096).try_for_each(|_| std::io::Write::write_all(&mut file, &zeros))
 }
 
 /// Adds an empty tensor of a type that no buffer has.
