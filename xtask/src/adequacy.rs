@@ -1,5 +1,6 @@
 //! `cargo xtask adequacy`: whether the corpus rejects every seeded fault and no legitimate variant.
 
+mod changes;
 mod graphs;
 mod measure;
 mod report;

@@ -131,7 +131,7 @@ fn single_edits() {
         ("/kernel_graph/operators/1/inputs/0/tensor", json!("x"), "TK03 /kernel_graph/operators/1/inputs"),
         (
             "/kernel_graph/operators/2/inputs/1/map",
-            json!([1, -1, -1]),
+            json!([-1, -1, -1]),
             "TK04 /kernel_graph/operators/2/inputs/1/map",
         ),
         ("/kernel_graph/operators/2/inputs/1", json!(null), "TK04 /kernel_graph/operators/2"),

@@ -12,9 +12,11 @@ use megakernel_conformance::store::Corpus;
 use megakernel_conformance::task_graph::{barrier, check, exact};
 use megakernel_ir::protocol::{FromWorker, Method, Profile};
 use megakernel_ir::rule::Severity;
-use megakernel_ir::task_graph::{EVENT_INVALID, Mode, NVSHMEM_TAG};
+use megakernel_ir::task_graph::Mode;
 use megakernel_ir::{read_task_graph, read_translation};
 use serde_json::{Value, json};
+
+use super::changes;
 
 /// Cases that have to reject a fault.
 const REQUIRED: usize = 3;
@@ -61,9 +63,13 @@ pub const FAULTS: &[GraphFault] = &[
     fault(
         "tg-boxes-as-hulls",
         "takes a tile for everything between its first and last element",
-        Wrong::Misreads(hulls),
+        Wrong::Misreads(changes::hulls),
     ),
-    fault("tg-caches-read-only", "takes the caches of attention for read only", Wrong::Misreads(caches_read)),
+    fault(
+        "tg-caches-read-only",
+        "takes the caches of attention for read only",
+        Wrong::Misreads(changes::caches_read),
+    ),
     fault(
         "tg-counts-ignored",
         "assumes that every event takes as many triggers as it gets",
@@ -71,7 +77,11 @@ pub const FAULTS: &[GraphFault] = &[
     ),
     fault("tg-cycles-unseen", "does not look for cycles", Wrong::Blind(&["TD03"])),
     fault("tg-dead-writes-unseen", "does not look for writes that nobody reads", Wrong::Blind(&["TR05"])),
-    fault("tg-declarations-ignored", "does not look at the kernel graph", Wrong::Misreads(undeclared)),
+    fault(
+        "tg-declarations-ignored",
+        "does not look at the kernel graph",
+        Wrong::Misreads(changes::undeclared),
+    ),
     fault(
         "tg-descending-ids-allowed",
         "does not compare ids of producers and dependents",
@@ -80,16 +90,16 @@ pub const FAULTS: &[GraphFault] = &[
     fault(
         "tg-element-types-ignored",
         "takes every element for one of 16 bits",
-        Wrong::Misreads(sixteen_bits),
+        Wrong::Misreads(changes::sixteen_bits),
     ),
     fault(
         "tg-events-by-range",
         "takes the range of an event for the tasks that depend on it",
-        Wrong::Misreads(by_range),
+        Wrong::Misreads(changes::by_range),
     ),
-    fault("tg-first-rank-only", "judges the first rank of a system", Wrong::Misreads(first_rank)),
+    fault("tg-first-rank-only", "judges the first rank of a system", Wrong::Misreads(changes::first_rank)),
     fault("tg-first-tasks-ignored", "does not look at the list of first tasks", Wrong::Blind(&["TS07"])),
-    fault("tg-ids-as-doubles", "reads integers as binary64", Wrong::Misreads(doubles)),
+    fault("tg-ids-as-doubles", "reads integers as binary64", Wrong::Misreads(changes::doubles)),
     fault("tg-ids-undecoded", "does not take event ids apart", Wrong::Blind(&["TS05"])),
     fault("tg-iterations-ignored", "looks at one iteration only", Wrong::Blind(&["TX04"])),
     fault(
@@ -99,7 +109,11 @@ pub const FAULTS: &[GraphFault] = &[
     ),
     fault("tg-lost-tasks-allowed", "does not mind tasks that reach no end", Wrong::Blind(&["TD05"])),
     fault("tg-metadata-ignored", "does not compare the metadata", Wrong::Blind(&["TS10"])),
-    fault("tg-offsets-ignored", "takes every tile to begin with its tensor", Wrong::Misreads(no_offsets)),
+    fault(
+        "tg-offsets-ignored",
+        "takes every tile to begin with its tensor",
+        Wrong::Misreads(changes::no_offsets),
+    ),
     fault("tg-range-unchecked", "does not compare ranges with dependents", Wrong::Blind(&["TS06"])),
     fault(
         "tg-ranks-apart",
@@ -111,52 +125,92 @@ pub const FAULTS: &[GraphFault] = &[
         "does not look for tasks that read what is being written",
         Wrong::Blind(&["TR02"]),
     ),
-    fault("tg-strides-ignored", "takes every tile for contiguous", Wrong::Misreads(contiguous)),
+    fault("tg-strides-ignored", "takes every tile for contiguous", Wrong::Misreads(changes::contiguous)),
     fault(
         "tg-tensors-not-tiles",
         "lets two tasks conflict that use a tensor in common",
-        Wrong::Misreads(whole_tensors),
+        Wrong::Misreads(changes::whole_tensors),
     ),
     fault("tg-warnings-unknown", "never warns", Wrong::Blind(&["TW01", "TW02", "TW03", "TW04"])),
     fault("tg-write-write-unseen", "does not look for tasks that write the same", Wrong::Blind(&["TR04"])),
-    fault("tg-back-as-doubles", "writes integers back as binary64 has them", Wrong::Rewrites(doubles)),
-    fault("tg-back-null-as-empty", "writes `null` back as an empty list", Wrong::Rewrites(null_as_empty)),
-    fault("tg-back-without-unknown", "drops members that it does not know", Wrong::Rewrites(without_unknown)),
+    fault(
+        "tg-back-as-doubles",
+        "writes integers back as binary64 has them",
+        Wrong::Rewrites(changes::doubles),
+    ),
+    fault(
+        "tg-back-null-as-empty",
+        "writes `null` back as an empty list",
+        Wrong::Rewrites(changes::null_as_empty),
+    ),
+    fault(
+        "tg-back-without-unknown",
+        "drops members that it does not know",
+        Wrong::Rewrites(changes::without_unknown),
+    ),
     fault(
         "tg-back-with-metadata",
         "gives tasks metadata that they did not have",
-        Wrong::Rewrites(with_metadata),
+        Wrong::Rewrites(changes::with_metadata),
     ),
-    fault("tg-copies-untagged", "leaves the tag out of the ids of copies", Wrong::Garbles(untagged)),
+    fault("tg-copies-untagged", "leaves the tag out of the ids of copies", Wrong::Garbles(changes::untagged)),
     fault(
         "tg-copies-to-own-rank",
         "lets copies trigger the event of their own rank",
-        Wrong::Garbles(to_own_rank),
+        Wrong::Garbles(changes::to_own_rank),
     ),
     fault(
         "tg-events-kept-massive",
         "leaves large events as they are before the prelaunch",
-        Wrong::Garbles(massive),
+        Wrong::Garbles(changes::massive),
     ),
-    fault("tg-fused-whole", "does not resolve a fused tensor to its parts", Wrong::Mistakes(unfused)),
+    fault(
+        "tg-fused-whole",
+        "does not resolve a fused tensor to its parts",
+        Wrong::Mistakes(changes::unfused),
+    ),
     fault(
         "tg-blocks-reversed",
         "gives the last block of a grid to the first task",
-        Wrong::Garbles(reversed_work),
+        Wrong::Garbles(changes::reversed_work),
     ),
-    fault("tg-offsets-in-elements", "counts offsets in elements", Wrong::Garbles(offsets_in_elements)),
-    fault("tg-reduce-without-output", "leaves REDUCE without its output", Wrong::Garbles(no_reduce_output)),
-    fault("tg-strides-of-tiles", "gives tiles the strides of their own extents", Wrong::Garbles(contiguous)),
+    fault(
+        "tg-offsets-in-elements",
+        "counts offsets in elements",
+        Wrong::Garbles(changes::offsets_in_elements),
+    ),
+    fault(
+        "tg-reduce-without-output",
+        "leaves REDUCE without its output",
+        Wrong::Garbles(changes::no_reduce_output),
+    ),
+    fault(
+        "tg-strides-of-tiles",
+        "gives tiles the strides of their own extents",
+        Wrong::Garbles(changes::contiguous),
+    ),
     fault(
         "tg-translates-to-doubles",
         "writes the integers of a translation as binary64 has them",
-        Wrong::Garbles(doubles),
+        Wrong::Garbles(changes::doubles),
     ),
-    fault("tg-variants-not-shared", "gives every task the first variant", Wrong::Garbles(no_variants)),
+    fault(
+        "tg-variants-not-shared",
+        "gives every task the first variant",
+        Wrong::Garbles(changes::no_variants),
+    ),
     fault("tg-sound-as-exact", "has no sound mode, and gives the published translation", Wrong::ExactOnly),
-    fault("tg-sound-counts-twice", "counts each producer of a join twice", Wrong::Unsound(counts_twice)),
-    fault("tg-sound-drops-edges", "makes no edge to the last operator", Wrong::Unsound(last_is_free)),
-    fault("tg-sound-loses-task", "leaves the last task out", Wrong::Unsound(loses_task)),
+    fault(
+        "tg-sound-counts-twice",
+        "counts each producer of a join twice",
+        Wrong::Unsound(changes::counts_twice),
+    ),
+    fault(
+        "tg-sound-drops-edges",
+        "makes no edge to the last operator",
+        Wrong::Unsound(changes::last_is_free),
+    ),
+    fault("tg-sound-loses-task", "leaves the last task out", Wrong::Unsound(changes::loses_task)),
 ];
 
 /// What came out: for each fault the number of cases that reject it; and what the implementation without a fault fails.
@@ -344,272 +398,4 @@ fn translate(document: &[u8], wrong: Option<&Wrong>) -> Value {
         _ => {}
     }
     accept(Some(value.to_string()))
-}
-
-/// The graphs of a document.
-fn graphs(document: &mut Value) -> Vec<&mut Value> {
-    if document.get("ranks").is_some_and(Value::is_array) {
-        return document["ranks"].as_array_mut().into_iter().flatten().collect();
-    }
-    vec![document]
-}
-
-fn list<'a>(record: &'a mut Value, name: &str) -> Vec<&'a mut Value> {
-    record.get_mut(name).and_then(Value::as_array_mut).into_iter().flatten().collect()
-}
-
-fn tasks(document: &mut Value, mut change: impl FnMut(&mut Value)) {
-    for graph in graphs(document) {
-        list(graph, "all_tasks").into_iter().for_each(&mut change);
-    }
-}
-
-fn tiles(document: &mut Value, mut change: impl FnMut(&mut Value)) {
-    tasks(document, |task| {
-        for name in ["inputs", "outputs"] {
-            let present =
-                |tile: &&mut Value| tile.get("dims").and_then(Value::as_array).is_some_and(|d| !d.is_empty());
-            list(task, name).into_iter().filter(present).for_each(&mut change);
-        }
-    });
-}
-
-fn ints(value: &Value) -> Vec<i64> {
-    value.as_array().into_iter().flatten().filter_map(Value::as_i64).collect()
-}
-
-fn hulls(document: &mut Value) {
-    tiles(document, |tile| {
-        let pairs = ints(&tile["dims"]).into_iter().zip(ints(&tile["strides"]));
-        let last: i64 = pairs.map(|(extent, stride)| (extent - 1).max(0).saturating_mul(stride.max(0))).sum();
-        tile["dims"] = json!([last + 1]);
-        tile["strides"] = json!([1]);
-    });
-}
-
-fn whole_tensors(document: &mut Value) {
-    tiles(document, |tile| {
-        tile["dims"] = json!([1]);
-        tile["strides"] = json!([1]);
-        tile["offset"] = json!(0);
-    });
-}
-
-fn no_offsets(document: &mut Value) {
-    tiles(document, |tile| tile["offset"] = json!(0));
-}
-
-fn contiguous(document: &mut Value) {
-    tiles(document, |tile| {
-        let dims = ints(&tile["dims"]);
-        let strides: Vec<i64> = (0..dims.len()).map(|d| dims.iter().skip(d + 1).product()).collect();
-        tile["strides"] = json!(strides);
-    });
-}
-
-fn sixteen_bits(document: &mut Value) {
-    tiles(document, |tile| tile["data_type"] = json!(941));
-}
-
-fn caches_read(document: &mut Value) {
-    tasks(document, |task| {
-        if matches!(task["task_type"].as_i64(), Some(103 | 115)) {
-            task["task_type"] = json!(118);
-        }
-    });
-}
-
-fn undeclared(document: &mut Value) {
-    if let Some(members) = document.as_object_mut() {
-        members.remove("kernel_graph");
-    }
-}
-
-fn first_rank(document: &mut Value) {
-    if let Some(ranks) = document.get_mut("ranks").and_then(Value::as_array_mut) {
-        ranks.truncate(1);
-    }
-}
-
-fn by_range(document: &mut Value) {
-    for graph in graphs(document) {
-        let ranges: Vec<(i64, i64, i64)> = list(graph, "all_events")
-            .into_iter()
-            .enumerate()
-            .filter(|(_, event)| event["event_type"] == 900)
-            .filter_map(|(e, event)| {
-                Some((e as i64, event["first_task_id"].as_i64()?, event["last_task_id"].as_i64()?))
-            })
-            .collect();
-        for (t, task) in list(graph, "all_tasks").into_iter().enumerate() {
-            let found = ranges.iter().find(|(_, first, last)| (*first..*last).contains(&(t as i64)));
-            let rank = task["trigger_event"].as_i64().map_or(0, |id| id & (0xffff << 32));
-            if let (Some((event, _, _)), true) = (found, task["task_type"] != 199) {
-                task["dependent_event"] = json!(rank | event);
-            }
-        }
-    }
-}
-
-/// What a reader makes of every integer that goes through binary64.
-fn doubles(value: &mut Value) {
-    match value {
-        Value::Number(number) => {
-            if let Some(exact) = number.as_i64() {
-                *value = json!(exact as f64 as i64);
-            }
-        }
-        Value::Array(items) => items.iter_mut().for_each(doubles),
-        Value::Object(members) => members.values_mut().for_each(doubles),
-        _ => {}
-    }
-}
-
-fn null_as_empty(document: &mut Value) {
-    tasks(document, |task| {
-        for name in ["inputs", "outputs"] {
-            if task[name].is_null() {
-                task[name] = json!([]);
-            }
-        }
-    });
-}
-
-fn without_unknown(document: &mut Value) {
-    const KNOWN: [&str; 11] = [
-        "dependent_event",
-        "expert_offset",
-        "inputs",
-        "kv_idx",
-        "merge_task_offset",
-        "outputs",
-        "request_id",
-        "task_offset",
-        "task_type",
-        "trigger_event",
-        "variant_id",
-    ];
-    if let Some(members) = document.as_object_mut() {
-        members.retain(|name, _| ["all_tasks", "all_events", "first_tasks"].contains(&name.as_str()));
-    }
-    tasks(document, |task| {
-        if let Some(members) = task.as_object_mut() {
-            members.retain(|name, _| KNOWN.contains(&name.as_str()));
-        }
-    });
-    tiles(document, |tile| {
-        if let Some(members) = tile.as_object_mut() {
-            members.retain(|name, _| {
-                ["base_ptr", "data_type", "dims", "offset", "strides"].contains(&name.as_str())
-            });
-        }
-    });
-}
-
-fn with_metadata(document: &mut Value) {
-    tasks(document, |task| {
-        if let Some(members) = task.as_object_mut() {
-            members.entry("request_id").or_insert(json!(-1));
-        }
-    });
-}
-
-fn copies(document: &mut Value, mut change: impl FnMut(i64) -> i64) {
-    tasks(document, |task| {
-        if let (Some(199), Some(id)) = (task["task_type"].as_i64(), task["trigger_event"].as_i64()) {
-            task["trigger_event"] = json!(change(id));
-        }
-    });
-}
-
-fn untagged(document: &mut Value) {
-    copies(document, |id| id & !NVSHMEM_TAG);
-}
-
-fn to_own_rank(document: &mut Value) {
-    let begin = document["all_tasks"][1]["trigger_event"].as_i64().unwrap_or(0);
-    copies(document, |id| id & !(0xffff << 32) | begin & (0xffff << 32));
-}
-
-fn massive(document: &mut Value) {
-    for event in list(document, "all_events") {
-        let range = (event["first_task_id"].as_i64(), event["last_task_id"].as_i64());
-        if let ((Some(first), Some(last)), Some(900)) = (range, event["event_type"].as_i64()) {
-            if last - first >= 8 {
-                event["event_type"] = json!(902);
-            }
-        }
-    }
-}
-
-fn unfused(request: &mut Value) {
-    for tensor in list(&mut request["kernel_graph"], "tensors") {
-        tensor["io"] = json!("cuda");
-    }
-}
-
-/// Exchanges the operands of the tasks of each run of one type, last for first.
-fn reversed_work(document: &mut Value) {
-    let Some(tasks) = document.get_mut("all_tasks").and_then(Value::as_array_mut) else { return };
-    let same = |a: &Value, b: &Value| a["task_type"] == b["task_type"] && a["variant_id"] == b["variant_id"];
-    for run in tasks.chunk_by_mut(same) {
-        for member in ["inputs", "outputs"] {
-            let mut values: Vec<Value> = run.iter().map(|task| task[member].clone()).collect();
-            values.reverse();
-            run.iter_mut().zip(values).for_each(|(task, value)| task[member] = value);
-        }
-    }
-}
-
-fn offsets_in_elements(document: &mut Value) {
-    tiles(document, |tile| {
-        let wide = matches!(tile["data_type"].as_i64(), Some(940..));
-        if let (true, Some(offset)) = (wide, tile["offset"].as_i64()) {
-            tile["offset"] = json!(offset / 2);
-        }
-    });
-}
-
-fn no_reduce_output(document: &mut Value) {
-    tasks(document, |task| {
-        if task["task_type"] == 107 {
-            task["outputs"] = json!([]);
-        }
-    });
-}
-
-fn no_variants(document: &mut Value) {
-    tasks(document, |task| task["variant_id"] = json!(0));
-}
-
-fn counts_twice(document: &mut Value) {
-    for event in list(document, "all_events") {
-        if let (Some(900), Some(count)) = (event["event_type"].as_i64(), event["num_triggers"].as_i64()) {
-            event["num_triggers"] = json!(2 * count);
-        }
-    }
-}
-
-/// The tasks of the last event wait for nothing.
-fn last_is_free(document: &mut Value) {
-    let events = document["all_events"].as_array().map_or(0, Vec::len);
-    let Some(last) = (2..events).rev().find(|&e| document["all_events"][e]["first_task_id"] != 0) else {
-        return;
-    };
-    let event = &mut document["all_events"][last];
-    let range = (event["first_task_id"].as_i64().unwrap_or(0), event["last_task_id"].as_i64().unwrap_or(0));
-    event["first_task_id"] = json!(0);
-    event["last_task_id"] = json!(0);
-    for t in range.0..range.1 {
-        document["all_tasks"][t as usize]["dependent_event"] = json!(EVENT_INVALID);
-        if let Some(first) = document["first_tasks"].as_array_mut() {
-            first.push(json!(t));
-        }
-    }
-}
-
-fn loses_task(document: &mut Value) {
-    if let Some(tasks) = document["all_tasks"].as_array_mut() {
-        tasks.pop();
-    }
 }

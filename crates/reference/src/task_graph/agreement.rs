@@ -11,7 +11,7 @@ use megakernel_ir::rule::Severity;
 use megakernel_ir::task_graph::System;
 use megakernel_ir::{Diagnostic, Rule};
 
-use super::explore::{Compact, Explorer, Faults, ITERATIONS, Instances, Setup};
+use super::explore::{Compact, Explorer, Faults, ITERATIONS, Instances, MAX_INSTANCES, Setup};
 
 /// Why a rule rejects a system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -120,8 +120,12 @@ impl<V: FnMut(&System<'_>) -> Vec<Diagnostic>> Judge<V> {
         found.retain(|diagnostic| Some(diagnostic.rule) != self.dropped);
         let setup = Setup::new(system).ok()?;
         let compact = Compact::new(&setup, ITERATIONS).ok()?;
-        let faults = self.explorer.explore(&compact);
-        let alone = self.explorer.explore(&Compact::new(&setup, 1).ok()?);
+        let mut faults = self.explorer.explore(&compact);
+        let mut alone = self.explorer.explore(&Compact::new(&setup, 1).ok()?);
+        if hulls {
+            // A read whose hull meets a write counts as a read of it, so what is dead is another question.
+            (faults.dead, alone.dead) = ([0; MAX_INSTANCES], [0; MAX_INSTANCES]);
+        }
         let evidence = Evidence { setup: &setup, alone: &alone, faults: &faults, hulls };
         let mut rules: Vec<Rule> = found.iter().map(|diagnostic| diagnostic.rule).collect();
         rules.sort_unstable();
@@ -273,8 +277,7 @@ impl Evidence<'_> {
         if across && !broken(&[Rule::TX03]) {
             return Some("a race across ranks");
         }
-        // Where hulls race, dead writes are not looked for.
-        if alone.has_dead_write() && !alone.has_race() && !self.hulls && !broken(&[Rule::TR05]) {
+        if alone.has_dead_write() && !alone.has_race() && !broken(&[Rule::TR05]) {
             return Some("a dead write");
         }
         let excused =

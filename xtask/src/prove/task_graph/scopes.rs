@@ -141,6 +141,7 @@ fn quick() -> Vec<Family> {
         family("rows", (3, 2), Sound, One, rows()),
         family("rows-in-any-order", (2, 2), Full, One, rows()),
         family("mixed-layouts", (3, 2), Sound, One, mixed()),
+        family("signals", (3, 2), Full, Twins, signals()),
         family("ranks", (2, 2), Full, Twins, exchange()),
         family("exchange", (3, 2), Sound, Twins, exchange()),
     ]

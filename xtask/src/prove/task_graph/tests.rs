@@ -53,11 +53,8 @@ fn validator_and_explorer_agree_on_the_quick_scope() {
 fn a_validator_without_a_rule_is_found_out() {
     let scope = quick();
     for rule in JUDGED {
-        let found = match run(&scope, &options(Some(rule))) {
-            Err(Some(found)) => found,
-            // Every event that mixes copies with something else also counts wrong in some iteration.
-            Ok(_) if rule == Rule::TX02 => continue,
-            _ => unreachable!("nothing is missing without {rule}"),
+        let Err(Some(found)) = run(&scope, &options(Some(rule))) else {
+            unreachable!("nothing is missing without {rule}")
         };
         // What is printed is a system that breaks this rule, and that is as small as it gets.
         let printed = found.to_string();
@@ -81,7 +78,9 @@ fn every_finding_of_the_quick_scope_is_replayed_or_has_a_reason() {
             enumeration.visit(&chunk, |system| {
                 let setup = Setup::new(system).expect("a system of the scope");
                 let verdicts = judge.judge(system).expect("a system of the scope");
-                for diagnostic in &validate(system) {
+                let found = validate(system);
+                let hulls = found.iter().any(|diagnostic| diagnostic.rule == Rule::TW03);
+                for diagnostic in &found {
                     match replay(&setup, diagnostic) {
                         Ok(_) => shown += 1,
                         Err(NotReplayed::NoRun) => {}
@@ -92,7 +91,7 @@ fn every_finding_of_the_quick_scope_is_replayed_or_has_a_reason() {
                                 .iter()
                                 .any(|reason| reason.is_some_and(|reason| reason != Reason::Shown));
                             assert!(
-                                conservative || verdicts.faults.deadlock(),
+                                conservative || hulls || verdicts.faults.deadlock(),
                                 "{diagnostic:?}\n{}",
                                 report::document(system)
                             );
@@ -104,7 +103,7 @@ fn every_finding_of_the_quick_scope_is_replayed_or_has_a_reason() {
             });
         }
     }
-    assert!(shown > 10 * without, "{shown} shown, {without} not");
+    assert!(shown > without, "{shown} shown, {without} not");
 }
 
 #[test]

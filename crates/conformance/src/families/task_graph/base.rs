@@ -183,6 +183,7 @@ impl Sink {
     }
 
     /// A text that is judged or translated; a rejected one names its twin, a case of the same family.
+    #[allow(clippy::too_many_arguments, reason = "one argument for each member of the record")]
     pub(in crate::families) fn graph_text(
         &mut self,
         method: &str,

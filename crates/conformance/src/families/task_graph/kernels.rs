@@ -202,6 +202,12 @@ fn exact() -> Vec<GraphBase> {
             "1 producer and 8 consumers: 1 event with 8 tasks",
             two([1, 1, 1], [8, 1, 1], COLUMNS, COLUMNS),
         ),
+        ("one-to-twelve", "1 producer and 12 consumers", two([1, 1, 1], [12, 1, 1], COLUMNS, COLUMNS)),
+        (
+            "two-to-all",
+            "2 producers and 24 consumers: 2 events with 12 tasks each",
+            two([2, 1, 1], [24, 1, 1], COLUMNS, COLUMNS),
+        ),
         ("all-to-one", "12 producers and 1 consumer", two([12, 1, 1], [1, 1, 1], COLUMNS, COLUMNS)),
         (
             "crosswise",

@@ -12,6 +12,7 @@ mod race;
 mod ranks;
 mod rejected;
 mod structure;
+mod systems;
 mod texts;
 mod trips;
 mod warnings;

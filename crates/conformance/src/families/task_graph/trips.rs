@@ -64,6 +64,16 @@ pub fn trips(_: &Library, sink: &mut Sink) -> Result<()> {
             .replace("\"first_tasks\":[]", "\"first_tasks\":[],\"generator\":\"x\""),
         ),
         (
+            "unknown-in-event",
+            "members that nobody knows in an event, one of them an integer that binary64 does not have",
+            whole("3", "4").replace("\"num_triggers\":1", "\"num_triggers\":1,\"epoch\":9007199254740993,\"tag\":null"),
+        ),
+        (
+            "unknown-in-graph",
+            "a member that nobody knows beside the three of a graph",
+            whole("3", "4").replace("\"first_tasks\":[]", "\"first_tasks\":[],\"version\":{\"major\":2}"),
+        ),
+        (
             "tile-members",
             "a tile with a member that nobody knows, and one of an absent tensor",
             task(

@@ -57,7 +57,7 @@ fn shared_maps(plan: &Plan<'_>) -> Result<Vec<Option<Maps>>, Vec<Diagnostic>> {
         if pairs.is_empty() {
             let message = "the operator reads nothing that the one before it writes, and exact mode orders neighbours \
                            only; reorder the operators, or ask for mode `sound`";
-            found.push(Diagnostic::new(Rule::TK03, at.clone(), message));
+            found.push(Diagnostic::new(Rule::TK03, format!("{at}/inputs"), message));
         } else if let Some([partial, ..]) = consumer.all_reduce() {
             let written = producer.outputs.iter().any(|output| output.tensor == partial.tensor);
             let same = pairs.iter().all(|[from, to]| from == to) && producer.grid == consumer.grid;
