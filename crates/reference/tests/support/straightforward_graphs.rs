@@ -61,9 +61,8 @@ fn close(paths: &mut [Vec<bool>]) {
     for middle in 0..n {
         for from in 0..n {
             if paths[from][middle] {
-                for to in 0..n {
-                    paths[from][to] |= paths[middle][to];
-                }
+                let onward = paths[middle].clone();
+                paths[from].iter_mut().zip(onward).for_each(|(path, more)| *path |= more);
             }
         }
     }
@@ -323,7 +322,8 @@ impl World {
                     next.entry(first).or_default().insert(byte);
                 }
             }
-            let dead = next.iter().find(|&(&second, ref bytes)| {
+            let dead = next.iter().find(|(second, bytes)| {
+                let second = **second;
                 !same().any(|read| {
                     !read.writes
                         && self.paths[write.task][read.task]

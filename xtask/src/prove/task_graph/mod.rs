@@ -5,8 +5,6 @@ pub(super) mod report;
 pub(super) mod scopes;
 mod shrink;
 mod stage;
-#[path = "../../../../crates/reference/tests/support/straightforward_graphs.rs"]
-mod straightforward_graphs;
 #[cfg(test)]
 mod tests;
 

@@ -103,7 +103,7 @@ fn dead_writes(system: &Compact, faults: &mut Faults) {
     let of = |sets: &[Cells], at: usize| sets.get(at).copied().unwrap_or_default();
     let mut dead = [0; MAX_INSTANCES];
     let tasks = system.tasks.min(MAX_INSTANCES);
-    for first in 0..tasks {
+    for (first, dead) in dead.iter_mut().enumerate().take(tasks) {
         for second in (0..tasks).filter(|&second| system.ranks.get(first) == system.ranks.get(second)) {
             let between = |other: usize| before(first, other) && before(other, second);
             let mut shared = of(&system.own_writes, first) & of(&system.own_writes, second);
@@ -115,7 +115,7 @@ fn dead_writes(system: &Compact, faults: &mut Faults) {
             }
             let reads = |reader: usize| of(&system.reads, reader) & shared != 0;
             if shared != 0 && !reads(second) && !(0..tasks).any(|reader| between(reader) && reads(reader)) {
-                dead[first] |= 1 << second;
+                *dead |= 1 << second;
             }
         }
     }
