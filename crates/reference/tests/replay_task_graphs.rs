@@ -105,12 +105,28 @@ fn every_rejected_example_is_replayed() {
 
 #[test]
 fn every_rejected_case_is_replayed() {
+    let mut all = Vec::new();
+    let (mut shown, mut cases_shown) = (0, 0);
     for (id, graph) in cases() {
-        let (_, without) = replayed(&id, &graph);
-        // Hulls of tiles without a common layout may meet where the tiles do not.
-        let hulls = validate(graph.as_bytes()).diagnostics.iter().any(|d| d.rule == Rule::TW03);
-        assert!(without.is_empty() || hulls, "{id}: no run shows {without:?}");
+        let (count, without) = replayed(&id, &graph);
+        shown += count;
+        cases_shown += usize::from(count > 0);
+        let broken: Vec<Rule> =
+            validate(graph.as_bytes()).diagnostics.iter().map(|diagnostic| diagnostic.rule).collect();
+        // Hulls of tiles without a common layout may meet where the tiles do not. What waits for no trigger, or not for all,
+        // goes on where the rules say that it must not.
+        let nothing = graph.contains("\"num_triggers\":0");
+        let excused = |rule: &Rule| match rule {
+            Rule::TD01 => nothing,
+            Rule::TD03 | Rule::TD04 => broken.contains(&Rule::TR01),
+            // What never ends does not end too early.
+            Rule::TD05 => [Rule::TD01, Rule::TD02, Rule::TD03].iter().any(|rule| broken.contains(rule)),
+            _ => broken.contains(&Rule::TW03),
+        };
+        all.extend(without.into_iter().filter(|rule| !excused(rule)).map(|rule| (id.clone(), rule)));
     }
+    assert!(all.is_empty(), "no run shows {all:?}");
+    assert!(cases_shown > 50, "{shown} findings of {cases_shown} cases are shown");
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Kernel graphs that cannot be translated, the examples of the specification among them; and the commands `translate` and
 //! `generate-code`.
 
+#![allow(clippy::panic)]
+
 use std::borrow::Cow;
 use std::path::PathBuf;
 use std::process::Command;

@@ -2,6 +2,8 @@
 //! and writes, order is a matrix, and two iterations of all ranks are looked at together. Shares nothing with the
 //! validator.
 
+#![allow(clippy::panic)]
+
 #[path = "support/kernel_graphs/mod.rs"]
 mod kernel_graphs;
 

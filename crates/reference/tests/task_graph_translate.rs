@@ -1,6 +1,8 @@
 //! Translation against graphs that the published generator wrote: kernel graphs that were put together from them, by hand,
 //! translate into the very same tasks and events.
 
+#![allow(clippy::panic)]
+
 #[path = "support/kernel_graphs/mod.rs"]
 mod kernel_graphs;
 

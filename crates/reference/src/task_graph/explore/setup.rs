@@ -107,6 +107,7 @@ impl Setup {
         };
         let mut names: HashMap<(usize, String), usize> = HashMap::new();
         let (mut first, mut tagged) = (0, vec![false; setup.events.len()]);
+        let mut elsewhere = false;
         for (rank, graph) in graphs.iter().enumerate() {
             setup.first.push(first);
             first += graph.all_tasks.len();
@@ -127,7 +128,9 @@ impl Setup {
                     Ok(starts.get(owner).map(|start| start + position))
                 };
                 let (dependent, trigger) = (event(task.dependent_event)?, event(task.trigger_event)?);
-                let target = EventId::from_bits(task.trigger_event).and_then(rank_of);
+                let target = EventId::from_bits(task.trigger_event).map(rank_of);
+                elsewhere |= target == Some(None);
+                let target = target.flatten();
                 let mut accesses = Vec::new();
                 let add = |at: usize, writes: bool, tile: &Tile<'_>, shape: Shape| {
                     let next = names.len();
@@ -148,7 +151,8 @@ impl Setup {
                 setup.tasks.push(Work { rank, id, kind: task.task_type, dependent, trigger, accesses });
             }
         }
-        if bare.is_some() {
+        // A graph that triggers no other rank's events is a system of its own.
+        if elsewhere {
             for (index, _) in tagged.iter().enumerate().filter(|&(_, &tagged)| tagged) {
                 let here = setup.tasks.iter().filter(|task| task.trigger == Some(index)).count() as i64;
                 if let Some(event) = setup.events.get_mut(index) {
