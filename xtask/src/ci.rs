@@ -43,9 +43,7 @@ const STEPS: [Step; 12] = [
     },
     Step {
         name: "the kernels conform on the CPU",
-        command: &[
-            SELF, "conform", "--impl", "cuda --trace", "--profile", "execute", "--timeout", "60",
-        ],
+        command: &[SELF, "conform", "--impl", "cuda --trace", "--profile", "execute", "--timeout", "60"],
     },
     Step { name: "adequacy", command: &[SELF, "adequacy", "--check"] },
     Step { name: "soundness", command: &[SELF, "prove", "--scope", "ci", "--check"] },
