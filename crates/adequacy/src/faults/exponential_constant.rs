@@ -17,8 +17,11 @@ pub const FAULT: Fault = Fault {
 
 struct ExponentialConstant;
 
+/// The logarithm of e to base 2, cut off after four digits.
+const CUT: f32 = 14_427.0 / 10_000.0;
+
 impl Kernels for ExponentialConstant {
     fn exp(&self, x: f64) -> f64 {
-        f64::from(libm::exp2f(x as f32 * 1.4427))
+        f64::from(libm::exp2f(x as f32 * CUT))
     }
 }
