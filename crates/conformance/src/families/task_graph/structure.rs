@@ -306,7 +306,7 @@ pub fn metadata(_: &Library, sink: &mut Sink) -> Result<()> {
     let base = library.get("decoder/earlier")?;
     let edit =
         Edit::breaking("TS10", "one task of a graph of the earlier version has a member of the extended one")
-            .at(base.at("add1", "")?)
+            .at(base.at("add1", "request_id")?)
             .insert(base.at("add1", "request_id")?, 0);
     sink.graph_reject(base, "one-has-it", &edit)
 }

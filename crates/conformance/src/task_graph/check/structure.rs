@@ -155,7 +155,12 @@ fn records(subject: &Subject<'_>, graph: usize, t: usize, task: &Task<'_>, repor
         }
     }
     let given = metadata(task);
-    if given.iter().any(|member| member.is_some() != extended) {
+    if !extended {
+        let names = ["expert_offset", "kv_idx", "merge_task_offset", "request_id", "task_offset"];
+        for (name, _) in names.iter().zip(given).filter(|(_, member)| member.is_some()) {
+            report(Rule::TS10, format!("/all_tasks/{t}/{name}"));
+        }
+    } else if given.iter().any(Option::is_none) {
         report(Rule::TS10, format!("/all_tasks/{t}"));
     } else if let [Some(expert), Some(kv), Some(merge), Some(request), Some(offset)] = given {
         let mut views = vec![
