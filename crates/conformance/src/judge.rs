@@ -114,15 +114,14 @@ pub fn verdict(case: &Case, answer: &FromWorker) -> Judgement {
     Judgement::Passed
 }
 
+/// Sends a document, and gives the answer.
+pub type Ask<'a, E> = dyn FnMut(Method, &[u8]) -> Result<FromWorker, E> + 'a;
+
 /// Judges a case that does not execute by the answers that `ask` gives, in as many requests as it takes.
 ///
 /// # Errors
 /// Those of `ask`.
-pub fn conversation<E>(
-    case: &Case,
-    document: &[u8],
-    ask: &mut dyn FnMut(Method, &[u8]) -> Result<FromWorker, E>,
-) -> Result<Judgement, E> {
+pub fn conversation<E>(case: &Case, document: &[u8], ask: &mut Ask<'_, E>) -> Result<Judgement, E> {
     let answer = ask(case.method, document)?;
     let judgement = verdict(case, &answer);
     let accepted = answer.outcome.as_deref() == Some("accept");

@@ -312,7 +312,11 @@ fn tiles() -> Result<Vec<GraphBase>> {
         ),
         ("tiles/nibbles", "elements of 4 bits", pair(&[nibbles.block(1, 1, 2)], &[nibbles.whole()])?),
         ("tiles/wide", "elements of 64 bits", pair(&[wide.block(0, 1, 2)], &[wide.whole()])?),
-        ("tiles/column", "a tile of one column", pair(&[column.clone()], &[column])?),
+        (
+            "tiles/column",
+            "a tile of one column",
+            pair(std::slice::from_ref(&column), std::slice::from_ref(&column))?,
+        ),
         (
             "tiles/repeated",
             "a row that is read twice, along a stride of 0",

@@ -165,7 +165,7 @@ pub fn all() -> Result<Vec<GraphBase>> {
             graph.add(
                 NewTask::new(&format!("copy{n}"), COPY)
                     .reads(&[block(&partial)])
-                    .writes(&[slot.clone()])
+                    .writes(std::slice::from_ref(&slot))
                     .after(ready)
                     .triggers_at(0, copied),
             );
