@@ -114,7 +114,7 @@ pub fn verdict(case: &Case, answer: &FromWorker) -> Judgement {
     Judgement::Passed
 }
 
-/// Sends a document to a worker and gives its answer.
+/// Sends a document, and gives the answer.
 pub type Ask<'a, E> = dyn FnMut(Method, &[u8]) -> Result<FromWorker, E> + 'a;
 
 /// Judges a case that does not execute by the answers that `ask` gives, in as many requests as it takes.

@@ -213,10 +213,10 @@ pub fn to_own_rank(document: &mut Value) {
 pub fn massive(document: &mut Value) {
     for event in list(document, "all_events") {
         let range = (event["first_task_id"].as_i64(), event["last_task_id"].as_i64());
-        if let ((Some(first), Some(last)), Some(900)) = (range, event["event_type"].as_i64()) {
-            if last - first >= 8 {
-                event["event_type"] = json!(902);
-            }
+        if let ((Some(first), Some(last)), Some(900)) = (range, event["event_type"].as_i64())
+            && last - first >= 8
+        {
+            event["event_type"] = json!(902);
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use megakernel_conformance::case::Verdict;
 use megakernel_conformance::store::Corpus;
-use megakernel_ir::protocol::Profile;
+use megakernel_ir::protocol::{Method, Profile};
 use megakernel_ir::rule::{Class, Rule};
 use serde_json::Value;
 
@@ -100,6 +100,10 @@ fn the_task_graph_schemas_take_what_the_rules_on_form_take() {
             matches!(rule.class(), Class::Structure | Class::TaskGraphStructure | Class::KernelGraph)
         };
         if case.expect.verdict == Verdict::Either || case.expect.rules.iter().any(about_form) {
+            continue;
+        }
+        // What is written back may break any rule on form but those about the text.
+        if case.method == Method::Roundtrip {
             continue;
         }
         let document = corpus.document(case).expect("a document");

@@ -37,9 +37,9 @@ pub fn near(_: &Library, sink: &mut Sink) -> Result<()> {
     )?;
     accept(
         "fan/split",
-        "all read all",
-        Edit::harmless("a reader reads all that its siblings read")
-            .replace(at("fan/split", "c2", "inputs/0/offset")?, 0),
+        "one reads half",
+        Edit::harmless("of four readers one reads the first half only")
+            .replace(at("fan/split", "c2", "inputs/0/dims")?, json!([2, 8])),
     )?;
     accept(
         "chain/side-by-side",
