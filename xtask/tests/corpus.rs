@@ -80,6 +80,7 @@ fn task_graph(case: &Case, document: &[u8]) -> Outcome {
             Answer::Accept { diagnostics, document } => ("accept", diagnostics, document, None),
             Answer::Reject { diagnostics } => ("reject", diagnostics, None, None),
             Answer::Unsupported { reason } => ("unsupported", Vec::new(), None, Some(reason)),
+            Answer::Failed { message } => return Err(message),
         };
         Ok(FromWorker {
             kind: "response".to_owned(),

@@ -29,7 +29,7 @@ fn found(request: &Value) -> Vec<(String, String)> {
         Answer::Reject { diagnostics } => {
             diagnostics.iter().map(|d| (d.rule.id().to_owned(), d.pointer.clone())).collect()
         }
-        Answer::Unsupported { reason } => panic!("{reason}"),
+        Answer::Unsupported { reason } | Answer::Failed { message: reason } => panic!("{reason}"),
     }
 }
 

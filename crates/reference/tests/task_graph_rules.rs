@@ -1,5 +1,7 @@
 //! Every rule of task graphs on a small graph that breaks it by one edit or two, and on the graph before the edit.
 
+#![allow(clippy::panic)]
+
 #[path = "support/task_graphs.rs"]
 mod support;
 

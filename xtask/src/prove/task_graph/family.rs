@@ -126,8 +126,7 @@ impl<'f> Enumeration<'f> {
             loop {
                 visit(&system);
                 let mut at = 0;
-                loop {
-                    let Some(digit) = digits.get_mut(at) else { break };
+                while let Some(digit) = digits.get_mut(at) {
                     let choices = unit.choices(at);
                     *digit = (*digit + 1) % choices;
                     let value = *digit;
