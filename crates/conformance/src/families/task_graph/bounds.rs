@@ -90,6 +90,20 @@ pub fn declared(_: &Library, sink: &mut Sink) -> Result<()> {
         .replace("/kernel_graph/tensors/0/dims", json!([1, 8]));
     sink.graph_reject(base, "declared with fewer rows", &edit)?;
 
+    // What the earlier version prints: the sum with the extents and strides of the buffer of slots.
+    let two = library.get("declared/two-ranks")?;
+    for (label, what) in [
+        ("0:reduce-b0", "the last sum has the extents of the slots, on rank 0"),
+        ("1:reduce-a0", "the first sum has the extents of the slots, on rank 1"),
+    ] {
+        let at = two.at(label, "outputs/0")?;
+        let edit = Edit::breaking("TB01", format!("the output slot of REDUCE was overwritten: {what}"))
+            .at(at.clone())
+            .replace(format!("{at}/dims"), json!([2, 2, 4]))
+            .replace(format!("{at}/strides"), json!([8, 4, 1]));
+        sink.graph_reject(two, what, &edit)?;
+    }
+
     for (label, list, member, value, what) in [
         ("0:first0", "inputs/0", "base_ptr", json!("X"), "a name that differs by its case"),
         ("0:first1", "inputs/1", "base_ptr", json!(""), "an empty name"),

@@ -1,6 +1,6 @@
 //! The accepted kernel graphs: requests to translate them exactly, for up to 8 ranks, and soundly.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::base::GraphBase;
 use crate::builder::Result;
@@ -46,6 +46,19 @@ pub fn declared_chain() -> Result<Document> {
         graph.add(task.writes(&[y.block(1, n, 2)]).after(e));
     }
     system(&[graph], Some(k.value()))
+}
+
+/// What the graphs of two ranks and two all-reduces of one block declare.
+pub fn declared_ranks() -> Value {
+    let mut k = KernelBuilder::new();
+    k.torch("x", BF16, &[2, 4]);
+    for round in ["a", "b"] {
+        k.torch(&format!("w_{round}"), BF16, &[4, 4]);
+        k.cuda(&format!("partial_{round}"), BF16, &[2, 4]);
+        k.nvshmem(&format!("slots_{round}"), BF16, &[2, 2, 4]);
+        k.cuda(&format!("sum_{round}"), BF16, &[2, 4]);
+    }
+    k.value()
 }
 
 /// `rows` by `columns`, through two products.

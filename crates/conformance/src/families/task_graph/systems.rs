@@ -185,5 +185,11 @@ pub fn all() -> Result<Vec<GraphBase>> {
         &["TGR-01", "TB03"],
         kernels::declared_chain()?,
     ));
+    out.push(GraphBase::new(
+        "declared/two-ranks",
+        "two ranks and two all-reduces, with the kernel graph that declares their tensors",
+        &["TGR-01", "TGR-05", "TB01"],
+        system(&parallel(2, 1), Some(kernels::declared_ranks()))?,
+    ));
     Ok(out)
 }
