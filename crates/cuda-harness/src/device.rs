@@ -34,9 +34,10 @@ pub enum TaskState {
 }
 
 /// How a launch ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum End {
     /// Every task is done.
+    #[default]
     Done,
     /// Nothing was left that could go on.
     Stuck,
@@ -44,8 +45,8 @@ pub enum End {
     TimedOut,
     /// A task has an opcode that the kernels do not have.
     NoOpcode,
-    /// The device cannot hold the launch; nothing was run.
-    Refused,
+    /// The device cannot hold the launch, and why; nothing was run.
+    Refused(String),
     /// Threads of one block waited for each other at different barriers.
     Divergent,
     /// The kernels crashed, or a sanitizer ended them: what they said last.
@@ -53,12 +54,14 @@ pub enum End {
 }
 
 /// The end of a launch, and how far its tasks had come.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Ended {
     /// How.
     pub end: End,
     /// By task id.
     pub tasks: Vec<TaskState>,
+    /// What the counters held, by id.
+    pub counters: Vec<u32>,
 }
 
 /// Something that runs launches.

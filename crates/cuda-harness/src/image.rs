@@ -1,13 +1,15 @@
-//! The file in which the host runner, `cuda/host/main.cpp`, gets a launch and leaves its results. Little-endian; each part
-//! begins at a multiple of 64.
+//! The file in which a runner gets a launch and leaves its results. `cuda/host/main.cpp` reads it too. Little-endian; each
+//! part begins at a multiple of 64, and 64 bytes lie unused on both sides of the counters.
 
 use megakernel_ir::abi::{Address, Record};
 
 use crate::device::{Job, TaskState};
 use crate::memory::GUARD;
+use crate::progress;
 
-const MAGIC: &[u8; 8] = b"AMKHOST1";
-const HEADER: usize = 8 * 13;
+const MAGIC: &[u8; 8] = b"AMKHOST2";
+const HEADER: usize = 8 * 15;
+const STATUS: usize = 16;
 
 /// How the runner says that a launch ended; `State` of main.cpp.
 pub const DONE: u32 = 1;
@@ -19,17 +21,41 @@ pub const NO_OPCODE: u32 = 3;
 pub const REFUSED: u32 = 4;
 /// Threads of a block waited at different barriers.
 pub const DIVERGENT: u32 = 5;
+/// The runner ended it after the limit of time.
+pub const TIMED_OUT: u32 = 6;
+
+/// How a launch is run.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Settings {
+    /// Threads of a block.
+    pub threads: u32,
+    /// Other than 0: an order in which blocks and threads take turns.
+    pub seed: u64,
+    /// After how many milliseconds a launch has timed out, where the runner sees to that itself.
+    pub limit: u64,
+}
 
 /// Where the parts of an image lie.
 #[derive(Debug)]
 pub struct Places {
     allocations: Vec<usize>,
     status: usize,
-    tasks: usize,
+    counters: usize,
+}
+
+/// What a launch left besides memory.
+#[derive(Debug)]
+pub struct Left {
+    /// One of the constants of this module, or 0 if the runner did not get so far.
+    pub state: u32,
+    /// By task id.
+    pub tasks: Vec<TaskState>,
+    /// By counter id.
+    pub counters: Vec<u32>,
 }
 
 /// Makes an image.
-pub fn write(job: &Job, threads: u64, seed: u64, allocations: &[Vec<u8>]) -> (Vec<u8>, Places) {
+pub fn write(job: &Job, settings: Settings, allocations: &[Vec<u8>]) -> (Vec<u8>, Places) {
     let mut image = vec![0; HEADER];
     let mut places = Vec::with_capacity(allocations.len());
     for bytes in allocations {
@@ -51,26 +77,30 @@ pub fn write(job: &Job, threads: u64, seed: u64, allocations: &[Vec<u8>]) -> (Ve
     let off_instructions = align(&mut image);
     job.instructions.iter().for_each(|record| record.append(&mut image));
     let off_status = align(&mut image);
-    image.resize(off_status + 16 + job.instructions.len(), 0);
+    image.resize(off_status + STATUS + job.instructions.len(), 0);
+    let off_counters = align(&mut image) + 64;
+    image.resize(off_counters + 4 * job.n_counters + 64, 0);
     let mut header = MAGIC.to_vec();
     for word in [
-        threads,
+        u64::from(settings.threads),
         job.shared_bytes,
         job.num_sms as u64,
         job.buffers.len() as u64,
         job.n_counters as u64,
         job.instructions.len() as u64,
         allocations.len() as u64,
-        seed,
+        settings.seed,
+        settings.limit,
         off_buffers as u64,
         off_instructions as u64,
         off_allocations as u64,
         off_status as u64,
+        off_counters as u64,
     ] {
         word64(&mut header, word);
     }
     image.splice(..HEADER, header);
-    (image, Places { allocations: places, status: off_status, tasks: job.instructions.len() })
+    (image, Places { allocations: places, status: off_status, counters: off_counters })
 }
 
 fn align(image: &mut Vec<u8>) -> usize {
@@ -91,18 +121,26 @@ pub fn read_memory(image: &[u8], places: &Places, allocations: &mut [Vec<u8>]) {
     }
 }
 
-/// The state that the runner wrote, 0 if it wrote none, and how far each task came.
-pub fn read_status(image: &[u8], places: &Places) -> (u32, Vec<TaskState>) {
+/// How the runner says that the launch ended, and how far its tasks came: as the kernel says, or, where it says nothing, as
+/// the counters show.
+pub fn read_status(image: &[u8], places: &Places, job: &Job) -> Left {
     let status = image.get(places.status..).unwrap_or_default();
     let state = status.first_chunk().map_or(0, |word| u32::from_le_bytes(*word));
-    let tasks = status.get(16..16 + places.tasks).unwrap_or_default();
+    let tasks = status.get(STATUS..STATUS + job.instructions.len()).unwrap_or_default();
     let tasks = tasks.iter().map(|state| match state {
         1 => TaskState::Waiting,
         2 => TaskState::Running,
         3 => TaskState::Done,
         _ => TaskState::NotStarted,
     });
-    (state, tasks.collect())
+    let mut tasks: Vec<TaskState> = tasks.collect();
+    let counters = image.get(places.counters..places.counters + 4 * job.n_counters).unwrap_or_default();
+    let counters = counters.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word));
+    let counters: Vec<u32> = counters.collect();
+    if tasks.iter().all(|state| *state == TaskState::NotStarted) {
+        tasks = progress::derive(&job.instructions, &counters);
+    }
+    Left { state, tasks, counters }
 }
 
 #[cfg(test)]
@@ -122,25 +160,32 @@ mod tests {
             shared_bytes: 6,
         };
         let mut allocations = vec![vec![1; 2 * GUARD + 4], vec![2; 2 * GUARD + 8]];
-        let (mut image, places) = write(&job, 32, 7, &allocations);
+        let settings = Settings { threads: 32, seed: 7, limit: 8 };
+        let (mut image, places) = write(&job, settings, &allocations);
         let word = |offset: usize| {
             image
                 .get(offset..offset + 8)
                 .and_then(|bytes| bytes.try_into().ok())
                 .map_or(0, u64::from_le_bytes)
         };
-        assert_eq!([8, 16, 24, 32, 40, 48, 56, 64].map(word), [32, 6, 5, 2, 4, 3, 2, 7]);
-        let buffers = word(72) as usize;
+        assert_eq!([8, 16, 24, 32, 40, 48, 56, 64, 72].map(word), [32, 6, 5, 2, 4, 3, 2, 7, 8]);
+        let buffers = word(80) as usize;
         let [first, second] = [word(buffers) as usize, word(buffers + 96) as usize];
         assert_eq!((image[first], image[first + 7 + GUARD], image[second]), (2, 2, 1));
-        assert!(first.is_multiple_of(64) && image.len() == word(96) as usize + 16 + 3);
-        let status = word(96) as usize;
+        let (status, counters) = (word(104) as usize, word(112) as usize);
+        assert!(first.is_multiple_of(64) && status + 16 + 3 + 64 <= counters);
+        assert!(counters.is_multiple_of(64) && image.len() == counters + 16 + 64);
         image[first] = 9;
         image[status] = 2;
-        image[status + 17] = 3;
+        image[counters + 4] = 1;
         read_memory(&image, &places, &mut allocations);
         assert_eq!((allocations[1][GUARD], allocations[1][GUARD + 1]), (9, 2));
-        let expected = vec![TaskState::NotStarted, TaskState::Done, TaskState::NotStarted];
-        assert_eq!(read_status(&image, &places), (ABORTED, expected));
+        use TaskState::{Done, NotStarted, Running};
+        let left = read_status(&image, &places, &job);
+        assert_eq!((left.state, left.counters), (ABORTED, vec![0, 1, 0, 0]));
+        // The kernel said nothing, so that only the counters tell.
+        assert_eq!(left.tasks, [Running, NotStarted, NotStarted]);
+        image[status + 17] = 3;
+        assert_eq!(read_status(&image, &places, &job).tasks, [NotStarted, Done, NotStarted]);
     }
 }

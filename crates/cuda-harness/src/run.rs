@@ -36,7 +36,7 @@ impl Run<'_, '_> {
     pub fn whole(&mut self, start: Memory) -> Result<Memory> {
         let mut memory = start.clone();
         let ended = self.device.launch(self.job, &mut memory.allocations).map_err(Failure::Failed)?;
-        let stuck = || format!(": {}", stuck::describe(self.program, &ended.tasks));
+        let stuck = || format!(": {}", stuck::describe(self.program, &ended.tasks, &ended.counters));
         let problem = match (self.ended(&ended, &stuck), &ended.end) {
             (Err(Failure::Failed(message)), End::Crashed(_)) => message,
             (Err(failure), _) => return Err(failure),
@@ -169,8 +169,8 @@ impl Run<'_, '_> {
                 failed(format_args!("threads of one block wait at different barriers{}", stuck()))
             }
             End::Crashed(said) => failed(format_args!("the kernels crashed: {said}{}", stuck())),
-            End::Refused => Failure::Unsupported(format!(
-                "{} cannot hold the launch: {} blocks with {} bytes of shared memory",
+            End::Refused(reason) => Failure::Unsupported(format!(
+                "{} cannot hold the launch, {} blocks with {} bytes of shared memory: {reason}",
                 self.device.name(),
                 self.job.num_sms,
                 self.job.shared_bytes

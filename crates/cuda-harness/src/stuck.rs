@@ -16,17 +16,11 @@ pub fn name(program: &Program<'_>, task: usize) -> String {
 }
 
 /// Names the tasks that run or wait, and what they wait for.
-pub fn describe(program: &Program<'_>, states: &[TaskState]) -> String {
-    let mut counts = vec![0i64; program.counters.len()];
+pub fn describe(program: &Program<'_>, states: &[TaskState], counts: &[u32]) -> String {
     let of =
         |state: TaskState| states.iter().enumerate().filter(move |(_, s)| **s == state).map(|(task, _)| task);
-    for task in of(TaskState::Done) {
-        let counter = program.tasks.get(task).and_then(|task| usize::try_from(task.out_counter).ok());
-        if let Some(count) = counter.and_then(|counter| counts.get_mut(counter)) {
-            *count += 1;
-        }
-    }
-    let count = |id: i64| usize::try_from(id).ok().and_then(|id| counts.get(id)).copied().unwrap_or(0);
+    let count =
+        |id: i64| usize::try_from(id).ok().and_then(|id| counts.get(id)).map_or(0, |count| i64::from(*count));
     let mut parts: Vec<String> =
         of(TaskState::Running).map(|task| format!("{} runs", name(program, task))).collect();
     for task in of(TaskState::Waiting) {
@@ -64,7 +58,7 @@ mod tests {
         let program = megakernel_ir::read(text.as_bytes()).unwrap_or_else(|found| unreachable!("{found:?}"));
         use TaskState::{Done, NotStarted, Running, Waiting};
         assert_eq!(
-            describe(&program, &[Done, Waiting, NotStarted, Running]),
+            describe(&program, &[Done, Waiting, NotStarted, Running], &[1, 0]),
             "task 3 (NOP) runs; task 1 (NOP) waits for counter 1 to reach 2 (it is at 0); \
              1 tasks had not had their turn, 1 of 4 were done"
         );

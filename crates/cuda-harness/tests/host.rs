@@ -222,11 +222,46 @@ fn a_write_behind_a_buffer_names_the_task() {
         assert!(message.contains(expected), "{message}");
     }
     let mut checked = Worker::new(&["--kernels", kernels, "--sanitize", "address,undefined"]);
+    // What a launch that never ended left behind is no finding in the next one.
+    let deadlock = chain(&[("COPY", &[(0, 1)]), ("COPY", &[])]);
+    assert!(checked.failure(&deadlock).contains("TIMEOUT"));
     let message = checked.failure(&chain(&[("COPY", &[]), ("ADD", &[]), ("COPY", &[])]));
     assert!(
         message.contains("task 1 (ADD): the kernels crashed") && message.contains("AddressSanitizer"),
         "{message}"
     );
+}
+
+#[test]
+fn what_kernels_keep_lasts_until_the_process_does_not() {
+    if !compiler() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("keeps.cu");
+    let text = "static int launches = 0;\n\
+                AMK_DEVICE void counts(const amk_program_t& program, const amk_instruction_t& task) {\n\
+                if (amk_thread() != 0) return;\n\
+                if (++launches == 5) __builtin_trap();\n\
+                amk_store(amk_output(program, task, 0), 0, float(launches));\n}\n\
+                #define AMK_REPLACE_ADD counts\n";
+    std::fs::write(&path, text).expect("a file");
+    let mut worker = Worker::new(&["--kernels", &path.display().to_string()]);
+    let program = chain(&[("ADD", &[])]);
+    // Each is two launches, one of them for the trace.
+    for expected in [1.0, 3.0] {
+        let answer = worker.execute(std::slice::from_ref(&program), &[("x", f32s(&[1.0, 2.0, 3.0]))]);
+        assert_eq!(
+            (&answer["outcome"], worker.reals("out-0", "y")[0]),
+            (&json!("accept"), expected),
+            "{answer}"
+        );
+    }
+    // The fifth launch crashes; to find the task, it runs once more, in a new process.
+    let message = worker.failure(&program);
+    assert!(message.contains("the kernels crashed") && message.contains("task 0 (ADD) runs"), "{message}");
+    worker.execute(std::slice::from_ref(&program), &[("x", f32s(&[1.0, 2.0, 3.0]))]);
+    assert_eq!(worker.reals("out-0", "y")[0], 2.0);
 }
 
 #[test]

@@ -14,6 +14,7 @@
 #include <vector>
 
 #if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #define AMK_FIBER_SANITIZER 1
 #endif
@@ -233,6 +234,10 @@ End launch(const Grid& grid, const std::function<void()>& kernel, const std::fun
             abort();
         }
     }
+#ifdef AMK_FIBER_SANITIZER
+    // Fibers that never returned leave red zones, where the next launch may have its memory.
+    __asan_unpoison_memory_region(stacks, bytes);
+#endif
     munmap(stacks, bytes);
     scheduler = nullptr;
     return end;
