@@ -1,0 +1,112 @@
+//! Kernels with a fault, given with `--kernels`, are rejected by the corpus; those of this repository pass the same cases.
+
+mod support;
+
+use std::collections::BTreeSet;
+
+use megakernel_conformance::run::Outcome;
+use support::{assert_passes, assert_wrong_numbers, compiler, path, play};
+
+/// Each kernel has the fault of its name in `crates/adequacy`, and a glob: every case that matches has to reject it.
+const NUMERIC: [(&str, &str); 21] = [
+    ("accumulator_bf16", "numeric/gemv-tile/accumulator/1x3x2048-f16-to-*"),
+    ("append_next_row", "numeric/kv-append/halfway/*"),
+    ("argmax_last_tie", "numeric/sample-argmax/equal/*"),
+    ("cast_fp8_saturates", "numeric/copy/special/flat-{bf16,f16,f32,f8e5m2}-to-f8e4m3"),
+    ("cast_truncates", "numeric/add/random/plain-f*-to-{f16,bf16}"),
+    ("combine_without_rescaling", "numeric/attention-combine/rescaled/*"),
+    ("gelu_tanh", "numeric/gelu/random/*-to-{f16,f32}"),
+    ("gqa_by_tile", "numeric/attention-tile/mixed/*"),
+    ("k_last_dropped", "numeric/gemv-tile/halfway/*"),
+    ("k_tile_repeated", "numeric/gemv-tile/accumulator/1x3x2048-f16-to-*"),
+    ("layer_unbiased", "numeric/layernorm/short/bias-*"),
+    ("nibbles_swapped", "numeric/dequant/ends/i4-bytes-*"),
+    ("rms_eps_outside", "numeric/rmsnorm/eps/*-to-{f32,f16}"),
+    ("rope_adjacent_pairs", "numeric/rope/random/*"),
+    ("rope_angle_bf16", "numeric/rope/far/*"),
+    ("score_scale_missing", "numeric/attention-tile/mixed/*"),
+    ("silu_cast_before_up", "numeric/silu-mul/random/plain-*-to-{f16,bf16}"),
+    ("softmax_without_maximum", "numeric/softmax/levels/*"),
+    ("weight_offset_ignored", "numeric/gemm-tile/random/*"),
+    ("window_ends_early", "numeric/attention-tile/mixed/*"),
+    ("zero_point_added", "numeric/dequant/zeros/i4-bytes-*"),
+];
+
+#[test]
+fn numeric_faults_are_rejected_and_the_kernels_without_them_pass() {
+    if !compiler() {
+        return;
+    }
+    // Most of the time goes into compiling, one kernel at a time.
+    std::thread::scope(|scope| {
+        for some in NUMERIC.chunks(NUMERIC.len().div_ceil(2)) {
+            scope.spawn(move || {
+                for (kernel, cases) in some {
+                    let file = path(&format!("tests/kernels/{kernel}.cu")).display().to_string();
+                    assert_wrong_numbers(&["--kernels", &file], cases);
+                    assert_passes(&[], cases);
+                }
+            });
+        }
+    });
+}
+
+/// Kernels whose signal or wait orders too little.
+const ORDER: [&str; 4] =
+    ["signal_before_writes", "signal_without_fence", "signal_with_block_fence", "wait_without_acquire"];
+
+#[test]
+fn signals_and_waits_that_order_too_little_are_races() {
+    if !compiler() {
+        return;
+    }
+    let cases = "execution/order/in-place*";
+    let checked = ["--sanitize", "thread", "--limit", "60"];
+    let sound = play(&checked, cases);
+    let says = |outcome: &Outcome, text: &str| format!("{outcome:?}").contains(text);
+    if sound.values().any(|outcome| says(outcome, "FATAL: ThreadSanitizer")) {
+        println!("skipped: ThreadSanitizer does not run here: {sound:?}");
+        return;
+    }
+    assert!(sound.values().all(|outcome| *outcome == Outcome::Passed), "{sound:?}");
+    for kernel in ORDER {
+        let file = path(&format!("tests/kernels/{kernel}.cu")).display().to_string();
+        let found = play(&[&checked[..], &["--kernels", &file]].concat(), cases);
+        // Threads take their own turns: a race may not happen in each of the cases.
+        let race = found.values().any(|outcome| says(outcome, "ThreadSanitizer: data race"));
+        assert!(race, "{kernel}: {found:?}");
+    }
+}
+
+#[test]
+fn a_signal_before_the_writes_shows_in_what_is_read() {
+    if !compiler() {
+        return;
+    }
+    let file = path("tests/kernels/signal_before_writes.cu").display().to_string();
+    for seed in ["1", "2"] {
+        assert_passes(&["--seed", seed], "execution/order/in-place*");
+        assert_wrong_numbers(&["--seed", seed, "--kernels", &file], "execution/order/in-place*");
+    }
+}
+
+#[test]
+fn every_kernel_of_the_folder_is_tested() {
+    let names = |folder: &str, extension: &str| -> BTreeSet<String> {
+        let entries = std::fs::read_dir(path(folder)).expect("a folder");
+        let files = entries.map(|entry| entry.expect("an entry").path());
+        let of_kind = files.filter(|file| file.extension().is_some_and(|found| found == extension));
+        of_kind.filter_map(|file| Some(file.file_stem()?.to_str()?.to_owned())).collect()
+    };
+    let mut left = names("tests/kernels", "cu");
+    let seeded = names("../adequacy/src/faults", "rs");
+    for (kernel, _) in NUMERIC {
+        assert!(seeded.contains(kernel), "no seeded fault has the name {kernel}");
+    }
+    // The last one has a test in host.rs.
+    let others = ORDER.into_iter().chain(["writes_outside"]);
+    for kernel in NUMERIC.iter().map(|(kernel, _)| *kernel).chain(others) {
+        assert!(left.remove(kernel), "tests/kernels has no {kernel}.cu");
+    }
+    assert!(left.is_empty(), "nothing tests {left:?}");
+}

@@ -1,0 +1,67 @@
+//! Plays cases of the corpus to the harness, as the runner does.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use megakernel_conformance::run::{self, Options, Outcome};
+use megakernel_conformance::store::{Corpus, Filter};
+use megakernel_conformance::worker::WorkerCommand;
+use megakernel_ir::protocol::Profile;
+
+/// Whether kernels can be compiled here; says so if not.
+pub fn compiler() -> bool {
+    let found = Command::new("c++").arg("--version").output().is_ok();
+    if !found {
+        println!("skipped: there is no compiler `c++`");
+    }
+    found
+}
+
+/// A path below the crate.
+pub fn path(below: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(below)
+}
+
+/// Plays the cases that match, at least one, to the harness with options: how each ended, by id.
+pub fn play(options: &[&str], filter: &str) -> BTreeMap<String, Outcome> {
+    static CORPUS: OnceLock<Corpus> = OnceLock::new();
+    let corpus =
+        CORPUS.get_or_init(|| Corpus::load(&path("../../corpus")).expect("the corpus of this repository"));
+    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("kernels").display().to_string();
+    let arguments = options.iter().copied().chain(["--cache", &cache]).map(String::from).collect();
+    let options = Options {
+        command: WorkerCommand {
+            program: env!("CARGO_BIN_EXE_megakernel-cuda").to_owned(),
+            arguments,
+            // The first answer takes as long as the compiler does.
+            timeout: Duration::from_secs(120),
+        },
+        profiles: vec![Profile::Execute],
+        filter: Some(Filter::new(filter).expect("a glob")),
+        jobs: NonZeroUsize::MIN,
+    };
+    let run = run::run(corpus, &options, None, &|_| {}).expect("a run");
+    run.results.into_iter().map(|(unit, outcome)| (unit.case.id.clone(), outcome)).collect()
+}
+
+/// Asserts that every case passes.
+#[track_caller]
+pub fn assert_passes(options: &[&str], filter: &str) {
+    let failed: BTreeMap<_, _> =
+        play(options, filter).into_iter().filter(|(_, outcome)| *outcome != Outcome::Passed).collect();
+    assert!(failed.is_empty(), "{options:?} on {filter}: {failed:#?}");
+}
+
+/// Asserts that every case is answered, and answered with wrong numbers.
+#[track_caller]
+pub fn assert_wrong_numbers(options: &[&str], filter: &str) {
+    for (id, outcome) in play(options, filter) {
+        let wrong =
+            matches!(&outcome, Outcome::WrongAnswer(mismatch) if mismatch.expected.starts_with("launch "));
+        assert!(wrong, "{options:?} on {id}: {outcome:?}");
+    }
+}
