@@ -1,6 +1,7 @@
 //! What runs a launch: the records of the ABI and memory go in, memory and the state of each task come out.
 
 use megakernel_ir::abi::{BufferRecord, InstructionRecord};
+use megakernel_ir::protocol::Facts;
 
 /// A launch, ready to be run. The pointers of the buffers are not set yet: that is for whoever knows the addresses.
 #[derive(Clone, Debug)]
@@ -68,6 +69,9 @@ pub struct Ended {
 pub trait Device {
     /// In a word, for the handshake.
     fn name(&self) -> String;
+
+    /// What a record of evidence says of it and of its kernels (clause CON-14).
+    fn facts(&self) -> Facts;
 
     /// Runs a launch on allocations with their guard zones, and leaves in them what it wrote.
     ///

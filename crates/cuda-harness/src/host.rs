@@ -5,11 +5,13 @@ mod build;
 
 use std::time::Duration;
 
+use megakernel_ir::protocol::Facts;
+
 use crate::device::{Device, End, Ended, Job};
 use crate::image;
 use crate::runner::Runner;
 
-pub use build::{Sanitizers, Settings, build};
+pub use build::{Built, OPTIONS, Sanitizers, Settings, build};
 
 /// CUDA threads that a launch may have: fibers, or threads of the CPU.
 const MOST_FIBERS: usize = 1 << 16;
@@ -33,6 +35,9 @@ pub struct Launching {
 #[derive(Debug)]
 pub struct Host {
     runner: Runner,
+    /// Of the kernels, for [`Device::facts`].
+    toolkit: String,
+    kernels: String,
     launching: Launching,
     sanitizers: Sanitizers,
 }
@@ -49,7 +54,7 @@ impl Host {
                 launching.threads
             ));
         }
-        let program = build(settings)?;
+        let Built { program, toolkit, kernels } = build(settings)?;
         // Fibers leave nothing for the search of leaks to find; every finding ends the process.
         let environment = vec![
             ("ASAN_OPTIONS", "detect_leaks=0:detect_stack_use_after_return=0"),
@@ -57,7 +62,7 @@ impl Host {
             ("TSAN_OPTIONS", "halt_on_error=1:exitcode=66"),
         ];
         let runner = Runner::new(program, Vec::new(), environment)?;
-        Ok(Host { runner, launching, sanitizers: settings.sanitizers })
+        Ok(Host { runner, toolkit, kernels, launching, sanitizers: settings.sanitizers })
     }
 }
 
@@ -66,6 +71,17 @@ impl Device for Host {
         match self.sanitizers.list() {
             "" => "host".to_owned(),
             list => format!("host with {list} sanitizers"),
+        }
+    }
+
+    fn facts(&self) -> Facts {
+        let described = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        Facts {
+            name: processor(&described).unwrap_or_else(|| format!("{} CPU", std::env::consts::ARCH)),
+            target: "host".to_owned(),
+            driver: None,
+            toolkit: Some(self.toolkit.clone()),
+            kernels: self.kernels.clone(),
         }
     }
 
@@ -80,5 +96,24 @@ impl Device for Host {
         let Launching { threads, limit, seed } = self.launching;
         let settings = image::Settings { threads, seed, limit: limit.as_millis() as u64 };
         self.runner.launch(&job, settings, limit, allocations)
+    }
+}
+
+/// The processor's name, from what Linux says of it.
+fn processor(described: &str) -> Option<String> {
+    let line = described.lines().find_map(|line| line.strip_prefix("model name"))?;
+    let name = line.trim_start_matches([' ', '\t', ':']).trim();
+    (!name.is_empty()).then(|| name.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_processor_is_called_what_the_system_calls_it() {
+        let described = "processor\t: 0\nmodel name\t: Some CPU @ 2.0GHz\nmodel name\t: another\n";
+        assert_eq!(processor(described).as_deref(), Some("Some CPU @ 2.0GHz"));
+        assert_eq!((processor("model name\t:\n"), processor("")), (None, None));
     }
 }

@@ -19,7 +19,12 @@ impl Worker for Harness {
     fn hello(&self) -> Hello {
         let profiles = [Profile::Execute];
         let hello = Hello::new("megakernel-cuda", env!("CARGO_PKG_VERSION"), &profiles);
-        Hello { targets: vec![self.device.name()], trace: self.trace, ..hello }
+        Hello {
+            targets: vec![self.device.name()],
+            trace: self.trace,
+            device: Some(self.device.facts()),
+            ..hello
+        }
     }
 
     fn answer(&mut self, _: &Request<'_>) -> Answer {

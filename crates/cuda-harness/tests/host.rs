@@ -125,6 +125,38 @@ fn chain(tasks: &[(&str, Waits<'_>)]) -> Value {
            "tasks": tasks.iter().enumerate().map(task).collect::<Vec<_>>()})
 }
 
+/// What the handshake has to say of the device, with the names that depend on the machine as they are.
+fn own_device(said: &Value) -> Value {
+    use megakernel_cuda_harness::{host, sources};
+    for member in ["name", "toolkit"] {
+        assert!(said[member].as_str().is_some_and(|name| !name.is_empty()), "{said}");
+    }
+    let kernels = sources::digest(sources::Kernels::Host, &host::OPTIONS, &[]);
+    json!({"name": said["name"], "target": "host", "toolkit": said["toolkit"], "kernels": kernels})
+}
+
+#[test]
+fn replaced_kernels_are_other_kernels_wherever_they_lie() {
+    if !compiler() {
+        return;
+    }
+    let kernels = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernels/gelu_tanh.cu");
+    let folder = tempfile::tempdir().expect("a folder");
+    let digest = |text: &str| {
+        let path = folder.path().join(text.len().to_string());
+        std::fs::create_dir(&path).expect("a folder");
+        std::fs::write(path.join("gelu.cu"), text).expect("a file");
+        let path = path.join("gelu.cu").display().to_string();
+        let hello = Worker::new(&["--kernels", &path]).say(&json!({"type": "hello", "protocol": "1.0"}));
+        hello["device"]["kernels"].as_str().expect("a digest").to_owned()
+    };
+    let text = std::fs::read_to_string(kernels).expect("kernels");
+    let (one, other) = (digest(&text), digest(&format!("{text}// changed\n")));
+    assert_ne!(one, other);
+    std::fs::rename(folder.path().join(text.len().to_string()), folder.path().join("moved")).expect("moved");
+    assert_eq!(digest(&text), one);
+}
+
 #[test]
 fn programs_run_whole_and_task_by_task() {
     if !compiler() {
@@ -141,6 +173,7 @@ fn programs_run_whole_and_task_by_task() {
             (&hello["profiles"], &hello["trace"], &hello["targets"]),
             (&json!(["execute"]), &json!(true), &json!(["host"]))
         );
+        assert_eq!(hello["device"], own_device(&hello["device"]));
         let mut program = chain(&[("COPY", &[]), ("ADD", &[]), ("ADD", &[])]);
         // The second task overwrites what the first one wrote; the trace has both.
         program["tasks"][1]["outputs"] = json!([1]);

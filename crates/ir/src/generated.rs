@@ -589,6 +589,7 @@ pub const CLAUSES: &[Clause] = &[
     Clause { id: "CON-11", title: "Executing", document: "spec/conformance.md" },
     Clause { id: "CON-12", title: "Judging an execution", document: "spec/conformance.md" },
     Clause { id: "CON-13", title: "Judging a translation", document: "spec/conformance.md" },
+    Clause { id: "CON-14", title: "Evidence", document: "spec/conformance.md" },
     Clause { id: "DAT-01", title: "Program", document: "spec/data-model.md" },
     Clause { id: "DAT-02", title: "Enumerations and their codes", document: "spec/data-model.md" },
     Clause { id: "DAT-03", title: "Buffers", document: "spec/data-model.md" },

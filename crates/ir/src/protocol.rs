@@ -275,6 +275,26 @@ pub struct Hello {
     /// How it adds up products.
     #[serde(default, skip_serializing_if = "is_default")]
     pub accumulator: Accumulator,
+    /// What its kernels run on, where it executes with kernels.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<Facts>,
+}
+
+/// A device, and the kernels that run on it: what a record of evidence says of both (clause CON-14).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Facts {
+    /// As its driver or the system calls it, such as `NVIDIA H100 80GB HBM3`.
+    pub name: String,
+    /// What the kernels are compiled for, such as `sm_90a`; `host` for a CPU.
+    pub target: String,
+    /// Version of the driver, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub driver: Option<String>,
+    /// The compiler of the kernels and its version, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub toolkit: Option<String>,
+    /// BLAKE3 of the sources of the kernels and of the options that they are compiled with, in hexadecimal.
+    pub kernels: String,
 }
 
 fn is_default(accumulator: &Accumulator) -> bool {
@@ -295,6 +315,7 @@ impl Hello {
             targets: Vec::new(),
             trace: false,
             accumulator: Accumulator::default(),
+            device: None,
         }
     }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::str::FromStr;
 
-use crate::sources::SOURCES;
+use crate::sources::{Kernels, SOURCES, digest};
 
 /// What checks the kernels while they run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -63,11 +63,27 @@ pub struct Settings {
     pub cache: Option<PathBuf>,
 }
 
-/// The path of the program, which is built if that has not been done yet.
+/// The options of every build. Contraction would round where the clauses do not let it, and the order of operations is the
+/// source's. Without the last one, g++ 12.2 loses a mask between a cast of bits and a conversion, as
+/// tests/kernels/cast_truncates.cu shows.
+pub const OPTIONS: [&str; 4] = ["-std=c++20", "-O1", "-ffp-contract=off", "-fno-tree-ter"];
+
+/// A program that was built, and what a record of evidence says of it.
+#[derive(Clone, Debug)]
+pub struct Built {
+    /// Its path.
+    pub program: PathBuf,
+    /// The compiler and its version.
+    pub toolkit: String,
+    /// Digest of the kernels.
+    pub kernels: String,
+}
+
+/// The program, which is built if that has not been done yet.
 ///
 /// # Errors
 /// There is no compiler, it does not take the sources, or the cache cannot be written.
-pub fn build(settings: &Settings) -> Result<PathBuf, String> {
+pub fn build(settings: &Settings) -> Result<Built, String> {
     let cache = settings.cache.clone().unwrap_or_else(default_cache);
     let about = |path: &Path, cause: std::io::Error| format!("{}: {cause}", path.display());
     let version = Command::new(&settings.compiler).arg("--version").output().map_err(|cause| {
@@ -93,18 +109,30 @@ pub fn build(settings: &Settings) -> Result<PathBuf, String> {
         part(path.as_bytes());
         part(text.as_bytes());
     }
-    if let Some(path) = &kernels {
-        // The file may include others that lie beside it.
-        for (path, text) in beside(path).map_err(|cause| about(path, cause))? {
-            part(path.to_string_lossy().as_bytes());
-            part(&text);
-        }
+    // The file may include others that lie beside it.
+    let replaced = match &kernels {
+        Some(path) => beside(path).map_err(|cause| about(path, cause))?,
+        None => Vec::new(),
+    };
+    for (path, text) in &replaced {
+        part(path.to_string_lossy().as_bytes());
+        part(text);
     }
     let hash = hash.finalize().to_hex();
+    let built = |program: PathBuf| Built {
+        program,
+        toolkit: String::from_utf8_lossy(&version.stdout)
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .trim()
+            .to_owned(),
+        kernels: kernels_digest(settings.sanitizers, &replaced),
+    };
     let name = format!("amk-host-{}", hash.get(..24).unwrap_or_default());
     let program = cache.join(&name);
     if program.is_file() {
-        return Ok(program);
+        return Ok(built(program));
     }
     fs::create_dir_all(&cache).map_err(|cause| about(&cache, cause))?;
     // Of several workers that start at once, one builds and the others wait; the lock goes with the file.
@@ -116,7 +144,18 @@ pub fn build(settings: &Settings) -> Result<PathBuf, String> {
         compile(settings, &flags, &cache, &program)?;
     }
     drop(lock);
-    Ok(program)
+    Ok(built(program))
+}
+
+/// The digest that evidence names: of a file that replaces kernels, the name counts and not the folder.
+fn kernels_digest(sanitizers: Sanitizers, replaced: &[(PathBuf, Vec<u8>)]) -> String {
+    let mut options = OPTIONS.to_vec();
+    if sanitizers != Sanitizers::None {
+        options.push(sanitizers.list());
+    }
+    let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let replaced: Vec<_> = replaced.iter().map(|(path, text)| (name(path), text.clone())).collect();
+    digest(Kernels::Host, &options, &replaced)
 }
 
 fn default_cache() -> PathBuf {
@@ -126,10 +165,7 @@ fn default_cache() -> PathBuf {
 }
 
 fn flags(sanitizers: Sanitizers, kernels: Option<&Path>) -> Result<Vec<String>, String> {
-    // Contraction would round where the clauses do not let it, and the order of operations is the source's. Without the
-    // last one, g++ 12.2 loses a mask between a cast of bits and a conversion, as tests/kernels/cast_truncates.cu shows.
-    let mut flags: Vec<String> =
-        ["-std=c++20", "-O1", "-ffp-contract=off", "-fno-tree-ter"].map(String::from).to_vec();
+    let mut flags: Vec<String> = OPTIONS.map(String::from).to_vec();
     match sanitizers {
         Sanitizers::None => {}
         Sanitizers::Thread => {
