@@ -793,4 +793,5 @@ pub const CLAUSES: &[Clause] = &[
     Clause { id: "TGT-02", title: "ScheduleConfig", document: "spec/target-and-config.md" },
     Clause { id: "TGT-03", title: "Launch", document: "spec/target-and-config.md" },
     Clause { id: "TGT-04", title: "Bandwidth bound", document: "spec/target-and-config.md" },
+    Clause { id: "TGT-05", title: "Target records", document: "spec/target-and-config.md" },
 ];

@@ -10,3 +10,4 @@ mod keywords;
 mod names;
 mod set;
 mod specification;
+mod targets;

@@ -8,9 +8,10 @@ use jsonschema::{Registry, ValidationError, Validator};
 use serde_json::{Value, json};
 
 /// Names of the files under `schemas/`, without `.schema.json`.
-pub const NAMES: [&str; 12] = [
+pub const NAMES: [&str; 14] = [
     "program",
     "target",
+    "target-record",
     "schedule-config",
     "task-graph",
     "system",
@@ -20,6 +21,7 @@ pub const NAMES: [&str; 12] = [
     "protocol",
     "diagnostics",
     "report",
+    "evidence",
     "manifest",
 ];
 
