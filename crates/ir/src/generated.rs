@@ -576,6 +576,7 @@ pub const CLAUSES: &[Clause] = &[
     Clause { id: "ABI-03", title: "Marshalling of parameters", document: "spec/abi.md" },
     Clause { id: "ABI-04", title: "Signal and wait", document: "spec/abi.md" },
     Clause { id: "ABI-05", title: "Launch contract", document: "spec/abi.md" },
+    Clause { id: "ABI-06", title: "Litmus programs", document: "spec/abi.md" },
     Clause { id: "CON-01", title: "Profiles", document: "spec/conformance.md" },
     Clause { id: "CON-02", title: "Handshake", document: "spec/conformance.md" },
     Clause { id: "CON-03", title: "Requests and responses", document: "spec/conformance.md" },

@@ -32,6 +32,7 @@ pub struct Ledger {
     inputs: Inputs,
     feeds: Vec<(String, String)>,
     kept: Kept,
+    judged: Option<Vec<String>>,
     problems: Vec<String>,
 }
 
@@ -60,7 +61,13 @@ impl Ledger {
     fn new(kept: Kept) -> Self {
         let p = ProgramBuilder::new("exact");
         let (weights, inputs) = (Inputs::new(), Inputs::new());
-        Self { p, entries: Vec::new(), weights, inputs, feeds: Vec::new(), kept, problems: Vec::new() }
+        let (entries, feeds, judged, problems) = (Vec::new(), Vec::new(), None, Vec::new());
+        Self { p, entries, weights, inputs, feeds, kept, judged, problems }
+    }
+
+    /// Judges these buffers only, and not all outputs and caches.
+    pub fn judge(&mut self, buffers: &[&str]) {
+        self.judged = Some(buffers.iter().map(|name| (*name).to_owned()).collect());
     }
 
     fn enter(
@@ -230,7 +237,15 @@ impl Ledger {
     }
 
     /// The same in tiles of `n_tile` columns with a counter each.
-    pub fn separate(&mut self, label: &str, x: Buf, w: &Known, y: Buf, n_tile: u64) -> Vec<Ctr> {
+    pub fn separate(
+        &mut self,
+        label: &str,
+        x: Buf,
+        w: &Known,
+        y: Buf,
+        n_tile: u64,
+        after: &[Ctr],
+    ) -> Vec<Ctr> {
         let one_row: Vec<f64> = self.values(x);
         let dot = |w: &[f64]| one_row.iter().zip(w).map(|(x, w)| x * w).sum::<f64>();
         let values = w.rows.iter().map(|w| dot(w)).collect();
@@ -239,8 +254,8 @@ impl Ledger {
         inputs.extend(&w.matrix.operands);
         let mut done = Vec::new();
         for n_off in (0..w.matrix.n).step_by(n_tile.max(1) as usize) {
-            let task =
-                self.p.task(Op::GemvTile).reads(&inputs).writes(&[y]).label(&format!("{label}[{n_off}]"));
+            let label = format!("{label}[{n_off}]");
+            let task = self.p.task(Op::GemvTile).reads(&inputs).writes(&[y]).after(after).label(&label);
             let task = task.param("K", w.matrix.k).param("N_tile", n_tile.min(w.matrix.n - n_off));
             done.push(task.param("n_off", n_off).add());
         }
@@ -288,6 +303,13 @@ impl Ledger {
     pub fn copy(&mut self, label: &str, x: Buf, y: Buf, after: &[Ctr]) -> Ctr {
         let values = self.values(x);
         self.store(y, 0, values);
+        self.p.copy(label, x, y, after)
+    }
+
+    /// One COPY of integers.
+    pub fn copy_ints(&mut self, label: &str, x: Buf, y: Buf, after: &[Ctr]) -> Ctr {
+        let values = self.values(x);
+        self.store_ints(y, values);
         self.p.copy(label, x, y, after)
     }
 
@@ -443,7 +465,7 @@ pub fn session(
     for launch in 0..launches {
         let mut ledger = Ledger::new(std::mem::take(&mut kept));
         build(&mut ledger, launch)?;
-        let Ledger { p, entries, weights, inputs, feeds, problems, .. } = ledger;
+        let Ledger { p, entries, weights, inputs, feeds, judged, problems, .. } = ledger;
         if let Some(problem) = problems.first() {
             return Err(Error(format!("execution/{group}/{name}, launch {launch}: {problem}")));
         }
@@ -455,8 +477,13 @@ pub fn session(
             step = step.feed(launch - 1, &from, &to);
         }
         for Entry { name, dtype, values, .. } in entries.into_iter().filter(|entry| entry.read_back) {
-            step = step.known(&name, operand(dtype, &[], &values).values);
+            if judged.as_ref().is_none_or(|judged| judged.contains(&name)) {
+                step = step.known(&name, operand(dtype, &[], &values).values);
+            }
             kept.insert(name, values);
+        }
+        if let Some(judged) = judged {
+            step = step.judge(&judged.iter().map(String::as_str).collect::<Vec<_>>());
         }
         session = Some(match session.take() {
             None => {

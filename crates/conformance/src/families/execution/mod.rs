@@ -6,6 +6,7 @@
 //! | `execution/decode` | decoders over up to 12 launches, each fed the token that the one before picked |
 //! | `execution/exact` | small integers, or elements that are only moved: nothing is left to rounding, so one element out of place anywhere shows |
 //! | `execution/order` | exact as well: programs whose result tells in which order the tasks ran, and what they found |
+//! | `execution/litmus` | exact as well: programs whose result tells whether signal and wait order memory, on a device |
 //!
 //! **How far bounds reach.** A bound grows with the depth of a program. Of the largest value of its buffer, it is at most
 //!
@@ -26,7 +27,9 @@ mod blocks;
 mod contents;
 mod decode;
 mod exact;
+mod exact_decoder;
 mod ledger;
+mod litmus;
 mod order;
 mod session;
 
@@ -38,7 +41,9 @@ pub fn plans(seed: u64, draws: &Draws) -> Result<Vec<Plan>> {
     let mut plans = blocks::plans(seed)?;
     plans.extend(decode::plans(seed, draws)?);
     plans.extend(exact::plans()?);
+    plans.extend(exact_decoder::plans()?);
     plans.extend(order::plans()?);
+    plans.extend(litmus::plans()?);
     Ok(plans)
 }
 

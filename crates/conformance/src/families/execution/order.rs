@@ -99,7 +99,7 @@ fn fan_in(l: &mut Ledger, launch: usize, one: bool) {
         l.product("last", h, &narrow, y, 9.into(), &[done]);
         return;
     }
-    let done = l.separate("tile", x, &wide, h, 3);
+    let done = l.separate("tile", x, &wide, h, 3, &[]);
     l.product("last", h, &narrow, y, 9.into(), &done);
 }
 
