@@ -38,6 +38,9 @@ AMK_DEVICE void amk_pause(amk_u32 nanoseconds) {
 #endif
 }
 
+// Keeps the warp back for a while.
+AMK_DEVICE void amk_linger(amk_u32 nanoseconds) { amk_pause(nanoseconds); }
+
 AMK_DEVICE void amk_fence() { __threadfence(); }
 
 AMK_DEVICE void amk_increment(amk_u32* counter) { atomicAdd(counter, 1u); }

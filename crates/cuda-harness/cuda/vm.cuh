@@ -25,8 +25,18 @@
 #define AMK_TASK_RUNNING 2
 #define AMK_TASK_DONE 3
 
-// `states` holds a byte a task, in memory that the host sees, or is null.
-AMK_GLOBAL void amk_vm(amk_program_t program, amk_u8* states) {
+// Keeps the warp back for a while, in one of two cases; other warps, tasks and points for other times. `seed` 0: never.
+AMK_DEVICE void amk_perturb(amk_u32 seed, int task, amk_u32 point) {
+    if (seed == 0) return;
+    amk_u32 h = seed ^ (amk_u32(task) * 3 + point) * 0x9e3779b9u ^ (threadIdx.x / AMK_WARP) * 0x85ebca6bu;
+    h = (h ^ h >> 16) * 0x7feb352du;
+    h = (h ^ h >> 15) * 0x846ca68bu;
+    h ^= h >> 16;
+    if (h & 1u) amk_linger(64u << (h >> 8) % 9u);
+}
+
+// `states` holds a byte a task, in memory that the host sees, or is null. `perturb` is the seed of delays, or 0.
+AMK_GLOBAL void amk_vm(amk_program_t program, amk_u8* states, amk_u32 perturb) {
     const int sm = int(blockIdx.x);
     if (sm >= program.num_sms) return;
     const int* queue = program.sm_queue[sm];
@@ -36,13 +46,16 @@ AMK_GLOBAL void amk_vm(amk_program_t program, amk_u8* states) {
         const amk_instruction_t& task = program.instructions[id];
         const bool tells = states != 0 && threadIdx.x == 0;
         if (tells) states[id] = AMK_TASK_WAITING;
+        amk_perturb(perturb, id, 0);
         if (!AMK_REPLACE_WAIT(program, task)) return;
+        amk_perturb(perturb, id, 1);
         if (tells) states[id] = AMK_TASK_RUNNING;
         if (!amk_run(program, task)) {
             // An opcode that is not there must not pass for a NOP (ABI-02).
             if (threadIdx.x == 0) *program.abort_flag = 1;
             return;
         }
+        amk_perturb(perturb, id, 2);
         AMK_REPLACE_SIGNAL(program, task);
         if (tells) states[id] = AMK_TASK_DONE;
     }

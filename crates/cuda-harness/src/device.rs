@@ -18,6 +18,19 @@ pub struct Job {
     pub num_sms: usize,
     /// Dynamic shared memory that the program asks for.
     pub shared_bytes: u64,
+    /// Other than 0: an order in which blocks and threads take turns, where the device lets them be told, and of delays.
+    pub seed: u64,
+    /// Delay tasks at random, before they wait, run and signal.
+    pub perturb: bool,
+}
+
+/// What a device runs at once, of one launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// Its SMs.
+    pub sms: usize,
+    /// Blocks on each.
+    pub blocks_per_sm: usize,
 }
 
 /// What had become of a task when the launch was over.
@@ -72,6 +85,14 @@ pub trait Device {
 
     /// What a record of evidence says of it and of its kernels (clause CON-14).
     fn facts(&self) -> Facts;
+
+    /// What there is room for when this launch runs. Blocks go to the SMs in turn.
+    ///
+    /// # Errors
+    /// The device cannot tell.
+    fn room(&mut self, job: &Job) -> Result<Room, String> {
+        Ok(Room { sms: job.num_sms, blocks_per_sm: 1 })
+    }
 
     /// Runs a launch on allocations with their guard zones, and leaves in them what it wrote.
     ///

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use megakernel_ir::protocol::Facts;
 
-use crate::device::{Device, End, Ended, Job};
+use crate::device::{Device, End, Ended, Job, Room};
 use crate::image;
 use crate::runner::Runner;
 
@@ -27,8 +27,6 @@ pub struct Launching {
     pub threads: u32,
     /// How long a launch may take.
     pub limit: Duration,
-    /// Other than 0: the order in which blocks and threads take turns.
-    pub seed: u64,
 }
 
 /// The kernels as a program for the CPU.
@@ -66,6 +64,13 @@ impl Host {
     }
 }
 
+impl Host {
+    /// CUDA threads of a launch at most.
+    fn most(&self) -> usize {
+        if self.sanitizers == Sanitizers::Thread { MOST_THREADS } else { MOST_FIBERS }
+    }
+}
+
 impl Device for Host {
     fn name(&self) -> String {
         match self.sanitizers.list() {
@@ -85,16 +90,22 @@ impl Device for Host {
         }
     }
 
+    /// SMs do not differ here, but a few blocks without a queue do stand between the others.
+    fn room(&mut self, job: &Job) -> Result<Room, String> {
+        let most = self.most() / self.launching.threads as usize;
+        Ok(Room { sms: (job.num_sms + 2).min(most), blocks_per_sm: 1 })
+    }
+
     fn launch(&mut self, job: &Job, allocations: &mut [Vec<u8>]) -> Result<Ended, String> {
         let threads = job.num_sms.saturating_mul(self.launching.threads as usize);
-        let most = if self.sanitizers == Sanitizers::Thread { MOST_THREADS } else { MOST_FIBERS };
+        let most = self.most();
         if threads > most {
             let reason = format!("the CPU runs at most {most} CUDA threads at once");
             return Ok(Ended { end: End::Refused(reason), ..Ended::default() });
         }
         let job = Job { shared_bytes: job.shared_bytes.max(SHARED_BYTES), ..job.clone() };
-        let Launching { threads, limit, seed } = self.launching;
-        let settings = image::Settings { threads, seed, limit: limit.as_millis() as u64 };
+        let Launching { threads, limit } = self.launching;
+        let settings = image::Settings { threads, limit: limit.as_millis() as u64 };
         self.runner.launch(&job, settings, limit, allocations)
     }
 }

@@ -8,7 +8,7 @@ use crate::memory::GUARD;
 use crate::progress;
 
 const MAGIC: &[u8; 8] = b"AMKHOST2";
-const HEADER: usize = 8 * 15;
+const HEADER: usize = 8 * 16;
 const STATUS: usize = 16;
 
 /// How the runner says that a launch ended; `State` of main.cpp.
@@ -29,8 +29,6 @@ pub const TIMED_OUT: u32 = 6;
 pub struct Settings {
     /// Threads of a block.
     pub threads: u32,
-    /// Other than 0: an order in which blocks and threads take turns.
-    pub seed: u64,
     /// After how many milliseconds a launch has timed out, where the runner sees to that itself.
     pub limit: u64,
 }
@@ -89,7 +87,8 @@ pub fn write(job: &Job, settings: Settings, allocations: &[Vec<u8>]) -> (Vec<u8>
         job.n_counters as u64,
         job.instructions.len() as u64,
         allocations.len() as u64,
-        settings.seed,
+        job.seed,
+        u64::from(job.perturb),
         settings.limit,
         off_buffers as u64,
         off_instructions as u64,
@@ -158,9 +157,11 @@ mod tests {
             n_counters: 4,
             num_sms: 5,
             shared_bytes: 6,
+            seed: 7,
+            perturb: true,
         };
         let mut allocations = vec![vec![1; 2 * GUARD + 4], vec![2; 2 * GUARD + 8]];
-        let settings = Settings { threads: 32, seed: 7, limit: 8 };
+        let settings = Settings { threads: 32, limit: 8 };
         let (mut image, places) = write(&job, settings, &allocations);
         let word = |offset: usize| {
             image
@@ -168,11 +169,11 @@ mod tests {
                 .and_then(|bytes| bytes.try_into().ok())
                 .map_or(0, u64::from_le_bytes)
         };
-        assert_eq!([8, 16, 24, 32, 40, 48, 56, 64, 72].map(word), [32, 6, 5, 2, 4, 3, 2, 7, 8]);
-        let buffers = word(80) as usize;
+        assert_eq!([8, 16, 24, 32, 40, 48, 56, 64, 72, 80].map(word), [32, 6, 5, 2, 4, 3, 2, 7, 1, 8]);
+        let buffers = word(88) as usize;
         let [first, second] = [word(buffers) as usize, word(buffers + 96) as usize];
         assert_eq!((image[first], image[first + 7 + GUARD], image[second]), (2, 2, 1));
-        let (status, counters) = (word(104) as usize, word(112) as usize);
+        let (status, counters) = (word(112) as usize, word(120) as usize);
         assert!(first.is_multiple_of(64) && status + 16 + 3 + 64 <= counters);
         assert!(counters.is_multiple_of(64) && image.len() == counters + 16 + 64);
         image[first] = 9;

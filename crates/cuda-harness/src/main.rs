@@ -46,7 +46,7 @@ struct Cli {
     #[arg(long, value_name = "N")]
     threads: Option<u32>,
 
-    /// Other than 0: let blocks and threads take turns in another order
+    /// Other than 0: place tasks and queues elsewhere, and let blocks and threads take turns in another order
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
 
@@ -65,6 +65,14 @@ struct Cli {
     /// Compile the kernels, and answer nothing
     #[arg(long)]
     prepare: bool,
+
+    /// Run each launch N times from the same memory, each time placed anew: all outputs must be the same, bit for bit
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    repeat: u64,
+
+    /// Delay random tasks before they wait, run and signal
+    #[arg(long)]
+    perturb: bool,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -97,9 +105,15 @@ fn run(cli: Cli) -> Result<(), String> {
         return host::build(&settings).map(|_| ());
     }
     let threads = cli.threads.unwrap_or(if sanitizers == Sanitizers::Thread { 32 } else { 64 });
-    let launching = Launching { threads, limit: Duration::from_secs(cli.limit), seed: cli.seed };
+    let launching = Launching { threads, limit: Duration::from_secs(cli.limit) };
     let device = Box::new(Host::new(&settings, launching)?);
-    let options = Options { opcode_only: cli.opcode_only, poison: cli.poison };
+    if cli.opcode_only && (cli.repeat > 1 || cli.perturb) {
+        return Err(
+            "--repeat and --perturb are about signal and wait, which --opcode-only leaves out".to_owned()
+        );
+    }
+    let Cli { opcode_only, poison, seed, repeat, perturb, .. } = cli;
+    let options = Options { opcode_only, poison, seed, repeat, perturb };
     let mut worker = Harness { device, options, trace: cli.trace };
     let (input, output) = (io::stdin(), io::stdout());
     match serve(&mut worker, &mut input.lock(), &mut output.lock()) {

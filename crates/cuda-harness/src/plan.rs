@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use megakernel_ir::model::Program;
 
+use crate::random::Random;
+
 /// Blocks over which tasks without an SM are spread, where that can be done.
 const BLOCKS: usize = 4;
 
@@ -21,11 +23,12 @@ pub struct Plan {
 
 /// Plans a launch. SMs that the program names keep their queues, numbered without gaps. A task without an SM goes to one
 /// of a few more queues, in which it does not stand before a task that it needs: so a program that cannot deadlock does
-/// not deadlock for being placed.
-pub fn plan(program: &Program<'_>) -> Plan {
+/// not deadlock for being placed. With `random`, another of these plans each time.
+pub fn plan(program: &Program<'_>, mut random: Option<&mut Random>) -> Plan {
     let given: BTreeMap<i64, i32> = program.tasks.iter().filter_map(|task| Some((task.sm?, 0))).collect();
     let given: BTreeMap<i64, i32> = given.into_keys().zip(0..).collect();
-    let order = order(program);
+    let order = order(program, random.as_deref_mut());
+    let most = random.as_deref_mut().map_or(BLOCKS, |random| 1 + random.below(2 * BLOCKS));
     let mut sm = vec![None; program.tasks.len()];
     let mut last: Vec<usize> = Vec::new();
     let mut turn = 0;
@@ -46,10 +49,14 @@ pub fn plan(program: &Program<'_>) -> Plan {
         // Queues are in the order of ids, and ends are in the order of running.
         let open = last.len();
         let fits = |queue: &usize| last.get(*queue).is_none_or(|last| *last < task);
-        let queue = if open < BLOCKS {
-            open
-        } else {
-            (turn..turn + open).map(|queue| queue % open).find(fits).unwrap_or(open)
+        let queue = match random.as_deref_mut() {
+            Some(random) => {
+                let fitting: Vec<usize> =
+                    (0..open).filter(fits).chain((open < most).then_some(open)).collect();
+                fitting.get(random.below(fitting.len())).copied().unwrap_or(open)
+            }
+            None if open < most => open,
+            None => (turn..turn + open).map(|queue| queue % open).find(fits).unwrap_or(open),
         };
         turn = queue + 1;
         match last.get_mut(queue) {
@@ -62,9 +69,14 @@ pub fn plan(program: &Program<'_>) -> Plan {
     Plan { order, sm: sm.into_iter().map(Option::unwrap_or_default).collect(), num_sms }
 }
 
-/// Runs the counters and the queues of the program, lowest id first.
-fn order(program: &Program<'_>) -> Vec<usize> {
+/// Runs the counters and the queues of the program, lowest id first, or in any order that they permit.
+fn order(program: &Program<'_>, random: Option<&mut Random>) -> Vec<usize> {
     let n = program.tasks.len();
+    let mut rank: Vec<usize> = (0..n).collect();
+    if let Some(random) = random {
+        random.shuffle(&mut rank);
+    }
+    let ranked = |task: usize| Reverse((rank.get(task).copied().unwrap_or(task), task));
     let counter = |id: i64| usize::try_from(id).ok().filter(|&id| id < program.counters.len());
     let mut queues: BTreeMap<i64, Vec<usize>> = BTreeMap::new();
     let mut waiters: Vec<Vec<(i64, usize)>> = vec![Vec::new(); program.counters.len()];
@@ -86,20 +98,20 @@ fn order(program: &Program<'_>) -> Vec<usize> {
     queues.values_mut().for_each(|queue| queue.reverse());
     waiters.iter_mut().for_each(|waiters| waiters.sort_by_key(|(threshold, _)| Reverse(*threshold)));
     let mut counts = vec![0i64; program.counters.len()];
-    let mut ready: BinaryHeap<Reverse<usize>> = BinaryHeap::new();
+    let mut ready: BinaryHeap<Reverse<(usize, usize)>> = BinaryHeap::new();
     let at_head = |queues: &BTreeMap<i64, Vec<usize>>, task: usize| {
         let sm = program.tasks.get(task).and_then(|task| task.sm);
         sm.is_none_or(|sm| queues.get(&sm).and_then(|queue| queue.last()) == Some(&task))
     };
-    ready.extend((0..n).filter(|&task| missing.get(task) == Some(&0) && at_head(&queues, task)).map(Reverse));
+    ready.extend((0..n).filter(|&task| missing.get(task) == Some(&0) && at_head(&queues, task)).map(ranked));
     let mut order = Vec::with_capacity(n);
-    while let Some(Reverse(task)) = ready.pop() {
+    while let Some(Reverse((_, task))) = ready.pop() {
         order.push(task);
         let Some(record) = program.tasks.get(task) else { continue };
         if let Some(queue) = record.sm.and_then(|sm| queues.get_mut(&sm)) {
             queue.pop();
             ready.extend(
-                queue.last().filter(|&&next| missing.get(next) == Some(&0)).map(|&next| Reverse(next)),
+                queue.last().filter(|&&next| missing.get(next) == Some(&0)).map(|&next| ranked(next)),
             );
         }
         let Some(counter) = counter(record.out_counter) else { continue };
@@ -111,7 +123,7 @@ fn order(program: &Program<'_>) -> Vec<usize> {
             let Some(missing) = missing.get_mut(waiter) else { continue };
             *missing -= 1;
             if *missing == 0 && at_head(&queues, waiter) {
-                ready.push(Reverse(waiter));
+                ready.push(ranked(waiter));
             }
         }
     }
@@ -124,6 +136,10 @@ mod tests {
 
     /// Tasks as `sm:waits`, each with a counter of its own.
     fn planned(tasks: &[(&str, &[usize])]) -> Plan {
+        planned_with(tasks, None)
+    }
+
+    fn planned_with(tasks: &[(&str, &[usize])], random: Option<&mut Random>) -> Plan {
         let list = |items: Vec<String>| items.join(",");
         let counters = list((0..tasks.len()).map(|id| format!(r#"{{"id":{id}}}"#)).collect());
         let each = tasks.iter().enumerate().map(|(id, (sm, waits))| {
@@ -134,7 +150,8 @@ mod tests {
             r#"{{"ir_version":"0.2.0","abi_version":"0.2","buffers":[],"counters":[{counters}],"tasks":[{}]}}"#,
             list(each.collect())
         );
-        plan(&megakernel_ir::read(text.as_bytes()).unwrap_or_else(|found| unreachable!("{found:?}")))
+        let program = megakernel_ir::read(text.as_bytes()).unwrap_or_else(|found| unreachable!("{found:?}"));
+        plan(&program, random)
     }
 
     #[test]
@@ -172,5 +189,35 @@ mod tests {
     fn what_never_starts_stands_somewhere() {
         let found = planned(&[("null", &[1]), ("null", &[0]), ("null", &[])]);
         assert_eq!((found.order, found.sm), (vec![2], vec![1, 2, 0]));
+    }
+
+    #[test]
+    fn random_plans_differ_and_never_deadlock() {
+        // A diamond on one SM and off it, listed backwards in part.
+        let tasks: &[(&str, &[usize])] = &[
+            ("null", &[2]),
+            ("3", &[2]),
+            ("null", &[]),
+            ("null", &[0, 1]),
+            ("3", &[3]),
+            ("null", &[3]),
+            ("null", &[4, 5]),
+        ];
+        let mut random = Random::new(1);
+        let mut seen = std::collections::BTreeSet::new();
+        for _ in 0..200 {
+            let found = planned_with(tasks, Some(&mut random));
+            let at = |task: usize| found.order.iter().position(|other| *other == task).unwrap_or(usize::MAX);
+            assert_eq!(found.order.len(), tasks.len());
+            for (task, (sm, waits)) in tasks.iter().enumerate() {
+                assert!(waits.iter().all(|before| at(*before) < at(task)), "{found:?}");
+                assert_eq!(*sm == "3", found.sm[task] == 0, "{found:?}");
+                // Each queue is in the order of ids, and no later task of it runs first.
+                let behind = (task + 1..tasks.len()).filter(|other| found.sm[*other] == found.sm[task]);
+                assert!(behind.into_iter().all(|other| at(task) < at(other)), "{found:?}");
+            }
+            seen.insert(found.sm);
+        }
+        assert!(seen.len() > 20, "{} placements", seen.len());
     }
 }

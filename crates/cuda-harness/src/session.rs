@@ -11,7 +11,8 @@ use megakernel_ir::{BufferKind, DType};
 
 use crate::device::{Device, Job};
 use crate::memory::Memory;
-use crate::plan::{Plan, plan};
+use crate::plan::Plan;
+use crate::repeat::Repeat;
 use crate::run::Run;
 
 /// How programs are run.
@@ -21,6 +22,12 @@ pub struct Options {
     pub opcode_only: bool,
     /// Fill what starts undefined with ones, which are NaN in every float type, and not with zeros.
     pub poison: bool,
+    /// Other than 0: placement, turns and delays are drawn by it.
+    pub seed: u64,
+    /// How often each launch is run, each time placed anew; 0 is once.
+    pub repeat: u64,
+    /// Delay tasks at random.
+    pub perturb: bool,
 }
 
 /// Why a launch has no result.
@@ -61,17 +68,18 @@ impl<'d> Session<'d> {
             failed(format_args!("the document cannot be read: {}", messages.join("; ")))
         })?;
         let start = self.memory(&program, &launch.tensors)?;
-        let plan = plan(&program);
-        let job = job(&program, &plan, &start)?;
+        let times = Repeat { program: &program, start: &start, options: self.options };
+        let (plan, job) = times.first(self.device)?;
         let mut trace = BTreeMap::new();
         let mut run = Run { device: &mut *self.device, program: &program, plan: &plan, job: &job };
         let memory = if self.options.opcode_only {
-            run.steps(start, true, &mut trace)?
+            run.steps(start.clone(), true, &mut trace)?
         } else {
             let memory = run.whole(start.clone())?;
             if launch.trace.is_some() {
-                run.steps(start, false, &mut trace)?;
+                run.steps(start.clone(), false, &mut trace)?;
             }
+            times.others(self.device, &plan, &memory)?;
             memory
         };
         let mut outputs = BTreeMap::new();
@@ -124,7 +132,7 @@ impl<'d> Session<'d> {
 }
 
 /// The records of a program, all its tasks in queues.
-fn job(program: &Program<'_>, plan: &Plan, memory: &Memory) -> Result<Job> {
+pub(crate) fn job(program: &Program<'_>, plan: &Plan, memory: &Memory) -> Result<Job> {
     let buffers = program.buffers.iter().map(|buffer| abi::buffer(buffer, Address::default()));
     let instructions = program.tasks.iter().zip(&plan.sm).map(|(task, sm)| abi::instruction(task, *sm));
     let shared = program.config.as_ref().map_or(0, |config| config.smem_bytes_per_block);
@@ -135,6 +143,8 @@ fn job(program: &Program<'_>, plan: &Plan, memory: &Memory) -> Result<Job> {
         n_counters: program.counters.len(),
         num_sms: plan.num_sms,
         shared_bytes: u64::try_from(shared).unwrap_or(0),
+        seed: 0,
+        perturb: false,
     })
 }
 

@@ -169,6 +169,13 @@ void pause() {
     leave(false);
 }
 
+void linger(unsigned turns) {
+    for (unsigned turn = 0; turn < turns; ++turn) {
+        scheduler->progress = true;
+        pause();
+    }
+}
+
 std::uint32_t poll(const std::uint32_t* counter) { return *static_cast<const volatile std::uint32_t*>(counter); }
 
 void fence() {}

@@ -37,7 +37,7 @@ namespace {
 
 struct Header {
     char magic[8];
-    std::uint64_t threads_per_block, shared_bytes, num_sms, n_buffers, n_counters, n_instructions, n_allocations, seed, limit_ms;
+    std::uint64_t threads_per_block, shared_bytes, num_sms, n_buffers, n_counters, n_instructions, n_allocations, seed, perturb, limit_ms;
     std::uint64_t off_buffers, off_instructions, off_allocations, off_status, off_counters;
 };
 
@@ -155,8 +155,9 @@ const char* run(const Image& image) {
     program.num_sms = int(header.num_sms);
     program.abort_flag = &abort_flag;
 
+    const amk_u32 delays = header.perturb ? amk_u32(header.seed) | 1u : 0u;
     const shim::Grid grid{unsigned(header.num_sms), unsigned(header.threads_per_block), header.shared_bytes, header.seed};
-    const shim::End end = shim::launch(grid, [&] { amk_vm(program, status.task); }, [&] { abort_flag = 2; });
+    const shim::End end = shim::launch(grid, [&] { amk_vm(program, status.task, delays); }, [&] { abort_flag = 2; });
 
     // The next image may lie where this one does.
     ASAN_UNPOISON_MEMORY_REGION(around, counter_bytes + 2 * COUNTER_GUARD);

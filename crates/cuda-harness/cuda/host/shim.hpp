@@ -39,6 +39,9 @@ std::uint64_t exchange(std::uint64_t word, int mask);
 // Lets other threads run.
 void pause();
 
+// Lets other threads run so many times, whether or not they get on.
+void linger(unsigned turns);
+
 std::uint32_t poll(const std::uint32_t* counter);
 void fence();
 void increment(std::uint32_t* counter);
@@ -75,6 +78,7 @@ inline std::uint32_t __float_as_uint(float value) { return std::bit_cast<std::ui
 inline unsigned char* amk_shared() { return shim::shared(); }
 inline std::uint32_t amk_poll(const std::uint32_t* counter) { return shim::poll(counter); }
 inline void amk_pause(unsigned) { shim::pause(); }
+inline void amk_linger(unsigned nanoseconds) { shim::linger(1 + nanoseconds / 1024); }
 inline void amk_fence() { shim::fence(); }
 inline void amk_increment(std::uint32_t* counter) { shim::increment(counter); }
 inline float amk_infinity() { return __uint_as_float(0x7f800000u); }

@@ -67,6 +67,10 @@ std::uint64_t exchange(std::uint64_t word, int mask) {
 
 void pause() { std::this_thread::yield(); }
 
+void linger(unsigned turns) {
+    for (unsigned turn = 0; turn < turns; ++turn) pause();
+}
+
 std::uint32_t poll(const std::uint32_t* counter) {
     if (worker->polled.empty() || worker->polled.back() != counter) worker->polled.push_back(counter);
     return atomic(counter).load(std::memory_order_relaxed);

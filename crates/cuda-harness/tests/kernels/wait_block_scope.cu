@@ -1,0 +1,3 @@
+// Acquires at the scope of the block.
+#define FAULTY_PROCEED __threadfence_block()
+#include "wait.inc"

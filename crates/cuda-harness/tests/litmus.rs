@@ -1,0 +1,98 @@
+//! Litmus programs (clause ABI-06): what signal and wait forget to order is noticed, and what they order passes.
+
+mod support;
+
+use megakernel_conformance::run::Outcome;
+use support::{assert_passes, compiler, path, play};
+
+/// Signals and waits with a fault, and a shape that shows it.
+const FAULTS: [(&str, &str); 8] = [
+    ("signal_before_writes", "execution/litmus/message"),
+    ("signal_without_fence", "execution/litmus/message"),
+    ("signal_with_block_fence", "execution/litmus/ping-pong"),
+    ("signal_own_stores", "execution/litmus/behind-nops"),
+    ("wait_without_acquire", "execution/litmus/relay"),
+    ("wait_block_scope", "execution/litmus/rows"),
+    ("wait_first_only", "execution/litmus/join-8-counters"),
+    ("wait_without_barrier", "execution/litmus/token"),
+];
+
+fn kernels(name: &str) -> String {
+    path(&format!("tests/kernels/{name}.cu")).display().to_string()
+}
+
+fn says(outcome: &Outcome, text: &str) -> bool {
+    format!("{outcome:?}").contains(text)
+}
+
+#[test]
+fn threads_race_where_an_order_is_missing_and_nowhere_else() {
+    if !compiler() {
+        return;
+    }
+    let checked = ["--sanitize", "thread", "--limit", "60"];
+    let sound = play(&checked, "execution/litmus/*");
+    if sound.values().any(|outcome| says(outcome, "FATAL: ThreadSanitizer")) {
+        println!("skipped: ThreadSanitizer does not run here: {sound:?}");
+        return;
+    }
+    assert!(sound.values().all(|outcome| *outcome == Outcome::Passed), "{sound:#?}");
+    for (fault, case) in FAULTS {
+        let found = play(&[&checked[..], &["--kernels", &kernels(fault)]].concat(), case);
+        assert!(found.values().all(|outcome| says(outcome, "ThreadSanitizer: data race")), "{fault}: {found:#?}");
+    }
+}
+
+#[test]
+fn what_depends_on_turns_is_unstable() {
+    if !compiler() {
+        return;
+    }
+    // The first turns of the fibers happen to be the right ones.
+    let early = kernels("signal_before_writes");
+    let once = play(&["--kernels", &early], "execution/litmus/message");
+    assert!(once.values().all(|outcome| *outcome == Outcome::Passed), "{once:#?}");
+    let repeated = play(&["--kernels", &early, "--repeat", "20", "--perturb"], "execution/litmus/message");
+    for outcome in repeated.values() {
+        for part in [
+            "of 20 (again with --seed ",
+            " --perturb) leaves other results than the first: buffer ",
+            "the first task whose output differs is task ",
+        ] {
+            assert!(says(outcome, part), "{outcome:#?}");
+        }
+    }
+}
+
+#[test]
+fn what_depends_on_placement_is_unstable() {
+    if !compiler() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("placed.cu");
+    // The block that a task runs on has no business in its result.
+    let text = "AMK_DEVICE void placed(const amk_program_t& program, const amk_instruction_t& task) {\n\
+                const amk_buffer_t &x = amk_input(program, task, 0), &y = amk_output(program, task, 0);\n\
+                amk_each(y.numel, [&](amk_i64 i) { amk_store(y, i, amk_load(x, i) + float(blockIdx.x == 3)); });\n}\n\
+                #define AMK_REPLACE_COPY placed\n";
+    std::fs::write(&file, text).expect("a file");
+    let kernels = file.display().to_string();
+    let case = "execution/litmus/behind-nops";
+    let once = play(&["--kernels", &kernels], case);
+    assert!(once.values().all(|outcome| matches!(outcome, Outcome::WrongAnswer(_))), "{once:#?}");
+    let found = play(&["--kernels", &kernels, "--repeat", "50"], case);
+    for outcome in found.values() {
+        assert!(says(outcome, "leaves other results than the first"), "{outcome:#?}");
+        assert!(says(outcome, "the first task whose output differs is task 0 (COPY)"), "{outcome:#?}");
+    }
+}
+
+#[test]
+fn litmus_programs_and_the_decoder_are_stable() {
+    if !compiler() {
+        return;
+    }
+    assert_passes(&["--repeat", "50", "--perturb", "--poison"], "execution/litmus/*");
+    assert_passes(&["--repeat", "5"], "execution/exact/decoder*");
+}
