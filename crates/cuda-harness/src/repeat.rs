@@ -39,18 +39,17 @@ impl Repeat<'_, '_> {
             let (plan, job) = self.prepared(device, seed, self.options.perturb)?;
             let mut run = Run { device: &mut *device, program: self.program, plan: &plan, job: &job };
             let perturb = if self.options.perturb { " --perturb" } else { "" };
-            let about = |what: &str| {
-                format!("run {} of {times} (again with --seed {seed}{perturb}) {what}", number + 1)
-            };
+            // Reports show the beginning of a message: what it takes to see it again comes first.
+            let about = format!("run {} of {times} (--seed {seed}{perturb})", number + 1);
             let found = run.whole(self.start.clone()).map_err(|failure| match failure {
                 Failure::Failed(message) => {
-                    failed(about(&format!("fails, and the first did not: {message}")))
+                    failed(format_args!("{about} fails, and the first did not: {message}"))
                 }
                 // There may be less room where another placement needs more.
                 unsupported => unsupported,
             })?;
             if let Some(what) = self.difference(&first.order, memory, &found) {
-                return Err(failed(about(&format!("leaves other results than the first: {what}"))));
+                return Err(failed(format_args!("unstable: {about} differs from the first {what}")));
             }
         }
         Ok(())
@@ -73,7 +72,7 @@ impl Repeat<'_, '_> {
         let mut buffers = self.program.buffers.iter().enumerate();
         let (id, buffer) =
             buffers.find(|(id, buffer)| kept(buffer.kind) && first.buffer(*id) != other.buffer(*id))?;
-        let size = (buffer.dtype.bits() as usize).div_ceil(8);
+        let size = usize::try_from(buffer.dtype.nbytes(1)).unwrap_or(1);
         let pairs = first.buffer(id).chunks(size).zip(other.buffer(id).chunks(size));
         let wrong: Vec<usize> = pairs.enumerate().filter(|(_, (a, b))| a != b).map(|(i, _)| i).collect();
         let at = wrong.first().copied().unwrap_or_default();
@@ -93,15 +92,15 @@ impl Repeat<'_, '_> {
             })
         };
         let task = order.iter().find(differs).map(|task| stuck::name(self.program, *task));
-        let task = task.map(|task| format!("; the first task whose output differs is {task}"));
+        let task = task.map(|task| format!("from {task} on, "));
         Some(format!(
-            "buffer {id} `{}` differs in {} of {} elements, first in element {at}, whose bits are {} and were {}{}",
-            buffer.name,
+            "{}in {} of {} elements of `{}`; element {at} has the bits {} and had {}",
+            task.unwrap_or_default(),
             wrong.len(),
             first.buffer(id).len() / size.max(1),
+            buffer.name,
             bits(other),
             bits(first),
-            task.unwrap_or_default()
         ))
     }
 }

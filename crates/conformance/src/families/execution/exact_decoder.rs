@@ -69,7 +69,8 @@ fn layer(l: &mut Ledger, index: usize, launch: u64, x: Buf, ready: Ctr) -> (Buf,
     let kv = HEADS.kv_heads * HEADS.head_dim;
     let act = |l: &mut Ledger, what: &str, shape: &[u64]| l.act(&name(what), F32, shape);
 
-    let signs = (0..HIDDEN).map(|i| if (i * 7 + index as u64) % 3 == 0 { -1.0 } else { 1.0 }).collect();
+    let signs =
+        (0..HIDDEN).map(|i| if (i * 7 + index as u64).is_multiple_of(3) { -1.0 } else { 1.0 }).collect();
     let signs = l.weight(&name("norm"), F32, &[1, HIDDEN], signs);
     let normed = act(l, "normed", &[1, HIDDEN]);
     let normed_done = l.mul(&name("norm"), x, signs, normed, &[ready]);
