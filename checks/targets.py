@@ -48,7 +48,7 @@ def compile_for(nvrtc, target):
 
     source = b'#include "single.cuh"\n'
     call("nvrtcCreateProgram", ctypes.byref(program), source, b"kernels.cu", 0, None, None)
-    options = [f"--gpu-architecture={target}", "--std=c++17", f"-I{SOURCES}", "--maxrregcount=128", "--ptxas-options=-v"]
+    options = [f"--gpu-architecture={target}", "--std=c++17", "--fmad=false", f"-I{SOURCES}", "--maxrregcount=128", "--ptxas-options=-v"]
     array = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
     status = call("nvrtcCompileProgram", program, len(options), array)
     size = ctypes.c_size_t()

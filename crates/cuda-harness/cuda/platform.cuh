@@ -20,7 +20,7 @@ typedef long long amk_i64;
 
 // Dynamic shared memory of the block. Nothing is in static shared memory, so that a launch says all that it needs.
 AMK_DEVICE amk_u8* amk_shared() {
-    extern __shared__ amk_u8 amk_dynamic_shared[];
+    extern __shared__ __align__(16) amk_u8 amk_dynamic_shared[];
     return amk_dynamic_shared;
 }
 

@@ -35,8 +35,8 @@ AMK_DEVICE void amk_perturb(amk_u32 seed, int task, amk_u32 point) {
     if (h & 1u) amk_linger(64u << (h >> 8) % 9u);
 }
 
-// `states` holds a byte a task, in memory that the host sees, or is null. `perturb` is the seed of delays, or 0.
-AMK_GLOBAL void amk_vm(amk_program_t program, amk_u8* states, amk_u32 perturb) {
+// `states` holds a byte a task, in memory that the host sees while this runs, or is null. `perturb` is the seed of delays, or 0.
+AMK_GLOBAL void amk_vm(amk_program_t program, volatile amk_u8* states, amk_u32 perturb) {
     const int sm = int(blockIdx.x);
     if (sm >= program.num_sms) return;
     const int* queue = program.sm_queue[sm];

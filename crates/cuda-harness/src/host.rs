@@ -12,6 +12,7 @@ use crate::image;
 use crate::runner::Runner;
 
 pub use build::{Built, OPTIONS, Sanitizers, Settings, build};
+pub(crate) use build::{beside, default_cache, unpack};
 
 /// CUDA threads that a launch may have: fibers, or threads of the CPU.
 const MOST_FIBERS: usize = 1 << 16;

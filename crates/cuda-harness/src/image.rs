@@ -1,11 +1,15 @@
 //! The file in which a runner gets a launch and leaves its results. `cuda/host/main.cpp` reads it too. Little-endian; each
 //! part begins at a multiple of 64, and 64 bytes lie unused on both sides of the counters.
 
+mod launch;
+
 use megakernel_ir::abi::{Address, Record};
 
 use crate::device::{Job, TaskState};
 use crate::memory::GUARD;
 use crate::progress;
+
+pub use launch::Launch;
 
 const MAGIC: &[u8; 8] = b"AMKHOST2";
 const HEADER: usize = 8 * 16;
@@ -23,6 +27,9 @@ pub const REFUSED: u32 = 4;
 pub const DIVERGENT: u32 = 5;
 /// The runner ended it after the limit of time.
 pub const TIMED_OUT: u32 = 6;
+
+/// What a runner answers whose launch does not stop when it is told to: it is of no further use.
+pub const HANGS: &str = "hangs";
 
 /// How a launch is run.
 #[derive(Clone, Copy, Debug, Default)]

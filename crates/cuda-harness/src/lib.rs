@@ -1,7 +1,8 @@
 //! Runs programs with CUDA kernels and answers the conformance runner.
 //!
-//! The kernels are the C++ sources in `cuda/`. Today they run on the CPU, through a shim; see the README of the crate.
+//! The kernels are the C++ sources in `cuda/`. They run on a GPU, or on the CPU through a shim; see the README of the crate.
 
+pub mod cuda;
 pub mod device;
 mod footprint;
 pub mod host;

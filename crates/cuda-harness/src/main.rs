@@ -6,6 +6,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
+use megakernel_cuda_harness::cuda::{self, Cuda};
+use megakernel_cuda_harness::device::Device;
 use megakernel_cuda_harness::host::{self, Host, Launching, Sanitizers, Settings};
 use megakernel_cuda_harness::session::Options;
 use megakernel_cuda_harness::worker::Harness;
@@ -42,7 +44,7 @@ struct Cli {
     #[arg(long, value_name = "LIST")]
     sanitize: Option<Sanitizers>,
 
-    /// Threads of a block; by default 64, or 32 with --sanitize thread
+    /// Threads of a block; by default 256 on a GPU, 64 on the CPU, and 32 with --sanitize thread
     #[arg(long, value_name = "N")]
     threads: Option<u32>,
 
@@ -73,6 +75,26 @@ struct Cli {
     /// Delay random tasks before they wait, run and signal
     #[arg(long)]
     perturb: bool,
+
+    /// With --device cuda: a folder of kernels that --compile made
+    #[arg(long, value_name = "FOLDER")]
+    cubins: Option<PathBuf>,
+
+    /// The library of NVRTC, or the folder that holds it, if the system does not find it
+    #[arg(long, value_name = "PATH")]
+    nvrtc: Option<PathBuf>,
+
+    /// Compile the kernels for targets such as sm_90a, which needs no GPU, and answer nothing
+    #[arg(long, value_name = "TARGETS", value_delimiter = ',', requires = "out")]
+    compile: Vec<String>,
+
+    /// Where --compile puts its files
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+
+    /// Run launches on the GPU for the harness: a CUBIN and the name of its kernel
+    #[arg(long, hide = true, num_args = 2)]
+    cuda_runner: Option<Vec<PathBuf>>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -94,19 +116,42 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: Cli) -> Result<(), String> {
-    if matches!(cli.device, DeviceName::Cuda) {
-        return Err("--device cuda is missing from this version, which cannot launch on a GPU yet; --device host runs \
-                    the same kernels on the CPU, and checks what they compute, where they write, and signal and wait"
-            .to_owned());
+    if let Some([cubin, kernel]) = cli.cuda_runner.as_deref() {
+        return cuda::serve(cubin, &kernel.to_string_lossy());
+    }
+    let limit = Duration::from_secs(cli.limit);
+    let on_gpu = cuda::Settings {
+        kernels: cli.kernels.clone(),
+        vm: None,
+        cubins: cli.cubins,
+        cache: cli.cache.clone(),
+        nvrtc: cli.nvrtc,
+    };
+    if let (Some(folder), false) = (&cli.out, cli.compile.is_empty()) {
+        let made = cuda::compile(&on_gpu, &cli.compile, folder)?;
+        made.iter().for_each(|path| println!("{}", path.display()));
+        return Ok(());
     }
     let sanitizers = cli.sanitize.unwrap_or_default();
-    let settings = Settings { compiler: cli.cxx, sanitizers, kernels: cli.kernels, cache: cli.cache };
-    if cli.prepare {
-        return host::build(&settings).map(|_| ());
-    }
-    let threads = cli.threads.unwrap_or(if sanitizers == Sanitizers::Thread { 32 } else { 64 });
-    let launching = Launching { threads, limit: Duration::from_secs(cli.limit) };
-    let device = Box::new(Host::new(&settings, launching)?);
+    let on_host = Settings { compiler: cli.cxx, sanitizers, kernels: cli.kernels, cache: cli.cache };
+    let device: Box<dyn Device> = match cli.device {
+        DeviceName::Cuda if sanitizers != Sanitizers::None => {
+            return Err(
+                "--sanitize checks kernels on the CPU: on a GPU, run this program under compute-sanitizer"
+                    .to_owned(),
+            );
+        }
+        DeviceName::Cuda if cli.prepare => return cuda::prepare(&on_gpu).map(|_| ()),
+        DeviceName::Host if cli.prepare => return host::build(&on_host).map(|_| ()),
+        DeviceName::Cuda => {
+            let threads = cli.threads.unwrap_or(cuda::THREADS);
+            Box::new(Cuda::new(&on_gpu, cuda::Launching { threads, limit })?)
+        }
+        DeviceName::Host => {
+            let threads = cli.threads.unwrap_or(if sanitizers == Sanitizers::Thread { 32 } else { 64 });
+            Box::new(Host::new(&on_host, Launching { threads, limit })?)
+        }
+    };
     if cli.opcode_only && (cli.repeat > 1 || cli.perturb) {
         return Err(
             "--repeat and --perturb are about signal and wait, which --opcode-only leaves out".to_owned()

@@ -66,10 +66,13 @@ impl Runner {
         let path = self.folder.path().join("image");
         fs::write(&path, bytes).map_err(|cause| format!("the image cannot be written: {cause}"))?;
         let outcome = self
-            .run(&path, patience)
+            .ask(&path.display().to_string(), patience)
             .map_err(|cause| format!("{} cannot be run: {cause}", self.program.display()))?;
         let image = fs::read(&path).map_err(|cause| format!("the image cannot be read: {cause}"))?;
         let left = image::read_status(&image, &places, job);
+        if matches!(&outcome, Outcome::Answered(said) if said == image::HANGS) {
+            self.process = None;
+        }
         let end = match outcome {
             Outcome::TimedOut => End::TimedOut,
             Outcome::Died(status, said) => End::Crashed(format!("{status}: {said}")),
@@ -87,7 +90,34 @@ impl Runner {
         Ok(Ended { end, tasks: left.tasks, counters: left.counters })
     }
 
-    fn run(&mut self, image: &Path, patience: Duration) -> io::Result<Outcome> {
+    /// Starts the process, so that the first launch need not wait for it.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn prepare(&mut self) -> Result<(), String> {
+        if self.process.is_none() {
+            let started = self.start(&self.folder.path().join("errors"));
+            let about = |cause| format!("{} cannot be run: {cause}", self.program.display());
+            self.process = Some(started.map_err(about)?);
+        }
+        Ok(())
+    }
+
+    /// What the process answers to a line that is no launch.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub fn answer(&mut self, line: &str, patience: Duration) -> Result<String, String> {
+        match self.ask(line, patience) {
+            Ok(Outcome::Answered(said)) => Ok(said),
+            Ok(Outcome::TimedOut) => Err("the runner does not answer".to_owned()),
+            Ok(Outcome::Died(status, said)) => Err(format!("the runner ended with {status}: {said}")),
+            Err(cause) => Err(format!("{} cannot be run: {cause}", self.program.display())),
+        }
+    }
+
+    /// Has the process answer a line.
+    fn ask(&mut self, line: &str, patience: Duration) -> io::Result<Outcome> {
         let errors = self.folder.path().join("errors");
         let mut process = match self.process.take() {
             Some(process) => process,
@@ -95,7 +125,7 @@ impl Runner {
         };
         let said_before = fs::metadata(&errors)?.len();
         // A process that is gone is noticed below: it closes its output.
-        let _ = writeln!(process.input, "{}", image.display());
+        let _ = writeln!(process.input, "{line}");
         match process.answers.recv_timeout(patience) {
             Ok(answer) => {
                 self.process = Some(process);
@@ -181,7 +211,7 @@ mod tests {
         let mut runner = shell(script);
         let mut said = |path: &str| {
             let patience = Duration::from_millis(if path == "hang" { 50 } else { 20_000 });
-            match runner.run(Path::new(path), patience) {
+            match runner.ask(path, patience) {
                 Ok(Outcome::Answered(text)) => text,
                 Ok(Outcome::TimedOut) => "timed out".to_owned(),
                 Ok(Outcome::Died(status, said)) => format!("{:?}: {said}", status.code()),
@@ -195,6 +225,6 @@ mod tests {
     #[test]
     fn a_program_that_is_not_there_is_said() {
         let runner = Runner::new(PathBuf::from("no-such-program"), Vec::new(), Vec::new());
-        assert!(runner.is_ok_and(|mut runner| runner.run(Path::new("a"), Duration::from_secs(1)).is_err()));
+        assert!(runner.is_ok_and(|mut runner| runner.ask("a", Duration::from_secs(1)).is_err()));
     }
 }

@@ -1,161 +1,13 @@
 //! The worker with its kernels on the CPU: what it computes, and what it says of kernels and programs that go wrong.
 
-use std::io::{BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+#[path = "support/worker.rs"]
+mod worker;
 
-use megakernel_ir::DType;
-use megakernel_ir::tensor::{Stored, Tensor, TensorFile};
+use std::path::Path;
+use std::process::Command;
+
 use serde_json::{Value, json};
-
-/// A worker with options, in a session.
-struct Worker {
-    child: Child,
-    input: ChildStdin,
-    output: BufReader<ChildStdout>,
-    folder: tempfile::TempDir,
-    id: u64,
-}
-
-/// Whether kernels can be compiled here; says so if not.
-fn compiler() -> bool {
-    let found = Command::new("c++").arg("--version").output().is_ok();
-    if !found {
-        println!("skipped: there is no compiler `c++`");
-    }
-    found
-}
-
-impl Worker {
-    /// Kernels are compiled once for all tests.
-    fn new(options: &[&str]) -> Worker {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_megakernel-cuda"))
-            .args(options)
-            .arg("--cache")
-            .arg(Path::new(env!("CARGO_TARGET_TMPDIR")).join("kernels"))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the worker starts");
-        let input = child.stdin.take().expect("a pipe");
-        let output = BufReader::new(child.stdout.take().expect("a pipe"));
-        let folder = tempfile::tempdir().expect("a folder");
-        Worker { child, input, output, folder, id: 0 }
-    }
-
-    fn say(&mut self, message: &Value) -> Value {
-        writeln!(self.input, "{message}").expect("the worker reads");
-        let mut line = String::new();
-        self.output.read_line(&mut line).expect("the worker writes");
-        serde_json::from_str(&line).expect("a message")
-    }
-
-    fn file(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    /// Runs programs in one session, on the tensors of one file.
-    fn execute(&mut self, programs: &[Value], tensors: &[(&str, Tensor)]) -> Value {
-        self.id += 1;
-        let named = tensors.iter().map(|(name, tensor)| ((*name).to_owned(), Stored::Buffer(tensor.clone())));
-        let bytes = TensorFile { tensors: named.collect() }.to_bytes().expect("a tensor file");
-        std::fs::write(self.file("in"), bytes).expect("a file");
-        let launches = programs.iter().enumerate().map(|(number, program)| {
-            json!({"document": program.to_string(), "tensors": [self.file("in")],
-                   "output": self.file(&format!("out-{number}")), "trace": self.file(&format!("trace-{number}"))})
-        });
-        let launches: Vec<Value> = launches.collect();
-        self.say(&json!({"type": "request", "id": self.id, "method": "execute", "profile": "execute", "launches": launches}))
-    }
-
-    fn reals(&self, file: &str, name: &str) -> Vec<f64> {
-        let bytes = std::fs::read(self.file(file)).expect("a file was written");
-        match TensorFile::read(&bytes).expect("tensors").tensors.get(name) {
-            Some(Stored::Buffer(tensor)) => tensor.reals(),
-            _ => unreachable!("{file} has no `{name}`"),
-        }
-    }
-
-    /// What the worker says of a request that fails. It lives on.
-    fn failure(&mut self, program: &Value) -> String {
-        let answer = self.execute(std::slice::from_ref(program), &[("x", f32s(&[1.0, 2.0, 3.0]))]);
-        assert_eq!((&answer["type"], &answer["id"]), (&json!("error"), &json!(self.id)), "{answer}");
-        let good = self.execute(&[chain(&[("COPY", &[])])], &[("x", f32s(&[1.0, 2.0, 3.0]))]);
-        assert_eq!(good["outcome"], "accept", "{good}");
-        answer["message"].as_str().expect("a message").to_owned()
-    }
-}
-
-impl Drop for Worker {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn f32s(values: &[f64]) -> Tensor {
-    Tensor::from_reals(DType::F32, vec![values.len() as u64], values).expect("a tensor")
-}
-
-/// Counters and thresholds.
-type Waits<'a> = &'a [(usize, usize)];
-
-/// Tasks one after the other on three elements, from `x` to `y`; each increments the counter of its number and waits, where
-/// nothing else is given, for that of the one before.
-fn chain(tasks: &[(&str, Waits<'_>)]) -> Value {
-    let n = tasks.len();
-    let buffer = |id: usize| {
-        let (name, kind) = match id {
-            0 => ("x".to_owned(), "IO_INPUT"),
-            id if id == n => ("y".to_owned(), "IO_OUTPUT"),
-            id => (format!("a{id}"), "ACTIVATION"),
-        };
-        json!({"id": id, "name": name, "kind": kind, "dtype": "F32", "shape": [3]})
-    };
-    let task = |(id, (op, waits)): (usize, &(&str, Waits<'_>))| {
-        let before: Waits<'_> = if id == 0 { &[] } else { &[(id - 1, 1)] };
-        let waits = if waits.is_empty() { before } else { waits };
-        let waits: Vec<Value> = waits.iter().map(|(c, t)| json!({"counter": c, "threshold": t})).collect();
-        let inputs = if *op == "ADD" { vec![id, id] } else { vec![id] };
-        json!({"id": id, "op": op, "inputs": inputs, "outputs": [id + 1], "out_counter": id, "waits": waits})
-    };
-    json!({"ir_version": "0.2.0", "abi_version": "0.2",
-           "buffers": (0..=n).map(buffer).collect::<Vec<_>>(),
-           "counters": (0..n).map(|id| json!({"id": id})).collect::<Vec<_>>(),
-           "tasks": tasks.iter().enumerate().map(task).collect::<Vec<_>>()})
-}
-
-/// What the handshake has to say of the device, with the names that depend on the machine as they are.
-fn own_device(said: &Value) -> Value {
-    use megakernel_cuda_harness::{host, sources};
-    for member in ["name", "toolkit"] {
-        assert!(said[member].as_str().is_some_and(|name| !name.is_empty()), "{said}");
-    }
-    let kernels = sources::digest(sources::Kernels::Host, &host::OPTIONS, &[]);
-    json!({"name": said["name"], "target": "host", "toolkit": said["toolkit"], "kernels": kernels})
-}
-
-#[test]
-fn replaced_kernels_are_other_kernels_wherever_they_lie() {
-    if !compiler() {
-        return;
-    }
-    let kernels = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernels/gelu_tanh.cu");
-    let folder = tempfile::tempdir().expect("a folder");
-    let digest = |text: &str| {
-        let path = folder.path().join(text.len().to_string());
-        std::fs::create_dir(&path).expect("a folder");
-        std::fs::write(path.join("gelu.cu"), text).expect("a file");
-        let path = path.join("gelu.cu").display().to_string();
-        let hello = Worker::new(&["--kernels", &path]).say(&json!({"type": "hello", "protocol": "1.0"}));
-        hello["device"]["kernels"].as_str().expect("a digest").to_owned()
-    };
-    let text = std::fs::read_to_string(kernels).expect("kernels");
-    let (one, other) = (digest(&text), digest(&format!("{text}// changed\n")));
-    assert_ne!(one, other);
-    std::fs::rename(folder.path().join(text.len().to_string()), folder.path().join("moved")).expect("moved");
-    assert_eq!(digest(&text), one);
-}
+use worker::{Worker, chain, compiler, f32s};
 
 #[test]
 fn programs_run_whole_and_task_by_task() {
@@ -342,4 +194,36 @@ fn without_a_gpu_one_sentence_says_what_is_missing() {
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!((output.status.code(), text.lines().count()), (Some(2), 1), "{text}");
     assert!(text.contains("--device host runs the same kernels"), "{text}");
+}
+
+/// What the handshake has to say of the device, with the names that depend on the machine as they are.
+fn own_device(said: &Value) -> Value {
+    use megakernel_cuda_harness::{host, sources};
+    for member in ["name", "toolkit"] {
+        assert!(said[member].as_str().is_some_and(|name| !name.is_empty()), "{said}");
+    }
+    let kernels = sources::digest(sources::Kernels::Host, &host::OPTIONS, &[]);
+    json!({"name": said["name"], "target": "host", "toolkit": said["toolkit"], "kernels": kernels})
+}
+
+#[test]
+fn replaced_kernels_are_other_kernels_wherever_they_lie() {
+    if !compiler() {
+        return;
+    }
+    let kernels = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernels/gelu_tanh.cu");
+    let folder = tempfile::tempdir().expect("a folder");
+    let digest = |text: &str| {
+        let path = folder.path().join(text.len().to_string());
+        std::fs::create_dir(&path).expect("a folder");
+        std::fs::write(path.join("gelu.cu"), text).expect("a file");
+        let path = path.join("gelu.cu").display().to_string();
+        let hello = Worker::new(&["--kernels", &path]).say(&json!({"type": "hello", "protocol": "1.0"}));
+        hello["device"]["kernels"].as_str().expect("a digest").to_owned()
+    };
+    let text = std::fs::read_to_string(kernels).expect("kernels");
+    let (one, other) = (digest(&text), digest(&format!("{text}// changed\n")));
+    assert_ne!(one, other);
+    std::fs::rename(folder.path().join(text.len().to_string()), folder.path().join("moved")).expect("moved");
+    assert_eq!(digest(&text), one);
 }

@@ -158,7 +158,8 @@ fn kernels_digest(sanitizers: Sanitizers, replaced: &[(PathBuf, Vec<u8>)]) -> St
     digest(Kernels::Host, &options, &replaced)
 }
 
-fn default_cache() -> PathBuf {
+/// Where compiled kernels are kept, unless another folder is named.
+pub(crate) fn default_cache() -> PathBuf {
     let folder = |name: &str| std::env::var_os(name).filter(|path| !path.is_empty()).map(PathBuf::from);
     let user = folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")));
     user.unwrap_or_else(std::env::temp_dir).join("megakernel-cuda")
@@ -185,7 +186,7 @@ fn flags(sanitizers: Sanitizers, kernels: Option<&Path>) -> Result<Vec<String>, 
 }
 
 /// The sources in the folder of a file, itself among them.
-fn beside(path: &Path) -> std::io::Result<Vec<(PathBuf, Vec<u8>)>> {
+pub(crate) fn beside(path: &Path) -> std::io::Result<Vec<(PathBuf, Vec<u8>)>> {
     let mut texts = Vec::new();
     for entry in fs::read_dir(path.parent().unwrap_or(path))? {
         let found = entry?.path();
@@ -199,17 +200,24 @@ fn beside(path: &Path) -> std::io::Result<Vec<(PathBuf, Vec<u8>)>> {
     Ok(texts)
 }
 
-/// Compiles in a folder of its own; what has the final name is whole.
-fn compile(settings: &Settings, flags: &[String], cache: &Path, program: &Path) -> Result<(), String> {
+/// Writes the sources into a folder.
+pub(crate) fn unpack(folder: &Path) -> Result<(), String> {
     let about = |path: &Path, cause: std::io::Error| format!("{}: {cause}", path.display());
-    let folder = tempfile::tempdir_in(cache).map_err(|cause| about(cache, cause))?;
     for (path, text) in SOURCES {
-        let path = folder.path().join(path);
+        let path = folder.join(path);
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent).map_err(|cause| about(parent, cause))?;
         }
         fs::write(&path, text).map_err(|cause| about(&path, cause))?;
     }
+    Ok(())
+}
+
+/// Compiles in a folder of its own; what has the final name is whole.
+fn compile(settings: &Settings, flags: &[String], cache: &Path, program: &Path) -> Result<(), String> {
+    let about = |path: &Path, cause: std::io::Error| format!("{}: {cause}", path.display());
+    let folder = tempfile::tempdir_in(cache).map_err(|cause| about(cache, cause))?;
+    unpack(folder.path())?;
     let built = folder.path().join("amk-host");
     let output = Command::new(&settings.compiler)
         .args(flags)

@@ -1,0 +1,241 @@
+//! `--device cuda` from end to end, on stand-ins for the driver and for NVRTC: a GPU is needed for none of what the harness
+//! itself does.
+
+#[path = "support/driver.rs"]
+mod driver;
+#[path = "support/worker.rs"]
+mod worker;
+
+use std::path::Path;
+use std::sync::OnceLock;
+
+use driver::Driver;
+use serde_json::{Value, json};
+use worker::{Worker, chain, compiler, f32s};
+
+/// The driver with the kernels as they are.
+fn plain() -> &'static Driver {
+    static PLAIN: OnceLock<Driver> = OnceLock::new();
+    PLAIN.get_or_init(|| Driver::new(None))
+}
+
+fn x() -> [(&'static str, megakernel_ir::tensor::Tensor); 1] {
+    [("x", f32s(&[1.0, -2.5, 3.0]))]
+}
+
+fn message(answer: &Value) -> &str {
+    answer["message"].as_str().or(answer["reason"].as_str()).unwrap_or_default()
+}
+
+fn files(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).expect("a folder");
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn programs_run_whole_and_task_by_task() {
+    if !compiler() {
+        return;
+    }
+    for options in [&["--trace"][..], &["--trace", "--opcode-only", "--poison", "--threads", "32"]] {
+        let mut worker = plain().worker("", options);
+        let hello = worker.say(&json!({"type": "hello", "protocol": "1.0"}));
+        assert_eq!(hello["targets"], json!(["sm_90a"]), "{hello}");
+        let device = &hello["device"];
+        assert_eq!(
+            [&device["name"], &device["target"], &device["driver"], &device["toolkit"]],
+            ["stand-in", "sm_90a", "CUDA 13.0", "NVRTC 13.7"]
+        );
+        let program = chain(&[("COPY", &[]), ("ADD", &[]), ("ADD", &[])]);
+        for _ in 0..2 {
+            let answer = worker.execute(std::slice::from_ref(&program), &x());
+            assert_eq!(answer["outcome"], "accept", "{options:?}: {answer}");
+            assert_eq!(worker.reals("out-0", "y"), [4.0, -10.0, 12.0]);
+            assert_eq!(worker.reals("trace-0", "1"), [2.0, -5.0, 6.0]);
+        }
+    }
+}
+
+#[test]
+fn repeated_launches_are_placed_on_what_the_gpu_has() {
+    if !compiler() {
+        return;
+    }
+    let program = chain(&[("GELU", &[]), ("COPY", &[]), ("GELU", &[]), ("ADD", &[]), ("COPY", &[])]);
+    let mut found = Vec::new();
+    let options = ["--repeat", "6", "--perturb", "--seed", "3"];
+    for mut worker in [plain().worker("", &options), Worker::new(&[])] {
+        let answer = worker.execute(std::slice::from_ref(&program), &x());
+        assert_eq!(answer["outcome"], "accept", "{answer}");
+        found.push(worker.reals("out-0", "y"));
+    }
+    assert!(found[0] == found[1] && found[0][0] > 0.5, "{found:?}");
+}
+
+#[test]
+fn caches_last_from_launch_to_launch() {
+    if !compiler() {
+        return;
+    }
+    let step = |pos: u64| {
+        json!({"ir_version": "0.2.0", "abi_version": "0.2",
+               "buffers": [{"id": 0, "name": "x", "kind": "IO_INPUT", "dtype": "F32", "shape": [3]},
+                           {"id": 1, "name": "c", "kind": "KV_CACHE", "dtype": "F32", "shape": [2, 1, 3]}],
+               "counters": [{"id": 0}],
+               "tasks": [{"id": 0, "op": "KV_APPEND", "inputs": [0, 1], "outputs": [1], "out_counter": 0, "params": {"pos": pos}}]})
+    };
+    let mut worker = plain().worker("", &[]);
+    let answer = worker.execute(&[step(1), step(0)], &x());
+    assert_eq!(answer["outcome"], "accept", "{answer}");
+    assert_eq!(worker.reals("out-0", "c"), [0.0, 0.0, 0.0, 1.0, -2.5, 3.0]);
+    assert_eq!(worker.reals("out-1", "c"), [1.0, -2.5, 3.0, 1.0, -2.5, 3.0]);
+}
+
+#[test]
+fn the_watchdog_stops_a_deadlock_and_names_the_stuck_tasks() {
+    if !compiler() {
+        return;
+    }
+    let mut worker = plain().worker("", &["--limit", "1"]);
+    let found = worker.failure(&chain(&[("COPY", &[]), ("COPY", &[(2, 1)]), ("COPY", &[(1, 1), (0, 1)])]));
+    for part in [
+        "TIMEOUT: the launch did not end in time",
+        "task 1 (COPY) waits for counter 2 to reach 1 (it is at 0)",
+        "task 2 (COPY) waits for counter 1 to reach 1 (it is at 0)",
+        "1 of 3 were done",
+    ] {
+        assert!(found.contains(part), "{found}");
+    }
+}
+
+/// Kernels that go wrong when they are to add, in a way that the first element says.
+const WRONG: &str = r#"
+AMK_DEVICE void wrong(const amk_program_t& program, const amk_instruction_t& task) {
+    const float how = amk_load(amk_input(program, task, 0), 0);
+    amk_store(amk_output(program, task, 0), 1, 5.0f);
+    for (volatile int i = 0; how == 1.0f; ++i) {}
+    if (how == 2.0f) *reinterpret_cast<volatile int*>(16) = 1;
+    if (how == 3.0f) amk_store(amk_output(program, task, 0), 4, 7.0f);
+}
+#define AMK_REPLACE_ADD wrong
+"#;
+
+#[test]
+fn a_kernel_that_hangs_crashes_or_writes_outside_costs_its_launch_and_no_other() {
+    if !compiler() {
+        return;
+    }
+    let driver = Driver::new(Some(WRONG));
+    let mut worker = driver.worker("", &["--limit", "1"]);
+    let program = chain(&[("COPY", &[]), ("ADD", &[])]);
+    let mut ended = |how: f64| {
+        let answer = worker.execute(std::slice::from_ref(&program), &[("x", f32s(&[how, 1.0, 1.0]))]);
+        message(&answer).to_owned()
+    };
+    let hangs = ended(1.0);
+    assert!(hangs.contains("TIMEOUT") && hangs.contains("task 1 (ADD) runs"), "{hangs}");
+    assert_eq!(ended(0.0), "");
+    let crashes = ended(2.0);
+    assert!(crashes.contains("an illegal memory access was encountered"), "{crashes}");
+    assert!(crashes.contains("task 1 (ADD)") && !crashes.contains("task 0"), "{crashes}");
+    assert_eq!(ended(0.0), "");
+    let outside = ended(3.0);
+    assert!(outside.contains("task 1 (ADD): writes outside its buffers: byte 4 after"), "{outside}");
+    assert_eq!(ended(0.0), "");
+}
+
+#[test]
+fn what_the_gpu_cannot_hold_is_refused_with_the_reason() {
+    if !compiler() {
+        return;
+    }
+    let mut wide = chain(&[("COPY", &[][..]); 17]);
+    for (sm, task) in wide["tasks"].as_array_mut().expect("tasks").iter_mut().enumerate() {
+        task["sm"] = json!(sm);
+    }
+    let mut narrow = chain(&[("COPY", &[][..]); 2]);
+    let with_shared = |program: &Value, bytes: u64| {
+        let mut program = program.clone();
+        program["config"] = json!({"target": "test", "threads_per_block": 32, "smem_bytes_per_block": bytes});
+        program
+    };
+    narrow["tasks"][0]["sm"] = json!(3);
+    let outcome = |worker: &mut Worker, program: &Value| {
+        let answer = worker.execute(std::slice::from_ref(program), &x());
+        (answer["outcome"].as_str().unwrap_or("error").to_owned(), message(&answer).to_owned())
+    };
+    let mut worker = plain().worker("", &[]);
+    assert_eq!(outcome(&mut worker, &with_shared(&narrow, 99 << 10)).0, "accept");
+    for (program, reason) in [
+        (&wide, "2 blocks of 256 threads are resident on each of its 8 SMs"),
+        (&with_shared(&narrow, 100 << 10), "at most 101376 bytes of shared memory"),
+    ] {
+        let (outcome, found) = outcome(&mut worker, program);
+        assert!(outcome == "unsupported" && found.contains(reason), "{outcome}: {found}");
+    }
+    let (outcome, found) = outcome(&mut plain().worker("", &["--threads", "1024"]), &narrow);
+    assert!(
+        outcome == "unsupported" && found.contains("blocks of at most 512 threads"),
+        "{outcome}: {found}"
+    );
+}
+
+#[test]
+fn kernels_are_compiled_once_for_each_target_and_can_be_brought_along() {
+    if !compiler() {
+        return;
+    }
+    let driver = Driver::new(Some("// nothing is replaced"));
+    let cache = driver.folder().join("cache");
+    for (kind, target) in [("", "sm_90a"), ("sm_75", "sm_75"), ("", "sm_90a")] {
+        let output = driver.run(kind, &["--prepare"]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let names = files(&cache);
+        let name = names.iter().find(|name| name.starts_with(target)).expect("a CUBIN");
+        assert!(name.ends_with("-13.7.cubin"), "{names:?}");
+        let text = std::fs::read_to_string(cache.join(name)).expect("a file");
+        for part in [
+            "#include \"device.cu\"",
+            &format!("--gpu-architecture={target}\n"),
+            "--fmad=false\n",
+            &format!("-DAMK_KERNELS=\"{}/kernels.cu\"", driver.folder().display()),
+        ] {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+    }
+    assert_eq!(files(&cache).len(), 2);
+    // A compiler that finds errors is not asked again.
+    assert!(driver.run("does-not-compile", &["--prepare"]).status.success());
+    std::fs::remove_dir_all(&cache).expect("a folder");
+    let output = driver.run("does-not-compile", &["--prepare"]);
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(text.contains("kernels.cu(1): error: expected a declaration"), "{text}");
+
+    let brought = driver.folder().join("brought");
+    let out = brought.to_str().expect("a path");
+    let output = driver.run("none", &["--compile", "sm_80,sm_90a", "--out", out]);
+    assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), 2);
+    assert_eq!(files(&brought).len(), 2);
+    std::fs::remove_file(driver.folder().join("libnvrtc.so")).expect("a file");
+    assert!(driver.run("", &["--prepare", "--cubins", out]).status.success());
+    let output = driver.run("sm_75", &["--prepare", "--cubins", out]);
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(text.contains("there are no kernels for sm_75: NVRTC is not installed here"), "{text}");
+    assert_eq!(text.lines().count(), 1, "{text}");
+}
+
+#[test]
+fn one_sentence_says_what_is_missing() {
+    if !compiler() {
+        return;
+    }
+    let output = plain().run("none", &[]);
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!((output.status.code(), text.lines().count()), (Some(2), 1), "{text}");
+    for part in ["no CUDA-capable device is detected", "--device host runs the same kernels"] {
+        assert!(text.contains(part), "{text}");
+    }
+}

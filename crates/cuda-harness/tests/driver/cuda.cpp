@@ -1,0 +1,263 @@
+// A stand-in for the driver of a GPU: the entry points of libcuda that the harness uses, with the kernels of this repository
+// compiled for the CPU behind them. It keeps to the driver's manual where the harness depends on it: memory is not
+// cleared, what a kernel does wrong stays an error of the whole context, launches return at once, streams go on beside each
+// other, limits are refused and not corrected.
+//
+// AMK_STAND_IN says what kind of GPU it is: `none` that there is none, `sm_75` that it is an older one.
+
+#define AMK_HOST 1
+#include "vm.cuh"
+
+#include "host/fibers.cpp"
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include <unistd.h>
+
+namespace {
+
+using Result = int;
+constexpr Result SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NO_DEVICE = 100, INVALID_IMAGE = 200, INVALID_CONTEXT = 201;
+constexpr Result NOT_FOUND = 500, NOT_READY = 600, ILLEGAL_ADDRESS = 700, TOO_LARGE = 720;
+
+// The figures of the GPU.
+constexpr int SMS = 8, BLOCKS_PER_SM = 2, MOST_THREADS = 512, SHARED_OPT_IN = 99 << 10, SHARED_UNASKED = 48 << 10;
+constexpr std::size_t MEMORY = std::size_t(2) << 30;
+
+struct Stream {
+    // The kernel that it runs.
+    std::atomic<bool> busy{false};
+};
+
+struct Function {
+    int index;
+};
+
+// vm, megakernel
+Function functions[] = {{0}, {1}};
+int shared_allowed[] = {SHARED_UNASKED, SHARED_UNASKED};
+
+std::mutex lock;
+std::map<std::uintptr_t, std::size_t> allocations;
+std::size_t allocated = 0;
+bool current = false;
+// What is wrong with the context, for good.
+std::atomic<Result> broken{SUCCESS};
+
+bool within(std::uint64_t address, std::size_t bytes) {
+    const std::lock_guard<std::mutex> guard(lock);
+    auto next = allocations.upper_bound(address);
+    if (next == allocations.begin()) return false;
+    const auto& [start, size] = *--next;
+    return address - start <= size && bytes <= size - (address - start);
+}
+
+const char* kind() {
+    const char* found = std::getenv("AMK_STAND_IN");
+    return found ? found : "";
+}
+
+// A kernel that touches what is not there stops, and its context with it.
+void crashed(int) {
+    broken = ILLEGAL_ADDRESS;
+    for (;;) pause();
+}
+
+void pause_for(unsigned microseconds) { std::this_thread::sleep_for(std::chrono::microseconds(microseconds)); }
+
+#define CONTEXT()                                \
+    if (!current) return INVALID_CONTEXT;        \
+    if (broken != SUCCESS) return broken
+
+}  // namespace
+
+extern "C" {
+
+Result cuInit(unsigned) { return std::strcmp(kind(), "none") == 0 ? NO_DEVICE : SUCCESS; }
+
+Result cuDriverGetVersion(int* version) {
+    *version = 13000;
+    return SUCCESS;
+}
+
+Result cuGetErrorString(Result error, const char** text) {
+    *text = error == NO_DEVICE         ? "no CUDA-capable device is detected"
+            : error == ILLEGAL_ADDRESS ? "an illegal memory access was encountered"
+            : error == INVALID_IMAGE   ? "device kernel image is invalid"
+                                       : "an error of the stand-in";
+    return SUCCESS;
+}
+
+Result cuDeviceGet(int* device, int ordinal) {
+    *device = 0;
+    return ordinal == 0 ? SUCCESS : INVALID_VALUE;
+}
+
+Result cuDeviceGetName(char* name, int room, int) {
+    std::snprintf(name, std::size_t(room), "stand-in");
+    return SUCCESS;
+}
+
+Result cuDeviceGetAttribute(int* value, int attribute, int) {
+    const bool old = std::strcmp(kind(), "sm_75") == 0;
+    switch (attribute) {
+        case 16: *value = SMS; return SUCCESS;
+        case 75: *value = old ? 7 : 9; return SUCCESS;
+        case 76: *value = old ? 5 : 0; return SUCCESS;
+        case 95: *value = 1; return SUCCESS;
+        case 97: *value = SHARED_OPT_IN; return SUCCESS;
+        default: return INVALID_VALUE;
+    }
+}
+
+Result cuDevicePrimaryCtxRetain(void** context, int) {
+    *context = &broken;
+    return SUCCESS;
+}
+
+Result cuCtxSetCurrent(void* context) {
+    current = context == &broken;
+    return current ? SUCCESS : INVALID_CONTEXT;
+}
+
+// Any file passes for a CUBIN that says so.
+Result cuModuleLoadData(void** module, const void* image) {
+    CONTEXT();
+    *module = functions;
+    return std::memcmp(image, "stand-in", 8) == 0 ? SUCCESS : INVALID_IMAGE;
+}
+
+Result cuModuleGetFunction(void** function, void*, const char* name) {
+    CONTEXT();
+    if (std::strcmp(name, "amk_vm") != 0) return NOT_FOUND;
+    *function = &functions[0];
+    return SUCCESS;
+}
+
+Result cuFuncGetAttribute(int* value, int attribute, void*) {
+    CONTEXT();
+    *value = MOST_THREADS;
+    return attribute == 0 ? SUCCESS : INVALID_VALUE;
+}
+
+Result cuFuncSetAttribute(void* function, int attribute, int value) {
+    CONTEXT();
+    if (attribute != 8 || value > SHARED_OPT_IN) return INVALID_VALUE;
+    shared_allowed[static_cast<Function*>(function)->index] = value;
+    return SUCCESS;
+}
+
+Result cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void* function, int threads, std::size_t shared) {
+    CONTEXT();
+    const int allowed = shared_allowed[static_cast<Function*>(function)->index];
+    *blocks = threads > MOST_THREADS || shared > std::size_t(allowed) ? 0 : shared > SHARED_UNASKED ? 1 : BLOCKS_PER_SM;
+    return SUCCESS;
+}
+
+Result cuMemAlloc_v2(std::uint64_t* address, std::size_t bytes) {
+    CONTEXT();
+    if (bytes == 0) return INVALID_VALUE;
+    const std::lock_guard<std::mutex> guard(lock);
+    if (allocated + bytes > MEMORY) return OUT_OF_MEMORY;
+    void* memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+    std::memset(memory, 0xcd, bytes);
+    allocated += bytes;
+    *address = reinterpret_cast<std::uintptr_t>(memory);
+    allocations[*address] = bytes;
+    return SUCCESS;
+}
+
+Result cuMemFree_v2(std::uint64_t address) {
+    CONTEXT();
+    const std::lock_guard<std::mutex> guard(lock);
+    const auto found = allocations.find(address);
+    if (found == allocations.end()) return INVALID_VALUE;
+    allocated -= found->second;
+    allocations.erase(found);
+    std::free(reinterpret_cast<void*>(address));
+    return SUCCESS;
+}
+
+Result cuMemHostAlloc(void** memory, std::size_t bytes, unsigned flags) {
+    CONTEXT();
+    *memory = std::malloc(bytes);
+    std::memset(*memory, 0xcd, bytes);
+    return bytes > 0 && (flags & 2) ? SUCCESS : INVALID_VALUE;
+}
+
+Result cuMemHostGetDevicePointer_v2(std::uint64_t* address, void* memory, unsigned) {
+    CONTEXT();
+    *address = reinterpret_cast<std::uintptr_t>(memory);
+    return SUCCESS;
+}
+
+// Streams that wait for each other would keep what stops a kernel from reaching it.
+Result cuStreamCreate(void** stream, unsigned flags) {
+    CONTEXT();
+    *stream = new Stream;
+    return flags == 1 ? SUCCESS : INVALID_VALUE;
+}
+
+Result cuStreamQuery(void* stream) {
+    CONTEXT();
+    return static_cast<Stream*>(stream)->busy ? NOT_READY : SUCCESS;
+}
+
+Result cuStreamSynchronize(void* stream) {
+    while (broken == SUCCESS && static_cast<Stream*>(stream)->busy) pause_for(100);
+    CONTEXT();
+    return SUCCESS;
+}
+
+Result cuMemcpyHtoDAsync_v2(std::uint64_t to, const void* from, std::size_t bytes, void* stream) {
+    if (const Result result = cuStreamSynchronize(stream)) return result;
+    if (bytes > 0 && !within(to, bytes)) return INVALID_VALUE;
+    std::memcpy(reinterpret_cast<void*>(to), from, bytes);
+    return SUCCESS;
+}
+
+Result cuMemcpyDtoHAsync_v2(void* to, std::uint64_t from, std::size_t bytes, void* stream) {
+    if (const Result result = cuStreamSynchronize(stream)) return result;
+    if (bytes > 0 && !within(from, bytes)) return INVALID_VALUE;
+    std::memcpy(to, reinterpret_cast<void*>(from), bytes);
+    return SUCCESS;
+}
+
+Result cuLaunchCooperativeKernel(void* function, unsigned blocks, unsigned by, unsigned bz, unsigned threads, unsigned ty,
+                                 unsigned tz, unsigned shared, void* on, void** arguments) {
+    CONTEXT();
+    int resident = 0;
+    cuOccupancyMaxActiveBlocksPerMultiprocessor(&resident, function, int(threads), shared);
+    if (blocks == 0 || threads == 0 || by * bz * ty * tz != 1 || resident == 0) return INVALID_VALUE;
+    if (blocks > unsigned(resident * SMS)) return TOO_LARGE;
+    // The kernels cannot say it themselves.
+    if (shared < AMK_SHARED_BYTES(threads)) return INVALID_VALUE;
+    auto* stream = static_cast<Stream*>(on);
+    if (const Result result = cuStreamSynchronize(stream)) return result;
+    const auto program = *static_cast<amk_program_t*>(arguments[0]);
+    auto* states = *static_cast<amk_u8**>(arguments[1]);
+    const auto perturb = *static_cast<amk_u32*>(arguments[2]);
+    stream->busy = true;
+    std::thread([=] {
+        std::signal(SIGSEGV, crashed);
+        std::signal(SIGBUS, crashed);
+        // A GPU does not notice that nothing can go on: it goes on waiting, until the flag tells it not to.
+        const auto wait = [=] {
+            while (*static_cast<volatile int*>(program.abort_flag) == 0) pause_for(100);
+        };
+        shim::launch({blocks, threads, shared, 0}, [=] { amk_vm(program, states, perturb); }, wait);
+        stream->busy = false;
+    }).detach();
+    return SUCCESS;
+}
+
+}  // extern "C"

@@ -1,0 +1,77 @@
+//! The stand-ins for a GPU's driver and for NVRTC: `tests/driver/`, compiled with the kernels of a test.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use crate::worker::Worker;
+
+/// A folder with a driver, a compiler and a cache for what it makes.
+pub struct Driver {
+    folder: tempfile::TempDir,
+    kernels: Option<PathBuf>,
+}
+
+impl Driver {
+    /// The driver with the kernels of this repository, or with some of them replaced by a text.
+    pub fn new(replaced: Option<&str>) -> Driver {
+        let folder = tempfile::tempdir().expect("a folder");
+        let kernels = replaced.map(|text| {
+            let path = folder.path().join("kernels.cu");
+            std::fs::write(&path, text).expect("a file");
+            path
+        });
+        let define = kernels.as_ref().map(|path| format!("-DAMK_KERNELS=\"{}\"", path.display()));
+        for library in ["cuda", "nvrtc"] {
+            let output = Command::new("c++")
+                .args([
+                    "-std=c++20",
+                    "-O1",
+                    "-ffp-contract=off",
+                    "-fno-tree-ter",
+                    "-shared",
+                    "-fPIC",
+                    "-pthread",
+                ])
+                .args(&define)
+                .arg(concat!("-I", env!("CARGO_MANIFEST_DIR"), "/cuda"))
+                .arg(format!("{}/tests/driver/{library}.cpp", env!("CARGO_MANIFEST_DIR")))
+                .arg("-o")
+                .arg(folder.path().join(format!("lib{library}.so")))
+                .output()
+                .expect("the compiler starts");
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        }
+        Driver { folder, kernels }
+    }
+
+    /// Where the libraries are, and what is made with them.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn options<'a>(&'a self, options: &[&'a str]) -> Vec<&'a str> {
+        let kernels = self.kernels.as_ref().and_then(|path| path.to_str());
+        let kernels = kernels.iter().flat_map(|path| ["--kernels", path]);
+        ["--device", "cuda"].into_iter().chain(kernels).chain(options.iter().copied()).collect()
+    }
+
+    /// A worker on the stand-in for a GPU of a kind.
+    pub fn worker(&self, kind: &str, options: &[&str]) -> Worker {
+        let environment =
+            [("LD_LIBRARY_PATH", self.folder().as_os_str()), ("AMK_STAND_IN", OsStr::new(kind))];
+        Worker::with(&self.options(options), &self.folder().join("cache"), &environment)
+    }
+
+    /// What a command says that is no worker.
+    pub fn run(&self, kind: &str, options: &[&str]) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_megakernel-cuda"))
+            .args(self.options(options))
+            .arg("--cache")
+            .arg(self.folder().join("cache"))
+            .env("LD_LIBRARY_PATH", self.folder())
+            .env("AMK_STAND_IN", kind)
+            .output()
+            .expect("it runs")
+    }
+}
