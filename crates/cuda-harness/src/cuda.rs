@@ -1,6 +1,7 @@
 //! The kernels on a GPU: compiled by NVRTC for its architecture, or brought along as CUBINs, and run by a process that a
 //! hang, a crash or a context that is lost costs.
 
+mod bandwidth;
 mod cubins;
 mod gpu;
 mod launches;
@@ -15,6 +16,7 @@ use crate::device::{Device, Ended, Job, Room};
 use crate::image;
 use crate::runner::Runner;
 
+pub use bandwidth::measure;
 pub use cubins::{Cubin, OPTIONS, Settings, compile};
 pub use launches::serve;
 

@@ -92,6 +92,10 @@ struct Cli {
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
 
+    /// Measure how fast GEMV_TILE reads so many MiB of weights beside a plain copy, on a GPU, and answer nothing
+    #[arg(long, value_name = "MIB", num_args = 0..=1, default_missing_value = "512")]
+    bandwidth: Option<usize>,
+
     /// Run launches on the GPU for the harness: a CUBIN and the name of its kernel
     #[arg(long, hide = true, num_args = 2)]
     cuda_runner: Option<Vec<PathBuf>>,
@@ -130,6 +134,10 @@ fn run(cli: Cli) -> Result<(), String> {
     if let (Some(folder), false) = (&cli.out, cli.compile.is_empty()) {
         let made = cuda::compile(&on_gpu, &cli.compile, folder)?;
         made.iter().for_each(|path| println!("{}", path.display()));
+        return Ok(());
+    }
+    if let Some(mebibytes) = cli.bandwidth {
+        print!("{}", cuda::measure(&cuda::prepare(&on_gpu)?, mebibytes.max(1))?);
         return Ok(());
     }
     let sanitizers = cli.sanitize.unwrap_or_default();

@@ -228,6 +228,24 @@ fn kernels_are_compiled_once_for_each_target_and_can_be_brought_along() {
 }
 
 #[test]
+fn bandwidth_is_a_table_of_shapes_beside_a_copy() {
+    if !compiler() {
+        return;
+    }
+    let output = plain().run("", &["--bandwidth", "1"]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(text.starts_with("stand-in, sm_90a: 16 blocks of 256 threads, 1 MiB in each launch\n"), "{text}");
+    let rows: Vec<Vec<&str>> =
+        text.lines().filter(|line| line.ends_with(" % |")).map(|line| line.split(" | ").collect()).collect();
+    assert_eq!(rows.len(), 5, "{text}");
+    for row in rows {
+        let number = |at: usize| row[at].trim_end_matches(" % |").parse::<f64>().unwrap_or(-1.0);
+        assert!(number(3) >= 0.0 && number(4) >= 0.0, "{text}");
+    }
+}
+
+#[test]
 fn one_sentence_says_what_is_missing() {
     if !compiler() {
         return;

@@ -273,9 +273,18 @@ impl Stream {
         check(unsafe { sys::cuStreamCreate(&mut stream, flags) }, "a stream").map(|()| Stream { stream })
     }
 
-    fn wait(self, what: &str) -> Result<(), String> {
+    /// Waits for all that was begun.
+    pub fn wait(self, what: &str) -> Result<(), String> {
         // SAFETY: streams are never destroyed.
         check(unsafe { sys::cuStreamSynchronize(self.stream) }, what)
+    }
+
+    /// Sets all bytes.
+    pub fn fill(self, memory: &Memory, byte: u8) -> Result<(), String> {
+        // SAFETY: within the allocation, which lasts until the stream is done.
+        let result = unsafe { sys::cuMemsetD8Async(memory.address, byte, memory.bytes, self.stream) };
+        check(result, "a fill of memory")?;
+        self.wait("a fill of memory")
     }
 
     /// Copies to the GPU, and waits for it.

@@ -29,6 +29,64 @@ struct Launcher {
     states: Shared,
 }
 
+fn upload(stream: Stream, bytes: &[u8]) -> Result<Memory, String> {
+    let memory = Memory::new(bytes.len())?;
+    stream.write(&memory, bytes).map(|()| memory)
+}
+
+/// A program as the argument of a kernel.
+pub(super) fn words(program: &ProgramRecord) -> Vec<u64> {
+    program.to_bytes().as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect()
+}
+
+/// Queues, counters and the abort flag on the GPU, as a launch begins with them (clause ABI-05).
+pub(super) struct Tables {
+    /// Task ids of all queues, one queue after the other; `starts` points into it.
+    _ids: Memory,
+    starts: Memory,
+    lengths: Memory,
+    counters: Memory,
+    abort_flag: Memory,
+    n_counters: usize,
+    num_sms: usize,
+}
+
+impl Tables {
+    /// Queues by SM, and counters of so many bytes.
+    pub(super) fn new(stream: Stream, queues: &[Vec<i32>], counter_bytes: usize) -> Result<Tables, String> {
+        let words = |words: &[i32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
+        let ids = upload(stream, &words(&queues.concat()))?;
+        let lengths: Vec<i32> = queues.iter().map(|queue| queue.len() as i32).collect();
+        let starts = queues.iter().scan(ids.address(), |next, queue| {
+            let start = *next;
+            *next += 4 * queue.len() as u64;
+            Some(start)
+        });
+        Ok(Tables {
+            starts: upload(stream, &starts.flat_map(u64::to_le_bytes).collect::<Vec<u8>>())?,
+            _ids: ids,
+            lengths: upload(stream, &words(&lengths))?,
+            counters: upload(stream, &vec![0; counter_bytes])?,
+            abort_flag: upload(stream, &[0; 4])?,
+            n_counters: counter_bytes / 4,
+            num_sms: queues.len(),
+        })
+    }
+
+    /// A program that has these and nothing else.
+    pub(super) fn program(&self) -> ProgramRecord {
+        ProgramRecord {
+            counters: Address(self.counters.address()),
+            n_counters: self.n_counters as i32,
+            sm_queue: Address(self.starts.address()),
+            sm_queue_len: Address(self.lengths.address()),
+            num_sms: self.num_sms as i32,
+            abort_flag: Address(self.abort_flag.address()),
+            ..ProgramRecord::default()
+        }
+    }
+}
+
 /// What a launch left.
 struct Left {
     state: u32,
@@ -151,10 +209,7 @@ impl Launcher {
             Ok(_) => {}
         }
 
-        let upload = |bytes: &[u8]| {
-            let memory = Memory::new(bytes.len())?;
-            self.stream.write(&memory, bytes).map(|()| memory)
-        };
+        let upload = |bytes: &[u8]| upload(self.stream, bytes);
         let mut memory = Vec::with_capacity(launch.allocations.len());
         for range in &launch.allocations {
             memory.push(upload(bytes.get(range.clone()).unwrap_or_default())?);
@@ -162,60 +217,39 @@ impl Launcher {
         let buffers = launch.buffers_at(bytes, |allocation| memory.get(allocation).map(Memory::address));
         let buffers = upload(&buffers)?;
         let instructions = upload(bytes.get(launch.instructions.clone()).unwrap_or_default())?;
-        let words = |words: &[i32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
-        let ids = upload(&words(&launch.queues.concat()))?;
-        let lengths: Vec<i32> = launch.queues.iter().map(|queue| queue.len() as i32).collect();
-        let starts = launch.queues.iter().scan(ids.address(), |next, queue| {
-            let start = *next;
-            *next += 4 * queue.len() as u64;
-            Some(start)
-        });
-        let starts = upload(&starts.flat_map(u64::to_le_bytes).collect::<Vec<u8>>())?;
-        let queue_lengths = upload(&words(&lengths))?;
-        let counters = upload(&vec![0; launch.counters.len()])?;
-        let abort_flag = upload(&[0; 4])?;
+        let tables = Tables::new(self.stream, &launch.queues, launch.counters.len())?;
         let program = ProgramRecord {
             buffers: Address(buffers.address()),
             n_buffers: launch.n_buffers as i32,
-            counters: Address(counters.address()),
-            n_counters: (launch.counters.len() / 4) as i32,
             instructions: Address(instructions.address()),
             n_instructions: launch.tasks.len() as i32,
-            sm_queue: Address(starts.address()),
-            sm_queue_len: Address(queue_lengths.address()),
-            num_sms: blocks as i32,
-            abort_flag: Address(abort_flag.address()),
-            ..ProgramRecord::default()
+            ..tables.program()
         };
-        let program = program.to_bytes().as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
         // A virtual machine that is not ours takes the first one and no other.
-        let arguments = vec![program, vec![self.states.address()], vec![launch.perturb]];
+        let arguments = vec![words(&program), vec![self.states.address()], vec![launch.perturb]];
         self.stream.launch(self.kernel, blocks as u32, threads, shared, arguments)?;
 
         let limit = Duration::from_millis(launch.limit);
         let ended = self.wait(limit)?;
         let stopped = ended || {
-            self.aside.begin_write(&abort_flag, self.stop)?;
+            self.aside.begin_write(&tables.abort_flag, self.stop)?;
             self.wait(GRACE)?
         };
         let read = |stream: Stream, bytes: &mut [u8], range: &std::ops::Range<usize>, from: &Memory| {
             bytes.get_mut(range.clone()).map_or(Ok(()), |to| stream.read(to, from))
         };
         if !stopped {
-            read(self.aside, bytes, &launch.counters, &counters)?;
+            read(self.aside, bytes, &launch.counters, &tables.counters)?;
             // The kernel may still use all of it.
-            std::mem::forget((
-                memory,
-                [buffers, instructions, ids, starts, queue_lengths, counters, abort_flag],
-            ));
+            std::mem::forget((memory, buffers, instructions, tables));
             return Ok(Left { state: image::TIMED_OUT, said: image::HANGS.to_owned(), last: true });
         }
-        read(self.stream, bytes, &launch.counters, &counters)?;
+        read(self.stream, bytes, &launch.counters, &tables.counters)?;
         for (range, memory) in launch.allocations.iter().zip(&memory) {
             read(self.stream, bytes, range, memory)?;
         }
         let mut flag = [0; 4];
-        self.stream.read(&mut flag, &abort_flag)?;
+        self.stream.read(&mut flag, &tables.abort_flag)?;
         let state = match u32::from_le_bytes(flag) {
             _ if !ended => image::TIMED_OUT,
             1 => image::NO_OPCODE,

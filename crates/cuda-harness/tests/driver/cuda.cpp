@@ -42,7 +42,7 @@ struct Function {
     int index;
 };
 
-// vm, megakernel
+const char* const KERNELS[] = {"amk_vm", "amk_copy"};
 Function functions[] = {{0}, {1}};
 int shared_allowed[] = {SHARED_UNASKED, SHARED_UNASKED};
 
@@ -138,9 +138,12 @@ Result cuModuleLoadData(void** module, const void* image) {
 
 Result cuModuleGetFunction(void** function, void*, const char* name) {
     CONTEXT();
-    if (std::strcmp(name, "amk_vm") != 0) return NOT_FOUND;
-    *function = &functions[0];
-    return SUCCESS;
+    for (int k = 0; k < 2; ++k) {
+        if (std::strcmp(name, KERNELS[k]) != 0) continue;
+        *function = &functions[k];
+        return SUCCESS;
+    }
+    return NOT_FOUND;
 }
 
 Result cuFuncGetAttribute(int* value, int attribute, void*) {
@@ -232,6 +235,13 @@ Result cuMemcpyDtoHAsync_v2(void* to, std::uint64_t from, std::size_t bytes, voi
     return SUCCESS;
 }
 
+Result cuMemsetD8Async(std::uint64_t to, unsigned char byte, std::size_t bytes, void* stream) {
+    if (const Result result = cuStreamSynchronize(stream)) return result;
+    if (!within(to, bytes)) return INVALID_VALUE;
+    std::memset(reinterpret_cast<void*>(to), byte, bytes);
+    return SUCCESS;
+}
+
 Result cuLaunchCooperativeKernel(void* function, unsigned blocks, unsigned by, unsigned bz, unsigned threads, unsigned ty,
                                  unsigned tz, unsigned shared, void* on, void** arguments) {
     CONTEXT();
@@ -239,6 +249,14 @@ Result cuLaunchCooperativeKernel(void* function, unsigned blocks, unsigned by, u
     cuOccupancyMaxActiveBlocksPerMultiprocessor(&resident, function, int(threads), shared);
     if (blocks == 0 || threads == 0 || by * bz * ty * tz != 1 || resident == 0) return INVALID_VALUE;
     if (blocks > unsigned(resident * SMS)) return TOO_LARGE;
+    if (function == &functions[1]) {
+        const std::uint64_t* word[3];
+        for (int i = 0; i < 3; ++i) word[i] = static_cast<const std::uint64_t*>(arguments[i]);
+        const std::size_t bytes = 16 * *word[2];
+        if (!within(*word[0], bytes) || !within(*word[1], bytes)) return INVALID_VALUE;
+        std::memcpy(reinterpret_cast<void*>(*word[1]), reinterpret_cast<void*>(*word[0]), bytes);
+        return SUCCESS;
+    }
     // The kernels cannot say it themselves.
     if (shared < AMK_SHARED_BYTES(threads)) return INVALID_VALUE;
     auto* stream = static_cast<Stream*>(on);
