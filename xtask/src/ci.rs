@@ -19,7 +19,7 @@ struct Step {
 }
 
 /// `cargo xtask` as a step says it: this program itself.
-const SELF: &str = "xtask";
+pub const SELF: &str = "xtask";
 
 /// How the steps call Python. The environment variable of this name, in capitals, may say another command.
 const PYTHON: &str = "python3";
@@ -76,7 +76,8 @@ pub fn run(root: &Path, args: &Args) -> ExitCode {
     ExitCode::FAILURE
 }
 
-fn execute(root: &Path, command: &[&str]) -> bool {
+/// Runs the command of a step, and says whether it ended well.
+pub fn execute(root: &Path, command: &[&str]) -> bool {
     let Some((program, arguments)) = command.split_first() else { return false };
     let program = match *program {
         SELF => std::env::current_exe().map(Into::into).ok(),

@@ -6,6 +6,7 @@ use std::process::{Command, ExitCode};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use megakernel_conformance::evidence::{self, Evidence, Subject};
 use megakernel_conformance::oracle::Oracle;
 use megakernel_conformance::report::Report;
 use megakernel_conformance::run::{self, Options, Outcome};
@@ -33,6 +34,8 @@ Examples:
       run programs, judged at their outputs only, also where the worker can write what each task wrote
   cargo xtask conform --impl 'cuda --trace' --profile execute
       judge the CUDA kernels of this repository; crates/cuda-harness/README.md has their options
+  cargo xtask conform --impl 'cuda --device cuda --trace' --profile execute --evidence h100.json
+      the same on a GPU, with a record of it for evidence/
 
 Exit code: 0 if every judged profile conforms, 1 if one does not, 2 if the run could not be done.";
 
@@ -71,6 +74,11 @@ pub struct Args {
     /// Write the report to this file as JSON as well
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+
+    /// Write a record of evidence to this file as well (clause CON-14); needs all cases of the profile execute, and a worker
+    /// that names its device
+    #[arg(long, value_name = "FILE")]
+    evidence: Option<PathBuf>,
 
     /// Print at most so many failures; the JSON report has them all
     #[arg(long, value_name = "N", default_value_t = 20)]
@@ -116,6 +124,16 @@ fn conform(root: &Path, args: &Args) -> Result<u8, String> {
         print(&lines)?;
         return Ok(0);
     }
+    let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    let mut options = Options {
+        command: WorkerCommand { program: String::new(), arguments: Vec::new(), timeout: args.timeout },
+        profiles: args.profiles.clone(),
+        filter: args.filter.clone(),
+        jobs: args.jobs.unwrap_or(cores),
+    };
+    if args.evidence.is_some() {
+        evidence::may_be_made_of(&options)?;
+    }
     let (program, arguments) = match &args.implementation {
         Some(line) => match split(line)? {
             (name, arguments) if name == CUDA => (prepare_cuda(root, &arguments)?, arguments),
@@ -123,13 +141,8 @@ fn conform(root: &Path, args: &Args) -> Result<u8, String> {
         },
         None => (build(root, "megakernel-reference", "megakernel-reference")?, vec!["worker".to_owned()]),
     };
-    let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-    let options = Options {
-        command: WorkerCommand { program: program.clone(), arguments, timeout: args.timeout },
-        profiles: args.profiles.clone(),
-        filter: args.filter.clone(),
-        jobs: args.jobs.unwrap_or(cores),
-    };
+    options.command.program.clone_from(&program);
+    options.command.arguments = arguments;
     let bar = terminal::progress_bar(units.len());
     let failed = AtomicUsize::new(0);
     let progress = |outcome: &Outcome| {
@@ -152,6 +165,14 @@ fn conform(root: &Path, args: &Args) -> Result<u8, String> {
     print(&terminal::render(&report, &style))?;
     if let Some(path) = &args.json {
         let json = report.to_json().map_err(|cause| cause.to_string())?;
+        std::fs::write(path, json)
+            .map_err(|cause| format!("{} cannot be written: {cause}", path.display()))?;
+    }
+    if let Some(path) = &args.evidence {
+        let subject = Subject::new(&corpus).map_err(|cause| format!("the corpus cannot be used: {cause}"))?;
+        let record = Evidence::new(&subject, &finished)
+            .map_err(|cause| format!("there is no evidence to write: {cause}"))?;
+        let json = record.to_json().map_err(|cause| cause.to_string())?;
         std::fs::write(path, json)
             .map_err(|cause| format!("{} cannot be written: {cause}", path.display()))?;
     }

@@ -14,6 +14,7 @@ mod conform;
 mod corpus;
 mod oracle;
 mod prove;
+mod release_gate;
 mod spec;
 mod tidy;
 
@@ -27,6 +28,7 @@ enum Command {
     Conform(Box<conform::Args>),
     Corpus(corpus::Args),
     Prove(Box<prove::Args>),
+    ReleaseGate(release_gate::Args),
     Tidy(tidy::Args),
 }
 
@@ -38,6 +40,7 @@ fn main() -> ExitCode {
         Command::Conform(args) => conform::run(&root(), &args),
         Command::Corpus(args) => corpus::run(&root(), &args),
         Command::Prove(args) => prove::run(&root(), &args),
+        Command::ReleaseGate(args) => release_gate::run(&root(), &args),
         Command::Tidy(args) => tidy::run(&root(), &args),
     }
 }

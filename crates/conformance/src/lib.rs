@@ -6,6 +6,7 @@
 pub mod builder;
 pub mod case;
 pub mod edit;
+pub mod evidence;
 pub mod execution;
 pub mod families;
 pub mod generate;

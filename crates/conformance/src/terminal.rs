@@ -114,6 +114,9 @@ fn write_head(out: &mut String, report: &Report, style: &Style) -> std::fmt::Res
             let tasks = if implementation.traced { ", each task judged by its trace" } else { "" };
             writeln!(out, "accumulator {}{tasks}", accumulator.name())?;
         }
+        if let Some(device) = &implementation.device {
+            writeln!(out, "on {}, kernels for {}", device.name, device.target)?;
+        }
     }
     let corpus = &report.corpus;
     write!(out, "corpus of {} cases", corpus.cases)?;

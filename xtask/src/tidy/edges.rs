@@ -16,7 +16,17 @@ const ALLOWED: [(&str, &[&str]); 6] = [
     ("megakernel-adequacy", &["megakernel-ir"]),
     // A worker like anybody's. Its tests play cases to it.
     ("megakernel-cuda-harness", &["megakernel-ir", "megakernel-conformance"]),
-    ("xtask", &["megakernel-ir", "megakernel-reference", "megakernel-conformance", "megakernel-adequacy"]),
+    // The harness for the digest of its kernels, which evidence names.
+    (
+        "xtask",
+        &[
+            "megakernel-ir",
+            "megakernel-reference",
+            "megakernel-conformance",
+            "megakernel-adequacy",
+            "megakernel-cuda-harness",
+        ],
+    ),
 ];
 
 /// Crates of the workspace and the crates of the workspace that each depends on.

@@ -9,11 +9,13 @@ mod tree;
 use std::path::Path;
 use std::process::ExitCode;
 
+use megakernel_conformance::evidence::Subject;
 use megakernel_conformance::generate;
 use megakernel_conformance::oracle::Oracle;
 use megakernel_conformance::store::Corpus;
 
 use crate::oracle::Vm;
+use crate::release_gate::{self, Records};
 use crate::spec::Spec;
 
 /// Check that specification, cases, code and documents agree
@@ -76,7 +78,11 @@ fn check(root: &Path, without_corpus: bool) -> Vec<Outcome> {
             }
             Err(error) => report("the corpus can be read", Err(error.to_string())),
         }
+        outcomes.push(evidence(root));
     }
+    let mut report = |name, found: Result<Vec<String>, String>| {
+        outcomes.push(Outcome { name, problems: found.unwrap_or_else(|e| vec![e]), warnings: Vec::new() });
+    };
     report("generated code is up to date", crate::codegen::update(root, true).map(|_| Vec::new()));
     report("links lead somewhere", files.as_ref().map(links::broken).map_err(Clone::clone));
     report("crates depend on what they may", edges::read(root).map(|found| edges::forbidden(&found)));
@@ -88,6 +94,32 @@ fn check(root: &Path, without_corpus: bool) -> Vec<Outcome> {
         warnings: files.as_ref().map(tree::long_files).unwrap_or_default(),
     });
     outcomes
+}
+
+/// Records under `evidence/` that are none. One that is stale is only a warning: corpus and kernels change from day to day, and
+/// evidence is made anew for a release, whose gate insists on it.
+fn evidence(root: &Path) -> Outcome {
+    let name = "evidence can be read";
+    let found = Corpus::load(&root.join("corpus")).and_then(|corpus| Subject::new(&corpus));
+    let records = found.map_err(|error| error.to_string()).and_then(|subject| {
+        let records = Records::read(&root.join("evidence"))?;
+        Ok((subject, records))
+    });
+    let (subject, records) = match records {
+        Ok(found) => found,
+        Err(problem) => return Outcome { name, problems: vec![problem], warnings: Vec::new() },
+    };
+    let mut outcome = Outcome { name, problems: Vec::new(), warnings: Vec::new() };
+    for (file, found) in records.findings(&subject, &release_gate::kernels()) {
+        match found {
+            Err(problem) => outcome.problems.push(format!("evidence/{file}: {problem}")),
+            Ok(found) => {
+                let findings = found.stale.iter().map(|why| format!("stale: {why}")).chain(found.wrong);
+                outcome.warnings.extend(findings.map(|what| format!("evidence/{file}: {what}")));
+            }
+        }
+    }
+    outcome
 }
 
 /// Files of the corpus that the generator would write otherwise.

@@ -1,6 +1,6 @@
 //! Who was judged.
 
-use megakernel_ir::protocol::{Accumulator, Hello, Profile};
+use megakernel_ir::protocol::{Accumulator, Facts, Hello, Profile};
 use serde::Serialize;
 
 use crate::text::excerpt;
@@ -31,10 +31,13 @@ pub struct Implementation {
     /// Whether its tasks were judged one by one.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub traced: bool,
+    /// What its kernels run on, if it says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device: Option<Facts>,
 }
 
 impl Implementation {
-    pub(super) fn new(hello: &Hello, traced: bool) -> Implementation {
+    pub(crate) fn new(hello: &Hello, traced: bool) -> Implementation {
         let excerpts = |names: &[String]| names.iter().map(|name| excerpt(name.as_bytes())).collect();
         Implementation {
             name: excerpt(hello.name.as_bytes()),
@@ -46,6 +49,13 @@ impl Implementation {
             dtypes: excerpts(&hello.dtypes),
             accumulator: hello.claims(Profile::Execute).then_some(hello.accumulator),
             traced,
+            device: hello.device.as_ref().map(|device| Facts {
+                name: excerpt(device.name.as_bytes()),
+                target: excerpt(device.target.as_bytes()),
+                driver: device.driver.as_ref().map(|text| excerpt(text.as_bytes())),
+                toolkit: device.toolkit.as_ref().map(|text| excerpt(text.as_bytes())),
+                kernels: excerpt(device.kernels.as_bytes()),
+            }),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use megakernel_ir::model::Program;
-use megakernel_ir::protocol::{Accumulator, Answer, Execute, Hello, Launch, Profile};
+use megakernel_ir::protocol::{Accumulator, Answer, Execute, Facts, Hello, Launch, Profile};
 use megakernel_ir::tensor::{Stored, Tensor, TensorFile};
 use megakernel_ir::{BufferKind, DType, Rule, read};
 
@@ -18,6 +18,15 @@ pub fn hello(behaviour: &str) -> Hello {
         "executes-only-add" => hello.opcodes = vec!["ADD".to_owned(), "SUB".to_owned()],
         "executes-only-f32" => hello.dtypes = vec!["F32".to_owned(), "I32".to_owned()],
         "executes-truncating" => hello.accumulator = Accumulator::Truncating,
+        "executes-on-device" | "executes-on-device-wrong" => {
+            hello.device = Some(Facts {
+                name: "Lab GPU".to_owned(),
+                target: "sm_80".to_owned(),
+                driver: Some("1.2".to_owned()),
+                toolkit: None,
+                kernels: "0123456789abcdef".repeat(4),
+            });
+        }
         _ => {}
     }
     hello
@@ -63,7 +72,11 @@ fn execute(behaviour: &str, n: usize, launch: &Launch<'_>, caches: &mut BTreeMap
         let Some((buffer, mut values)) = values(&program, &memory, task) else { continue };
         let label: &str = &program.tasks[task].label;
         match (behaviour, label) {
-            ("executes-trace-wrong-task" | "executes-wrong-task", "sum") if n == 1 => values[4] += 1.0,
+            ("executes-trace-wrong-task" | "executes-wrong-task" | "executes-on-device-wrong", "sum")
+                if n == 1 =>
+            {
+                values[4] += 1.0
+            }
             ("executes-truncating" | "executes-imprecise", "product") => values[0] += 0.05,
             _ => {}
         }

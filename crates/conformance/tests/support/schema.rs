@@ -9,7 +9,7 @@ pub fn schema(reference: &str) -> jsonschema::Validator {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schemas");
     let base = "https://megakernel-conformance.invalid/schemas/0.1/";
     let mut registry = jsonschema::Registry::new();
-    for name in ["report", "case", "diagnostics", "protocol"] {
+    for name in ["report", "evidence", "case", "diagnostics", "protocol"] {
         let name = format!("{name}.schema.json");
         let text = std::fs::read_to_string(directory.join(&name)).expect("a schema");
         let schema: Value = serde_json::from_str(&text).expect("JSON");

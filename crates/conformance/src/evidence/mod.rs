@@ -1,0 +1,215 @@
+//! Records of evidence (clause CON-14): which kernels ran on which device, on which cases, and how they were judged.
+
+use megakernel_ir::protocol::{Accumulator, Facts, Profile};
+use megakernel_ir::{ABI_VERSION, IR_VERSION, Opcode};
+use serde::{Deserialize, Serialize};
+
+use crate::execution::{Key, Row};
+use crate::report::Implementation;
+use crate::run::{Options, Outcome, Run};
+
+mod examine;
+mod subject;
+
+pub use examine::{Findings, Kernels};
+pub use subject::Subject;
+
+/// Version of the form.
+pub const FORMAT: &str = "1.0";
+
+/// A record.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Evidence {
+    /// [`FORMAT`].
+    pub evidence: String,
+    /// Version of the suite.
+    pub suite: String,
+    /// Version of the format that it specifies.
+    pub ir_version: String,
+    /// Version of the ABI that it specifies.
+    pub abi_version: String,
+    /// Who was judged.
+    pub implementation: Judged,
+    /// The device and the kernels.
+    pub device: Facts,
+    /// By what they were judged.
+    pub corpus: Cases,
+    /// Whether the profile conforms.
+    pub conforms: bool,
+    /// Cases that passed.
+    pub passed: usize,
+    /// Cases that failed.
+    pub failed: usize,
+    /// Cases that were skipped.
+    pub skipped: usize,
+    /// By opcode and dtype.
+    pub executed: Vec<Line>,
+    /// Cases that failed, in order.
+    pub failures: Vec<String>,
+    /// Cases that were skipped, by reason.
+    pub skips: Vec<Skip>,
+}
+
+/// Who was judged, and how.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Judged {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// The model that its sums were judged by.
+    pub accumulator: Accumulator,
+    /// Whether each task was judged by itself.
+    pub traced: bool,
+}
+
+/// The cases of the corpus that execute.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cases {
+    /// How many.
+    pub cases: usize,
+    /// Of what is sent and expected.
+    pub digest: String,
+}
+
+/// What was executed of an opcode and a dtype.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Line {
+    /// None for programs of several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opcode: Option<String>,
+    /// Of what was judged.
+    pub dtype: String,
+    /// Cases that have to do with it.
+    pub cases: usize,
+    /// Those that failed because of it.
+    pub failed: usize,
+    /// The largest error of an element that passed, as a share of its bound; none where only integers were judged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub largest_error: Option<f64>,
+}
+
+/// Cases that were skipped for one reason.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Skip {
+    /// The reason.
+    pub reason: String,
+    /// In order.
+    pub cases: Vec<String>,
+}
+
+/// What a run has to be for evidence to be made of it.
+///
+/// # Errors
+/// It leaves out cases. The message is for whoever asked for it.
+pub fn may_be_made_of(options: &Options) -> Result<(), String> {
+    if options.filter.is_some() {
+        return Err("evidence is about all cases that execute; leave out --filter".to_owned());
+    }
+    if !options.profiles.is_empty() && !options.profiles.contains(&Profile::Execute) {
+        return Err("evidence is about the profile execute, which --profile leaves out".to_owned());
+    }
+    Ok(())
+}
+
+impl Evidence {
+    /// The record of a run of all cases that execute; `subject` is what the corpus makes of them.
+    ///
+    /// # Errors
+    /// The worker does not say what it runs on, or does not execute. The message is for whoever asked for evidence.
+    pub fn new(subject: &Subject, run: &Run<'_>) -> Result<Evidence, String> {
+        let hello = run.hello.as_ref().map_err(|_| "the worker did not complete the handshake".to_owned())?;
+        if !hello.claims(Profile::Execute) {
+            return Err("the worker does not claim the profile execute".to_owned());
+        }
+        let judged = Implementation::new(hello, run.traced);
+        let device = judged.device.ok_or(
+            "the worker does not say in its handshake which device and kernels it runs (member `device`, clause CON-02)",
+        )?;
+        let mut record = Evidence {
+            evidence: FORMAT.to_owned(),
+            suite: env!("CARGO_PKG_VERSION").to_owned(),
+            ir_version: IR_VERSION.to_owned(),
+            abi_version: ABI_VERSION.to_owned(),
+            implementation: Judged {
+                name: judged.name,
+                version: judged.version,
+                accumulator: hello.accumulator,
+                traced: run.traced,
+            },
+            device,
+            corpus: subject.cases.clone(),
+            conforms: false,
+            passed: 0,
+            failed: 0,
+            skipped: 0,
+            executed: Vec::new(),
+            failures: Vec::new(),
+            skips: Vec::new(),
+        };
+        for (unit, outcome) in run.results.iter().filter(|(unit, _)| unit.profile == Profile::Execute) {
+            let id = unit.case.id.clone();
+            match outcome {
+                Outcome::Passed => record.passed += 1,
+                Outcome::Skipped(reason) => {
+                    record.skipped += 1;
+                    match record.skips.iter_mut().find(|skip| skip.reason == *reason) {
+                        Some(skip) => skip.cases.push(id),
+                        None => record.skips.push(Skip { reason: reason.clone(), cases: vec![id] }),
+                    }
+                }
+                Outcome::WrongAnswer(_) | Outcome::WorkerFailed { .. } | Outcome::NotAsked(_) => {
+                    record.failed += 1;
+                    record.failures.push(id);
+                }
+            }
+        }
+        record.conforms = record.passed > 0 && record.failed == 0;
+        record.skips.sort_by(|a, b| a.reason.cmp(&b.reason));
+        let line = |((opcode, dtype), row): (Key, Row)| Line {
+            opcode: opcode.map(|opcode: Opcode| opcode.name().to_owned()),
+            dtype: dtype.name().to_owned(),
+            cases: row.cases,
+            failed: row.failed,
+            largest_error: row.share,
+        };
+        record.executed = run.executed.rows().map(line).collect();
+        Ok(record)
+    }
+
+    /// Reads a record.
+    ///
+    /// # Errors
+    /// It is no record of this form, or it contradicts itself.
+    pub fn read(text: &str) -> Result<Evidence, String> {
+        let record: Evidence = serde_json::from_str(text).map_err(|cause| cause.to_string())?;
+        if record.evidence != FORMAT {
+            return Err(format!("`evidence` is `{}`, and this suite reads {FORMAT}", record.evidence));
+        }
+        let skipped: usize = record.skips.iter().map(|skip| skip.cases.len()).sum();
+        for (count, named, what) in
+            [(record.failed, record.failures.len(), "failures"), (record.skipped, skipped, "skips")]
+        {
+            if count != named {
+                return Err(format!("{count} cases are counted under `{what}`, and {named} are named"));
+            }
+        }
+        if record.conforms != (record.passed > 0 && record.failed == 0) {
+            return Err("`conforms` does not follow from the counts".to_owned());
+        }
+        Ok(record)
+    }
+
+    /// The record as JSON, ended by a line feed.
+    ///
+    /// # Errors
+    /// None that a record can cause; they are passed on rather than hidden.
+    pub fn to_json(&self) -> serde_json::Result<String> {
+        serde_json::to_string_pretty(self).map(|text| text + "\n")
+    }
+}

@@ -1,0 +1,243 @@
+//! `cargo xtask release-gate`: whether this state of specification, corpus, reference and evidence may be published.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use megakernel_conformance::evidence::{Evidence, Findings, Kernels, Subject};
+use megakernel_conformance::store::Corpus;
+
+use crate::ci::{self, SELF};
+use crate::print;
+
+/// Say whether this state of specification, corpus, reference and evidence may be published
+///
+/// Runs the checks of specification, corpus and reference, and compares the records under evidence/ with the corpus and the
+/// kernels as they are (clause CON-14). A record that is stale, that fails, or that leaves out an opcode is an error. Targets
+/// without evidence are listed: a release must not claim them.
+#[derive(clap::Args)]
+#[command(after_help = "Exit code: 0 if it may be published, 1 if not, 2 if that cannot be told.")]
+pub struct Args {
+    /// A target that the release claims besides `host`, such as sm_90a; may be repeated
+    #[arg(long = "require", value_name = "TARGET")]
+    required: Vec<String>,
+
+    /// Judge the records alone, and run no other check
+    #[arg(long)]
+    evidence_only: bool,
+
+    /// The directory of the records; by default the repository's own
+    #[arg(long, value_name = "DIRECTORY")]
+    evidence: Option<PathBuf>,
+
+    /// The directory of the corpus; by default the repository's own
+    #[arg(long, value_name = "DIRECTORY")]
+    corpus: Option<PathBuf>,
+}
+
+/// The target that every release needs evidence of, since everybody can make it.
+const HOST: &str = "host";
+
+/// What a release needs besides evidence.
+const CHECKS: [(&str, &[&str]); 6] = [
+    ("specification, cases and code agree", &[SELF, "tidy"]),
+    ("the corpus is what the generator writes", &[SELF, "corpus", "check"]),
+    ("the reference conforms", &[SELF, "conform"]),
+    ("the published adequacy is what is measured", &[SELF, "adequacy", "--check"]),
+    ("the reference is sound", &[SELF, "prove", "--scope", "ci", "--check"]),
+    ("the reference is sound on task graphs", &[SELF, "prove", "--scope", "task-graph-ci", "--check"]),
+];
+
+/// One part of the gate.
+#[derive(Debug, Default)]
+struct Part {
+    errors: Vec<String>,
+    notes: Vec<String>,
+}
+
+/// Runs the command.
+pub fn run(root: &Path, args: &Args) -> ExitCode {
+    match gate(root, args) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(message) => {
+            eprintln!("error: {message}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn gate(root: &Path, args: &Args) -> Result<bool, String> {
+    let corpus = args.corpus.clone().unwrap_or_else(|| root.join("corpus"));
+    let corpus = Corpus::load(&corpus).map_err(|cause| format!("the corpus cannot be used: {cause}"))?;
+    let subject = Subject::new(&corpus).map_err(|cause| format!("the corpus cannot be used: {cause}"))?;
+    let folder = args.evidence.clone().unwrap_or_else(|| root.join("evidence"));
+    let records = Records::read(&folder)?;
+    let mut errors = 0;
+    let mut say = |name: &str, part: Part| {
+        errors += part.errors.len();
+        print(&described(name, &part))
+    };
+    if !args.evidence_only {
+        say("the state is a commit", committed(root)?)?;
+        say("the change log has the version", change_log(root))?;
+        for (name, command) in CHECKS {
+            print(&format!("== {name}: {}\n", command.join(" ")))?;
+            let passed = ci::execute(root, command);
+            let errors = if passed { Vec::new() } else { vec!["see above".to_owned()] };
+            say(name, Part { errors, notes: Vec::new() })?;
+        }
+    }
+    for (name, part) in records.parts(&subject, &kernels()) {
+        say(&name, part)?;
+    }
+    let required = [HOST].into_iter().chain(args.required.iter().map(String::as_str));
+    say("required targets have evidence", records.required(required))?;
+    say("targets", records.targets(root)?)?;
+    print(&match errors {
+        0 => "release gate: may be published\n".to_owned(),
+        errors => format!("release gate: {errors} errors, may not be published\n"),
+    })?;
+    Ok(errors == 0)
+}
+
+fn described(name: &str, part: &Part) -> String {
+    let verdict = if part.errors.is_empty() { "ok" } else { "FAILED" };
+    let mut text = format!("release gate: {name} ... {verdict}\n");
+    part.errors.iter().for_each(|error| text += &format!("  error: {error}\n"));
+    part.notes.iter().for_each(|note| text += &format!("  note: {note}\n"));
+    text
+}
+
+/// Digests of the kernels in this binary, which is built from this repository.
+pub fn kernels() -> Kernels {
+    use megakernel_cuda_harness::{cuda, host, sources};
+    Kernels {
+        host: sources::digest(sources::Kernels::Host, &host::OPTIONS, &[]),
+        gpu: sources::digest(sources::Kernels::Gpu, &cuda::OPTIONS, &[]),
+    }
+}
+
+fn committed(root: &Path) -> Result<Part, String> {
+    let output = Command::new("git")
+        .args(["status", "--porcelain"])
+        .current_dir(root)
+        .output()
+        .map_err(|cause| format!("git cannot be run: {cause}"))?;
+    if !output.status.success() {
+        return Err("git status failed; a release is made of a checkout".to_owned());
+    }
+    let text = String::from_utf8_lossy(&output.stdout);
+    let changed = text.lines().map(|line| format!("not committed: {}", line.trim()));
+    Ok(Part { errors: changed.collect(), notes: Vec::new() })
+}
+
+fn change_log(root: &Path) -> Part {
+    let version = env!("CARGO_PKG_VERSION");
+    let text = std::fs::read_to_string(root.join("CHANGELOG.md")).unwrap_or_default();
+    let mut part = Part::default();
+    match text.lines().find(|line| line.starts_with(&format!("## {version}"))) {
+        None => part.errors.push(format!("CHANGELOG.md has no section `## {version}`")),
+        Some(line) if line.contains("not released") => {
+            part.notes.push(format!("its heading still says `{line}`: give it a date"));
+        }
+        Some(_) => {}
+    }
+    part
+}
+
+/// The records of a folder by file name; those that are none with what is wrong.
+pub struct Records(BTreeMap<String, Result<Evidence, String>>);
+
+impl Records {
+    /// Reads every `.json` file of the folder.
+    pub fn read(folder: &Path) -> Result<Records, String> {
+        let failed = |cause| format!("{}: {cause}", folder.display());
+        let mut records = BTreeMap::new();
+        for entry in std::fs::read_dir(folder).map_err(failed)? {
+            let path = entry.map_err(failed)?.path();
+            if path.extension().is_some_and(|extension| extension == "json") {
+                let text = std::fs::read_to_string(&path).map_err(|cause| cause.to_string());
+                let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                records.insert(name, text.and_then(|text| Evidence::read(&text)));
+            }
+        }
+        Ok(Records(records))
+    }
+
+    fn whole(&self) -> impl Iterator<Item = &Evidence> {
+        self.0.values().filter_map(|record| record.as_ref().ok())
+    }
+
+    /// What there is to say about each, by name; for those that are none, why.
+    pub fn findings(&self, subject: &Subject, kernels: &Kernels) -> Vec<(&str, Result<Findings, &str>)> {
+        let findings = self.0.iter().map(|(name, record)| {
+            let found = record.as_ref().map(|record| record.examine(subject, kernels));
+            (name.as_str(), found.map_err(String::as_str))
+        });
+        findings.collect()
+    }
+
+    fn parts(&self, subject: &Subject, kernels: &Kernels) -> Vec<(String, Part)> {
+        let part = |(name, found): (&str, Result<Findings, &str>)| {
+            let part = match found {
+                Err(problem) => Part { errors: vec![format!("is no record: {problem}")], notes: Vec::new() },
+                Ok(Findings { stale, wrong, notes }) => {
+                    let stale = stale.into_iter().map(|why| format!("stale: {why}"));
+                    Part { errors: stale.chain(wrong).collect(), notes }
+                }
+            };
+            (format!("evidence/{name}"), part)
+        };
+        self.findings(subject, kernels).into_iter().map(part).collect()
+    }
+
+    /// Required targets that no record is about. Whether the records that there are support a release is said of each.
+    fn required<'t>(&self, targets: impl Iterator<Item = &'t str>) -> Part {
+        let lacking = targets.filter(|target| self.whole().all(|record| record.device.target != *target));
+        let lacking = lacking.map(|target| format!("there is no record of target `{target}`"));
+        Part { errors: lacking.collect(), notes: Vec::new() }
+    }
+
+    /// Target records without evidence, and devices that no target record lists.
+    fn targets(&self, root: &Path) -> Result<Part, String> {
+        let mut part = Part::default();
+        let mut listed = Vec::new();
+        let mut without = Vec::new();
+        for (name, devices) in target_devices(&root.join("targets"))? {
+            if self.whole().all(|record| !devices.contains(&record.device.name)) {
+                without.push(name);
+            }
+            listed.extend(devices);
+        }
+        if !without.is_empty() {
+            part.notes.push(format!("without evidence, so not to be claimed: {}", without.join(", ")));
+        }
+        let gpus =
+            self.whole().filter(|record| record.device.target != HOST).map(|record| &record.device.name);
+        for device in gpus.filter(|name| !listed.contains(name)) {
+            part.notes.push(format!("no record under targets/ lists the device `{device}`"));
+        }
+        Ok(part)
+    }
+}
+
+/// Names of the target records, and the devices of each.
+fn target_devices(folder: &Path) -> Result<BTreeMap<String, Vec<String>>, String> {
+    #[derive(serde::Deserialize)]
+    struct Target {
+        devices: Vec<String>,
+    }
+    let failed = |path: &Path, cause: &dyn std::fmt::Display| format!("{}: {cause}", path.display());
+    let mut targets = BTreeMap::new();
+    for entry in std::fs::read_dir(folder).map_err(|cause| failed(folder, &cause))? {
+        let path = entry.map_err(|cause| failed(folder, &cause))?.path();
+        if path.extension().is_some_and(|extension| extension == "json") {
+            let text = std::fs::read_to_string(&path).map_err(|cause| failed(&path, &cause))?;
+            let target: Target = serde_json::from_str(&text).map_err(|cause| failed(&path, &cause))?;
+            let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            targets.insert(name, target.devices);
+        }
+    }
+    Ok(targets)
+}

@@ -1,0 +1,157 @@
+//! The command line of `cargo xtask release-gate`, on the corpus and kernels as they are, and on records with faults.
+
+use std::path::Path;
+use std::process::{Command, Output};
+use std::sync::LazyLock;
+
+use megakernel_conformance::evidence::{Cases, Evidence, FORMAT, Judged, Line, Skip, Subject};
+use megakernel_conformance::store::Corpus;
+use megakernel_cuda_harness::{host, sources};
+use megakernel_ir::protocol::{Accumulator, Facts};
+use megakernel_ir::{ABI_VERSION, IR_VERSION, Opcode};
+
+/// A record of the host that supports a release.
+static GOOD: LazyLock<Evidence> = LazyLock::new(|| {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let corpus = Corpus::load(&root.join("corpus")).expect("a corpus");
+    let Subject { cases, judged } = Subject::new(&corpus).expect("cases that execute");
+    let line = |(opcode, dtype): &(Option<Opcode>, megakernel_ir::DType)| Line {
+        opcode: opcode.map(|opcode| opcode.name().to_owned()),
+        dtype: dtype.name().to_owned(),
+        cases: 1,
+        failed: 0,
+        largest_error: None,
+    };
+    Evidence {
+        evidence: FORMAT.to_owned(),
+        suite: env!("CARGO_PKG_VERSION").to_owned(),
+        ir_version: IR_VERSION.to_owned(),
+        abi_version: ABI_VERSION.to_owned(),
+        implementation: Judged {
+            name: "megakernel-cuda".to_owned(),
+            version: String::new(),
+            accumulator: Accumulator::Binary32,
+            traced: true,
+        },
+        device: Facts {
+            name: "some CPU".to_owned(),
+            target: "host".to_owned(),
+            driver: None,
+            toolkit: None,
+            kernels: sources::digest(sources::Kernels::Host, &host::OPTIONS, &[]),
+        },
+        conforms: true,
+        passed: cases.cases - 1,
+        failed: 0,
+        skipped: 1,
+        executed: judged.iter().map(line).collect(),
+        failures: Vec::new(),
+        skips: vec![Skip { reason: "too wide".to_owned(), cases: vec!["a/b".to_owned()] }],
+        corpus: cases,
+    }
+});
+
+/// Runs the gate on records alone.
+fn gate(records: &[(&str, &str)], arguments: &[&str]) -> Output {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, text) in records {
+        std::fs::write(folder.path().join(name), text).expect("a file");
+    }
+    Command::new(env!("CARGO_BIN_EXE_xtask"))
+        .args(["release-gate", "--evidence-only", "--evidence"])
+        .arg(folder.path())
+        .args(arguments)
+        .output()
+        .expect("xtask starts")
+}
+
+fn text(record: &Evidence) -> String {
+    record.to_json().expect("JSON")
+}
+
+#[track_caller]
+fn assert_refused(why: &str, records: &[(&str, &str)], arguments: &[&str]) {
+    let output = gate(records, arguments);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(said.contains(why), "no `{why}` in {said}");
+    assert!(said.ends_with("release gate: 1 errors, may not be published\n"), "{said}");
+}
+
+/// The gate refuses the record after an edit, for one reason.
+#[track_caller]
+fn assert_edit_refused(why: &str, edit: impl FnOnce(&mut Evidence)) {
+    let mut record = GOOD.clone();
+    edit(&mut record);
+    assert_refused(why, &[("host.json", &text(&record))], &[]);
+}
+
+#[test]
+fn current_evidence_that_conforms_may_be_published() {
+    let output = gate(&[("host.json", &text(&GOOD)), ("README.md", "no record")], &[]);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    for part in [
+        "release gate: evidence/host.json ... ok\n  note: 1 cases were skipped: too wide\n",
+        "note: without evidence, so not to be claimed: a10, ",
+        "h100",
+        "release gate: may be published\n",
+    ] {
+        assert!(said.contains(part), "no `{part}` in {said}");
+    }
+}
+
+#[test]
+fn stale_digests_are_detected() {
+    let other = || "0".repeat(64);
+    assert_edit_refused("error: stale: is about another corpus", |record| record.corpus.digest = other());
+    assert_edit_refused("error: stale: is about other kernels", |record| record.device.kernels = other());
+    assert_edit_refused("error: stale: is about ABI 0.1", |record| record.abi_version = "0.1".to_owned());
+}
+
+#[test]
+fn failing_cases_and_missing_opcodes_are_detected() {
+    assert_edit_refused("1 cases failed: race/one", |record| {
+        record.conforms = false;
+        (record.passed, record.failed) = (record.passed - 1, 1);
+        record.failures = vec!["race/one".to_owned()];
+    });
+    assert_edit_refused("says nothing about ROPE in ", |record| {
+        record.executed.retain(|line| line.opcode.as_deref() != Some("ROPE"));
+    });
+    assert_edit_refused("counts ", |record| record.passed -= 1);
+}
+
+#[test]
+fn a_release_claims_what_it_has_evidence_of() {
+    assert_refused("there is no record of target `host`", &[], &[]);
+    let good = text(&GOOD);
+    assert_refused(
+        "there is no record of target `sm_90a`",
+        &[("host.json", &good)],
+        &["--require", "sm_90a"],
+    );
+    assert_refused("is no record: ", &[("host.json", &good), ("h100.json", "{}")], &[]);
+    let mut gpu = GOOD.clone();
+    gpu.implementation.name = "somebody's VM".to_owned();
+    gpu.device.target = "sm_90a".to_owned();
+    gpu.device.name = "NVIDIA H100 80GB HBM3".to_owned();
+    let records = [("host.json", good.as_str()), ("h100.json", &text(&gpu))];
+    let output = gate(&records, &["--require", "sm_90a"]);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(!said.contains(" h100,"), "{said}");
+}
+
+#[test]
+fn evidence_of_another_corpus_is_told_by_the_files() {
+    // A corpus with one program of the real one changed would be too large for a test; one without cases is another too.
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::create_dir(folder.path().join("cases")).expect("a folder");
+    let mut record = GOOD.clone();
+    let corpus = folder.path().to_str().expect("UTF-8");
+    assert_refused("another corpus: ", &[("host.json", &text(&record))], &["--corpus", corpus]);
+    record.corpus = Cases { cases: 0, digest: record.corpus.digest };
+    let output = gate(&[("host.json", &text(&record))], &["--corpus", "/nonexistent"]);
+    assert_eq!(output.status.code(), Some(2));
+}
