@@ -45,6 +45,17 @@ AMK_DEVICE void amk_fence() { __threadfence(); }
 
 AMK_DEVICE void amk_increment(amk_u32* counter) { atomicAdd(counter, 1u); }
 
+// The same two with their ordering, in place of a fence.
+AMK_DEVICE amk_u32 amk_poll_acquire(const amk_u32* counter) {
+    amk_u32 value;
+    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(counter) : "memory");
+    return value;
+}
+
+AMK_DEVICE void amk_increment_release(amk_u32* counter) {
+    asm volatile("red.release.gpu.global.add.u32 [%0], 1;" : : "l"(counter) : "memory");
+}
+
 AMK_DEVICE float amk_infinity() { return __uint_as_float(0x7f800000u); }
 
 #endif

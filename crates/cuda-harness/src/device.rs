@@ -4,7 +4,7 @@ use megakernel_ir::abi::{BufferRecord, InstructionRecord};
 use megakernel_ir::protocol::Facts;
 
 /// A launch, ready to be run. The pointers of the buffers are not set yet: that is for whoever knows the addresses.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Job {
     /// By buffer id.
     pub buffers: Vec<BufferRecord>,

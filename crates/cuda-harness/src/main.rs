@@ -99,6 +99,10 @@ struct Cli {
     /// Run launches on the GPU for the harness: a CUBIN and the name of its kernel
     #[arg(long, hide = true, num_args = 2)]
     cuda_runner: Option<Vec<PathBuf>>,
+
+    /// A whole VM in place of this one: a file with the kernel `amk_megakernel`, which takes the records of the ABI
+    #[arg(long, value_name = "FILE", conflicts_with = "kernels")]
+    vm: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -126,7 +130,7 @@ fn run(cli: Cli) -> Result<(), String> {
     let limit = Duration::from_secs(cli.limit);
     let on_gpu = cuda::Settings {
         kernels: cli.kernels.clone(),
-        vm: None,
+        vm: cli.vm.clone(),
         cubins: cli.cubins,
         cache: cli.cache.clone(),
         nvrtc: cli.nvrtc,
@@ -141,7 +145,8 @@ fn run(cli: Cli) -> Result<(), String> {
         return Ok(());
     }
     let sanitizers = cli.sanitize.unwrap_or_default();
-    let on_host = Settings { compiler: cli.cxx, sanitizers, kernels: cli.kernels, cache: cli.cache };
+    let on_host =
+        Settings { compiler: cli.cxx, sanitizers, kernels: cli.kernels, vm: cli.vm, cache: cli.cache };
     let device: Box<dyn Device> = match cli.device {
         DeviceName::Cuda if sanitizers != Sanitizers::None => {
             return Err(

@@ -37,6 +37,9 @@ impl Run<'_, '_> {
         let mut memory = start.clone();
         let ended = self.device.launch(self.job, &mut memory.allocations).map_err(Failure::Failed)?;
         let stuck = || format!(": {}", stuck::describe(self.program, &ended.tasks, &ended.counters));
+        if let (End::Done, Some(problem)) = (&ended.end, miscounted(self.job, &ended.counters)) {
+            return Err(failed(format_args!("the kernel returned, but {problem}{}", stuck())));
+        }
         let problem = match (self.ended(&ended, &stuck), &ended.end) {
             (Err(Failure::Failed(message)), End::Crashed(_)) => message,
             (Err(failure), _) => return Err(failure),
@@ -134,6 +137,10 @@ impl Run<'_, '_> {
         let unfinished = ended.tasks.iter().position(|state| *state != TaskState::Done).unwrap_or(0);
         let name = steps.get(unfinished).map(|step| stuck::name(self.program, step.task)).unwrap_or_default();
         let about = |message: String| Failure::Failed(format!("{name}: {message}"));
+        let about_counters = miscounted(&job, &ended.counters).filter(|_| ended.end == End::Done);
+        if let Some(problem) = about_counters {
+            return Err(about(format!("the kernel returned, but {problem}")));
+        }
         self.ended(&ended, &String::new).map_err(|failure| match failure {
             Failure::Failed(message) => about(message),
             unsupported => unsupported,
@@ -213,5 +220,34 @@ impl Run<'_, '_> {
             .buffers
             .get(id)
             .map_or_else(|| format!("buffer {id}"), |buffer| format!("buffer {id} `{}`", buffer.name))
+    }
+}
+
+/// The first counter that is not at the number of tasks that increment it, as it has to be after a launch.
+fn miscounted(job: &Job, counters: &[u32]) -> Option<String> {
+    let mut expected = vec![0u32; counters.len()];
+    for record in &job.instructions {
+        let counter = usize::try_from(record.out_counter).ok();
+        if let Some(count) = counter.and_then(|counter| expected.get_mut(counter)) {
+            *count += 1;
+        }
+    }
+    let differs = |(_, (found, expected)): &(usize, (&u32, &u32))| found != expected;
+    let (id, (found, expected)) = counters.iter().zip(&expected).enumerate().find(differs)?;
+    Some(format!("counter {id} is at {found}, and {expected} tasks increment it"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_counter_has_every_increment_once() {
+        let task = |out_counter| InstructionRecord { out_counter, ..InstructionRecord::default() };
+        let job = Job { instructions: vec![task(1), task(0), task(1)], ..Job::default() };
+        assert_eq!(miscounted(&job, &[1, 2, 0]), None);
+        let problem = "counter 1 is at 3, and 2 tasks increment it".to_owned();
+        assert_eq!(miscounted(&job, &[1, 3, 0]), Some(problem));
+        assert!(miscounted(&job, &[1, 2, 1]).is_some() && miscounted(&job, &[0, 2, 0]).is_some());
     }
 }

@@ -153,7 +153,7 @@ unsigned char* shared() { return scheduler->running->block->shared.data(); }
 
 void block_barrier() { meet(scheduler->running->block->meeting); }
 
-std::uint64_t exchange(std::uint64_t word, int mask) {
+std::uint64_t exchange(std::uint64_t word, unsigned from) {
     Fiber* fiber = scheduler->running;
     const unsigned lane = fiber->thread.thread.x % WARP;
     // Two sets of slots in turns: nobody can be two exchanges ahead of anybody.
@@ -161,7 +161,7 @@ std::uint64_t exchange(std::uint64_t word, int mask) {
     fiber->parity ^= 1;
     slots[lane] = word;
     meet(fiber->warp->meeting);
-    return slots[lane ^ unsigned(mask)];
+    return slots[from < WARP ? from : lane];
 }
 
 void pause() {
@@ -178,11 +178,23 @@ void linger(unsigned turns) {
 
 std::uint32_t poll(const std::uint32_t* counter) { return *static_cast<const volatile std::uint32_t*>(counter); }
 
+std::uint32_t poll_acquire(const std::uint32_t* counter) { return poll(counter); }
+
 void fence() {}
 
-void increment(std::uint32_t* counter) {
-    scheduler->progress = true;
-    *counter += 1;
+void increment_release(std::uint32_t* counter) { add(counter, 1); }
+
+std::uint32_t swap(std::uint32_t* word, std::uint32_t value) {
+    const std::uint32_t before = *word;
+    scheduler->progress |= value != before;
+    *word = value;
+    return before;
+}
+
+std::uint32_t add(std::uint32_t* word, std::uint32_t value) { return swap(word, *word + value); }
+
+std::uint32_t compare_and_swap(std::uint32_t* word, std::uint32_t expected, std::uint32_t value) {
+    return swap(word, *word == expected ? value : *word);
 }
 
 End launch(const Grid& grid, const std::function<void()>& kernel, const std::function<void()>& abort) {

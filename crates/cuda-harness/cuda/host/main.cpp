@@ -4,7 +4,13 @@
 // GPU.
 
 #define AMK_HOST 1
+#ifdef AMK_VM
+// Somebody's VM: all that is known of it is the name of its kernel.
+#include "../platform.cuh"
+#include AMK_VM
+#else
 #include "../vm.cuh"
+#endif
 
 #ifdef AMK_HOST_THREADS
 #include "threads.cpp"
@@ -93,10 +99,16 @@ struct Image {
 const char* run(const Image& image) {
     const Header& header = *image.at<Header>(0);
     auto& status = *image.at<Status>(header.off_status);
+#ifdef AMK_VM
+    const auto kernel = [](const amk_program_t& program, unsigned char*) { amk_megakernel(program); };
+#else
+    const amk_u32 delays = header.perturb ? amk_u32(header.seed) | 1u : 0u;
+    const auto kernel = [=](const amk_program_t& program, unsigned char* states) { amk_vm(program, states, delays); };
     if (header.shared_bytes < AMK_SHARED_BYTES(header.threads_per_block) || header.threads_per_block % AMK_WARP != 0) {
         status.state = REFUSED;
         return "the instructions need more shared memory";
     }
+#endif
 
     // Memory of its own for each allocation, so that a sanitizer sees where it ends.
     const auto* allocations = image.at<Allocation>(header.off_allocations);
@@ -155,9 +167,8 @@ const char* run(const Image& image) {
     program.num_sms = int(header.num_sms);
     program.abort_flag = &abort_flag;
 
-    const amk_u32 delays = header.perturb ? amk_u32(header.seed) | 1u : 0u;
     const shim::Grid grid{unsigned(header.num_sms), unsigned(header.threads_per_block), header.shared_bytes, header.seed};
-    const shim::End end = shim::launch(grid, [&] { amk_vm(program, status.task, delays); }, [&] { abort_flag = 2; });
+    const shim::End end = shim::launch(grid, [&] { kernel(program, status.task); }, [&] { abort_flag = 2; });
 
     // The next image may lie where this one does.
     ASAN_UNPOISON_MEMORY_REGION(around, counter_bytes + 2 * COUNTER_GUARD);
@@ -167,7 +178,7 @@ const char* run(const Image& image) {
         std::memcpy(image.at<void>(each.offset), memory[a], each.nbytes);
         std::free(memory[a]);
     }
-    status.state = end == shim::End::divergent ? DIVERGENT : end == shim::End::stuck ? ABORTED : abort_flag == 1 ? NO_OPCODE : DONE;
+    status.state = end == shim::End::divergent ? DIVERGENT : end == shim::End::stuck ? ABORTED : abort_flag != 0 ? NO_OPCODE : DONE;
     return "";
 }
 

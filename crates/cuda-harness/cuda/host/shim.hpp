@@ -33,8 +33,8 @@ unsigned char* shared();
 // All threads of the block that have not returned meet.
 void block_barrier();
 
-// Every lane of the warp hands in a word and gets that of lane `lane ^ mask`.
-std::uint64_t exchange(std::uint64_t word, int mask);
+// Every lane of the warp hands in a word and gets that of a lane, itself if it is none.
+std::uint64_t exchange(std::uint64_t word, unsigned from);
 
 // Lets other threads run.
 void pause();
@@ -43,42 +43,35 @@ void pause();
 void linger(unsigned turns);
 
 std::uint32_t poll(const std::uint32_t* counter);
+std::uint32_t poll_acquire(const std::uint32_t* counter);
 void fence();
-void increment(std::uint32_t* counter);
+void increment_release(std::uint32_t* counter);
+
+// Atomic, with the ordering that a fence before it or after it gives. What was there before.
+std::uint32_t add(std::uint32_t* word, std::uint32_t value);
+std::uint32_t swap(std::uint32_t* word, std::uint32_t value);
+std::uint32_t compare_and_swap(std::uint32_t* word, std::uint32_t expected, std::uint32_t value);
 
 template <typename T>
-T exchange_as(T value, int mask) {
+T exchange_as(T value, unsigned from) {
     static_assert(sizeof(T) <= sizeof(std::uint64_t));
     std::uint64_t word = 0;
     std::memcpy(&word, &value, sizeof(T));
-    word = exchange(word, mask);
+    word = exchange(word, from);
     std::memcpy(&value, &word, sizeof(T));
     return value;
 }
 
 }  // namespace shim
 
-#define threadIdx (shim::self().thread)
-#define blockIdx (shim::self().block)
-#define blockDim (shim::self().threads_per_block)
-#define gridDim (shim::self().blocks)
-
-inline void __syncthreads() { shim::block_barrier(); }
-// Orders nothing for other blocks.
-inline void __threadfence_block() {}
-
-template <typename T>
-T __shfl_xor_sync(unsigned, T value, int mask) {
-    return shim::exchange_as(value, mask);
-}
-
-inline float __uint_as_float(std::uint32_t bits) { return std::bit_cast<float>(bits); }
-inline std::uint32_t __float_as_uint(float value) { return std::bit_cast<std::uint32_t>(value); }
+#include "names.hpp"
 
 inline unsigned char* amk_shared() { return shim::shared(); }
 inline std::uint32_t amk_poll(const std::uint32_t* counter) { return shim::poll(counter); }
 inline void amk_pause(unsigned) { shim::pause(); }
 inline void amk_linger(unsigned nanoseconds) { shim::linger(1 + nanoseconds / 1024); }
 inline void amk_fence() { shim::fence(); }
-inline void amk_increment(std::uint32_t* counter) { shim::increment(counter); }
+inline void amk_increment(std::uint32_t* counter) { shim::add(counter, 1); }
+inline std::uint32_t amk_poll_acquire(const std::uint32_t* counter) { return shim::poll_acquire(counter); }
+inline void amk_increment_release(std::uint32_t* counter) { shim::increment_release(counter); }
 inline float amk_infinity() { return __uint_as_float(0x7f800000u); }

@@ -1,6 +1,6 @@
 // Every CUDA thread as a thread of the CPU, for ThreadSanitizer. It does not know fences, so a fence is modelled by what it
-// orders: after polls, an acquire load of what was polled; before an increment, release ordering of that increment. Without
-// the fence, polls and increments are relaxed and order nothing.
+// orders: after polls and atomic changes, an acquire load of the same words; before an atomic change, release ordering of that
+// change. Without the fence, they are relaxed and order nothing.
 
 #include "launch.hpp"
 #include "shim.hpp"
@@ -44,6 +44,18 @@ std::atomic_ref<std::uint32_t> atomic(const std::uint32_t* word) {
     return std::atomic_ref<std::uint32_t>(*const_cast<std::uint32_t*>(word));
 }
 
+// A fence that follows makes an acquire of it.
+void saw(const std::uint32_t* word) {
+    if (worker->polled.empty() || worker->polled.back() != word) worker->polled.push_back(word);
+}
+
+// Of an atomic change: with a fence before it, a release.
+std::memory_order order() {
+    const bool fenced = worker->fenced;
+    worker->fenced = false;
+    return fenced ? std::memory_order_release : std::memory_order_relaxed;
+}
+
 }  // namespace
 
 const Thread& self() { return worker->thread; }
@@ -56,13 +68,13 @@ void block_barrier() {
     worker->block->barrier.arrive_and_wait();
 }
 
-std::uint64_t exchange(std::uint64_t word, int mask) {
+std::uint64_t exchange(std::uint64_t word, unsigned from) {
     const unsigned lane = worker->thread.thread.x % WARP;
     auto* slots = worker->warp->slots[worker->parity];
     worker->parity ^= 1;
     slots[lane].store(word, std::memory_order_relaxed);
     worker->warp->barrier.arrive_and_wait();
-    return slots[lane ^ unsigned(mask)].load(std::memory_order_relaxed);
+    return slots[from < WARP ? from : lane].load(std::memory_order_relaxed);
 }
 
 void pause() { std::this_thread::yield(); }
@@ -72,9 +84,11 @@ void linger(unsigned turns) {
 }
 
 std::uint32_t poll(const std::uint32_t* counter) {
-    if (worker->polled.empty() || worker->polled.back() != counter) worker->polled.push_back(counter);
+    saw(counter);
     return atomic(counter).load(std::memory_order_relaxed);
 }
+
+std::uint32_t poll_acquire(const std::uint32_t* counter) { return atomic(counter).load(std::memory_order_acquire); }
 
 void fence() {
     for (const std::uint32_t* counter : worker->polled) (void)atomic(counter).load(std::memory_order_acquire);
@@ -82,9 +96,22 @@ void fence() {
     worker->fenced = true;
 }
 
-void increment(std::uint32_t* counter) {
-    atomic(counter).fetch_add(1, worker->fenced ? std::memory_order_release : std::memory_order_relaxed);
-    worker->fenced = false;
+void increment_release(std::uint32_t* counter) { atomic(counter).fetch_add(1, std::memory_order_release); }
+
+std::uint32_t add(std::uint32_t* word, std::uint32_t value) {
+    saw(word);
+    return atomic(word).fetch_add(value, order());
+}
+
+std::uint32_t swap(std::uint32_t* word, std::uint32_t value) {
+    saw(word);
+    return atomic(word).exchange(value, order());
+}
+
+std::uint32_t compare_and_swap(std::uint32_t* word, std::uint32_t expected, std::uint32_t value) {
+    saw(word);
+    atomic(word).compare_exchange_strong(expected, value, order(), std::memory_order_relaxed);
+    return expected;
 }
 
 End launch(const Grid& grid, const std::function<void()>& kernel, const std::function<void()>&) {

@@ -59,6 +59,8 @@ pub struct Settings {
     pub sanitizers: Sanitizers,
     /// A file that replaces instructions.
     pub kernels: Option<PathBuf>,
+    /// A file with another VM, in place of ours and of the kernels.
+    pub vm: Option<PathBuf>,
     /// The folder of programs that were built before; by default the user's cache.
     pub cache: Option<PathBuf>,
 }
@@ -93,11 +95,12 @@ pub fn build(settings: &Settings) -> Result<Built, String> {
             settings.compiler
         )
     })?;
-    let kernels = match &settings.kernels {
-        Some(path) => Some(path.canonicalize().map_err(|cause| about(path, cause))?),
+    let given = [("AMK_VM", &settings.vm), ("AMK_KERNELS", &settings.kernels)];
+    let given = match given.iter().find_map(|(name, path)| Some((*name, path.as_ref()?))) {
+        Some((name, path)) => Some((name, source(path)?)),
         None => None,
     };
-    let flags = flags(settings.sanitizers, kernels.as_deref())?;
+    let flags = flags(settings.sanitizers, given.as_ref())?;
     let mut hash = blake3::Hasher::new();
     let mut part = |bytes: &[u8]| {
         hash.update(&(bytes.len() as u64).to_le_bytes());
@@ -110,8 +113,8 @@ pub fn build(settings: &Settings) -> Result<Built, String> {
         part(text.as_bytes());
     }
     // The file may include others that lie beside it.
-    let replaced = match &kernels {
-        Some(path) => beside(path).map_err(|cause| about(path, cause))?,
+    let replaced = match &given {
+        Some((_, path)) => beside(path).map_err(|cause| about(path, cause))?,
         None => Vec::new(),
     };
     for (path, text) in &replaced {
@@ -165,7 +168,19 @@ pub(crate) fn default_cache() -> PathBuf {
     user.unwrap_or_else(std::env::temp_dir).join("megakernel-cuda")
 }
 
-fn flags(sanitizers: Sanitizers, kernels: Option<&Path>) -> Result<Vec<String>, String> {
+/// The path of somebody's source.
+fn source(path: &Path) -> Result<PathBuf, String> {
+    if path.extension().is_some_and(|extension| extension == "cubin") {
+        return Err(format!(
+            "{} holds code for a GPU: --device host compiles the source, a .cu file",
+            path.display()
+        ));
+    }
+    path.canonicalize().map_err(|cause| format!("{}: {cause}", path.display()))
+}
+
+/// The compiler's arguments; of a file of somebody's, the name of the macro by which the sources include it.
+fn flags(sanitizers: Sanitizers, given: Option<&(&str, PathBuf)>) -> Result<Vec<String>, String> {
     let mut flags: Vec<String> = OPTIONS.map(String::from).to_vec();
     match sanitizers {
         Sanitizers::None => {}
@@ -177,10 +192,10 @@ fn flags(sanitizers: Sanitizers, kernels: Option<&Path>) -> Result<Vec<String>, 
             flags.extend(["-fno-sanitize-recover=all", "-g1"].map(String::from));
         }
     }
-    if let Some(path) = kernels {
+    if let Some((name, path)) = given {
         let path = path.to_str().filter(|path| !path.contains(['"', '\\']));
         let path = path.ok_or("the path of the kernels has a quote or a backslash, or is not UTF-8")?;
-        flags.push(format!("-DAMK_KERNELS=\"{path}\""));
+        flags.push(format!("-D{name}=\"{path}\""));
     }
     Ok(flags)
 }
@@ -246,6 +261,7 @@ mod tests {
             compiler: "no-such-compiler".into(),
             sanitizers: Sanitizers::None,
             kernels: None,
+            vm: None,
             cache: None,
         };
         assert!(build(&settings).is_err_and(|error| error.contains("install g++ or clang++")));
@@ -257,7 +273,8 @@ mod tests {
             assert_eq!(list.parse::<Sanitizers>().map(Sanitizers::list), Ok(list));
         }
         assert!("memory".parse::<Sanitizers>().is_err());
-        let flags = flags(Sanitizers::Thread, Some(Path::new("a b/k.cu"))).unwrap_or_default();
+        let flags =
+            flags(Sanitizers::Thread, Some(&("AMK_KERNELS", PathBuf::from("a b/k.cu")))).unwrap_or_default();
         assert!(flags.contains(&"-DAMK_HOST_THREADS".to_owned()));
         assert!(flags.contains(&"-DAMK_KERNELS=\"a b/k.cu\"".to_owned()));
     }
