@@ -40,7 +40,7 @@ struct Cli {
     #[arg(long, value_name = "FILE")]
     kernels: Option<PathBuf>,
 
-    /// Check the kernels while they run: address,undefined or thread
+    /// Check the kernels while they run: address,undefined or thread; or order, for memory as weak as a GPU's may be
     #[arg(long, value_name = "LIST")]
     sanitize: Option<Sanitizers>,
 

@@ -3,6 +3,7 @@
 
 #include "launch.hpp"
 #include "shim.hpp"
+#include "weak.hpp"
 
 #include <sys/mman.h>
 #include <ucontext.h>
@@ -91,6 +92,7 @@ void leave(bool for_ever) {
 
 void resume(Fiber* fiber) {
     scheduler->running = fiber;
+    weak::enter(fiber->thread.block.x, fiber->thread.thread.x);
 #ifdef AMK_FIBER_SANITIZER
     __sanitizer_start_switch_fiber(&scheduler->fake_stack, fiber->stack, STACK_BYTES);
 #endif
@@ -98,6 +100,7 @@ void resume(Fiber* fiber) {
 #ifdef AMK_FIBER_SANITIZER
     __sanitizer_finish_switch_fiber(scheduler->fake_stack, nullptr, nullptr);
 #endif
+    weak::leave();
 }
 
 // Lets everybody go on once the last member has arrived.
@@ -151,7 +154,12 @@ const Thread& self() { return scheduler->running->thread; }
 
 unsigned char* shared() { return scheduler->running->block->shared.data(); }
 
-void block_barrier() { meet(scheduler->running->block->meeting); }
+void block_barrier() {
+    const Fiber* fiber = scheduler->running;
+    Meeting& meeting = fiber->block->meeting;
+    if (meeting.arrived + 1 == meeting.members) weak::block_met(fiber->thread.block.x);
+    meet(meeting);
+}
 
 std::uint64_t exchange(std::uint64_t word, unsigned from) {
     Fiber* fiber = scheduler->running;
@@ -160,7 +168,9 @@ std::uint64_t exchange(std::uint64_t word, unsigned from) {
     std::uint64_t* slots = fiber->warp->slots[fiber->parity];
     fiber->parity ^= 1;
     slots[lane] = word;
-    meet(fiber->warp->meeting);
+    Meeting& meeting = fiber->warp->meeting;
+    if (meeting.arrived + 1 == meeting.members) weak::warp_met(fiber->thread.block.x, fiber->thread.thread.x / WARP);
+    meet(meeting);
     return slots[from < WARP ? from : lane];
 }
 
@@ -178,11 +188,21 @@ void linger(unsigned turns) {
 
 std::uint32_t poll(const std::uint32_t* counter) { return *static_cast<const volatile std::uint32_t*>(counter); }
 
-std::uint32_t poll_acquire(const std::uint32_t* counter) { return poll(counter); }
+std::uint32_t poll_acquire(const std::uint32_t* counter) {
+    const std::uint32_t count = poll(counter);
+    weak::acquire();
+    return count;
+}
 
-void fence() {}
+void fence() {
+    weak::release();
+    weak::acquire();
+}
 
-void increment_release(std::uint32_t* counter) { add(counter, 1); }
+void increment_release(std::uint32_t* counter) {
+    weak::release();
+    add(counter, 1);
+}
 
 std::uint32_t swap(std::uint32_t* word, std::uint32_t value) {
     const std::uint32_t before = *word;
@@ -246,6 +266,7 @@ End launch(const Grid& grid, const std::function<void()>& kernel, const std::fun
             for (std::size_t i = round.size(); i > 1; --i) std::swap(round[i - 1], round[own.random() % i]);
         }
         own.progress = false;
+        weak::round();
         for (Fiber* fiber : round) resume(fiber);
         if (!own.progress) {
             if (end == End::stuck) break;

@@ -17,6 +17,7 @@
 #else
 #include "fibers.cpp"
 #endif
+#include "weak.hpp"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -168,7 +169,10 @@ const char* run(const Image& image) {
     program.abort_flag = &abort_flag;
 
     const shim::Grid grid{unsigned(header.num_sms), unsigned(header.threads_per_block), header.shared_bytes, header.seed};
+    weak::begin(grid.blocks, grid.threads, grid.seed);
+    for (std::uint64_t a = 0; a < header.n_allocations; ++a) weak::share(memory[a], allocations[a].nbytes);
     const shim::End end = shim::launch(grid, [&] { kernel(program, status.task); }, [&] { abort_flag = 2; });
+    weak::end();
 
     // The next image may lie where this one does.
     ASAN_UNPOISON_MEMORY_REGION(around, counter_bytes + 2 * COUNTER_GUARD);

@@ -21,6 +21,8 @@ pub enum Sanitizers {
     AddressUndefined,
     /// Races, with a thread of the CPU for each CUDA thread.
     Thread,
+    /// No finding of a compiler's: memory is as weakly ordered as a GPU's may be.
+    Order,
 }
 
 impl Sanitizers {
@@ -32,6 +34,7 @@ impl Sanitizers {
             Sanitizers::Undefined => "undefined",
             Sanitizers::AddressUndefined => "address,undefined",
             Sanitizers::Thread => "thread",
+            Sanitizers::Order => "order",
         }
     }
 }
@@ -45,7 +48,10 @@ impl FromStr for Sanitizers {
             "undefined" => Ok(Sanitizers::Undefined),
             "address,undefined" | "undefined,address" => Ok(Sanitizers::AddressUndefined),
             "thread" => Ok(Sanitizers::Thread),
-            other => Err(format!("`{other}` is none of address, undefined, address,undefined and thread")),
+            "order" => Ok(Sanitizers::Order),
+            other => {
+                Err(format!("`{other}` is none of address, undefined, address,undefined, thread and order"))
+            }
         }
     }
 }
@@ -187,6 +193,22 @@ fn flags(sanitizers: Sanitizers, given: Option<&(&str, PathBuf)>) -> Result<Vec<
         Sanitizers::Thread => {
             flags.extend(["-fsanitize=thread", "-DAMK_HOST_THREADS", "-pthread", "-g1"].map(String::from))
         }
+        // The calls that g++ makes for ThreadSanitizer, and not its library: weak.hpp has the functions.
+        Sanitizers::Order => flags.extend(
+            [
+                "-DAMK_HOST_WEAK",
+                "-fsanitize=thread",
+                "--param=tsan-instrument-func-entry-exit=0",
+                "-nodefaultlibs",
+                "-Wl,--no-as-needed",
+                "-lstdc++",
+                "-lm",
+                "-lc",
+                "-lgcc_s",
+                "-lgcc",
+            ]
+            .map(String::from),
+        ),
         other => {
             flags.push(format!("-fsanitize={}", other.list()));
             flags.extend(["-fno-sanitize-recover=all", "-g1"].map(String::from));

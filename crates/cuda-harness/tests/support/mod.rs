@@ -58,7 +58,6 @@ pub fn assert_passes(options: &[&str], filter: &str) {
 
 /// Asserts that every case is answered, and answered with wrong numbers.
 #[track_caller]
-#[allow(dead_code)] // Not every test of this folder looks for them.
 pub fn assert_wrong_numbers(options: &[&str], filter: &str) {
     for (id, outcome) in play(options, filter) {
         let wrong =

@@ -62,7 +62,7 @@ const TABLE: &[Row] = &[
     ),
     (
         "join-8-counters",
-        "5 times: 8 SMs write 12 columns each and have a counter each, and a ninth waits for all of them",
+        "5 times: one SM writes a row, 7 others 12 columns each from it, and a ninth waits for the counters of all 8",
         &["OPC-01", "OPC-05"],
         |l| shapes::join(l, false),
     ),

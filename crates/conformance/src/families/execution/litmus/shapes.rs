@@ -136,21 +136,28 @@ pub fn behind_nops(p: &mut Places<'_>) {
 
 pub fn join(p: &mut Places<'_>, one: bool) {
     // Tiles of 48 bytes: two SMs write one sector of 32 bytes, and three one line of 128.
-    let (rounds, writers, tile, k) = (5, 8, 12, 8);
-    let n = writers * tile;
+    let (rounds, tile, k) = (5, 12, 8);
+    let tiles = if one { 8 } else { 7 };
+    let n = tiles * tile;
     let inputs: Vec<Buf> =
         (0..rounds).map(|i| p.l.input(&format!("x{i}"), F32, &[1, k as u64], elements(i, k))).collect();
     let rows = (0..n).map(|row| (0..k).map(|column| ((row + column) % 3) as f64).collect()).collect();
     let w = p.l.matrix("w", F32, rows);
+    let copied = (!one).then(|| p.l.act("copied", F32, &[1, k as u64]));
     let h = p.l.act("h", F32, &[1, n as u64]);
     let outputs = outputs(p.l, rounds, &[1, n as u64]);
     let mut done: Vec<Ctr> = Vec::new();
     for (round, (x, y)) in inputs.iter().zip(outputs).enumerate() {
         let label = format!("write{round}");
-        let written = p.each_from(1, |l| match one {
-            true => vec![l.product(&label, *x, &w, h, (tile as u64).into(), &done)],
-            false => l.separate(&label, *x, &w, h, tile as u64, &done),
-        });
+        let written = match copied {
+            None => p.each_from(1, |l| vec![l.product(&label, *x, &w, h, (tile as u64).into(), &done)]),
+            // The first counter that the reader waits for is there long before the others.
+            Some(copied) => {
+                let first = p.on(1, |l| l.copy(&format!("copy{round}"), *x, copied, &done));
+                let others = p.each_from(2, |l| l.separate(&label, copied, &w, h, tile as u64, &[first]));
+                [vec![first], others].concat()
+            }
+        };
         done = vec![p.on(0, |l| l.copy(&format!("read{round}"), h, y, &written))];
     }
 }

@@ -1,0 +1,321 @@
+// The memory of a GPU, at its weakest: a model for launches on fibers (AMK_HOST_WEAK), so that what signal and wait forget to
+// order shows as a wrong result, without a GPU.
+//
+// Every block has a first-level cache of its own that nobody keeps up to date. Its stores wait in a queue, and reach the
+// second-level cache, which all blocks share, in any order; those to one sector in their own order.
+//  - A release sends on what waits in the queue of the block, as far as the thread stored it, or had met the storing thread
+//    at a barrier since.
+//  - An acquire brings each sector of the first-level cache up to date, or drops it. Real caches drop all; but another block
+//    of the SM may fetch them again at once, and then they are there.
+//  - A fence does both. Polls and increments of counters go to the second level.
+//
+// Loads and stores are seen through the calls that the compiler makes before each of them for ThreadSanitizer, whose
+// library is replaced by this file: before a load, what the block would find is put where it loads from; what is stored
+// is fetched from there afterwards. One thread of the CPU runs all fibers, so that nobody comes in between.
+#pragma once
+
+#ifndef AMK_HOST_WEAK
+
+namespace weak {
+inline void begin(unsigned, unsigned, unsigned long long) {}
+inline void share(void*, unsigned long long) {}
+inline void enter(unsigned, unsigned) {}
+inline void leave() {}
+inline void block_met(unsigned) {}
+inline void warp_met(unsigned, unsigned) {}
+inline void release() {}
+inline void acquire() {}
+inline void round() {}
+inline void end() {}
+}  // namespace weak
+
+#else
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#define AMK_UNSEEN __attribute__((no_sanitize("thread"), noinline))
+
+namespace weak {
+
+constexpr std::uintptr_t SECTOR = 32;
+constexpr unsigned WARP_LANES = 32;
+
+// A store on its way. `met_block` and `met_warp`: how often the block and the warp had met when it was made.
+struct Store {
+    std::uintptr_t address;
+    unsigned size, thread;
+    std::uint64_t met_block, met_warp;
+    unsigned char bytes[16];
+};
+
+// A sector as a block sees it; bit i of `known`: byte i is there.
+struct Line {
+    unsigned char bytes[SECTOR];
+    std::uint32_t known = 0;
+};
+
+struct Sm {
+    std::unordered_map<std::uintptr_t, Line> cache;
+    std::vector<Store> queue;
+    std::uint64_t met = 0;
+    std::vector<std::uint64_t> warps_met;
+};
+
+struct Model {
+    // What the second level holds, by the address of where the kernels find it.
+    std::map<std::uintptr_t, std::vector<unsigned char>> shared;
+    std::vector<Sm> sms;
+    Sm* sm = nullptr;
+    unsigned thread = 0;
+    // A store that the compiler has announced.
+    Store announced{};
+    bool pending = false;
+    // One store in so many leaves the queue in a round.
+    std::uint64_t slowness = 2;
+    std::uint64_t seed = 0;
+
+    std::uint64_t random() {
+        seed += 0x9e3779b97f4a7c15u;
+        std::uint64_t z = seed;
+        z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+        z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+        return z ^ z >> 31;
+    }
+
+    unsigned char* second(std::uintptr_t address) {
+        auto after = shared.upper_bound(address);
+        if (after == shared.begin()) return nullptr;
+        auto& [start, bytes] = *--after;
+        return address - start < bytes.size() ? bytes.data() + (address - start) : nullptr;
+    }
+
+    static void set(Line& line, std::uintptr_t at, unsigned char byte) {
+        line.bytes[at % SECTOR] = byte;
+        line.known |= 1u << (at % SECTOR);
+    }
+
+    // What the block has stored, it finds.
+    static void keep(Sm& sm, const Store& store) {
+        for (unsigned i = 0; i < store.size; ++i) {
+            set(sm.cache[(store.address + i) / SECTOR], store.address + i, store.bytes[i]);
+        }
+    }
+
+    // Fetches the bytes of a sector that are not there.
+    void fetch(std::uintptr_t sector, Line& line) {
+        for (std::uintptr_t at = sector * SECTOR; at < (sector + 1) * SECTOR; ++at) {
+            const unsigned char* byte = second(at);
+            if (byte != nullptr && (line.known >> (at % SECTOR) & 1) == 0) set(line, at, *byte);
+        }
+    }
+
+    void load(std::uintptr_t address, unsigned size) {
+        for (unsigned i = 0; i < size; ++i) {
+            const std::uintptr_t at = address + i;
+            Line& line = sm->cache[at / SECTOR];
+            if ((line.known >> (at % SECTOR) & 1) == 0) fetch(at / SECTOR, line);
+            *reinterpret_cast<unsigned char*>(at) = line.bytes[at % SECTOR];
+        }
+    }
+
+    // Takes over what the last store has stored by now.
+    void commit() {
+        if (!pending) return;
+        pending = false;
+        std::memcpy(announced.bytes, reinterpret_cast<const void*>(announced.address), announced.size);
+        keep(*sm, announced);
+        sm->queue.push_back(announced);
+    }
+
+    // Sends on the stores that `leaves` names, and those before them that share a sector.
+    template <typename Leaves>
+    void send(Sm& from, Leaves leaves) {
+        std::unordered_set<std::uintptr_t> sectors;
+        std::vector<bool> sent(from.queue.size());
+        for (std::size_t i = from.queue.size(); i-- > 0;) {
+            const Store& store = from.queue[i];
+            const std::uintptr_t first = store.address / SECTOR, last = (store.address + store.size - 1) / SECTOR;
+            sent[i] = leaves(store) || sectors.count(first) || sectors.count(last);
+            if (sent[i]) sectors.insert({first, last});
+        }
+        std::size_t kept = 0;
+        for (std::size_t i = 0; i < from.queue.size(); ++i) {
+            const Store store = from.queue[i];
+            if (!sent[i]) {
+                from.queue[kept++] = store;
+                continue;
+            }
+            for (unsigned b = 0; b < store.size; ++b) {
+                if (unsigned char* byte = second(store.address + b)) *byte = store.bytes[b];
+            }
+        }
+        from.queue.resize(kept);
+    }
+
+    void release() {
+        commit();
+        const unsigned warp = thread / WARP_LANES;
+        send(*sm, [&](const Store& store) {
+            const bool met_warp = store.thread / WARP_LANES == warp && store.met_warp < sm->warps_met[warp];
+            return store.thread == thread || store.met_block < sm->met || met_warp;
+        });
+    }
+
+    void acquire() {
+        commit();
+        for (auto line = sm->cache.begin(); line != sm->cache.end();) {
+            line->second.known = 0;
+            if (random() % 2 == 0) {
+                fetch(line->first, line->second);
+                ++line;
+            } else {
+                line = sm->cache.erase(line);
+            }
+        }
+        for (const Store& store : sm->queue) keep(*sm, store);
+    }
+};
+
+inline Model* model = nullptr;
+// The model's own loads and stores are seen as well.
+inline bool inside = false;
+
+struct Inside {
+    AMK_UNSEEN Inside() { inside = true; }
+    AMK_UNSEEN ~Inside() { inside = false; }
+};
+
+inline void begin(unsigned blocks, unsigned threads, unsigned long long seed) {
+    Inside own;
+    delete model;
+    model = new Model;
+    model->seed = seed;
+    model->slowness = std::uint64_t(1) << (1 + 3 * (model->random() % 3));
+    model->sms.resize(blocks);
+    for (Sm& sm : model->sms) sm.warps_met.resize((threads + WARP_LANES - 1) / WARP_LANES);
+}
+
+// Memory that all blocks use.
+inline void share(void* bytes, unsigned long long size) {
+    Inside own;
+    const auto* first = static_cast<const unsigned char*>(bytes);
+    model->shared[reinterpret_cast<std::uintptr_t>(bytes)].assign(first, first + size);
+}
+
+// From now on this thread runs.
+inline void enter(unsigned block, unsigned thread) {
+    Inside own;
+    model->sm = &model->sms[block];
+    model->thread = thread;
+}
+
+// It has stopped.
+inline void leave() {
+    Inside own;
+    model->commit();
+    model->sm = nullptr;
+}
+
+// All threads of a block, or a warp, have met; the last of them runs.
+inline void block_met(unsigned block) {
+    Inside own;
+    model->commit();
+    model->sms[block].met += 1;
+}
+
+inline void warp_met(unsigned block, unsigned warp) {
+    Inside own;
+    model->commit();
+    model->sms[block].warps_met[warp] += 1;
+}
+
+// By the thread that runs.
+inline void release() {
+    Inside own;
+    model->release();
+}
+
+inline void acquire() {
+    Inside own;
+    model->acquire();
+}
+
+// Time goes by: some stores arrive.
+inline void round() {
+    Inside own;
+    for (Sm& sm : model->sms) {
+        if (!sm.queue.empty()) model->send(sm, [](const Store&) { return model->random() % model->slowness == 0; });
+    }
+}
+
+// The launch is over, and everything has arrived.
+inline void end() {
+    Inside own;
+    for (Sm& sm : model->sms) model->send(sm, [](const Store&) { return true; });
+    for (const auto& [start, bytes] : model->shared) {
+        std::memcpy(reinterpret_cast<void*>(start), bytes.data(), bytes.size());
+    }
+    delete model;
+    model = nullptr;
+}
+
+AMK_UNSEEN inline void before_load(void* address, unsigned size) {
+    if (inside || model == nullptr) return;
+    Inside own;
+    if (model->sm == nullptr) return;
+    model->commit();
+    const auto at = reinterpret_cast<std::uintptr_t>(address);
+    if (model->second(at) != nullptr) model->load(at, size);
+}
+
+AMK_UNSEEN inline void before_store(void* address, unsigned size) {
+    if (inside || model == nullptr) return;
+    Inside own;
+    if (model->sm == nullptr) return;
+    model->commit();
+    const auto at = reinterpret_cast<std::uintptr_t>(address);
+    if (model->second(at) == nullptr) return;
+    const unsigned warp = model->thread / WARP_LANES;
+    model->announced = {at, size, model->thread, model->sm->met, model->sm->warps_met[warp], {}};
+    model->pending = true;
+}
+
+// A structure that is stored at once. No instruction does so.
+AMK_UNSEEN inline void large_store(const void* address) {
+    if (inside || model == nullptr) return;
+    Inside own;
+    if (model->sm == nullptr || model->second(reinterpret_cast<std::uintptr_t>(address)) == nullptr) return;
+    std::fprintf(stderr, "a store of more than 16 bytes, which --sanitize order cannot follow\n");
+    std::exit(2);
+}
+
+}  // namespace weak
+
+#define AMK_HOOKS(SIZE)                                                                                     \
+    extern "C" AMK_UNSEEN void __tsan_read##SIZE(void* address) { weak::before_load(address, SIZE); }       \
+    extern "C" AMK_UNSEEN void __tsan_write##SIZE(void* address) { weak::before_store(address, SIZE); }     \
+    extern "C" AMK_UNSEEN void __tsan_unaligned_read##SIZE(void* a) { weak::before_load(a, SIZE); }         \
+    extern "C" AMK_UNSEEN void __tsan_unaligned_write##SIZE(void* a) { weak::before_store(a, SIZE); }
+AMK_HOOKS(1)
+AMK_HOOKS(2)
+AMK_HOOKS(4)
+AMK_HOOKS(8)
+AMK_HOOKS(16)
+extern "C" AMK_UNSEEN void __tsan_read_range(void* address, unsigned long size) {
+    for (unsigned long i = 0; i < size; ++i) weak::before_load(static_cast<char*>(address) + i, 1);
+}
+extern "C" AMK_UNSEEN void __tsan_write_range(void* address, unsigned long) { weak::large_store(address); }
+extern "C" AMK_UNSEEN void __tsan_init() {}
+extern "C" AMK_UNSEEN void __tsan_func_entry(void*) {}
+extern "C" AMK_UNSEEN void __tsan_func_exit() {}
+extern "C" AMK_UNSEEN void __tsan_vptr_update(void*, void*) {}
+extern "C" AMK_UNSEEN void __tsan_vptr_read(void*) {}
+
+#endif
