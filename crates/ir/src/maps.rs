@@ -7,7 +7,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::value::RawValue;
 
 use crate::model::Extra;
-use crate::text::{Strict, Text, first_repeated};
+use crate::text::{Checked, Text, first_repeated};
 use crate::write::Verbatim;
 
 /// Fails where a name repeats, in `extra` or anywhere inside its values (rule S02).
@@ -19,7 +19,7 @@ pub(crate) fn check_extra(extra: &Extra<'_>) -> Result<(), String> {
 }
 
 fn check_value(value: &RawValue) -> Result<(), String> {
-    serde_json::from_str::<Strict>(value.get()).map(|_| ()).map_err(|error| error.to_string())
+    serde_json::from_str::<Checked<true>>(value.get()).map(|_| ()).map_err(|error| error.to_string())
 }
 
 /// The `meta` object, kept as it was written; nothing where the document has none.

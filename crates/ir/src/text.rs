@@ -113,6 +113,61 @@ impl<'de> Visitor<'de> for StrictVisitor {
     }
 }
 
+/// Any JSON value, read to the end and forgotten: its strings have been decoded and its numbers converted. If `UNIQUE`, no
+/// object in it names a member twice.
+pub(crate) struct Checked<const UNIQUE: bool>;
+
+impl<'de, const UNIQUE: bool> Deserialize<'de> for Checked<UNIQUE> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(CheckedVisitor)
+    }
+}
+
+struct CheckedVisitor<const UNIQUE: bool>;
+
+impl<'de, const UNIQUE: bool> Visitor<'de> for CheckedVisitor<UNIQUE> {
+    type Value = Checked<UNIQUE>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+    fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
+        Ok(Checked)
+    }
+    fn visit_bool<E: Error>(self, _: bool) -> Result<Self::Value, E> {
+        Ok(Checked)
+    }
+    fn visit_i64<E: Error>(self, _: i64) -> Result<Self::Value, E> {
+        Ok(Checked)
+    }
+    fn visit_u64<E: Error>(self, _: u64) -> Result<Self::Value, E> {
+        Ok(Checked)
+    }
+    fn visit_f64<E: Error>(self, _: f64) -> Result<Self::Value, E> {
+        Ok(Checked)
+    }
+    fn visit_str<E: Error>(self, _: &str) -> Result<Self::Value, E> {
+        Ok(Checked)
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+        while let Some(Checked) = seq.next_element::<Checked<UNIQUE>>()? {}
+        Ok(Checked)
+    }
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut names = HashSet::new();
+        while let Some(name) = map.next_key::<Text<'de>>()? {
+            if UNIQUE && names.contains(&name) {
+                return Err(A::Error::custom(format_args!("duplicate member `{name}`")));
+            }
+            if UNIQUE {
+                names.insert(name);
+            }
+            let Checked = map.next_value::<Checked<UNIQUE>>()?;
+        }
+        Ok(Checked)
+    }
+}
+
 /// The index of the first name that occurred before; the names of one object.
 pub(crate) fn first_repeated<'n>(names: impl Iterator<Item = &'n str>) -> Option<usize> {
     let mut seen = HashSet::new();

@@ -2,13 +2,12 @@
 
 use std::io;
 
-use jsonc_parser::ast::Value as Node;
 use serde::ser::{Error, Serialize, SerializeMap, SerializeSeq, Serializer};
 use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter};
 use serde_json::value::RawValue;
 
 use crate::model::Program;
-use crate::read::syntax_tree;
+use crate::read::tree::{Kind, Node};
 
 /// How the document is laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,35 +114,32 @@ pub(crate) struct Verbatim<'a>(pub &'a RawValue);
 
 impl Serialize for Verbatim<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match syntax_tree(self.0.get()) {
-            Ok(node) => Tree(&node).serialize(serializer),
-            Err(error) => Err(S::Error::custom(error)),
-        }
+        Tree(Node::root(self.0.get())).serialize(serializer)
     }
 }
 
-struct Tree<'t, 'a>(&'t Node<'a>);
+struct Tree<'a>(Node<'a>);
 
-impl Serialize for Tree<'_, '_> {
+impl Serialize for Tree<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.0 {
-            Node::NullKeyword(_) => serializer.serialize_unit(),
-            Node::BooleanLit(literal) => serializer.serialize_bool(literal.value),
-            Node::StringLit(literal) => serializer.serialize_str(&literal.value),
-            Node::NumberLit(literal) => RawValue::from_string(literal.value.to_owned())
-                .map_err(S::Error::custom)?
-                .serialize(serializer),
-            Node::Array(array) => {
-                let mut seq = serializer.serialize_seq(Some(array.elements.len()))?;
-                for element in &array.elements {
+        match self.0.kind() {
+            Kind::Null => serializer.serialize_unit(),
+            Kind::Bool(value) => serializer.serialize_bool(value),
+            Kind::String(text) => serializer.serialize_str(&text),
+            Kind::Number(number) => {
+                RawValue::from_string(number.to_owned()).map_err(S::Error::custom)?.serialize(serializer)
+            }
+            Kind::Array => {
+                let mut seq = serializer.serialize_seq(None)?;
+                for element in self.0.elements() {
                     seq.serialize_element(&Tree(element))?;
                 }
                 seq.end()
             }
-            Node::Object(object) => {
-                let mut map = serializer.serialize_map(Some(object.properties.len()))?;
-                for property in &object.properties {
-                    map.serialize_entry(property.name.as_str(), &Tree(&property.value))?;
+            Kind::Object => {
+                let mut map = serializer.serialize_map(None)?;
+                for (name, value) in self.0.members() {
+                    map.serialize_entry(&name, &Tree(value))?;
                 }
                 map.end()
             }

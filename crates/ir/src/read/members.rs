@@ -1,18 +1,17 @@
 //! Rules S03 missing-member, S04 wrong-type, S05 unknown-name, and S16 for a threshold that is no integer.
 
-use jsonc_parser::ast::{Object, Value as Node};
-
 use crate::diagnostic::{Diagnostic, pointer_token};
 use crate::maps::decimal_key;
 use crate::params::Param;
 use crate::read::shape::{self, Member, Type};
+use crate::read::tree::{Kind, Node};
 use crate::rule::Rule;
 
 /// Every value of the document that is missing or not of its type.
-pub(super) fn check(tree: &Node<'_>, root: &'static [Member]) -> Vec<Diagnostic> {
+pub(super) fn check(root: Node<'_>, record: &'static [Member]) -> Vec<Diagnostic> {
     let mut walk = Walk { pointer: String::new(), found: Vec::new() };
-    walk.value(tree, &Type::Record(root));
-    walk.numbers(tree);
+    walk.value(root, &Type::Record(record));
+    walk.numbers(root);
     walk.found
 }
 
@@ -39,108 +38,103 @@ impl Walk {
         self.pointer.truncate(length);
     }
 
-    fn wrong_type(&mut self, node: &Node<'_>, required: &str) {
+    fn wrong_type(&mut self, node: Node<'_>, required: &str) {
         self.report(Rule::S04, format!("found {}, required {required}", describe(node)));
     }
 
-    fn value(&mut self, node: &Node<'_>, of: &Type) {
-        match (of, node) {
+    fn value(&mut self, node: Node<'_>, of: &Type) {
+        match (of, node.kind()) {
             (
                 Type::NullableText | Type::NullableInt | Type::NullableRecord(_) | Type::NullableArray(_),
-                Node::NullKeyword(_),
+                Kind::Null,
             )
-            | (Type::Text | Type::NullableText, Node::StringLit(_))
-            | (Type::Bool, Node::BooleanLit(_))
-            | (Type::Number, Node::NumberLit(_))
-            | (Type::Object, Node::Object(_)) => {}
-            (Type::Int | Type::NullableInt, Node::NumberLit(number)) => {
-                if !is_integer(number.value) {
-                    self.report(Rule::S04, format!("found the number {}, required {INTEGER}", number.value));
+            | (Type::Text | Type::NullableText, Kind::String(_))
+            | (Type::Bool, Kind::Bool(_))
+            | (Type::Number, Kind::Number(_))
+            | (Type::Object, Kind::Object) => {}
+            (Type::Int | Type::NullableInt, Kind::Number(number)) => {
+                if !is_integer(number) {
+                    self.report(Rule::S04, format!("found the number {number}, required {INTEGER}"));
                 }
             }
-            (Type::Threshold, Node::NumberLit(number)) => {
-                if !is_integer(number.value) {
+            (Type::Threshold, Kind::Number(number)) => {
+                if !is_integer(number) {
                     self.report(
                         Rule::S16,
-                        format!("threshold {} is not an integer from 1 to 4294967295", number.value),
+                        format!("threshold {number} is not an integer from 1 to 4294967295"),
                     );
                 }
             }
-            (Type::Name(what, names), Node::StringLit(name)) => {
-                if !names.contains(&&*name.value) {
-                    self.report(
-                        Rule::S05,
-                        format!("`{}` is no {what}; known are {}", name.value, names.join(", ")),
-                    );
+            (Type::Name(what, names), Kind::String(name)) => {
+                if !names.contains(&&*name) {
+                    self.report(Rule::S05, format!("`{name}` is no {what}; known are {}", names.join(", ")));
                 }
             }
-            (Type::Array(item) | Type::NullableArray(item), Node::Array(array)) => {
-                for (index, element) in array.elements.iter().enumerate() {
+            (Type::Array(item) | Type::NullableArray(item), Kind::Array) => {
+                for (index, element) in node.elements().enumerate() {
                     self.within(&index.to_string(), |walk| walk.value(element, item));
                 }
             }
-            (Type::Record(members) | Type::NullableRecord(members), Node::Object(object)) => {
-                self.record(object, members)
+            (Type::Record(members) | Type::NullableRecord(members), Kind::Object) => {
+                self.record(node, members)
             }
-            (Type::IntMap, Node::Object(object)) => self.int_map(object),
-            (Type::NestedIntMap, Node::Object(object)) => self.each(object, |walk, value| match value {
-                Node::Object(sizes) => walk.each(sizes, |walk, size| walk.value(size, &Type::Int)),
+            (Type::IntMap | Type::SmAssignment, Kind::Object) => self.int_map(node),
+            (Type::NestedIntMap, Kind::Object) => self.each(node, |walk, value| match value.kind() {
+                Kind::Object => walk.each(value, |walk, size| walk.value(size, &Type::Int)),
                 _ => walk.wrong_type(value, "an object of integers"),
             }),
-            (Type::SmAssignment, Node::Object(object)) => self.int_map(object),
-            (Type::SmAssignment, Node::StringLit(_)) => self.value(node, &shape::SM_ASSIGNMENT),
+            (Type::SmAssignment, Kind::String(_)) => self.value(node, &shape::SM_ASSIGNMENT),
             _ => self.wrong_type(node, required(of)),
         }
     }
 
-    fn record(&mut self, object: &Object<'_>, members: &[Member]) {
+    fn record(&mut self, object: Node<'_>, members: &[Member]) {
+        let found: Vec<_> = object.members().collect();
         for member in members {
-            let mut named =
-                object.properties.iter().filter(|property| property.name.as_str() == member.name).peekable();
+            let mut named = found.iter().filter(|(name, _)| name == member.name).peekable();
             if named.peek().is_none() && member.required {
                 self.report(Rule::S03, format!("the member `{}` is missing", member.name));
             }
-            for property in named {
-                self.within(member.name, |walk| walk.value(&property.value, &member.of));
+            for &(_, value) in named {
+                self.within(member.name, |walk| walk.value(value, &member.of));
             }
         }
     }
 
-    fn each(&mut self, object: &Object<'_>, mut visit: impl FnMut(&mut Walk, &Node<'_>)) {
-        for property in &object.properties {
-            self.within(property.name.as_str(), |walk| visit(walk, &property.value));
+    fn each(&mut self, object: Node<'_>, mut visit: impl FnMut(&mut Walk, Node<'_>)) {
+        for (name, value) in object.members() {
+            self.within(&name, |walk| visit(walk, value));
         }
     }
 
-    fn int_map(&mut self, object: &Object<'_>) {
-        for property in &object.properties {
-            let name = property.name.as_str();
-            self.within(name, |walk| {
-                if decimal_key(name).is_none() {
+    fn int_map(&mut self, object: Node<'_>) {
+        for (name, value) in object.members() {
+            self.within(&name, |walk| {
+                if decimal_key(&name).is_none() {
                     let message = format!("found the member name `{name}`, required a decimal number without sign or leading zeros");
                     walk.report(Rule::S04, message);
                 }
-                walk.value(&property.value, &Type::Int);
+                walk.value(value, &Type::Int);
             });
         }
     }
 
     /// Numbers anywhere that binary64 cannot hold. Parameters have a rule of their own for what they may be.
-    fn numbers(&mut self, node: &Node<'_>) {
-        match node {
-            Node::NumberLit(number) if number.value.parse().is_ok_and(f64::is_infinite) => {
+    fn numbers(&mut self, node: Node<'_>) {
+        match node.kind() {
+            Kind::Number(number) if number.parse().is_ok_and(f64::is_infinite) => {
                 let already = self.found.iter().any(|diagnostic| diagnostic.pointer == self.pointer);
                 if !already {
                     let rule = if is_parameter(&self.pointer) { Rule::S14 } else { Rule::S04 };
-                    self.report(rule, format!("the number {} is beyond the range of binary64", number.value));
+                    self.report(rule, format!("the number {number} is beyond the range of binary64"));
                 }
             }
-            Node::Array(array) => {
-                for (index, element) in array.elements.iter().enumerate() {
+            Kind::Array => {
+                for (index, element) in node.elements().enumerate() {
                     self.within(&index.to_string(), |walk| walk.numbers(element));
                 }
             }
-            Node::Object(object) => self.each(object, |walk, value| walk.numbers(value)),
+            Kind::Object => self.each(node, |walk, value| walk.numbers(value)),
             _ => {}
         }
     }
@@ -175,13 +169,13 @@ fn required(of: &Type) -> &'static str {
     }
 }
 
-fn describe(node: &Node<'_>) -> String {
-    match node {
-        Node::NullKeyword(_) => "null".to_owned(),
-        Node::BooleanLit(literal) => literal.value.to_string(),
-        Node::NumberLit(literal) => format!("the number {}", literal.value),
-        Node::StringLit(_) => "a string".to_owned(),
-        Node::Array(_) => "an array".to_owned(),
-        Node::Object(_) => "an object".to_owned(),
+fn describe(node: Node<'_>) -> String {
+    match node.kind() {
+        Kind::Null => "null".to_owned(),
+        Kind::Bool(value) => value.to_string(),
+        Kind::Number(number) => format!("the number {number}"),
+        Kind::String(_) => "a string".to_owned(),
+        Kind::Array => "an array".to_owned(),
+        Kind::Object => "an object".to_owned(),
     }
 }

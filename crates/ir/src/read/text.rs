@@ -1,13 +1,12 @@
 //! Rules S01 not-json and S02 duplicate-member.
 
-use jsonc_parser::ast::Value as Node;
-use serde_json::error::Category;
+use serde::de::IgnoredAny;
 
 use crate::diagnostic::{Diagnostic, Position};
 use crate::read::members::join;
-use crate::read::syntax_tree;
+use crate::read::tree::{Kind, Node};
 use crate::rule::Rule;
-use crate::text::{Strict, first_repeated};
+use crate::text::{Checked, first_repeated};
 
 /// Deeper documents are refused; the nesting that every reader has to support (clause FMT-01).
 const MAX_DEPTH: usize = 128;
@@ -23,7 +22,7 @@ pub(super) fn utf8(bytes: &[u8]) -> Result<&str, Box<Diagnostic>> {
     })
 }
 
-/// The syntax tree of a JSON text, or what is wrong with it (S01).
+/// The value of a JSON text, or what is wrong with it (S01).
 pub(super) fn check(text: &str) -> Result<Node<'_>, Box<Diagnostic>> {
     let not_json = |message: String, position| {
         Box::new(Diagnostic::new(Rule::S01, "", format!("not JSON: {message}")).at(position))
@@ -36,16 +35,20 @@ pub(super) fn check(text: &str) -> Result<Node<'_>, Box<Diagnostic>> {
         let message = format!("nested deeper than {MAX_DEPTH} levels");
         return Err(not_json(message, Position::of_offset(text, offset)));
     }
-    // Members that repeat and numbers that binary64 cannot hold stop this reader too; the tree finds both.
-    if let Err(error) = serde_json::from_str::<Strict>(text)
-        && matches!(error.classify(), Category::Syntax | Category::Eof)
-        && !is_number_range(&error)
-    {
-        let message = error.to_string();
-        let reason = message.rsplit_once(" at line ").map_or(&*message, |(reason, _)| reason).to_owned();
-        return Err(not_json(reason, position_of(text, &error)));
+    let error = match serde_json::from_str::<Checked<false>>(text) {
+        Ok(Checked) => None,
+        // A number that binary64 cannot hold is JSON all the same; what comes after it need not be.
+        Err(error) if is_number_range(&error) => serde_json::from_str::<IgnoredAny>(text).err(),
+        Err(error) => Some(error),
+    };
+    match error {
+        None => Ok(Node::root(text)),
+        Some(error) => {
+            let message = error.to_string();
+            let reason = message.rsplit_once(" at line ").map_or(&*message, |(reason, _)| reason).to_owned();
+            Err(not_json(reason, position_of(text, &error)))
+        }
     }
-    syntax_tree(text).map_err(|message| not_json(message, Position { line: 1, column: 1 }))
 }
 
 /// Where the JSON reader stopped. It counts columns in bytes, up to the last one that it has read, none at the beginning
@@ -83,33 +86,32 @@ fn too_deep(text: &str) -> Option<usize> {
 }
 
 /// Objects that name a member twice (S02).
-pub(super) fn duplicates(tree: &Node<'_>) -> Vec<Diagnostic> {
+pub(super) fn duplicates(root: Node<'_>) -> Vec<Diagnostic> {
     let mut found = Vec::new();
-    visit(tree, &mut String::new(), &mut found);
+    visit(root, &mut String::new(), &mut found);
     found
 }
 
-fn visit(node: &Node<'_>, pointer: &mut String, found: &mut Vec<Diagnostic>) {
+fn visit(node: Node<'_>, pointer: &mut String, found: &mut Vec<Diagnostic>) {
     let length = pointer.len();
-    match node {
-        Node::Array(array) => {
-            for (index, element) in array.elements.iter().enumerate() {
+    match node.kind() {
+        Kind::Array => {
+            for (index, element) in node.elements().enumerate() {
                 join(pointer, &index.to_string());
                 visit(element, pointer, found);
                 pointer.truncate(length);
             }
         }
-        Node::Object(object) => {
-            let names = || object.properties.iter().map(|property| property.name.as_str());
-            let repeated = first_repeated(names());
-            for (index, property) in object.properties.iter().enumerate() {
-                join(pointer, property.name.as_str());
+        Kind::Object => {
+            let members: Vec<_> = node.members().collect();
+            let repeated = first_repeated(members.iter().map(|(name, _)| &**name));
+            for (index, (name, value)) in members.into_iter().enumerate() {
+                join(pointer, &name);
                 if repeated == Some(index) {
-                    let name = property.name.as_str();
                     let message = format!("the object names the member `{name}` twice; keep one of them");
                     found.push(Diagnostic::new(Rule::S02, pointer.clone(), message));
                 }
-                visit(&property.value, pointer, found);
+                visit(value, pointer, found);
                 pointer.truncate(length);
             }
         }

@@ -1,8 +1,7 @@
 //! Rules S06 ir-version and S07 abi-version (clause FMT-05).
 
-use jsonc_parser::ast::Value as Node;
-
 use crate::diagnostic::Diagnostic;
+use crate::read::tree::{Kind, Node};
 use crate::rule::Rule;
 
 /// The version of the format that this crate reads and writes.
@@ -18,10 +17,9 @@ pub(super) fn check(ir_version: &str, abi_version: &str) -> Vec<Diagnostic> {
 }
 
 /// The same where the document could not be read: a newer major version may have any members.
-pub(super) fn check_tree(tree: &Node<'_>) -> Vec<Diagnostic> {
-    let Node::Object(root) = tree else { return Vec::new() };
-    let text = |name: &str| match root.properties.iter().find(|p| p.name.as_str() == name).map(|p| &p.value) {
-        Some(Node::StringLit(literal)) => Some(literal.value.to_string()),
+pub(super) fn check_tree(root: Node<'_>) -> Vec<Diagnostic> {
+    let text = |wanted: &str| match root.members().find(|(name, _)| name == wanted)?.1.kind() {
+        Kind::String(text) => Some(text),
         _ => None,
     };
     check(

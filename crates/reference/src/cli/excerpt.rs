@@ -10,6 +10,8 @@ const LINE: usize = 160;
 const LINES: usize = 8;
 /// What stays on either side of a cut.
 const AROUND: usize = 60;
+/// Steps of a witness that are spelt out.
+const SHOWN: usize = 24;
 
 /// Renders diagnostics, with colour on a terminal.
 pub struct Renderer(annotate_snippets::Renderer);
@@ -30,7 +32,7 @@ impl Renderer {
         let offset =
             place.as_ref().map(|range| range.start).or_else(|| offset_of(text, diagnostic.position?));
         let mut group = Group::with_title(level.primary_title(&diagnostic.message).id(&id));
-        let position = offset.map(|offset| Position::of_offset(text, offset));
+        let position = offset.map(|offset| source.position_at(offset));
         let excerpt =
             offset.map(|offset| Excerpt::new(text, offset, place.map_or(offset, |range| range.end)));
         if let Some(excerpt) = &excerpt {
@@ -68,14 +70,19 @@ impl Excerpt {
     /// span ends with the line at the latest.
     fn new(text: &str, start: usize, end: usize) -> Excerpt {
         let start = start.min(text.len());
-        let line_start = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
-        let end_of_line =
-            |offset: usize| text[offset..].find('\n').map_or(text.len(), |newline| offset + newline);
+        // Beyond this there is no need to look: a document of a million tasks may be one line.
+        let far = floor(text, start.saturating_sub(LINE + 1));
+        let line_start = text[far..start].rfind('\n').map_or(far, |newline| far + newline + 1);
+        let end_of_line = |offset: usize| {
+            let rest = &text[offset..floor(text, (offset + LINE + 1).min(text.len()))];
+            offset + rest.find('\n').unwrap_or(rest.len())
+        };
         let value = text.get(start..end).unwrap_or_default();
-        let is_short = value.lines().count() <= LINES && value.len() <= LINE;
+        let is_short = value.len() <= LINE && value.lines().count() <= LINES;
         let line_end = end_of_line(if is_short { end.clamp(start, text.len()) } else { start });
         let end = end.clamp(start, line_end);
-        if line_end - line_start <= LINE || is_short && value.contains('\n') {
+        let is_near = start - line_start <= LINE;
+        if line_end - line_start <= LINE || is_short && is_near && value.contains('\n') {
             let span = start - line_start..end - line_start;
             return Excerpt { text: text[line_start..line_end].to_owned(), span, is_cut: false };
         }
@@ -112,8 +119,9 @@ fn explain(witness: &Witness) -> String {
                 Before::Counter(counter) => format!("task {task} before the waiters of counter {counter}: "),
                 Before::Queue(sm) => format!("task {task} before the rest of SM {sm}'s queue: "),
             };
-            let circle: String = steps.iter().map(|s| step(s.task, s.then)).collect();
-            format!("{circle}task {} again", steps.first().map_or(0, |s| s.task))
+            let circle: String = steps.iter().take(SHOWN).map(|s| step(s.task, s.then)).collect();
+            let more = if steps.len() > SHOWN { "...: " } else { "" };
+            format!("{circle}{more}task {} again", steps.first().map_or(0, |s| s.task))
         }
         Witness::Unordered { first, second, buffer, region } => format!(
             "no chain of waits orders task {} and task {} on buffer {buffer}, elements {region:?}",
@@ -124,7 +132,7 @@ fn explain(witness: &Witness) -> String {
                 Event::Start(task) => format!("start {task}"),
                 Event::Finish(task) => format!("finish {task}"),
             };
-            let shown: Vec<String> = events.iter().take(24).map(event).collect();
+            let shown: Vec<String> = events.iter().take(SHOWN).map(event).collect();
             let more = if events.len() > shown.len() { ", ..." } else { "" };
             let schedule = if shown.is_empty() { "whatever runs".to_owned() } else { shown.join(", ") };
             format!("{schedule}{more}: {then}")

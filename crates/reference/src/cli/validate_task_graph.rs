@@ -1,6 +1,5 @@
 //! `megakernel-reference validate-task-graph`.
 
-use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -83,17 +82,16 @@ pub fn run(arguments: &Arguments) -> ExitCode {
 
 /// The verdict about one document, or about one a rank. Pointers are those of a system in the latter case.
 fn judge(documents: &[Vec<u8>], kernel_graph: Option<&KernelGraph<'_>>) -> Verdict {
-    let unread = |diagnostics| Verdict { diagnostics, suppressed: BTreeMap::new() };
     match documents {
         [document] if is_system(document) => match read_system(document) {
             Ok(System { ranks, kernel_graph: own, .. }) => {
                 validate_graphs(Graphs::System(&ranks, kernel_graph.or(own.as_ref())))
             }
-            Err(diagnostics) => unread(diagnostics),
+            Err(diagnostics) => Verdict::of_unread(diagnostics),
         },
         [document] => match read_task_graph(document) {
             Ok(graph) => validate_graphs(Graphs::Bare(&graph, kernel_graph)),
-            Err(diagnostics) => unread(diagnostics),
+            Err(diagnostics) => Verdict::of_unread(diagnostics),
         },
         _ => {
             let (mut ranks, mut wrong) = (Vec::<TaskGraph<'_>>::new(), Vec::new());
@@ -108,7 +106,7 @@ fn judge(documents: &[Vec<u8>], kernel_graph: Option<&KernelGraph<'_>>) -> Verdi
             }
             match wrong.is_empty() {
                 true => validate_graphs(Graphs::System(&ranks, kernel_graph)),
-                false => unread(wrong),
+                false => Verdict::of_unread(wrong),
             }
         }
     }

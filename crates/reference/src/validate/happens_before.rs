@@ -7,11 +7,15 @@
 //! layered programs of real models is a short stretch; at worst the time is counters / [`LANES`] times the edges of
 //! the counter graph.
 
+use std::ops::RangeInclusive;
+
 use crate::validate::graph::{Graph, Order};
 
 const WORDS: usize = 8;
 /// Sources that one batch follows.
-const LANES: usize = WORDS * 64;
+pub const LANES: usize = WORDS * 64;
+/// A bit for each of [`LANES`] tasks.
+pub type Bits = [u64; WORDS];
 
 /// The happens-before relation of an acyclic program.
 pub struct HappensBefore<'g> {
@@ -42,6 +46,18 @@ impl<'g> HappensBefore<'g> {
     /// The counters in an order in which each comes after all that lead to it.
     pub fn sequence(&self) -> &'g [u32] {
         self.order.sequence()
+    }
+
+    /// The positions between which the tasks stand: of the counters that they wait on and increment.
+    pub fn positions(&self, tasks: impl Iterator<Item = u32>) -> RangeInclusive<u32> {
+        let (mut first, mut last) = (u32::MAX, 0);
+        for task in tasks {
+            let counters = self.graph.waits(task).iter().chain([&self.graph.out[task as usize]]);
+            for position in counters.map(|&counter| self.order.position(counter)) {
+                (first, last) = (first.min(position), last.max(position));
+            }
+        }
+        first.min(last)..=last
     }
 
     /// See [`Order::rank`].
@@ -76,7 +92,7 @@ impl<'g> HappensBefore<'g> {
             }
         }
         open.sort_unstable();
-        let mut reached = vec![[0u64; WORDS]; if open.is_empty() { 0 } else { self.order.len() + 1 }];
+        let mut reached = vec![Bits::default(); if open.is_empty() { 0 } else { self.order.len() + 1 }];
         let mut rest = &open[..];
         while !rest.is_empty() {
             rest = self.batch(rest, questions, &mut answers, &mut reached);
@@ -90,7 +106,7 @@ impl<'g> HappensBefore<'g> {
         open: &'q [(u32, u32)],
         questions: &[Question],
         answers: &mut [bool],
-        reached: &mut [[u64; WORDS]],
+        reached: &mut [Bits],
     ) -> &'q [(u32, u32)] {
         let first = open[0].0;
         let (mut lanes, mut last_source, mut last_sink, mut taken) = (0usize, 0u32, first, 0usize);
@@ -112,8 +128,7 @@ impl<'g> HappensBefore<'g> {
             let mut bits = reached[position as usize];
             for &before in self.order.before(position) {
                 if before >= first {
-                    let from = &reached[before as usize];
-                    bits.iter_mut().zip(from).for_each(|(bits, from)| *bits |= from);
+                    unite(&mut bits, &reached[before as usize]);
                 }
             }
             reached[position as usize] = bits;
@@ -131,9 +146,75 @@ impl<'g> HappensBefore<'g> {
                 bits[lane / 64] & (1 << (lane % 64)) != 0
             });
         }
-        reached[first as usize..=last_sink.max(last_source) as usize].fill([0; WORDS]);
+        reached[first as usize..=last_sink.max(last_source) as usize].fill(Bits::default());
         rest
     }
+}
+
+/// What comes before and after each of a few tasks.
+pub struct Around<'h, 'g> {
+    order: &'h HappensBefore<'g>,
+    /// The position at which the sets begin.
+    first: u32,
+    /// By position: the tasks that lead to it, and those that it leads to.
+    after: Vec<Bits>,
+    before: Vec<Bits>,
+}
+
+impl<'h, 'g> Around<'h, 'g> {
+    /// Of at most [`LANES`] tasks, to be compared with others that take part only in these positions: the step is the same
+    /// for one task and for many.
+    pub fn new(
+        order: &'h HappensBefore<'g>,
+        tasks: &[u32],
+        positions: RangeInclusive<u32>,
+    ) -> Around<'h, 'g> {
+        let (first, last) = (*positions.start(), *positions.end());
+        let none = vec![Bits::default(); (last.saturating_sub(first) + 1) as usize];
+        let mut around = Around { order, first, after: none.clone(), before: none };
+        let index = |position: u32| position.checked_sub(first).map(|index| index as usize);
+        for (lane, &task) in tasks.iter().enumerate().take(LANES) {
+            let set = |bits: &mut Vec<Bits>, counter: u32| {
+                if let Some(bits) = index(order.order.position(counter)).and_then(|index| bits.get_mut(index))
+                {
+                    bits[lane / 64] |= 1 << (lane % 64);
+                }
+            };
+            set(&mut around.after, order.graph.out[task as usize]);
+            order.graph.waits(task).iter().for_each(|&wait| set(&mut around.before, wait));
+        }
+        for position in first..=last {
+            let here = (position - first) as usize;
+            for from in order.order.before(position).iter().filter_map(|&before| index(before)) {
+                let bits = around.after[from];
+                unite(&mut around.after[here], &bits);
+            }
+        }
+        for position in (first..=last).rev() {
+            let bits = around.before[(position - first) as usize];
+            for to in order.order.before(position).iter().filter_map(|&before| index(before)) {
+                unite(&mut around.before[to], &bits);
+            }
+        }
+        around
+    }
+
+    /// A bit for each of the tasks: set if it is neither before nor after this one.
+    pub fn unordered(&self, task: u32) -> Bits {
+        let at = |sets: &[Bits], counter: u32| {
+            let index = self.order.order.position(counter).checked_sub(self.first);
+            index.and_then(|index| sets.get(index as usize)).copied().unwrap_or_default()
+        };
+        let mut ordered = at(&self.before, self.order.graph.out[task as usize]);
+        for &wait in self.order.graph.waits(task) {
+            unite(&mut ordered, &at(&self.after, wait));
+        }
+        ordered.map(|word| !word)
+    }
+}
+
+fn unite(bits: &mut Bits, other: &Bits) {
+    bits.iter_mut().zip(other).for_each(|(bits, other)| *bits |= other);
 }
 
 #[cfg(test)]
@@ -174,6 +255,19 @@ mod tests {
                     let Question { earlier, later } = *question;
                     assert_eq!(answer, expected[later as usize][earlier as usize], "{question:?}");
                     assert!(!answer || relation.rank(earlier) < relation.rank(later), "{question:?}");
+                }
+                // The same for some of the tasks at once, among others that begin with one of them.
+                let some: Vec<u32> = (0..size as u32).filter(|task| task % 3 == 1).collect();
+                let first = some.first().copied().unwrap_or(0);
+                let around = Around::new(&relation, &some, relation.positions(first..size as u32));
+                for task in first..size as u32 {
+                    let unordered = around.unordered(task);
+                    for (lane, &other) in some.iter().enumerate() {
+                        let ordered = [(task, other), (other, task)]
+                            .iter()
+                            .any(|&(earlier, later)| expected[later as usize][earlier as usize]);
+                        assert_eq!(unordered[lane / 64] >> (lane % 64) & 1 == 0, ordered, "{task} {other}");
+                    }
                 }
             }
         }

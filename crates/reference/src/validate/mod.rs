@@ -76,6 +76,16 @@ pub struct Verdict {
 }
 
 impl Verdict {
+    /// The verdict about a document that could not be read.
+    pub fn of_unread(diagnostics: Vec<Diagnostic>) -> Verdict {
+        let mut findings = Findings::default();
+        for diagnostic in diagnostics {
+            findings.report(diagnostic.rule, || diagnostic);
+        }
+        let (diagnostics, suppressed) = findings.into_parts();
+        Verdict { diagnostics, suppressed }
+    }
+
     /// Whether no rule of severity error is broken.
     pub fn accepts(&self) -> bool {
         !self.diagnostics.iter().any(Diagnostic::is_error)
@@ -86,7 +96,7 @@ impl Verdict {
 pub fn validate(document: &[u8], classes: Classes) -> Verdict {
     match read(document) {
         Ok(program) => validate_program(&program, classes),
-        Err(diagnostics) => Verdict { diagnostics, suppressed: BTreeMap::new() },
+        Err(diagnostics) => Verdict::of_unread(diagnostics),
     }
 }
 

@@ -49,7 +49,7 @@ pub fn validate(document: &[u8]) -> Verdict {
     } else {
         read_task_graph(document).map(|graph| validate_graphs(Graphs::Bare(&graph, None)))
     };
-    verdict.unwrap_or_else(|diagnostics| Verdict { diagnostics, suppressed: BTreeMap::new() })
+    verdict.unwrap_or_else(Verdict::of_unread)
 }
 
 /// Whether a document is meant as a system: an object with a member `ranks`.

@@ -47,9 +47,11 @@ pub(super) fn check(world: &World<'_, '_, '_>, is_ordered: bool, findings: &mut 
         })
     };
     let mut found = components(events, successors);
+    let mut is_found = vec![false; events];
+    found.iter().flatten().for_each(|&event| is_found[event as usize] = true);
     for &task in &loops {
         if let Some(event) = world.dependent[task as usize]
-            && !found.iter().any(|component| component.binary_search(&event).is_ok())
+            && !std::mem::replace(&mut is_found[event as usize], true)
         {
             found.push(vec![event]);
         }

@@ -5,7 +5,7 @@ mod dead;
 mod exact;
 mod walk;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use megakernel_ir::Rule;
 use megakernel_ir::diagnostic::{self, Diagnostic, Witness};
@@ -17,6 +17,7 @@ use crate::task_graph::validate::world::World;
 use crate::validate::findings::Findings;
 use crate::validate::happens_before::{HappensBefore, Question};
 pub(in crate::task_graph::validate) use exact::storage_name;
+use exact::{Effort, Suspects};
 use walk::Dead;
 
 /// Questions are answered when there are this many.
@@ -40,7 +41,7 @@ pub fn check(
     layouts: &[Layout],
     findings: &mut Findings,
 ) {
-    let mut racing = BTreeMap::<usize, BTreeSet<u32>>::new();
+    let mut racing = BTreeMap::<usize, Suspects>::new();
     let mut dead = BTreeMap::<usize, Vec<Dead>>::new();
     let (mut questions, mut asked_for) = (Vec::<Question>::new(), Vec::<usize>::new());
     let accessed = |index: usize| {
@@ -53,27 +54,27 @@ pub fn check(
             answers.into_iter().zip(questions.drain(..)).zip(asked_for.drain(..))
         {
             if !answer {
-                racing.entry(storage).or_default().extend([question.earlier, question.later]);
+                racing.entry(storage).or_default().add(question);
             }
         }
     };
-    for (index, storage) in storages.iter().enumerate().filter(|(_, storage)| storage.is_written) {
+    for index in (0..storages.len()).filter(|&index| storages[index].is_written) {
         let mut accessed = accessed(index);
         let found = walk::neighbours(world, &mut accessed, order, &mut |question| {
             questions.push(question);
             asked_for.push(index);
+            if questions.len() >= CHUNK {
+                settle(&mut questions, &mut asked_for);
+            }
         });
         if !found.is_empty() {
             dead.insert(index, found);
         }
-        debug_assert!(storage.is_written);
-        if questions.len() >= CHUNK {
-            settle(&mut questions, &mut asked_for);
-        }
     }
     settle(&mut questions, &mut asked_for);
+    let mut effort = Effort::default();
     for (&index, suspects) in &racing {
-        exact::check(world, &accessed(index), suspects, order, findings);
+        exact::check(world, &accessed(index), suspects, order, &mut effort, findings);
     }
     for (index, found) in dead.iter().filter(|(index, _)| !racing.contains_key(index)) {
         dead::check(world, &accessed(*index), found, findings);
