@@ -1,8 +1,10 @@
-"""Compiles the kernels of crates/cuda-harness for every target, without a GPU, with NVRTC from its pip package.
+"""Compiles all CUDA C++ for every target, without a GPU, with NVRTC from its pip package: the kernels and the virtual machine
+of crates/cuda-harness, and what `megakernel-reference generate-code` makes of a small kernel graph for two ranks, with the
+stand-ins for kernels of generated_code/.
 
     python checks/targets.py             compile, and compare the table with the published one
     python checks/targets.py --write     write the table anew
-    python checks/targets.py sm_90a      only these targets; print what the compiler says
+    python checks/targets.py sm_90a      only these targets; print what the compiler says of the kernels
 
 The table, crates/cuda-harness/targets.md, gives for each opcode and target the registers of a thread, the bytes that it
 spills and the bytes of its stack. A target that does not compile, or an opcode that the compiler does not report, fails.
@@ -11,12 +13,14 @@ spills and the bytes of its stack. A target that does not compile, or an opcode 
 import ctypes
 import importlib.util
 import re
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ROOT / "crates/cuda-harness/cuda"
+GENERATED = ROOT / "checks/generated_code"
 TABLE = ROOT / "crates/cuda-harness/targets.md"
 TARGETS = ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120"]
 
@@ -39,18 +43,20 @@ def library():
     return ctypes.CDLL(str(found[0]))
 
 
-def compile_for(nvrtc, target):
-    """The compiler's log, and the CUBIN's size."""
+def compile_for(nvrtc, target, source, options, headers=()):
+    """The compiler's log, and the CUBIN's size. Headers are pairs of a name and a text."""
     program = ctypes.c_void_p()
 
     def call(name, *arguments):
         return getattr(nvrtc, name)(*arguments)
 
-    source = b'#include "single.cuh"\n'
-    call("nvrtcCreateProgram", ctypes.byref(program), source, b"kernels.cu", 0, None, None)
-    options = [f"--gpu-architecture={target}", "--std=c++17", "--fmad=false", f"-I{SOURCES}", "--maxrregcount=128", "--ptxas-options=-v"]
-    array = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
-    status = call("nvrtcCompileProgram", program, len(options), array)
+    def strings(values):
+        return (ctypes.c_char_p * len(values))(*(value.encode() for value in values))
+
+    names, texts = strings([name for name, _ in headers]), strings([text for _, text in headers])
+    call("nvrtcCreateProgram", ctypes.byref(program), source.encode(), b"source.cu", len(headers), texts, names)
+    options = [f"--gpu-architecture={target}", "--std=c++17", *options]
+    status = call("nvrtcCompileProgram", program, len(options), strings(options))
     size = ctypes.c_size_t()
     call("nvrtcGetProgramLogSize", program, ctypes.byref(size))
     log = ctypes.create_string_buffer(size.value)
@@ -58,8 +64,34 @@ def compile_for(nvrtc, target):
     call("nvrtcGetCUBINSize", program, ctypes.byref(size))
     text = log.value.decode()
     if status != 0:
-        sys.exit(f"error: the kernels do not compile for {target}:\n{text}")
+        sys.exit(f"error: {source.strip()} does not compile for {target}:\n{text}")
     return text, size.value
+
+
+def kernels_for(nvrtc, target):
+    """The log and size of the kernels."""
+    options = ["--fmad=false", f"-I{SOURCES}", "--maxrregcount=128", "--ptxas-options=-v"]
+    return compile_for(nvrtc, target, '#include "single.cuh"\n', options)
+
+
+def generated_code():
+    """What the reference generates from the kernel graph here."""
+    command = ["cargo", "run", "--quiet", "--package", "megakernel-reference", "--bin", "megakernel-reference", "--"]
+    command += ["generate-code", "--ranks", "2", GENERATED / "kernel_graph.json"]
+    code = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    kernels = set(re.findall(r"return kernels::(\w+)<", code))
+    defined = set(re.findall(r"__device__ void (\w+)\(const megakernel::Task", (GENERATED / "kernels.cuh").read_text()))
+    if kernels != defined - {"unknown_task"}:
+        sys.exit(f"error: the generated code calls {sorted(kernels)}, and kernels.cuh has {sorted(defined)}")
+    return code
+
+
+def compile_generated(nvrtc, target, code):
+    """Generated code has to compile without a warning."""
+    source = '#include "main.cu"\n'
+    log, size = compile_for(nvrtc, target, source, [f"-I{GENERATED}"], [("generated.cuh", code)])
+    if log.strip() or not size:
+        sys.exit(f"error: generated code for {target}, {size} bytes of CUBIN:\n{log}")
 
 
 def figures(log):
@@ -88,7 +120,9 @@ def main():
     nvrtc.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
     # The calls leave the interpreter's lock, so two threads use two cores.
     with ThreadPoolExecutor(2) as pool:
-        logs = dict(zip(chosen, pool.map(lambda target: compile_for(nvrtc, target), chosen)))
+        logs = dict(zip(chosen, pool.map(lambda target: kernels_for(nvrtc, target), chosen)))
+        code = generated_code()
+        list(pool.map(lambda target: compile_generated(nvrtc, target, code), chosen))
     if chosen != TARGETS:
         for target, (log, size) in logs.items():
             print(f"== {target}: {size} bytes of CUBIN\n{log}")
@@ -107,7 +141,7 @@ def main():
         print(f"{TABLE.relative_to(ROOT)} written")
     elif TABLE.read_text() != text:
         sys.exit(f"error: {TABLE.relative_to(ROOT)} is out of date: run `python checks/targets.py --write`")
-    print(f"{len(opcodes)} opcodes compile for {len(TARGETS)} targets")
+    print(f"{len(opcodes)} opcodes, the machine, and generated code compile for {len(TARGETS)} targets")
 
 
 main()
