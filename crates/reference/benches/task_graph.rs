@@ -1,5 +1,6 @@
 //! Reading and validating MPK task graphs: `cargo bench -p megakernel-reference --bench task_graph`. A real graph, where it
-//! is there, and decoders of the same make with 12,000 to 1,000,000 tasks. Of all rounds the fastest counts.
+//! is there, and decoders of the same make with 12,000 to 1,000,000 tasks; each also with a race in every layer, where
+//! validating includes finding the places of the diagnostics. Of all rounds the fastest counts.
 
 #![allow(missing_docs, clippy::unwrap_used)]
 
@@ -8,7 +9,7 @@ use std::hint::black_box;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use megakernel_ir::read_task_graph;
+use megakernel_ir::{Source, read_task_graph};
 use megakernel_reference::task_graph::validate::{Graphs, validate_graphs};
 
 const NONE: i64 = 0x7fff_ffff_ffff_fffe;
@@ -90,8 +91,9 @@ const FFN: usize = 3072;
 /// Tasks of a layer.
 const LAYER: usize = 8 + 64 + HEADS + 16 + 8 + 96 + 48 + 16;
 
-/// A decoder with about so many tasks, of the operators and tiles of the real Qwen3 graph.
-fn decoder(tasks: usize) -> String {
+/// A decoder with about so many tasks, of the operators and tiles of the real Qwen3 graph. If it races, the MLP of every layer
+/// waits for the norm's input and not for the norm.
+fn decoder(tasks: usize, races: bool) -> String {
     let mut graph = Graph::default();
     let whole = |name: &str, width: usize| tile(name, 0, ROWS, 0, width, width);
     let part = |name: &str, index: usize, columns: usize, width: usize| {
@@ -151,6 +153,7 @@ fn decoder(tasks: usize) -> String {
             graph.task(108, Some(attended), projected, &inputs, &[part("attn_proj_out", index, 64, HIDDEN)]);
         }
         let normed = norm(&mut graph, projected, "attn_proj_out", &named("post_norm"));
+        let normed = if races { projected } else { normed };
         let pairs: Vec<usize> = (0..48).map(|_| graph.event()).collect();
         for index in 0..96 {
             let inputs = [whole("normed", HIDDEN), weight(&named("gate_up"), index, 64, HIDDEN)];
@@ -191,12 +194,22 @@ fn least(rounds: usize, mut work: impl FnMut()) -> Duration {
 }
 
 /// Tasks, and the times of reading and of validating.
-fn measure(name: &str, text: &str, rounds: usize) -> (f64, [f64; 2]) {
+fn measure(name: &str, text: &str, accepted: bool, rounds: usize) -> (f64, [f64; 2]) {
     let graph = read_task_graph(text.as_bytes()).unwrap();
-    let verdict = validate_graphs(Graphs::Bare(&graph, None));
-    assert!(verdict.diagnostics.is_empty(), "{name}: {:?}", verdict.diagnostics.first());
+    let validate = || {
+        let verdict = validate_graphs(black_box(Graphs::Bare(&graph, None)));
+        if !verdict.diagnostics.is_empty() {
+            let source = Source::new(text);
+            for diagnostic in &verdict.diagnostics {
+                black_box(source.position(&diagnostic.pointer));
+            }
+        }
+        verdict
+    };
+    let verdict = validate();
+    assert_eq!(verdict.accepts(), accepted, "{name}: {:?}", verdict.diagnostics.first());
     let reading = least(rounds, || drop(read_task_graph(black_box(text.as_bytes())).unwrap()));
-    let validating = least(rounds, || drop(validate_graphs(black_box(Graphs::Bare(&graph, None)))));
+    let validating = least(rounds, || drop(validate()));
     let (tasks, seconds) = (graph.all_tasks.len(), [reading, validating].map(|time| time.as_secs_f64()));
     println!(
         "| {name} | {tasks} | {:.1} | {:.2} ms | {:.2} ms | {:.2} ms |",
@@ -213,18 +226,19 @@ fn main() {
     println!("| --- | ---: | ---: | ---: | ---: | ---: |");
     let real = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/mpk/qwen3_06b_2l.json");
     match std::fs::read_to_string(&real) {
-        Ok(text) => drop(measure("qwen3-0.6b, 2 layers", &text, 50)),
+        Ok(text) => drop(measure("qwen3-0.6b, 2 layers", &text, true, 50)),
         Err(_) => println!("skipped: {} is not there", real.display()),
     }
     let sizes = [(12_000, 20), (100_000, 5), (1_000_000, 3)];
-    let rows: Vec<_> = sizes
-        .iter()
-        .map(|&(tasks, rounds)| measure(&format!("decoder-{tasks}"), &decoder(tasks), rounds))
-        .collect();
-    if let [(fewest, fast), .., (most, slow)] = rows.as_slice() {
+    for (kind, accepted) in [("decoder", true), ("rejected", false)] {
+        let row = |&(tasks, rounds): &(usize, usize)| {
+            measure(&format!("{kind}-{tasks}"), &decoder(tasks, !accepted), accepted, rounds)
+        };
+        let rows: Vec<_> = sizes.iter().map(row).collect();
+        let [(fewest, fast), .., (most, slow)] = rows.as_slice() else { continue };
         let exponent = |index: usize| (slow[index] / fast[index]).ln() / (most / fewest).ln();
         println!(
-            "\nFrom {fewest} to {most} tasks: reading grows with the exponent {:.2}, validating with {:.2}.",
+            "\n{kind}, from {fewest} to {most} tasks: reading grows with the exponent {:.2}, validating with {:.2}.\n",
             exponent(0),
             exponent(1)
         );
