@@ -1,12 +1,13 @@
 //! Faults of validators and translators of task graphs, and how many cases reject each.
 //!
-//! The implementation that has them is the straightforward judge of the conformance crate, with the plainest translations. A
-//! fault is put before it, as a misread document, or behind it, as a finding that is lost or a graph that is written wrong.
+//! The implementation that has them is the straightforward judge of the conformance crate, with the plainest translations; what
+//! may not be translated, the reference says. A fault is put before it, as a misread document, or behind it, as a finding that
+//! is lost or a graph that is written wrong.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use megakernel_conformance::case::{Case, Verdict};
+use megakernel_conformance::case::Case;
 use megakernel_conformance::judge::{Judgement, conversation};
 use megakernel_conformance::store::Corpus;
 use megakernel_conformance::task_graph::{barrier, check, exact};
@@ -14,6 +15,7 @@ use megakernel_ir::protocol::{FromWorker, Method, Profile};
 use megakernel_ir::rule::Severity;
 use megakernel_ir::task_graph::Mode;
 use megakernel_ir::{read_task_graph, read_translation};
+use megakernel_reference::task_graph::translate as reference;
 use serde_json::{Value, json};
 
 use super::changes;
@@ -37,6 +39,8 @@ enum Wrong {
     Misreads(fn(&mut Value)),
     /// Writes back what this makes of the document.
     Rewrites(fn(&mut Value)),
+    /// Translates requests that break one of these rules.
+    Allows(&'static [&'static str]),
     /// Translates what this makes of the request.
     Mistakes(fn(&mut Value)),
     /// Gives what this makes of the exact translation.
@@ -211,6 +215,22 @@ pub const FAULTS: &[GraphFault] = &[
         Wrong::Unsound(changes::last_is_free),
     ),
     fault("tg-sound-loses-task", "leaves the last task out", Wrong::Unsound(changes::loses_task)),
+    fault("tg-tensors-undeclared", "takes operands that name no tensor", Wrong::Allows(&["TK01"])),
+    fault("tg-grids-uneven", "cuts what its grid does not divide", Wrong::Allows(&["TK02"])),
+    fault("tg-operators-unconnected", "translates exactly what shares no tensor", Wrong::Allows(&["TK03"])),
+    fault("tg-all-reduces-any", "does not look at the operands of an all-reduce", Wrong::Allows(&["TK04"])),
+    fault("tg-fused-any", "does not compare a fused tensor with its parts", Wrong::Allows(&["TK05"])),
+    fault("tg-kernels-any-size", "does not look at the sizes in a kernel graph", Wrong::Allows(&["TK06"])),
+    fault(
+        "tg-blocks-conflict",
+        "translates soundly blocks of an operator that conflict",
+        Wrong::Allows(&["TK07"]),
+    ),
+    fault(
+        "tg-outputs-dead",
+        "translates soundly outputs that are overwritten unread",
+        Wrong::Allows(&["TK08"]),
+    ),
 ];
 
 /// What came out: for each fault the number of cases that reject it; and what the implementation without a fault fails.
@@ -220,7 +240,7 @@ pub struct Killed {
     false_alarms: Vec<String>,
 }
 
-/// Plays all faults on the cases of the profile. Rejected requests to translate are left out: this translator translates.
+/// Plays all faults on the cases of the profile.
 ///
 /// # Errors
 /// The corpus is broken.
@@ -229,9 +249,6 @@ pub fn measure(corpus: &Corpus, wanted: impl Fn(&Case) -> bool) -> Result<Killed
     for case in
         corpus.cases().iter().filter(|case| case.profiles.contains(&Profile::TaskGraph) && wanted(case))
     {
-        if case.method == Method::Translate && case.expect.verdict != Verdict::Accept {
-            continue;
-        }
         killed.cases += 1;
         let document = corpus.document(case).map_err(|cause| cause.to_string())?;
         if let Judgement::Failed(mismatch) = play(case, &document, None) {
@@ -253,9 +270,11 @@ impl Wrong {
         let method = match self {
             Wrong::Always(_) | Wrong::Blind(_) | Wrong::Misreads(_) => Method::Validate,
             Wrong::Rewrites(_) => Method::Roundtrip,
-            Wrong::Mistakes(_) | Wrong::Garbles(_) | Wrong::Unsound(_) | Wrong::ExactOnly => {
-                Method::Translate
-            }
+            Wrong::Allows(_)
+            | Wrong::Mistakes(_)
+            | Wrong::Garbles(_)
+            | Wrong::Unsound(_)
+            | Wrong::ExactOnly => Method::Translate,
         };
         case.method == method
     }
@@ -318,6 +337,11 @@ fn accept(document: Option<String>) -> Value {
     json!({"type": "response", "outcome": "accept", "document": document})
 }
 
+fn reject<'r>(rules: impl Iterator<Item = &'r str>) -> Value {
+    let rules: Vec<Value> = rules.map(|rule| json!({"rule": rule, "severity": "error"})).collect();
+    json!({"type": "response", "outcome": "reject", "diagnostics": rules})
+}
+
 fn validate(document: &[u8], wrong: Option<&Wrong>) -> Value {
     let misread = match wrong {
         Some(Wrong::Misreads(change)) => serde_json::from_slice(document).ok().map(|mut value| {
@@ -358,11 +382,7 @@ fn roundtrip(document: &[u8], wrong: Option<&Wrong>) -> Value {
             }
             accept(Some(value.to_string()))
         }
-        (Err(refused), _) => {
-            let rules: Vec<Value> =
-                refused.iter().map(|found| json!({"rule": found.rule.id(), "severity": "error"})).collect();
-            json!({"type": "response", "outcome": "reject", "diagnostics": rules})
-        }
+        (Err(refused), _) => reject(refused.iter().map(|found| found.rule.id())),
         (Ok(_), Err(cause)) => json!({"type": "error", "message": cause.to_string()}),
     }
 }
@@ -376,6 +396,22 @@ fn translate(document: &[u8], wrong: Option<&Wrong>) -> Value {
         _ => None,
     };
     let failed = |cause: String| json!({"type": "error", "message": cause});
+    // The plain translator takes any kernel graph: which break a rule is the reference's answer, to the request as it stands.
+    let refused = match read_translation(document) {
+        Ok(request) => reference::translate(&request).err().unwrap_or_default(),
+        Err(refused) => refused,
+    };
+    let allowed: &[&str] = match wrong {
+        Some(Wrong::Allows(allowed)) => allowed,
+        _ => &[],
+    };
+    let mut left =
+        refused.iter().map(|found| found.rule.id()).filter(|rule| !allowed.contains(rule)).peekable();
+    match (refused.is_empty(), left.peek()) {
+        (_, Some(_)) => return reject(left),
+        (false, None) => return accept(None),
+        (true, None) => {}
+    }
     let document = misread.as_deref().unwrap_or(document);
     let request = match read_translation(document) {
         Ok(request) => request,
