@@ -27,6 +27,24 @@ pub enum Ranks {
     Twins,
     /// Two, each with tasks of its own.
     Pair,
+    /// Three, each of which does to the next what the one before does to it.
+    Ring,
+}
+
+impl Ranks {
+    /// How many.
+    fn count(self) -> usize {
+        match self {
+            Ranks::One => 1,
+            Ranks::Twins | Ranks::Pair => 2,
+            Ranks::Ring => 3,
+        }
+    }
+
+    /// Whether all have the same tasks.
+    fn are_alike(self) -> bool {
+        self != Ranks::Pair
+    }
 }
 
 /// A family of systems.
@@ -84,14 +102,18 @@ impl<'f> Enumeration<'f> {
             }
         };
         match family.ranks {
-            Ranks::One => orders.into_iter().for_each(|order| add(vec![order])),
-            Ranks::Twins => orders.into_iter().for_each(|order| add(vec![order.clone(), mirrored(&order)])),
             Ranks::Pair => {
                 for (index, one) in orders.iter().enumerate() {
                     for other in orders.iter().skip(index) {
-                        add(vec![one.clone(), mirrored(other)]);
+                        add(vec![one.clone(), turned(other, 1, 2)]);
                     }
                 }
+            }
+            alike => {
+                let count = alike.count();
+                orders
+                    .iter()
+                    .for_each(|order| add((0..count).map(|rank| turned(order, rank, count)).collect()));
             }
         }
         Enumeration { family, units }
@@ -121,8 +143,8 @@ impl<'f> Enumeration<'f> {
         for unit in &self.units[chunk.unit.clone()] {
             let mut system = stage::system(&unit.ranks, unit.events);
             let mut digits = vec![0; unit.thresholds.len() + unit.actions.len()];
-            let twins = self.family.ranks == Ranks::Twins;
-            (0..digits.len()).for_each(|digit| self.set(unit, &mut system, digit, 0, twins));
+            let alike = self.family.ranks.are_alike();
+            (0..digits.len()).for_each(|digit| self.set(unit, &mut system, digit, 0, alike));
             loop {
                 visit(&system);
                 let mut at = 0;
@@ -130,7 +152,7 @@ impl<'f> Enumeration<'f> {
                     let choices = unit.choices(at);
                     *digit = (*digit + 1) % choices;
                     let value = *digit;
-                    self.set(unit, &mut system, at, value, twins);
+                    self.set(unit, &mut system, at, value, alike);
                     if value != 0 {
                         break;
                     }
@@ -143,13 +165,13 @@ impl<'f> Enumeration<'f> {
         }
     }
 
-    /// Makes one choice of one place; with twins, on both ranks.
-    fn set(&self, unit: &Unit, system: &mut System<'static>, place: usize, choice: usize, twins: bool) {
+    /// Makes one choice of one place; where ranks are alike, on all.
+    fn set(&self, unit: &Unit, system: &mut System<'static>, place: usize, choice: usize, alike: bool) {
         let counters = unit.events + 1;
         if let Some(values) = unit.thresholds.get(place) {
             let (rank, event) = (place / counters, place % counters);
             for (index, graph) in system.ranks.iter_mut().enumerate() {
-                if twins || index == rank {
+                if alike || index == rank {
                     graph.all_events[2 + event].num_triggers = values[choice];
                 }
             }
@@ -158,7 +180,7 @@ impl<'f> Enumeration<'f> {
             let (rank, task) = (place / self.family.tasks, place % self.family.tasks);
             let action = &self.family.actions[unit.actions[place][choice]];
             for (index, graph) in system.ranks.iter_mut().enumerate() {
-                if twins || index == rank {
+                if alike || index == rank {
                     stage::act(&mut graph.all_tasks[2 + task], action, index);
                 }
             }
@@ -186,7 +208,7 @@ fn unit(family: &Family, ranks: Vec<Order>) -> Unit {
     });
     // The end's name wraps to 0.
     let events = used.max().unwrap_or(0);
-    let differing = if family.ranks == Ranks::Pair { 2 } else { 1 };
+    let differing = if family.ranks.are_alike() { 1 } else { family.ranks.count() };
     let mut thresholds = Vec::new();
     for rank in 0..differing {
         for event in (0..events).chain([END]) {
@@ -222,10 +244,10 @@ fn producers(ranks: &[Order], owner: usize, event: usize) -> i64 {
     .count() as i64
 }
 
-/// The order of rank 1 that is to rank 0 what this one is to rank 1.
-fn mirrored(order: &Order) -> Order {
+/// The order of a rank that is to that rank what this one is to rank 0, of so many.
+fn turned(order: &Order, rank: usize, count: usize) -> Order {
     let triggers = order.triggers.iter().map(|&trigger| match trigger {
-        Trigger::Copy(rank, event) => Trigger::Copy(1 - rank, event),
+        Trigger::Copy(to, event) => Trigger::Copy((to + rank) % count, event),
         other => other,
     });
     Order { dependents: order.dependents.clone(), triggers: triggers.collect() }
@@ -235,7 +257,7 @@ fn mirrored(order: &Order) -> Order {
 /// and events are named in order of first use, by those that wait first.
 fn orders(family: &Family) -> Vec<Order> {
     let Family { tasks, events, ranks, .. } = *family;
-    let named = ranks != Ranks::Pair;
+    let named = ranks.are_alike();
     let mut dependents: Vec<Vec<Option<usize>>> = vec![Vec::new()];
     for _ in 0..tasks {
         let longer = |prefix: Vec<Option<usize>>| {
@@ -274,9 +296,8 @@ fn orders(family: &Family) -> Vec<Order> {
                 let most = if named { events.min(used + 1) } else { events };
                 choices.extend((0..most).map(Trigger::Own));
                 if ranks != Ranks::One {
-                    choices.extend(
-                        (0..2).flat_map(|rank| (0..most).map(move |event| Trigger::Copy(rank, event))),
-                    );
+                    let copies = |rank| (0..most).map(move |event| Trigger::Copy(rank, event));
+                    choices.extend((0..ranks.count()).flat_map(copies));
                 }
                 choices.retain(|choice| possible(task, choice));
                 choices.into_iter().map(move |choice| {
@@ -325,11 +346,19 @@ mod tests {
         // nobody; the second; the first; both: times three triggers each.
         assert_eq!(all(2, Orders::Any, Ranks::One).len(), 36);
         assert_eq!(all(1, Orders::Any, Ranks::Twins).len(), 10, "and two copies");
+        assert_eq!(all(1, Orders::Any, Ranks::Ring).len(), 12, "and three");
         let sound: Vec<_> = all(2, Orders::Sound, Ranks::One)
             .into_iter()
             .filter(|order| is_sound(std::slice::from_ref(order)))
             .collect();
         assert_eq!(sound.len(), 2, "side by side, one after the other: {sound:?}");
+    }
+
+    #[test]
+    fn a_ring_is_alike_from_every_rank() {
+        let order = Order { dependents: vec![None], triggers: vec![Trigger::Copy(1, 0)] };
+        let copies: Vec<_> = (0..3).map(|rank| turned(&order, rank, 3).triggers[0]).collect();
+        assert_eq!(copies, [1, 2, 0].map(|to| Trigger::Copy(to, 0)));
     }
 
     #[test]

@@ -96,6 +96,7 @@ fn describe(family: &Family) -> String {
         Ranks::One => "",
         Ranks::Twins => "two ranks alike, each with ",
         Ranks::Pair => "two ranks, each with ",
+        Ranks::Ring => "three ranks alike, each with ",
     };
     let orders = match family.orders {
         Orders::Any => "any numbers awaited",

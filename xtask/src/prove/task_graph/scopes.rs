@@ -118,6 +118,17 @@ fn exchange() -> Vec<Action> {
     ]
 }
 
+const SLOTS_OF_THREE: Part = ("slots", 0, &[3, 1, 2], &[2, 2, 1]);
+
+/// What tasks of three ranks do to each other.
+fn exchange_of_three() -> Vec<Action> {
+    vec![
+        action(&[], &[PART]),
+        Action { kind: 107, reads: &[PART, SLOTS_OF_THREE], writes: &[SUM] },
+        Action { kind: COPY, reads: &[PART], writes: &[SLOTS_OF_THREE] },
+    ]
+}
+
 /// Copies that are no more than triggers.
 fn signals() -> Vec<Action> {
     vec![NOTHING, Action { kind: COPY, reads: &[], writes: &[] }]
@@ -144,6 +155,7 @@ fn quick() -> Vec<Family> {
         family("signals", (3, 2), Full, Twins, signals()),
         family("ranks", (2, 2), Full, Twins, exchange()),
         family("exchange", (3, 2), Sound, Twins, exchange()),
+        family("signals-of-three", (2, 1), Full, Ring, signals()),
     ]
 }
 
@@ -165,6 +177,8 @@ fn ci() -> Vec<Family> {
         family("ranks", (2, 2), Full, Twins, exchange()),
         family("exchange", (4, 3), Sound, Twins, exchange()),
         family("exchange-of-a-pair", (2, 1), Sound, Pair, exchange()),
+        family("signals-of-three", (2, 2), Full, Ring, signals()),
+        family("exchange-of-three", (3, 2), Sound, Ring, exchange_of_three()),
     ]
 }
 
