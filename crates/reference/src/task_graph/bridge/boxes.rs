@@ -3,9 +3,9 @@
 use megakernel_ir::BufferKind;
 
 use super::Refusal;
-use super::operands::{Access, Plan, Use};
 use super::tensors::{Area, Tensors};
 use super::versions::{Versions, refuse};
+use super::work::{Access, Plan, Use};
 
 /// Where a use finds its elements.
 #[derive(Clone, Debug, Default)]

@@ -12,10 +12,11 @@ use super::Refusal;
 use super::boxes::boxes;
 use super::host::Binding;
 use super::lower::{Lowered, lower};
-use super::operands::{Plan, plan};
+use super::operands::plan;
 use super::order::{Order, TaskRef};
 use super::tensors::Tensors;
 use super::versions::{join_maxima, versions};
+use super::work::Plan;
 use crate::validate::{Classes, validate_program};
 
 /// What an import is made for.

@@ -5,7 +5,7 @@
 //! is approximated. [`export()`] goes the other way and keeps happens-before exactly.
 //!
 //! An import goes through these stages: `operands` says what each task reads and writes, and in which form its opcodes need
-//! that; `order` is happens-before; `versions` finds out which accesses of a storage see the same values; `boxes` cuts those
+//! that, as `work`; `order` is happens-before; `versions` finds out which accesses of a storage see the same values; `boxes` cuts those
 //! into buffers; `lower` writes the tasks of the program, with `host` collecting what the host has to bind.
 
 mod boxes;
@@ -21,6 +21,7 @@ mod tensors;
 #[cfg(test)]
 mod tests;
 mod versions;
+mod work;
 
 pub use export::export;
 pub use import::{Imported, Options, import};

@@ -7,10 +7,10 @@
 use std::collections::BTreeMap;
 
 use super::Refusal;
-use super::operands::{Access, Partial, Plan, Use, Work};
 use super::order::Order;
 use super::sets::Sets;
 use super::tensors::Tensors;
+use super::work::{Access, Partial, Plan, Use, Work};
 
 /// The versions of all storages.
 #[derive(Default)]
