@@ -262,3 +262,10 @@ fn each_translation_of_a_kernel_graph_yields_the_same() {
         }
     }
 }
+
+#[test]
+fn the_example_is_this_decoder() {
+    let example = include_str!("../../../../../../examples/task-graph/decoder.json");
+    let parsed = |text: &str| serde_json::from_str::<Value>(text).expect("JSON");
+    assert_eq!(parsed(example), parsed(&decoder(941, 4)));
+}
