@@ -6,8 +6,9 @@
 #include "shim.hpp"
 
 #include <atomic>
-#include <barrier>
+#include <condition_variable>
 #include <memory>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -16,15 +17,47 @@ namespace {
 
 constexpr unsigned WARP = 32;
 
+// Threads that wait for each other. Not std::barrier: its waiting goes through tables that all barriers share, which would
+// order blocks that nothing orders, and hide their races.
+class Barrier {
+public:
+    explicit Barrier(unsigned members) : members(members) {}
+
+    void arrive_and_wait() {
+        std::unique_lock lock(mutex);
+        arrived += 1;
+        if (arrived == members) return open();
+        const unsigned before = opened;
+        everybody.wait(lock, [&] { return opened != before; });
+    }
+
+    void arrive_and_drop() {
+        const std::lock_guard lock(mutex);
+        members -= 1;
+        if (members > 0 && arrived == members) open();
+    }
+
+private:
+    void open() {
+        arrived = 0;
+        opened += 1;
+        everybody.notify_all();
+    }
+
+    std::mutex mutex;
+    std::condition_variable everybody;
+    unsigned members, arrived = 0, opened = 0;
+};
+
 struct Warp {
     explicit Warp(unsigned members) : barrier(members) {}
-    std::barrier<> barrier;
+    Barrier barrier;
     std::atomic<std::uint64_t> slots[2][WARP] = {};
 };
 
 struct Block {
     explicit Block(unsigned members) : barrier(members) {}
-    std::barrier<> barrier;
+    Barrier barrier;
     std::vector<std::unique_ptr<Warp>> warps;
     std::vector<unsigned char> shared;
 };

@@ -1,0 +1,122 @@
+//! The examples in `examples/cuda` conform, and with a line of theirs changed they do not.
+
+mod support;
+
+use megakernel_conformance::run::Outcome;
+use support::{assert_passes, compiler, path, play};
+
+const VM: &str = "../../examples/cuda/vm.cu";
+const KERNELS: &str = "../../examples/cuda/kernels.cu";
+
+#[test]
+fn the_kernels_conform() {
+    if !compiler() {
+        return;
+    }
+    let file = path(KERNELS).display().to_string();
+    for cases in ["numeric/rmsnorm/*", "numeric/silu-mul/*", "execution/blocks/mlp-*"] {
+        assert_passes(&["--kernels", &file], cases);
+    }
+}
+
+#[test]
+fn the_vm_conforms() {
+    if !compiler() {
+        return;
+    }
+    let file = path(VM).display().to_string();
+    assert_passes(&["--vm", &file], "execution/{order,litmus}/*");
+    assert_passes(&["--vm", &file, "--seed", "3", "--repeat", "2"], "execution/order/*");
+    assert_passes(&["--vm", &file, "--opcode-only"], "execution/exact/products-*");
+}
+
+/// A file with a part changed, played to: whether any case ends with a message that has this in it.
+#[track_caller]
+fn assert_caught(example: &str, change: (&str, &str), options: &[&str], cases: &str, message: &str) {
+    let text = std::fs::read_to_string(path(example)).expect("an example");
+    let (from, to) = change;
+    assert!(text.contains(from), "{example} has no `{from}`");
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("changed.cu");
+    std::fs::write(&file, text.replace(from, to)).expect("a file");
+    let option = if example == VM { "--vm" } else { "--kernels" };
+    let found = play(&[options, &[option, &file.display().to_string()]].concat(), cases);
+    let caught = |outcome: &Outcome| format!("{outcome:?}").contains(message);
+    assert!(found.values().any(caught), "`{from}` changed into `{to}`: {found:?}");
+}
+
+#[test]
+fn a_vm_that_counts_wrong_is_caught() {
+    if !compiler() {
+        return;
+    }
+    let caught = |from, to, message| assert_caught(VM, (from, to), &[], "execution/order/fan-in-*", message);
+    // It works in the first launch of the process, and in no other.
+    caught("atomicExch(&drawn, 0u);", "", "the kernel returned, but counter ");
+    caught(
+        "position < program.sm_queue_len[queue]",
+        "position + 1 < program.sm_queue_len[queue]",
+        " is at 0, and 1 tasks",
+    );
+    let signal = "amk_increment_release(&program.counters[task.out_counter]);";
+    caught(signal, &format!("{{ {signal} {signal} }}"), "the kernel returned, but counter ");
+}
+
+#[test]
+fn a_vm_that_does_not_wait_long_enough_shows_in_what_is_read() {
+    if !compiler() {
+        return;
+    }
+    let caught =
+        |from, to| assert_caught(VM, (from, to), &["--seed", "1"], "execution/order/*", "elements are wrong");
+    caught("lane >= task.n_waits", "lane >= task.n_waits || lane > 0");
+    caught("task.wait_counter[lane]]) >=", "task.wait_counter[lane]]) + 1 >=");
+}
+
+#[test]
+fn a_vm_that_orders_too_little_is_a_race() {
+    if !compiler() {
+        return;
+    }
+    let file = path(VM).display().to_string();
+    let (cases, checked) = ("execution/order/in-place*", ["--sanitize", "thread", "--limit", "60"]);
+    let sound = play(&[&checked[..], &["--vm", &file]].concat(), cases);
+    if format!("{sound:?}").contains("FATAL: ThreadSanitizer") {
+        println!("skipped: ThreadSanitizer does not run here: {sound:?}");
+        return;
+    }
+    assert!(sound.values().all(|outcome| *outcome == Outcome::Passed), "{sound:?}");
+    for (from, to) in [
+        ("amk_poll_acquire(", "amk_poll("),
+        ("amk_increment_release(", "amk_increment("),
+        (
+            "        __syncthreads();\n        if (threadIdx.x == 0) amk_incr",
+            "        if (threadIdx.x == 0) amk_incr",
+        ),
+    ] {
+        assert_caught(VM, (from, to), &checked, cases, "ThreadSanitizer: data race");
+    }
+}
+
+#[test]
+fn kernels_with_a_fault_are_caught() {
+    if !compiler() {
+        return;
+    }
+    let caught = |from, to, cases| assert_caught(KERNELS, (from, to), &[], cases, "elements are wrong");
+    caught("i < hidden / 2", "i + 1 < hidden / 2", "numeric/rmsnorm/random/*");
+    caught("g < 0.0f ? e / (1.0f + e)", "g < 0.0f ? 1.0f / (1.0f + e)", "numeric/silu-mul/random/*");
+}
+
+#[test]
+fn a_vm_for_a_gpu_is_not_for_the_cpu() {
+    let found = play(&["--vm", "their.cubin"], "execution/order/in-place");
+    // The handshake fails, so that nothing is asked.
+    assert!(found.values().all(|outcome| matches!(outcome, Outcome::NotAsked(_))), "{found:?}");
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_megakernel-cuda"))
+        .args(["--vm", "their.cubin", "--prepare"])
+        .output()
+        .expect("it runs");
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(text.contains("their.cubin holds code for a GPU"), "{text}");
+}
