@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 mod adequacy;
+mod bundle;
 mod certify;
 mod ci;
 mod codegen;
@@ -23,6 +24,7 @@ mod tidy;
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
 enum Command {
     Adequacy(adequacy::Args),
+    Bundle(bundle::Args),
     Ci(ci::Args),
     Codegen(codegen::Args),
     Conform(Box<conform::Args>),
@@ -35,6 +37,7 @@ enum Command {
 fn main() -> ExitCode {
     match Command::parse() {
         Command::Adequacy(args) => adequacy::run(&root(), &args),
+        Command::Bundle(args) => bundle::run(&root(), &args),
         Command::Ci(args) => ci::run(&root(), &args),
         Command::Codegen(args) => codegen::run(&root(), &args),
         Command::Conform(args) => conform::run(&root(), &args),

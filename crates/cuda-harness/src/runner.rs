@@ -6,10 +6,13 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::device::{End, Ended, Job};
 use crate::image::{self, Settings};
+
+/// How long a process may take to end by itself.
+const FAREWELL: Duration = Duration::from_millis(1500);
 
 /// The command of a runner, and the process while there is one.
 #[derive(Debug)]
@@ -24,7 +27,7 @@ pub struct Runner {
 #[derive(Debug)]
 struct Process {
     child: Child,
-    input: ChildStdin,
+    input: Option<ChildStdin>,
     answers: Receiver<String>,
 }
 
@@ -125,13 +128,16 @@ impl Runner {
         };
         let said_before = fs::metadata(&errors)?.len();
         // A process that is gone is noticed below: it closes its output.
-        let _ = writeln!(process.input, "{line}");
+        let _ = process.input.as_mut().map(|input| writeln!(input, "{line}"));
         match process.answers.recv_timeout(patience) {
             Ok(answer) => {
                 self.process = Some(process);
                 Ok(Outcome::Answered(answer))
             }
-            Err(RecvTimeoutError::Timeout) => Ok(Outcome::TimedOut),
+            Err(RecvTimeoutError::Timeout) => {
+                process.child.kill()?;
+                Ok(Outcome::TimedOut)
+            }
             Err(RecvTimeoutError::Disconnected) => {
                 let status = process.child.wait()?;
                 let said = fs::read(&errors)?;
@@ -159,13 +165,19 @@ impl Runner {
                 }
             }
         });
-        Ok(Process { child, input, answers })
+        Ok(Process { child, input: Some(input), answers })
     }
 }
 
 impl Drop for Process {
+    /// At the end of its input a process ends by itself, and a tool that watches it says what it found. One that hangs is
+    /// killed.
     fn drop(&mut self) {
-        // It may have ended by itself, which is as good.
+        self.input = None;
+        let start = Instant::now();
+        while matches!(self.child.try_wait(), Ok(None)) && start.elapsed() < FAREWELL {
+            std::thread::sleep(Duration::from_millis(2));
+        }
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -228,6 +228,35 @@ fn kernels_are_compiled_once_for_each_target_and_can_be_brought_along() {
 }
 
 #[test]
+fn another_virtual_machine_is_compiled_or_taken_as_a_cubin() {
+    if !compiler() {
+        return;
+    }
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/cuda/vm.cu");
+    let mut driver = Driver::vm(&source);
+    for cubin in [false, true] {
+        if cubin {
+            driver = driver.with_cubin();
+        }
+        let mut worker = driver.worker("", &["--limit", "1"]);
+        let good = chain(&[("COPY", &[]), ("ADD", &[]), ("COPY", &[])]);
+        let answer = worker.execute(std::slice::from_ref(&good), &x());
+        assert_eq!(answer["outcome"], "accept", "{answer}");
+        assert_eq!(worker.reals("out-0", "y"), [2.0, -5.0, 6.0]);
+        // It says nothing of its tasks: what they wait for is seen in the counters.
+        let found = worker.failure(&chain(&[("COPY", &[]), ("COPY", &[(1, 1)])]));
+        for part in
+            ["TIMEOUT", "task 1 (COPY) waits for counter 1 to reach 1 (it is at 0)", "1 of 2 were done"]
+        {
+            assert!(found.contains(part), "{found}");
+        }
+    }
+    let hello = driver.worker("", &[]).say(&json!({"type": "hello", "protocol": "1.0"}));
+    let digest = blake3::hash(b"stand-in").to_hex().to_string();
+    assert_eq!(hello["device"]["kernels"], json!(digest), "{hello}");
+}
+
+#[test]
 fn bandwidth_is_a_table_of_shapes_beside_a_copy() {
     if !compiler() {
         return;

@@ -6,7 +6,12 @@
 // AMK_STAND_IN says what kind of GPU it is: `none` that there is none, `sm_75` that it is an older one.
 
 #define AMK_HOST 1
+#ifdef AMK_VM
+#include "platform.cuh"
+#include AMK_VM
+#else
 #include "vm.cuh"
+#endif
 
 #include "host/fibers.cpp"
 
@@ -42,7 +47,12 @@ struct Function {
     int index;
 };
 
+// A CUBIN has one of the two virtual machines.
+#ifdef AMK_VM
+const char* const KERNELS[] = {"amk_megakernel", "amk_copy"};
+#else
 const char* const KERNELS[] = {"amk_vm", "amk_copy"};
+#endif
 Function functions[] = {{0}, {1}};
 int shared_allowed[] = {SHARED_UNASKED, SHARED_UNASKED};
 
@@ -262,8 +272,13 @@ Result cuLaunchCooperativeKernel(void* function, unsigned blocks, unsigned by, u
     auto* stream = static_cast<Stream*>(on);
     if (const Result result = cuStreamSynchronize(stream)) return result;
     const auto program = *static_cast<amk_program_t*>(arguments[0]);
+#ifdef AMK_VM
+    const auto kernel = [=] { amk_megakernel(program); };
+#else
     auto* states = *static_cast<amk_u8**>(arguments[1]);
     const auto perturb = *static_cast<amk_u32*>(arguments[2]);
+    const auto kernel = [=] { amk_vm(program, states, perturb); };
+#endif
     stream->busy = true;
     std::thread([=] {
         std::signal(SIGSEGV, crashed);
@@ -272,7 +287,7 @@ Result cuLaunchCooperativeKernel(void* function, unsigned blocks, unsigned by, u
         const auto wait = [=] {
             while (*static_cast<volatile int*>(program.abort_flag) == 0) pause_for(100);
         };
-        shim::launch({blocks, threads, shared, 0}, [=] { amk_vm(program, states, perturb); }, wait);
+        shim::launch({blocks, threads, shared, 0}, kernel, wait);
         stream->busy = false;
     }).detach();
     return SUCCESS;

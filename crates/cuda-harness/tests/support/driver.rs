@@ -9,19 +9,32 @@ use crate::worker::Worker;
 /// A folder with a driver, a compiler and a cache for what it makes.
 pub struct Driver {
     folder: tempfile::TempDir,
-    kernels: Option<PathBuf>,
+    /// The option for what is not this repository's, and its file.
+    given: Option<(&'static str, PathBuf)>,
 }
 
 impl Driver {
     /// The driver with the kernels of this repository, or with some of them replaced by a text.
     pub fn new(replaced: Option<&str>) -> Driver {
         let folder = tempfile::tempdir().expect("a folder");
-        let kernels = replaced.map(|text| {
+        let given = replaced.map(|text| {
             let path = folder.path().join("kernels.cu");
             std::fs::write(&path, text).expect("a file");
-            path
+            ("--kernels", path)
         });
-        let define = kernels.as_ref().map(|path| format!("-DAMK_KERNELS=\"{}\"", path.display()));
+        Driver::build(folder, given)
+    }
+
+    /// The driver with another virtual machine.
+    pub fn vm(source: &Path) -> Driver {
+        Driver::build(tempfile::tempdir().expect("a folder"), Some(("--vm", source.to_path_buf())))
+    }
+
+    fn build(folder: tempfile::TempDir, given: Option<(&'static str, PathBuf)>) -> Driver {
+        let define = given.as_ref().map(|(option, path)| {
+            let name = if *option == "--vm" { "AMK_VM" } else { "AMK_KERNELS" };
+            format!("-D{name}=\"{}\"", path.display())
+        });
         for library in ["cuda", "nvrtc"] {
             let output = Command::new("c++")
                 .args([
@@ -42,7 +55,15 @@ impl Driver {
                 .expect("the compiler starts");
             assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         }
-        Driver { folder, kernels }
+        Driver { folder, given }
+    }
+
+    /// As [`Driver::vm`] does, with a file that passes for the machine's CUBIN.
+    pub fn with_cubin(mut self) -> Driver {
+        let path = self.folder().join("vm.cubin");
+        std::fs::write(&path, "stand-in").expect("a file");
+        self.given = Some(("--vm", path));
+        self
     }
 
     /// Where the libraries are, and what is made with them.
@@ -51,9 +72,12 @@ impl Driver {
     }
 
     fn options<'a>(&'a self, options: &[&'a str]) -> Vec<&'a str> {
-        let kernels = self.kernels.as_ref().and_then(|path| path.to_str());
-        let kernels = kernels.iter().flat_map(|path| ["--kernels", path]);
-        ["--device", "cuda"].into_iter().chain(kernels).chain(options.iter().copied()).collect()
+        let given = self.given.as_ref().and_then(|(option, path)| Some([*option, path.to_str()?]));
+        ["--device", "cuda"]
+            .into_iter()
+            .chain(given.into_iter().flatten())
+            .chain(options.iter().copied())
+            .collect()
     }
 
     /// A worker on the stand-in for a GPU of a kind.

@@ -1,0 +1,120 @@
+//! `cargo xtask bundle`: all that a machine with a GPU needs to judge the CUDA kernels, without Rust and without a network.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use crate::print;
+
+/// Every target that the kernels are compiled for in CI.
+const TARGETS: &str = "sm_75,sm_80,sm_86,sm_89,sm_90a,sm_100a,sm_120";
+
+/// What the packed bundle may take.
+const MOST_BYTES: u64 = 64_000_000;
+
+const RUN: &str = include_str!("bundle/run.sh");
+
+/// Pack the CUDA harness, its kernels as CUBINs, the runner and the corpus, to be run on a machine with a GPU
+///
+/// There, `tar xzf megakernel-cuda.tar.gz && megakernel-cuda/run.sh` does everything. To compile the kernels, NVRTC is needed here,
+/// but no GPU: `pip install nvidia-cuda-nvrtc`.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The folder for the bundle
+    #[arg(long, value_name = "FOLDER", default_value = "target/bundle")]
+    out: PathBuf,
+
+    /// The library of NVRTC, or the folder that holds it, if the system does not find it
+    #[arg(long, value_name = "PATH")]
+    nvrtc: Option<PathBuf>,
+
+    /// What to compile the kernels for
+    #[arg(long, value_name = "LIST", default_value = TARGETS)]
+    targets: String,
+
+    /// The profile of the two programs
+    #[arg(long, value_name = "NAME", default_value = "release")]
+    profile: String,
+}
+
+/// The command: 0 when there is a bundle.
+pub fn run(root: &Path, args: &Args) -> ExitCode {
+    match bundle(root, args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("error: {message}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn bundle(root: &Path, args: &Args) -> Result<(), String> {
+    let out = root.join(&args.out);
+    let folder = out.join("megakernel-cuda");
+    if folder.exists() {
+        fs::remove_dir_all(&folder).map_err(|cause| format!("{}: {cause}", folder.display()))?;
+    }
+    fs::create_dir_all(&folder).map_err(|cause| format!("{}: {cause}", folder.display()))?;
+    for name in ["megakernel-cuda", "xtask"] {
+        let built = build(root, name, &args.profile)?;
+        let to = folder.join(name);
+        fs::copy(&built, &to).map_err(|cause| format!("{}: {cause}", built.display()))?;
+        // What debuggers need is most of a program. Without `strip` the bundle is larger, which is noticed below.
+        let _ = Command::new("strip").arg(&to).status();
+    }
+    let mut compile = Command::new(folder.join("megakernel-cuda"));
+    compile.args(["--compile", &args.targets, "--out"]).arg(folder.join("cubins"));
+    if let Some(path) = &args.nvrtc {
+        compile.arg("--nvrtc").arg(path);
+    }
+    succeed(&mut compile, "the kernels are not compiled")?;
+    copy(&root.join("corpus"), &folder.join("corpus"))?;
+    let script = folder.join("run.sh");
+    fs::write(&script, RUN).map_err(|cause| format!("{}: {cause}", script.display()))?;
+    succeed(Command::new("chmod").arg("+x").arg(&script), "run.sh is not made executable")?;
+    let packed = out.join("megakernel-cuda.tar.gz");
+    let mut pack = Command::new("tar");
+    succeed(pack.arg("czf").arg(&packed).arg("-C").arg(&out).arg("megakernel-cuda"), "nothing is packed")?;
+    let bytes = fs::metadata(&packed).map_err(|cause| format!("{}: {cause}", packed.display()))?.len();
+    if bytes > MOST_BYTES {
+        return Err(format!("{} has {bytes} bytes, and may have {MOST_BYTES}", packed.display()));
+    }
+    print(&format!("{}: {:.1} MB\n", packed.display(), bytes as f64 / 1e6))
+}
+
+/// Builds a program of this repository: its path.
+fn build(root: &Path, name: &str, profile: &str) -> Result<PathBuf, String> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut build = Command::new(cargo);
+    build.args(["build", "--quiet", "--workspace", "--bin", name, "--profile", profile]).current_dir(root);
+    succeed(&mut build, &format!("{name} does not build"))?;
+    let own = std::env::current_exe().map_err(|cause| format!("the path of xtask is unknown: {cause}"))?;
+    let target = own.parent().and_then(Path::parent).ok_or("xtask is in no directory")?;
+    let folder = if profile == "dev" { "debug" } else { profile };
+    Ok(target.join(folder).join(name))
+}
+
+fn succeed(command: &mut Command, what: &str) -> Result<(), String> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(_) => Err(format!("{what}; see above")),
+        Err(cause) => Err(format!("{what}: {program} cannot be started: {cause}")),
+    }
+}
+
+/// Copies a folder with all that is in it.
+fn copy(from: &Path, to: &Path) -> Result<(), String> {
+    let about = |cause: std::io::Error| format!("{}: {cause}", from.display());
+    fs::create_dir_all(to).map_err(about)?;
+    for entry in fs::read_dir(from).map_err(about)? {
+        let entry = entry.map_err(about)?;
+        let (from, to) = (entry.path(), to.join(entry.file_name()));
+        if entry.file_type().map_err(about)?.is_dir() {
+            copy(&from, &to)?;
+        } else {
+            fs::copy(&from, &to).map_err(|cause| format!("{}: {cause}", from.display()))?;
+        }
+    }
+    Ok(())
+}
