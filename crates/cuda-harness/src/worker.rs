@@ -22,7 +22,8 @@ impl Worker for Harness {
         Hello {
             targets: vec![self.device.name()],
             trace: self.trace,
-            device: Some(self.device.facts()),
+            // Without signal and wait, nothing is evidence of a megakernel (clause CON-14).
+            device: (!self.options.opcode_only).then(|| self.device.facts()),
             ..hello
         }
     }

@@ -91,6 +91,16 @@ fn each_side_of_the_protocol_has_its_own_messages() {
     }
 }
 
+#[test]
+fn records_of_evidence_conform() {
+    let validator = validator("evidence");
+    let files = json_files(&root().join("evidence"));
+    assert!(!files.is_empty(), "evidence/ holds no record");
+    for file in files {
+        assert_eq!(errors(&validator, &read(&file)), [], "{}", file.display());
+    }
+}
+
 /// Programs and task graphs that real compilers wrote, where the checkout has them.
 #[test]
 fn documents_of_real_compilers_conform() {
