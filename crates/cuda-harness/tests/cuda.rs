@@ -99,7 +99,20 @@ fn the_watchdog_stops_a_deadlock_and_names_the_stuck_tasks() {
     if !compiler() {
         return;
     }
-    let mut worker = plain().worker("", &["--limit", "1"]);
+    // Whether a process lasts is seen in what kernels keep in it.
+    let driver = Driver::new(Some(
+        "static int adds = 0;\n\
+         AMK_DEVICE void counts(const amk_program_t& program, const amk_instruction_t& task) {\n\
+         if (amk_thread() == 0) amk_store(amk_output(program, task, 0), 0, float(++adds));\n}\n\
+         #define AMK_REPLACE_ADD counts\n",
+    ));
+    let mut worker = driver.worker("", &["--limit", "1"]);
+    let adds = |worker: &mut Worker| {
+        worker.execute(&[chain(&[("ADD", &[])])], &x());
+        worker.reals("out-0", "y")[0]
+    };
+    // Each is two launches, one of them for the trace.
+    assert_eq!([adds(&mut worker), adds(&mut worker)], [1.0, 3.0]);
     let found = worker.failure(&chain(&[("COPY", &[]), ("COPY", &[(2, 1)]), ("COPY", &[(1, 1), (0, 1)])]));
     for part in [
         "TIMEOUT: the launch did not end in time",
@@ -109,6 +122,7 @@ fn the_watchdog_stops_a_deadlock_and_names_the_stuck_tasks() {
     ] {
         assert!(found.contains(part), "{found}");
     }
+    assert_eq!(adds(&mut worker), 5.0);
 }
 
 /// Kernels that go wrong when they are to add, in a way that the first element says.
