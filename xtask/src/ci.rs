@@ -27,7 +27,7 @@ const PYTHON: &str = "python3";
 /// The name of the step that runs the tests.
 const TESTS: &str = "tests";
 
-const STEPS: [Step; 12] = [
+const STEPS: [Step; 13] = [
     Step { name: "format", command: &["cargo", "fmt", "--all", "--check"] },
     Step { name: "tidy", command: &[SELF, "tidy"] },
     Step {
@@ -44,6 +44,22 @@ const STEPS: [Step; 12] = [
     Step {
         name: "the kernels conform on the CPU",
         command: &[SELF, "conform", "--impl", "cuda --trace", "--profile", "execute", "--timeout", "60"],
+    },
+    // Without the cases of many launches: every kernel and every wait is in the others.
+    Step {
+        name: "the kernels under sanitizers",
+        command: &[
+            SELF,
+            "conform",
+            "--impl",
+            "cuda --sanitize address,undefined --limit 60",
+            "--profile",
+            "execute",
+            "--filter",
+            "{numeric,execution/order,execution/blocks,execution/decode}/*",
+            "--timeout",
+            "120",
+        ],
     },
     Step { name: "adequacy", command: &[SELF, "adequacy", "--check"] },
     Step { name: "soundness", command: &[SELF, "prove", "--scope", "ci", "--check"] },
