@@ -27,7 +27,7 @@ const PYTHON: &str = "python3";
 /// The name of the step that runs the tests.
 const TESTS: &str = "tests";
 
-const STEPS: [Step; 13] = [
+const STEPS: [Step; 14] = [
     Step { name: "format", command: &["cargo", "fmt", "--all", "--check"] },
     Step { name: "tidy", command: &[SELF, "tidy"] },
     Step {
@@ -57,6 +57,20 @@ const STEPS: [Step; 13] = [
             "execute",
             "--filter",
             "{numeric,execution/order,execution/blocks,execution/decode}/*",
+            "--timeout",
+            "120",
+        ],
+    },
+    // Each in five places, on a memory that keeps no promise that signal and wait did not ask for.
+    Step {
+        name: "litmus programs are stable",
+        command: &[
+            SELF,
+            "conform",
+            "--impl",
+            "cuda --sanitize order --repeat 5 --perturb",
+            "--filter",
+            "execution/litmus/*",
             "--timeout",
             "120",
         ],

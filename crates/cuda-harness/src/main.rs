@@ -124,6 +124,14 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: Cli) -> Result<(), String> {
+    if cli.opcode_only && (cli.repeat > 1 || cli.perturb) {
+        return Err(
+            "--repeat and --perturb are about signal and wait, which --opcode-only leaves out".to_owned()
+        );
+    }
+    if cli.perturb && cli.vm.is_some() {
+        return Err("--perturb delays tasks in the VM of this harness, and cannot in that of --vm".to_owned());
+    }
     if let Some([cubin, kernel]) = cli.cuda_runner.as_deref() {
         return cuda::serve(cubin, &kernel.to_string_lossy());
     }
@@ -165,11 +173,6 @@ fn run(cli: Cli) -> Result<(), String> {
             Box::new(Host::new(&on_host, Launching { threads, limit })?)
         }
     };
-    if cli.opcode_only && (cli.repeat > 1 || cli.perturb) {
-        return Err(
-            "--repeat and --perturb are about signal and wait, which --opcode-only leaves out".to_owned()
-        );
-    }
     let Cli { opcode_only, poison, seed, repeat, perturb, .. } = cli;
     let options = Options { opcode_only, poison, seed, repeat, perturb };
     let mut worker = Harness { device, options, trace: cli.trace };

@@ -2,6 +2,8 @@
 
 mod support;
 
+use std::process::Command;
+
 use megakernel_conformance::run::Outcome;
 use support::{assert_passes, assert_wrong_numbers, compiler, path, play};
 
@@ -121,4 +123,19 @@ fn litmus_programs_and_the_decoder_are_stable() {
     }
     assert_passes(&["--repeat", "15", "--perturb", "--poison"], "execution/litmus/*");
     assert_passes(&["--repeat", "3"], "execution/exact/decoder*");
+}
+
+#[test]
+fn options_that_would_do_nothing_are_refused() {
+    let vm = path("tests/kernels/wait.inc").display().to_string();
+    for (options, part) in [
+        (&["--opcode-only", "--repeat", "2"][..], "which --opcode-only leaves out"),
+        (&["--opcode-only", "--perturb"], "which --opcode-only leaves out"),
+        (&["--perturb", "--vm", &vm], "cannot in that of --vm"),
+    ] {
+        let output =
+            Command::new(env!("CARGO_BIN_EXE_megakernel-cuda")).args(options).output().expect("it runs");
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(2) && text.contains(part), "{options:?}: {text}");
+    }
 }
