@@ -1,11 +1,14 @@
 //! Litmus programs (clause ABI-06): what signal and wait forget to order is noticed, and what they order passes.
 
 mod support;
+#[path = "support/wrong.rs"]
+mod wrong;
 
 use std::process::Command;
 
 use megakernel_conformance::run::Outcome;
-use support::{assert_passes, assert_wrong_numbers, compiler, path, play};
+use support::{assert_passes, compiler, path, play};
+use wrong::assert_wrong_numbers;
 
 /// All programs in which the same memory is written twice.
 const AGAIN: &str =
