@@ -194,6 +194,10 @@ fn what_the_gpu_cannot_hold_is_refused_with_the_reason() {
         let (outcome, found) = outcome(&mut worker, program);
         assert!(outcome == "unsupported" && found.contains(reason), "{outcome}: {found}");
     }
+    let mut large = narrow.clone();
+    large["buffers"][1]["shape"] = json!([1 << 20]);
+    let (said, found) = outcome(&mut plain().worker("small", &[]), &large);
+    assert!(said == "unsupported" && found.contains("bytes of free memory"), "{said}: {found}");
     let (outcome, found) = outcome(&mut plain().worker("", &["--threads", "1024"]), &narrow);
     assert!(
         outcome == "unsupported" && found.contains("blocks of at most 512 threads"),
@@ -223,6 +227,8 @@ fn kernels_are_compiled_once_for_each_target_and_can_be_brought_along() {
         ] {
             assert!(text.contains(part), "{part} in {text}");
         }
+        // CUDA's own headers, for what is not ours: in the compiler, or where a toolkit is installed.
+        assert!(text.contains("--use-bundled-headers=/") || text.contains("/include\n"), "{text}");
     }
     assert_eq!(files(&cache).len(), 2);
     // A compiler that finds errors is not asked again.

@@ -5,7 +5,8 @@
 #     ./run.sh [FOLDER]
 #
 # What each step says goes to FOLDER, `results` unless another is named, and the record of evidence with it. In the environment,
-# FILTER='numeric/gelu/*' plays those cases only, and writes no evidence; REPEAT says how often litmus programs run.
+# FILTER='numeric/gelu/*' plays those cases only, and writes no evidence; REPEAT says how often litmus programs run;
+# SANITIZE='*' plays all cases under each tool of compute-sanitizer, for as long as that takes.
 # Exit status: 0 if every step passed, 1 if one failed, 2 if the kernels cannot run here.
 set -u
 
@@ -51,12 +52,14 @@ play litmus 90 '' "--repeat $repeat --perturb --poison" 'execution/litmus/*'
 # 64 launches a run.
 play decoder 60 '' "--repeat $(((repeat + 63) / 64)) --perturb" 'execution/exact/decoder*'
 
+patience=60
+[ -z "${SANITIZE:-}" ] || patience=7200
 if command -v compute-sanitizer >/dev/null; then
     for tool in memcheck racecheck synccheck; do
         log="$out/$tool-findings"
         rm -f "$log".*
-        play "$tool" 60 "compute-sanitizer --tool $tool --target-processes all --log-file '$log.%p'" '--limit 60' \
-            "${filter:-execution/blocks/*}"
+        play "$tool" "$patience" "compute-sanitizer --tool $tool --target-processes all --log-file '$log.%p'" '--limit 60' \
+            "${SANITIZE:-${filter:-execution/blocks/*}}"
         # The worker does not see what the tool finds.
         if ! grep -q 'SUMMARY: 0 ' "$log".* 2>/dev/null || grep -h 'SUMMARY: [1-9]' "$log".*; then
             printf 'see %s.*\n' "$log"

@@ -121,6 +121,10 @@ impl Source {
         options.push(format!("--gpu-architecture={target}"));
         options.push(format!("-I{}", sources.path().display()));
         options.extend(self.options.iter().cloned());
+        // Our own sources need none of CUDA's headers.
+        if !self.options.is_empty() {
+            options.extend(nvrtc.headers(&sources.path().join("cuda")));
+        }
         let bytes = nvrtc.compile(&self.text, "kernels.cu", &options)?;
         // What has the final name is whole.
         let (built, path) = (sources.path().join("cubin"), folder.join(self.file(target, nvrtc)));

@@ -92,6 +92,13 @@ impl Gpu {
         Ok(u64::try_from(bytes).unwrap_or_default())
     }
 
+    /// Bytes of its memory that are free. The GPU has to be active.
+    pub fn free_bytes(self) -> Result<usize, String> {
+        let (mut free, mut total) = (0, 0);
+        // SAFETY: both numbers are there to be written.
+        check(unsafe { sys::cuMemGetInfo_v2(&mut free, &mut total) }, "its free memory").map(|()| free)
+    }
+
     /// Whether it can launch blocks that are all resident at once.
     pub fn is_cooperative(self) -> Result<bool, String> {
         Ok(self.attribute(Attribute::CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH)? != 0)

@@ -208,6 +208,11 @@ impl Launcher {
             }
             Ok(_) => {}
         }
+        // The image holds all that goes to the GPU.
+        let (needed, free) = (bytes.len(), self.gpu.free_bytes()?);
+        if needed > free {
+            return refused(format!("it has {free} bytes of free memory, and the launch needs {needed}"));
+        }
 
         let upload = |bytes: &[u8]| upload(self.stream, bytes);
         let mut memory = Vec::with_capacity(launch.allocations.len());

@@ -8,6 +8,12 @@ use std::ptr;
 
 use cudarc::nvrtc::sys::{self, nvrtcProgram, nvrtcResult};
 
+/// Where CUDA may be installed.
+fn homes() -> impl Iterator<Item = PathBuf> {
+    let named = ["CUDA_HOME", "CUDA_PATH"].iter().filter_map(std::env::var_os).map(PathBuf::from);
+    named.chain([PathBuf::from("/usr/local/cuda")])
+}
+
 /// NVRTC of a version.
 #[derive(Clone, Debug)]
 pub struct Nvrtc {
@@ -27,11 +33,9 @@ impl Nvrtc {
                 open(path).ok_or_else(|| format!("{} is no NVRTC, and holds none", path.display()))?
             }
             None => {
-                let homes = ["CUDA_HOME", "CUDA_PATH"].iter().filter_map(std::env::var_os).map(PathBuf::from);
-                let homes = homes.chain([PathBuf::from("/usr/local/cuda")]);
                 // SAFETY: loads a library of CUDA, as any program that uses it does.
                 if !unsafe { sys::is_culib_present() }
-                    && !homes.into_iter().any(|home| open(&home.join("lib64")).is_some())
+                    && !homes().any(|home| open(&home.join("lib64")).is_some())
                 {
                     return Err("NVRTC is not installed here".to_owned());
                 }
@@ -41,6 +45,20 @@ impl Nvrtc {
         // SAFETY: the library is there, and the numbers are there to be written.
         check(unsafe { sys::nvrtcVersion(&mut major, &mut minor) }, "NVRTC does not work")?;
         Ok(Nvrtc { version: format!("{major}.{minor}") })
+    }
+
+    /// Options with which a source finds CUDA's own headers, such as cuda_fp16.h: those of the toolkit, or those that the
+    /// library has in it, unpacked into a folder.
+    pub fn headers(&self, folder: &Path) -> Vec<String> {
+        let mut installed = homes().map(|home| home.join("include"));
+        if let Some(path) = installed.find(|path| path.join("cuda_fp16.h").is_file()) {
+            return vec![format!("-I{}", path.display())];
+        }
+        let mut version = self.version.split('.').map(|part| part.parse().unwrap_or(0));
+        let version = (version.next().unwrap_or(0), version.next().unwrap_or(0));
+        // Older ones have none in them, and do not know the option.
+        let bundled = format!("--use-bundled-headers={}", folder.display());
+        if version >= (13, 5) { vec![bundled] } else { Vec::new() }
     }
 
     /// Compiles a source to a CUBIN.

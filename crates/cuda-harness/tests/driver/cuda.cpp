@@ -3,7 +3,8 @@
 // cleared, what a kernel does wrong stays an error of the whole context, launches return at once, streams go on beside each
 // other, limits are refused and not corrected.
 //
-// AMK_STAND_IN says what kind of GPU it is: `none` that there is none, `sm_75` that it is an older one.
+// AMK_STAND_IN says what kind of GPU it is: `none` that there is none, `sm_75` that it is an older one, `small` that it has
+// little memory.
 
 #define AMK_HOST 1
 #ifdef AMK_VM
@@ -36,7 +37,7 @@ constexpr Result NOT_FOUND = 500, NOT_READY = 600, ILLEGAL_ADDRESS = 700, TOO_LA
 
 // The figures of the GPU.
 constexpr int SMS = 8, BLOCKS_PER_SM = 2, MOST_THREADS = 512, SHARED_OPT_IN = 99 << 10, SHARED_UNASKED = 48 << 10;
-constexpr std::size_t MEMORY = std::size_t(2) << 30;
+constexpr std::size_t MEMORY = std::size_t(2) << 30, LITTLE_MEMORY = std::size_t(1) << 20;
 
 struct Stream {
     // The kernel that it runs.
@@ -75,6 +76,8 @@ const char* kind() {
     const char* found = std::getenv("AMK_STAND_IN");
     return found ? found : "";
 }
+
+std::size_t memory() { return std::strcmp(kind(), "small") == 0 ? LITTLE_MEMORY : MEMORY; }
 
 // A kernel that touches what is not there stops, and its context with it.
 void crashed(int) {
@@ -176,15 +179,23 @@ Result cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void* function, 
     return SUCCESS;
 }
 
+Result cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
+    CONTEXT();
+    const std::lock_guard<std::mutex> guard(lock);
+    *total = memory();
+    *free = *total - allocated;
+    return SUCCESS;
+}
+
 Result cuMemAlloc_v2(std::uint64_t* address, std::size_t bytes) {
     CONTEXT();
     if (bytes == 0) return INVALID_VALUE;
     const std::lock_guard<std::mutex> guard(lock);
-    if (allocated + bytes > MEMORY) return OUT_OF_MEMORY;
-    void* memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
-    std::memset(memory, 0xcd, bytes);
+    if (allocated + bytes > memory()) return OUT_OF_MEMORY;
+    void* found = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+    std::memset(found, 0xcd, bytes);
     allocated += bytes;
-    *address = reinterpret_cast<std::uintptr_t>(memory);
+    *address = reinterpret_cast<std::uintptr_t>(found);
     allocations[*address] = bytes;
     return SUCCESS;
 }
