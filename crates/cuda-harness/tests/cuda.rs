@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 
 use driver::Driver;
 use serde_json::{Value, json};
-use worker::{Worker, chain, compiler, f32s};
+use worker::{Worker, append, chain, compiler, f32s};
 
 /// The driver with the kernels as they are.
 fn plain() -> &'static Driver {
@@ -84,13 +84,7 @@ fn caches_last_from_launch_to_launch() {
     if !compiler() {
         return;
     }
-    let step = |pos: u64| {
-        json!({"ir_version": "0.2.0", "abi_version": "0.2",
-               "buffers": [{"id": 0, "name": "x", "kind": "IO_INPUT", "dtype": "F32", "shape": [3]},
-                           {"id": 1, "name": "c", "kind": "KV_CACHE", "dtype": "F32", "shape": [2, 1, 3]}],
-               "counters": [{"id": 0}],
-               "tasks": [{"id": 0, "op": "KV_APPEND", "inputs": [0, 1], "outputs": [1], "out_counter": 0, "params": {"pos": pos}}]})
-    };
+    let step = |pos| append(pos, 2);
     let mut worker = plain().worker("", &[]);
     let answer = worker.execute(&[step(1), step(0)], &x());
     assert_eq!(answer["outcome"], "accept", "{answer}");

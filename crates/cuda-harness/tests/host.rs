@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
-use worker::{Worker, chain, compiler, f32s};
+use worker::{Worker, append, chain, compiler, f32s};
 
 #[test]
 fn programs_run_whole_and_task_by_task() {
@@ -46,13 +46,7 @@ fn caches_last_from_launch_to_launch() {
     if !compiler() {
         return;
     }
-    let step = |pos: u64| {
-        json!({"ir_version": "0.2.0", "abi_version": "0.2",
-               "buffers": [{"id": 0, "name": "x", "kind": "IO_INPUT", "dtype": "F32", "shape": [3]},
-                           {"id": 1, "name": "c", "kind": "KV_CACHE", "dtype": "F32", "shape": [3, 1, 3]}],
-               "counters": [{"id": 0}],
-               "tasks": [{"id": 0, "op": "KV_APPEND", "inputs": [0, 1], "outputs": [1], "out_counter": 0, "params": {"pos": pos}}]})
-    };
+    let step = |pos| append(pos, 3);
     let mut worker = Worker::new(&["--poison", "--trace"]);
     for _ in 0..2 {
         let answer = worker.execute(&[step(2), step(0)], &[("x", f32s(&[1.0, 2.0, 3.0]))]);

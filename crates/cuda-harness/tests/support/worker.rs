@@ -131,3 +131,12 @@ pub fn chain(tasks: &[(&str, Waits<'_>)]) -> Value {
            "counters": (0..n).map(|id| json!({"id": id})).collect::<Vec<_>>(),
            "tasks": tasks.iter().enumerate().map(task).collect::<Vec<_>>()})
 }
+
+/// A program that appends `x`, three elements, at a position of a cache `c` of so many rows.
+pub fn append(pos: u64, rows: u64) -> Value {
+    json!({"ir_version": "0.2.0", "abi_version": "0.2",
+           "buffers": [{"id": 0, "name": "x", "kind": "IO_INPUT", "dtype": "F32", "shape": [3]},
+                       {"id": 1, "name": "c", "kind": "KV_CACHE", "dtype": "F32", "shape": [rows, 1, 3]}],
+           "counters": [{"id": 0}],
+           "tasks": [{"id": 0, "op": "KV_APPEND", "inputs": [0, 1], "outputs": [1], "out_counter": 0, "params": {"pos": pos}}]})
+}
