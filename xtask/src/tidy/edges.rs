@@ -7,9 +7,10 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Every crate of the workspace with the crates of the workspace that it may use directly, in tests too.
-const ALLOWED: [(&str, &[&str]); 6] = [
+const ALLOWED: [(&str, &[&str]); 7] = [
     ("megakernel-ir", &[]),
-    ("megakernel-reference", &["megakernel-ir"]),
+    ("megakernel-order", &["megakernel-ir"]),
+    ("megakernel-reference", &["megakernel-ir", "megakernel-order"]),
     // Never the reference: an answer that the judge took from it would judge nothing.
     ("megakernel-conformance", &["megakernel-ir"]),
     // Nor the reference: its arithmetic has to be a second opinion.

@@ -5,38 +5,28 @@
 //! where D03 or D04 leave no such order. One file per rule; each names its clause.
 
 mod accesses;
-pub(crate) mod columns;
-pub(crate) mod deadlock;
+mod columns;
+mod deadlock;
 mod describe;
-pub(crate) mod findings;
-pub(crate) mod graph;
-pub(crate) mod happens_before;
 mod launch;
 mod memory;
 mod pages;
-mod parallel;
 mod race;
 mod structure;
-#[cfg(test)]
-mod testing;
 mod warnings;
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 use megakernel_ir::model::Program;
 use megakernel_ir::protocol::Profile;
 use megakernel_ir::rule::{Class, Severity};
-use megakernel_ir::{Diagnostic, Rule, read};
+use megakernel_ir::{Rule, read};
+use megakernel_order::{Findings, Graph, HappensBefore, Order};
 
-pub use findings::KEPT_PER_RULE;
-pub use parallel::Threads;
+pub use megakernel_order::{KEPT_PER_RULE, Threads, Verdict};
 
 use accesses::Accesses;
 use columns::Columns;
-use findings::Findings;
-use graph::{Graph, Order};
-use happens_before::HappensBefore;
 
 /// A set of classes of rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,33 +52,6 @@ impl Classes {
     /// Whether a class is among them.
     pub const fn has(self, class: Class) -> bool {
         self.0 & (1 << class as u8) != 0
-    }
-}
-
-/// What the validator says about a document.
-#[derive(Debug)]
-pub struct Verdict {
-    /// Ordered by rule; at most [`KEPT_PER_RULE`] of each.
-    pub diagnostics: Vec<Diagnostic>,
-    /// How many diagnostics of a rule were counted and not kept. A lower bound: of a buffer with very many accesses
-    /// out of order, only the first few are compared.
-    pub suppressed: BTreeMap<Rule, u64>,
-}
-
-impl Verdict {
-    /// The verdict about a document that could not be read.
-    pub fn of_unread(diagnostics: Vec<Diagnostic>) -> Verdict {
-        let mut findings = Findings::default();
-        for diagnostic in diagnostics {
-            findings.report(diagnostic.rule, || diagnostic);
-        }
-        let (diagnostics, suppressed) = findings.into_parts();
-        Verdict { diagnostics, suppressed }
-    }
-
-    /// Whether no rule of severity error is broken.
-    pub fn accepts(&self) -> bool {
-        !self.diagnostics.iter().any(Diagnostic::is_error)
     }
 }
 
@@ -169,7 +132,7 @@ fn check_sound(
     threads: Threads,
     findings: &mut Findings,
 ) {
-    let graph = Graph::new(columns, program.counters.len());
+    let graph = Graph::new(&columns.edges, program.counters.len());
     // One walk over the tasks for all rules that look at one: a large program does not fit the caches.
     let work = |range| check_tasks(program, &graph, classes, range, findings.part());
     let mut misshapen = Vec::with_capacity(program.tasks.len());
@@ -190,7 +153,7 @@ fn check_sound(
     }
     let order = Order::new(&graph);
     if classes.has(Class::Deadlock) {
-        deadlock::check_circles(program, &graph, columns.placed, order.is_none(), findings);
+        deadlock::check_cycles(program, &graph, columns.placed, order.is_none(), findings);
     }
     if classes.has(Class::MemorySafety) {
         memory::check_outputs(program, &accesses, findings);

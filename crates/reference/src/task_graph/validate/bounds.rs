@@ -4,13 +4,13 @@ use std::collections::HashMap;
 
 use megakernel_ir::Rule;
 use megakernel_ir::task_graph::{TensorDecl, Tile, element_bits};
+use megakernel_order::Findings;
 use smallvec::SmallVec;
 
 use crate::task_graph::types::writes_input;
 use crate::task_graph::validate::area::Footprint;
 use crate::task_graph::validate::storage::is_slot;
 use crate::task_graph::validate::world::World;
-use crate::validate::findings::Findings;
 
 pub fn check(world: &World<'_, '_, '_>, findings: &mut Findings) {
     let declared = world.kernel_graph.map(|graph| {

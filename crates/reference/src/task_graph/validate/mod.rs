@@ -20,11 +20,9 @@ use std::collections::BTreeMap;
 use megakernel_ir::rule::Severity;
 use megakernel_ir::task_graph::{KernelGraph, System, TaskGraph};
 use megakernel_ir::{Rule, read_system, read_task_graph};
+use megakernel_order::{Findings, HappensBefore, Verdict};
 use serde_json::value::RawValue;
 
-use crate::validate::Verdict;
-use crate::validate::findings::Findings;
-use crate::validate::happens_before::HappensBefore;
 use area::Layout;
 use order::Events;
 use rank::Rank;
@@ -62,8 +60,7 @@ pub fn is_system(document: &[u8]) -> bool {
 pub fn validate_graphs(graphs: Graphs<'_, '_>) -> Verdict {
     let mut findings = Findings::default();
     check(&graphs, &mut findings);
-    let (diagnostics, suppressed) = findings.into_parts();
-    Verdict { diagnostics, suppressed }
+    Verdict::from(findings)
 }
 
 /// The rules of severity error that graphs break, in order. The verdict of [`validate_graphs`] at a fraction of its cost.

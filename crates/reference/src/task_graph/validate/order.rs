@@ -1,15 +1,15 @@
-//! The order that the events impose on the tasks, for the machinery of [`crate::validate::happens_before`]: an event is to
+//! The order that the events impose on the tasks, for the machinery of [`megakernel_order::happens_before`]: an event is to
 //! tasks what a counter is there.
 
+use megakernel_order::{Edges, Graph, Order};
+
 use crate::task_graph::validate::world::{Trigger, World};
-use crate::validate::columns::Columns;
-use crate::validate::graph::{Graph, Order};
 
 /// The graph of events.
 pub struct Events {
     /// Tasks and the events that they wait for and trigger; past the last task stand edges between events.
     pub graph: Graph,
-    /// Nothing where events wait for each other in a circle.
+    /// Nothing where events wait for each other in a cycle.
     pub order: Option<Order>,
 }
 
@@ -29,7 +29,7 @@ impl Events {
         }));
         // Nothing waits on this one.
         let nowhere = events;
-        let mut columns = Columns::with_capacity(world.triggers.len());
+        let mut edges = Edges::with_capacity(world.triggers.len());
         for (task, (trigger, wait)) in world.triggers.iter().zip(&world.dependent).enumerate() {
             let out = match trigger {
                 Trigger::Event(event) => *event,
@@ -41,14 +41,14 @@ impl Events {
                     if later < list.len() { starts[rank] + later as u32 } else { nowhere }
                 }
             };
-            columns.push_event_edge(out, *wait);
+            edges.push(out, *wait);
         }
         for (list, &start) in arrivals.iter().zip(&starts) {
             for (index, &(_, event)) in list.iter().enumerate() {
                 let node = start + index as u32;
-                columns.push_event_edge(event, Some(node));
+                edges.push(event, Some(node));
                 if index + 1 < list.len() {
-                    columns.push_event_edge(node + 1, Some(node));
+                    edges.push(node + 1, Some(node));
                 }
             }
         }
@@ -56,10 +56,10 @@ impl Events {
         // An edge counts if something triggers the event that it starts from; of the first in a row nothing does.
         for &start in starts.iter().take(arrivals.len()) {
             if (start as usize) < nodes {
-                columns.push_event_edge(start, None);
+                edges.push(start, None);
             }
         }
-        let graph = Graph::new(&columns, nodes);
+        let graph = Graph::new(&edges, nodes);
         let order = Order::new(&graph);
         Events { graph, order }
     }

@@ -2,11 +2,11 @@
 
 use megakernel_ir::Rule;
 use megakernel_ir::task_graph::EventType;
+use megakernel_order::Findings;
 
 use crate::task_graph::types;
 use crate::task_graph::validate::storage::Use;
 use crate::task_graph::validate::world::World;
-use crate::validate::findings::Findings;
 
 /// TW01, TW02 and TW04.
 pub fn check(world: &World<'_, '_, '_>, findings: &mut Findings) {

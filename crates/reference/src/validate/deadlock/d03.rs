@@ -3,9 +3,7 @@
 use megakernel_ir::diagnostic::Witness;
 use megakernel_ir::model::Task;
 use megakernel_ir::{Diagnostic, Rule};
-
-use crate::validate::findings::Findings;
-use crate::validate::graph::Graph;
+use megakernel_order::{Findings, Graph};
 
 pub(super) fn check(index: usize, task: &Task<'_>, graph: &Graph, findings: &mut Findings) {
     for (position, wait) in task.waits.iter().enumerate() {

@@ -3,11 +3,10 @@
 use megakernel_ir::diagnostic::{Before, CycleStep, Witness};
 use megakernel_ir::model::Program;
 use megakernel_ir::{Diagnostic, Rule};
+use megakernel_order::cycles::{components, shortest_cycle};
+use megakernel_order::{Findings, Graph};
 
-use crate::validate::deadlock::cycles::{components, shortest_circle};
 use crate::validate::describe::Names;
-use crate::validate::findings::Findings;
-use crate::validate::graph::Graph;
 
 /// Judges the rule. Gives back, for each counter on a cycle, the number of its cycle; others have 0.
 pub(super) fn check(
@@ -28,7 +27,7 @@ pub(super) fn check(
     for (number, component) in components(counters, successors).into_iter().enumerate() {
         component.iter().for_each(|&counter| on_cycle[counter as usize] = number as u32 + 1);
         findings.report(Rule::D04, || {
-            let circle = shortest_circle(counters, component[0], successors);
+            let circle = shortest_cycle(counters, component[0], successors);
             let steps = rotate_to_lowest(circle_of_tasks(graph, &circle));
             let tasks: Vec<u32> = steps.iter().map(|step| step.task).collect();
             let first = tasks.first().copied().unwrap_or_default();

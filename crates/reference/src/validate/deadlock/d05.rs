@@ -5,10 +5,9 @@ use std::collections::{BTreeSet, HashMap};
 use megakernel_ir::diagnostic::{Before, CycleStep, Witness};
 use megakernel_ir::model::Program;
 use megakernel_ir::{Diagnostic, Rule};
+use megakernel_order::{Findings, Graph};
 
 use crate::validate::describe::Names;
-use crate::validate::findings::Findings;
-use crate::validate::graph::Graph;
 
 /// Judges the rule. Gives back the broken edges as pairs of a counter and the task that waits on it.
 pub(super) fn check(program: &Program<'_>, graph: &Graph, findings: &mut Findings) -> BTreeSet<(u32, u32)> {

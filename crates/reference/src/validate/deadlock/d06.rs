@@ -5,12 +5,11 @@ use std::collections::{BTreeSet, HashMap};
 use megakernel_ir::diagnostic::{Before, CycleStep, Witness};
 use megakernel_ir::model::Program;
 use megakernel_ir::{Diagnostic, Rule};
+use megakernel_order::cycles::{components, shortest_cycle};
+use megakernel_order::{Findings, Graph};
 
-use crate::validate::deadlock::cycles::{components, shortest_circle};
 use crate::validate::deadlock::d04::rotate_to_lowest;
 use crate::validate::describe::Names;
-use crate::validate::findings::Findings;
-use crate::validate::graph::Graph;
 
 /// Judges the rule on the edges that neither D04 nor D05 has taken.
 pub(super) fn check(
@@ -43,7 +42,7 @@ pub(super) fn check(
     let names = Names::new(program);
     for component in components(nodes, successors) {
         findings.report(Rule::D06, || {
-            let circle = shortest_circle(nodes, component[0], successors);
+            let circle = shortest_cycle(nodes, component[0], successors);
             let steps = rotate_to_lowest(steps(program, &circle, tasks));
             let involved: Vec<u32> = steps.iter().map(|step| step.task).collect();
             let first = involved.first().copied().unwrap_or_default();

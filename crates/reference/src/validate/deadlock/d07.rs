@@ -2,8 +2,7 @@
 
 use megakernel_ir::model::{Target, Task};
 use megakernel_ir::{Diagnostic, Rule};
-
-use crate::validate::findings::Findings;
+use megakernel_order::Findings;
 
 /// Whether no SM takes up the queue of this task: it never starts.
 pub fn never_starts(task: &Task<'_>, target: Option<&Target<'_>>) -> bool {

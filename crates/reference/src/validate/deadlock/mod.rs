@@ -1,6 +1,5 @@
 //! Class D: every execution finishes.
 
-pub(crate) mod cycles;
 mod d01;
 mod d02;
 mod d03;
@@ -10,9 +9,8 @@ mod d06;
 mod d07;
 
 use megakernel_ir::model::{Program, Task};
+use megakernel_order::{Findings, Graph};
 
-use crate::validate::findings::Findings;
-use crate::validate::graph::Graph;
 pub use d07::never_starts;
 
 /// D01, D02, D03 and D07, of one task.
@@ -31,7 +29,7 @@ pub fn check_task(
 
 /// D04, D05 and D06, which are about all tasks together; `placed` says that some task has an SM, `is_cyclic` that the
 /// counters have no order.
-pub fn check_circles(
+pub fn check_cycles(
     program: &Program<'_>,
     graph: &Graph,
     placed: bool,

@@ -2,8 +2,7 @@
 
 use megakernel_ir::Rule;
 use megakernel_ir::model::{ScheduleConfig, Target};
-
-use crate::validate::findings::Findings;
+use megakernel_order::Findings;
 
 /// The largest block that CUDA launches.
 const MAX_THREADS: i64 = 1024;

@@ -2,8 +2,7 @@
 
 use megakernel_ir::Rule;
 use megakernel_ir::model::Target;
-
-use crate::validate::findings::Findings;
+use megakernel_order::Findings;
 
 pub(super) fn check(target: &Target<'_>, findings: &mut Findings) {
     if !target.supports_cooperative {

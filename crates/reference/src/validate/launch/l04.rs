@@ -2,8 +2,7 @@
 
 use megakernel_ir::Rule;
 use megakernel_ir::model::{ScheduleConfig, SmAssignment, Target};
-
-use crate::validate::findings::Findings;
+use megakernel_order::Findings;
 
 pub(super) fn check(config: &ScheduleConfig<'_>, target: Option<&Target<'_>>, findings: &mut Findings) {
     let SmAssignment::Explicit(assignment) = &config.sm_assignment else { return };

@@ -6,8 +6,7 @@ mod l03;
 mod l04;
 
 use megakernel_ir::model::Program;
-
-use crate::validate::findings::Findings;
+use megakernel_order::Findings;
 
 /// Judges L01 to L04.
 pub fn check(program: &Program<'_>, findings: &mut Findings) {

@@ -3,11 +3,11 @@
 use megakernel_ir::diagnostic::AccessKind;
 use megakernel_ir::model::Program;
 use megakernel_ir::{BufferKind, Diagnostic, Rule};
+use megakernel_order::Findings;
 
 use crate::region::Region;
 use crate::validate::accesses::Accesses;
 use crate::validate::describe::region;
-use crate::validate::findings::Findings;
 
 pub(super) fn check(program: &Program<'_>, accesses: &Accesses<'_>, findings: &mut Findings) {
     for (index, buffer) in program.buffers.iter().enumerate().filter(|(_, b)| b.kind == BufferKind::IoOutput)

@@ -2,9 +2,9 @@
 
 use megakernel_ir::model::Task;
 use megakernel_ir::{Diagnostic, Rule};
+use megakernel_order::Findings;
 
 use crate::opcodes::{self, InPlace};
-use crate::validate::findings::Findings;
 
 pub(super) fn check(index: usize, task: &Task<'_>, findings: &mut Findings) {
     let op = opcodes::op(task.op);

@@ -8,10 +8,10 @@ mod m07;
 
 use megakernel_ir::Diagnostic;
 use megakernel_ir::model::{Program, Task};
+use megakernel_order::Findings;
 
 use crate::opcodes::{self, Operands, Place, Problems};
 use crate::validate::accesses::Accesses;
-use crate::validate::findings::Findings;
 
 /// M01 to M04, M07 and M08, of one task. Gives back whether the opcode takes operands of these shapes; where it does
 /// not, it has no footprint (clause EXE-04).

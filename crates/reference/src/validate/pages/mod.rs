@@ -8,10 +8,9 @@ mod p05;
 mod p06;
 
 use megakernel_ir::model::{Buffer, Page, Program};
+use megakernel_order::{Findings, HappensBefore};
 
 use crate::validate::accesses::Accesses;
-use crate::validate::findings::Findings;
-use crate::validate::happens_before::HappensBefore;
 
 /// Judges P02 to P06, and P01 where there is a happens-before order.
 pub fn check(

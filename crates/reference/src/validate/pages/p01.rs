@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use megakernel_ir::diagnostic::{PageAccess, Witness};
 use megakernel_ir::model::Program;
 use megakernel_ir::{Diagnostic, Rule};
+use megakernel_order::Findings;
+use megakernel_order::happens_before::{HappensBefore, Question};
 
 use crate::opcodes::{self, InPlace};
 use crate::validate::accesses::Accesses;
 use crate::validate::describe::Names;
-use crate::validate::findings::Findings;
-use crate::validate::happens_before::{HappensBefore, Question};
 use crate::validate::pages::Binding;
 
 pub(super) fn check(

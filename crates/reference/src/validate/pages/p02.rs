@@ -1,8 +1,8 @@
 //! P02 page-too-small: a page holds every buffer that is bound to it.
 
 use megakernel_ir::{Diagnostic, Rule};
+use megakernel_order::Findings;
 
-use crate::validate::findings::Findings;
 use crate::validate::pages::Binding;
 
 pub(super) fn check(binding: &Binding<'_>, findings: &mut Findings) {

@@ -1,8 +1,7 @@
 //! P03 bad-mapping: the mapping binds buffers that exist to pages that exist.
 
 use megakernel_ir::Rule;
-
-use crate::validate::findings::Findings;
+use megakernel_order::Findings;
 
 pub(super) fn check(buffer: i64, page: i64, has_buffer: bool, has_page: bool, findings: &mut Findings) {
     let missing = match (has_buffer, has_page) {

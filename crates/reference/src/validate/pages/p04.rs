@@ -1,8 +1,8 @@
 //! P04 not-pageable: only activations are bound to pages.
 
 use megakernel_ir::{BufferKind, Diagnostic, Rule};
+use megakernel_order::Findings;
 
-use crate::validate::findings::Findings;
 use crate::validate::pages::Binding;
 
 pub(super) fn check(binding: &Binding<'_>, findings: &mut Findings) {

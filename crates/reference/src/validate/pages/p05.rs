@@ -1,8 +1,8 @@
 //! P05 space-mismatch: a buffer and its page live in the same space.
 
 use megakernel_ir::{Diagnostic, Rule};
+use megakernel_order::Findings;
 
-use crate::validate::findings::Findings;
 use crate::validate::pages::Binding;
 
 pub(super) fn check(binding: &Binding<'_>, findings: &mut Findings) {

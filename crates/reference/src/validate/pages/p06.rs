@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use megakernel_ir::model::{Page, Program};
 use megakernel_ir::{Diagnostic, MemSpace, Rule};
+use megakernel_order::Findings;
 
 use crate::validate::accesses::Accesses;
-use crate::validate::findings::Findings;
 use crate::validate::pages::Binding;
 
 /// Bytes of a register.

@@ -5,10 +5,10 @@ use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
 use megakernel_ir::diagnostic::AccessKind;
+use megakernel_order::happens_before::{HappensBefore, Question};
 
 use crate::region::Region;
 use crate::validate::accesses::Access;
-use crate::validate::happens_before::{HappensBefore, Question};
 
 /// A buffer with at most this many accesses has all of them compared, so that every diagnostic of the specification
 /// is found. Of one with more, those are compared that the search for suspects has named; each of them breaks a rule,

@@ -11,10 +11,10 @@
 use std::collections::{BTreeSet, HashSet};
 
 use megakernel_ir::diagnostic::AccessKind;
+use megakernel_order::happens_before::{HappensBefore, Question};
 
 use crate::region::{MAX_RANK, Region};
 use crate::validate::accesses::Access;
-use crate::validate::happens_before::{HappensBefore, Question};
 
 /// What the rules demand of a buffer's contents at launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

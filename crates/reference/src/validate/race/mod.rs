@@ -16,14 +16,12 @@ use std::ops::Range;
 use megakernel_ir::BufferKind;
 use megakernel_ir::diagnostic::{self, Diagnostic, Witness};
 use megakernel_ir::model::{Program, Task};
+use megakernel_order::happens_before::{HappensBefore, Question};
+use megakernel_order::{Findings, Graph, Threads};
 
 use crate::validate::accesses::{Access, Accesses, starts_undefined};
 use crate::validate::describe::Names;
-use crate::validate::findings::Findings;
-use crate::validate::graph::Graph;
-use crate::validate::happens_before::{HappensBefore, Question};
 use crate::validate::memory::m05;
-use crate::validate::parallel::Threads;
 use exact::Suspects;
 pub use exact::{Exact, Relation};
 use frontier::{Contents, neighbours};

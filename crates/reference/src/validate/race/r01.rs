@@ -6,10 +6,9 @@ use std::collections::{BinaryHeap, HashMap};
 use megakernel_ir::diagnostic::{Event, Witness};
 use megakernel_ir::model::{Program, Task, Wait};
 use megakernel_ir::{Diagnostic, Rule};
+use megakernel_order::{Findings, Graph};
 
 use crate::validate::deadlock::never_starts;
-use crate::validate::findings::Findings;
-use crate::validate::graph::Graph;
 
 /// The longest schedule that a witness spells out.
 const MOST_EVENTS: usize = 10_000;

@@ -2,9 +2,9 @@
 
 use megakernel_ir::diagnostic::Witness;
 use megakernel_ir::{Diagnostic, Rule};
+use megakernel_order::Findings;
 
 use crate::validate::describe::Names;
-use crate::validate::findings::Findings;
 use crate::validate::race::exact::{Exact, Relation};
 use crate::validate::race::unordered;
 

@@ -1,9 +1,9 @@
 //! R03 read-write-race: a read that waits for one of its writers and not for another that overlaps it.
 
 use megakernel_ir::Rule;
+use megakernel_order::Findings;
 
 use crate::validate::describe::{Names, region};
-use crate::validate::findings::Findings;
 use crate::validate::race::exact::{Exact, Relation};
 use crate::validate::race::{r02, r05, unordered};
 

@@ -1,9 +1,9 @@
 //! R04 write-write-race: two tasks write the same elements and neither waits for the other.
 
 use megakernel_ir::Rule;
+use megakernel_order::Findings;
 
 use crate::validate::describe::{Names, region};
-use crate::validate::findings::Findings;
 use crate::validate::race::exact::{Exact, Relation};
 use crate::validate::race::unordered;
 

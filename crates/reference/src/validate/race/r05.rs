@@ -2,9 +2,9 @@
 
 use megakernel_ir::Rule;
 use megakernel_ir::diagnostic::AccessKind;
+use megakernel_order::Findings;
 
 use crate::validate::describe::{Names, region};
-use crate::validate::findings::Findings;
 use crate::validate::race::exact::{Exact, Relation};
 use crate::validate::race::unordered;
 

@@ -2,10 +2,10 @@
 
 use megakernel_ir::diagnostic::Witness;
 use megakernel_ir::{Diagnostic, Rule};
+use megakernel_order::Findings;
 
 use crate::region::Region;
 use crate::validate::describe::{Names, region};
-use crate::validate::findings::Findings;
 use crate::validate::race::exact::{Exact, Relation};
 
 pub(super) fn check(exact: &Exact<'_>, names: &Names<'_>, findings: &mut Findings) {

@@ -2,10 +2,10 @@
 
 use megakernel_ir::model::Program;
 use megakernel_ir::{Diagnostic, Rule};
+use megakernel_order::Findings;
 
 use crate::validate::accesses::Accesses;
 use crate::validate::describe::Names;
-use crate::validate::findings::Findings;
 
 pub(super) fn check(program: &Program<'_>, accesses: &Accesses<'_>, findings: &mut Findings) {
     for (index, buffer) in program.buffers.iter().enumerate().filter(|(_, buffer)| buffer.space.is_on_chip())

@@ -20,10 +20,9 @@ mod s22;
 use std::ops::Range;
 
 use megakernel_ir::model::{Buffer, Program};
+use megakernel_order::{Findings, Threads};
 
 use crate::validate::columns::Columns;
-use crate::validate::findings::Findings;
-use crate::validate::parallel::Threads;
 
 /// Judges S08 to S22 in one pass over the program. Gives back what the later stages want of its tasks.
 pub fn check(program: &Program<'_>, threads: Threads, findings: &mut Findings) -> Columns {

@@ -2,8 +2,7 @@
 
 use megakernel_ir::Rule;
 use megakernel_ir::model::{Program, Task};
-
-use crate::validate::findings::Findings;
+use megakernel_order::Findings;
 
 /// Of what stands before the tasks.
 pub(super) fn before_tasks(program: &Program<'_>, findings: &mut Findings) {

@@ -2,8 +2,7 @@
 
 use megakernel_ir::Rule;
 use megakernel_ir::model::{Program, SmAssignment, Task};
-
-use crate::validate::findings::Findings;
+use megakernel_order::Findings;
 
 pub(super) fn task(program: &Program<'_>, index: usize, task: &Task<'_>, findings: &mut Findings) {
     let (buffers, counters) = (program.buffers.len(), program.counters.len());

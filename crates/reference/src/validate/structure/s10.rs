@@ -2,8 +2,8 @@
 
 use megakernel_ir::model::{Program, Task};
 use megakernel_ir::{Diagnostic, Rule};
+use megakernel_order::Findings;
 
-use crate::validate::findings::Findings;
 use crate::validate::structure::buffer;
 
 pub(super) fn check(program: &Program<'_>, index: usize, task: &Task<'_>, findings: &mut Findings) {

@@ -2,9 +2,9 @@
 
 use megakernel_ir::Rule;
 use megakernel_ir::model::{Buffer, Task};
+use megakernel_order::Findings;
 
 use crate::region::MAX_RANK;
-use crate::validate::findings::Findings;
 
 /// Inputs of a task.
 pub(super) const MAX_INPUTS: usize = 8;

@@ -2,9 +2,9 @@
 
 use megakernel_ir::Rule;
 use megakernel_ir::model::Task;
+use megakernel_order::Findings;
 
 use crate::opcodes;
-use crate::validate::findings::Findings;
 
 pub(super) fn check(index: usize, task: &Task<'_>, findings: &mut Findings) {
     for param in opcodes::op(task.op).required_params(task) {

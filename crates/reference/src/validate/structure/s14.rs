@@ -3,8 +3,7 @@
 use megakernel_ir::model::Task;
 use megakernel_ir::params::{Param, ParamKey, ParamKind, ParamValue};
 use megakernel_ir::{Number, Rule};
-
-use crate::validate::findings::Findings;
+use megakernel_order::Findings;
 
 pub(super) fn check(index: usize, task: &Task<'_>, findings: &mut Findings) {
     for (key, value) in &task.params.0 {

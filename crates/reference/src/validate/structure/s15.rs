@@ -3,9 +3,9 @@
 use megakernel_ir::Rule;
 use megakernel_ir::model::Task;
 use megakernel_ir::params::{FLAG_CAUSAL, FLAG_PARTIAL_WRITE, Param, ParamKey};
+use megakernel_order::Findings;
 
 use crate::opcodes::{self, Place, Problems};
-use crate::validate::findings::Findings;
 use crate::validate::structure::s14;
 
 pub(super) fn check(index: usize, task: &Task<'_>, findings: &mut Findings) {

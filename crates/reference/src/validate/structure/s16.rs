@@ -3,8 +3,7 @@
 
 use megakernel_ir::Rule;
 use megakernel_ir::model::Task;
-
-use crate::validate::findings::Findings;
+use megakernel_order::Findings;
 
 pub(super) fn check(index: usize, task: &Task<'_>, findings: &mut Findings) {
     for (position, wait) in task.waits.iter().enumerate() {

@@ -2,8 +2,7 @@
 
 use megakernel_ir::Rule;
 use megakernel_ir::model::Counter;
-
-use crate::validate::findings::Findings;
+use megakernel_order::Findings;
 
 pub(super) fn check(index: usize, counter: &Counter<'_>, findings: &mut Findings) {
     if counter.init != 0 {

@@ -2,8 +2,7 @@
 
 use megakernel_ir::model::Program;
 use megakernel_ir::{BufferKind, Rule};
-
-use crate::validate::findings::Findings;
+use megakernel_order::Findings;
 
 pub(super) fn check(program: &Program<'_>, produced: &[bool], findings: &mut Findings) {
     for (index, (buffer, produced)) in program.buffers.iter().zip(produced).enumerate() {

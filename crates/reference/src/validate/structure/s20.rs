@@ -2,8 +2,7 @@
 
 use megakernel_ir::Rule;
 use megakernel_ir::model::Buffer;
-
-use crate::validate::findings::Findings;
+use megakernel_order::Findings;
 
 pub(super) fn check(index: usize, buffer: &Buffer<'_>, findings: &mut Findings) {
     if buffer.nbytes().is_some() {

@@ -3,8 +3,7 @@
 use megakernel_ir::diagnostic::pointer_token;
 use megakernel_ir::model::{Program, Task};
 use megakernel_ir::{Number, Rule};
-
-use crate::validate::findings::Findings;
+use megakernel_order::Findings;
 
 pub(super) fn task(index: usize, task: &Task<'_>, findings: &mut Findings) {
     for (name, hint) in [("est_bytes", task.est_bytes), ("est_flops", task.est_flops)] {

@@ -8,10 +8,9 @@ mod w05;
 mod w06;
 
 use megakernel_ir::model::{Program, Task};
+use megakernel_order::{Findings, Graph};
 
 use crate::validate::accesses::Accesses;
-use crate::validate::findings::Findings;
-use crate::validate::graph::Graph;
 
 /// W01 and W06, of one task.
 pub fn check_task(index: usize, task: &Task<'_>, findings: &mut Findings) {

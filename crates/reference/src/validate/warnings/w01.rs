@@ -4,8 +4,7 @@ use megakernel_ir::Rule;
 use megakernel_ir::diagnostic::pointer_token;
 use megakernel_ir::model::Task;
 use megakernel_ir::params::ParamKey;
-
-use crate::validate::findings::Findings;
+use megakernel_order::Findings;
 
 pub(super) fn check(index: usize, task: &Task<'_>, findings: &mut Findings) {
     for (key, _) in &task.params.0 {

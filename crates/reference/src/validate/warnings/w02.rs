@@ -2,8 +2,7 @@
 
 use megakernel_ir::Rule;
 use megakernel_ir::model::Program;
-
-use crate::validate::findings::Findings;
+use megakernel_order::Findings;
 
 pub(super) fn check(program: &Program<'_>, findings: &mut Findings) {
     let (Some(target), Some(label)) = (&program.target, program.meta.text("gpu")) else { return };

@@ -2,9 +2,9 @@
 
 use megakernel_ir::Rule;
 use megakernel_ir::model::Program;
+use megakernel_order::Findings;
 
 use crate::validate::accesses::Accesses;
-use crate::validate::findings::Findings;
 
 pub(super) fn check(program: &Program<'_>, accesses: &Accesses<'_>, findings: &mut Findings) {
     for (index, buffer) in program.buffers.iter().enumerate() {

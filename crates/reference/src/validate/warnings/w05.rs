@@ -4,9 +4,7 @@ use std::collections::HashSet;
 
 use megakernel_ir::Rule;
 use megakernel_ir::model::Program;
-
-use crate::validate::findings::Findings;
-use crate::validate::graph::Graph;
+use megakernel_order::{Findings, Graph};
 
 pub(super) fn check(program: &Program<'_>, graph: &Graph, findings: &mut Findings) {
     let idle: Vec<usize> = (0..graph.counters()).filter(|&counter| graph.producers[counter] == 0).collect();

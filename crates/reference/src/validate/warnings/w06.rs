@@ -4,8 +4,7 @@
 use megakernel_ir::Rule;
 use megakernel_ir::diagnostic::pointer_token;
 use megakernel_ir::model::{Extra, Program, Task};
-
-use crate::validate::findings::Findings;
+use megakernel_order::Findings;
 
 /// Of one task.
 pub(super) fn task(index: usize, task: &Task<'_>, findings: &mut Findings) {

@@ -2,10 +2,10 @@
 
 use megakernel_ir::diagnostic::{Before, CycleStep, Witness};
 use megakernel_ir::{Diagnostic, Rule};
+use megakernel_order::Findings;
+use megakernel_order::cycles::{components, shortest_cycle};
 
 use crate::task_graph::validate::world::{Trigger, World};
-use crate::validate::deadlock::cycles::{components, shortest_circle};
-use crate::validate::findings::Findings;
 
 /// Of each event, the number of the cycle that it is on; 0 for none. Empty where there is no cycle.
 pub struct OnCycle(Vec<u32>);
@@ -113,7 +113,7 @@ fn circle(
         (true, _) => None,
         (false, _) => successors(event, index),
     };
-    let events = shortest_circle(world.events() as usize, from, closed);
+    let events = shortest_cycle(world.events() as usize, from, closed);
     for pair in events.windows(2) {
         let through = |task: &&u32| world.triggers[**task as usize] == Trigger::Event(pair[1]);
         if let Some(&task) = world.dependents.of(pair[0]).iter().find(through) {

@@ -2,11 +2,11 @@
 
 use megakernel_ir::diagnostic::{Before, CycleStep, Witness};
 use megakernel_ir::{Diagnostic, Rule};
+use megakernel_order::Findings;
+use megakernel_order::cycles::{components, shortest_cycle};
 
 use crate::task_graph::validate::deadlock::cycles::OnCycle;
 use crate::task_graph::validate::world::{Trigger, World};
-use crate::validate::deadlock::cycles::{components, shortest_circle};
-use crate::validate::findings::Findings;
 
 pub(super) fn check(world: &World<'_, '_, '_>, on_cycle: &OnCycle, findings: &mut Findings) {
     let mut is_any = false;
@@ -86,7 +86,7 @@ fn across_ranks(world: &World<'_, '_, '_>, findings: &mut Findings) {
         return;
     };
     findings.report(Rule::TD04, || {
-        let steps: Vec<CycleStep> = shortest_circle(nodes, task, |node, index| {
+        let steps: Vec<CycleStep> = shortest_cycle(nodes, task, |node, index| {
             // Through the edge in question and no other into the task.
             match node.checked_sub(tasks) {
                 Some(other) if other == event => (index == 0).then_some(task),

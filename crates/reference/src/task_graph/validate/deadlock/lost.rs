@@ -1,9 +1,9 @@
 //! TD05 lost-task: every task leads to the end of an iteration.
 
 use megakernel_ir::{Diagnostic, Rule};
+use megakernel_order::Findings;
 
 use crate::task_graph::validate::world::{Trigger, World};
-use crate::validate::findings::Findings;
 
 pub(super) fn check(world: &World<'_, '_, '_>, findings: &mut Findings) {
     let mut reaches = vec![false; world.events() as usize];

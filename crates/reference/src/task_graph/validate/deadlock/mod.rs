@@ -5,8 +5,9 @@ mod descending;
 mod lost;
 mod triggers;
 
+use megakernel_order::Findings;
+
 use crate::task_graph::validate::world::World;
-use crate::validate::findings::Findings;
 
 /// Judges the rules. `is_ordered` says that no circle of events is known to the caller.
 pub fn check(world: &World<'_, '_, '_>, is_ordered: bool, findings: &mut Findings) {

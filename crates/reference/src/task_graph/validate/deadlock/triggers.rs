@@ -5,9 +5,9 @@ use std::collections::BinaryHeap;
 
 use megakernel_ir::diagnostic::{Event, Witness};
 use megakernel_ir::{Diagnostic, Rule};
+use megakernel_order::Findings;
 
 use crate::task_graph::validate::world::{Trigger, World};
-use crate::validate::findings::Findings;
 
 /// The longest schedule that a witness spells out.
 const MOST_STEPS: usize = 10_000;

@@ -2,13 +2,13 @@
 
 use megakernel_ir::Rule;
 use megakernel_ir::diagnostic::AccessKind;
+use megakernel_order::Findings;
 
 use crate::task_graph::validate::race::exact::storage_name;
 use crate::task_graph::validate::race::walk::Dead;
 use crate::task_graph::validate::race::{self, Accessed};
 use crate::task_graph::validate::storage::Use;
 use crate::task_graph::validate::world::World;
-use crate::validate::findings::Findings;
 
 pub(super) fn check(
     world: &World<'_, '_, '_>,

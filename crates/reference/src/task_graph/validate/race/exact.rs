@@ -5,13 +5,13 @@ use std::ops::Range;
 
 use megakernel_ir::Rule;
 use megakernel_ir::diagnostic::AccessKind;
+use megakernel_order::Findings;
+use megakernel_order::happens_before::{Around, HappensBefore, LANES, Question};
 
 use crate::task_graph::validate::area::overlap;
 use crate::task_graph::validate::race::{self, Accessed};
 use crate::task_graph::validate::storage::Access;
 use crate::task_graph::validate::world::World;
-use crate::validate::findings::Findings;
-use crate::validate::happens_before::{Around, HappensBefore, LANES, Question};
 
 /// A storage with at most this many accesses has all of them compared. Of one with more, those of this many tasks that the
 /// search has named, each of which races; so whether the document is accepted does not depend on this number.
@@ -208,16 +208,16 @@ pub(in crate::task_graph::validate) fn storage_name(
 
 #[cfg(test)]
 mod tests {
+    use megakernel_order::{Edges, Graph, Order};
+
     use super::*;
     use crate::task_graph::validate::storage::Use;
-    use crate::validate::columns::Columns;
-    use crate::validate::graph::{Graph, Order};
 
     /// So many tasks that write the same elements, in no order; all but the first two named, if any.
     fn found(tasks: u32, named: &[Question], effort: usize) -> (Vec<[u32; 2]>, bool) {
-        let mut columns = Columns::with_capacity(tasks as usize);
-        (0..tasks).for_each(|_| columns.push_event_edge(0, None));
-        let graph = Graph::new(&columns, 1);
+        let mut edges = Edges::with_capacity(tasks as usize);
+        (0..tasks).for_each(|_| edges.push(0, None));
+        let graph = Graph::new(&edges, 1);
         let order = Order::new(&graph).expect("no circle");
         let write = |task| Access {
             of: Use { task, is_output: true, position: 0 },

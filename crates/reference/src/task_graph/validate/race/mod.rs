@@ -9,13 +9,13 @@ use std::collections::BTreeMap;
 
 use megakernel_ir::Rule;
 use megakernel_ir::diagnostic::{self, Diagnostic, Witness};
+use megakernel_order::Findings;
+use megakernel_order::happens_before::{HappensBefore, Question};
 
 use crate::task_graph::validate::area::Layout;
 use crate::task_graph::validate::ranks::iteration;
 use crate::task_graph::validate::storage::{Access, Storage};
 use crate::task_graph::validate::world::World;
-use crate::validate::findings::Findings;
-use crate::validate::happens_before::{HappensBefore, Question};
 pub(in crate::task_graph::validate) use exact::storage_name;
 use exact::{Effort, Suspects};
 use walk::Dead;

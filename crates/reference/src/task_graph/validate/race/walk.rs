@@ -5,13 +5,13 @@
 //! apart are one cell.
 
 use megakernel_ir::diagnostic::AccessKind;
+use megakernel_order::happens_before::{HappensBefore, Question};
 use smallvec::SmallVec;
 
 use crate::task_graph::validate::area::{Area, intersection, overlap};
 use crate::task_graph::validate::race::Accessed;
 use crate::task_graph::validate::storage::{Access, Use};
 use crate::task_graph::validate::world::World;
-use crate::validate::happens_before::{HappensBefore, Question};
 
 /// Beyond this many cells for each access, pairs of accesses are cheaper than cells.
 const CELLS_PER_ACCESS: usize = 64;

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use megakernel_ir::diagnostic::AccessKind;
 use megakernel_ir::{Diagnostic, Rule};
+use megakernel_order::{Findings, HappensBefore};
 use smallvec::{SmallVec, smallvec};
 
 use crate::task_graph::validate::area::overlap;
@@ -13,8 +14,6 @@ use crate::task_graph::validate::race::{Accessed, overlap as diagnose, storage_n
 use crate::task_graph::validate::ranks::misaligned;
 use crate::task_graph::validate::storage::Access;
 use crate::task_graph::validate::world::{Trigger, World};
-use crate::validate::findings::Findings;
-use crate::validate::happens_before::HappensBefore;
 
 /// A set of ranks.
 type Ranks = SmallVec<[u64; 1]>;

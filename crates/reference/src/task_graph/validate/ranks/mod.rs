@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 
 use megakernel_ir::task_graph::EventId;
 use megakernel_ir::{Diagnostic, Rule};
+use megakernel_order::Findings;
 
 use crate::task_graph::types::NVSHMEM_COPY;
 use crate::task_graph::validate::rank::Rank;
 use crate::task_graph::validate::world::World;
-use crate::validate::findings::Findings;
 
 /// TX01 rank-mismatch, of the graphs of a system.
 pub fn check_ids(ranks: &[Rank<'_, '_>], findings: &mut Findings) {

@@ -2,10 +2,10 @@
 
 use megakernel_ir::Rule;
 use megakernel_ir::task_graph::{EVENT_INVALID, EventId, EventType, Task};
+use megakernel_order::Findings;
 
 use crate::task_graph::types::NVSHMEM_COPY;
 use crate::task_graph::validate::rank::Rank;
-use crate::validate::findings::Findings;
 
 pub(super) fn check(rank: &Rank<'_, '_>, ranks: &[Rank<'_, '_>], findings: &mut Findings) {
     for (index, task) in rank.graph.all_tasks.iter().enumerate().skip(2) {

@@ -2,9 +2,9 @@
 
 use megakernel_ir::Rule;
 use megakernel_ir::task_graph::Task;
+use megakernel_order::Findings;
 
 use crate::task_graph::validate::rank::Rank;
-use crate::validate::findings::Findings;
 
 type Members = [(&'static str, Option<i64>); 5];
 

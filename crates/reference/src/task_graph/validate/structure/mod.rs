@@ -9,8 +9,9 @@ mod reserved;
 
 pub(super) use metadata::members as metadata_members;
 
+use megakernel_order::Findings;
+
 use crate::task_graph::validate::rank::Rank;
-use crate::validate::findings::Findings;
 
 /// Judges the rules on every rank.
 pub fn check(ranks: &[Rank<'_, '_>], findings: &mut Findings) {

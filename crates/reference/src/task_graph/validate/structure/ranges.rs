@@ -2,9 +2,9 @@
 
 use megakernel_ir::Rule;
 use megakernel_ir::task_graph::{EVENT_INVALID, EventId, EventType};
+use megakernel_order::Findings;
 
 use crate::task_graph::validate::rank::Rank;
-use crate::validate::findings::Findings;
 
 /// The dependents of an event, as far as a range can say them.
 #[derive(Clone, Copy)]

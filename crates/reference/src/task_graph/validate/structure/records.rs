@@ -2,9 +2,9 @@
 
 use megakernel_ir::Rule;
 use megakernel_ir::task_graph::{MAX_DIMS, MAX_INPUTS, MAX_OUTPUTS, MAX_OUTPUTS_EARLIER, Tile, element_bits};
+use megakernel_order::Findings;
 
 use crate::task_graph::validate::rank::Rank;
-use crate::validate::findings::Findings;
 
 /// The element type of a tensor that is not there.
 const UNKNOWN_TYPE: i64 = 999;

@@ -2,10 +2,10 @@
 
 use megakernel_ir::Rule;
 use megakernel_ir::task_graph::{EVENT_INVALID, Event, EventId, EventType, Task};
+use megakernel_order::Findings;
 
 use crate::task_graph::types::{BEGIN_TASK_GRAPH, TERMINATE, is_scheduler};
 use crate::task_graph::validate::rank::Rank;
-use crate::validate::findings::Findings;
 
 pub(super) fn check(rank: &Rank<'_, '_>, findings: &mut Findings) {
     tasks(rank, findings);

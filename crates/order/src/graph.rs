@@ -1,13 +1,14 @@
-//! The program as dense arrays, and the order that its counters impose on its tasks.
+//! A program or task graph as dense arrays, and the order that its counters impose on its tasks. What is said of counters here
+//! holds of the events of a task graph.
 //!
 //! Happens-before runs through counters: a task comes before every task that waits on its counter. So a task is, for
 //! everything that comes after it, no more than the counter that it increments; the graph of counters, in which
 //! every task adds an edge from each counter that it waits on to the one that it increments, holds the whole order.
 //! Real programs have one counter for dozens of tiles, which makes that graph small.
 
-use crate::validate::columns::Columns;
+use crate::edges::Edges;
 
-/// Indices of the program's parts. Built only where no S rule is broken, so that every id is an index.
+/// Who increments and who waits on each counter. Built only where every id is an index.
 pub struct Graph {
     /// Task to the counter that it increments.
     pub out: Vec<u32>,
@@ -20,9 +21,9 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// The graph of a program of so many counters whose references hold.
-    pub fn new(columns: &Columns, counters: usize) -> Graph {
-        let out = columns.out.clone();
+    /// The graph of tasks with these edges and of so many counters.
+    pub fn new(edges: &Edges, counters: usize) -> Graph {
+        let out = edges.out().to_vec();
         let mut producers = vec![0; counters];
         out.iter().for_each(|&counter| producers[counter as usize] += 1);
 
@@ -31,7 +32,7 @@ impl Graph {
         wait_starts.push(0);
         for (task, &own) in out.iter().enumerate() {
             let first = wait_counters.len();
-            for &counter in columns.waits(task) {
+            for &counter in edges.waits(task) {
                 // A task never waits for itself to finish (D03), and two waits on one counter are one edge.
                 let is_edge = counter != own && producers[counter as usize] > 0;
                 if is_edge && !wait_counters[first..].contains(&counter) {
@@ -97,7 +98,7 @@ pub struct Order {
 }
 
 impl Order {
-    /// The order, or nothing where the counters wait for each other in a circle (D04).
+    /// The order, or nothing where the counters wait for each other in a cycle (D04).
     pub fn new(graph: &Graph) -> Option<Order> {
         let counters = graph.counters();
         let mut edges: Vec<(u32, u32)> = Vec::new();

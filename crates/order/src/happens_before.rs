@@ -9,7 +9,7 @@
 
 use std::ops::RangeInclusive;
 
-use crate::validate::graph::{Graph, Order};
+use crate::graph::{Graph, Order};
 
 const WORDS: usize = 8;
 /// Sources that one batch follows.
@@ -220,7 +220,7 @@ fn unite(bits: &mut Bits, other: &Bits) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::validate::testing::{Rng, random_dag};
+    use crate::testing::{Rng, random_dag};
 
     /// The straightforward algorithm: a set of ancestors per task.
     fn ancestors(graph: &Graph) -> Vec<Vec<bool>> {

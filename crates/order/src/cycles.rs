@@ -1,4 +1,4 @@
-//! Circles in a directed graph, without recursion: strongly connected components, and a shortest circle in one.
+//! Cycles in a directed graph, without recursion: strongly connected components, and a shortest cycle in one.
 
 use std::collections::VecDeque;
 
@@ -52,20 +52,20 @@ pub fn components(nodes: usize, successors: impl Fn(u32, usize) -> Option<u32>) 
     found
 }
 
-/// A shortest circle through `start`, as the nodes from `start` on; empty if there is none.
-pub fn shortest_circle(nodes: usize, start: u32, successors: impl Fn(u32, usize) -> Option<u32>) -> Vec<u32> {
+/// A shortest cycle through `start`, as the nodes from `start` on; empty if there is none.
+pub fn shortest_cycle(nodes: usize, start: u32, successors: impl Fn(u32, usize) -> Option<u32>) -> Vec<u32> {
     let mut parent = vec![u32::MAX; nodes];
     let mut queue = VecDeque::from([start]);
     while let Some(node) = queue.pop_front() {
         for to in (0..).map_while(|index| successors(node, index)) {
             if to == start {
-                let mut circle = vec![node];
-                while circle.last() != Some(&start) {
-                    let last = circle.last().map_or(start, |&node| node);
-                    circle.push(parent[last as usize]);
+                let mut cycle = vec![node];
+                while cycle.last() != Some(&start) {
+                    let last = cycle.last().map_or(start, |&node| node);
+                    cycle.push(parent[last as usize]);
                 }
-                circle.reverse();
-                return circle;
+                cycle.reverse();
+                return cycle;
             }
             if parent[to as usize] == u32::MAX {
                 parent[to as usize] = node;
@@ -81,20 +81,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finds_components_and_circles() {
+    fn finds_components_and_cycles() {
         let edges: [&[u32]; 7] = [&[1], &[2, 4], &[0, 3], &[], &[5], &[6, 4], &[]];
         let successors = |node: u32, index: usize| edges[node as usize].get(index).copied();
         assert_eq!(components(7, successors), [vec![0, 1, 2], vec![4, 5]]);
-        assert_eq!(shortest_circle(7, 4, successors), [4, 5]);
-        assert_eq!(shortest_circle(7, 1, successors), [1, 2, 0]);
-        assert!(shortest_circle(7, 3, successors).is_empty());
+        assert_eq!(shortest_cycle(7, 4, successors), [4, 5]);
+        assert_eq!(shortest_cycle(7, 1, successors), [1, 2, 0]);
+        assert!(shortest_cycle(7, 3, successors).is_empty());
     }
 
     #[test]
-    fn a_long_circle_needs_no_stack() {
+    fn a_long_cycle_needs_no_stack() {
         let nodes = 300_000u32;
         let successors = |node: u32, index: usize| (index == 0).then_some((node + 1) % nodes);
         assert_eq!(components(nodes as usize, successors).len(), 1);
-        assert_eq!(shortest_circle(nodes as usize, 0, successors).len(), nodes as usize);
+        assert_eq!(shortest_cycle(nodes as usize, 0, successors).len(), nodes as usize);
     }
 }
