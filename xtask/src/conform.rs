@@ -14,9 +14,10 @@ use megakernel_conformance::store::{Corpus, Filter};
 use megakernel_conformance::terminal::{self, Style};
 use megakernel_conformance::worker::WorkerCommand;
 use megakernel_ir::protocol::Profile;
+use megakernel_suite::oracle::Vm;
 
-use crate::oracle::Vm;
 use crate::print;
+use crate::tool::build;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -220,27 +221,4 @@ fn prepare_cuda(root: &Path, arguments: &[String]) -> Result<String, String> {
         return Err("the CUDA harness cannot be used; see above".to_owned());
     }
     Ok(binary)
-}
-
-/// Builds a worker of this repository as this program was built, and returns its path: from there on it is a command like
-/// any other.
-fn build(root: &Path, package: &str, name: &str) -> Result<String, String> {
-    let own = std::env::current_exe().map_err(|cause| format!("the path of xtask is unknown: {cause}"))?;
-    let directory = own.parent().ok_or("xtask is in no directory")?;
-    let profile = match directory.file_name().and_then(|name| name.to_str()) {
-        Some("debug") | None => "dev",
-        Some(name) => name,
-    };
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = Command::new(cargo)
-        .args(["build", "--quiet", "--package", package, "--bin", name])
-        .args(["--profile", profile])
-        .current_dir(root)
-        .status()
-        .map_err(|cause| format!("cargo cannot be started to build {name}: {cause}"))?;
-    if !status.success() {
-        return Err(format!("{name} does not build; see above, or name a worker with --impl"));
-    }
-    let binary = directory.join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
-    binary.into_os_string().into_string().map_err(|path| format!("{} is not UTF-8", path.display()))
 }

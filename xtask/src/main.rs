@@ -1,4 +1,5 @@
-//! Commands of the suite. A command is one file that has `Args` and `run`; this one only tells them apart.
+//! Commands of the suite. A command is one file that has `Args` and `run`; this one only tells them apart. What is not a chore of
+//! the repository is another program, which is built and called.
 
 use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
@@ -6,43 +7,45 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-mod adequacy;
 mod bundle;
-mod certify;
 mod ci;
 mod codegen;
 mod conform;
-mod corpus;
-mod oracle;
-mod prove;
 mod release_gate;
 mod spec;
 mod tidy;
+mod tool;
 
 /// Commands of the megakernel conformance suite.
 #[derive(Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
 enum Command {
-    Adequacy(adequacy::Args),
+    /// Measure the corpus by implementations that are known to be wrong, and others that are known to be right
+    #[command(disable_help_flag = true)]
+    Adequacy(tool::Args),
     Bundle(bundle::Args),
     Ci(ci::Args),
     Codegen(codegen::Args),
     Conform(Box<conform::Args>),
-    Corpus(corpus::Args),
-    Prove(Box<prove::Args>),
+    /// Generate the corpus of cases, check that it is up to date, count it, or print the document of a case
+    #[command(disable_help_flag = true)]
+    Corpus(tool::Args),
+    /// Compare the validator with an exploration of every interleaving, on every program of a scope
+    #[command(disable_help_flag = true)]
+    Prove(tool::Args),
     ReleaseGate(release_gate::Args),
     Tidy(tidy::Args),
 }
 
 fn main() -> ExitCode {
     match Command::parse() {
-        Command::Adequacy(args) => adequacy::run(&root(), &args),
+        Command::Adequacy(args) => tool::suite(&root(), "adequacy", &args),
         Command::Bundle(args) => bundle::run(&root(), &args),
         Command::Ci(args) => ci::run(&root(), &args),
         Command::Codegen(args) => codegen::run(&root(), &args),
         Command::Conform(args) => conform::run(&root(), &args),
-        Command::Corpus(args) => corpus::run(&root(), &args),
-        Command::Prove(args) => prove::run(&root(), &args),
+        Command::Corpus(args) => tool::suite(&root(), "corpus", &args),
+        Command::Prove(args) => tool::suite(&root(), "prove", &args),
         Command::ReleaseGate(args) => release_gate::run(&root(), &args),
         Command::Tidy(args) => tidy::run(&root(), &args),
     }

@@ -7,16 +7,14 @@ mod links;
 mod tree;
 
 use std::path::Path;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 use megakernel_conformance::evidence::Subject;
-use megakernel_conformance::generate;
-use megakernel_conformance::oracle::Oracle;
 use megakernel_conformance::store::Corpus;
 
-use crate::oracle::Vm;
 use crate::release_gate::{self, Records};
 use crate::spec::Spec;
+use crate::tool;
 
 /// Check that specification, cases, code and documents agree
 #[derive(clap::Args)]
@@ -124,20 +122,23 @@ fn evidence(root: &Path) -> Outcome {
 
 /// Files of the corpus that the generator would write otherwise.
 fn corpus_differences(root: &Path) -> Result<Vec<String>, String> {
-    let jobs = std::thread::available_parallelism().map_or(1, usize::from);
-    let oracle: Option<&dyn Oracle> = Some(&Vm);
-    let options = generate::Options {
-        root: root.to_owned(),
-        seed: 0,
-        jobs,
-        oracle,
-        certify: Some(&crate::certify::certify),
+    let program = tool::build(root, "megakernel-suite", "megakernel-suite")?;
+    let found = Command::new(&program)
+        .args(["corpus", "check"])
+        .output()
+        .map_err(|cause| format!("{program} cannot be started: {cause}"))?;
+    let lines = String::from_utf8_lossy(&found.stdout);
+    let problem = |line: &str| {
+        let (what, path) = line.split_once(' ')?;
+        let what = match what {
+            "different" => "differs".to_owned(),
+            what => format!("is {what}"),
+        };
+        Some(format!("corpus/{path} {what}: run `cargo xtask corpus generate`"))
     };
-    let generated = generate::generate(&options).map_err(|e| e.to_string())?;
-    let found = generate::compare(&root.join("corpus"), &generated).map_err(|e| e.to_string())?;
-    let lists = [("is missing", found.missing), ("is extra", found.extra), ("differs", found.different)];
-    let problems = lists.into_iter().flat_map(|(what, paths)| {
-        paths.into_iter().map(move |path| format!("corpus/{path} {what}: run `cargo xtask corpus generate`"))
-    });
-    Ok(problems.collect())
+    match found.status.code() {
+        Some(0) => Ok(Vec::new()),
+        Some(1) => Ok(lines.lines().filter_map(problem).collect()),
+        _ => Err(String::from_utf8_lossy(&found.stderr).trim().to_owned()),
+    }
 }

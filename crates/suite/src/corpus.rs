@@ -9,8 +9,9 @@ use clap::Subcommand;
 use megakernel_conformance::generate::{self, Differences, Generated, Options};
 use megakernel_conformance::oracle::Oracle;
 use megakernel_conformance::store::Corpus;
+use megakernel_suite::certify::certify;
+use megakernel_suite::oracle::Vm;
 
-use crate::oracle::Vm;
 use crate::{print, print_bytes};
 
 /// Generate the corpus of cases, check that it is up to date, count it, or print the document of a case
@@ -75,7 +76,7 @@ fn generate(root: &Path, args: &Args) -> Result<Generated, String> {
         seed: args.seed,
         jobs,
         oracle,
-        certify: Some(&crate::certify::certify),
+        certify: Some(&certify),
     })
     .map_err(|error| error.to_string())
 }

@@ -15,7 +15,7 @@ use serde_json::Value;
 const DOCUMENTS: usize = 3000;
 
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
 /// Values around the limits of the types and names that the members take.

@@ -2,19 +2,19 @@
 
 use std::process::{Command, Output, Stdio};
 
-fn xtask(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_xtask")).args(arguments).output().expect("xtask starts")
+fn suite(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_megakernel-suite")).args(arguments).output().expect("the command starts")
 }
 
 #[test]
 fn the_document_of_a_case_is_printed_as_it_is_sent() {
     let case = "race/first-k-of-n/gemv-four-tiles-2-of-4";
-    let output = xtask(&["corpus", "document", case]);
+    let output = suite(&["corpus", "document", case]);
     assert_eq!(output.status.code(), Some(0));
     let document: serde_json::Value = serde_json::from_slice(&output.stdout).expect("a JSON document");
     assert_eq!(document.pointer("/tasks/5/waits/0/threshold"), Some(&serde_json::json!(2)));
 
-    let none = xtask(&["corpus", "document", "no/such/case"]);
+    let none = suite(&["corpus", "document", "no/such/case"]);
     assert_eq!(none.status.code(), Some(2));
     assert!(none.stdout.is_empty());
     let stderr = String::from_utf8_lossy(&none.stderr);
@@ -23,7 +23,7 @@ fn the_document_of_a_case_is_printed_as_it_is_sent() {
 
 #[test]
 fn no_job_at_all_is_wrong_usage() {
-    assert_eq!(xtask(&["corpus", "check", "--jobs", "0"]).status.code(), Some(2));
+    assert_eq!(suite(&["corpus", "check", "--jobs", "0"]).status.code(), Some(2));
 }
 
 #[test]
@@ -31,14 +31,14 @@ fn a_reader_that_stops_early_changes_nothing() {
     // Every case that depends on the seed is missing or different: more lines than a pipe holds. With this seed
     // rounding could change a token of a decoder, so that its weights are drawn anew.
     for arguments in [&["corpus", "check", "--seed", "4"][..], &["corpus", "stats"]] {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_xtask"))
+        let mut child = Command::new(env!("CARGO_BIN_EXE_megakernel-suite"))
             .args(arguments)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
-            .expect("xtask starts");
+            .expect("the command starts");
         drop(child.stdout.take());
-        let output = child.wait_with_output().expect("xtask ends");
+        let output = child.wait_with_output().expect("the command ends");
         let expected = i32::from(arguments.contains(&"check"));
         assert_eq!(output.status.code(), Some(expected), "{}", String::from_utf8_lossy(&output.stderr));
     }

@@ -1,7 +1,7 @@
 //! Every case of the corpus as a test of the reference: verdict, rules, and the place that the case declares.
 //!
 //! The runner judges the reference through the protocol like anyone else; this is for those who work on it, one test a
-//! case: `cargo test -p xtask --test corpus race/`.
+//! case: `cargo test -p megakernel-suite --test corpus race/`.
 
 #![allow(clippy::panic, reason = "a helper of a test fails the test")]
 
@@ -17,7 +17,7 @@ use megakernel_ir::{Diagnostic, Layout, read, write};
 use megakernel_reference::validate::{Classes, validate};
 
 datatest_stable::harness! {
-    { test = case, root = "../corpus/cases", pattern = r".*\.json$" },
+    { test = case, root = "../../corpus/cases", pattern = r".*\.json$" },
 }
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
@@ -25,7 +25,7 @@ type Outcome = Result<(), Box<dyn std::error::Error>>;
 fn corpus() -> &'static Corpus {
     static CORPUS: OnceLock<Corpus> = OnceLock::new();
     CORPUS.get_or_init(|| {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus");
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");
         Corpus::load(&root).unwrap_or_else(|error| panic!("{error}"))
     })
 }

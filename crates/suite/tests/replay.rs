@@ -40,7 +40,7 @@ fn kinds(rule: Rule) -> &'static [FaultKind] {
 
 #[test]
 fn every_witness_of_the_corpus_replays() {
-    let corpus = Corpus::load(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus")).expect("a corpus");
+    let corpus = Corpus::load(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus")).expect("a corpus");
     let mut counts: BTreeMap<Rule, Counts> = BTreeMap::new();
     let mut problems = Vec::new();
     for case in corpus.cases() {

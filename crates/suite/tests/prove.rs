@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 fn prove(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_xtask"))
+    Command::new(env!("CARGO_BIN_EXE_megakernel-suite"))
         .args(["prove", "--scope", "quick", "--jobs", "1"])
         .args(arguments)
         .output()

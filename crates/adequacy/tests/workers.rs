@@ -1,0 +1,66 @@
+//! Faulty and legitimate implementations as real workers.
+
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::process::Command;
+
+use megakernel_conformance::report::Report;
+use megakernel_conformance::run::{self, Options};
+use megakernel_conformance::store::{Corpus, Filter};
+use megakernel_conformance::worker::WorkerCommand;
+use megakernel_ir::protocol::Profile;
+
+const WORKER: &str = env!("CARGO_BIN_EXE_megakernel-adequacy");
+
+/// Judges a worker by the cases that match; the code is that of `cargo xtask conform`.
+fn conform(arguments: [&str; 2], filter: &str) -> u8 {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");
+    let corpus = Corpus::load(&corpus).expect("a corpus");
+    let arguments = ["worker"].iter().chain(&arguments).map(|&word| word.to_owned()).collect();
+    let options = Options {
+        command: WorkerCommand { program: WORKER.to_owned(), arguments, timeout: run::TIMEOUT },
+        profiles: vec![Profile::Execute],
+        filter: Some(Filter::new(filter).expect("a pattern")),
+        jobs: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
+    };
+    let finished = run::run(&corpus, &options, None, &|_| ()).expect("cases that match");
+    Report::new(&corpus, &options, &finished).exit_code()
+}
+
+#[test]
+fn faulty_workers_do_not_conform() {
+    for (fault, filter) in [
+        ("gqa-by-tile", "numeric/attention-tile/*"),
+        ("k-tile-stale-weight", "numeric/gemv-tile/*8192*"),
+        ("cast-fp8-saturates", "numeric/copy/*"),
+        ("argmax-last-tie", "numeric/sample-argmax/*"),
+        ("rope-adjacent-pairs", "numeric/rope/*"),
+    ] {
+        assert_eq!(conform(["--fault", fault], filter), 1, "{fault}");
+    }
+}
+
+#[test]
+fn legitimate_workers_conform() {
+    for number in ["0", "60", "120", "199"] {
+        assert_eq!(conform(["--variant", number], "numeric/gemv-tile/*"), 0, "{number}");
+        assert_eq!(conform(["--variant", number], "numeric/attention-combine/*"), 0, "{number}");
+    }
+}
+
+#[test]
+fn a_truncating_worker_is_judged_by_what_it_claims() {
+    let list = Command::new(WORKER).arg("list").output().expect("the worker starts");
+    let list = String::from_utf8(list.stdout).expect("UTF-8");
+    let line = list.lines().find(|line| line.contains("Truncating")).expect("a truncating variant");
+    let number: String = line.chars().filter(char::is_ascii_digit).take(2).collect();
+    assert_eq!(conform(["--variant", &number], "numeric/gemm-tile/*"), 0);
+}
+
+#[test]
+fn an_unknown_fault_or_variant_is_wrong_usage() {
+    for arguments in [["--fault", "no-such-fault"], ["--variant", "200"]] {
+        let output = Command::new(WORKER).arg("worker").args(arguments).output().expect("the worker starts");
+        assert_eq!(output.status.code(), Some(2));
+    }
+}
