@@ -3,7 +3,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use megakernel_ir::{Layout, read_kernel_graph, read_system, read_task_graph, read_translation, write_companion};
+use megakernel_ir::{Layout, write_record};
+use megakernel_task_graph::{read_kernel_graph, read_system, read_task_graph, read_translation};
 use megakernel_reference::task_graph::explore::{Machine, Setup, replay};
 use megakernel_reference::task_graph::validate;
 
@@ -12,9 +13,9 @@ fuzz_target!(|bytes: &[u8]| {
     assert_eq!(verdict.accepts(), verdict.diagnostics.iter().all(|diagnostic| !diagnostic.is_error()));
     drop((read_kernel_graph(bytes), read_translation(bytes)));
     if let Ok(graph) = read_task_graph(bytes) {
-        let text = write_companion(&graph, Layout::Compact);
+        let text = write_record(&graph, Layout::Compact);
         let again = read_task_graph(text.as_bytes()).expect("what is written reads");
-        assert_eq!(write_companion(&again, Layout::Compact), text);
+        assert_eq!(write_record(&again, Layout::Compact), text);
     }
     let setup = match (read_system(bytes), read_task_graph(bytes)) {
         (Ok(system), _) => Setup::new(&system),

@@ -11,9 +11,9 @@ pub mod numerics;
 pub mod params;
 pub mod protocol;
 mod read;
-mod record;
+#[doc(hidden)]
+pub mod record;
 pub mod rule;
-pub mod task_graph;
 pub mod tensor;
 mod text;
 mod write;
@@ -21,9 +21,7 @@ mod write;
 pub use diagnostic::Diagnostic;
 pub use names::{BufferKind, DType, MemSpace, Opcode};
 pub use params::{Number, Param};
-pub use read::{
-    ABI_VERSION, IR_VERSION, Source, read, read_kernel_graph, read_system, read_task_graph, read_translation,
-};
+pub use read::{ABI_VERSION, IR_VERSION, Source, read, read_record, shape};
 pub use rule::Rule;
 pub use tensor::{Stored, Tensor, TensorError, TensorFile};
-pub use write::{Layout, float_text, write, write_companion};
+pub use write::{Layout, float_text, write, write_record};

@@ -11,7 +11,7 @@ use crate::text::{Checked, Text, first_repeated};
 use crate::write::Verbatim;
 
 /// Fails where a name repeats, in `extra` or anywhere inside its values (rule S02).
-pub(crate) fn check_extra(extra: &Extra<'_>) -> Result<(), String> {
+pub fn check_extra(extra: &Extra<'_>) -> Result<(), String> {
     if let Some(index) = first_repeated(extra.iter().map(|(name, _)| &**name)) {
         return Err(format!("duplicate member `{}`", extra[index].0));
     }
@@ -208,7 +208,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Given<T> {
     }
 }
 
-crate::names::names! {
+crate::names! {
     /// How activations are bound to pages.
     PagePolicy, "a page allocation policy" {
         /// One page after another.

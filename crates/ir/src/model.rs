@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use crate::names::{BufferKind, DType, MemSpace, Opcode};
 use crate::params::{Number, Params};
-use crate::record::record;
+use crate::record;
 
 /// Members that this version does not know, kept as they were written.
 pub type Extra<'a> = Vec<(Text<'a>, &'a RawValue)>;

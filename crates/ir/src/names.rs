@@ -1,8 +1,7 @@
 //! The enumerations and their canonical codes (clause DAT-02).
 
-use std::fmt;
-
 /// Declares an enumeration whose members have a name, which JSON uses, and a code, which the ABI uses.
+#[macro_export]
 macro_rules! names {
     ($(#[$meta:meta])* $type:ident, $what:literal { $($(#[$vmeta:meta])* $variant:ident = $code:literal $name:literal,)+ }) => {
         $(#[$meta])*
@@ -32,27 +31,27 @@ macro_rules! names {
             }
         }
 
-        impl fmt::Display for $type {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        impl std::fmt::Display for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str(self.name())
             }
         }
 
-        impl serde::Serialize for $type {
-            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        impl $crate::record::serde::Serialize for $type {
+            fn serialize<S: $crate::record::serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 serializer.serialize_str(self.name())
             }
         }
 
-        impl<'de> serde::Deserialize<'de> for $type {
-            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        impl<'de> $crate::record::serde::Deserialize<'de> for $type {
+            fn deserialize<D: $crate::record::serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 struct Visitor;
-                impl serde::de::Visitor<'_> for Visitor {
+                impl $crate::record::serde::de::Visitor<'_> for Visitor {
                     type Value = $type;
-                    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                         f.write_str(concat!("the name of ", $what))
                     }
-                    fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<$type, E> {
+                    fn visit_str<E: $crate::record::serde::de::Error>(self, name: &str) -> Result<$type, E> {
                         $type::from_name(name).ok_or_else(|| E::unknown_variant(name, $type::NAMES))
                     }
                 }
@@ -61,8 +60,6 @@ macro_rules! names {
         }
     };
 }
-
-pub(crate) use names;
 
 names! {
     /// Element type of a buffer.

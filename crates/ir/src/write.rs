@@ -20,11 +20,11 @@ pub enum Layout {
 
 /// The canonical text of a program. Reading it and writing it again gives the same bytes.
 pub fn write(program: &Program<'_>, layout: Layout) -> String {
-    write_companion(program, layout)
+    write_record(program, layout)
 }
 
-/// The same of a record of the task-graph companion (clause TGR-06).
-pub fn write_companion(document: &impl Serialize, layout: Layout) -> String {
+/// The same of a record of a companion.
+pub fn write_record(document: &impl Serialize, layout: Layout) -> String {
     let mut bytes = Vec::new();
     let indent = [b' '; u8::MAX as usize];
     let written = match layout {
@@ -110,7 +110,7 @@ impl<F: Formatter> Formatter for Canonical<F> {
 }
 
 /// A value that is written with its number tokens as they were read, so that no digit of it is lost.
-pub(crate) struct Verbatim<'a>(pub &'a RawValue);
+pub struct Verbatim<'a>(pub &'a RawValue);
 
 impl Serialize for Verbatim<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -9,8 +9,9 @@ use std::hint::black_box;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use megakernel_ir::{Source, read_task_graph};
+use megakernel_ir::Source;
 use megakernel_reference::task_graph::validate::{Graphs, validate_graphs};
+use megakernel_task_graph::read_task_graph;
 
 const NONE: i64 = 0x7fff_ffff_ffff_fffe;
 

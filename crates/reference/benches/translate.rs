@@ -11,9 +11,9 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use kernel_graphs::{QWEN3_8B, Qwen3, qwen3};
-use megakernel_ir::read_translation;
 use megakernel_reference::task_graph::translate::translate;
 use megakernel_reference::task_graph::validate::{Graphs, validate_graphs};
+use megakernel_task_graph::read_translation;
 use serde_json::json;
 
 fn fastest<T>(rounds: usize, mut run: impl FnMut() -> T) -> (Duration, T) {

@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use megakernel_ir::task_graph::TaskGraph;
-use megakernel_ir::{Layout, Rule, read_task_graph, write_companion};
+use megakernel_ir::{Layout, Rule, write_record};
 use megakernel_reference::task_graph::validate;
 use megakernel_reference::task_graph::validate::{Graphs, broken_rules, validate_graphs};
+use megakernel_task_graph::{TaskGraph, read_task_graph};
 use serde_json::Value;
 
 const ALONE: [&str; 5] =
@@ -83,10 +83,10 @@ fn every_graph_is_written_as_it_was_read() {
         let graph = read_task_graph(&document).expect("a graph");
         let before: Value = serde_json::from_slice(&document).expect("JSON");
         for layout in [Layout::Compact, Layout::Indent(2)] {
-            let text = write_companion(&graph, layout);
+            let text = write_record(&graph, layout);
             assert_eq!(serde_json::from_str::<Value>(&text).expect("JSON"), before, "{name}");
         }
-        let compact = write_companion(&graph, Layout::Compact);
+        let compact = write_record(&graph, Layout::Compact);
         assert_eq!(compact.as_bytes(), document.trim_ascii_end(), "{name}: even the same bytes");
     }
 }

@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use megakernel_ir::Rule;
 use megakernel_ir::rule::Class;
-use megakernel_ir::{Rule, read_system, read_task_graph};
 use megakernel_reference::task_graph::explore::{NotReplayed, Setup, replay};
 use megakernel_reference::task_graph::validate;
+use megakernel_task_graph::{read_system, read_task_graph};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")

@@ -8,10 +8,10 @@ mod straightforward;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use megakernel_ir::task_graph::System;
-use megakernel_ir::{Diagnostic, Layout, Rule, write_companion};
+use megakernel_ir::{Diagnostic, Layout, Rule, write_record};
 use megakernel_reference::task_graph::explore::{Machine, NotReplayed, Setup, replay};
 use megakernel_reference::task_graph::validate::{Graphs, validate_graphs};
+use megakernel_task_graph::System;
 
 const SYSTEMS: u64 = 24_000;
 
@@ -38,7 +38,7 @@ fn found(system: &System<'_>, seed: u64) -> Vec<Diagnostic> {
     let verdict = validate_graphs(Graphs::System(&system.ranks, None));
     let structure = |rule: Rule| rule.id().starts_with("TS") || rule.id().starts_with('S');
     let broken = verdict.diagnostics.iter().find(|diagnostic| structure(diagnostic.rule));
-    assert!(broken.is_none(), "seed {seed}: {broken:?}\n{}", write_companion(system, Layout::Indent(1)));
+    assert!(broken.is_none(), "seed {seed}: {broken:?}\n{}", write_record(system, Layout::Indent(1)));
     verdict.diagnostics
 }
 
@@ -59,7 +59,7 @@ fn both_find_the_same_in_random_systems() {
             expected.retain(plain);
         }
         if ours != expected {
-            let text = write_companion(&system, Layout::Indent(1));
+            let text = write_record(&system, Layout::Indent(1));
             let (more, less): (Vec<_>, Vec<_>) =
                 (ours.difference(&expected).collect(), expected.difference(&ours).collect());
             unreachable!(
@@ -123,7 +123,7 @@ fn findings_in_random_systems_are_replayed() {
                     assert!(
                         excused,
                         "seed {seed}: no run shows {diagnostic:?}\n{}",
-                        write_companion(&system, Layout::Indent(1))
+                        write_record(&system, Layout::Indent(1))
                     );
                 }
                 Err(other) => unreachable!("seed {seed}: {other}: {diagnostic:?}"),

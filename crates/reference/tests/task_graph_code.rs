@@ -4,9 +4,10 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use megakernel_ir::{Layout, read_translation, write_companion};
+use megakernel_ir::{Layout, write_record};
 use megakernel_reference::task_graph::codegen::generate;
 use megakernel_reference::task_graph::translate::translate;
+use megakernel_task_graph::read_translation;
 use serde_json::json;
 
 fn request() -> String {
@@ -46,7 +47,7 @@ fn a_graph_runs_on_the_host() {
     let code = generate(&request).expect("code");
     assert_eq!(code.matches("template <> struct Variant<102, ").count(), 2);
     assert_eq!(code.matches("template <> struct Variant<301, ").count(), 2);
-    let graph = write_companion(&translate(&request).expect("a graph"), Layout::Indent(2));
+    let graph = write_record(&translate(&request).expect("a graph"), Layout::Indent(2));
 
     let folder = tempfile::tempdir().expect("a folder");
     let sources = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/support/generated_code");

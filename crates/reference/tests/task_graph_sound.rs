@@ -11,10 +11,10 @@ use std::collections::HashMap;
 
 use kernel_graphs::random::{Random, kernel_graph};
 use kernel_graphs::{QWEN3_06B, Qwen3, qwen3};
-use megakernel_ir::task_graph::{EVENT_INVALID, EventId, TaskGraph, Tile};
-use megakernel_ir::{Rule, read_kernel_graph, read_translation};
+use megakernel_ir::Rule;
 use megakernel_reference::task_graph::translate::translate;
 use megakernel_reference::task_graph::validate::{Graphs, validate_graphs};
+use megakernel_task_graph::{EVENT_INVALID, EventId, TaskGraph, Tile, read_kernel_graph, read_translation};
 use serde_json::{Value, json};
 
 /// The elements of a tile, `slots` of its first axis.

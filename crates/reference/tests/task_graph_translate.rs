@@ -9,8 +9,9 @@ mod kernel_graphs;
 use std::path::PathBuf;
 
 use kernel_graphs::{QWEN3_06B, Qwen3, qwen3};
-use megakernel_ir::{Layout, read_translation, write_companion};
+use megakernel_ir::{Layout, write_record};
 use megakernel_reference::task_graph::translate::translate;
+use megakernel_task_graph::read_translation;
 use serde_json::{Value, json};
 
 /// A published graph; nothing, with a message, where it is not at hand.
@@ -30,7 +31,7 @@ fn translated(kernel_graph: &Value, ranks: i64, rank: i64, mode: &str) -> Value 
         json!({"kernel_graph": kernel_graph, "ranks": ranks, "rank": rank, "mode": mode}).to_string();
     let request = read_translation(request.as_bytes()).expect("a request");
     let graph = translate(&request).unwrap_or_else(|found| panic!("{found:?}"));
-    serde_json::from_str(&write_companion(&graph, Layout::Compact)).expect("JSON")
+    serde_json::from_str(&write_record(&graph, Layout::Compact)).expect("JSON")
 }
 
 /// Compares part by part, so that a difference is named and not buried in a whole graph.

@@ -10,9 +10,10 @@ use serde_json::Value;
 const ALLOWED: &[(&str, &[&str])] = &[
     ("megakernel-ir", &[]),
     ("megakernel-order", &["megakernel-ir"]),
-    ("megakernel-reference", &["megakernel-ir", "megakernel-order"]),
+    ("megakernel-task-graph", &["megakernel-ir"]),
+    ("megakernel-reference", &["megakernel-ir", "megakernel-order", "megakernel-task-graph"]),
     // Never the reference: an answer that the judge took from it would judge nothing.
-    ("megakernel-conformance", &["megakernel-ir"]),
+    ("megakernel-conformance", &["megakernel-ir", "megakernel-task-graph"]),
     // Nor the reference: its arithmetic has to be a second opinion.
     ("megakernel-adequacy", &["megakernel-ir", "megakernel-conformance"]),
     // A worker like anybody's. Its tests play cases to it.
@@ -20,7 +21,13 @@ const ALLOWED: &[(&str, &[&str])] = &[
     // Where those meet that may not know each other.
     (
         "megakernel-suite",
-        &["megakernel-ir", "megakernel-reference", "megakernel-conformance", "megakernel-adequacy"],
+        &[
+            "megakernel-ir",
+            "megakernel-task-graph",
+            "megakernel-reference",
+            "megakernel-conformance",
+            "megakernel-adequacy",
+        ],
     ),
     // The harness for the digest of its kernels, which evidence names.
     ("xtask", &["megakernel-ir", "megakernel-conformance", "megakernel-suite", "megakernel-cuda-harness"]),
@@ -92,8 +99,7 @@ mod tests {
     #[test]
     fn only_the_listed_edges_pass() {
         assert_eq!(check("megakernel-ir", Value::Null), Vec::<String>::new());
-        let expected =
-            "crate `megakernel-conformance` depends on `megakernel-reference`, allowed are: [megakernel-ir]";
+        let expected = "crate `megakernel-conformance` depends on `megakernel-reference`, allowed are: [megakernel-ir, megakernel-task-graph]";
         assert_eq!(check("megakernel-reference", Value::Null), [expected]);
         assert_eq!(check("megakernel-reference", json!("dev")), [expected]);
     }

@@ -1,7 +1,7 @@
 //! The plainest sound translation: each operator waits for all of the one before it. It serves as a worker that is right,
 //! against which the judge of translations and the corpus are measured.
 
-use megakernel_ir::task_graph::KernelGraph;
+use megakernel_task_graph::KernelGraph;
 use serde_json::Value;
 
 use super::build::{Event, GraphBuilder, NewTask};

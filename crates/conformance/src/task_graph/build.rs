@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use megakernel_ir::task_graph::{EVENT_INVALID, EventId, EventType, NULL_TENSOR, element_bits};
+use megakernel_task_graph::{EVENT_INVALID, EventId, EventType, NULL_TENSOR, element_bits};
 use serde_json::{Map, Value, json};
 
 use crate::builder::{Error, Result};

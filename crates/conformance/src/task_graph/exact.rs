@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use megakernel_ir::task_graph::{
+use megakernel_task_graph::{
     EVENT_INVALID, EventId, EventType, KernelGraph, Operand, Operator, TensorDecl, TensorKind, element_bits,
 };
 use serde_json::{Value, json};

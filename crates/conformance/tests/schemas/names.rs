@@ -2,7 +2,7 @@
 
 use megakernel_ir::names::{BufferKind, DType, MemSpace, Opcode};
 use megakernel_ir::params::Param;
-use megakernel_ir::task_graph::{Mode, TensorKind};
+use megakernel_task_graph::{Mode, TensorKind};
 use serde_json::Value;
 
 use crate::set::schemas;

@@ -4,16 +4,17 @@
 //! places, to find every violation and its place.
 
 mod members;
-mod shape;
+pub mod shape;
 mod source;
 mod text;
 pub(crate) mod tree;
 mod versions;
 
+use serde::Deserialize;
+
 use crate::diagnostic::Diagnostic;
 use crate::model::Program;
 use crate::rule::Rule;
-use crate::task_graph::{KernelGraph, System, TaskGraph, Translation};
 
 pub use source::Source;
 pub use versions::{ABI_VERSION, IR_VERSION};
@@ -31,28 +32,16 @@ pub fn read(bytes: &[u8]) -> Result<Program<'_>, Vec<Diagnostic>> {
     }
 }
 
-macro_rules! companion {
-    ($($(#[$meta:meta])* $name:ident $record:ident $shape:ident;)+) => {$(
-        $(#[$meta])*
-        ///
-        /// # Errors
-        /// Diagnostics of the rules S01 to S05; never none.
-        pub fn $name(bytes: &[u8]) -> Result<$record<'_>, Vec<Diagnostic>> {
-            let text = text::utf8(bytes).map_err(|diagnostic| vec![*diagnostic])?;
-            serde_json::from_str(text).map_err(|error| explain(text, &error, shape::$shape))
-        }
-    )+};
-}
-
-companion! {
-    /// Reads the task graph of one rank (clause TGR-01).
-    read_task_graph TaskGraph TASK_GRAPH;
-    /// Reads the task graphs of all ranks (clause TGR-01).
-    read_system System SYSTEM;
-    /// Reads a kernel graph (clause TGR-11).
-    read_kernel_graph KernelGraph KERNEL_GRAPH;
-    /// Reads a request to translate (clause TGR-16).
-    read_translation Translation TRANSLATION;
+/// Reads a record of a companion: `shape` is the table that says of a wrong document what is wrong with it.
+///
+/// # Errors
+/// Diagnostics of the rules S01 to S05; never none.
+pub fn read_record<'a, R: Deserialize<'a>>(
+    bytes: &'a [u8],
+    shape: &'static [shape::Member],
+) -> Result<R, Vec<Diagnostic>> {
+    let text = text::utf8(bytes).map_err(|diagnostic| vec![*diagnostic])?;
+    serde_json::from_str(text).map_err(|error| explain(text, &error, shape))
 }
 
 /// Every violation of a text that the model does not take.

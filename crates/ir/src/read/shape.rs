@@ -1,45 +1,63 @@
 //! The records of a document as a table: which members there are, of which type, and which are required (FMT-03).
-//! The model in `model.rs` reads the same records at full speed; a test holds the two together.
+//! The model in `model.rs` reads the same records at full speed; a test holds the two together. Companions have tables of
+//! their own.
 
 use crate::model::{PagePolicy, SmAssignment};
 use crate::names::{BufferKind, DType, MemSpace, Opcode};
-use crate::task_graph::{Mode, TensorKind};
 
 /// Type of a JSON value.
-pub(super) enum Type {
+pub enum Type {
+    /// A string.
     Text,
+    /// A string or null.
     NullableText,
+    /// True or false.
     Bool,
+    /// An integer of 64 bits.
     Int,
+    /// An integer or null.
     NullableInt,
+    /// Any number.
     Number,
+    /// What a wait asks for; a rule of its own says what it may be.
     Threshold,
-    /// One of these strings.
+    /// One of these strings; what they name comes first.
     Name(&'static str, &'static [&'static str]),
     /// Any object.
     Object,
+    /// An array of such values.
     Array(&'static Type),
+    /// An array or null.
     NullableArray(&'static Type),
+    /// An object with these members.
     Record(&'static [Member]),
+    /// An object with these members or null.
     NullableRecord(&'static [Member]),
     /// An object whose member names are canonical decimal numbers.
     IntMap,
+    /// An object of objects of integers.
     NestedIntMap,
+    /// The name of a policy or an object from task ids to SMs.
     SmAssignment,
 }
 
 /// A member of a record.
-pub(super) struct Member {
+pub struct Member {
+    /// Its name.
     pub name: &'static str,
+    /// Whether it may not be missing.
     pub required: bool,
+    /// What it holds.
     pub of: Type,
 }
 
-const fn required(name: &'static str, of: Type) -> Member {
+/// A member that may not be missing.
+pub const fn required(name: &'static str, of: Type) -> Member {
     Member { name, required: true, of }
 }
 
-const fn optional(name: &'static str, of: Type) -> Member {
+/// A member that may be missing.
+pub const fn optional(name: &'static str, of: Type) -> Member {
     Member { name, required: false, of }
 }
 
@@ -126,72 +144,4 @@ const CONFIG: &[Member] = &[
     optional("page_allocation", Name("page allocation policy", PagePolicy::NAMES)),
     optional("threads_per_block", Int),
     optional("smem_bytes_per_block", Int),
-];
-
-pub(super) const TASK_GRAPH: &[Member] = &[
-    required("all_events", Array(&Record(EVENT))),
-    required("all_tasks", Array(&Record(GRAPH_TASK))),
-    required("first_tasks", Array(&Int)),
-];
-
-const EVENT: &[Member] = &[
-    required("event_type", Int),
-    required("first_task_id", Int),
-    required("last_task_id", Int),
-    required("num_triggers", Int),
-];
-
-const GRAPH_TASK: &[Member] = &[
-    required("dependent_event", Int),
-    optional("expert_offset", Int),
-    required("inputs", NullableArray(&Record(TILE))),
-    optional("kv_idx", Int),
-    optional("merge_task_offset", Int),
-    required("outputs", NullableArray(&Record(TILE))),
-    optional("request_id", Int),
-    optional("task_offset", Int),
-    required("task_type", Int),
-    required("trigger_event", Int),
-    required("variant_id", Int),
-];
-
-const TILE: &[Member] = &[
-    required("base_ptr", Text),
-    required("data_type", Int),
-    required("dims", Array(&Int)),
-    required("offset", Int),
-    required("strides", Array(&Int)),
-];
-
-pub(super) const SYSTEM: &[Member] =
-    &[required("ranks", Array(&Record(TASK_GRAPH))), optional("kernel_graph", NullableRecord(KERNEL_GRAPH))];
-
-pub(super) const KERNEL_GRAPH: &[Member] =
-    &[required("tensors", Array(&Record(TENSOR))), required("operators", Array(&Record(OPERATOR)))];
-
-const TENSOR: &[Member] = &[
-    required("name", Text),
-    required("data_type", Int),
-    required("dims", Array(&Int)),
-    optional("io", Name("kind of tensor", TensorKind::NAMES)),
-    optional("num_groups", Int),
-    optional("parts", Array(&Text)),
-];
-
-const OPERATOR: &[Member] = &[
-    required("name", Text),
-    required("task_type", Int),
-    required("grid", Array(&Int)),
-    required("inputs", Array(&NullableRecord(OPERAND))),
-    required("outputs", Array(&Record(OPERAND))),
-    optional("params", Object),
-];
-
-const OPERAND: &[Member] = &[required("tensor", Text), required("map", Array(&Int))];
-
-pub(super) const TRANSLATION: &[Member] = &[
-    required("kernel_graph", Record(KERNEL_GRAPH)),
-    optional("ranks", Int),
-    optional("rank", Int),
-    optional("mode", Name("mode of translation", Mode::NAMES)),
 ];

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use megakernel_ir::{Diagnostic, Layout, read, read_kernel_graph, read_task_graph, write};
+use megakernel_ir::{Diagnostic, Layout, read, write};
 use megakernel_reference::task_graph::bridge::{Options, Refusal, export, import};
+use megakernel_task_graph::{read_kernel_graph, read_task_graph};
 
 /// What the command line says of an import.
 #[derive(Args)]

@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use megakernel_ir::Rule;
 use megakernel_ir::diagnostic::Diagnostic;
 use megakernel_ir::rule::Class;
-use megakernel_ir::{Rule, read_system, read_task_graph};
 use megakernel_reference::task_graph::explore::{
     Access, Blocked, Instance, Machine, NotReplayed, Outcome, Replay, Setup, Step, replay,
 };
 use megakernel_reference::task_graph::types;
 use megakernel_reference::task_graph::validate::validate;
+use megakernel_task_graph::{read_system, read_task_graph};
 use serde_json::value::RawValue;
 
 /// How many steps of a run are printed, and how many tasks of a deadlock are explained.

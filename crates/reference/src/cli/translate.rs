@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use megakernel_ir::task_graph::{Mode, Translation};
-use megakernel_ir::{Diagnostic, Layout, Source, read_kernel_graph, write_companion};
+use megakernel_ir::{Diagnostic, Layout, Source, write_record};
 use megakernel_reference::task_graph::codegen::generate;
 use megakernel_reference::task_graph::translate::translate;
+use megakernel_task_graph::{Mode, Translation, read_kernel_graph};
 
 use crate::cli::excerpt::Renderer;
 
@@ -52,7 +52,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         ModeArgument::Sound => Mode::Sound,
     };
     print(&arguments.source, mode, |request| {
-        translate(request).map(|graph| write_companion(&graph, Layout::Indent(2)))
+        translate(request).map(|graph| write_record(&graph, Layout::Indent(2)))
     })
 }
 

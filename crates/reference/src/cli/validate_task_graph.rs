@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use megakernel_ir::task_graph::{KernelGraph, System, TaskGraph};
-use megakernel_ir::{Diagnostic, Source, read_kernel_graph, read_system, read_task_graph};
+use megakernel_ir::{Diagnostic, Source};
 use megakernel_reference::task_graph::validate::{Graphs, is_system, validate_graphs};
 use megakernel_reference::validate::Verdict;
+use megakernel_task_graph::{
+    KernelGraph, System, TaskGraph, read_kernel_graph, read_system, read_task_graph,
+};
 use serde_json::{Value, json};
 
 use crate::cli::excerpt::Renderer;

@@ -8,8 +8,8 @@
 use std::fmt;
 
 use megakernel_ir::rule::Severity;
-use megakernel_ir::task_graph::System;
 use megakernel_ir::{Diagnostic, Rule};
+use megakernel_task_graph::System;
 
 use super::explore::{Compact, Explorer, Faults, ITERATIONS, Instances, MAX_INSTANCES, Setup};
 

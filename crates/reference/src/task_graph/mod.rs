@@ -11,7 +11,8 @@ pub mod validate;
 pub use validate::validate;
 
 use megakernel_ir::protocol::{Answer, Method, Request};
-use megakernel_ir::{Layout, read_task_graph, write_companion};
+use megakernel_ir::{Layout, write_record};
+use megakernel_task_graph::read_task_graph;
 
 /// Answers a request of the profile `task-graph`.
 pub fn answer(request: &Request<'_>) -> Answer {
@@ -27,7 +28,7 @@ pub fn answer(request: &Request<'_>) -> Answer {
         Method::Roundtrip => match read_task_graph(document) {
             Ok(graph) => Answer::Accept {
                 diagnostics: Vec::new(),
-                document: Some(write_companion(&graph, Layout::Indent(2))),
+                document: Some(write_record(&graph, Layout::Indent(2))),
             },
             Err(diagnostics) => Answer::Reject { diagnostics },
         },

@@ -2,7 +2,7 @@
 //! broken alone often enough.
 
 use megakernel_ir::model::{Given, Text};
-use megakernel_ir::task_graph::{EVENT_INVALID, Event, EventId, System, Task, TaskGraph, Tile};
+use megakernel_task_graph::{EVENT_INVALID, Event, EventId, System, Task, TaskGraph, Tile};
 
 /// A small generator of numbers (splitmix64).
 pub struct Random(pub u64);

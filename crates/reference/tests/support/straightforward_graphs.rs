@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use megakernel_ir::Rule;
-use megakernel_ir::task_graph::{EVENT_INVALID, EventId, System, Tile, element_bits};
+use megakernel_task_graph::{EVENT_INVALID, EventId, System, Tile, element_bits};
 
 /// The broken rules, and where; with the numbers of tasks that show it.
 pub type Found = BTreeMap<(Rule, String), Vec<u32>>;

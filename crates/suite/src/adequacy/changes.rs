@@ -1,6 +1,6 @@
 //! What the faults of task graphs make of documents.
 
-use megakernel_ir::task_graph::{EVENT_INVALID, NVSHMEM_TAG};
+use megakernel_task_graph::{EVENT_INVALID, NVSHMEM_TAG};
 use serde_json::{Value, json};
 
 /// The graphs of a document.

@@ -13,9 +13,8 @@ use megakernel_conformance::store::Corpus;
 use megakernel_conformance::task_graph::{barrier, check, exact};
 use megakernel_ir::protocol::{FromWorker, Method, Profile};
 use megakernel_ir::rule::Severity;
-use megakernel_ir::task_graph::Mode;
-use megakernel_ir::{read_task_graph, read_translation};
 use megakernel_reference::task_graph::translate as reference;
+use megakernel_task_graph::{Mode, read_task_graph, read_translation};
 use serde_json::{Value, json};
 
 use super::changes;

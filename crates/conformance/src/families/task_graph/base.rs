@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use megakernel_ir::read_translation;
 use megakernel_ir::rule::{Rule, Severity};
+use megakernel_task_graph::read_translation;
 use serde_json::{Value, json};
 
 use super::{graphs, kernels};

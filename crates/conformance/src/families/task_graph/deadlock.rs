@@ -1,6 +1,6 @@
 //! Edits that break the TD rules.
 
-use megakernel_ir::task_graph::EVENT_INVALID;
+use megakernel_task_graph::EVENT_INVALID;
 use serde_json::json;
 
 use super::base::{GraphBase, library};

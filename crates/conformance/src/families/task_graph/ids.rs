@@ -1,6 +1,6 @@
 //! TS04 and TS05: event ids.
 
-use megakernel_ir::task_graph::NVSHMEM_TAG;
+use megakernel_task_graph::NVSHMEM_TAG;
 
 use super::base::library;
 use crate::builder::Result;

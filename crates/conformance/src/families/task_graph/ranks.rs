@@ -1,6 +1,6 @@
 //! Edits that break the TX rules.
 
-use megakernel_ir::task_graph::NVSHMEM_TAG;
+use megakernel_task_graph::NVSHMEM_TAG;
 use serde_json::json;
 
 use super::base::{GraphLibrary, library};

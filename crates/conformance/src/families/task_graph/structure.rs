@@ -1,6 +1,6 @@
 //! Edits that break the TS rules, besides those of event ids.
 
-use megakernel_ir::task_graph::EVENT_INVALID;
+use megakernel_task_graph::EVENT_INVALID;
 use serde_json::{Value, json};
 
 use super::base::library;

@@ -1,6 +1,6 @@
 //! Edits that only warnings are about.
 
-use megakernel_ir::task_graph::NVSHMEM_TAG;
+use megakernel_task_graph::NVSHMEM_TAG;
 use serde_json::json;
 
 use super::base::library;

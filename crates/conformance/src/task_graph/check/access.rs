@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use megakernel_ir::task_graph::{EventId, Task, Tile, element_bits};
+use megakernel_task_graph::{EventId, Task, Tile, element_bits};
 
 use super::Subject;
 use super::order::Node;

@@ -1,7 +1,7 @@
 //! TB, and TW03.
 
 use megakernel_ir::Rule;
-use megakernel_ir::task_graph::{KernelGraph, TensorDecl, element_bits};
+use megakernel_task_graph::{KernelGraph, TensorDecl, element_bits};
 
 use super::access::{Access, Storages, mixed};
 use super::{Findings, Subject};

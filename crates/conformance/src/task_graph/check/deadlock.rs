@@ -1,7 +1,7 @@
 //! TD, and TR01, which counts the same triggers.
 
 use megakernel_ir::Rule;
-use megakernel_ir::task_graph::{EVENT_INVALID, EventType, Task};
+use megakernel_task_graph::{EVENT_INVALID, EventType, Task};
 
 use super::order::Order;
 use super::{Findings, Subject};

@@ -5,9 +5,8 @@
 
 use std::collections::BTreeSet;
 
-use megakernel_ir::task_graph::{EventId, KernelGraph, System, Task, TaskGraph};
 use megakernel_ir::{Diagnostic, Rule};
-use megakernel_ir::{read_system, read_task_graph};
+use megakernel_task_graph::{EventId, KernelGraph, System, Task, TaskGraph, read_system, read_task_graph};
 use serde_json::Value;
 
 mod access;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use megakernel_ir::Rule;
-use megakernel_ir::task_graph::EventType;
+use megakernel_task_graph::EventType;
 
 use super::access::{Access, Storages};
 use super::order::Order;

@@ -2,8 +2,7 @@
 //! breaks no rule and keeps the order of the operators wherever two tasks conflict.
 
 use megakernel_ir::rule::Severity;
-use megakernel_ir::task_graph::{EventId, System, Task, Tile, Translation};
-use megakernel_ir::{read_system, read_translation};
+use megakernel_task_graph::{EventId, System, Task, Tile, Translation, read_system, read_translation};
 use serde_json::{Value, json};
 
 use super::access::{self, Access};
@@ -42,7 +41,7 @@ pub fn sound(request: &[u8], graphs: &[String]) -> Result<(), String> {
         ranks.push(graph);
     }
     // The kernel graph goes along as the request has it: it declares the tensors.
-    let kernel_graph = megakernel_ir::write_companion(&request.kernel_graph, megakernel_ir::Layout::Compact);
+    let kernel_graph = megakernel_ir::write_record(&request.kernel_graph, megakernel_ir::Layout::Compact);
     let kernel_graph: Value = serde_json::from_str(&kernel_graph).map_err(|cause| cause.to_string())?;
     let text = json!({"ranks": ranks, "kernel_graph": kernel_graph}).to_string();
     let system = read_system(text.as_bytes()).map_err(|found| {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use megakernel_ir::Rule;
-use megakernel_ir::task_graph::{
+use megakernel_task_graph::{
     EVENT_INVALID, Event, EventId, EventType, MAX_DIMS, MAX_INPUTS, MAX_OUTPUTS, MAX_OUTPUTS_EARLIER, Task,
     Tile, element_bits,
 };

@@ -82,7 +82,7 @@ fn sound_bases() -> Vec<(String, Vec<u8>, Vec<Value>)> {
     let mut out = Vec::new();
     for base in library().expect("the library").iter().filter(|base| base.name.starts_with("sound/")) {
         let request = base.document.value.to_string().into_bytes();
-        let read = megakernel_ir::read_translation(&request).expect("a request");
+        let read = megakernel_task_graph::read_translation(&request).expect("a request");
         let graphs = (0..read.ranks)
             .map(|rank| {
                 crate::task_graph::barrier::barrier(&read.kernel_graph, read.ranks, rank).expect("a graph")
@@ -140,17 +140,17 @@ fn broken_translations_are_caught() {
     let mut other: Value = serde_json::from_slice(&request).expect("JSON");
     other["kernel_graph"]["operators"].as_array_mut().expect("operators").swap(0, 2);
     let other = other.to_string().into_bytes();
-    let read = megakernel_ir::read_translation(&other).expect("a request");
+    let read = megakernel_task_graph::read_translation(&other).expect("a request");
     let graph = crate::task_graph::barrier::barrier(&read.kernel_graph, 1, 0).expect("a graph");
     assert!(judged(&request, &[graph]).is_err(), "the operators are in another order");
     // The exact translation makes no edge from the first operator to the third.
     let (request, _) = of("sound/missing-second-edge");
-    let read = megakernel_ir::read_translation(&request).expect("a request");
+    let read = megakernel_task_graph::read_translation(&request).expect("a request");
     let graph = crate::task_graph::exact::exact(&read.kernel_graph, 1, 0).expect("a graph");
     let why = judged(&request, &[graph]).expect_err("a missing edge");
     assert!(why.starts_with("TR02"), "{why}");
     let (request, _) = of("sound/missing-anti-dependence");
-    let read = megakernel_ir::read_translation(&request).expect("a request");
+    let read = megakernel_task_graph::read_translation(&request).expect("a request");
     assert!(
         crate::task_graph::exact::exact(&read.kernel_graph, 1, 0).is_err(),
         "neighbours that share nothing"

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap};
 
 use megakernel_ir::model::{Buffer, Program, Task};
 use megakernel_ir::rule::Class;
-use megakernel_ir::task_graph::{EVENT_INVALID, MAX_INPUTS, NULL_TENSOR};
-use megakernel_ir::{Layout, Opcode, Param, read_task_graph, write_companion};
+use megakernel_ir::{Layout, Opcode, Param, write_record};
+use megakernel_task_graph::{EVENT_INVALID, MAX_INPUTS, NULL_TENSOR, read_task_graph};
 use serde_json::{Value, json};
 
 use super::Refusal;
@@ -301,7 +301,7 @@ fn document(
     let graph = read_task_graph(text.as_bytes()).map_err(|found| {
         found.iter().map(|found| refusal(String::new(), found.message.to_string())).collect::<Vec<_>>()
     })?;
-    Ok(write_companion(&graph, Layout::Compact))
+    Ok(write_record(&graph, Layout::Compact))
 }
 
 /// The type of the runtime that does the same as the opcode with these operands, or the opcode's own.

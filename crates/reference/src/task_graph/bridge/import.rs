@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use megakernel_ir::model::Program;
 use megakernel_ir::rule::Class;
-use megakernel_ir::task_graph::{EventId, KernelGraph, TaskGraph};
 use megakernel_ir::{Layout, Rule, read, write};
+use megakernel_task_graph::{EventId, KernelGraph, TaskGraph};
 use serde_json::{Value, json};
 
 use super::Refusal;

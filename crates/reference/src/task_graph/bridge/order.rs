@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use megakernel_ir::task_graph::{EVENT_INVALID, EventId, TaskGraph};
+use megakernel_task_graph::{EVENT_INVALID, EventId, TaskGraph};
 
 /// More events than this would need more memory for their order than a large machine has.
 const MAX_EVENTS: usize = 1 << 18;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use megakernel_ir::DType;
-use megakernel_ir::task_graph::{KernelGraph, TensorDecl, TensorKind, Tile, element_bits};
+use megakernel_task_graph::{KernelGraph, TensorDecl, TensorKind, Tile, element_bits};
 
 use super::elements::dtype;
 use crate::region::{MAX_RANK, Region};

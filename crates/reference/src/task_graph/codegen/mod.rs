@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use megakernel_ir::Diagnostic;
-use megakernel_ir::task_graph::{TensorKind, Translation};
+use megakernel_task_graph::{TensorKind, Translation};
 
 use super::translate::plan::{Operand, Operator, Plan};
 use super::translate::{COPY, REDUCE, plan as plan_of};

@@ -1,6 +1,6 @@
 //! The elements of a tile, one by one.
 
-use megakernel_ir::task_graph::{Tile, element_bits};
+use megakernel_task_graph::{Tile, element_bits};
 use smallvec::SmallVec;
 
 /// Of a tile with more separate pieces than this, the hull is taken.

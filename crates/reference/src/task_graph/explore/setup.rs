@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use megakernel_ir::task_graph::{EVENT_INVALID, EventId, EventType, System, Task, TaskGraph, Tile};
+use megakernel_task_graph::{EVENT_INVALID, EventId, EventType, System, Task, TaskGraph, Tile};
 
 use super::footprint::{Shape, Spans};
 

@@ -1,5 +1,5 @@
-use megakernel_ir::task_graph::{EVENT_INVALID, TaskGraph};
-use megakernel_ir::{Diagnostic, Rule, read_system, read_task_graph};
+use megakernel_ir::{Diagnostic, Rule};
+use megakernel_task_graph::{EVENT_INVALID, TaskGraph, read_system, read_task_graph};
 
 use super::thorough;
 use super::*;

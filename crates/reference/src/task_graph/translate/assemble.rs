@@ -1,6 +1,6 @@
 //! Putting a graph together: reserved tasks and events, ids, and the tasks of an all-reduce.
 
-use megakernel_ir::task_graph::{Event, EventId, EventType, Task, TaskGraph};
+use megakernel_task_graph::{Event, EventId, EventType, Task, TaskGraph};
 
 use super::plan::{Block, Operand, Plan, task};
 use super::{BEGIN, COPY, REDUCE, TERMINATE};
@@ -76,7 +76,7 @@ impl<'a> Assembly<'a> {
         if let Some(begin) = self.events.get_mut(1) {
             begin.last_task_id = self.tasks.len() as i64;
         }
-        let invalid = megakernel_ir::task_graph::EVENT_INVALID;
+        let invalid = megakernel_task_graph::EVENT_INVALID;
         let waits = |task: &Task<'_>| task.dependent_event != invalid;
         let first_tasks = self
             .tasks

@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use megakernel_ir::task_graph::{
+use megakernel_ir::{Diagnostic, Rule};
+use megakernel_task_graph::{
     KernelGraph, MAX_DIMS, MAX_INPUTS, MAX_OUTPUTS_EARLIER, NULL_TENSOR, Operand as Stated,
     Operator as StatedOperator, TensorDecl, TensorKind, Translation, element_bits,
 };
-use megakernel_ir::{Diagnostic, Rule};
 
 use super::plan::{Operand, Operator, Part, PerAxis, Plan, Tensor};
 use super::{ALL_REDUCE, BEGIN, COPY, MAX_RANKS, MAX_TASKS, REDUCE, TERMINATE, variants};

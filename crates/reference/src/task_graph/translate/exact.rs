@@ -1,7 +1,7 @@
 //! The published algorithm, step by step (clause TGR-14). It knows of one earlier operator only, the one just before.
 
-use megakernel_ir::task_graph::TaskGraph;
 use megakernel_ir::{Diagnostic, Rule};
+use megakernel_task_graph::TaskGraph;
 
 use super::assemble::{Assembly, copy, reduce};
 use super::plan::{Block, Operand, Operator, Plan, blocks_between};

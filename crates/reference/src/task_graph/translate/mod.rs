@@ -14,8 +14,8 @@ mod suitable;
 mod variants;
 
 use megakernel_ir::protocol::{Answer, Request};
-use megakernel_ir::task_graph::{Mode, TaskGraph, Translation};
-use megakernel_ir::{Diagnostic, Layout, read_translation, write_companion};
+use megakernel_ir::{Diagnostic, Layout, write_record};
+use megakernel_task_graph::{Mode, TaskGraph, Translation, read_translation};
 
 /// Type of task 0.
 const TERMINATE: i64 = 0;
@@ -37,7 +37,7 @@ const MAX_TASKS: i64 = 1 << 22;
 /// Answers a request to translate: the document is the task graph of the rank that was asked for.
 pub fn answer(request: &Request<'_>) -> Answer {
     let translated = read_translation(request.document.as_bytes())
-        .and_then(|request| translate(&request).map(|graph| write_companion(&graph, Layout::Compact)));
+        .and_then(|request| translate(&request).map(|graph| write_record(&graph, Layout::Compact)));
     match translated {
         Ok(document) => Answer::Accept { diagnostics: Vec::new(), document: Some(document) },
         Err(diagnostics) => Answer::Reject { diagnostics },

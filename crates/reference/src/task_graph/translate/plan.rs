@@ -2,7 +2,7 @@
 //! TGR-13). Only [`super::check`] makes one.
 
 use megakernel_ir::model::{Given, Text};
-use megakernel_ir::task_graph::{EVENT_INVALID, Task, Tile};
+use megakernel_task_graph::{EVENT_INVALID, Task, Tile};
 use smallvec::SmallVec;
 
 /// One number an axis.
@@ -207,7 +207,7 @@ pub fn task<'a>(task_type: i64, variant: i64, inputs: Vec<Tile<'a>>, outputs: Ve
 /// The tile of an operand that is left out.
 fn null_tile<'a>() -> Tile<'a> {
     Tile {
-        base_ptr: Text::from(megakernel_ir::task_graph::NULL_TENSOR),
+        base_ptr: Text::from(megakernel_task_graph::NULL_TENSOR),
         data_type: super::UNKNOWN_ELEMENT,
         dims: SmallVec::new(),
         offset: 0,

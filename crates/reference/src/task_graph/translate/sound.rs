@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use megakernel_ir::Diagnostic;
-use megakernel_ir::task_graph::TaskGraph;
+use megakernel_task_graph::TaskGraph;
 
 use super::assemble::{Assembly, copy, reduce};
 use super::events::{Events, Kind, NONE};

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use megakernel_ir::task_graph::Operator as Stated;
+use megakernel_task_graph::Operator as Stated;
 
 use super::plan::{Operator, Tensor};
 

@@ -1,7 +1,7 @@
 //! What tiles cover (clause TGR-04): boxes along the strides of a regular storage, bytes of any other.
 
 use megakernel_ir::diagnostic::TileRegion;
-use megakernel_ir::task_graph::{Tile, element_bits};
+use megakernel_task_graph::{Tile, element_bits};
 use smallvec::{SmallVec, smallvec};
 
 /// A part of a storage: a half-open interval for each of the layout's strides, or a single one of bytes.

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use megakernel_ir::Rule;
-use megakernel_ir::task_graph::{TensorDecl, Tile, element_bits};
 use megakernel_order::Findings;
+use megakernel_task_graph::{TensorDecl, Tile, element_bits};
 use smallvec::SmallVec;
 
 use crate::task_graph::types::writes_input;

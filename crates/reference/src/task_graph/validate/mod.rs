@@ -17,10 +17,10 @@ mod world;
 
 use std::collections::BTreeMap;
 
+use megakernel_ir::Rule;
 use megakernel_ir::rule::Severity;
-use megakernel_ir::task_graph::{KernelGraph, System, TaskGraph};
-use megakernel_ir::{Rule, read_system, read_task_graph};
 use megakernel_order::{Findings, HappensBefore, Verdict};
+use megakernel_task_graph::{KernelGraph, System, TaskGraph, read_system, read_task_graph};
 use serde_json::value::RawValue;
 
 use area::Layout;

@@ -1,6 +1,6 @@
 //! The graph of one rank among those that are judged.
 
-use megakernel_ir::task_graph::{EVENT_INVALID, EventId, TaskGraph};
+use megakernel_task_graph::{EVENT_INVALID, EventId, TaskGraph};
 
 use crate::task_graph::validate::Graphs;
 

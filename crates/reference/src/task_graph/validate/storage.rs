@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use megakernel_ir::diagnostic::AccessKind;
-use megakernel_ir::task_graph::{Task, Tile};
+use megakernel_task_graph::{Task, Tile};
 
 use crate::task_graph::types::{NVSHMEM_COPY, writes_input};
 use crate::task_graph::validate::area::{Area, Footprint, Layout};

@@ -1,8 +1,8 @@
 //! Class TW: TW01 unknown-task-type, TW02 unused-event, TW03 mixed-layout, TW04 incomplete-system.
 
 use megakernel_ir::Rule;
-use megakernel_ir::task_graph::EventType;
 use megakernel_order::Findings;
+use megakernel_task_graph::EventType;
 
 use crate::task_graph::types;
 use crate::task_graph::validate::storage::Use;

@@ -1,6 +1,6 @@
 //! The graphs of a document as dense arrays: tasks and events numbered on through the ranks.
 
-use megakernel_ir::task_graph::{EVENT_INVALID, Event, EventId, EventType, KernelGraph, Task};
+use megakernel_task_graph::{EVENT_INVALID, Event, EventId, EventType, KernelGraph, Task};
 
 use crate::task_graph::types::{self, NVSHMEM_COPY, REDUCE};
 use crate::task_graph::validate::Graphs;

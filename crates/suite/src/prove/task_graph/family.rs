@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use megakernel_ir::task_graph::System;
+use megakernel_task_graph::System;
 
 use super::stage::{self, Action, COPY, END, Order, Trigger};
 

@@ -11,11 +11,11 @@ mod tests;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 
-use megakernel_ir::task_graph::System;
 use megakernel_ir::{Diagnostic, Rule};
 use megakernel_reference::task_graph::agreement::{self, Verdicts};
 use megakernel_reference::task_graph::explore::{Setup, replay};
 use megakernel_reference::task_graph::validate::{Graphs, validate_graphs};
+use megakernel_task_graph::System;
 
 use family::{Chunk, Enumeration};
 use report::Tally;

@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use megakernel_ir::task_graph::System;
-use megakernel_ir::{Layout, Rule, write_companion};
+use megakernel_ir::{Layout, Rule, write_record};
 use megakernel_reference::task_graph::agreement::{Reason, Verdicts};
+use megakernel_task_graph::System;
 use serde_json::Value;
 
 use super::family::{Enumeration, Family, Orders, Ranks};
@@ -60,7 +60,7 @@ impl Tally {
 
 /// A system in the style of the specification's examples: a record a line.
 pub fn document(system: &System<'_>) -> String {
-    let value: Value = serde_json::from_str(&write_companion(system, Layout::Compact)).unwrap_or_default();
+    let value: Value = serde_json::from_str(&write_record(system, Layout::Compact)).unwrap_or_default();
     let mut graphs = Vec::new();
     for graph in value["ranks"].as_array().into_iter().flatten() {
         let members = graph.as_object().into_iter().flatten().map(|(name, value)| {

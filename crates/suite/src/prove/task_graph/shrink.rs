@@ -1,6 +1,6 @@
 //! From a system on which validator and explorer disagree to a smallest one.
 
-use megakernel_ir::task_graph::{EVENT_INVALID, EventId, System};
+use megakernel_task_graph::{EVENT_INVALID, EventId, System};
 
 /// Makes a system smaller as long as `wrong` holds: without a task, an event, or a tile; with fewer triggers awaited.
 pub fn shrink(system: &System<'static>, mut wrong: impl FnMut(&System<'static>) -> bool) -> System<'static> {

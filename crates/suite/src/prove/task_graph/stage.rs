@@ -1,7 +1,7 @@
 //! The systems of a family: who triggers what, and what each task accesses.
 
 use megakernel_ir::model::{Given, Text};
-use megakernel_ir::task_graph::{EVENT_INVALID, Event, EventId, EventType, System, Task, TaskGraph, Tile};
+use megakernel_task_graph::{EVENT_INVALID, Event, EventId, EventType, System, Task, TaskGraph, Tile};
 
 /// What a task triggers when it has finished. Events are numbered by family, from 0; [`END`] is the one that ends the iteration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -2,7 +2,7 @@
 
 mod tiles;
 
-use megakernel_ir::task_graph::{EventId, KernelGraph, Task, TaskGraph};
+use megakernel_task_graph::{EventId, KernelGraph, Task, TaskGraph};
 use serde_json::{Map, Value};
 
 use super::Refusal;

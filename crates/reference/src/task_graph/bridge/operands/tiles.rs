@@ -1,6 +1,6 @@
 //! The tiles of a task as operands, and the parameters of its operator.
 
-use megakernel_ir::task_graph::Tile;
+use megakernel_task_graph::Tile;
 use serde_json::{Map, Value};
 
 use super::Planner;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use megakernel_ir::model::Program;
-use megakernel_ir::task_graph::Mode;
-use megakernel_ir::{DType, Tensor, read, read_kernel_graph};
+use megakernel_ir::{DType, Tensor, read};
+use megakernel_task_graph::{Mode, read_kernel_graph};
 use serde_json::{Value, json};
 
 use super::graphs::{decoder, imported, translate, translated};

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use megakernel_ir::model::{Program, Task};
-use megakernel_ir::task_graph::{EVENT_INVALID, TaskGraph};
-use megakernel_ir::{read, read_task_graph};
+use megakernel_ir::read;
+use megakernel_task_graph::{EVENT_INVALID, TaskGraph, read_task_graph};
 use serde_json::{Value, json};
 
 use super::graphs::{decoder, imported, translate};

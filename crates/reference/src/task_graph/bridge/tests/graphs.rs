@@ -3,8 +3,10 @@
 
 use std::collections::HashMap;
 
-use megakernel_ir::task_graph::{EVENT_INVALID, KernelGraph, Mode, TensorDecl, TensorKind, Translation};
-use megakernel_ir::{Layout, read_kernel_graph, read_task_graph, write_companion};
+use megakernel_ir::{Layout, write_record};
+use megakernel_task_graph::{
+    EVENT_INVALID, KernelGraph, Mode, TensorDecl, TensorKind, Translation, read_kernel_graph, read_task_graph,
+};
 use serde_json::{Value, json};
 
 use crate::task_graph::bridge::{Imported, Options, Refusal, import};
@@ -114,7 +116,7 @@ fn tile(decls: &HashMap<&str, &TensorDecl<'_>>, name: &str, axis: i64, block: i6
         strides[axis] = strides[axis + 1] * decl.dims[axis + 1];
     }
     let offset: i64 = start.iter().zip(&strides).map(|(start, stride)| start * stride).sum();
-    let bits = megakernel_ir::task_graph::element_bits(decl.data_type).expect("a type");
+    let bits = megakernel_task_graph::element_bits(decl.data_type).expect("a type");
     json!({"base_ptr": base, "data_type": decl.data_type, "dims": dims, "offset": offset * bits / 8, "strides": strides})
 }
 
@@ -124,7 +126,7 @@ pub fn translated(kernel: &str, ranks: i64, mode: Mode) -> Vec<Value> {
         let kernel_graph = read_kernel_graph(kernel.as_bytes()).expect("a kernel graph");
         let request = Translation { kernel_graph, ranks, rank, mode, extra: Vec::new() };
         let graph = crate::task_graph::translate::translate(&request).expect("a translation");
-        serde_json::from_str(&write_companion(&graph, Layout::Compact)).expect("JSON")
+        serde_json::from_str(&write_record(&graph, Layout::Compact)).expect("JSON")
     };
     (0..ranks).map(graph).collect()
 }

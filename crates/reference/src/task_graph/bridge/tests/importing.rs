@@ -1,8 +1,8 @@
 //! What of a graph a program keeps, and what is refused.
 
 use megakernel_ir::rule::Class;
-use megakernel_ir::task_graph::{EVENT_INVALID, Mode};
-use megakernel_ir::{BufferKind, Rule, read, read_kernel_graph, read_task_graph};
+use megakernel_ir::{BufferKind, Rule, read};
+use megakernel_task_graph::{EVENT_INVALID, Mode, read_kernel_graph, read_task_graph};
 use serde_json::{Value, json};
 
 use super::graphs::{decoder, imported, kernel, operator, tensor, translate, translated};

@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use megakernel_ir::read_task_graph;
 use megakernel_ir::rule::Class;
-use megakernel_ir::task_graph::TaskGraph;
+use megakernel_task_graph::{TaskGraph, read_task_graph};
 use serde_json::{Value, json};
 
 use super::graphs::kernel;
@@ -30,7 +29,7 @@ fn kernel_of(graphs: &[&TaskGraph<'_>]) -> String {
     for task in graphs.iter().flat_map(|graph| &graph.all_tasks) {
         written.extend(task.outputs().iter().map(|tile| tile.base_ptr.to_string()));
         for tile in task.inputs().iter().chain(task.outputs()).filter(|tile| !tile.is_null()) {
-            let bits = megakernel_ir::task_graph::element_bits(tile.data_type).expect("a type");
+            let bits = megakernel_task_graph::element_bits(tile.data_type).expect("a type");
             let mut last = tile.offset * 8 / bits + 1;
             last += tile
                 .dims
@@ -45,7 +44,7 @@ fn kernel_of(graphs: &[&TaskGraph<'_>]) -> String {
             }
             *size = (*size).max(last);
         }
-        let names = |tiles: &[megakernel_ir::task_graph::Tile<'_>]| -> Vec<Value> {
+        let names = |tiles: &[megakernel_task_graph::Tile<'_>]| -> Vec<Value> {
             tiles
                 .iter()
                 .filter(|tile| !tile.is_null())
@@ -93,7 +92,7 @@ fn import_texts(texts: &[String]) -> Result<Imported, Vec<Refusal>> {
         texts.iter().map(|text| read_task_graph(text.as_bytes()).expect("a graph")).collect();
     let graphs: Vec<&TaskGraph<'_>> = graphs.iter().collect();
     let kernel = kernel_of(&graphs);
-    let kernel = megakernel_ir::read_kernel_graph(kernel.as_bytes()).expect("a kernel graph");
+    let kernel = megakernel_task_graph::read_kernel_graph(kernel.as_bytes()).expect("a kernel graph");
     import(&graphs, &kernel, &Options { position: 100, one_queue: false })
 }
 

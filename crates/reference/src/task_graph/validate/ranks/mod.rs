@@ -4,9 +4,9 @@ pub mod iteration;
 
 use std::collections::BTreeMap;
 
-use megakernel_ir::task_graph::EventId;
 use megakernel_ir::{Diagnostic, Rule};
 use megakernel_order::Findings;
+use megakernel_task_graph::EventId;
 
 use crate::task_graph::types::NVSHMEM_COPY;
 use crate::task_graph::validate::rank::Rank;

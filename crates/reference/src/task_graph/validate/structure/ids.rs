@@ -1,8 +1,8 @@
 //! TS04 dangling-event, TS05 event-id.
 
 use megakernel_ir::Rule;
-use megakernel_ir::task_graph::{EVENT_INVALID, EventId, EventType, Task};
 use megakernel_order::Findings;
+use megakernel_task_graph::{EVENT_INVALID, EventId, EventType, Task};
 
 use crate::task_graph::types::NVSHMEM_COPY;
 use crate::task_graph::validate::rank::Rank;

@@ -1,8 +1,8 @@
 //! TS10 metadata-alias.
 
 use megakernel_ir::Rule;
-use megakernel_ir::task_graph::Task;
 use megakernel_order::Findings;
+use megakernel_task_graph::Task;
 
 use crate::task_graph::validate::rank::Rank;
 

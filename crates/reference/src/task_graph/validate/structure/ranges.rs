@@ -1,8 +1,8 @@
 //! TS06 event-range, TS07 first-tasks.
 
 use megakernel_ir::Rule;
-use megakernel_ir::task_graph::{EVENT_INVALID, EventId, EventType};
 use megakernel_order::Findings;
+use megakernel_task_graph::{EVENT_INVALID, EventId, EventType};
 
 use crate::task_graph::validate::rank::Rank;
 

@@ -1,8 +1,8 @@
 //! TS08 capacity, TS09 tensor-record.
 
 use megakernel_ir::Rule;
-use megakernel_ir::task_graph::{MAX_DIMS, MAX_INPUTS, MAX_OUTPUTS, MAX_OUTPUTS_EARLIER, Tile, element_bits};
 use megakernel_order::Findings;
+use megakernel_task_graph::{MAX_DIMS, MAX_INPUTS, MAX_OUTPUTS, MAX_OUTPUTS_EARLIER, Tile, element_bits};
 
 use crate::task_graph::validate::rank::Rank;
 

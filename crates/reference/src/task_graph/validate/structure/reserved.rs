@@ -1,8 +1,8 @@
 //! TS01 reserved-tasks, TS02 reserved-events, TS03 event-type.
 
 use megakernel_ir::Rule;
-use megakernel_ir::task_graph::{EVENT_INVALID, Event, EventId, EventType, Task};
 use megakernel_order::Findings;
+use megakernel_task_graph::{EVENT_INVALID, Event, EventId, EventType, Task};
 
 use crate::task_graph::types::{BEGIN_TASK_GRAPH, TERMINATE, is_scheduler};
 use crate::task_graph::validate::rank::Rank;

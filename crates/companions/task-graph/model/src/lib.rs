@@ -1,15 +1,13 @@
 //! MPK task graphs and the kernel graphs that they are translated from, as their JSON documents state them (clauses
 //! TGR-01 to TGR-06 and TGR-11).
 //!
-//! As in [`crate::model`], reading checks the shape of the records and nothing else: ids may be dangling here.
+//! As in [`megakernel_ir::model`], reading checks the shape of the records and nothing else: ids may be dangling here.
 
-use std::fmt;
+mod shape;
 
+use megakernel_ir::model::{Given, Meta, Text};
+use megakernel_ir::{Diagnostic, names, read_record, record};
 use smallvec::SmallVec;
-
-use crate::maps::{Given, Meta};
-use crate::record::record;
-use crate::text::Text;
 
 /// An event id that names no event. Its bits include those of [`NVSHMEM_TAG`]: compare with this first.
 pub const EVENT_INVALID: i64 = 0x7fff_ffff_ffff_fffe;
@@ -176,7 +174,7 @@ record! {
     }
 }
 
-crate::names::names! {
+names! {
     /// Where the memory of a tensor comes from (clause TGR-11).
     TensorKind, "a kind of tensor" {
         /// The host's.
@@ -190,7 +188,7 @@ crate::names::names! {
     }
 }
 
-crate::names::names! {
+names! {
     /// Which translation is asked for (clause TGR-16).
     Mode, "a mode of translation" {
         /// The published algorithm, to the letter.
@@ -198,6 +196,38 @@ crate::names::names! {
         /// Any graph that breaks no rule.
         Sound = 1 "sound",
     }
+}
+
+/// Reads the task graph of one rank (clause TGR-01).
+///
+/// # Errors
+/// Diagnostics of the rules S01 to S05; never none. Likewise of the other documents.
+pub fn read_task_graph(bytes: &[u8]) -> Result<TaskGraph<'_>, Vec<Diagnostic>> {
+    read_record(bytes, shape::TASK_GRAPH)
+}
+
+/// Reads the task graphs of all ranks (clause TGR-01).
+///
+/// # Errors
+/// See [`read_task_graph`].
+pub fn read_system(bytes: &[u8]) -> Result<System<'_>, Vec<Diagnostic>> {
+    read_record(bytes, shape::SYSTEM)
+}
+
+/// Reads a kernel graph (clause TGR-11).
+///
+/// # Errors
+/// See [`read_task_graph`].
+pub fn read_kernel_graph(bytes: &[u8]) -> Result<KernelGraph<'_>, Vec<Diagnostic>> {
+    read_record(bytes, shape::KERNEL_GRAPH)
+}
+
+/// Reads a request to translate (clause TGR-16).
+///
+/// # Errors
+/// See [`read_task_graph`].
+pub fn read_translation(bytes: &[u8]) -> Result<Translation<'_>, Vec<Diagnostic>> {
+    read_record(bytes, shape::TRANSLATION)
 }
 
 /// The types of events (clause TGR-03).
@@ -295,8 +325,9 @@ impl Tile<'_> {
 
 #[cfg(test)]
 mod tests {
+    use megakernel_ir::{Layout, Rule, write_record};
+
     use super::*;
-    use crate::{Layout, Rule, read_task_graph, write_companion};
 
     const GRAPH: &str = r#"{"all_events":[{"event_type":911,"first_task_id":0,"last_task_id":0,"num_triggers":1,"x":1.50}],"all_tasks":[{"dependent_event":9223372036854775806,"inputs":null,"outputs":[{"base_ptr":"y","data_type":941,"dims":[1,8],"offset":16,"strides":[8,1]}],"task_type":7777,"trigger_event":2161727825432805400,"variant_id":0}],"first_tasks":[]}"#;
 
@@ -305,7 +336,7 @@ mod tests {
         let graph = read_task_graph(GRAPH.as_bytes()).expect("a graph");
         assert_eq!(graph.all_tasks[0].trigger_event, 2_161_727_825_432_805_400);
         assert!(graph.all_tasks[0].request_id.0.is_none());
-        assert_eq!(write_companion(&graph, Layout::Compact), GRAPH);
+        assert_eq!(write_record(&graph, Layout::Compact), GRAPH);
     }
 
     #[test]
