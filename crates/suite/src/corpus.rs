@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use megakernel_conformance::generate::{self, Differences, Generated, Options};
 use megakernel_conformance::oracle::Oracle;
 use megakernel_conformance::store::Corpus;
+use megakernel_corpus::generate::{self, Differences, Generated, Options};
 use megakernel_suite::certify::certify;
 use megakernel_suite::oracle::Vm;
 
@@ -16,7 +16,7 @@ use crate::{print, print_bytes};
 
 /// Generate the corpus of cases, check that it is up to date, count it, or print the document of a case
 ///
-/// The corpus is generated: programs, cases and inputs come from the families in crates/conformance/src/families, and from
+/// The corpus is generated: programs, cases and inputs come from the families in crates/corpus and those of the companions, and from
 /// the examples in spec/rules; the VM of the reference adds values and bounds. Change those, then run `cargo xtask corpus generate` and review the diff. The files are
 /// the same, byte for byte, whatever the number of jobs.
 #[derive(clap::Args)]
@@ -73,6 +73,7 @@ fn generate(root: &Path, args: &Args) -> Result<Generated, String> {
     let oracle: Option<&dyn Oracle> = Some(&Vm);
     generate::generate(&Options {
         root: root.to_owned(),
+        companions: &[megakernel_task_graph_cases::COMPANION],
         seed: args.seed,
         jobs,
         oracle,

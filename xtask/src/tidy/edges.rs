@@ -12,8 +12,21 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("megakernel-order", &["megakernel-ir"]),
     ("megakernel-task-graph", &["megakernel-ir"]),
     ("megakernel-reference", &["megakernel-ir", "megakernel-order", "megakernel-task-graph"]),
-    // Never the reference: an answer that the judge took from it would judge nothing.
-    ("megakernel-conformance", &["megakernel-ir", "megakernel-task-graph"]),
+    // Never the reference: an answer that the judge took from it would judge nothing. Nor the corpus, which it reads as files.
+    ("megakernel-conformance", &["megakernel-ir", "megakernel-task-graph", "megakernel-task-graph-checker"]),
+    ("megakernel-task-graph-checker", &["megakernel-ir", "megakernel-task-graph"]),
+    // Nor here, since a case declares its answer. The cases of companions in tests alone: the generator gets them from outside.
+    ("megakernel-corpus", &["megakernel-ir", "megakernel-conformance", "megakernel-task-graph-cases"]),
+    (
+        "megakernel-task-graph-cases",
+        &[
+            "megakernel-ir",
+            "megakernel-conformance",
+            "megakernel-corpus",
+            "megakernel-task-graph",
+            "megakernel-task-graph-checker",
+        ],
+    ),
     // Nor the reference: its arithmetic has to be a second opinion.
     ("megakernel-adequacy", &["megakernel-ir", "megakernel-conformance"]),
     // A worker like anybody's. Its tests play cases to it.
@@ -26,6 +39,9 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "megakernel-task-graph",
             "megakernel-reference",
             "megakernel-conformance",
+            "megakernel-corpus",
+            "megakernel-task-graph-cases",
+            "megakernel-task-graph-checker",
             "megakernel-adequacy",
         ],
     ),
@@ -99,7 +115,7 @@ mod tests {
     #[test]
     fn only_the_listed_edges_pass() {
         assert_eq!(check("megakernel-ir", Value::Null), Vec::<String>::new());
-        let expected = "crate `megakernel-conformance` depends on `megakernel-reference`, allowed are: [megakernel-ir, megakernel-task-graph]";
+        let expected = "crate `megakernel-conformance` depends on `megakernel-reference`, allowed are: [megakernel-ir, megakernel-task-graph, megakernel-task-graph-checker]";
         assert_eq!(check("megakernel-reference", Value::Null), [expected]);
         assert_eq!(check("megakernel-reference", json!("dev")), [expected]);
     }

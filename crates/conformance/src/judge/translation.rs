@@ -1,9 +1,9 @@
 //! Judges the graphs that an accepted sound translation returns, one from each rank.
 
 use megakernel_ir::protocol::FromWorker;
+use megakernel_task_graph_checker as check;
 
 use super::Mismatch;
-use crate::task_graph::check;
 use crate::text::excerpt;
 
 const EXPECTED: &str = "task graphs with the work of the operators that break no rule and keep the order of operators that conflict";

@@ -2,11 +2,11 @@
 
 use std::sync::Mutex;
 
-use megakernel_conformance::builder::Error;
-use megakernel_conformance::families;
-use megakernel_conformance::families::numeric::Values;
-use megakernel_conformance::families::plan::Plan;
-use megakernel_conformance::generate::{Outputs, fill};
+use megakernel_corpus::builder::Error;
+use megakernel_corpus::families;
+use megakernel_corpus::families::numeric::Values;
+use megakernel_corpus::families::plan::Plan;
+use megakernel_corpus::generate::{Outputs, fill};
 use megakernel_reference::validate::{Classes, validate};
 
 use super::*;

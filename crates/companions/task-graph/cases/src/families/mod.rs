@@ -1,0 +1,51 @@
+//! The families: graphs of one rank, of several, and requests to translate.
+
+mod base;
+mod bounds;
+mod deadlock;
+mod defects;
+mod graphs;
+mod ids;
+mod kernels;
+mod near;
+mod race;
+mod ranks;
+mod rejected;
+mod structure;
+mod systems;
+mod texts;
+mod trips;
+mod warnings;
+
+pub use base::{GraphBase, GraphCases, GraphLibrary, library, spec_example};
+
+use megakernel_corpus::families::Cases;
+
+/// The families.
+pub const FAMILIES: &[(&str, Cases)] = &[
+    ("task-graph/accept", base::cases),
+    ("task-graph/texts", texts::texts),
+    ("task-graph/members", texts::members),
+    ("task-graph/reserved", structure::reserved),
+    ("task-graph/event-types", structure::event_types),
+    ("task-graph/ids", ids::ids),
+    ("task-graph/ranges", structure::ranges),
+    ("task-graph/first-tasks", structure::first_tasks),
+    ("task-graph/capacity", structure::capacity),
+    ("task-graph/tensors", structure::tensors),
+    ("task-graph/metadata", structure::metadata),
+    ("task-graph/counts", deadlock::counts),
+    ("task-graph/order", deadlock::order),
+    ("task-graph/lost", deadlock::lost),
+    ("task-graph/partial", race::partial),
+    ("task-graph/unordered", race::unordered),
+    ("task-graph/dead-writes", race::dead_writes),
+    ("task-graph/bounds", bounds::bounds),
+    ("task-graph/declared", bounds::declared),
+    ("task-graph/ranks", ranks::ranks),
+    ("task-graph/warnings", warnings::warnings),
+    ("task-graph/near", near::near),
+    ("task-graph/round-trip", trips::trips),
+    ("task-graph/defects", defects::defects),
+    ("task-graph/translate", rejected::rejected),
+];
