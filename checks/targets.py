@@ -76,7 +76,7 @@ def kernels_for(nvrtc, target):
 
 def generated_code():
     """What the reference generates from the kernel graph here."""
-    command = ["cargo", "run", "--quiet", "--package", "megakernel-reference", "--bin", "megakernel-reference", "--"]
+    command = ["cargo", "run", "--quiet", "--bin", "megakernel-reference", "--"]
     command += ["generate-code", "--ranks", "2", GENERATED / "kernel_graph.json"]
     code = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
     kernels = set(re.findall(r"return kernels::(\w+)<", code))

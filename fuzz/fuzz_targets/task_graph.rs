@@ -5,8 +5,8 @@
 use libfuzzer_sys::fuzz_target;
 use megakernel_ir::{Layout, write_record};
 use megakernel_task_graph::{read_kernel_graph, read_system, read_task_graph, read_translation};
-use megakernel_reference::task_graph::explore::{Machine, Setup, replay};
-use megakernel_reference::task_graph::validate;
+use megakernel_task_graph_reference::explore::{Machine, Setup, replay};
+use megakernel_task_graph_reference::validate;
 
 fuzz_target!(|bytes: &[u8]| {
     let verdict = validate(bytes);

@@ -140,7 +140,7 @@ fn conform(root: &Path, args: &Args) -> Result<u8, String> {
             (name, arguments) if name == CUDA => (prepare_cuda(root, &arguments)?, arguments),
             command => command,
         },
-        None => (build(root, "megakernel-reference", "megakernel-reference")?, vec!["worker".to_owned()]),
+        None => (build(root, "megakernel-oracle", "megakernel-reference")?, vec!["worker".to_owned()]),
     };
     options.command.program.clone_from(&program);
     options.command.arguments = arguments;

@@ -5,7 +5,5 @@ pub mod agreement;
 pub mod explore;
 pub mod opcodes;
 pub mod region;
-pub mod task_graph;
 pub mod validate;
 pub mod vm;
-pub mod worker;

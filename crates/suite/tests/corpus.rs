@@ -63,7 +63,7 @@ fn task_graph(case: &Case, document: &[u8]) -> Outcome {
             Err(_) => DocumentBytes::Binary(document.to_vec()),
         };
         let request = Request { method, profile: Profile::TaskGraph, document };
-        let answer = megakernel_reference::task_graph::answer(&request);
+        let answer = megakernel_task_graph_reference::answer(&request);
         if let Answer::Accept { diagnostics, .. } | Answer::Reject { diagnostics } = &answer {
             pointers.extend(diagnostics.iter().map(|found| found.pointer.to_string()));
         }

@@ -11,7 +11,6 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("megakernel-ir", &[]),
     ("megakernel-order", &["megakernel-ir"]),
     ("megakernel-task-graph", &["megakernel-ir"]),
-    ("megakernel-reference", &["megakernel-ir", "megakernel-order", "megakernel-task-graph"]),
     // Never the reference: an answer that the judge took from it would judge nothing. Nor the corpus, which it reads as files.
     ("megakernel-conformance", &["megakernel-ir", "megakernel-task-graph", "megakernel-task-graph-checker"]),
     ("megakernel-task-graph-checker", &["megakernel-ir", "megakernel-task-graph"]),
@@ -27,6 +26,22 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "megakernel-task-graph-checker",
         ],
     ),
+    ("megakernel-reference", &["megakernel-ir", "megakernel-order"]),
+    // Its bridge turns task graphs into programs that the reference of programs accepts, and back.
+    (
+        "megakernel-task-graph-reference",
+        &["megakernel-ir", "megakernel-order", "megakernel-task-graph", "megakernel-reference"],
+    ),
+    // The program that composes the references.
+    (
+        "megakernel-oracle",
+        &[
+            "megakernel-ir",
+            "megakernel-reference",
+            "megakernel-task-graph",
+            "megakernel-task-graph-reference",
+        ],
+    ),
     // Nor the reference: its arithmetic has to be a second opinion.
     ("megakernel-adequacy", &["megakernel-ir", "megakernel-conformance"]),
     // A worker like anybody's. Its tests play cases to it.
@@ -37,6 +52,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &[
             "megakernel-ir",
             "megakernel-task-graph",
+            "megakernel-task-graph-reference",
             "megakernel-reference",
             "megakernel-conformance",
             "megakernel-corpus",

@@ -108,7 +108,7 @@ const JUDGING: [&str; 4] = [
     "crates/ir/src/",
     "crates/reference/src/validate/",
     "crates/reference/src/opcodes/",
-    "crates/reference/src/task_graph/",
+    "crates/companions/task-graph/reference/src/",
 ];
 
 /// Every rule is named as `Rule::X00` in the code that judges.

@@ -12,10 +12,10 @@ use megakernel_conformance::judge::{Judgement, conversation};
 use megakernel_conformance::store::Corpus;
 use megakernel_ir::protocol::{FromWorker, Method, Profile};
 use megakernel_ir::rule::Severity;
-use megakernel_reference::task_graph::translate as reference;
 use megakernel_task_graph::{Mode, read_task_graph, read_translation};
 use megakernel_task_graph_cases::{barrier, exact};
 use megakernel_task_graph_checker as check;
+use megakernel_task_graph_reference::translate as reference;
 use serde_json::{Value, json};
 
 use super::changes;

@@ -12,10 +12,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 
 use megakernel_ir::{Diagnostic, Rule};
-use megakernel_reference::task_graph::agreement::{self, Verdicts};
-use megakernel_reference::task_graph::explore::{Setup, replay};
-use megakernel_reference::task_graph::validate::{Graphs, validate_graphs};
 use megakernel_task_graph::System;
+use megakernel_task_graph_reference::agreement::{self, Verdicts};
+use megakernel_task_graph_reference::explore::{Setup, replay};
+use megakernel_task_graph_reference::validate::{Graphs, validate_graphs};
 
 use family::{Chunk, Enumeration};
 use report::Tally;

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use megakernel_ir::{Layout, Rule, write_record};
-use megakernel_reference::task_graph::agreement::{Reason, Verdicts};
 use megakernel_task_graph::System;
+use megakernel_task_graph_reference::agreement::{Reason, Verdicts};
 use serde_json::Value;
 
 use super::family::{Enumeration, Family, Orders, Ranks};

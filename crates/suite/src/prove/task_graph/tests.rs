@@ -1,9 +1,9 @@
 //! A validator without one of its rules does not pass.
 
 use megakernel_ir::Rule;
-use megakernel_reference::task_graph::agreement::Reason;
-use megakernel_reference::task_graph::explore::{Compact, Explorer, ITERATIONS, NotReplayed, Setup, replay};
 use megakernel_task_graph::read_system;
+use megakernel_task_graph_reference::agreement::Reason;
+use megakernel_task_graph_reference::explore::{Compact, Explorer, ITERATIONS, NotReplayed, Setup, replay};
 
 use super::family::Enumeration;
 use super::scopes::{self, Scope};

@@ -1,0 +1,148 @@
+//! Who accesses which memory (clause TGR-05): the tiles of all tasks by the memory that they are in.
+
+use std::collections::HashMap;
+
+use megakernel_ir::diagnostic::AccessKind;
+use megakernel_task_graph::{Task, Tile};
+
+use crate::types::{NVSHMEM_COPY, writes_input};
+use crate::validate::area::{Area, Footprint, Layout};
+use crate::validate::world::{Trigger, World};
+
+/// A tensor in the memory of a rank.
+pub struct Storage<'g> {
+    /// Index of the rank.
+    pub rank: usize,
+    /// Name of the tensor.
+    pub name: &'g str,
+    /// Whether any task writes it.
+    pub is_written: bool,
+    uses: Vec<Use>,
+}
+
+/// A tile of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Use {
+    /// The task.
+    pub task: u32,
+    /// Whether it stands among the outputs.
+    pub is_output: bool,
+    /// Index among inputs or outputs.
+    pub position: u8,
+}
+
+/// What one task does to a storage with one tile.
+#[derive(Clone, Debug)]
+pub struct Access {
+    /// The tile.
+    pub of: Use,
+    /// Read or write.
+    pub kind: AccessKind,
+    /// The elements.
+    pub area: Area,
+}
+
+impl Use {
+    /// The tile, if there is one.
+    pub fn tile<'g, 'a>(self, world: &World<'_, 'g, 'a>) -> Option<&'g Tile<'a>> {
+        let task = world.task(self.task);
+        let list = if self.is_output { task.outputs() } else { task.inputs() };
+        list.get(usize::from(self.position))
+    }
+
+    /// What of the tile the task touches.
+    pub fn footprint<'g, 'a>(self, world: &World<'_, 'g, 'a>) -> Option<Footprint<'g, 'a>> {
+        Some(Footprint { tile: self.tile(world)?, is_slot: is_slot(world.task(self.task), self.is_output) })
+    }
+
+    /// JSON pointer of the tile.
+    pub fn pointer(self, world: &World<'_, '_, '_>) -> String {
+        let list = if self.is_output { "outputs" } else { "inputs" };
+        world.at_task(self.task, &format!("/{list}/{}", self.position))
+    }
+}
+
+/// Whether a task writes one slot of its outputs only.
+pub fn is_slot(task: &Task<'_>, is_output: bool) -> bool {
+    is_output && task.task_type == NVSHMEM_COPY
+}
+
+impl<'g> Storage<'g> {
+    /// All storages, in the order of their first tiles, and each one's tiles in the order of the document.
+    pub fn all(world: &World<'_, 'g, '_>) -> Vec<Storage<'g>> {
+        let mut storages: Vec<Storage<'g>> = Vec::new();
+        let mut by_name: HashMap<(usize, &'g str), usize> = HashMap::new();
+        // Neighbouring tasks mostly use the same tensors in the same places.
+        let mut recent = [(usize::MAX, "", 0usize); 16];
+        for rank in 0..world.ranks.len() {
+            for (number, task) in world.ranks[rank].graph.all_tasks.iter().enumerate().skip(2) {
+                let global = world.tasks_of(rank).start + number as u32;
+                let inputs = task.inputs().iter().enumerate().map(|(i, tile)| (false, i, tile));
+                let outputs = task.outputs().iter().enumerate().map(|(i, tile)| (true, i, tile));
+                for (is_output, position, tile) in inputs.chain(outputs).filter(|(.., tile)| !tile.is_null())
+                {
+                    let owner = match world.triggers[global as usize] {
+                        _ if !is_slot(task, is_output) => rank,
+                        Trigger::Event(event) => world.event_place(event).0,
+                        // In memory that is not there to be looked at.
+                        Trigger::Elsewhere | Trigger::Nothing => continue,
+                    };
+                    let cached = &mut recent[position % 8 + if is_output { 8 } else { 0 }];
+                    if cached.0 != owner || cached.1 != &*tile.base_ptr {
+                        let index = *by_name.entry((owner, &tile.base_ptr)).or_insert_with(|| {
+                            storages.push(Storage {
+                                rank: owner,
+                                name: &tile.base_ptr,
+                                is_written: false,
+                                uses: Vec::new(),
+                            });
+                            storages.len() - 1
+                        });
+                        *cached = (owner, &tile.base_ptr, index);
+                    }
+                    let storage = &mut storages[cached.2];
+                    storage.is_written |= is_output || writes_input(task.task_type, position);
+                    storage.uses.push(Use { task: global, is_output, position: position as u8 });
+                }
+            }
+        }
+        storages
+    }
+
+    /// The layout that its tiles have in common.
+    pub fn layout(&self, world: &World<'_, 'g, '_>) -> Layout {
+        Layout::of(self.uses.iter().filter_map(|one| one.footprint(world)))
+    }
+
+    /// The first tile with which the layout is irregular.
+    pub fn first_irregular(&self, world: &World<'_, 'g, '_>) -> Option<Use> {
+        // What is regular is so without its last tiles too: the first one is found by halving.
+        let irregular = |count: usize| {
+            Layout::of(self.uses[..count].iter().filter_map(|one| one.footprint(world))) == Layout::Irregular
+        };
+        let (mut regular, mut broken) = (0, self.uses.len());
+        while regular + 1 < broken {
+            let middle = regular.midpoint(broken);
+            *(if irregular(middle) { &mut broken } else { &mut regular }) = middle;
+        }
+        self.uses.get(broken.checked_sub(1)?).copied()
+    }
+
+    /// Every access, in the order of the document; a cache is read and written.
+    pub fn accesses(&self, world: &World<'_, 'g, '_>, layout: &Layout) -> Vec<Access> {
+        let mut accesses = Vec::with_capacity(self.uses.len());
+        for &of in &self.uses {
+            let Some(footprint) = of.footprint(world) else { continue };
+            let area = layout.area(footprint);
+            if of.is_output {
+                accesses.push(Access { of, kind: AccessKind::Write, area });
+                continue;
+            }
+            if writes_input(world.task(of.task).task_type, usize::from(of.position)) {
+                accesses.push(Access { of, kind: AccessKind::Write, area: area.clone() });
+            }
+            accesses.push(Access { of, kind: AccessKind::Read, area });
+        }
+        accesses
+    }
+}

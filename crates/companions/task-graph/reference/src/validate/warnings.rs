@@ -1,0 +1,54 @@
+//! Class TW: TW01 unknown-task-type, TW02 unused-event, TW03 mixed-layout, TW04 incomplete-system.
+
+use megakernel_ir::Rule;
+use megakernel_order::Findings;
+use megakernel_task_graph::EventType;
+
+use crate::types;
+use crate::validate::storage::Use;
+use crate::validate::world::World;
+
+/// TW01, TW02 and TW04.
+pub fn check(world: &World<'_, '_, '_>, findings: &mut Findings) {
+    for rank in world.ranks {
+        for (index, task) in rank.graph.all_tasks.iter().enumerate() {
+            if !types::is_known(task.task_type) {
+                findings.broken(
+                    Rule::TW01,
+                    rank.at(&format!("/all_tasks/{index}/task_type")),
+                    format!(
+                        "task type {} is unknown: it is taken to read its inputs and to write its outputs",
+                        task.task_type
+                    ),
+                );
+            }
+        }
+    }
+    for event in 0..world.events() {
+        let is_unused = world.producers.of(event).is_empty() && world.dependents.of(event).is_empty();
+        let is_empty = world.event(event).event_type == EventType::Empty as i64;
+        if is_empty && is_unused {
+            findings.broken(
+                Rule::TW02,
+                world.at_event(event, ""),
+                format!("no task triggers {} and none depends on it", world.event_name(event)),
+            );
+        }
+    }
+    let is_in_system = world.ranks.iter().any(|rank| rank.is_in_system());
+    if world.is_partial && !is_in_system {
+        let message = "tasks copy to other ranks, whose graphs are not in the document: order that they may bring is taken for granted, and what they may break is not judged; judge all ranks together";
+        findings.broken(Rule::TW04, "", message);
+    }
+}
+
+/// TW03.
+pub fn mixed_layout(world: &World<'_, '_, '_>, first: Use, name: &str, findings: &mut Findings) {
+    findings.broken(
+        Rule::TW03,
+        first.pointer(world),
+        format!(
+            "with this tile, the tiles of `{name}` are no boxes along common strides; from here on they are compared by their first and last bytes"
+        ),
+    );
+}

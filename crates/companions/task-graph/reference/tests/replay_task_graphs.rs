@@ -1,0 +1,130 @@
+//! Every rejected example and case of task graphs is replayed to what its witness says.
+
+use std::path::{Path, PathBuf};
+
+use megakernel_ir::Rule;
+use megakernel_ir::rule::Class;
+use megakernel_task_graph::{read_system, read_task_graph};
+use megakernel_task_graph_reference::explore::{NotReplayed, Setup, replay};
+use megakernel_task_graph_reference::validate;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../..")
+}
+
+/// Every rejected example of the chapter of rules, with the rule of its section.
+fn examples() -> Vec<(String, String)> {
+    let path = root().join("spec/companions/task-graph/rules.md");
+    let text = std::fs::read_to_string(path).expect("the chapter");
+    let mut all = Vec::new();
+    for section in text.split("\n### ").skip(1) {
+        let rule = section.split(' ').next().unwrap_or_default();
+        for fence in section.split("```json rejected\n").skip(1) {
+            let graph = fence.split("```").next().unwrap_or_default();
+            all.push((rule.to_owned(), graph.to_owned()));
+        }
+    }
+    all
+}
+
+/// Every rejected case of the corpus about task graphs: its id and document.
+fn cases() -> Vec<(String, String)> {
+    let mut files = Vec::new();
+    let mut folders = vec![root().join("corpus/cases/task-graph")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).into_iter().flatten() {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() { folders.push(path) } else { files.push(path) }
+        }
+    }
+    files.sort();
+    let mut all = Vec::new();
+    for file in files {
+        let case: serde_json::Value =
+            serde_json::from_slice(&std::fs::read(&file).expect("a case")).expect("JSON");
+        let document = &case["document"];
+        let (Some(base), true) = (document["base"].as_str(), case["expect"]["verdict"] == "reject") else {
+            continue;
+        };
+        let text = std::fs::read_to_string(root().join("corpus").join(base)).expect("a base");
+        let mut graph: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        if !document["edit"].is_null() {
+            let edit: json_patch::Patch = serde_json::from_value(document["edit"].clone()).expect("an edit");
+            json_patch::patch(&mut graph, &edit).expect("the edit applies");
+        }
+        all.push((case["id"].as_str().unwrap_or_default().to_owned(), graph.to_string()));
+    }
+    all
+}
+
+/// Replays what is found in a document; how many findings were shown, and the rules of those that were not.
+fn replayed(name: &str, document: &str) -> (usize, Vec<Rule>) {
+    let found = validate(document.as_bytes()).diagnostics;
+    if found.iter().any(|d| matches!(d.rule.class(), Class::Structure | Class::TaskGraphStructure)) {
+        return (0, Vec::new());
+    }
+    let setup = match (read_system(document.as_bytes()), read_task_graph(document.as_bytes())) {
+        (Ok(system), _) => Setup::new(&system),
+        (_, Ok(graph)) => Setup::bare(&graph),
+        // A request to translate.
+        _ => return (0, Vec::new()),
+    };
+    // Only TX01 leaves ids that lead nowhere.
+    let Ok(setup) = setup else {
+        assert!(found.iter().any(|diagnostic| diagnostic.rule == Rule::TX01), "{name}: {:?}", setup.err());
+        return (0, Vec::new());
+    };
+    let (mut shown, mut without) = (0, Vec::new());
+    for diagnostic in &found {
+        match replay(&setup, diagnostic) {
+            Ok(_) => shown += 1,
+            Err(NotReplayed::NoRun) => {}
+            Err(NotReplayed::NoFault) => without.push(diagnostic.rule),
+            Err(other) => unreachable!("{name}: {other}: {diagnostic:?}"),
+        }
+    }
+    (shown, without)
+}
+
+#[test]
+fn every_rejected_example_is_replayed() {
+    let mut shown = std::collections::BTreeSet::new();
+    for (rule, graph) in examples() {
+        let (count, without) = replayed(&rule, &graph);
+        assert_eq!(without, [], "{rule}");
+        if count > 0 {
+            shown.insert(rule);
+        }
+    }
+    for rule in
+        ["TD01", "TD02", "TD03", "TD04", "TD05", "TR01", "TR02", "TR03", "TR04", "TR05", "TX03", "TX04"]
+    {
+        assert!(shown.contains(rule), "the example of {rule} is not replayed: {shown:?}");
+    }
+}
+
+#[test]
+fn every_rejected_case_is_replayed() {
+    let mut all = Vec::new();
+    let (mut shown, mut cases_shown) = (0, 0);
+    for (id, graph) in cases() {
+        let (count, without) = replayed(&id, &graph);
+        shown += count;
+        cases_shown += usize::from(count > 0);
+        let broken: Vec<Rule> =
+            validate(graph.as_bytes()).diagnostics.iter().map(|diagnostic| diagnostic.rule).collect();
+        // Hulls of tiles without a common layout may meet where the tiles do not. What waits for no trigger, or not for all,
+        // goes on where the rules say that it must not.
+        let nothing = graph.contains("\"num_triggers\":0");
+        let excused = |rule: &Rule| match rule {
+            Rule::TD01 => nothing,
+            Rule::TD03 | Rule::TD04 => broken.contains(&Rule::TR01),
+            // What never ends does not end too early.
+            Rule::TD05 => [Rule::TD01, Rule::TD02, Rule::TD03].iter().any(|rule| broken.contains(rule)),
+            _ => broken.contains(&Rule::TW03),
+        };
+        all.extend(without.into_iter().filter(|rule| !excused(rule)).map(|rule| (id.clone(), rule)));
+    }
+    assert!(all.is_empty(), "no run shows {all:?}");
+    assert!(cases_shown > 50, "{shown} findings of {cases_shown} cases are shown");
+}

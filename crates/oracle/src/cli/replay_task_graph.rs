@@ -1,0 +1,245 @@
+//! `megakernel-reference replay` of a task graph or a system.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use megakernel_ir::Rule;
+use megakernel_ir::diagnostic::Diagnostic;
+use megakernel_ir::rule::Class;
+use megakernel_task_graph::{read_system, read_task_graph};
+use megakernel_task_graph_reference::explore::{
+    Access, Blocked, Instance, Machine, NotReplayed, Outcome, Replay, Setup, Step, replay,
+};
+use megakernel_task_graph_reference::types;
+use megakernel_task_graph_reference::validate::validate;
+use serde_json::value::RawValue;
+
+/// How many steps of a run are printed, and how many tasks of a deadlock are explained.
+const SHOWN: usize = 40;
+const EXPLAINED: usize = 8;
+
+/// Whether a document is a task graph, or a system of them.
+pub fn is_one(document: &[u8]) -> bool {
+    serde_json::from_slice::<BTreeMap<String, &RawValue>>(document)
+        .is_ok_and(|members| members.contains_key("ranks") || members.contains_key("all_tasks"))
+}
+
+/// Replays every finding about runs, or those of one rule. The result is the exit code.
+///
+/// # Errors
+/// The document breaks a rule of its structure.
+pub fn run(
+    document: &[u8],
+    file: &Path,
+    rule: Option<Rule>,
+    all: bool,
+    out: &mut String,
+) -> Result<u8, String> {
+    let diagnostics = validate(document).diagnostics;
+    let first =
+        diagnostics.iter().find(|d| matches!(d.rule.class(), Class::Structure | Class::TaskGraphStructure));
+    if let Some(Diagnostic { rule, message, .. }) = first {
+        return Err(format!(
+            "{} is no task graph that could run: {rule} {}: {message}",
+            file.display(),
+            rule.slug()
+        ));
+    }
+    let system = read_system(document);
+    let setup = match (&system, read_task_graph(document)) {
+        (Ok(system), _) => Setup::new(system),
+        (_, Ok(graph)) => Setup::bare(&graph),
+        _ => Err("found neither a task graph nor a system".to_owned()),
+    };
+    let setup = setup.map_err(|message| format!("{}: {message}", file.display()))?;
+    let runs = |rule: Rule| {
+        use Class::*;
+        matches!(rule.class(), TaskGraphDeadlock | TaskGraphRace | TaskGraphRanks)
+    };
+    let (mut shown, mut without, mut invalid) = (0, 0, 0);
+    for diagnostic in diagnostics.iter().filter(|d| runs(d.rule) && rule.is_none_or(|rule| rule == d.rule)) {
+        let rule = diagnostic.rule;
+        let _ = writeln!(out, "{rule} {} at {}: {}", rule.slug(), diagnostic.pointer, diagnostic.message);
+        match replay(&setup, diagnostic) {
+            Ok(run) => {
+                shown += 1;
+                Shown { setup: &setup, all }.print(&run, out);
+            }
+            Err(NotReplayed::Invalid(what)) => {
+                invalid += 1;
+                let _ = writeln!(out, "  the diagnostic does not fit the graph: {what}");
+            }
+            Err(other) => {
+                without += 1;
+                let _ = writeln!(out, "  not replayed: {other}");
+            }
+        }
+        out.push('\n');
+    }
+    let _ = writeln!(
+        out,
+        "{}: {shown} replayed to a bad state, {without} without a run, {invalid} wrong witnesses",
+        file.display()
+    );
+    Ok(u8::from(invalid > 0))
+}
+
+/// Prints a run.
+struct Shown<'s> {
+    setup: &'s Setup,
+    all: bool,
+}
+
+impl Shown<'_> {
+    fn print(&self, replay: &Replay, out: &mut String) {
+        let last =
+            replay.steps.iter().map(|&(Step::Start(instance) | Step::Finish(instance))| instance.iteration);
+        let iterations = last.max().unwrap_or(0) + 1;
+        let mut machine = Machine::new(self.setup, iterations);
+        let skipped = if self.all { 0 } else { replay.steps.len().saturating_sub(SHOWN) };
+        if skipped > 0 {
+            let _ = writeln!(out, "  ... {skipped} steps before these; --all prints them");
+        }
+        for (index, &step) in replay.steps.iter().enumerate() {
+            if machine.step(step).is_err() {
+                return;
+            }
+            if index >= skipped {
+                let _ = writeln!(out, "  {:>4}. {}", index + 1, self.step(&machine, step, iterations > 1));
+            }
+        }
+        for line in self.outcome(&machine, &replay.outcome) {
+            let _ = writeln!(out, "  => {line}");
+        }
+    }
+
+    fn step(&self, machine: &Machine<'_>, step: Step, iterations: bool) -> String {
+        let (Step::Start(instance) | Step::Finish(instance)) = step;
+        let mut text = match step {
+            Step::Start(_) => format!("start  {}", self.task(instance.task)),
+            Step::Finish(_) => format!("finish {}", self.task(instance.task)),
+        };
+        if iterations {
+            let _ = write!(text, " in iteration {}", instance.iteration + 1);
+        }
+        let Some(task) = self.setup.tasks.get(instance.task) else { return text };
+        match (step, task.dependent, task.trigger) {
+            (Step::Start(_), Some(event), _) => {
+                let (count, needed) = (machine.count(event), machine.needed(event, instance.iteration));
+                let _ = write!(text, ": {} is {count} of {needed}", self.event(event));
+            }
+            (Step::Finish(_), _, Some(event)) => {
+                let _ = write!(text, ": {} becomes {}", self.event(event), machine.count(event));
+                if self.setup.ends.contains(&event) {
+                    let _ = write!(text, " of {}", machine.needed(event, instance.iteration));
+                }
+            }
+            _ => {}
+        }
+        text
+    }
+
+    fn outcome(&self, machine: &Machine<'_>, outcome: &Outcome) -> Vec<String> {
+        match outcome {
+            Outcome::Deadlock { queues, stuck, endless } => self.deadlock(machine, *queues, stuck, endless),
+            Outcome::Lost(task) => vec![format!(
+                "lost: every rank has ended the iteration, and {} has not finished",
+                self.task(task.task)
+            )],
+            Outcome::Race { tasks: [one, other], accesses: [first, second], bits } => {
+                let next = if one.iteration < other.iteration { ", an iteration ahead," } else { "" };
+                vec![format!(
+                    "race: {} {} {} of {}, {}{next} {} it, and both run",
+                    self.task(one.task),
+                    verb(first),
+                    bytes(*bits),
+                    self.storage(first),
+                    self.task(other.task),
+                    verb(second)
+                )]
+            }
+            Outcome::Early { task, missing } => vec![format!(
+                "early: {} has started, and {}, which triggers the same event as those it waited for, has not finished",
+                self.task(task.task),
+                self.task(missing.task)
+            )],
+            Outcome::Overtaken { late, early } => vec![format!(
+                "early: {} has triggered the event for the next iteration, and {} has not for this one; the count does not tell them apart",
+                self.task(early.task),
+                self.task(late.task)
+            )],
+            Outcome::DeadWrite { tasks: [one, other], accesses: [first, _], bits } => vec![format!(
+                "dead write: {} overwrites {} of {}, which {} has written and nobody has read",
+                self.task(other.task),
+                bytes(*bits),
+                self.storage(first),
+                self.task(one.task)
+            )],
+        }
+    }
+
+    fn deadlock(
+        &self,
+        machine: &Machine<'_>,
+        queues: bool,
+        stuck: &[Instance],
+        endless: &[usize],
+    ) -> Vec<String> {
+        let mut lines = vec![match queues {
+            true => "deadlock with one worker a rank: the head of every queue waits".to_owned(),
+            false => {
+                format!("deadlock: nothing runs, nothing can start, and {} tasks have not run", stuck.len())
+            }
+        }];
+        for &instance in stuck.iter().take(EXPLAINED) {
+            if let Some(Blocked::Count { event, count, needed }) = machine.blocked(instance) {
+                lines.push(format!(
+                    "{} waits for {} to reach {needed}; it is {count}",
+                    self.task(instance.task),
+                    self.event(event)
+                ));
+            }
+        }
+        if stuck.len() > EXPLAINED {
+            lines.push(format!("and so on for {} more", stuck.len() - EXPLAINED));
+        }
+        for &rank in endless.iter().filter(|_| stuck.is_empty()) {
+            if let Some(&end) = self.setup.ends.get(rank) {
+                let (count, needed) = (machine.count(end), machine.needed(end, 0));
+                lines.push(format!(
+                    "the iteration ends when {} reaches {needed}; it is {count}",
+                    self.event(end)
+                ));
+            }
+        }
+        lines
+    }
+
+    fn task(&self, task: usize) -> String {
+        let Some(work) = self.setup.tasks.get(task) else { return String::new() };
+        format!("task {}{} ({})", work.id, self.of(work.rank), types::name(work.kind))
+    }
+
+    fn event(&self, event: usize) -> String {
+        let Some(waiting) = self.setup.events.get(event) else { return String::new() };
+        format!("event {}{}", waiting.position, self.of(waiting.rank))
+    }
+
+    fn storage(&self, access: &Access) -> String {
+        let Some((rank, name)) = self.setup.storages.get(access.storage) else { return String::new() };
+        format!("`{name}`{}", self.of(*rank))
+    }
+
+    fn of(&self, rank: usize) -> String {
+        if self.setup.ends.len() > 1 { format!(" of rank {rank}") } else { String::new() }
+    }
+}
+
+fn verb(access: &Access) -> &'static str {
+    if access.writes { "writes" } else { "reads" }
+}
+
+fn bytes((start, end): (i128, i128)) -> String {
+    format!("bytes {}:{}", start.div_euclid(8), (end + 7).div_euclid(8))
+}

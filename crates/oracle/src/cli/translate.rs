@@ -1,0 +1,107 @@
+//! `megakernel-reference translate` and `megakernel-reference generate-code`.
+
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use megakernel_ir::{Diagnostic, Layout, Source, write_record};
+use megakernel_task_graph::{Mode, Translation, read_kernel_graph};
+use megakernel_task_graph_reference::codegen::generate;
+use megakernel_task_graph_reference::translate::translate;
+
+use crate::cli::excerpt::Renderer;
+
+/// What the command line says.
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  megakernel-reference translate decoder.json --mode sound > task_graph.json\n  megakernel-reference translate decoder.json --ranks 2 --rank 1 > task_graph_1.json\n\nThe format of kernel graphs, both modes and every rule: spec/companions/task-graph/translation.md."
+)]
+pub struct Arguments {
+    #[command(flatten)]
+    source: SourceArguments,
+    /// The published algorithm, with its defects, or a graph that breaks no rule.
+    #[arg(long, value_enum, default_value = "exact")]
+    mode: ModeArgument,
+}
+
+/// What both commands are told.
+#[derive(Args)]
+pub struct SourceArguments {
+    /// A kernel graph.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Number of ranks, 1 to 8.
+    #[arg(long, default_value_t = 1)]
+    ranks: i64,
+    /// The rank whose graph is wanted.
+    #[arg(long, default_value_t = 0)]
+    rank: i64,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum ModeArgument {
+    Exact,
+    Sound,
+}
+
+/// Prints the task graph. Exit code 1 where the kernel graph cannot be translated, 2 where it cannot be read.
+pub fn run(arguments: &Arguments) -> ExitCode {
+    let mode = match arguments.mode {
+        ModeArgument::Exact => Mode::Exact,
+        ModeArgument::Sound => Mode::Sound,
+    };
+    print(&arguments.source, mode, |request| {
+        translate(request).map(|graph| write_record(&graph, Layout::Indent(2)))
+    })
+}
+
+/// Prints the CUDA C++ source.
+pub fn run_generate(arguments: &SourceArguments) -> ExitCode {
+    print(arguments, Mode::Sound, generate)
+}
+
+fn print(
+    arguments: &SourceArguments,
+    mode: Mode,
+    make: impl FnOnce(&Translation<'_>) -> Result<String, Vec<Diagnostic>>,
+) -> ExitCode {
+    let file = arguments.file.display().to_string();
+    let bytes = match std::fs::read(&arguments.file) {
+        Ok(bytes) => bytes,
+        Err(error) => {
+            eprintln!("error: cannot read {file}: {error}");
+            return ExitCode::from(2);
+        }
+    };
+    let made = read_kernel_graph(&bytes).and_then(|kernel_graph| {
+        let (ranks, rank) = (arguments.ranks, arguments.rank);
+        make(&Translation { kernel_graph, ranks, rank, mode, extra: Vec::new() })
+    });
+    match made {
+        Ok(text) => match writeln!(io::stdout().lock(), "{}", text.trim_end()) {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                eprintln!("error: cannot write to standard output: {error}");
+                ExitCode::from(2)
+            }
+            _ => ExitCode::SUCCESS,
+        },
+        Err(diagnostics) => {
+            explain(&file, &bytes, diagnostics);
+            ExitCode::from(1)
+        }
+    }
+}
+
+/// Shows what is wrong, in the file: pointers start at the request, of which the file is one member.
+fn explain(file: &str, bytes: &[u8], diagnostics: Vec<Diagnostic>) {
+    let text = String::from_utf8_lossy(bytes);
+    let source = Source::new(&text);
+    let renderer = Renderer::new(io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none());
+    for mut diagnostic in diagnostics {
+        if let Some(inside) = diagnostic.pointer.strip_prefix("/kernel_graph") {
+            diagnostic.pointer = inside.to_owned();
+        }
+        eprintln!("{}\n", renderer.render(file, &text, &source, &diagnostic));
+    }
+}

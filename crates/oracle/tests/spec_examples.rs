@@ -1,0 +1,122 @@
+//! The examples of the rule chapters: under all classes together, each breaks the rule of its section and no other, its twin
+//! breaks none and warns of nothing, and what the reference says about it has the form that `schemas/` gives.
+
+#![allow(clippy::panic)]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use jsonschema::{Registry, Validator};
+use megakernel_ir::protocol::{Answer, DocumentBytes, Method, Profile, Request};
+use megakernel_ir::rule::Class;
+use megakernel_ir::{Diagnostic, Rule};
+use megakernel_reference::validate::{Classes, validate};
+use megakernel_task_graph_reference as task_graph;
+use serde_json::{Value, json};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// A rule with its failing document and the accepted one.
+struct Example {
+    rule: Rule,
+    rejected: String,
+    accepted: String,
+}
+
+/// The section's fence with this info string.
+fn fence<'s>(section: &'s str, info: &str) -> Option<&'s str> {
+    let (_, rest) = section.split_once(&format!("\n```{info}\n"))?;
+    rest.split_once("\n```").map(|(text, _)| text)
+}
+
+fn example(rule: Rule) -> Example {
+    let chapter = fs::read_to_string(root().join(rule.clause().document)).expect("a chapter");
+    let (_, section) = chapter.split_once(&format!("\n### {rule} ")).expect("a section");
+    let section = section.split("\n### ").next().unwrap_or_default();
+    if let Some(rejected) = fence(section, "text rejected") {
+        let accepted = fence(section, "text accepted").expect("an accepted text").to_owned();
+        return Example { rule, rejected: rejected.to_owned(), accepted };
+    }
+    let rejected =
+        fence(section, "json rejected").or(fence(section, "json warned")).expect("a failing program");
+    let edit: json_patch::Patch =
+        serde_json::from_str(fence(section, "json-patch twin").expect("a twin")).expect("operations");
+    let mut twin: Value = serde_json::from_str(rejected).expect("JSON");
+    json_patch::patch(&mut twin, &edit).expect("an edit that applies");
+    Example { rule, rejected: rejected.to_owned(), accepted: twin.to_string() }
+}
+
+/// What the reference finds in an example of the rule: a program, a task graph, or a kernel graph to translate.
+fn judge(rule: Rule, document: &str) -> Vec<Diagnostic> {
+    match rule.class() {
+        Class::KernelGraph => {
+            let request = Request {
+                method: Method::Translate,
+                profile: Profile::TaskGraph,
+                document: DocumentBytes::Text(document.into()),
+            };
+            match task_graph::answer(&request) {
+                Answer::Accept { diagnostics, .. } | Answer::Reject { diagnostics } => diagnostics,
+                other => panic!("{rule}: {other:?}"),
+            }
+        }
+        _ if Profile::TaskGraph.judges(rule.class()) && !Profile::Format.judges(rule.class()) => {
+            task_graph::validate(document.as_bytes()).diagnostics
+        }
+        _ => validate(document.as_bytes(), Classes::ALL).diagnostics,
+    }
+}
+
+#[test]
+fn each_example_breaks_its_rule_and_no_other() {
+    for Example { rule, rejected, accepted } in Rule::ALL.iter().copied().map(example) {
+        // A tile that is out of place may make the layout of its tensor irregular as well (TW03).
+        let beside = |found: Rule| found == Rule::TW03 && rule.class() == Class::TaskGraphBounds;
+        let rules: BTreeSet<Rule> = judge(rule, &rejected)
+            .iter()
+            .map(|diagnostic| diagnostic.rule)
+            .filter(|&found| !beside(found))
+            .collect();
+        assert_eq!(rules, BTreeSet::from([rule]), "the failing document of {rule}");
+        let found = judge(rule, &accepted);
+        assert!(found.is_empty(), "the twin of {rule}: {found:?}");
+    }
+}
+
+fn schema() -> Validator {
+    let text = fs::read_to_string(root().join("schemas/diagnostics.schema.json")).expect("a schema");
+    let schema: Value = serde_json::from_str(&text).expect("JSON");
+    let id = schema["$id"].as_str().expect("an id").to_owned();
+    let registry =
+        Registry::new().add(id.as_str(), schema).expect("an address").prepare().expect("references");
+    jsonschema::draft202012::options()
+        .with_registry(&registry)
+        .offline()
+        .build(&json!({ "$ref": id }))
+        .expect("a schema that compiles")
+}
+
+#[test]
+fn diagnostics_conform_to_their_schema_and_carry_witnesses() {
+    let schema = schema();
+    let witnessed = |rule: Rule| {
+        let id = rule.id();
+        matches!(id.as_bytes().first(), Some(b'D' | b'R')) && !["D07", "R07"].contains(&id)
+            || ["P01", "M05"].contains(&id)
+    };
+    let mut kinds = BTreeSet::new();
+    for Example { rule, rejected, .. } in Rule::ALL.iter().copied().map(example) {
+        let diagnostics = serde_json::to_value(judge(rule, &rejected)).expect("serialises");
+        let errors: Vec<String> =
+            schema.iter_errors(&diagnostics).map(|e| format!("{}: {e}", e.instance_path())).collect();
+        assert!(errors.is_empty(), "{rule}: {errors:#?}");
+        let witness = &diagnostics[0]["witness"];
+        assert!(witness.is_object() || !witnessed(rule), "{rule} carries no witness");
+        kinds.extend(witness["kind"].as_str().map(str::to_owned));
+    }
+    let expected = ["clobber", "cycle", "overlap", "schedule", "unordered", "unwritten"];
+    assert_eq!(kinds.into_iter().collect::<Vec<_>>(), expected, "kinds of witnesses that the examples show");
+}
