@@ -83,7 +83,7 @@ fn worker(id: Option<&str>, number: Option<usize>) -> Result<(), String> {
 
 fn list() -> Result<(), String> {
     let mut text = String::new();
-    for fault in faults::ALL {
+    for fault in faults::ALL.iter() {
         text.push_str(&format!("{}: {}\n", fault.id, fault.summary));
     }
     for variant in variants::all() {

@@ -2,6 +2,7 @@
 //! conforms, the truncating ones under the accumulator that they claim.
 
 pub mod random;
+mod steps;
 pub mod style;
 
 use crate::order::Order;
