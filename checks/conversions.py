@@ -11,7 +11,7 @@ binary32, which is wrong just beside a tie. So from binary64 the nearest number 
 ml_dtypes decodes them: the middle between two neighbours is exact in binary64, and so is each comparison. Both ways are
 compared with each other where both apply. NaNs are compared as NaNs, whatever their bits.
 
-The suite's side is crates/ir/tests/bin/convert.rs. Without a path, cargo builds it.
+The suite's side is crates/numerics/tests/bin/convert.rs. Without a path, cargo builds it.
 Exit code: 0 if all agree, 1 if not, 3 if numpy or ml_dtypes is missing, so that nothing was checked.
 """
 
@@ -39,7 +39,7 @@ HARD = 1_000_000
 
 def suite(what, dtype, numbers, result):
     """What the suite makes of the numbers."""
-    command = sys.argv[1:] or ["cargo", "run", "--quiet", "--package", "megakernel-ir", "--bin", "convert", "--"]
+    command = sys.argv[1:] or ["cargo", "run", "--quiet", "--package", "megakernel-numerics", "--bin", "convert", "--"]
     command = [*command, what, dtype]
     done = subprocess.run(command, input=numbers.tobytes(), stdout=subprocess.PIPE, cwd=REPOSITORY, check=True)
     found = np.frombuffer(done.stdout, result)

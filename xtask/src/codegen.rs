@@ -44,8 +44,8 @@ pub fn update(root: &Path, check: bool) -> Result<String, String> {
     let spec = Spec::read(root)?;
     let count = format!("{} rules and {} clauses", spec.rules().count(), spec.clauses().count());
     let list = rustfmt(root, &render(&spec)?)?;
-    let header = megakernel_ir::abi::header();
-    let records = format!("{} records", megakernel_ir::abi::LAYOUTS.len());
+    let header = megakernel_abi::header();
+    let records = format!("{} records", megakernel_abi::LAYOUTS.len());
     let mut done = Vec::new();
     let mut stale = Vec::new();
     for (path, wanted, count) in [(GENERATED, list, count), (HEADER, header, records)] {

@@ -86,7 +86,7 @@ pub trait Kernels: Send + Sync {
     /// The bits that are stored for a held value.
     fn cast(&self, op: Opcode, dtype: DType, value: f64) -> u32 {
         let _ = op;
-        megakernel_ir::numerics::encode(dtype, value)
+        megakernel_numerics::encode(dtype, value)
     }
     /// How many of `n` elements an elementwise opcode computes.
     fn elements(&self, n: usize) -> usize {

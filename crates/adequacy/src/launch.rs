@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use megakernel_ir::model::Program;
-use megakernel_ir::tensor::Tensor;
 use megakernel_ir::{BufferKind, DType};
+use megakernel_numerics::Tensor;
 
 use crate::kernels::Kernels;
 use crate::memory::{Broken, Buffer, Result, Writer};

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use megakernel_ir::numerics::{decode, encode_f32, pack};
-use megakernel_ir::tensor::Tensor;
 use megakernel_ir::{DType, Opcode};
+use megakernel_numerics::Tensor;
+use megakernel_numerics::{decode, encode_f32, pack};
 
 use crate::kernels::Kernels;
 

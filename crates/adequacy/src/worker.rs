@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use megakernel_ir::protocol::{self, Accumulator, Answer, Execute, Hello, Profile, Request, Worker};
-use megakernel_ir::tensor::{Stored, Tensor, TensorFile};
+use megakernel_numerics::{Stored, Tensor, TensorFile};
 
 use crate::kernels::Kernels;
 use crate::launch::{Launch, Outputs, session};

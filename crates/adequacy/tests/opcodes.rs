@@ -6,7 +6,7 @@ use megakernel_adequacy::kernels::{Kernels, Plain};
 use megakernel_adequacy::launch::{Launch, session};
 use megakernel_adequacy::variants;
 use megakernel_ir::DType;
-use megakernel_ir::tensor::Tensor;
+use megakernel_numerics::Tensor;
 use serde_json::{Value, json};
 
 /// An input: dtype, shape, values.

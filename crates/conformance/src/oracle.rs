@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use megakernel_ir::model::Program;
 use megakernel_ir::protocol::Accumulator;
-use megakernel_ir::tensor::Tensor;
+use megakernel_numerics::Tensor;
 
 /// One launch of a session.
 #[derive(Clone, Debug, PartialEq)]

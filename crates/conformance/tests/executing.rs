@@ -20,7 +20,7 @@ use megakernel_conformance::store::Corpus;
 use megakernel_conformance::terminal::{self, Style};
 use megakernel_ir::model::Program;
 use megakernel_ir::protocol::Accumulator;
-use megakernel_ir::tensor::{Stored, Tensor};
+use megakernel_numerics::{Stored, Tensor};
 use serde_json::Value;
 
 use judged::{Judged, options};

@@ -8,4 +8,3 @@ pub mod companion;
 pub mod edit;
 pub mod families;
 pub mod generate;
-pub mod prng;

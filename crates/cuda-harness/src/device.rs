@@ -1,6 +1,6 @@
 //! What runs a launch: the records of the ABI and memory go in, memory and the state of each task come out.
 
-use megakernel_ir::abi::{BufferRecord, InstructionRecord};
+use megakernel_abi::{BufferRecord, InstructionRecord};
 use megakernel_ir::protocol::Facts;
 
 /// A launch, ready to be run. The pointers of the buffers are not set yet: that is for whoever knows the addresses.

@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use megakernel_ir::model::{Buffer, Program, Task};
-use megakernel_ir::tensor::{Tensor, TensorError};
 use megakernel_ir::{DType, Opcode, Param};
+use megakernel_numerics::{Tensor, TensorError};
 
 /// A part of a buffer: an interval of indices for each axis.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 
 mod launch;
 
-use megakernel_ir::abi::{Address, Record};
+use megakernel_abi::{Address, Record};
 
 use crate::device::{Job, TaskState};
 use crate::memory::GUARD;
@@ -151,7 +151,7 @@ pub fn read_status(image: &[u8], places: &Places, job: &Job) -> Left {
 
 #[cfg(test)]
 mod tests {
-    use megakernel_ir::abi::{BufferRecord, InstructionRecord};
+    use megakernel_abi::{BufferRecord, InstructionRecord};
 
     use super::*;
 

@@ -11,7 +11,6 @@ mod memory;
 mod place;
 mod plan;
 mod progress;
-mod random;
 mod repeat;
 mod run;
 mod runner;

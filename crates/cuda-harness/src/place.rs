@@ -2,17 +2,17 @@
 
 use crate::device::Room;
 use crate::plan::Plan;
-use crate::random::Random;
+use megakernel_ir::prng::SplitMix64;
 
 /// Gives the queues of a plan to random blocks. Blocks between them have nothing to do, but they decide which SM the
 /// others come to: in the order of their numbers, blocks go to one SM after the other, and then to the first one again.
-pub fn scatter(plan: &mut Plan, room: Room, random: &mut Random) {
+pub fn scatter(plan: &mut Plan, room: Room, random: &mut SplitMix64) {
     let queues = plan.num_sms;
     let most = room.sms.saturating_mul(room.blocks_per_sm);
     let mut blocks: Vec<usize> = if most <= queues {
         (0..queues).collect()
     } else {
-        match random.below(3) {
+        match random.index(3) {
             // Next to each other.
             0 => (0..queues).collect(),
             // Anywhere.
@@ -46,7 +46,7 @@ mod tests {
         // Two tasks a queue.
         let sm = (0..2 * queues).map(|task| (task % queues) as i32).collect();
         let mut plan = Plan { order: (0..2 * queues).collect(), sm, num_sms: queues };
-        scatter(&mut plan, room, &mut Random::new(seed));
+        scatter(&mut plan, room, &mut SplitMix64::new(seed));
         plan
     }
 

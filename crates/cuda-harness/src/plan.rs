@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use megakernel_ir::model::Program;
 
-use crate::random::Random;
+use megakernel_ir::prng::SplitMix64;
 
 /// Blocks over which tasks without an SM are spread, where that can be done.
 const BLOCKS: usize = 4;
@@ -24,11 +24,11 @@ pub struct Plan {
 /// Plans a launch. SMs that the program names keep their queues, numbered without gaps. A task without an SM goes to one
 /// of a few more queues, in which it does not stand before a task that it needs: so a program that cannot deadlock does
 /// not deadlock for being placed. With `random`, another of these plans each time.
-pub fn plan(program: &Program<'_>, mut random: Option<&mut Random>) -> Plan {
+pub fn plan(program: &Program<'_>, mut random: Option<&mut SplitMix64>) -> Plan {
     let given: BTreeMap<i64, i32> = program.tasks.iter().filter_map(|task| Some((task.sm?, 0))).collect();
     let given: BTreeMap<i64, i32> = given.into_keys().zip(0..).collect();
     let order = order(program, random.as_deref_mut());
-    let most = random.as_deref_mut().map_or(BLOCKS, |random| 1 + random.below(2 * BLOCKS));
+    let most = random.as_deref_mut().map_or(BLOCKS, |random| 1 + random.index(2 * BLOCKS));
     let mut sm = vec![None; program.tasks.len()];
     let mut last: Vec<usize> = Vec::new();
     let mut turn = 0;
@@ -53,7 +53,7 @@ pub fn plan(program: &Program<'_>, mut random: Option<&mut Random>) -> Plan {
             Some(random) => {
                 let fitting: Vec<usize> =
                     (0..open).filter(fits).chain((open < most).then_some(open)).collect();
-                fitting.get(random.below(fitting.len())).copied().unwrap_or(open)
+                fitting.get(random.index(fitting.len())).copied().unwrap_or(open)
             }
             None if open < most => open,
             None => (turn..turn + open).map(|queue| queue % open).find(fits).unwrap_or(open),
@@ -70,7 +70,7 @@ pub fn plan(program: &Program<'_>, mut random: Option<&mut Random>) -> Plan {
 }
 
 /// Runs the counters and the queues of the program, lowest id first, or in any order that they permit.
-fn order(program: &Program<'_>, random: Option<&mut Random>) -> Vec<usize> {
+fn order(program: &Program<'_>, random: Option<&mut SplitMix64>) -> Vec<usize> {
     let n = program.tasks.len();
     let mut rank: Vec<usize> = (0..n).collect();
     if let Some(random) = random {
@@ -139,7 +139,7 @@ mod tests {
         planned_with(tasks, None)
     }
 
-    fn planned_with(tasks: &[(&str, &[usize])], random: Option<&mut Random>) -> Plan {
+    fn planned_with(tasks: &[(&str, &[usize])], random: Option<&mut SplitMix64>) -> Plan {
         let list = |items: Vec<String>| items.join(",");
         let counters = list((0..tasks.len()).map(|id| format!(r#"{{"id":{id}}}"#)).collect());
         let each = tasks.iter().enumerate().map(|(id, (sm, waits))| {
@@ -203,7 +203,7 @@ mod tests {
             ("null", &[3]),
             ("null", &[4, 5]),
         ];
-        let mut random = Random::new(1);
+        let mut random = SplitMix64::new(1);
         let mut seen = std::collections::BTreeSet::new();
         for _ in 0..200 {
             let found = planned_with(tasks, Some(&mut random));

@@ -1,6 +1,6 @@
 //! How far tasks came, where the kernel does not say it: a VM that is not ours has nothing but counters.
 
-use megakernel_ir::abi::InstructionRecord;
+use megakernel_abi::InstructionRecord;
 
 use crate::device::TaskState;
 

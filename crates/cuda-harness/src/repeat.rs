@@ -9,10 +9,10 @@ use crate::footprint;
 use crate::memory::Memory;
 use crate::place::scatter;
 use crate::plan::{Plan, plan};
-use crate::random::Random;
 use crate::run::Run;
 use crate::session::{Failure, Options, Result, failed, job};
 use crate::stuck;
+use megakernel_ir::prng::SplitMix64;
 
 /// A launch that is repeated.
 pub struct Repeat<'a, 'p> {
@@ -35,7 +35,7 @@ impl Repeat<'_, '_> {
     pub fn others(&self, device: &mut dyn Device, first: &Plan, memory: &Memory) -> Result<()> {
         let times = self.options.repeat;
         for number in 1..times {
-            let seed = Random::new(self.options.seed.wrapping_add(number)).word() >> 32 | 1;
+            let seed = SplitMix64::new(self.options.seed.wrapping_add(number)).next_u64() >> 32 | 1;
             let (plan, job) = self.prepared(device, seed, self.options.perturb)?;
             let mut run = Run { device: &mut *device, program: self.program, plan: &plan, job: &job };
             let perturb = if self.options.perturb { " --perturb" } else { "" };
@@ -56,7 +56,7 @@ impl Repeat<'_, '_> {
     }
 
     fn prepared(&self, device: &mut dyn Device, seed: u64, perturb: bool) -> Result<(Plan, Job)> {
-        let mut random = (seed != 0).then(|| Random::new(seed));
+        let mut random = (seed != 0).then(|| SplitMix64::new(seed));
         let mut plan = plan(self.program, random.as_mut());
         if let Some(random) = &mut random {
             let room = device.room(&job(self.program, &plan, self.start)?).map_err(Failure::Failed)?;

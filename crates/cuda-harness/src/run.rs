@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use megakernel_ir::abi::InstructionRecord;
+use megakernel_abi::InstructionRecord;
 use megakernel_ir::model::Program;
-use megakernel_ir::tensor::Stored;
+use megakernel_numerics::Stored;
 
 use crate::device::{Device, End, Ended, Job, TaskState};
 use crate::footprint::{self, Region};

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use megakernel_ir::abi::{self, Address};
+use megakernel_abi::{self as abi, Address};
 use megakernel_ir::model::{Buffer, Program};
 use megakernel_ir::protocol;
-use megakernel_ir::tensor::{Stored, Tensor, TensorFile};
 use megakernel_ir::{BufferKind, DType};
+use megakernel_numerics::{Stored, Tensor, TensorFile};
 
 use crate::device::{Device, Job};
 use crate::memory::Memory;

@@ -63,6 +63,6 @@ mod tests {
     #[test]
     fn the_header_is_the_generated_one() {
         let found = SOURCES.iter().find(|(path, _)| *path == "abi.h").map(|(_, text)| *text);
-        assert_eq!(found, Some(megakernel_ir::abi::header().as_str()));
+        assert_eq!(found, Some(megakernel_abi::header().as_str()));
     }
 }

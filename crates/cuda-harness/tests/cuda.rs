@@ -19,7 +19,7 @@ fn plain() -> &'static Driver {
     PLAIN.get_or_init(|| Driver::new(None))
 }
 
-fn x() -> [(&'static str, megakernel_ir::tensor::Tensor); 1] {
+fn x() -> [(&'static str, megakernel_numerics::Tensor); 1] {
     [("x", f32s(&[1.0, -2.5, 3.0]))]
 }
 

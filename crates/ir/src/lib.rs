@@ -1,27 +1,25 @@
 //! AMK IR as a library: the data model, reading and writing its JSON, the ids of the rules, diagnostics, and the
 //! protocol that every judged program speaks. It judges nothing beyond the shape of a document.
 
-pub mod abi;
 pub mod diagnostic;
 mod generated;
 mod maps;
 pub mod model;
 pub mod names;
-pub mod numerics;
 pub mod params;
+pub mod prng;
 pub mod protocol;
 mod read;
 #[doc(hidden)]
 pub mod record;
 pub mod rule;
-pub mod tensor;
 mod text;
 mod write;
 
 pub use diagnostic::Diagnostic;
+pub use megakernel_numerics::names;
 pub use names::{BufferKind, DType, MemSpace, Opcode};
 pub use params::{Number, Param};
 pub use read::{ABI_VERSION, IR_VERSION, Source, read, read_record, shape};
 pub use rule::Rule;
-pub use tensor::{Stored, Tensor, TensorError, TensorFile};
 pub use write::{Layout, float_text, write, write_record};

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 
 use megakernel_ir::DType;
 use megakernel_ir::protocol::{Launch, ToWorker};
-use megakernel_ir::tensor::{Stored, Tensor, TensorFile};
+use megakernel_numerics::{Stored, Tensor, TensorFile};
 use serde_json::{Value, json};
 
 const DOCUMENT: &str = r#"{"ir_version":"0.2.0","abi_version":"0.2",

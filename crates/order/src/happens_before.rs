@@ -220,7 +220,9 @@ fn unite(bits: &mut Bits, other: &Bits) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Rng, random_dag};
+    use megakernel_ir::prng::SplitMix64;
+
+    use crate::testing::random_dag;
 
     /// The straightforward algorithm: a set of ancestors per task.
     fn ancestors(graph: &Graph) -> Vec<Vec<bool>> {
@@ -242,7 +244,7 @@ mod tests {
 
     #[test]
     fn agrees_with_a_set_of_ancestors_per_task() {
-        let mut rng = Rng(7);
+        let mut rng = SplitMix64::new(7);
         for size in [1, 2, 3, 5, 9, 40, 120] {
             for _ in 0..12 {
                 let graph = random_dag(&mut rng, size);

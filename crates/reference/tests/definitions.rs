@@ -5,22 +5,10 @@
 use std::collections::BTreeSet;
 
 use megakernel_ir::Rule;
+use megakernel_ir::prng::SplitMix64;
 use megakernel_ir::rule::Class;
 use megakernel_reference::validate::{Classes, validate};
 use serde_json::{Value, json};
-
-/// SplitMix64, the generator of clause CON-09.
-struct Rng(u64);
-
-impl Rng {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((u128::from(mixed ^ (mixed >> 31)) * bound as u128) >> 64) as usize
-    }
-}
 
 /// Elements of every shared buffer: four, whichever axis a tile cuts.
 const ELEMENTS: usize = 4;
@@ -42,7 +30,7 @@ struct Program {
 }
 
 /// Buffers 0 and 1 are inputs, 2 to 4 activations of shape [1, 4], 5 a cache of 4 rows, 6 and 7 constants.
-fn random_program(rng: &mut Rng) -> Program {
+fn random_program(rng: &mut SplitMix64) -> Program {
     let buffer = |id: usize, kind: &str, shape: Value| json!({"id": id, "name": format!("b{id}"), "kind": kind, "dtype": "F32", "shape": shape});
     let buffers = json!([
         buffer(0, "IO_INPUT", json!([1, 1])),
@@ -54,24 +42,24 @@ fn random_program(rng: &mut Rng) -> Program {
         buffer(6, "CONST", json!([4, 1])),
         buffer(7, "ACTIVATION", json!([1, 1])),
     ]);
-    let count = 2 + rng.below(6);
+    let count = 2 + rng.index(6);
     let whole: BTreeSet<usize> = (0..ELEMENTS).collect();
     let (mut tasks, mut models, mut in_place) = (Vec::new(), Vec::new(), Vec::new());
     let mut counters = 0;
     for id in 0..count {
-        if counters == 0 || rng.below(4) > 0 {
+        if counters == 0 || rng.index(4) > 0 {
             counters += 1;
         }
         let out = counters - 1;
-        let mut waits: Vec<usize> = (0..rng.below(3)).filter(|_| out > 0).map(|_| rng.below(out)).collect();
+        let mut waits: Vec<usize> = (0..rng.index(3)).filter(|_| out > 0).map(|_| rng.index(out)).collect();
         waits.sort_unstable();
         waits.dedup();
-        let start = rng.below(ELEMENTS);
-        let length = 1 + rng.below(ELEMENTS - start);
+        let start = rng.index(ELEMENTS);
+        let length = 1 + rng.index(ELEMENTS - start);
         let tile: BTreeSet<usize> = (start..start + length).collect();
-        let (read, write) = (2 + rng.below(3), 2 + rng.below(3));
+        let (read, write) = (2 + rng.index(3), 2 + rng.index(3));
         let at = |list: &str, position: usize| format!("/tasks/{id}/{list}/{position}");
-        let (op, inputs, output, params, reads, writes, elementwise) = match rng.below(6) {
+        let (op, inputs, output, params, reads, writes, elementwise) = match rng.index(6) {
             0 => (
                 "GEMV_TILE",
                 json!([0, 6]),
@@ -125,7 +113,7 @@ fn random_program(rng: &mut Rng) -> Program {
         in_place.push(elementwise);
     }
     let page: Vec<Option<usize>> = (0..8)
-        .map(|buffer| (2..5).contains(&buffer).then(|| rng.below(3)).filter(|&page| page < 2))
+        .map(|buffer| (2..5).contains(&buffer).then(|| rng.index(3)).filter(|&page| page < 2))
         .collect();
     let mapping: serde_json::Map<String, Value> = page
         .iter()
@@ -270,7 +258,7 @@ fn both_judges_agree_on_random_programs() {
     let considered = [Rule::R02, Rule::R03, Rule::R04, Rule::R05, Rule::R06, Rule::P01, Rule::M05];
     let mut seen: std::collections::BTreeMap<Option<Rule>, usize> = std::collections::BTreeMap::new();
     for seed in 0..40_000 {
-        let program = random_program(&mut Rng(seed));
+        let program = random_program(&mut SplitMix64::new(seed));
         let expected = judge(&program);
         let verdict = validate(program.document.to_string().as_bytes(), Classes::ALL);
         assert!(

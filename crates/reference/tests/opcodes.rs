@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use megakernel_ir::model::Task;
+use megakernel_ir::prng::SplitMix64;
 use megakernel_ir::{Opcode, read};
 use megakernel_reference::opcodes::{InPlace, Op, Operands, Problems, op};
 
@@ -101,15 +102,12 @@ fn llama_decode_step_is_clean() {
     assert_real_program_is_clean("llama32_1b_decode.json");
 }
 
-/// Small numbers in a fixed order that looks like chance (xorshift).
-struct Choices(u64);
+/// Choices in a fixed order that looks like chance.
+struct Choices(SplitMix64);
 
 impl Choices {
     fn of<'t, T>(&mut self, choices: &'t [T]) -> &'t T {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        &choices[(self.0 >> 33) as usize % choices.len()]
+        &choices[self.0.index(choices.len())]
     }
 }
 
@@ -139,7 +137,7 @@ fn no_task_makes_them_panic() {
         "flags",
         "dim",
     ];
-    let mut choices = Choices(0x9e37_79b9_7f4a_7c15);
+    let mut choices = Choices(SplitMix64::new(0));
     let mut shapes_accepted = 0;
     for round in 0..400 {
         for opcode in Opcode::ALL {

@@ -12,13 +12,14 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use megakernel_ir::model::Program;
+use megakernel_ir::prng::SplitMix64;
 use megakernel_ir::{Layout, Rule, read, write};
 use megakernel_reference::validate::{Classes, broken_rules};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 
 use edits::EDITS;
-use random::{Plan, Rng, decoder_like, free_form, generate};
+use random::{Plan, decoder_like, free_form, generate};
 use schedules::{Schedule, run};
 
 /// Calls `holds` with so many random plans, the same in every run, and shrinks the first on which it fails.
@@ -36,13 +37,13 @@ fn each_plan(
 
 /// A program comes well through all schedules.
 fn survives(program: &Program<'_>, seed: u64, text: &str) -> Result<(), TestCaseError> {
-    let mut rng = Rng(seed);
+    let mut rng = SplitMix64::new(seed);
     let schedules = [
         Schedule::Random,
         Schedule::NewestFirst,
         Schedule::LateFinishes,
-        Schedule::Starved(rng.below(4) as i64),
-        Schedule::Held(rng.below(program.tasks.len())),
+        Schedule::Starved(rng.index(4) as i64),
+        Schedule::Held(rng.index(program.tasks.len())),
     ];
     for schedule in schedules {
         let fault = run(program, schedule, seed);
@@ -53,25 +54,25 @@ fn survives(program: &Program<'_>, seed: u64, text: &str) -> Result<(), TestCase
 
 /// Changes that may or may not harm: waits are dropped, tasks moved to other SMs, tasks exchanged in the list, buffers bound
 /// to other pages.
-fn disturb(program: &mut Program<'_>, rng: &mut Rng) {
+fn disturb(program: &mut Program<'_>, rng: &mut SplitMix64) {
     let count = program.tasks.len();
-    for _ in 0..1 + rng.below(3) {
-        let task = rng.below(count);
-        match rng.below(5) {
+    for _ in 0..1 + rng.index(3) {
+        let task = rng.index(count);
+        match rng.index(5) {
             0 => {
                 let waits = &mut program.tasks[task].waits;
                 if !waits.is_empty() {
-                    waits.remove(rng.below(waits.len()));
+                    waits.remove(rng.index(waits.len()));
                 }
             }
-            1 => program.tasks[task].sm = Some(rng.below(4) as i64),
+            1 => program.tasks[task].sm = Some(rng.index(4) as i64),
             2 => exchange(program, task, (task + 1) % count),
-            3 => exchange(program, task, rng.below(count)),
+            3 => exchange(program, task, rng.index(count)),
             _ => {
                 let pages = program.pages.as_mut().expect("a generated program has pages");
                 let bound = &mut pages.buffer_to_page.0;
                 if !bound.is_empty() {
-                    let (buffer, page) = (rng.below(bound.len()), rng.below(pages.pages.len()));
+                    let (buffer, page) = (rng.index(bound.len()), rng.index(pages.pages.len()));
                     bound[buffer].1 = page as i64;
                     pages.pages[page].nbytes = 1 << 20;
                 }
@@ -105,7 +106,7 @@ fn accepted_programs_survive(plans: impl Strategy<Value = Plan>, cases: u32) -> 
         survives(&program, plan.seed, &generated.text)?;
         let mut survived = survived.borrow_mut();
         survived.largest = survived.largest.max(program.tasks.len());
-        let mut rng = Rng(plan.seed);
+        let mut rng = SplitMix64::new(plan.seed);
         for _ in 0..6 {
             let mut other = program.clone();
             disturb(&mut other, &mut rng);
@@ -139,7 +140,7 @@ type Seen = BTreeMap<&'static str, BTreeMap<Vec<Rule>, usize>>;
 fn edits_break_what_they_mean(plan: &Plan, seen: &RefCell<Seen>) -> Result<(), TestCaseError> {
     let generated = generate(plan);
     let program = read(generated.text.as_bytes()).expect("a generated program reads");
-    let mut rng = Rng(plan.seed);
+    let mut rng = SplitMix64::new(plan.seed);
     for (what, edit) in EDITS {
         let mut edited = program.clone();
         let Some(expected) = edit(&mut edited, &generated.model, &mut rng) else { continue };

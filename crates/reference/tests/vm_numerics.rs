@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use megakernel_ir::model::Program;
-use megakernel_ir::tensor::Tensor;
 use megakernel_ir::{Opcode, read};
+use megakernel_numerics::Tensor;
 use megakernel_reference::vm::files::fill_random;
 use megakernel_reference::vm::steps::{advance, greedy};
 use megakernel_reference::vm::{Following, Loaded, Output, Reference, Schedule, Session, Settings};

@@ -9,9 +9,9 @@ use megakernel_adequacy::launch::{self, session};
 use megakernel_conformance::oracle::{Expected, Launch};
 use megakernel_corpus::generate::Outputs;
 use megakernel_ir::model::Program;
-use megakernel_ir::numerics::{compare, compare_ints};
-use megakernel_ir::tensor::Tensor;
 use megakernel_ir::{DType, Opcode};
+use megakernel_numerics::Tensor;
+use megakernel_numerics::{compare, compare_ints};
 
 /// The ids of the faults that are rejected, in order.
 ///

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use megakernel_conformance::oracle::{Expected, Follow, Launch, Oracle, Written};
 use megakernel_ir::model::Program;
 use megakernel_ir::protocol::Accumulator;
-use megakernel_ir::tensor::Tensor;
+use megakernel_numerics::Tensor;
 use megakernel_reference::vm::{Following, Loaded, Reference, Session, Settings};
 
 /// The VM of the reference.

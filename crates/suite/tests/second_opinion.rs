@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use megakernel_conformance::run::TIMEOUT;
 use megakernel_conformance::worker::{WorkerCommand, WorkerProcess};
-use megakernel_corpus::prng::SplitMix64;
+use megakernel_ir::prng::SplitMix64;
 use megakernel_ir::protocol::{Method, Profile};
 use megakernel_reference::validate::{Classes, validate};
 use serde_json::Value;

@@ -8,14 +8,22 @@ use serde_json::Value;
 
 /// Every crate of the workspace with the crates of the workspace that it may use directly, in tests too.
 const ALLOWED: &[(&str, &[&str])] = &[
-    ("megakernel-ir", &[]),
+    ("megakernel-numerics", &[]),
+    ("megakernel-ir", &["megakernel-numerics"]),
+    ("megakernel-abi", &["megakernel-ir", "megakernel-numerics"]),
     ("megakernel-order", &["megakernel-ir"]),
     ("megakernel-task-graph", &["megakernel-ir"]),
     // Never the reference: an answer that the judge took from it would judge nothing. Nor the corpus, which it reads as files.
-    ("megakernel-conformance", &["megakernel-ir", "megakernel-task-graph", "megakernel-task-graph-checker"]),
+    (
+        "megakernel-conformance",
+        &["megakernel-ir", "megakernel-numerics", "megakernel-task-graph", "megakernel-task-graph-checker"],
+    ),
     ("megakernel-task-graph-checker", &["megakernel-ir", "megakernel-task-graph"]),
     // Nor here, since a case declares its answer. The cases of companions in tests alone: the generator gets them from outside.
-    ("megakernel-corpus", &["megakernel-ir", "megakernel-conformance", "megakernel-task-graph-cases"]),
+    (
+        "megakernel-corpus",
+        &["megakernel-ir", "megakernel-numerics", "megakernel-conformance", "megakernel-task-graph-cases"],
+    ),
     (
         "megakernel-task-graph-cases",
         &[
@@ -26,31 +34,42 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "megakernel-task-graph-checker",
         ],
     ),
-    ("megakernel-reference", &["megakernel-ir", "megakernel-order"]),
+    ("megakernel-reference", &["megakernel-ir", "megakernel-numerics", "megakernel-order"]),
     // Its bridge turns task graphs into programs that the reference of programs accepts, and back.
     (
         "megakernel-task-graph-reference",
-        &["megakernel-ir", "megakernel-order", "megakernel-task-graph", "megakernel-reference"],
+        &[
+            "megakernel-ir",
+            "megakernel-numerics",
+            "megakernel-order",
+            "megakernel-task-graph",
+            "megakernel-reference",
+        ],
     ),
     // The program that composes the references.
     (
         "megakernel-oracle",
         &[
             "megakernel-ir",
+            "megakernel-numerics",
             "megakernel-reference",
             "megakernel-task-graph",
             "megakernel-task-graph-reference",
         ],
     ),
     // Nor the reference: its arithmetic has to be a second opinion.
-    ("megakernel-adequacy", &["megakernel-ir", "megakernel-conformance"]),
+    ("megakernel-adequacy", &["megakernel-ir", "megakernel-numerics", "megakernel-conformance"]),
     // A worker like anybody's. Its tests play cases to it.
-    ("megakernel-cuda-harness", &["megakernel-ir", "megakernel-conformance"]),
+    (
+        "megakernel-cuda-harness",
+        &["megakernel-abi", "megakernel-ir", "megakernel-numerics", "megakernel-conformance"],
+    ),
     // Where those meet that may not know each other.
     (
         "megakernel-suite",
         &[
             "megakernel-ir",
+            "megakernel-numerics",
             "megakernel-task-graph",
             "megakernel-task-graph-reference",
             "megakernel-reference",
@@ -62,7 +81,16 @@ const ALLOWED: &[(&str, &[&str])] = &[
         ],
     ),
     // The harness for the digest of its kernels, which evidence names.
-    ("xtask", &["megakernel-ir", "megakernel-conformance", "megakernel-suite", "megakernel-cuda-harness"]),
+    (
+        "xtask",
+        &[
+            "megakernel-abi",
+            "megakernel-ir",
+            "megakernel-conformance",
+            "megakernel-suite",
+            "megakernel-cuda-harness",
+        ],
+    ),
 ];
 
 /// Crates of the workspace and the crates of the workspace that each depends on.
@@ -131,7 +159,8 @@ mod tests {
     #[test]
     fn only_the_listed_edges_pass() {
         assert_eq!(check("megakernel-ir", Value::Null), Vec::<String>::new());
-        let expected = "crate `megakernel-conformance` depends on `megakernel-reference`, allowed are: [megakernel-ir, megakernel-task-graph, megakernel-task-graph-checker]";
+        let expected = "crate `megakernel-conformance` depends on `megakernel-reference`, allowed are: \
+                        [megakernel-ir, megakernel-numerics, megakernel-task-graph, megakernel-task-graph-checker]";
         assert_eq!(check("megakernel-reference", Value::Null), [expected]);
         assert_eq!(check("megakernel-reference", json!("dev")), [expected]);
     }

@@ -1,7 +1,7 @@
 //! Rounding where an element is stored.
 
-use megakernel_ir::numerics::{decode, encode};
 use megakernel_ir::{DType, Opcode};
+use megakernel_numerics::{decode, encode};
 
 use super::{FLOATS, Fault, HELD, NARROW, WRITE_FLOATS, flushed, round, tie};
 use crate::kernels::Kernels;

@@ -2,8 +2,8 @@
 
 use std::sync::LazyLock;
 
-use megakernel_ir::numerics::{FloatFormat, decode, encode};
 use megakernel_ir::{DType, Opcode};
+use megakernel_numerics::{FloatFormat, decode, encode};
 
 use crate::kernels::Kernels;
 

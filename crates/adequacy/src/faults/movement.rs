@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use megakernel_ir::numerics::encode;
 use megakernel_ir::{DType, Opcode};
+use megakernel_numerics::encode;
 
 use super::{FLOATS, Fault, I32, round};
 use crate::kernels::Kernels;

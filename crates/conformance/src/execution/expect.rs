@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use megakernel_ir::model::{Buffer, Program};
 use megakernel_ir::protocol::Accumulator;
-use megakernel_ir::tensor::TensorFile;
 use megakernel_ir::{BufferKind, DType};
+use megakernel_numerics::TensorFile;
 
 use crate::oracle::Expected;
 

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use megakernel_ir::DType;
-use megakernel_ir::numerics::{self, Admitted, Wrong, compare, compare_ints};
-use megakernel_ir::tensor::{Tensor, TensorError, TensorFile};
+use megakernel_numerics::{self as numerics, Admitted, Wrong, compare, compare_ints};
+use megakernel_numerics::{Tensor, TensorError, TensorFile};
 
 use super::{Expectation, Fault};
 use crate::judge::Mismatch;

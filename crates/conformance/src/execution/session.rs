@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use megakernel_ir::model::Program;
 use megakernel_ir::protocol::{Accumulator, Hello};
-use megakernel_ir::tensor::{Tensor, TensorFile};
 use megakernel_ir::{BufferKind, DType, Opcode, read};
+use megakernel_numerics::{Tensor, TensorFile};
 
 use super::expect::shape;
 use super::{Expectation, Key, expectations};

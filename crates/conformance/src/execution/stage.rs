@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use megakernel_ir::model::{Buffer, Program};
 use megakernel_ir::protocol::Launch;
-use megakernel_ir::tensor::TensorFile;
+use megakernel_numerics::TensorFile;
 use tempfile::TempDir;
 
 use super::session::{Prepared, Session};

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use megakernel_ir::model::{Program, Task};
-use megakernel_ir::numerics::is_nan;
 use megakernel_ir::rule::CLAUSES;
-use megakernel_ir::tensor::{Tensor, TensorFile};
 use megakernel_ir::{BufferKind, DType, Opcode};
+use megakernel_numerics::is_nan;
+use megakernel_numerics::{Tensor, TensorFile};
 
 use super::expect::{is_output, shape};
 use super::outputs::{in_words, judge};

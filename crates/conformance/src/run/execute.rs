@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::PoisonError;
 
 use megakernel_ir::BufferKind;
-use megakernel_ir::tensor::Tensor;
+use megakernel_numerics::Tensor;
 
 use super::{Outcome, RunError, Shared, Unit};
 use crate::execution::{Expectation, Fault, Session, Stage, Touched, follow, outputs};

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use megakernel_ir::model::Program;
-use megakernel_ir::tensor::Tensor;
 use megakernel_ir::{BufferKind, Opcode};
+use megakernel_numerics::Tensor;
 
 /// The contents of every buffer, as bound, or zeros.
 pub fn memory(program: &Program<'_>, bound: &BTreeMap<String, Tensor>) -> Vec<Tensor> {

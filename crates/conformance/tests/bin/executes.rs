@@ -5,8 +5,8 @@ use std::path::Path;
 
 use megakernel_ir::model::Program;
 use megakernel_ir::protocol::{Accumulator, Answer, Execute, Facts, Hello, Launch, Profile};
-use megakernel_ir::tensor::{Stored, Tensor, TensorFile};
 use megakernel_ir::{BufferKind, DType, Rule, read};
+use megakernel_numerics::{Stored, Tensor, TensorFile};
 
 use super::arithmetic::{memory, tensor, values};
 

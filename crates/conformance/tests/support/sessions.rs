@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use megakernel_ir::tensor::{Stored, Tensor, TensorFile};
 use megakernel_ir::{BufferKind, DType, read};
+use megakernel_numerics::{Stored, Tensor, TensorFile};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

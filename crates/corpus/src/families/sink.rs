@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::library::Base;
 use crate::builder::{Error, Result};
 use crate::edit::Edit;
-use crate::prng::SplitMix64;
+use megakernel_ir::prng::SplitMix64;
 
 /// Version of the generator, recorded in the provenance of each case.
 pub const GENERATOR: &str = "0.1.0";

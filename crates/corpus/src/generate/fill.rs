@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use megakernel_conformance::case::{Case, Execution};
 use megakernel_conformance::oracle::{Expected, Launch, Oracle};
-use megakernel_ir::numerics::encode;
 use megakernel_ir::protocol::Accumulator;
-use megakernel_ir::tensor::{Stored, Tensor, TensorFile};
+use megakernel_numerics::encode;
+use megakernel_numerics::{Stored, Tensor, TensorFile};
 use serde_json::{Value, json};
 
 use crate::builder::{DType, Error, Result};

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-use megakernel_ir::abi::{Address, BufferRecord, InstructionRecord, ParamsRecord, ProgramRecord, Record};
+use megakernel_abi::{Address, BufferRecord, InstructionRecord, ParamsRecord, ProgramRecord, Record};
 use megakernel_ir::{DType, Opcode};
 
 use super::cubins::Cubin;

@@ -5,7 +5,7 @@ use std::io::{self, BufRead, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use megakernel_ir::abi::{Address, ProgramRecord, Record};
+use megakernel_abi::{Address, ProgramRecord, Record};
 
 use super::gpu::{Gpu, Kernel, Memory, Module, Shared, Stream};
 use crate::image::{self, Launch};

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use megakernel_ir::abi::{BufferRecord, InstructionRecord};
+use megakernel_abi::{BufferRecord, InstructionRecord};
 
 use super::{HEADER, MAGIC, STATUS};
 
@@ -109,7 +109,7 @@ fn word(bytes: &[u8], at: usize) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use megakernel_ir::abi::{BufferRecord, InstructionRecord};
+    use megakernel_abi::{BufferRecord, InstructionRecord};
 
     use super::*;
     use crate::device::Job;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use megakernel_ir::DType;
-use megakernel_ir::tensor::{Stored, Tensor, TensorFile};
+use megakernel_numerics::{Stored, Tensor, TensorFile};
 use serde_json::{Value, json};
 
 /// A worker with options, in a session.

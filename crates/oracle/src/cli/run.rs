@@ -9,8 +9,8 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 use megakernel_ir::model::Program;
 use megakernel_ir::protocol::Accumulator;
-use megakernel_ir::tensor::Tensor;
 use megakernel_ir::{BufferKind, Diagnostic, read};
+use megakernel_numerics::Tensor;
 use megakernel_reference::vm::files::{fill_random, read_tensors, write_outputs, write_trace};
 use megakernel_reference::vm::steps::{advance, greedy, position_inputs};
 use megakernel_reference::vm::{

@@ -1,6 +1,8 @@
 //! Programs without helpful structure: every task has a counter of its own and waits on random earlier ones; buffers
 //! are filled by tiles from all over the graph, joined through a tree, and read after the join.
 
+use megakernel_ir::prng::SplitMix64;
+
 use super::{Ready, Writer};
 
 /// Tiles of a buffer.
@@ -10,14 +12,8 @@ const WAITS: usize = 7;
 
 /// A random program of about `tasks` tasks; the same for the same seed.
 pub fn program(tasks: usize, seed: u64) -> String {
-    let mut rng = seed;
-    let mut below = |bound: usize| {
-        rng = rng.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = rng;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((u128::from(mixed ^ (mixed >> 31)) * bound as u128) >> 64) as usize
-    };
+    let mut prng = SplitMix64::new(seed);
+    let mut below = |bound: usize| prng.index(bound);
     let mut writer = Writer::default();
     let x = writer.buffer("IO_INPUT", "F32", "[1,1]");
     let weight = writer.buffer("CONST", "F32", &format!("[{TILES},1]"));

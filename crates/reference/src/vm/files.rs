@@ -5,10 +5,10 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use megakernel_ir::model::{Buffer, Program};
-use megakernel_ir::tensor::{Stored, Tensor, TensorError, TensorFile};
+use megakernel_ir::prng::SplitMix64;
 use megakernel_ir::{BufferKind, DType};
+use megakernel_numerics::{Stored, Tensor, TensorError, TensorFile};
 
-use super::schedule::SplitMix64;
 use super::session::{Finished, Output};
 
 /// Why a file could not be read or written.
@@ -148,11 +148,8 @@ pub fn fill_random(
 
 fn random(buffer: &Buffer<'_>, key: &str, seed: u64) -> Result<Tensor, TensorError> {
     let shape: Vec<u64> = buffer.shape.iter().map(|&extent| extent.max(0) as u64).collect();
-    // FNV-1a, as in clause CON-09.
-    let hash = key.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    });
-    let mut draw = SplitMix64::new(hash ^ seed);
+    // As a family's stream in clause CON-09.
+    let mut draw = SplitMix64::for_family(key, seed);
     let zeros = Tensor::zeros(buffer.dtype, shape.clone())?;
     let count = zeros.numel();
     let mut ints = |least: i64, values: u64| -> Vec<i64> {
@@ -169,7 +166,7 @@ fn random(buffer: &Buffer<'_>, key: &str, seed: u64) -> Result<Tensor, TensorErr
             let row = if shape.len() > 1 { shape.last().copied().unwrap_or(1) } else { 1 };
             let scale = (row as f64).sqrt().recip();
             let unit = |bits: u64| (bits >> 11) as f64 / (1u64 << 52) as f64 - 1.0;
-            let values: Vec<f64> = (0..count).map(|_| unit(draw.next()) * scale).collect();
+            let values: Vec<f64> = (0..count).map(|_| unit(draw.next_u64()) * scale).collect();
             Tensor::from_reals(buffer.dtype, shape, &values)
         }
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use megakernel_ir::Diagnostic;
 use megakernel_ir::model::Program;
 use megakernel_ir::protocol::Accumulator;
-use megakernel_ir::tensor::Tensor;
+use megakernel_numerics::Tensor;
 
 use super::bounded::Bounded;
 use super::fault::Fault;

@@ -9,9 +9,9 @@ use std::fmt;
 
 use megakernel_ir::diagnostic::AccessKind;
 use megakernel_ir::model::{Buffer, Program};
-use megakernel_ir::numerics::{decode, encode};
-use megakernel_ir::tensor::{Tensor, TensorError};
 use megakernel_ir::{BufferKind, DType, Opcode};
+use megakernel_numerics::{Tensor, TensorError};
+use megakernel_numerics::{decode, encode};
 
 use super::bounded::Bounded;
 use super::fault::Fault;

@@ -5,7 +5,7 @@ use std::fmt;
 
 use megakernel_ir::BufferKind;
 use megakernel_ir::protocol::Accumulator;
-use megakernel_ir::tensor::{Tensor, TensorError};
+use megakernel_numerics::{Tensor, TensorError};
 
 use super::bounded::{TRUNCATING_UNIT, UNIT};
 use super::fault::Fault;

@@ -4,10 +4,11 @@
 use std::collections::BTreeSet;
 
 use megakernel_ir::model::{Counter, Program, Text, Wait};
+use megakernel_ir::prng::SplitMix64;
 use megakernel_ir::{MemSpace, Rule};
 
+use super::random::WAITS;
 use super::random::model::Model;
-use super::random::{Rng, WAITS};
 
 /// The kinds of edits.
 pub const EDITS: [Edit; 13] = [
@@ -28,16 +29,16 @@ pub const EDITS: [Edit; 13] = [
 
 /// What an edit does, and how it does it: on a program of which all is known, it gives back the rules that break, or nothing
 /// where there is no place for it.
-pub type Edit = (&'static str, fn(&mut Program<'_>, &Model, &mut Rng) -> Option<BTreeSet<Rule>>);
+pub type Edit = (&'static str, fn(&mut Program<'_>, &Model, &mut SplitMix64) -> Option<BTreeSet<Rule>>);
 
 fn set<const N: usize>(rules: [Rule; N]) -> Option<BTreeSet<Rule>> {
     Some(BTreeSet::from(rules))
 }
 
 /// One of the things that fit, at random.
-fn one_of<T>(all: impl Iterator<Item = T>, rng: &mut Rng) -> Option<T> {
+fn one_of<T>(all: impl Iterator<Item = T>, rng: &mut SplitMix64) -> Option<T> {
     let mut all: Vec<T> = all.collect();
-    (!all.is_empty()).then(|| all.swap_remove(rng.below(all.len())))
+    (!all.is_empty()).then(|| all.swap_remove(rng.index(all.len())))
 }
 
 fn waits(model: &Model) -> impl Iterator<Item = (usize, usize)> + '_ {
@@ -53,7 +54,7 @@ fn wait(counter: usize, threshold: usize) -> Wait<'static> {
 }
 
 /// Who then conflicts without an order says which rules break; perhaps nobody does.
-fn drop_wait(program: &mut Program<'_>, model: &Model, rng: &mut Rng) -> Option<BTreeSet<Rule>> {
+fn drop_wait(program: &mut Program<'_>, model: &Model, rng: &mut SplitMix64) -> Option<BTreeSet<Rule>> {
     let (task, index) = one_of(waits(model), rng)?;
     program.tasks[task].waits.remove(index);
     let mut model = model.clone();
@@ -61,24 +62,24 @@ fn drop_wait(program: &mut Program<'_>, model: &Model, rng: &mut Rng) -> Option<
     Some(model.broken())
 }
 
-fn lower_threshold(program: &mut Program<'_>, model: &Model, rng: &mut Rng) -> Option<BTreeSet<Rule>> {
+fn lower_threshold(program: &mut Program<'_>, model: &Model, rng: &mut SplitMix64) -> Option<BTreeSet<Rule>> {
     let producers = model.producers();
     let many = waits(model).filter(|&(task, wait)| producers[model.tasks[task].waits[wait]].len() > 1);
     let (task, wait) = one_of(many, rng)?;
     let all = producers[model.tasks[task].waits[wait]].len();
-    program.tasks[task].waits[wait].threshold = 1 + rng.below(all - 1) as i64;
+    program.tasks[task].waits[wait].threshold = 1 + rng.index(all - 1) as i64;
     set([Rule::R01])
 }
 
-fn raise_threshold(program: &mut Program<'_>, model: &Model, rng: &mut Rng) -> Option<BTreeSet<Rule>> {
+fn raise_threshold(program: &mut Program<'_>, model: &Model, rng: &mut SplitMix64) -> Option<BTreeSet<Rule>> {
     let (task, wait) = one_of(waits(model), rng)?;
-    program.tasks[task].waits[wait].threshold += 1 + rng.below(3) as i64;
+    program.tasks[task].waits[wait].threshold += 1 + rng.index(3) as i64;
     set([Rule::D02])
 }
 
 /// With a cycle there is no order, and the rules that need one are silent. If the descendant stands in the same queue, it
 /// stands behind, so that the queue contradicts the wait as well.
-fn back_edge(program: &mut Program<'_>, model: &Model, rng: &mut Rng) -> Option<BTreeSet<Rule>> {
+fn back_edge(program: &mut Program<'_>, model: &Model, rng: &mut SplitMix64) -> Option<BTreeSet<Rule>> {
     let (before, producers) = (model.before(), model.producers());
     let tasks = || 0..model.tasks.len();
     let free = tasks().filter(|&task| model.tasks[task].waits.len() < WAITS);
@@ -94,7 +95,7 @@ fn back_edge(program: &mut Program<'_>, model: &Model, rng: &mut Rng) -> Option<
     if producers[counter].iter().any(behind) { set([Rule::D04, Rule::D05]) } else { set([Rule::D04]) }
 }
 
-fn self_wait(program: &mut Program<'_>, model: &Model, rng: &mut Rng) -> Option<BTreeSet<Rule>> {
+fn self_wait(program: &mut Program<'_>, model: &Model, rng: &mut SplitMix64) -> Option<BTreeSet<Rule>> {
     let free = (0..model.tasks.len()).filter(|&task| model.tasks[task].waits.len() < WAITS);
     let task = one_of(free, rng)?;
     let counter = model.tasks[task].out;
@@ -102,7 +103,7 @@ fn self_wait(program: &mut Program<'_>, model: &Model, rng: &mut Rng) -> Option<
     set([Rule::D03])
 }
 
-fn no_producer(program: &mut Program<'_>, model: &Model, rng: &mut Rng) -> Option<BTreeSet<Rule>> {
+fn no_producer(program: &mut Program<'_>, model: &Model, rng: &mut SplitMix64) -> Option<BTreeSet<Rule>> {
     let free = (0..model.tasks.len()).filter(|&task| model.tasks[task].waits.len() < WAITS);
     let task = one_of(free, rng)?;
     let id = program.counters.len();
@@ -113,7 +114,7 @@ fn no_producer(program: &mut Program<'_>, model: &Model, rng: &mut Rng) -> Optio
 
 /// The two are neighbours in their queue, so that no other task changes its place. If the wait is not the only way from
 /// the one to the other, the other way closes a circle with the queue, too.
-fn swap_in_queue(program: &mut Program<'_>, model: &Model, rng: &mut Rng) -> Option<BTreeSet<Rule>> {
+fn swap_in_queue(program: &mut Program<'_>, model: &Model, rng: &mut SplitMix64) -> Option<BTreeSet<Rule>> {
     let tasks = &model.tasks;
     let next = |task: usize| {
         let sm = tasks[task].sm?;
@@ -131,8 +132,8 @@ fn swap_in_queue(program: &mut Program<'_>, model: &Model, rng: &mut Rng) -> Opt
     if swapped.leads(second, first, out) { set([Rule::D05, Rule::D06]) } else { set([Rule::D05]) }
 }
 
-fn no_sm(program: &mut Program<'_>, model: &Model, rng: &mut Rng) -> Option<BTreeSet<Rule>> {
-    let task = rng.below(model.tasks.len());
+fn no_sm(program: &mut Program<'_>, model: &Model, rng: &mut SplitMix64) -> Option<BTreeSet<Rule>> {
+    let task = rng.index(model.tasks.len());
     program.tasks[task].sm = Some(-1);
     set([Rule::D07])
 }
@@ -141,14 +142,14 @@ fn on_page(model: &Model) -> impl Iterator<Item = (usize, usize)> + '_ {
     model.pages.iter().enumerate().filter_map(|(buffer, page)| Some((buffer, (*page)?)))
 }
 
-fn shrink_page(program: &mut Program<'_>, model: &Model, rng: &mut Rng) -> Option<BTreeSet<Rule>> {
+fn shrink_page(program: &mut Program<'_>, model: &Model, rng: &mut SplitMix64) -> Option<BTreeSet<Rule>> {
     let (_, page) = one_of(on_page(model), rng)?;
     let page = &mut program.pages.as_mut()?.pages[page];
-    page.nbytes = 1 + rng.below(page.nbytes as usize - 1) as i64;
+    page.nbytes = 1 + rng.index(page.nbytes as usize - 1) as i64;
     set([Rule::P02])
 }
 
-fn missing_page(program: &mut Program<'_>, model: &Model, rng: &mut Rng) -> Option<BTreeSet<Rule>> {
+fn missing_page(program: &mut Program<'_>, model: &Model, rng: &mut SplitMix64) -> Option<BTreeSet<Rule>> {
     let (buffer, _) = one_of(on_page(model), rng)?;
     let pages = program.pages.as_mut()?;
     let missing = pages.pages.len() as i64;
@@ -161,7 +162,7 @@ fn missing_page(program: &mut Program<'_>, model: &Model, rng: &mut Rng) -> Opti
     set([Rule::P03])
 }
 
-fn other_space(program: &mut Program<'_>, model: &Model, rng: &mut Rng) -> Option<BTreeSet<Rule>> {
+fn other_space(program: &mut Program<'_>, model: &Model, rng: &mut SplitMix64) -> Option<BTreeSet<Rule>> {
     let (_, page) = one_of(on_page(model), rng)?;
     program.pages.as_mut()?.pages[page].space = MemSpace::GlobalScratch;
     set([Rule::P05])
@@ -178,7 +179,7 @@ fn bind(program: &mut Program<'_>, model: &Model, buffer: usize, page: usize) ->
     Some(model.broken())
 }
 
-fn rebind(program: &mut Program<'_>, model: &Model, rng: &mut Rng) -> Option<BTreeSet<Rule>> {
+fn rebind(program: &mut Program<'_>, model: &Model, rng: &mut SplitMix64) -> Option<BTreeSet<Rule>> {
     let (other, page) = one_of(on_page(model), rng)?;
     let is_written = |buffer: usize| {
         model
@@ -194,7 +195,7 @@ fn rebind(program: &mut Program<'_>, model: &Model, rng: &mut Rng) -> Option<BTr
     bind(program, model, buffer, page)
 }
 
-fn bind_cache(program: &mut Program<'_>, model: &Model, rng: &mut Rng) -> Option<BTreeSet<Rule>> {
+fn bind_cache(program: &mut Program<'_>, model: &Model, rng: &mut SplitMix64) -> Option<BTreeSet<Rule>> {
     let (_, page) = one_of(on_page(model), rng)?;
     let cache = model.buffers.iter().position(|&(_, _, is_cache)| is_cache)?;
     let mut rules = bind(program, model, cache, page)?;

@@ -2,9 +2,8 @@
 
 use megakernel_ir::diagnostic::Event;
 use megakernel_ir::model::Program;
+use megakernel_ir::prng::SplitMix64;
 use megakernel_reference::explore::{Fault, Machine, Status};
-
-use super::random::Rng;
 
 /// How to choose the next step.
 #[derive(Clone, Copy, Debug)]
@@ -33,13 +32,13 @@ impl Schedule {
         }
     }
 
-    fn choose(self, program: &Program<'_>, ready: &[u32], running: &[u32], rng: &mut Rng) -> Event {
-        let any = |tasks: &[u32], rng: &mut Rng| tasks[rng.below(tasks.len())];
+    fn choose(self, program: &Program<'_>, ready: &[u32], running: &[u32], rng: &mut SplitMix64) -> Event {
+        let any = |tasks: &[u32], rng: &mut SplitMix64| tasks[rng.index(tasks.len())];
         match self {
             Schedule::NewestFirst | Schedule::LateFinishes => {
                 let newest = match self {
                     Schedule::NewestFirst => ready.iter().max().copied(),
-                    _ => ready.get(rng.below(ready.len().max(1))).copied(),
+                    _ => ready.get(rng.index(ready.len().max(1))).copied(),
                 };
                 newest.map_or_else(|| Event::Finish(running[running.len() - 1]), Event::Start)
             }
@@ -56,7 +55,7 @@ impl Schedule {
                     0 if ready.is_empty() => Event::Finish(any(running, rng)),
                     0 => Event::Start(any(ready, rng)),
                     count => {
-                        let index = rng.below(count);
+                        let index = rng.index(count);
                         starts.get(index).map_or_else(
                             || Event::Finish(finishes[index - starts.len()]),
                             |&t| Event::Start(t),
@@ -70,7 +69,7 @@ impl Schedule {
 
 /// Takes a program through one run, to the first thing that goes wrong.
 pub fn run(program: &Program<'_>, schedule: Schedule, seed: u64) -> Option<Fault> {
-    let mut rng = Rng(seed);
+    let mut rng = SplitMix64::new(seed);
     let mut machine = Machine::new(program);
     let mut waiting: Vec<u32> = (0..program.tasks.len() as u32).collect();
     let (mut ready, mut running) = (Vec::new(), Vec::new());

@@ -10,10 +10,10 @@ use megakernel_conformance::execution::{self, Expectation, Session, outputs};
 use megakernel_conformance::oracle::Expected;
 use megakernel_conformance::store::Corpus;
 use megakernel_ir::model::Program;
-use megakernel_ir::numerics::{Mismatch, compare};
 use megakernel_ir::protocol::Accumulator;
-use megakernel_ir::tensor::{Stored, Tensor, TensorFile};
 use megakernel_ir::{DType, Opcode, Param};
+use megakernel_numerics::{Mismatch, compare};
+use megakernel_numerics::{Stored, Tensor, TensorFile};
 
 use super::measure::Line;
 

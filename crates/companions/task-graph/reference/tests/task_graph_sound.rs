@@ -12,6 +12,7 @@ use std::collections::HashMap;
 use kernel_graphs::random::{Random, kernel_graph};
 use kernel_graphs::{QWEN3_06B, Qwen3, qwen3};
 use megakernel_ir::Rule;
+use megakernel_ir::prng::SplitMix64;
 use megakernel_task_graph::{EVENT_INVALID, EventId, TaskGraph, Tile, read_kernel_graph, read_translation};
 use megakernel_task_graph_reference::translate::translate;
 use megakernel_task_graph_reference::validate::{Graphs, validate_graphs};
@@ -206,7 +207,7 @@ fn sound(kernel_graph: &Value, ranks: i64) -> Result<usize, Vec<Rule>> {
 fn random_graphs(seeds: u64, ranks: i64, operators: usize) -> (usize, usize) {
     let (mut translated, mut with_copies) = (0, 0);
     for seed in 0..seeds {
-        let mut random = Random(seed * 1000 + ranks as u64);
+        let mut random = Random(SplitMix64::new(seed * 1000 + ranks as u64));
         let kernel_graph = kernel_graph(&mut random, operators, ranks);
         match std::panic::catch_unwind(|| sound(&kernel_graph, ranks)) {
             Ok(Ok(copies)) => {

@@ -3,7 +3,7 @@
 
 use super::Base;
 use crate::builder::{Buf, Ctr, DType, Op, ProgramBuilder, Weights, laptop};
-use crate::prng::SplitMix64;
+use megakernel_ir::prng::SplitMix64;
 
 /// How many programs.
 pub const COUNT: usize = 64;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use crate::builder::{Error, Program, Result, laptop};
-use crate::prng::SplitMix64;
+use megakernel_ir::prng::SplitMix64;
 
 /// SMs of the target that placed programs have.
 const SMS: usize = 4;

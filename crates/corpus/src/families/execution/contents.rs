@@ -8,7 +8,7 @@ use super::super::numeric::Operand;
 use super::super::numeric::data::{ints, normals, numel, reals, uniforms};
 use super::super::plan::Inputs;
 use crate::builder::{DType, Error, Program, Result};
-use crate::prng::SplitMix64;
+use megakernel_ir::prng::SplitMix64;
 
 /// A buffer as the program describes it.
 pub struct Described {
@@ -63,7 +63,7 @@ pub fn integers(name: &str, values: &[i64]) -> Inputs {
 }
 
 fn is_float(dtype: DType) -> bool {
-    megakernel_ir::numerics::FloatFormat::of(dtype).is_some()
+    megakernel_numerics::FloatFormat::of(dtype).is_some()
 }
 
 /// The seed of the contents of a set of weights that has been drawn anew so often.

@@ -6,7 +6,7 @@ use super::super::plan::Plan;
 use super::arrange::Form;
 use super::ledger::{Heads, Ledger, session};
 use crate::builder::{Buf, DType, Op, Result, Tiles, slug};
-use crate::prng::SplitMix64;
+use megakernel_ir::prng::SplitMix64;
 
 use DType::{BF16, F8E4M3, F8E5M2, F16, F32, I4, I8, I32, U8};
 

@@ -11,7 +11,7 @@ use super::arrange::Form;
 use super::exact::mixing;
 use super::ledger::{Heads, Known, Ledger, session};
 use crate::builder::{Buf, Ctr, DType, Result};
-use crate::prng::SplitMix64;
+use megakernel_ir::prng::SplitMix64;
 
 use DType::{BF16, F32};
 

@@ -51,7 +51,7 @@ pub struct Heads {
 }
 
 fn operand(dtype: DType, shape: &[u64], values: &[f64]) -> Operand {
-    match megakernel_ir::numerics::FloatFormat::of(dtype) {
+    match megakernel_numerics::FloatFormat::of(dtype) {
         Some(_) => reals(dtype, shape, values.to_vec()),
         None => ints(dtype, shape, values.iter().map(|value| *value as i64).collect()),
     }

@@ -6,7 +6,7 @@ use super::arrange::Form;
 use super::exact::{integers, mixing};
 use super::ledger::{Ledger, session};
 use crate::builder::{Buf, Ctr, DType, Op, Result};
-use crate::prng::SplitMix64;
+use megakernel_ir::prng::SplitMix64;
 
 use DType::{F16, F32};
 

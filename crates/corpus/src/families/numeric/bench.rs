@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::data::{Operand, Values};
 use crate::builder::{Buf, DType, Error, Op, Program, ProgramBuilder, Result, clause_of, slug};
 use crate::families::plan::{Inputs, Launch, Plan, same};
-use crate::prng::SplitMix64;
+use megakernel_ir::prng::SplitMix64;
 
 /// A dtype of the inputs and one of the output.
 pub type Pair = (DType, DType);

@@ -3,10 +3,10 @@
 //! Everything here is made with additions, multiplications and powers of two, which every machine rounds alike: no
 //! function of a mathematics library may enter a generated file.
 
-use megakernel_ir::numerics::{FloatFormat, decode, encode, ulp};
+use megakernel_numerics::{FloatFormat, decode, encode, ulp};
 
 use crate::builder::DType;
-use crate::prng::SplitMix64;
+use megakernel_ir::prng::SplitMix64;
 
 /// Contents of a buffer.
 #[derive(Clone, Debug, PartialEq)]

@@ -6,7 +6,7 @@ use super::data::{
     uniform, uniforms,
 };
 use crate::builder::{DType, Result};
-use crate::prng::SplitMix64;
+use megakernel_ir::prng::SplitMix64;
 
 /// Operands of different dtypes: a, b, output.
 const MIXED: &[(DType, DType, DType)] = &[
@@ -50,7 +50,7 @@ pub fn add(b: &mut Bench) -> Result<()> {
         let (mut x, mut y) = (Vec::new(), Vec::new());
         while x.len() < N {
             let a = rounded(coarse, uniform(&mut prng, 1.0, 2.0) * power(prng.between(0, 6) as i32));
-            let step = megakernel_ir::numerics::ulp(to, a) * if prng.below(4) == 0 { 0.25 } else { 0.5 };
+            let step = megakernel_numerics::ulp(to, a) * if prng.below(4) == 0 { 0.25 } else { 0.5 };
             let step = if prng.below(2) == 0 { step } else { -step };
             let sign = sign(&mut prng);
             if rounded(from, step) == step {
@@ -58,7 +58,7 @@ pub fn add(b: &mut Bench) -> Result<()> {
                 y.push(step * sign);
             } else {
                 x.push(a * sign);
-                y.push(rounded(from, megakernel_ir::numerics::ulp(to, a)) * sign);
+                y.push(rounded(from, megakernel_numerics::ulp(to, a)) * sign);
             }
         }
         let spec = Spec::new("plain", "halfway", "sums halfway between two numbers of the output")
@@ -310,7 +310,7 @@ fn two(
 fn nearly_opposite(prng: &mut SplitMix64, dtype: DType) -> (f64, f64) {
     let x = rounded(dtype, uniform(prng, 1.0, 2.0) * power(prng.between(0, 8) as i32 - 3));
     let steps = prng.below(4) as f64;
-    let y = -x - steps * megakernel_ir::numerics::ulp(dtype, x);
+    let y = -x - steps * megakernel_numerics::ulp(dtype, x);
     let sign = sign(prng);
     (sign * x, sign * y)
 }

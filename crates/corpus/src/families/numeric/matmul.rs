@@ -4,7 +4,7 @@ use super::bench::{Bench, Spec};
 use super::data::{Operand, Values, coded, cycle, ints, normals, numel, reals, rounded, spread, uniforms};
 use super::probe::{Probe, Shape, probe};
 use crate::builder::{DType, Result};
-use crate::prng::SplitMix64;
+use megakernel_ir::prng::SplitMix64;
 
 use DType::{BF16, F8E4M3, F8E5M2, F16, F32};
 

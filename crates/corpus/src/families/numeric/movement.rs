@@ -1,6 +1,6 @@
 //! Opcodes that move elements: COPY, EMBED, KV_APPEND, SAMPLE_ARGMAX. What they write is known beforehand, bit for bit.
 
-use megakernel_ir::numerics::{decode, encode};
+use megakernel_numerics::{decode, encode};
 
 use super::bench::{Bench, Spec, every, most, round};
 use super::data::{

@@ -5,10 +5,10 @@
 //! stored in 8 or 16 bits. These sums are exact (clause NUM-09), so that the bound is 0, and their results lie in
 //! `-7..=7`, where every float dtype has every integer and none rounds another integer to it.
 
-use megakernel_ir::numerics::{decode, encode};
+use megakernel_numerics::{decode, encode};
 
 use crate::builder::{DType, Error, FLOATS, Result};
-use crate::prng::SplitMix64;
+use megakernel_ir::prng::SplitMix64;
 
 /// Tile lengths for which every aligned tile tells: 8 to 1024.
 pub const TILES: [usize; 8] = [8, 16, 32, 64, 128, 256, 512, 1024];

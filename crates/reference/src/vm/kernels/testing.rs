@@ -4,6 +4,7 @@
 //! The central property: whatever order, arrangement and rounding the clauses permit, the result lies within
 //! the bound.
 
+use megakernel_ir::prng::SplitMix64;
 use std::fmt::Debug;
 
 use smallvec::SmallVec;
@@ -119,24 +120,20 @@ pub(crate) fn specified(notation: &str, inputs: &[Input]) -> Vec<bool> {
     bounded(notation, inputs).into_iter().map(Bounded::is_specified).collect()
 }
 
-/// SplitMix64, and whether inputs carry errors: for odd seeds some do.
+/// Random numbers, and whether inputs carry errors: for odd seeds some do.
 #[derive(Clone, Debug)]
 pub(crate) struct Random {
-    state: u64,
+    state: SplitMix64,
     seed: u64,
 }
 
 impl Random {
     pub(crate) fn new(seed: u64) -> Random {
-        Random { state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15), seed }
+        Random { state: SplitMix64::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)), seed }
     }
 
     pub(crate) fn next(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.state.next_u64()
     }
 
     /// A number below `n`.

@@ -1,10 +1,11 @@
 //! Programs whose tasks wait for all that they conflict with, by way of counters that others use as well, of joins, or of
 //! tasks in between.
 
+use megakernel_ir::prng::SplitMix64;
 use std::fmt::Write;
 
+use super::Generated;
 use super::model::{Access, Known, Model};
-use super::{Generated, Rng};
 
 /// Most waits of a task (clause DAT-09).
 pub const WAITS: usize = 8;
@@ -23,7 +24,7 @@ pub struct Record {
 /// A program under construction.
 #[derive(Default)]
 pub struct Builder {
-    rng: Option<Rng>,
+    rng: Option<SplitMix64>,
     buffers: Vec<String>,
     pub sizes: Vec<(usize, usize, bool)>,
     pub bound: Vec<Option<usize>>,
@@ -42,14 +43,15 @@ pub struct Builder {
 
 impl Builder {
     pub fn new(seed: u64) -> Builder {
-        let mut builder = Builder { rng: Some(Rng(seed)), next_row: OLD_ROWS, ..Builder::default() };
+        let mut builder =
+            Builder { rng: Some(SplitMix64::new(seed)), next_row: OLD_ROWS, ..Builder::default() };
         builder.buffer("CONST", &[1, 1], false);
         builder.cache = builder.buffer("KV_CACHE", &[CACHE_ROWS, 1, 1], true);
         builder
     }
 
     pub fn below(&mut self, bound: usize) -> usize {
-        self.rng.as_mut().map_or(0, |rng| rng.below(bound.max(1)))
+        self.rng.as_mut().map_or(0, |rng| rng.index(bound.max(1)))
     }
 
     pub fn buffer(&mut self, kind: &str, shape: &[usize], is_cache: bool) -> usize {

@@ -93,19 +93,6 @@ pub fn generate(plan: &Plan) -> Generated {
     builder.finish(plan.sms)
 }
 
-/// SplitMix64, the generator of clause CON-09.
-pub struct Rng(pub u64);
-
-impl Rng {
-    pub fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((u128::from(mixed ^ (mixed >> 31)) * bound as u128) >> 64) as usize
-    }
-}
-
 impl Builder {
     fn step(&mut self, step: Step) {
         match step {

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use megakernel_ir::{BufferKind, DType, Tensor};
+use megakernel_ir::{BufferKind, DType};
+use megakernel_numerics::Tensor;
 use serde_json::{Value, json};
 
 use super::tensors::{Area, Tensors};
@@ -280,7 +281,7 @@ impl Binding {
                 bound.pieces.iter().map(|piece| Some((piece, tensor(piece.rank, &piece.tensor)?))).collect();
             let Some(parts) = parts else { continue };
             let shape: Vec<u64> = bound.shape.iter().map(|&extent| extent.max(0) as u64).collect();
-            let bad = |error: megakernel_ir::TensorError| format!("`{}`: {error}", bound.buffer);
+            let bad = |error: megakernel_numerics::TensorError| format!("`{}`: {error}", bound.buffer);
             let gathered = if !bound.values.is_empty() {
                 Tensor::from_ints(bound.dtype, shape, &bound.values)
             } else if bound.dtype.is_float() {

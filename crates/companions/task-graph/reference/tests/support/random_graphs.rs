@@ -2,18 +2,15 @@
 //! broken alone often enough.
 
 use megakernel_ir::model::{Given, Text};
+use megakernel_ir::prng::SplitMix64;
 use megakernel_task_graph::{EVENT_INVALID, Event, EventId, System, Task, TaskGraph, Tile};
 
-/// A small generator of numbers (splitmix64).
-pub struct Random(pub u64);
+/// What to draw next.
+pub struct Random(pub SplitMix64);
 
 impl Random {
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        self.0.next_u64()
     }
 
     fn below(&mut self, end: usize) -> usize {
@@ -30,7 +27,7 @@ struct Waits(Vec<(usize, usize)>);
 
 /// A system of one to three ranks, with up to nine work tasks each.
 pub fn system(seed: u64) -> System<'static> {
-    let random = &mut Random(seed);
+    let random = &mut Random(SplitMix64::new(seed));
     let ranks = [1, 1, 1, 2, 2, 3][random.below(6)];
     let alike = random.one_in(2);
     let mut waits: Vec<(usize, Waits)> = Vec::new();
@@ -64,7 +61,7 @@ pub fn system(seed: u64) -> System<'static> {
     let mut graphs = Vec::new();
     for rank in 0..ranks {
         // Ranks that are alike draw alike.
-        let mut own = Random(if alike { seed } else { seed ^ rank as u64 });
+        let mut own = Random(SplitMix64::new(if alike { seed } else { seed ^ rank as u64 }));
         graphs.push(graph(&mut own, rank, &waits));
     }
     count_triggers(random, &mut graphs);

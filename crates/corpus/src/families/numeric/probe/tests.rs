@@ -2,7 +2,7 @@
 //! generator's, and the result compared as the output's dtype stores it.
 
 use megakernel_ir::DType;
-use megakernel_ir::numerics::encode;
+use megakernel_numerics::encode;
 
 use super::*;
 use crate::builder::FLOATS;

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use megakernel_ir::model::Program;
-use megakernel_ir::{DType, Tensor, read};
+use megakernel_ir::prng::SplitMix64;
+use megakernel_ir::{DType, read};
+use megakernel_numerics::Tensor;
 use megakernel_task_graph::{Mode, read_kernel_graph};
 use serde_json::{Value, json};
 
@@ -15,11 +17,8 @@ use megakernel_reference::vm::{Finished, Loaded, Reference, Schedule, Session, S
 /// Random tensors for all of a kernel graph, by its names.
 fn weights(kernel: &str, dtype: DType) -> BTreeMap<String, Tensor> {
     let kernel = read_kernel_graph(kernel.as_bytes()).expect("a kernel graph");
-    let mut state = 7u64;
-    let mut unit = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 40) as f64 / (1u64 << 23) as f64 - 1.0
-    };
+    let mut prng = SplitMix64::new(7);
+    let mut unit = || (prng.next_u64() >> 40) as f64 / (1u64 << 23) as f64 - 1.0;
     let mut tensors = BTreeMap::new();
     for decl in kernel.tensors.iter().filter(|decl| decl.data_type != 965 && !decl.name.ends_with("_cache")) {
         let shape: Vec<u64> = decl.dims.iter().map(|&extent| extent as u64).collect();

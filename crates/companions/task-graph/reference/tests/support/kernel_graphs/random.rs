@@ -1,17 +1,17 @@
 //! Random kernel graphs: forks, joins, residuals, buffers that are used again, all-reduces.
 
+use megakernel_ir::prng::SplitMix64;
 use serde_json::{Value, json};
 
 use super::{BF16, Graph, operand};
 
-/// A generator that is the same everywhere.
-pub struct Random(pub u64);
+/// What to draw next.
+pub struct Random(pub SplitMix64);
 
 impl Random {
     /// A number below `bound`.
     pub fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        ((self.0 >> 33) as usize) % bound.max(1)
+        self.0.index(bound)
     }
 
     fn pick<T: Clone>(&mut self, from: &[T]) -> T {

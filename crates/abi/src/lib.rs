@@ -306,7 +306,7 @@ mod tests {
     #[test]
     fn the_parameters_are_the_known_keys_in_order() {
         let names: Vec<&str> = ParamsRecord::LAYOUT.fields.iter().map(|field| field.name).collect();
-        let keys: Vec<&str> = crate::Param::ALL.iter().map(|param| param.name()).collect();
+        let keys: Vec<&str> = megakernel_ir::Param::ALL.iter().map(|param| param.name()).collect();
         assert_eq!(names, keys);
     }
 }

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use megakernel_ir::abi::{self, LAYOUTS, Layout};
+use megakernel_abi::{self as abi, LAYOUTS, Layout};
 
 /// A record as a text says it: name, size, alignment, and offset, size, type and name of each field.
 #[derive(Debug, PartialEq)]

@@ -1,6 +1,6 @@
-//! The pseudo-random numbers of the corpus (clause CON-09).
+//! Pseudo-random numbers: the one generator of the repository (clause CON-09).
 //!
-//! Every family draws from its own SplitMix64 stream. The stream is seeded from the family's id, so adding a
+//! Every family of the corpus draws from its own SplitMix64 stream. The stream is seeded from the family's id, so adding a
 //! family, or drawing more numbers in one, never changes what another family generates.
 
 /// Increment of the SplitMix64 state.
@@ -37,6 +37,11 @@ impl SplitMix64 {
         ((u128::from(self.next_u64()) * u128::from(n)) >> 64) as u64
     }
 
+    /// A position in something of length `len`: [`SplitMix64::below`] for a `usize`.
+    pub fn index(&mut self, len: usize) -> usize {
+        self.below(len as u64) as usize
+    }
+
     /// A number in `low..=high`, for sizes and counts.
     pub fn between(&mut self, low: usize, high: usize) -> usize {
         low + self.below((high.saturating_sub(low) as u64).saturating_add(1)) as usize
@@ -44,7 +49,14 @@ impl SplitMix64 {
 
     /// One entry of `items`; `None` when it is empty.
     pub fn pick<'a, T>(&mut self, items: &'a [T]) -> Option<&'a T> {
-        items.get(self.below(items.len() as u64) as usize)
+        items.get(self.index(items.len()))
+    }
+
+    /// Puts the items in any order.
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+        for last in (1..items.len()).rev() {
+            items.swap(last, self.index(last + 1));
+        }
     }
 }
 
@@ -89,6 +101,18 @@ mod tests {
         assert_eq!(prng.below(1000), 883);
         assert_eq!(SplitMix64::new(7).below(0), 0);
         assert!((0..1000).all(|seed| SplitMix64::new(seed).below(3) < 3));
+    }
+
+    #[test]
+    fn shuffles_reach_every_order() {
+        let mut prng = SplitMix64::new(3);
+        let mut orders = std::collections::BTreeSet::new();
+        for _ in 0..200 {
+            let mut items = [0, 1, 2];
+            prng.shuffle(&mut items);
+            orders.insert(items);
+        }
+        assert_eq!(orders.len(), 6);
     }
 
     #[test]

@@ -3,9 +3,9 @@
 use std::fmt;
 
 use super::{Address, BufferRecord, InstructionRecord, MAX_RANK, ParamsRecord};
-use crate::model::{Buffer, Task};
-use crate::names::{DType, Opcode};
-use crate::params::{Number, Param, ParamKey, ParamKind, ParamValue, Params};
+use megakernel_ir::model::{Buffer, Task};
+use megakernel_ir::names::{DType, Opcode};
+use megakernel_ir::params::{Number, Param, ParamKey, ParamKind, ParamValue, Params};
 
 /// A member that does not fit into its field. In a program that breaks no rule of class S everything fits.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -210,7 +210,8 @@ mod tests {
 
     #[test]
     fn tasks_become_instructions() {
-        let program = crate::read(DOCUMENT.as_bytes()).unwrap_or_else(|found| unreachable!("{found:?}"));
+        let program =
+            megakernel_ir::read(DOCUMENT.as_bytes()).unwrap_or_else(|found| unreachable!("{found:?}"));
         let records: Vec<_> = program.tasks.iter().map(|task| instruction(task, 5)).collect();
         let record = |task: usize| records[task].clone().unwrap_or_else(|found| unreachable!("{found}"));
         assert_eq!(
@@ -237,7 +238,8 @@ mod tests {
 
     #[test]
     fn buffers_have_strides_in_elements() {
-        let program = crate::read(DOCUMENT.as_bytes()).unwrap_or_else(|found| unreachable!("{found:?}"));
+        let program =
+            megakernel_ir::read(DOCUMENT.as_bytes()).unwrap_or_else(|found| unreachable!("{found:?}"));
         let records: Vec<_> = program.buffers.iter().map(|each| buffer(each, Address(64))).collect();
         let expected = BufferRecord {
             ptr: Address(64),

@@ -1,6 +1,6 @@
 //! The numbers of the narrow float dtypes, made by counting up: the tests' own view of the formats.
 
-use megakernel_ir::DType::{self, BF16, F8E4M3, F8E5M2, F16};
+use megakernel_numerics::DType::{self, BF16, F8E4M3, F8E5M2, F16};
 
 /// The float dtypes that are narrower than binary32.
 pub const NARROW: [DType; 4] = [F16, BF16, F8E4M3, F8E5M2];

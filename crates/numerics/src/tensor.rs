@@ -6,8 +6,8 @@ mod file;
 pub use error::TensorError;
 pub use file::{Stored, TensorFile};
 
-use crate::names::DType;
-use crate::numerics::{decode, elements, encode, pack};
+use crate::DType;
+use crate::{decode, elements, encode, pack};
 
 /// The contents of a buffer: row-major, little-endian, packed as DAT-02 says.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,8 +9,8 @@
 use std::io::{self, Read, Write};
 use std::process::ExitCode;
 
-use megakernel_ir::DType;
-use megakernel_ir::numerics::{decode, encode, encode_f32};
+use megakernel_numerics::DType;
+use megakernel_numerics::{decode, encode, encode_f32};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -9,7 +9,7 @@ use safetensors::{Dtype, View};
 use serde::de::{IgnoredAny, MapAccess, Visitor};
 
 use super::{Tensor, TensorError, nbytes, numel};
-use crate::names::DType;
+use crate::DType;
 
 /// The name in a header that stands for no tensor.
 const METADATA: &str = "__metadata__";

@@ -1,8 +1,8 @@
 //! Conversions of every float dtype against a table of its numbers that is made by counting up (clauses NUM-01 to
 //! NUM-04). Nothing here takes an element apart into fields, as the code does.
 
-use megakernel_ir::DType::{self, BF16, F8E4M3, F8E5M2, F16, F32};
-use megakernel_ir::numerics::{decode, encode, encode_f32, is_nan, ulp};
+use megakernel_numerics::DType::{self, BF16, F8E4M3, F8E5M2, F16, F32};
+use megakernel_numerics::{decode, encode, encode_f32, is_nan, ulp};
 use proptest::prelude::*;
 
 use crate::table::{NARROW, Table};

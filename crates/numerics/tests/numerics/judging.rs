@@ -1,8 +1,8 @@
 //! What is admitted around a reference, and how a tensor is judged (clause NUM-10).
 
-use megakernel_ir::DType::{self, BF16, F8E4M3, F8E5M2, F16, F32, I4};
-use megakernel_ir::Tensor;
-use megakernel_ir::numerics::{
+use megakernel_numerics::DType::{self, BF16, F8E4M3, F8E5M2, F16, F32, I4};
+use megakernel_numerics::Tensor;
+use megakernel_numerics::{
     Interval, Mismatch, compare, compare_ints, encode, encode_f32, interval, is_nan, share,
 };
 use proptest::prelude::*;

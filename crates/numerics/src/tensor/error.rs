@@ -1,6 +1,6 @@
 use std::fmt;
 
-use crate::names::DType;
+use crate::DType;
 
 /// Why a tensor, or a file of tensors, is not what it should be.
 #[derive(Clone, Debug, PartialEq, Eq)]

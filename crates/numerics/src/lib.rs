@@ -6,8 +6,16 @@
 
 mod compare;
 mod convert;
+mod dtype;
+mod enumeration;
+
 mod pack;
+mod tensor;
 
 pub use compare::{Admitted, Interval, Mismatch, Tightness, Wrong, compare, compare_ints, interval, share};
 pub use convert::{FloatFormat, decode, encode, encode_f32, is_nan, ulp};
+pub use dtype::DType;
 pub use pack::{element, elements, pack};
+#[doc(hidden)]
+pub use serde;
+pub use tensor::{Stored, Tensor, TensorError, TensorFile};

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use super::convert::{FloatFormat, decode, encode, is_nan};
-use crate::names::DType;
-use crate::tensor::Tensor;
+use crate::DType;
+use crate::Tensor;
 
 /// What one element may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use megakernel_ir::DType::{self, Bool, F8E4M3, F16, F32, I4, I8, I32, U8};
-use megakernel_ir::numerics::element;
-use megakernel_ir::{Stored, Tensor, TensorError, TensorFile};
+use megakernel_numerics::DType::{self, Bool, F8E4M3, F16, F32, I4, I8, I32, U8};
+use megakernel_numerics::element;
+use megakernel_numerics::{Stored, Tensor, TensorError, TensorFile};
 use proptest::prelude::*;
 
 fn file(tensors: impl IntoIterator<Item = (&'static str, Stored)>) -> TensorFile {

@@ -1,6 +1,6 @@
 //! Elements in bytes: little-endian, row-major, two I4 in a byte with the even one in the low nibble (clause DAT-02).
 
-use crate::names::DType;
+use crate::DType;
 
 /// The bits of element `index` of a packed buffer; none behind its end.
 pub fn element(dtype: DType, bytes: &[u8], index: usize) -> Option<u32> {

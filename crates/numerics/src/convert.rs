@@ -1,6 +1,6 @@
 //! Conversions between the float dtypes and binary64 (clauses NUM-01 to NUM-04).
 
-use crate::names::DType;
+use crate::DType;
 
 /// Fraction bits of binary64.
 const F64_FRACTION: u32 = 52;
