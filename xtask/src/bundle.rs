@@ -55,7 +55,7 @@ fn bundle(root: &Path, args: &Args) -> Result<(), String> {
         fs::remove_dir_all(&folder).map_err(|cause| format!("{}: {cause}", folder.display()))?;
     }
     fs::create_dir_all(&folder).map_err(|cause| format!("{}: {cause}", folder.display()))?;
-    for name in ["megakernel-cuda", "xtask"] {
+    for name in ["megakernel-cuda", "megakernel-conform", "megakernel-reference"] {
         let built = build(root, name, &args.profile)?;
         let to = folder.join(name);
         fs::copy(&built, &to).map_err(|cause| format!("{}: {cause}", built.display()))?;

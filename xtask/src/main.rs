@@ -11,6 +11,7 @@ mod bundle;
 mod ci;
 mod codegen;
 mod conform;
+mod records;
 mod release_gate;
 mod spec;
 mod tidy;
@@ -26,7 +27,9 @@ enum Command {
     Bundle(bundle::Args),
     Ci(ci::Args),
     Codegen(codegen::Args),
-    Conform(Box<conform::Args>),
+    /// Judge an implementation: play the corpus to it and compare its answers with the declared ones
+    #[command(disable_help_flag = true)]
+    Conform(tool::Args),
     /// Generate the corpus of cases, check that it is up to date, count it, or print the document of a case
     #[command(disable_help_flag = true)]
     Corpus(tool::Args),
@@ -53,13 +56,8 @@ fn main() -> ExitCode {
 
 /// Writes to standard output. A reader that has seen enough, such as `head`, does not change the result.
 fn print(text: &str) -> Result<(), String> {
-    print_bytes(text.as_bytes())
-}
-
-/// The same for bytes that need not be text.
-fn print_bytes(bytes: &[u8]) -> Result<(), String> {
     let mut out = std::io::stdout();
-    match out.write_all(bytes).and_then(|()| out.flush()) {
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(cause) if cause.kind() != ErrorKind::BrokenPipe => {
             Err(format!("the output cannot be printed: {cause}"))
         }

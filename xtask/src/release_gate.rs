@@ -4,11 +4,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-use megakernel_conformance::evidence::{Evidence, Findings, Kernels, Subject};
-use megakernel_conformance::store::Corpus;
-
 use crate::ci::{self, SELF};
 use crate::print;
+use crate::records::{self, Device, Record};
 
 /// Say whether this state of specification, corpus, reference and evidence may be published
 ///
@@ -68,11 +66,8 @@ pub fn run(root: &Path, args: &Args) -> ExitCode {
 }
 
 fn gate(root: &Path, args: &Args) -> Result<bool, String> {
-    let corpus = args.corpus.clone().unwrap_or_else(|| root.join("corpus"));
-    let corpus = Corpus::load(&corpus).map_err(|cause| format!("the corpus cannot be used: {cause}"))?;
-    let subject = Subject::new(&corpus).map_err(|cause| format!("the corpus cannot be used: {cause}"))?;
     let folder = args.evidence.clone().unwrap_or_else(|| root.join("evidence"));
-    let records = Records::read(&folder)?;
+    let records = Records(records::read(root, &folder, args.corpus.as_deref())?);
     let mut errors = 0;
     let mut say = |name: &str, part: Part| {
         errors += part.errors.len();
@@ -88,7 +83,7 @@ fn gate(root: &Path, args: &Args) -> Result<bool, String> {
             say(name, Part { errors, notes: Vec::new() })?;
         }
     }
-    for (name, part) in records.parts(&subject, &kernels()) {
+    for (name, part) in records.parts() {
         say(&name, part)?;
     }
     let required = [HOST].into_iter().chain(args.required.iter().map(String::as_str));
@@ -107,15 +102,6 @@ fn described(name: &str, part: &Part) -> String {
     part.errors.iter().for_each(|error| text += &format!("  error: {error}\n"));
     part.notes.iter().for_each(|note| text += &format!("  note: {note}\n"));
     text
-}
-
-/// Digests of the kernels in this binary, which is built from this repository.
-pub fn kernels() -> Kernels {
-    use megakernel_cuda_harness::{cuda, host, sources};
-    Kernels {
-        host: sources::digest(sources::Kernels::Host, &host::OPTIONS, &[]),
-        gpu: sources::digest(sources::Kernels::Gpu, &cuda::OPTIONS, &[]),
-    }
 }
 
 fn committed(root: &Path) -> Result<Part, String> {
@@ -146,55 +132,28 @@ fn change_log(root: &Path) -> Part {
     part
 }
 
-/// The records of a folder by file name; those that are none with what is wrong.
-pub struct Records(BTreeMap<String, Result<Evidence, String>>);
+/// The records of a folder by file name.
+struct Records(BTreeMap<String, Record>);
 
 impl Records {
-    /// Reads every `.json` file of the folder.
-    pub fn read(folder: &Path) -> Result<Records, String> {
-        let failed = |cause| format!("{}: {cause}", folder.display());
-        let mut records = BTreeMap::new();
-        for entry in std::fs::read_dir(folder).map_err(failed)? {
-            let path = entry.map_err(failed)?.path();
-            if path.extension().is_some_and(|extension| extension == "json") {
-                let text = std::fs::read_to_string(&path).map_err(|cause| cause.to_string());
-                let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-                records.insert(name, text.and_then(|text| Evidence::read(&text)));
-            }
-        }
-        Ok(Records(records))
+    fn devices(&self) -> impl Iterator<Item = &Device> {
+        self.0.values().filter_map(|record| record.device.as_ref())
     }
 
-    fn whole(&self) -> impl Iterator<Item = &Evidence> {
-        self.0.values().filter_map(|record| record.as_ref().ok())
-    }
-
-    /// What there is to say about each, by name; for those that are none, why.
-    pub fn findings(&self, subject: &Subject, kernels: &Kernels) -> Vec<(&str, Result<Findings, &str>)> {
-        let findings = self.0.iter().map(|(name, record)| {
-            let found = record.as_ref().map(|record| record.examine(subject, kernels));
-            (name.as_str(), found.map_err(String::as_str))
-        });
-        findings.collect()
-    }
-
-    fn parts(&self, subject: &Subject, kernels: &Kernels) -> Vec<(String, Part)> {
-        let part = |(name, found): (&str, Result<Findings, &str>)| {
-            let part = match found {
-                Err(problem) => Part { errors: vec![format!("is no record: {problem}")], notes: Vec::new() },
-                Ok(Findings { stale, wrong, notes }) => {
-                    let stale = stale.into_iter().map(|why| format!("stale: {why}"));
-                    Part { errors: stale.chain(wrong).collect(), notes }
-                }
-            };
-            (format!("evidence/{name}"), part)
+    fn parts(&self) -> Vec<(String, Part)> {
+        let part = |(name, record): (&String, &Record)| {
+            let Record { problem, stale, wrong, notes, .. } = record;
+            let problem = problem.iter().map(|problem| format!("is no record: {problem}"));
+            let stale = stale.iter().map(|why| format!("stale: {why}"));
+            let errors = problem.chain(stale).chain(wrong.iter().cloned()).collect();
+            (format!("evidence/{name}"), Part { errors, notes: notes.clone() })
         };
-        self.findings(subject, kernels).into_iter().map(part).collect()
+        self.0.iter().map(part).collect()
     }
 
     /// Required targets that no record is about. Whether the records that there are support a release is said of each.
     fn required<'t>(&self, targets: impl Iterator<Item = &'t str>) -> Part {
-        let lacking = targets.filter(|target| self.whole().all(|record| record.device.target != *target));
+        let lacking = targets.filter(|target| self.devices().all(|device| device.target != *target));
         let lacking = lacking.map(|target| format!("there is no record of target `{target}`"));
         Part { errors: lacking.collect(), notes: Vec::new() }
     }
@@ -205,7 +164,7 @@ impl Records {
         let mut listed = Vec::new();
         let mut without = Vec::new();
         for (name, devices) in target_devices(&root.join("targets"))? {
-            if self.whole().all(|record| !devices.contains(&record.device.name)) {
+            if self.devices().all(|device| !devices.contains(&device.name)) {
                 without.push(name);
             }
             listed.extend(devices);
@@ -213,8 +172,7 @@ impl Records {
         if !without.is_empty() {
             part.notes.push(format!("without evidence, so not to be claimed: {}", without.join(", ")));
         }
-        let gpus =
-            self.whole().filter(|record| record.device.target != HOST).map(|record| &record.device.name);
+        let gpus = self.devices().filter(|device| device.target != HOST).map(|device| &device.name);
         for device in gpus.filter(|name| !listed.contains(name)) {
             part.notes.push(format!("no record under targets/ lists the device `{device}`"));
         }

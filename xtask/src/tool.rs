@@ -11,15 +11,46 @@ pub struct Args {
     arguments: Vec<OsString>,
 }
 
+impl Args {
+    /// The arguments.
+    pub fn as_slice(&self) -> &[OsString] {
+        &self.arguments
+    }
+}
+
+/// A program of this workspace: its package and its name.
+pub type Program = (&'static str, &'static str);
+
+/// What a spec author runs.
+pub const SUITE: Program = ("megakernel-suite", "megakernel-suite");
+/// The runner.
+pub const CONFORM: Program = ("megakernel-conformance", "megakernel-conform");
+/// The reference: worker and oracle.
+pub const REFERENCE: Program = ("megakernel-oracle", "megakernel-reference");
+/// The CUDA harness.
+pub const CUDA: Program = ("megakernel-cuda-harness", "megakernel-cuda");
+
+/// The environment variable that tells the runner where the corpus is.
+pub const CORPUS: &str = "MEGAKERNEL_CORPUS";
+
 /// Runs a command of `megakernel-suite`, and ends as it ends.
 pub fn suite(root: &Path, command: &str, args: &Args) -> ExitCode {
-    let done = build(root, "megakernel-suite", "megakernel-suite").and_then(|program| {
-        let status = Command::new(&program).arg(command).args(&args.arguments).status();
-        status.map_err(|cause| format!("{program} cannot be started: {cause}"))
-    });
+    let done = build(root, SUITE)
+        .and_then(|program| status(Command::new(&program).arg(command).args(&args.arguments)));
+    ended(done)
+}
+
+/// Runs a command to its end: its exit code, if it has one.
+pub fn status(command: &mut Command) -> Result<Option<i32>, String> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let status = command.status().map_err(|cause| format!("{program} cannot be started: {cause}"))?;
+    Ok(status.code())
+}
+
+/// Ends as a command ended, and with 2 if it could not be run or was killed.
+pub fn ended(done: Result<Option<i32>, String>) -> ExitCode {
     match done {
-        // A program that was killed has no code of its own.
-        Ok(status) => status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(2).into(),
+        Ok(code) => code.and_then(|code| u8::try_from(code).ok()).unwrap_or(2).into(),
         Err(message) => {
             eprintln!("error: {message}");
             ExitCode::from(2)
@@ -28,7 +59,12 @@ pub fn suite(root: &Path, command: &str, args: &Args) -> ExitCode {
 }
 
 /// Builds a program of this workspace, and returns its path.
-pub fn build(root: &Path, package: &str, name: &str) -> Result<String, String> {
+pub fn build(root: &Path, program: Program) -> Result<String, String> {
+    Ok(build_all(root, &[program])?.remove(0))
+}
+
+/// Builds programs of this workspace, all at once, and returns their paths.
+pub fn build_all(root: &Path, programs: &[Program]) -> Result<Vec<String>, String> {
     let own = std::env::current_exe().map_err(|cause| format!("the path of xtask is unknown: {cause}"))?;
     let directory = own.parent().ok_or("xtask is in no directory")?;
     let profile = match directory.file_name().and_then(|name| name.to_str()) {
@@ -36,15 +72,21 @@ pub fn build(root: &Path, package: &str, name: &str) -> Result<String, String> {
         Some(name) => name,
     };
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = Command::new(cargo)
-        .args(["build", "--quiet", "--package", package, "--bin", name])
-        .args(["--profile", profile])
-        .current_dir(root)
-        .status()
-        .map_err(|cause| format!("cargo cannot be started to build {name}: {cause}"))?;
-    if !status.success() {
-        return Err(format!("{name} does not build; see above"));
+    let mut command = Command::new(cargo);
+    command.args(["build", "--quiet", "--profile", profile]).current_dir(root);
+    for (package, name) in programs {
+        command.args(["--package", package, "--bin", name]);
     }
-    let binary = directory.join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
-    binary.into_os_string().into_string().map_err(|path| format!("{} is not UTF-8", path.display()))
+    let names: Vec<&str> = programs.iter().map(|(_, name)| *name).collect();
+    let names = names.join(", ");
+    let status =
+        command.status().map_err(|cause| format!("cargo cannot be started to build {names}: {cause}"))?;
+    if !status.success() {
+        return Err(format!("{names} cannot be built; see above"));
+    }
+    let path = |(_, name): &Program| {
+        let binary = directory.join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
+        binary.into_os_string().into_string().map_err(|path| format!("{} is not UTF-8", path.display()))
+    };
+    programs.iter().map(path).collect()
 }

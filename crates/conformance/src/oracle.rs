@@ -1,8 +1,8 @@
 //! What the reference is asked for: values and bounds, never a verdict.
 //!
-//! A case declares what is accepted and what is rejected; the numbers that a correct implementation may yield are too
-//! many to declare by hand, so an oracle computes them. It is behind a trait because this crate does not depend on the
-//! reference: whoever generates the corpus or judges traces passes one in.
+//! A case declares what is accepted and what is rejected, and has the values that its outputs are judged by. What each task of a
+//! trace should write depends on what the implementation wrote before, so an oracle is asked: a process of its own
+//! ([`ProcessOracle`]), since this crate does not depend on the reference.
 
 use std::collections::BTreeMap;
 
@@ -10,15 +10,9 @@ use megakernel_ir::model::Program;
 use megakernel_ir::protocol::Accumulator;
 use megakernel_numerics::Tensor;
 
-/// One launch of a session.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Launch {
-    /// The program's text.
-    pub document: Vec<u8>,
-    /// What binds its buffers: WEIGHT and CONST by `source`, else by `name`; IO_INPUT by `name`; in the first launch
-    /// also KV_CACHE by `name`.
-    pub tensors: BTreeMap<String, Tensor>,
-}
+mod process;
+
+pub use process::{ProcessOracle, TIMEOUT};
 
 /// What a buffer or a part of one holds after a correct execution, element by element, row-major.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,25 +61,17 @@ impl Written {
     }
 }
 
-/// Computes references and bounds.
+/// Says what tasks should write.
 pub trait Oracle: Sync {
-    /// Runs a session. For each launch: every `IO_OUTPUT` and `KV_CACHE` by name, as it is after the launch.
-    ///
-    /// # Errors
-    /// A program breaks a rule, or a buffer is not bound as it should be.
-    fn run(
-        &self,
-        launches: &[Launch],
-        accumulator: Accumulator,
-    ) -> Result<Vec<BTreeMap<String, Expected>>, String>;
-
-    /// Begins to follow one launch of an implementation, task by task. `tensors` bind its buffers as in [`Launch`];
+    /// Begins to follow one launch of an implementation, task by task. `document` is the text of `program`. `tensors` bind its
+    /// buffers: WEIGHT and CONST by `source`, else by `name`; IO_INPUT by `name`; KV_CACHE by `name`:
     /// they have every KV_CACHE that does not begin with zeros, whichever launch it is.
     ///
     /// # Errors
-    /// As [`Oracle::run`].
+    /// The program breaks a rule, or a buffer is not bound as it should be.
     fn follow<'a>(
         &'a self,
+        document: &str,
         program: &'a Program<'a>,
         tensors: &BTreeMap<String, Tensor>,
         accumulator: Accumulator,

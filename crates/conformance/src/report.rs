@@ -188,7 +188,7 @@ pub struct FailureReport {
     /// The accepted case that differs by one edit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub twin: Option<String>,
-    /// Arguments of `cargo xtask conform` that play this unit alone, without `--impl`.
+    /// Arguments of `megakernel-conform run` that play this unit alone, without `--impl`.
     pub rerun: String,
 }
 

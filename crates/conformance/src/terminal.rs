@@ -17,8 +17,8 @@ pub struct Style {
     pub colour: bool,
     /// Print at most so many failures; the JSON form has them all.
     pub failures: Option<usize>,
-    /// What this run was given besides the selection, quoted for a shell, for the commands that rerun a case.
-    pub arguments: String,
+    /// The command of this run without the selection, quoted for a shell, for the lines that say how to rerun a case.
+    pub command: String,
 }
 
 impl Style {
@@ -220,8 +220,8 @@ fn write_failure(out: &mut String, failure: &FailureReport, stderr: &str, style:
     if let Some(twin) = &failure.twin {
         writeln!(out, "  twin      {twin}")?;
     }
-    let space = if style.arguments.is_empty() { "" } else { " " };
-    writeln!(out, "  rerun     cargo xtask conform {}{space}{}\n", style.arguments, failure.rerun)
+    let command = if style.command.is_empty() { "megakernel-conform run" } else { &style.command };
+    writeln!(out, "  rerun     {command} {}\n", failure.rerun)
 }
 
 fn write_stderr(out: &mut String, stderr: &str) -> std::fmt::Result {

@@ -307,7 +307,7 @@ fn read_lines(stdout: impl Read, lines: &SyncSender<Line>) {
     }
 }
 
-fn keep_tail(mut stderr: impl Read, tail: &Mutex<Vec<u8>>) {
+pub(crate) fn keep_tail(mut stderr: impl Read, tail: &Mutex<Vec<u8>>) {
     let mut chunk = [0; 1024];
     while let Ok(length @ 1..) = stderr.read(&mut chunk) {
         let mut tail = tail.lock().unwrap_or_else(PoisonError::into_inner);

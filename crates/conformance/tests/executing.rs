@@ -9,11 +9,10 @@ mod schema;
 #[path = "support/sessions.rs"]
 mod sessions;
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use megakernel_conformance::oracle::{Expected, Follow, Launch, Oracle, Written};
+use megakernel_conformance::oracle::{Expected, Follow, Oracle, Written};
 use megakernel_conformance::report::{FailureKind, Report};
 use megakernel_conformance::run::{self, Options, RunError};
 use megakernel_conformance::store::Corpus;
@@ -31,12 +30,9 @@ use sessions::{BOUND, Tensors, corpus, write_tensors};
 struct Arithmetic;
 
 impl Oracle for Arithmetic {
-    fn run(&self, _: &[Launch], _: Accumulator) -> Result<Vec<BTreeMap<String, Expected>>, String> {
-        Err("the runner asks for no references".to_owned())
-    }
-
     fn follow<'a>(
         &'a self,
+        _: &str,
         program: &'a Program<'a>,
         tensors: &Tensors,
         _: Accumulator,

@@ -174,12 +174,16 @@ fn a_command_that_is_not_there_is_an_error() {
 fn failures_are_cut_off_where_asked_and_say_how_to_rerun_them() {
     let directory = corpus();
     let report = play(directory.path(), &options(&["rejects-everything"])).expect("a run");
-    let style = Style { colour: true, failures: Some(1), arguments: "--impl './my vm'".to_owned() };
+    let style = Style {
+        colour: true,
+        failures: Some(1),
+        command: "megakernel-conform run --impl './my vm'".to_owned(),
+    };
     let text = terminal::render(&report, &style);
     assert_eq!(text.matches("rerun").count(), 1, "{text}");
     assert!(
         text.contains(
-            "rerun     cargo xtask conform --impl './my vm' --profile format --filter accept/number-0\n"
+            "rerun     megakernel-conform run --impl './my vm' --profile format --filter accept/number-0\n"
         ),
         "{text}"
     );

@@ -10,13 +10,13 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use megakernel_conformance::case::{Case, Document, Verdict};
-use megakernel_conformance::oracle::Oracle;
 use megakernel_conformance::store::{Counts, Manifest, ManifestEntry};
 
 use crate::builder::{Error, Result};
 use crate::companion::Companion;
 use crate::families::plan::{Draws, Plan};
 use crate::families::{self, Family, GENERATOR, Library, Sink};
+use crate::oracle::Oracle;
 
 mod fill;
 

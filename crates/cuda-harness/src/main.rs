@@ -10,6 +10,7 @@ use megakernel_cuda_harness::cuda::{self, Cuda};
 use megakernel_cuda_harness::device::Device;
 use megakernel_cuda_harness::host::{self, Host, Launching, Sanitizers, Settings};
 use megakernel_cuda_harness::session::Options;
+use megakernel_cuda_harness::sources;
 use megakernel_cuda_harness::worker::Harness;
 use megakernel_ir::protocol::serve;
 
@@ -96,6 +97,10 @@ struct Cli {
     #[arg(long, value_name = "MIB", num_args = 0..=1, default_missing_value = "512")]
     bandwidth: Option<usize>,
 
+    /// Print the digests of the kernels, which records of evidence name, and answer nothing
+    #[arg(long)]
+    digests: bool,
+
     /// Run launches on the GPU for the harness: a CUBIN and the name of its kernel
     #[arg(long, hide = true, num_args = 2)]
     cuda_runner: Option<Vec<PathBuf>>,
@@ -134,6 +139,12 @@ fn run(cli: Cli) -> Result<(), String> {
     }
     if let Some([cubin, kernel]) = cli.cuda_runner.as_deref() {
         return cuda::serve(cubin, &kernel.to_string_lossy());
+    }
+    if cli.digests {
+        let host = sources::digest(sources::Kernels::Host, &host::OPTIONS, &[]);
+        let gpu = sources::digest(sources::Kernels::Gpu, &cuda::OPTIONS, &[]);
+        println!("{{\"host\": \"{host}\", \"gpu\": \"{gpu}\"}}");
+        return Ok(());
     }
     let limit = Duration::from_secs(cli.limit);
     let on_gpu = cuda::Settings {

@@ -25,6 +25,7 @@ use serde::{Deserialize, Serialize};
 use crate::diagnostic::Diagnostic;
 use crate::rule::Class;
 
+pub mod oracle;
 mod serve;
 
 pub use serve::{Worker, serve};

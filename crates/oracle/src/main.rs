@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use megakernel_ir::protocol::serve;
+use megakernel_reference::oracle;
 
 use worker::Reference;
 
@@ -61,6 +62,10 @@ enum Command {
     ExportTaskGraph(cli::bridge::ExportArguments),
     /// Answer the requests of the conformance runner on standard input (clauses CON-02 and CON-03).
     Worker,
+    /// Say for the runner what each task of a launch should write, so that it can judge traces.
+    ///
+    /// It speaks the messages of docs/oracle.md on standard input and output, and is not meant for people.
+    Oracle,
 }
 
 fn main() -> ExitCode {
@@ -73,17 +78,22 @@ fn main() -> ExitCode {
         Command::GenerateCode(arguments) => cli::translate::run_generate(&arguments),
         Command::ImportTaskGraph(arguments) => cli::bridge::run_import(&arguments),
         Command::ExportTaskGraph(arguments) => cli::bridge::run_export(&arguments),
-        Command::Worker => {
-            let (input, output) = (io::stdin(), io::stdout());
-            match serve(&mut Reference, &mut input.lock(), &mut output.lock()) {
-                Ok(()) => ExitCode::SUCCESS,
-                // The runner has closed the pipe: nobody is left to be told.
-                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-                Err(error) => {
-                    eprintln!("error: standard input or output failed: {error}");
-                    ExitCode::from(2)
-                }
-            }
+        Command::Worker => served(serve(&mut Reference, &mut io::stdin().lock(), &mut io::stdout().lock())),
+        Command::Oracle => {
+            let mut output = io::BufWriter::new(io::stdout().lock());
+            served(oracle::serve(&mut io::stdin().lock(), &mut output))
+        }
+    }
+}
+
+fn served(result: io::Result<()>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        // The runner has closed the pipe: nobody is left to be told.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: standard input or output failed: {error}");
+            ExitCode::from(2)
         }
     }
 }

@@ -4,6 +4,7 @@
 pub mod agreement;
 pub mod explore;
 pub mod opcodes;
+pub mod oracle;
 pub mod region;
 pub mod validate;
 pub mod vm;

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use megakernel_conformance::oracle::Oracle;
 use megakernel_conformance::store::Corpus;
 use megakernel_corpus::generate::{self, Differences, Generated, Options};
+use megakernel_corpus::oracle::Oracle;
 use megakernel_suite::certify::certify;
 use megakernel_suite::oracle::Vm;
 

@@ -1,13 +1,11 @@
-//! The reference as the oracle of the generator and of the judge of traces. `conformance` knows nothing of `reference`:
-//! this is where they meet.
+//! The reference as the oracle of the generator. `corpus` knows nothing of `reference`: this is where they meet.
 
 use std::collections::BTreeMap;
 
-use megakernel_conformance::oracle::{Expected, Follow, Launch, Oracle, Written};
-use megakernel_ir::model::Program;
+use megakernel_conformance::oracle::Expected;
+use megakernel_corpus::oracle::{Launch, Oracle};
 use megakernel_ir::protocol::Accumulator;
-use megakernel_numerics::Tensor;
-use megakernel_reference::vm::{Following, Loaded, Reference, Session, Settings};
+use megakernel_reference::vm::{Loaded, Reference, Session, Settings};
 
 /// The VM of the reference.
 pub struct Vm;
@@ -20,15 +18,6 @@ impl Oracle for Vm {
     ) -> Result<Vec<BTreeMap<String, Expected>>, String> {
         let mut session = Session::new();
         launches.iter().map(|launch| run(&mut session, launch, accumulator)).collect()
-    }
-
-    fn follow<'a>(
-        &'a self,
-        program: &'a Program<'a>,
-        tensors: &BTreeMap<String, Tensor>,
-        accumulator: Accumulator,
-    ) -> Result<Box<dyn Follow + 'a>, String> {
-        Ok(Box::new(Followed { program, memory: Following::new(program, tensors, accumulator)? }))
     }
 }
 
@@ -60,41 +49,6 @@ fn expected(name: &str, reference: Reference) -> Result<Expected, String> {
             let place = values.iter().position(Option::is_none).unwrap_or_default();
             certain.map(Expected::Ints).ok_or_else(|| format!("element {place} of `{name}` is not certain"))
         }
-    }
-}
-
-struct Followed<'a> {
-    program: &'a Program<'a>,
-    memory: Following<'a>,
-}
-
-impl Follow for Followed<'_> {
-    fn order(&self) -> Vec<usize> {
-        self.memory.order().unwrap_or_default()
-    }
-
-    fn task(&mut self, task: usize) -> Result<Option<Written>, String> {
-        let output =
-            self.memory.task(task).map_err(|fault| format!("{} at {}", fault.name(), fault.pointer()))?;
-        output
-            .map(|output| {
-                let rank = self.program.buffers.get(output.buffer).map_or(0, |buffer| buffer.shape.len());
-                let axes = output.region.axes().iter().take(rank);
-                let region = axes
-                    .map(|[low, high]| (low.max(&0).unsigned_abs(), high.max(&0).unsigned_abs()))
-                    .collect();
-                let expected = expected("", output.reference)?;
-                Ok(Written { buffer: output.buffer, region, expected })
-            })
-            .transpose()
-    }
-
-    fn store(&mut self, task: usize, written: &Tensor) -> Result<(), String> {
-        self.memory.store(task, written)
-    }
-
-    fn buffer(&self, buffer: usize) -> Result<Tensor, String> {
-        self.memory.buffer(buffer)
     }
 }
 

@@ -35,7 +35,7 @@ play() {
     worker="$3 '$here/megakernel-cuda' --device cuda --cubins '$here/cubins' --cache '$out/cache' $4"
     pattern=$5 play=$1 seconds=$2
     shift 5
-    step "$play" "$seconds" "$here/xtask" conform --corpus "$here/corpus" --profile execute --jobs 4 --timeout 120 \
+    step "$play" "$seconds" "$here/megakernel-conform" run --corpus "$here/corpus" --profile execute --jobs 4 --timeout 120 \
         --impl "$worker" ${pattern:+--filter "$pattern"} "$@"
 }
 

@@ -2,8 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use megakernel_conformance::case::{Case, Verdict};
-
+use super::cases::Case;
 use super::tree::Files;
 use crate::spec::{Definition, IdKind, Spec, id_kind, outside_fences};
 
@@ -22,9 +21,7 @@ pub fn rule_cases(spec: &Spec, cases: &[Case]) -> Vec<String> {
                 Some((twin, None)) => {
                     problems.push(format!("{}: its twin `{twin}` is no case of the corpus", case.id));
                 }
-                Some((twin, Some(other)))
-                    if other.expect.verdict != Verdict::Accept || breaks(other, &rule.id) =>
-                {
+                Some((twin, Some(other))) if other.expect.verdict != "accept" || breaks(other, &rule.id) => {
                     problems.push(format!("{}: its twin `{twin}` breaks a rule too", case.id));
                 }
                 Some(_) => with_twin += 1,
@@ -42,8 +39,8 @@ pub fn rule_cases(spec: &Spec, cases: &[Case]) -> Vec<String> {
 
 /// Whether the declared answer is that the rule is broken.
 fn breaks(case: &Case, rule: &str) -> bool {
-    let rejected = case.expect.verdict == Verdict::Reject && case.expect.rules.iter().any(|r| r.id() == rule);
-    rejected || case.expect.warnings.iter().flatten().any(|r| r.id() == rule)
+    let rejected = case.expect.verdict == "reject" && case.expect.rules.iter().any(|r| r == rule);
+    rejected || case.expect.warnings.iter().any(|r| r == rule)
 }
 
 /// Every clause is cited by a case, or says why no case can test it, and not both.
@@ -89,8 +86,8 @@ pub fn case_references(spec: &Spec, cases: &[Case]) -> Vec<String> {
         for clause in case.clauses.iter().filter(|clause| !defined.contains(clause.as_str())) {
             problems.push(format!("{}: cites `{clause}`, which the specification does not define", case.id));
         }
-        for rule in case.expect.rules.iter().chain(case.expect.warnings.iter().flatten()) {
-            if !defined.contains(rule.id()) {
+        for rule in case.expect.rules.iter().chain(&case.expect.warnings) {
+            if !defined.contains(rule.as_str()) {
                 problems
                     .push(format!("{}: expects `{rule}`, which the specification does not define", case.id));
             }

@@ -1,6 +1,7 @@
 //! `cargo xtask tidy`: what no compiler checks. Ids, cases and code agree; links lead somewhere; crates depend only on what they
 //! may; generated files are up to date. Each check is a function of data, so that its tests can break the data.
 
+mod cases;
 mod edges;
 mod ids;
 mod links;
@@ -9,10 +10,7 @@ mod tree;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-use megakernel_conformance::evidence::Subject;
-use megakernel_conformance::store::Corpus;
-
-use crate::release_gate::{self, Records};
+use crate::records;
 use crate::spec::Spec;
 use crate::tool;
 
@@ -65,16 +63,13 @@ fn check(root: &Path, without_corpus: bool) -> Vec<Outcome> {
     report("every rule is in the code", files.as_ref().map(|f| ids::in_code(&spec, f)).map_err(Clone::clone));
     if !without_corpus {
         report("the corpus is what the generator writes", corpus_differences(root));
-        match Corpus::load(&root.join("corpus")) {
-            Ok(corpus) => {
-                report("every rule has its cases", Ok(ids::rule_cases(&spec, corpus.cases())));
-                report("every clause is cited or not testable", Ok(ids::clause_cases(&spec, corpus.cases())));
-                report(
-                    "cases cite ids and twins that exist",
-                    Ok(ids::case_references(&spec, corpus.cases())),
-                );
+        match cases::read(&root.join("corpus/cases")) {
+            Ok(cases) => {
+                report("every rule has its cases", Ok(ids::rule_cases(&spec, &cases)));
+                report("every clause is cited or not testable", Ok(ids::clause_cases(&spec, &cases)));
+                report("cases cite ids and twins that exist", Ok(ids::case_references(&spec, &cases)));
             }
-            Err(error) => report("the corpus can be read", Err(error.to_string())),
+            Err(error) => report("the corpus can be read", Err(error)),
         }
         outcomes.push(evidence(root));
     }
@@ -98,31 +93,22 @@ fn check(root: &Path, without_corpus: bool) -> Vec<Outcome> {
 /// evidence is made anew for a release, whose gate insists on it.
 fn evidence(root: &Path) -> Outcome {
     let name = "evidence can be read";
-    let found = Corpus::load(&root.join("corpus")).and_then(|corpus| Subject::new(&corpus));
-    let records = found.map_err(|error| error.to_string()).and_then(|subject| {
-        let records = Records::read(&root.join("evidence"))?;
-        Ok((subject, records))
-    });
-    let (subject, records) = match records {
-        Ok(found) => found,
+    let records = match records::read(root, &root.join("evidence"), None) {
+        Ok(records) => records,
         Err(problem) => return Outcome { name, problems: vec![problem], warnings: Vec::new() },
     };
     let mut outcome = Outcome { name, problems: Vec::new(), warnings: Vec::new() };
-    for (file, found) in records.findings(&subject, &release_gate::kernels()) {
-        match found {
-            Err(problem) => outcome.problems.push(format!("evidence/{file}: {problem}")),
-            Ok(found) => {
-                let findings = found.stale.iter().map(|why| format!("stale: {why}")).chain(found.wrong);
-                outcome.warnings.extend(findings.map(|what| format!("evidence/{file}: {what}")));
-            }
-        }
+    for (file, found) in records {
+        outcome.problems.extend(found.problem.map(|problem| format!("evidence/{file}: {problem}")));
+        let findings = found.stale.iter().map(|why| format!("stale: {why}")).chain(found.wrong);
+        outcome.warnings.extend(findings.map(|what| format!("evidence/{file}: {what}")));
     }
     outcome
 }
 
 /// Files of the corpus that the generator would write otherwise.
 fn corpus_differences(root: &Path) -> Result<Vec<String>, String> {
-    let program = tool::build(root, "megakernel-suite", "megakernel-suite")?;
+    let program = tool::build(root, tool::SUITE)?;
     let found = Command::new(&program)
         .args(["corpus", "check"])
         .output()

@@ -100,8 +100,9 @@ impl Shared<'_> {
         };
         let mut tensors = session.tensors(launch)?;
         tensors.extend(caches.iter().map(|(name, tensor)| (name.clone(), tensor.clone())));
-        let mut launch =
-            oracle.follow(program, &tensors, self.hello.accumulator).map_err(RunError::Oracle)?;
+        let mut launch = oracle
+            .follow(launch.document, program, &tensors, self.hello.accumulator)
+            .map_err(RunError::Oracle)?;
         let place = format!("launch {n}");
         let traced = follow(&place, program, &mut *launch, &trace, &output).map_err(RunError::Oracle)?;
         Ok(traced.map(|traced| {

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use crate::oracle::{Launch, Oracle};
 use megakernel_conformance::case::{Case, Execution};
-use megakernel_conformance::oracle::{Expected, Launch, Oracle};
+use megakernel_conformance::oracle::Expected;
 use megakernel_ir::protocol::Accumulator;
 use megakernel_numerics::encode;
 use megakernel_numerics::{Stored, Tensor, TensorFile};

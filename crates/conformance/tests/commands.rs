@@ -1,4 +1,4 @@
-//! The command line of `cargo xtask conform`: exit codes, messages, last line.
+//! The command line of `megakernel-conform`: exit codes, messages, last line.
 
 use std::process::{Command, Output};
 
@@ -11,12 +11,12 @@ while read -r request; do
 done"#;
 
 fn conform(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_xtask"))
-        .arg("conform")
+    Command::new(env!("CARGO_BIN_EXE_megakernel-conform"))
+        .arg("run")
         .args(arguments)
         .env_remove("NO_COLOR")
         .output()
-        .expect("xtask starts")
+        .expect("it starts")
 }
 
 /// The command line of [`WORKER`] with an answer.
@@ -94,7 +94,7 @@ fn a_worker_is_any_command_with_arguments() {
     let rejects = worker(&directory, r#"{"type":"response","id":ID,"outcome":"reject","diagnostics":[]}"#);
     let bad = conform(&["--impl", &rejects, "--filter", "accept/*", "--limit", "1"]);
     assert_eq!(bad.status.code(), Some(1));
-    assert!(stdout(&bad).contains("rerun     cargo xtask conform --impl "), "{}", stdout(&bad));
+    assert!(stdout(&bad).contains("rerun     megakernel-conform run --impl "), "{}", stdout(&bad));
 }
 
 #[test]
@@ -134,10 +134,62 @@ fn the_help_teaches() {
     assert_eq!(output.status.code(), Some(0));
     let text = stdout(&output);
     for part in [
-        "cargo xtask conform --impl ./my-vm",
+        "megakernel-conform run --impl ./my-vm",
         "--filter 'race/*'",
         "Exit code: 0 if every judged profile conforms",
     ] {
         assert!(text.contains(part), "no `{part}` in {text}");
     }
+}
+
+fn command(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_megakernel-conform")).args(arguments).output().expect("it starts")
+}
+
+#[test]
+fn a_document_is_what_a_worker_is_sent() {
+    let output = command(&["document", "accept/record/empty"]);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(stdout(&output).starts_with('{'), "{}", stdout(&output));
+    let none = command(&["document", "no/such/case"]);
+    assert_eq!(none.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&none.stderr).contains("the corpus has no case `no/such/case`"));
+}
+
+#[test]
+fn the_corpus_may_be_named_by_the_environment() {
+    let list = |corpus: &str| {
+        Command::new(env!("CARGO_BIN_EXE_megakernel-conform"))
+            .args(["list", "--filter", "accept/record/*", "--profile", "format"])
+            .env("MEGAKERNEL_CORPUS", corpus)
+            .output()
+            .expect("it starts")
+    };
+    let found = list(concat!(env!("CARGO_MANIFEST_DIR"), "/../../corpus"));
+    assert_eq!(found.status.code(), Some(0));
+    assert!(stdout(&found).lines().all(|line| line.starts_with("accept/record/")));
+    let none = list("/nonexistent");
+    assert_eq!(none.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&none.stderr).contains("/nonexistent/cases"));
+}
+
+#[test]
+fn exported_cases_are_whole() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let folder = directory.path().join("cases");
+    let to = folder.to_str().expect("UTF-8");
+    let output = command(&["export", to, "--filter", "{accept/record/empty,numeric/copy/*}"]);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let empty = folder.join("accept/record/empty");
+    let sent = command(&["document", "accept/record/empty"]).stdout;
+    assert_eq!(std::fs::read(empty.join("document.json")).expect("a file"), sent);
+    let case = std::fs::read(empty.join("case.json")).expect("a file");
+    let original = concat!(env!("CARGO_MANIFEST_DIR"), "/../../corpus/cases/accept/record/empty.json");
+    assert_eq!(case, std::fs::read(original).expect("a file"));
+    let copy = folder.join("numeric/copy").read_dir().expect("a folder").next().expect("a case");
+    let copy = copy.expect("an entry").path();
+    assert!(copy.join("launches/0.json").is_file() && copy.join("tensors").is_dir());
+    let again = command(&["export", to]);
+    assert_eq!(again.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&again.stderr).contains("is not empty"));
 }

@@ -1,0 +1,99 @@
+//! The commands, and what they share.
+
+pub mod document;
+pub mod evidence;
+pub mod export;
+pub mod list;
+pub mod run;
+
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use megakernel_conformance::run::{Unit, select};
+use megakernel_conformance::store::{Corpus, Filter};
+use megakernel_ir::protocol::Profile;
+
+/// The exit code of a command, or why it could not be done.
+pub type Done = Result<u8, String>;
+
+/// The environment variable that names the corpus.
+const CORPUS: &str = "MEGAKERNEL_CORPUS";
+
+/// Where the corpus is.
+#[derive(clap::Args)]
+pub struct Place {
+    /// The directory of the corpus; without it the environment variable MEGAKERNEL_CORPUS, or a place that `--help` of the
+    /// program itself lists
+    #[arg(long, value_name = "DIRECTORY")]
+    pub corpus: Option<PathBuf>,
+}
+
+impl Place {
+    /// Reads the corpus.
+    ///
+    /// # Errors
+    /// There is none, or it cannot be read.
+    pub fn load(&self) -> Result<Corpus, String> {
+        let named = self.corpus.clone().or_else(|| std::env::var_os(CORPUS).map(PathBuf::from));
+        let directory = named.or_else(found).ok_or_else(|| {
+            format!(
+                "no corpus of cases is found; name its directory with --corpus or the environment variable {CORPUS}, or \
+                 put it beside this program as `corpus`. It is the directory `corpus` of the suite's repository"
+            )
+        })?;
+        Corpus::load(&directory).map_err(|cause| format!("the corpus cannot be used: {cause}"))
+    }
+}
+
+/// The corpus where it is looked for without being named.
+fn found() -> Option<PathBuf> {
+    let own = std::env::current_exe().ok();
+    let beside = own.iter().filter_map(|own| own.parent());
+    let beside = beside.flat_map(|folder| [folder.join("corpus"), folder.join("../share/megakernel/corpus")]);
+    let here = std::env::current_dir().ok();
+    let above = here.iter().flat_map(|here| here.ancestors()).map(|folder| folder.join("corpus"));
+    let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");
+    // Any folder might be called so.
+    beside.chain(above).chain([built]).find(|folder| folder.join("cases").is_dir())
+}
+
+/// Which cases are meant.
+#[derive(clap::Args)]
+pub struct Selection {
+    /// This profile only; may be repeated [format, validate, memory-safety, launch, execute, task-graph]
+    #[arg(long = "profile", value_name = "PROFILE", hide_possible_values = true)]
+    pub profiles: Vec<Profile>,
+
+    /// The cases whose id matches only; `*` crosses slashes
+    #[arg(long, value_name = "GLOB", value_parser = Filter::new)]
+    pub filter: Option<Filter>,
+}
+
+impl Selection {
+    /// The selected cases, each under each of its profiles.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn of<'a>(&self, corpus: &'a Corpus) -> Result<Vec<Unit<'a>>, String> {
+        select(corpus, &self.profiles, self.filter.as_ref()).map_err(|cause| cause.to_string())
+    }
+}
+
+/// The cases as lines: id and profile.
+pub fn lines(units: &[Unit<'_>]) -> String {
+    units.iter().map(|unit| format!("{} {}\n", unit.case.id, unit.profile)).collect()
+}
+
+/// Writes to standard output. A reader that has seen enough, such as `head`, does not change the result.
+///
+/// # Errors
+/// It cannot be written.
+pub fn print(bytes: impl AsRef<[u8]>) -> Result<(), String> {
+    let mut out = std::io::stdout();
+    match out.write_all(bytes.as_ref()).and_then(|()| out.flush()) {
+        Err(cause) if cause.kind() != ErrorKind::BrokenPipe => {
+            Err(format!("the output cannot be printed: {cause}"))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,225 @@
+//! `megakernel-conform run`: judges an implementation.
+
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use megakernel_conformance::evidence::{self, Evidence, Subject};
+use megakernel_conformance::oracle::{Oracle, ProcessOracle, TIMEOUT};
+use megakernel_conformance::report::Report;
+use megakernel_conformance::run::{self, Options, Outcome};
+use megakernel_conformance::terminal::{self, Style};
+use megakernel_conformance::worker::WorkerCommand;
+
+use super::{Done, Place, Selection, lines, print};
+
+const EXAMPLES: &str = "\
+Examples:
+  megakernel-conform run
+      judge the reference validator
+  megakernel-conform run --impl ./my-vm
+      judge a program that speaks the protocol of spec/conformance.md on its standard input and output
+  megakernel-conform run --impl 'python3 my_validator.py --strict' --profile format --profile validate
+      a command with arguments; these profiles only, and they have to be claimed
+  megakernel-conform run --impl ./my-vm --filter 'race/*'
+      the cases whose id begins with race/
+  megakernel-conform run --impl ./my-vm --filter 'race/*' --list
+      which cases that would be
+  megakernel-conform run --impl ./my-vm --profile execute --no-trace
+      run programs, judged at their outputs only, also where the worker can write what each task wrote
+  megakernel-conform run --impl ./my-vm --profile execute --evidence h100.json
+      the same with a record of it for evidence/
+
+Exit code: 0 if every judged profile conforms, 1 if one does not, 2 if the run could not be done.";
+
+/// Judge an implementation: play the corpus to it and compare its answers with the declared ones
+///
+/// The implementation is a command that reads requests as JSON lines from its standard input and writes answers to its
+/// standard output; spec/conformance.md describes them. A profile conforms if at least one case passed and none failed.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The command of the worker, split as a shell splits it; without it the reference beside this program is judged
+    #[arg(long = "impl", value_name = "COMMAND")]
+    implementation: Option<String>,
+
+    #[command(flatten)]
+    selection: Selection,
+
+    /// How many workers to run at once; by default one for each processor
+    #[arg(long, value_name = "N")]
+    jobs: Option<NonZeroUsize>,
+
+    /// Seconds that a worker may take for an answer
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
+    timeout: Duration,
+
+    /// The command of the oracle that says what each task of a trace should write (docs/oracle.md); without it the reference
+    /// beside this program, and if there is none no traces are asked for
+    #[arg(long, value_name = "COMMAND", conflicts_with = "no_trace")]
+    oracle: Option<String>,
+
+    /// Judge a worker that can write traces at its outputs alone, and ask for no trace
+    #[arg(long)]
+    no_trace: bool,
+
+    /// Write the report to this file as JSON as well
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+
+    /// Write a record of evidence to this file as well (clause CON-14); needs all cases of the profile execute, and a worker
+    /// that names its device
+    #[arg(long, value_name = "FILE")]
+    evidence: Option<PathBuf>,
+
+    /// Print at most so many failures; the JSON report has them all
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    limit: usize,
+
+    /// Print the cases that are selected, each under each of its profiles, and play none
+    #[arg(long)]
+    list: bool,
+
+    #[command(flatten)]
+    place: Place,
+
+    /// What stands for this command, worker and oracle in the lines that say how to play a case again
+    #[arg(long, value_name = "TEXT", hide = true)]
+    rerun: Option<String>,
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| format!("`{text}` is no number of seconds"))?;
+    // A day is longer than anybody waits and short enough for every clock.
+    if seconds > 0.0 && seconds <= 86_400.0 {
+        Ok(Duration::from_secs_f64(seconds))
+    } else {
+        Err(format!("{text} is out of range; the time limit is more than 0 and at most 86400 seconds"))
+    }
+}
+
+/// Runs the command.
+pub fn run(args: &Args) -> Done {
+    let corpus = args.place.load()?;
+    let units = args.selection.of(&corpus)?;
+    if args.list {
+        print(lines(&units))?;
+        return Ok(0);
+    }
+    let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    let mut options = Options {
+        command: WorkerCommand { program: String::new(), arguments: Vec::new(), timeout: args.timeout },
+        profiles: args.selection.profiles.clone(),
+        filter: args.selection.filter.clone(),
+        jobs: args.jobs.unwrap_or(cores),
+    };
+    if args.evidence.is_some() {
+        evidence::may_be_made_of(&options)?;
+    }
+    let (program, arguments) = match &args.implementation {
+        Some(line) => split("--impl", "worker", line)?,
+        None => (reference().ok_or(NO_WORKER)?, vec!["worker".to_owned()]),
+    };
+    options.command.program.clone_from(&program);
+    options.command.arguments = arguments;
+    let oracle = oracle(args)?;
+    let bar = terminal::progress_bar(units.len());
+    let failed = AtomicUsize::new(0);
+    let progress = |outcome: &Outcome| {
+        if !matches!(outcome, Outcome::Passed | Outcome::Skipped(_)) {
+            let failed = failed.fetch_add(1, Ordering::Relaxed) + 1;
+            bar.set_message(format!("{failed} failed"));
+        }
+        bar.inc(1);
+    };
+    let asked = oracle.as_ref().map(|oracle| oracle as &dyn Oracle);
+    let result = run::run(&corpus, &options, asked, &progress);
+    bar.finish_and_clear();
+    let mut finished = result.map_err(|cause| match cause {
+        run::RunError::Spawn(cause) => format!("the worker cannot be started: `{program}`: {cause}"),
+        other => other.to_string(),
+    })?;
+    if oracle.is_none() && !args.no_trace && finished.hello.as_ref().is_ok_and(|hello| hello.trace) {
+        finished.notes.push(NO_ORACLE.to_owned());
+    }
+    let report = Report::new(&corpus, &options, &finished);
+    let style = Style { failures: Some(args.limit), command: rerun(args)?, ..Style::detect() };
+    // First, so that a run is not lost to a directory that is not there.
+    print(terminal::render(&report, &style))?;
+    if let Some(path) = &args.json {
+        keep(path, report.to_json())?;
+    }
+    if let Some(path) = &args.evidence {
+        let subject = Subject::new(&corpus).map_err(|cause| format!("the corpus cannot be used: {cause}"))?;
+        let record = Evidence::new(&subject, &finished)
+            .map_err(|cause| format!("there is no evidence to write: {cause}"))?;
+        keep(path, record.to_json())?;
+    }
+    Ok(report.exit_code())
+}
+
+const NO_WORKER: &str =
+    "no worker is named, and the reference is not beside this program; name one with --impl";
+
+const NO_ORACLE: &str = "worker can write traces, but none were asked for: there is no oracle to judge them by; name one with \
+                         --oracle, such as `megakernel-reference oracle`";
+
+fn keep(path: &Path, json: Result<String, serde_json::Error>) -> Result<(), String> {
+    let json = json.map_err(|cause| cause.to_string())?;
+    std::fs::write(path, json).map_err(|cause| format!("{} cannot be written: {cause}", path.display()))
+}
+
+/// The reference, if it is beside this program.
+fn reference() -> Option<String> {
+    let own = std::env::current_exe().ok()?;
+    let path = own.with_file_name(format!("megakernel-reference{}", std::env::consts::EXE_SUFFIX));
+    if path.is_file() { path.into_os_string().into_string().ok() } else { None }
+}
+
+fn oracle(args: &Args) -> Result<Option<ProcessOracle>, String> {
+    let command = match (&args.oracle, args.no_trace) {
+        (_, true) => None,
+        (Some(line), _) => Some(split("--oracle", "oracle", line)?),
+        (None, _) => reference().map(|path| (path, vec!["oracle".to_owned()])),
+    };
+    Ok(command.map(|(program, arguments)| ProcessOracle::new(program, arguments, TIMEOUT)))
+}
+
+/// The command that plays a single case again, without its selection.
+fn rerun(args: &Args) -> Result<String, String> {
+    let corpus = args.place.corpus.as_ref().map(|path| path.display().to_string());
+    let timeout = (args.timeout != run::TIMEOUT).then(|| args.timeout.as_secs_f64().to_string());
+    let mut words = Vec::new();
+    let given: &[(&str, &Option<String>)] = if args.rerun.is_some() {
+        &[("--corpus", &corpus), ("--timeout", &timeout)]
+    } else {
+        &[
+            ("--impl", &args.implementation),
+            ("--oracle", &args.oracle),
+            ("--corpus", &corpus),
+            ("--timeout", &timeout),
+        ]
+    };
+    for (name, value) in given {
+        if let Some(value) = value {
+            words.extend([name, value.as_str()]);
+        }
+    }
+    if args.no_trace {
+        words.push("--no-trace");
+    }
+    let command = args.rerun.as_deref().unwrap_or("megakernel-conform run");
+    let words = shlex::try_join(words).map_err(|cause| cause.to_string())?;
+    Ok(if words.is_empty() { command.to_owned() } else { format!("{command} {words}") })
+}
+
+fn split(option: &str, what: &str, line: &str) -> Result<(String, Vec<String>), String> {
+    let mut words = shlex::split(line)
+        .ok_or_else(|| format!("{option} `{line}` has an open quote or ends with a backslash"))?;
+    if words.is_empty() {
+        return Err(format!("{option} is empty; it takes the command that starts the {what}"));
+    }
+    let program = words.remove(0);
+    Ok((program, words))
+}

@@ -1,0 +1,55 @@
+//! `megakernel-conform`: judges an implementation, and shows the cases by which it does. A command is one file below `commands`
+//! that has `Args` and `run`.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+mod commands;
+
+use commands::{Done, document, evidence, export, list, run};
+
+const EXAMPLES: &str = "\
+Examples:
+  megakernel-conform run --impl ./my-vm
+      judge a program that speaks the protocol of spec/conformance.md on its standard input and output
+  megakernel-conform list --filter 'race/*'
+      the cases whose id begins with race/
+  megakernel-conform document race/first-k-of-n/fan-in-nops-3-1-of-3
+      the bytes that a worker is sent for a case
+  megakernel-conform export cases --profile validate
+      cases as plain files, for a test of one's own
+
+The cases are read from a directory, the corpus. It is the one that --corpus names, or else the environment variable
+MEGAKERNEL_CORPUS; or else what lies beside this program, as `corpus` or `../share/megakernel/corpus`; or else the `corpus` of
+the current directory, of one above it, or of the repository that this program was built in.";
+
+/// The runner of the megakernel conformance suite.
+///
+/// It plays cases to an implementation, which is a process, and compares its answers with the declared ones.
+#[derive(Parser)]
+#[command(name = "megakernel-conform", version, after_help = EXAMPLES)]
+enum Command {
+    Run(Box<run::Args>),
+    List(list::Args),
+    Document(document::Args),
+    Export(export::Args),
+    Evidence(evidence::Args),
+}
+
+fn main() -> ExitCode {
+    let done: Done = match Command::parse() {
+        Command::Run(args) => run::run(&args),
+        Command::List(args) => list::run(&args),
+        Command::Document(args) => document::run(&args),
+        Command::Export(args) => export::run(&args),
+        Command::Evidence(args) => evidence::run(&args),
+    };
+    done.map_or_else(
+        |message| {
+            eprintln!("error: {message}");
+            ExitCode::from(2)
+        },
+        ExitCode::from,
+    )
+}

@@ -1,0 +1,58 @@
+//! An oracle that fails ends the run with a reason, and never keeps it waiting.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use megakernel_conformance::oracle::{Oracle, ProcessOracle};
+use megakernel_ir::protocol::Accumulator;
+
+const HELLO: &str =
+    r#"read hello; echo '{"type":"hello","oracle":"1","name":"sh","version":"1"}'; read follow"#;
+
+/// What is wrong with an oracle that a shell runs.
+fn failure(script: &str, timeout: Duration) -> String {
+    let oracle = ProcessOracle::new("sh".to_owned(), vec!["-c".to_owned(), script.to_owned()], timeout);
+    let document = r#"{"tasks": []}"#;
+    let program = megakernel_conformance::store::Corpus::load(
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../corpus").as_ref(),
+    );
+    let program = program.expect("a corpus").file("programs/record-empty.json").expect("a program");
+    let program = megakernel_ir::read(&program).expect("a program");
+    let start = Instant::now();
+    let failure = oracle.follow(document, &program, &BTreeMap::new(), Accumulator::Binary32).err();
+    assert!(start.elapsed() < Duration::from_secs(20), "the runner waited");
+    failure.expect("no oracle")
+}
+
+#[test]
+fn every_failure_has_its_reason() {
+    let long = Duration::from_secs(60);
+    for (script, why) in [
+        (
+            "echo it is broken >&2; exit 3",
+            "ended before it answered; it wrote on its standard error: it is broken",
+        ),
+        ("read hello; echo nonsense", "wrote what is no message"),
+        (r#"read hello; echo '{"type":"nothing"}'; sleep 60"#, "did not begin with a `hello`"),
+        (
+            r#"read hello; echo '{"type":"hello","oracle":"9","name":"","version":""}'; sleep 60"#,
+            "speaks version `9` of its messages, but the runner speaks 1",
+        ),
+        (&format!("{HELLO}; exit 1"), "ended before it answered"),
+        (&format!(r#"{HELLO}; echo '{{"type":"error","message":"too hard"}}'; sleep 60"#), "too hard"),
+        (&format!(r#"{HELLO}; echo '{{"type":"stored"}}'; sleep 60"#), "an answer to another question"),
+        (
+            &format!(
+                r#"{HELLO}; echo '{{"type":"holds","tensor":{{"dtype":"F32","shape":[9],"bytes":9000000000000}}}}'"#
+            ),
+            "the input ends within a message",
+        ),
+    ] {
+        let failure = failure(script, long);
+        assert!(failure.contains(why), "no `{why}` in {failure}");
+    }
+    let silent = failure("sleep 60", Duration::from_millis(200));
+    assert!(silent.contains("gave no answer within 200ms"), "{silent}");
+    let oracle = ProcessOracle::new("/nonexistent/oracle".to_owned(), Vec::new(), long);
+    drop(oracle);
+}

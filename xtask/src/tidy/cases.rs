@@ -1,0 +1,59 @@
+//! What the checks read of a case. The runner reads all of it.
+
+use std::path::Path;
+
+use serde::Deserialize;
+
+/// A case, as far as ids go.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Case {
+    /// Its id.
+    pub id: String,
+    /// The clauses and rules that it tests.
+    pub clauses: Vec<String>,
+    /// The declared answer.
+    pub expect: Expect,
+    /// The accepted case that differs by one edit.
+    #[serde(default)]
+    pub twin: Option<String>,
+}
+
+/// A declared answer.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Expect {
+    /// `accept`, `reject` or `either`.
+    pub verdict: String,
+    /// The rules of a rejection.
+    #[serde(default)]
+    pub rules: Vec<String>,
+    /// The warnings.
+    #[serde(default)]
+    pub warnings: Vec<String>,
+}
+
+/// Reads every case below a folder.
+///
+/// # Errors
+/// A file is no case, or there is none.
+pub fn read(folder: &Path) -> Result<Vec<Case>, String> {
+    let mut cases = Vec::new();
+    let mut open = vec![folder.to_owned()];
+    while let Some(folder) = open.pop() {
+        let failed = |cause: std::io::Error| format!("{}: {cause}", folder.display());
+        for entry in std::fs::read_dir(&folder).map_err(failed)? {
+            let path = entry.map_err(failed)?.path();
+            if path.is_dir() {
+                open.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "json") {
+                let text = std::fs::read(&path).map_err(|cause| format!("{}: {cause}", path.display()))?;
+                let case = serde_json::from_slice(&text);
+                cases.push(case.map_err(|cause| format!("{}: {cause}", path.display()))?);
+            }
+        }
+    }
+    if cases.is_empty() {
+        return Err(format!("{} holds no case", folder.display()));
+    }
+    cases.sort_by(|a: &Case, b: &Case| a.id.cmp(&b.id));
+    Ok(cases)
+}
