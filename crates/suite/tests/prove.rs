@@ -56,7 +56,7 @@ fn a_checkpoint_is_gone_on_from_and_not_mistaken() {
     let again = prove(&["--family", "tiles", "--checkpoint", file]);
     assert_eq!(text(&again), text(&whole), "nothing is left to do, and nothing is lost");
     half["done"] = 0.into();
-    half["families"][2] = serde_json::json!([0, 0, 0, 0, []]);
+    half["families"][2] = serde_json::json!([0, 0, 0, 0, {}]);
     std::fs::write(&path, half.to_string()).expect("a file");
     assert_eq!(programs(&prove(&["--family", "tiles", "--checkpoint", file])), programs(&whole));
     let other = prove(&["--family", "cache", "--checkpoint", file]);

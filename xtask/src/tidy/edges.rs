@@ -46,6 +46,12 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "megakernel-reference",
         ],
     ),
+    // What is proved is the reference.
+    ("megakernel-prove", &["megakernel-ir", "megakernel-reference"]),
+    (
+        "megakernel-task-graph-subject",
+        &["megakernel-ir", "megakernel-prove", "megakernel-task-graph", "megakernel-task-graph-reference"],
+    ),
     // The program that composes the references.
     (
         "megakernel-oracle",
@@ -73,6 +79,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "megakernel-task-graph",
             "megakernel-task-graph-reference",
             "megakernel-reference",
+            "megakernel-prove",
+            "megakernel-task-graph-subject",
             "megakernel-conformance",
             "megakernel-corpus",
             "megakernel-task-graph-cases",

@@ -2,19 +2,10 @@
 
 use super::family::{Family, Waits};
 use super::stage::{Action, Stage, Storage, tiles};
-
-/// A named list of families.
-pub struct Scope {
-    /// Name on the command line.
-    pub name: &'static str,
-    /// What it is for.
-    pub about: &'static str,
-    /// In the order in which they are enumerated.
-    pub families: Vec<Family>,
-}
+use crate::Scope;
 
 /// Every scope, smallest first.
-pub fn all() -> Vec<Scope> {
+pub fn all() -> Vec<Scope<Family>> {
     vec![
         Scope { name: "quick", about: "seconds; for tests and for trying things out", families: quick() },
         Scope { name: "ci", about: "2 to 3 minutes on 2 cores; part of `cargo xtask ci`", families: ci() },

@@ -5,6 +5,7 @@ use std::ops::Range;
 use megakernel_task_graph::System;
 
 use super::stage::{self, Action, COPY, END, Order, Trigger};
+use megakernel_prove::{Enumeration as Enumerates, Family as Described};
 
 /// Which orders the tasks of a family may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +65,36 @@ pub struct Family {
     pub actions: Vec<Action>,
 }
 
+impl Described for Family {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn describe(&self) -> String {
+        let ranks = match self.ranks {
+            Ranks::One => "",
+            Ranks::Twins => "two ranks alike, each with ",
+            Ranks::Pair => "two ranks, each with ",
+            Ranks::Ring => "three ranks alike, each with ",
+        };
+        let orders = match self.orders {
+            Orders::Any => "any numbers awaited",
+            Orders::Full => "all triggers awaited",
+            Orders::Sound => "all triggers awaited, in ascending order, up to the end",
+        };
+        let actions = match self
+            .actions
+            .iter()
+            .filter(|action| !action.reads.is_empty() || !action.writes.is_empty())
+            .count()
+        {
+            0 => String::from("no accesses"),
+            _ => format!("{} actions", self.actions.len()),
+        };
+        format!("{ranks}{} tasks, at most {} events, {orders}, {actions}", self.tasks, self.events)
+    }
+}
+
 /// What comes before the choices of thresholds and actions.
 struct Unit {
     ranks: Vec<Order>,
@@ -78,22 +109,20 @@ struct Unit {
 /// Choices of one unit: what one worker does at a time.
 #[derive(Clone, Debug)]
 pub struct Chunk {
-    /// Index of the family in its scope.
-    pub family: usize,
     unit: Range<usize>,
 }
 
 const CHUNK: u64 = 1 << 13;
 
 /// A family that is laid out for enumeration.
-pub struct Enumeration<'f> {
-    family: &'f Family,
+pub struct Enumeration {
+    family: Family,
     units: Vec<Unit>,
 }
 
-impl<'f> Enumeration<'f> {
+impl Enumeration {
     /// Lays out a family.
-    pub fn new(family: &'f Family) -> Enumeration<'f> {
+    pub fn new(family: &Family) -> Enumeration {
         let orders = orders(family);
         let mut units = Vec::new();
         let mut add = |ranks: Vec<Order>| {
@@ -116,30 +145,58 @@ impl<'f> Enumeration<'f> {
                     .for_each(|order| add((0..count).map(|rank| turned(order, rank, count)).collect()));
             }
         }
-        Enumeration { family, units }
+        Enumeration { family: family.clone(), units }
     }
 
-    /// Number of systems.
-    pub fn size(&self) -> u64 {
+    /// Makes one choice of one place; where ranks are alike, on all.
+    fn set(&self, unit: &Unit, system: &mut System<'static>, place: usize, choice: usize, alike: bool) {
+        let counters = unit.events + 1;
+        if let Some(values) = unit.thresholds.get(place) {
+            let (rank, event) = (place / counters, place % counters);
+            for (index, graph) in system.ranks.iter_mut().enumerate() {
+                if alike || index == rank {
+                    graph.all_events[2 + event].num_triggers = values[choice];
+                }
+            }
+        } else {
+            let place = place - unit.thresholds.len();
+            let (rank, task) = (place / self.family.tasks, place % self.family.tasks);
+            let action = &self.family.actions[unit.actions[place][choice]];
+            for (index, graph) in system.ranks.iter_mut().enumerate() {
+                if alike || index == rank {
+                    stage::act(&mut graph.all_tasks[2 + task], action, index);
+                }
+            }
+        }
+    }
+}
+
+impl Enumerates for Enumeration {
+    type Document = System<'static>;
+    type Chunk = Chunk;
+
+    fn size(&self) -> u64 {
         self.units.iter().map(|unit| unit.size).sum()
     }
 
-    /// The pieces of the family, which is number `family` of its scope.
-    pub fn chunks(&self, family: usize) -> Vec<Chunk> {
+    fn chunks(&self) -> Vec<Chunk> {
         let mut chunks = Vec::new();
         let (mut start, mut size) = (0, 0);
         for (index, unit) in self.units.iter().enumerate() {
             size += unit.size;
             if size >= CHUNK || index + 1 == self.units.len() {
-                chunks.push(Chunk { family, unit: start..index + 1 });
+                chunks.push(Chunk { unit: start..index + 1 });
                 (start, size) = (index + 1, 0);
             }
         }
         chunks
     }
 
-    /// Calls `visit` with every system of a piece.
-    pub fn visit(&self, chunk: &Chunk, mut visit: impl FnMut(&System<'static>)) {
+    fn len(&self, chunk: &Chunk) -> u64 {
+        self.units[chunk.unit.clone()].iter().map(|unit| unit.size).sum()
+    }
+
+    fn visit(&self, chunk: &Chunk, visit: &mut dyn FnMut(&System<'static>)) {
         for unit in &self.units[chunk.unit.clone()] {
             let mut system = stage::system(&unit.ranks, unit.events);
             let mut digits = vec![0; unit.thresholds.len() + unit.actions.len()];
@@ -160,28 +217,6 @@ impl<'f> Enumeration<'f> {
                 }
                 if at == digits.len() {
                     break;
-                }
-            }
-        }
-    }
-
-    /// Makes one choice of one place; where ranks are alike, on all.
-    fn set(&self, unit: &Unit, system: &mut System<'static>, place: usize, choice: usize, alike: bool) {
-        let counters = unit.events + 1;
-        if let Some(values) = unit.thresholds.get(place) {
-            let (rank, event) = (place / counters, place % counters);
-            for (index, graph) in system.ranks.iter_mut().enumerate() {
-                if alike || index == rank {
-                    graph.all_events[2 + event].num_triggers = values[choice];
-                }
-            }
-        } else {
-            let place = place - unit.thresholds.len();
-            let (rank, task) = (place / self.family.tasks, place % self.family.tasks);
-            let action = &self.family.actions[unit.actions[place][choice]];
-            for (index, graph) in system.ranks.iter_mut().enumerate() {
-                if alike || index == rank {
-                    stage::act(&mut graph.all_tasks[2 + task], action, index);
                 }
             }
         }
@@ -371,8 +406,8 @@ mod tests {
             Family { name: "", tasks: 2, events: 1, orders: Orders::Any, ranks: Ranks::One, actions };
         let enumeration = Enumeration::new(&family);
         let mut seen = std::collections::HashSet::new();
-        for chunk in enumeration.chunks(0) {
-            enumeration.visit(&chunk, |system| {
+        for chunk in enumeration.chunks() {
+            enumeration.visit(&chunk, &mut |system| {
                 assert!(seen.insert(format!("{system:?}")));
             });
         }

@@ -5,6 +5,7 @@ use std::ops::Range;
 use megakernel_ir::model::{Program, Task, Wait};
 
 use super::stage::{Action, Stage, counter};
+use crate::{Enumeration as Enumerates, Family as Described};
 
 /// Which waits the tasks of a family may have. Thresholds reach from 1 to the number of producers, where nothing else is said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +41,31 @@ pub struct Family {
     pub actions: Vec<Action>,
 }
 
+impl Described for Family {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn describe(&self) -> String {
+        let waits = match self.waits {
+            Waits::Any => "any waits",
+            Waits::Others => "waits on others' counters",
+            Waits::AllOfOthers => "full waits on others' counters",
+            Waits::Earlier => "waits on counters of earlier tasks",
+        };
+        let queues = match self.sms {
+            0 => String::from("no SMs"),
+            1 => String::from("at most 1 SM"),
+            sms => format!("at most {sms} SMs"),
+        };
+        let actions = match self.actions.len() {
+            1 => String::from("no accesses"),
+            actions => format!("{actions} actions"),
+        };
+        format!("{} tasks, at most {} counters, {waits}, {queues}, {actions}", self.tasks, self.counters)
+    }
+}
+
 /// What comes before the choices of the single tasks: who increments which counter, and who stands in which queue.
 struct Unit {
     outs: Vec<usize>,
@@ -53,32 +79,23 @@ struct Unit {
 /// Choices of one unit: what one worker does at a time.
 #[derive(Clone, Debug)]
 pub struct Chunk {
-    /// Index of the family in its scope.
-    pub family: usize,
     unit: usize,
     range: Range<u64>,
-}
-
-impl Chunk {
-    /// The number of choices, of which those count that are no other's mirror image.
-    pub fn len(&self) -> u64 {
-        self.range.end - self.range.start
-    }
 }
 
 const CHUNK: u64 = 1 << 15;
 
 /// A family that is laid out for enumeration.
-pub struct Enumeration<'f> {
-    family: &'f Family,
+pub struct Enumeration {
+    family: Family,
     units: Vec<Unit>,
     /// Task by task, a record for each action.
     records: Vec<Vec<Task<'static>>>,
 }
 
-impl<'f> Enumeration<'f> {
+impl Enumeration {
     /// Lays out a family.
-    pub fn new(family: &'f Family) -> Enumeration<'f> {
+    pub fn new(family: &Family) -> Enumeration {
         let mut units = Vec::new();
         for outs in numberings(family.tasks, family.counters) {
             let waits: Vec<_> = (0..family.tasks).map(|task| wait_sets(family.waits, &outs, task)).collect();
@@ -88,27 +105,43 @@ impl<'f> Enumeration<'f> {
             }
         }
         let record = |task| family.actions.iter().map(|&action| family.stage.task(task, action)).collect();
-        Enumeration { family, units, records: (0..family.tasks).map(record).collect() }
+        let records = (0..family.tasks).map(record).collect();
+        Enumeration { family: family.clone(), units, records }
     }
 
-    /// Number of choices: of programs, and of their mirror images.
-    pub fn size(&self) -> u64 {
+    fn task(&self, unit: &Unit, task: usize, digit: u64) -> Task<'static> {
+        let actions = self.family.actions.len() as u64;
+        let mut record = self.records[task][(digit % actions) as usize].clone();
+        record.out_counter = unit.outs[task] as i64;
+        record.waits.clone_from(&unit.waits[task][(digit / actions) as usize]);
+        record.sm = unit.sms[task].map(|sm| sm as i64);
+        record
+    }
+}
+
+impl Enumerates for Enumeration {
+    type Document = Program<'static>;
+    type Chunk = Chunk;
+
+    fn size(&self) -> u64 {
         self.units.iter().map(|unit| unit.size).sum()
     }
 
-    /// The pieces of the family, which is number `family` of its scope.
-    pub fn chunks(&self, family: usize) -> impl Iterator<Item = Chunk> + '_ {
-        self.units.iter().enumerate().flat_map(move |(index, unit)| {
-            (0..unit.size).step_by(CHUNK as usize).map(move |start| Chunk {
-                family,
-                unit: index,
-                range: start..(start + CHUNK).min(unit.size),
-            })
-        })
+    fn chunks(&self) -> Vec<Chunk> {
+        let of_unit = |(index, unit): (usize, &Unit)| {
+            let size = unit.size;
+            (0..size)
+                .step_by(CHUNK as usize)
+                .map(move |start| Chunk { unit: index, range: start..(start + CHUNK).min(size) })
+        };
+        self.units.iter().enumerate().flat_map(of_unit).collect()
     }
 
-    /// Calls `visit` with every program of a piece.
-    pub fn visit(&self, chunk: &Chunk, mut visit: impl FnMut(&Program<'static>)) {
+    fn len(&self, chunk: &Chunk) -> u64 {
+        chunk.range.end - chunk.range.start
+    }
+
+    fn visit(&self, chunk: &Chunk, visit: &mut dyn FnMut(&Program<'static>)) {
         let unit = &self.units[chunk.unit];
         let mut program = self.family.stage.program(self.family.tasks);
         let top = unit.outs.iter().max().map_or(0, |top| top + 1);
@@ -141,15 +174,6 @@ impl<'f> Enumeration<'f> {
                 visit(&program);
             }
         }
-    }
-
-    fn task(&self, unit: &Unit, task: usize, digit: u64) -> Task<'static> {
-        let actions = self.family.actions.len() as u64;
-        let mut record = self.records[task][(digit % actions) as usize].clone();
-        record.out_counter = unit.outs[task] as i64;
-        record.waits.clone_from(&unit.waits[task][(digit / actions) as usize]);
-        record.sm = unit.sms[task].map(|sm| sm as i64);
-        record
     }
 }
 

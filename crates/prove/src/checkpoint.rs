@@ -4,12 +4,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use megakernel_ir::Rule;
-use megakernel_reference::agreement::Reason;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::Args;
-use super::scopes::Scope;
-use super::tally::Tally;
+use crate::{Options, Scope, Subject, Tally};
 
 /// The counts of a run, and which pieces of work they are of: all before number `done`.
 pub struct Checkpoint {
@@ -25,23 +22,32 @@ pub struct Checkpoint {
 }
 
 impl Checkpoint {
-    /// The checkpoint that the arguments name, or a fresh one.
+    /// The checkpoint that the options name, or a fresh one.
     ///
     /// # Errors
     /// The file cannot be read, or is of another run.
-    pub fn open(args: &Args, scope: &Scope, pieces: usize) -> Result<Checkpoint, String> {
+    pub fn open<S: Subject>(
+        options: &Options,
+        scope: &Scope<S::Family>,
+        pieces: usize,
+    ) -> Result<Checkpoint, String> {
         let question = json!({
             "scope": scope.name,
-            "family": args.family,
-            "shard": args.shard.map(|shard| format!("{}/{}", shard.part, shard.of)),
-            "without": args.without.map(Rule::id),
+            "family": options.family,
+            "shard": options.shard.map(|shard| shard.to_string()),
+            "without": options.without.map(Rule::id),
             "pieces": pieces,
             "version": env!("CARGO_PKG_VERSION"),
         });
         let tallies = vec![Tally::default(); scope.families.len()];
-        let mut checkpoint =
-            Checkpoint { path: args.checkpoint.clone(), question, done: 0, tallies, ahead: BTreeMap::new() };
-        if let Some(path) = &args.checkpoint
+        let mut checkpoint = Checkpoint {
+            path: options.checkpoint.clone(),
+            question,
+            done: 0,
+            tallies,
+            ahead: BTreeMap::new(),
+        };
+        if let Some(path) = &options.checkpoint
             && path.exists()
         {
             let text =
@@ -95,25 +101,24 @@ impl Checkpoint {
 }
 
 fn value_of(tally: &Tally) -> Value {
-    json!([tally.programs, tally.accepted, tally.shown, tally.conservative, tally.rules])
+    let rules: Map<String, Value> =
+        tally.rules.iter().map(|(rule, counts)| (rule.id().to_owned(), json!(counts))).collect();
+    json!([tally.documents, tally.accepted, tally.shown, tally.conservative, rules])
 }
 
 fn tally_of(value: &Value) -> Option<Tally> {
     let number = |index: usize| value[index].as_u64();
-    let mut rules = Vec::new();
-    for row in value[4].as_array()? {
-        let mut counts = [0; Reason::ALL.len()];
-        for (count, value) in counts.iter_mut().zip(row.as_array()?) {
-            *count = value.as_u64()?;
-        }
-        rules.push(counts);
-    }
+    let rule = |(id, counts): (&String, &Value)| {
+        let counts: Option<Vec<u64>> = counts.as_array()?.iter().map(Value::as_u64).collect();
+        Some((Rule::from_id(id)?, counts?))
+    };
+    let rules: Option<BTreeMap<Rule, Vec<u64>>> = value[4].as_object()?.iter().map(rule).collect();
     Some(Tally {
-        programs: number(0)?,
+        documents: number(0)?,
         accepted: number(1)?,
         shown: number(2)?,
         conservative: number(3)?,
-        rules,
+        rules: rules?,
     })
 }
 
@@ -123,9 +128,8 @@ mod tests {
 
     #[test]
     fn counts_survive_the_file() {
-        let mut tally = Tally { programs: 9, accepted: 4, shown: 3, conservative: 2, rules: Vec::new() };
-        tally.rules.resize(Rule::ALL.len(), Default::default());
-        tally.rules[Rule::R01 as usize][Reason::AllJoin as usize] = 2;
+        let rules = [(Rule::R01, vec![0, 2]), (Rule::D03, vec![1, 0])].into();
+        let tally = Tally { documents: 9, accepted: 4, shown: 3, conservative: 2, rules };
         assert_eq!(tally_of(&value_of(&tally)), Some(tally));
     }
 }

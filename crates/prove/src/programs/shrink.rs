@@ -1,25 +1,10 @@
-//! From a program on which validator and explorer disagree to a smallest one.
+//! From a program on which validator and explorer disagree to smaller ones.
 
 use megakernel_ir::Opcode;
 use megakernel_ir::model::Program;
-use megakernel_reference::agreement::{Judge, Verdicts};
 
-/// Makes a program smaller as long as `judge` disagrees on it in the same direction: without a task, a wait, an
-/// SM, a page, or what a task does; with a lower threshold. Drops what is then unused.
-pub fn shrink(judge: &mut Judge, program: &Program<'static>) -> Program<'static> {
-    let same = |found: &Verdicts, other: &Verdicts| found.rules.is_empty() == other.rules.is_empty();
-    let mut smallest = program.clone();
-    let Some(first) = judge.judge(&smallest) else { return smallest };
-    while let Some(smaller) = smaller(&smallest)
-        .into_iter()
-        .find(|smaller| judge.judge(smaller).is_some_and(|found| found.disagree() && same(&first, &found)))
-    {
-        smallest = smaller;
-    }
-    smallest
-}
-
-fn smaller(program: &Program<'static>) -> Vec<Program<'static>> {
+/// Without a task, a wait, an SM, a page, or what a task does; with a lower threshold. And without what is then unused.
+pub fn smaller(program: &Program<'static>) -> Vec<Program<'static>> {
     let mut all = Vec::new();
     let mut with = |change: &dyn Fn(&mut Program<'static>)| {
         let mut copy = program.clone();

@@ -1,20 +1,12 @@
 //! What is enumerated: the families of each scope.
 
+use megakernel_prove::Scope;
+
 use super::family::{Family, Orders, Ranks};
 use super::stage::{Action, COPY, Part};
 
-/// A named list of families.
-pub struct Scope {
-    /// Name on the command line.
-    pub name: &'static str,
-    /// What it is for.
-    pub about: &'static str,
-    /// In the order in which they are enumerated.
-    pub families: Vec<Family>,
-}
-
 /// Every scope, smallest first.
-pub fn all() -> Vec<Scope> {
+pub fn all() -> Vec<Scope<Family>> {
     vec![
         Scope { name: "task-graph-quick", about: "seconds; for tests", families: quick() },
         Scope {

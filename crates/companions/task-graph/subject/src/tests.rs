@@ -1,13 +1,13 @@
 //! A validator without one of its rules does not pass.
 
 use megakernel_ir::Rule;
+use megakernel_prove::{Enumeration, Options, Outcome, Scope, Subject, Tally, run};
 use megakernel_task_graph::read_system;
 use megakernel_task_graph_reference::agreement::Reason;
 use megakernel_task_graph_reference::explore::{Compact, Explorer, ITERATIONS, NotReplayed, Setup, replay};
 
-use super::family::Enumeration;
-use super::scopes::{self, Scope};
-use super::{Options, judge, report, run, validate};
+use super::family::Family;
+use super::{Systems, text, validate};
 
 /// The rules that are about runs.
 const JUDGED: [Rule; 13] = [
@@ -26,27 +26,21 @@ const JUDGED: [Rule; 13] = [
     Rule::TX04,
 ];
 
-fn quick() -> Scope {
-    scopes::all()
+fn quick() -> Scope<Family> {
+    Systems::scopes()
         .into_iter()
         .find(|scope| scope.name == "task-graph-quick")
         .expect("there is a scope for tests")
 }
 
-fn options(without: Option<Rule>) -> Options<'static> {
-    Options { jobs: 1, shard: (1, 1), family: None, without }
-}
-
 #[test]
 fn validator_and_explorer_agree_on_the_quick_scope() {
-    let tallies = match run(&quick(), &options(None)) {
-        Ok(tallies) => tallies,
-        Err(Some(found)) => unreachable!("{found}"),
-        Err(None) => unreachable!("a system cannot be judged"),
-    };
-    let mut total = report::Tally::default();
-    tallies.iter().for_each(|tally| total.add(tally));
-    assert!(total.systems > 10_000 && total.accepted > 500 && total.shown > 5_000, "{total:?}");
+    let mut total = Tally::default();
+    match run::<Systems>(&quick(), &Options::default()).expect("every system can be judged") {
+        Outcome::Agreement(tallies) => tallies.iter().for_each(|tally| total.add(tally)),
+        Outcome::Disagreement(found) => unreachable!("{found}"),
+    }
+    assert!(total.documents > 10_000 && total.accepted > 500 && total.shown > 5_000, "{total:?}");
     assert!(total.conservative > 100, "{total:?}");
 }
 
@@ -54,15 +48,16 @@ fn validator_and_explorer_agree_on_the_quick_scope() {
 fn a_validator_without_a_rule_is_found_out() {
     let scope = quick();
     for rule in JUDGED {
-        let Err(Some(found)) = run(&scope, &options(Some(rule))) else {
+        let options = Options { without: Some(rule), ..Options::default() };
+        let Ok(Outcome::Disagreement(found)) = run::<Systems>(&scope, &options) else {
             unreachable!("nothing is missing without {rule}")
         };
         // What is printed is a system that breaks this rule, and that is as small as it gets.
         let printed = found.to_string();
-        let text = report::document(&found.system);
+        let text = text(&found.document);
         assert!(printed.starts_with(&text) && printed.contains("validator: "), "{printed}");
         let system = read_system(text.as_bytes()).expect("the printed system reads");
-        let whole = judge(None).judge(&system).expect("it can be judged");
+        let whole = Systems::judge(None).judge(&system).expect("it can be judged");
         assert!(whole.rules.contains(&rule) && !whole.disagree(), "{rule}: {printed}");
         assert!(system.ranks.iter().all(|graph| graph.all_tasks.len() <= 5), "{rule}: {printed}");
     }
@@ -71,12 +66,12 @@ fn a_validator_without_a_rule_is_found_out() {
 #[test]
 fn every_finding_of_the_quick_scope_is_replayed_or_has_a_reason() {
     let scope = quick();
-    let mut judge = judge(None);
+    let mut judge = Systems::judge(None);
     let (mut shown, mut without) = (0, 0);
-    for (index, family) in scope.families.iter().enumerate() {
-        let enumeration = Enumeration::new(family);
-        for chunk in enumeration.chunks(index) {
-            enumeration.visit(&chunk, |system| {
+    for family in &scope.families {
+        let enumeration = Systems::enumerate(family);
+        for chunk in enumeration.chunks() {
+            enumeration.visit(&chunk, &mut |system| {
                 let setup = Setup::new(system).expect("a system of the scope");
                 let verdicts = judge.judge(system).expect("a system of the scope");
                 let found = validate(system);
@@ -94,11 +89,11 @@ fn every_finding_of_the_quick_scope_is_replayed_or_has_a_reason() {
                             assert!(
                                 conservative || hulls || verdicts.faults.deadlock(),
                                 "{diagnostic:?}\n{}",
-                                report::document(system)
+                                text(system)
                             );
                             without += 1;
                         }
-                        Err(other) => unreachable!("{other}: {diagnostic:?}\n{}", report::document(system)),
+                        Err(other) => unreachable!("{other}: {diagnostic:?}\n{}", text(system)),
                     }
                 }
             });
@@ -112,11 +107,11 @@ fn what_is_not_run_twice_is_no_state() {
     // As many states as there are sets of finished tasks, and no more.
     let scope = quick();
     let family = scope.families.iter().find(|family| family.name == "counts").expect("a family");
-    let enumeration = Enumeration::new(family);
+    let enumeration = Systems::enumerate(family);
     let mut explorer = Explorer::default();
     let mut systems = 0;
-    for chunk in enumeration.chunks(0) {
-        enumeration.visit(&chunk, |system| {
+    for chunk in enumeration.chunks() {
+        enumeration.visit(&chunk, &mut |system| {
             let setup = Setup::new(system).expect("a system of the scope");
             explorer.explore(&Compact::new(&setup, ITERATIONS).expect("small"));
             systems += 1;

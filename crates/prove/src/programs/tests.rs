@@ -5,50 +5,30 @@ use megakernel_ir::{Rule, read};
 use megakernel_reference::agreement::{Judge, Witnesses, is_about_executions};
 use megakernel_reference::explore::{Compact, Explorer};
 
-use super::scopes::{self, Scope};
-use super::tally::Tally;
-use super::{Disagreement, Enumeration, explain, report};
+use super::family::Family;
+use super::{Programs, text};
+use crate::{Enumeration, Options, Outcome, Scope, Subject, Tally, run};
 
-fn quick() -> Scope {
-    scopes::all().into_iter().find(|scope| scope.name == "quick").expect("there is a scope for tests")
+fn quick() -> Scope<Family> {
+    Programs::scopes().into_iter().find(|scope| scope.name == "quick").expect("there is a scope for tests")
 }
 
 /// Calls `visit` with every program of a scope.
-fn each_program(scope: &Scope, mut visit: impl FnMut(&Program<'static>)) {
-    for (index, family) in scope.families.iter().enumerate() {
-        let enumeration = Enumeration::new(family);
-        enumeration.chunks(index).for_each(|chunk| enumeration.visit(&chunk, &mut visit));
+fn each_program(scope: &Scope<Family>, mut visit: impl FnMut(&Program<'static>)) {
+    for family in &scope.families {
+        let enumeration = Programs::enumerate(family);
+        enumeration.chunks().iter().for_each(|chunk| enumeration.visit(chunk, &mut visit));
     }
-}
-
-/// The first disagreement of a scope, shrunk, or the counts.
-fn prove(judge: &mut Judge, scope: &Scope) -> Result<Tally, Box<Disagreement>> {
-    let mut tally = Tally::default();
-    for (index, family) in scope.families.iter().enumerate() {
-        let enumeration = Enumeration::new(family);
-        for chunk in enumeration.chunks(index) {
-            let mut wrong = None;
-            enumeration.visit(&chunk, |program| {
-                if wrong.is_none() {
-                    let verdicts = judge.judge(program).expect("every program of a scope can be judged");
-                    if verdicts.disagree() { wrong = Some(program.clone()) } else { tally.count(&verdicts) }
-                }
-            });
-            if let Some(program) = wrong {
-                return Err(explain(judge, family, &program).expect("it was judged before"));
-            }
-        }
-    }
-    Ok(tally)
 }
 
 #[test]
 fn validator_and_explorer_agree_on_the_quick_scope() {
-    let tally = match prove(&mut Judge::default(), &quick()) {
-        Ok(tally) => tally,
-        Err(disagreement) => unreachable!("{disagreement}"),
-    };
-    assert!(tally.programs > 50_000, "{tally:?}");
+    let mut tally = Tally::default();
+    match run::<Programs>(&quick(), &Options::default()).expect("every program of a scope can be judged") {
+        Outcome::Agreement(tallies) => tallies.iter().for_each(|of_family| tally.add(of_family)),
+        Outcome::Disagreement(found) => unreachable!("{found}"),
+    }
+    assert!(tally.documents > 50_000, "{tally:?}");
     for count in [tally.accepted, tally.shown, tally.conservative] {
         assert!(count > 1_000, "{tally:?}");
     }
@@ -58,14 +38,15 @@ fn validator_and_explorer_agree_on_the_quick_scope() {
 fn a_validator_without_a_rule_is_found_out() {
     let scope = quick();
     for &rule in Rule::ALL.iter().filter(|&&rule| is_about_executions(rule)) {
-        let mut weakened = Judge::without(Some(rule));
-        let found = prove(&mut weakened, &scope);
-        let Err(found) = found else { unreachable!("nothing is missing without {rule}") };
+        let options = Options { without: Some(rule), ..Options::default() };
+        let Ok(Outcome::Disagreement(found)) = run::<Programs>(&scope, &options) else {
+            unreachable!("nothing is missing without {rule}")
+        };
         assert!(found.verdicts.rules.is_empty(), "{rule}: {found}");
         assert!(found.verdicts.disagree(), "{rule}: {found}");
         // What is printed is a program that breaks this rule and no other, and that is as small as it gets.
         let printed = found.to_string();
-        let text = report::document(&found.program);
+        let text = text(&found.document);
         assert!(printed.starts_with(&text) && printed.contains("validator: accept"), "{printed}");
         let program = read(text.as_bytes()).expect("the printed program reads");
         let whole = Judge::default().judge(&program).expect("it can be judged");
@@ -82,7 +63,7 @@ fn what_the_explorer_leaves_out_hides_nothing() {
     each_program(&quick(), |program| {
         let compact = Compact::new(program).expect("every program of a scope fits");
         let found = reduced.explore(&compact);
-        assert_eq!(found, thorough.explore(&compact), "{}", report::document(program));
+        assert_eq!(found, thorough.explore(&compact), "{}", text(program));
         fewer += reduced.states();
         all += thorough.states();
     });
@@ -98,7 +79,7 @@ fn every_witness_of_the_quick_scope_replays() {
         let verdicts = judge.judge(program).expect("every program of a scope can be judged");
         match verdicts.witnesses(program) {
             Ok(found) => all += found,
-            Err(wrong) => unreachable!("{wrong}\n{}", report::document(program)),
+            Err(wrong) => unreachable!("{wrong}\n{}", text(program)),
         }
     });
     assert!(all.replayed > 10 * all.without, "{all:?}");
