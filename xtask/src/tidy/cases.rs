@@ -11,8 +11,14 @@ pub struct Case {
     pub id: String,
     /// The clauses and rules that it tests.
     pub clauses: Vec<String>,
+    /// The profiles that it counts for.
+    #[serde(default)]
+    pub profiles: Vec<String>,
     /// The declared answer.
     pub expect: Expect,
+    /// How it is executed, if it is.
+    #[serde(default)]
+    pub execute: Option<Execution>,
     /// The accepted case that differs by one edit.
     #[serde(default)]
     pub twin: Option<String>,
@@ -29,6 +35,14 @@ pub struct Expect {
     /// The warnings.
     #[serde(default)]
     pub warnings: Vec<String>,
+}
+
+/// What is known of an execution.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Execution {
+    /// The seeded faults that the case rejects.
+    #[serde(default)]
+    pub certificate: Vec<String>,
 }
 
 /// Reads every case below a folder.

@@ -1,6 +1,7 @@
 //! `cargo xtask tidy`: what no compiler checks. Ids, cases and code agree; links lead somewhere; crates depend only on what they
 //! may; generated files are up to date. Each check is a function of data, so that its tests can break the data.
 
+mod adequacy;
 mod cases;
 mod edges;
 mod ids;
@@ -68,6 +69,12 @@ fn check(root: &Path, without_corpus: bool) -> Vec<Outcome> {
                 report("every rule has its cases", Ok(ids::rule_cases(&spec, &cases)));
                 report("every clause is cited or not testable", Ok(ids::clause_cases(&spec, &cases)));
                 report("cases cite ids and twins that exist", Ok(ids::case_references(&spec, &cases)));
+                let page = std::fs::read_to_string(root.join("spec/adequacy.md"));
+                let page = page.map_err(|cause| format!("spec/adequacy.md: {cause}"));
+                report(
+                    "the adequacy page is of this corpus",
+                    page.map(|page| adequacy::stale(&page, &cases)),
+                );
             }
             Err(error) => report("the corpus can be read", Err(error)),
         }
