@@ -1,11 +1,11 @@
 //! Commands of the suite. A command is one file that has `Args` and `run`; this one only tells them apart. What is not a chore of
 //! the repository is another program, which is built and called.
 
-use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
+use megakernel_ir::terminal::print;
 
 mod bundle;
 mod ci;
@@ -51,17 +51,6 @@ fn main() -> ExitCode {
         Command::Prove(args) => tool::suite(&root(), "prove", &args),
         Command::ReleaseGate(args) => release_gate::run(&root(), &args),
         Command::Tidy(args) => tidy::run(&root(), &args),
-    }
-}
-
-/// Writes to standard output. A reader that has seen enough, such as `head`, does not change the result.
-fn print(text: &str) -> Result<(), String> {
-    let mut out = std::io::stdout();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(cause) if cause.kind() != ErrorKind::BrokenPipe => {
-            Err(format!("the output cannot be printed: {cause}"))
-        }
-        _ => Ok(()),
     }
 }
 

@@ -1,6 +1,5 @@
 //! `megakernel-adequacy`: an implementation with a fault, or a legitimate one, as a worker of the protocol.
 
-use std::io;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -8,7 +7,8 @@ use megakernel_adequacy::faults::{self, fault};
 use megakernel_adequacy::kernels::{Kernels, Plain};
 use megakernel_adequacy::variants::{self, variant};
 use megakernel_adequacy::worker::Executor;
-use megakernel_ir::protocol::{Accumulator, serve};
+use megakernel_ir::protocol::Accumulator;
+use megakernel_ir::terminal;
 
 /// Faulty and legitimate implementations, by which the corpus is measured.
 #[derive(Parser)]
@@ -71,14 +71,7 @@ fn worker(id: Option<&str>, number: Option<usize>) -> Result<(), String> {
         (None, None) => ("plain binary32".to_owned(), &Plain),
     };
     let mut worker = Executor::new(name, kernels, accumulator);
-    let (input, output) = (io::stdin(), io::stdout());
-    match serve(&mut worker, &mut input.lock(), &mut output.lock()) {
-        // The runner has closed the pipe: nobody is left to be told.
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(format!("standard input or output failed: {error}"))
-        }
-        _ => Ok(()),
-    }
+    terminal::work(&mut worker)
 }
 
 fn list() -> Result<(), String> {
@@ -89,10 +82,5 @@ fn list() -> Result<(), String> {
     for variant in variants::all() {
         text.push_str(&format!("variant {}: {}\n", variant.number, variant.summary()));
     }
-    match io::Write::write_all(&mut io::stdout(), text.as_bytes()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(format!("the list cannot be printed: {error}"))
-        }
-        _ => Ok(()),
-    }
+    terminal::print(&text)
 }

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::io::IsTerminal;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use megakernel_ir::terminal::colours;
 
 use crate::report::{
     Counts, ExecutedResult, FailureKind, FailureReport, ProfileResult, ProfileVerdict, Report,
@@ -24,8 +25,7 @@ pub struct Style {
 impl Style {
     /// Colour if standard output is a terminal and the environment does not forbid it.
     pub fn detect() -> Style {
-        let forbidden = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        Style { colour: !forbidden && std::io::stdout().is_terminal(), ..Style::default() }
+        Style { colour: colours(&std::io::stdout()), ..Style::default() }
     }
 
     fn paint(&self, code: &str, text: &str) -> String {

@@ -1,6 +1,5 @@
 //! `megakernel-cuda`: CUDA kernels as a worker of the protocol.
 
-use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -12,7 +11,7 @@ use megakernel_cuda_harness::host::{self, Host, Launching, Sanitizers, Settings}
 use megakernel_cuda_harness::session::Options;
 use megakernel_cuda_harness::sources;
 use megakernel_cuda_harness::worker::Harness;
-use megakernel_ir::protocol::serve;
+use megakernel_ir::terminal;
 
 /// Run programs with CUDA kernels, and answer the conformance runner on standard input (clauses CON-02 and CON-11).
 #[derive(Parser)]
@@ -187,12 +186,5 @@ fn run(cli: Cli) -> Result<(), String> {
     let Cli { opcode_only, poison, seed, repeat, perturb, .. } = cli;
     let options = Options { opcode_only, poison, seed, repeat, perturb };
     let mut worker = Harness { device, options, trace: cli.trace };
-    let (input, output) = (io::stdin(), io::stdout());
-    match serve(&mut worker, &mut input.lock(), &mut output.lock()) {
-        // The runner has closed the pipe: nobody is left to be told.
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(format!("standard input or output failed: {error}"))
-        }
-        _ => Ok(()),
-    }
+    terminal::work(&mut worker)
 }

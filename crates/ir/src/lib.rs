@@ -13,6 +13,7 @@ mod read;
 #[doc(hidden)]
 pub mod record;
 pub mod rule;
+pub mod terminal;
 mod text;
 mod write;
 

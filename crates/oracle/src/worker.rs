@@ -1,14 +1,11 @@
 //! The reference as a worker of the protocol: judged like anyone's program.
 
-use megakernel_ir::protocol::{Answer, Execute, Hello, Launch, Method, Profile, Request, Worker};
-use megakernel_ir::{Diagnostic, Layout, read, write};
+use megakernel_ir::protocol::{Answer, Execute, Hello, Profile, Request, Worker};
+use megakernel_reference::answer;
 
-use megakernel_reference::validate::{Classes, validate};
-use megakernel_reference::vm::files::{read_tensors, write_outputs, write_trace};
-use megakernel_reference::vm::{LaunchError, Loaded, Session, Settings};
+use crate::companions::COMPANIONS;
 
-/// Answers requests with the verdicts of [`validate`], and executes with the VM: what it writes is the reference of
-/// each element, correctly rounded.
+/// Answers requests about programs and about the documents of the companions.
 #[derive(Debug, Default)]
 pub struct Reference;
 
@@ -18,57 +15,13 @@ impl Worker for Reference {
     }
 
     fn answer(&mut self, request: &Request<'_>) -> Answer {
-        if request.profile == Profile::TaskGraph {
-            return megakernel_task_graph_reference::answer(request);
+        match COMPANIONS.iter().find(|companion| companion.profile == request.profile) {
+            Some(companion) => (companion.answer)(request),
+            None => answer::answer(request),
         }
-        let document = request.document.as_bytes();
-        let verdict = validate(document, Classes::of_profile(request.profile));
-        if !verdict.accepts() {
-            return Answer::Reject { diagnostics: verdict.diagnostics };
-        }
-        let document = match request.method {
-            Method::Validate | Method::Execute => None,
-            Method::Roundtrip => read(document).ok().map(|program| write(&program, Layout::Indent(2))),
-            Method::Translate => {
-                return Answer::Unsupported { reason: "programs are not translated".to_owned() };
-            }
-        };
-        Answer::Accept { diagnostics: verdict.diagnostics, document }
     }
 
     fn execute(&mut self, request: &Execute<'_>) -> Answer {
-        let mut session = Session::new();
-        for (number, each) in request.launches.iter().enumerate() {
-            match launch(&mut session, each) {
-                Ok(()) => {}
-                Err(Refusal::Rejected(diagnostics)) => return Answer::Reject { diagnostics },
-                Err(Refusal::Failed(reason)) => {
-                    return Answer::Unsupported { reason: format!("launch {number}: {reason}") };
-                }
-            }
-        }
-        Answer::Accept { diagnostics: Vec::new(), document: None }
+        answer::execute(request)
     }
-}
-
-/// Why a launch was not executed.
-enum Refusal {
-    Rejected(Vec<Diagnostic>),
-    Failed(String),
-}
-
-fn launch(session: &mut Session, launch: &Launch<'_>) -> Result<(), Refusal> {
-    fn failed(error: impl std::fmt::Display) -> Refusal {
-        Refusal::Failed(error.to_string())
-    }
-    let program = read(launch.document.as_bytes()).map_err(Refusal::Rejected)?;
-    let loaded = Loaded::load(&program).map_err(Refusal::Rejected)?;
-    let tensors = read_tensors(&launch.tensors).map_err(failed)?;
-    let settings = Settings { trace: launch.trace.is_some(), ..Settings::default() };
-    let finished = session.launch(&loaded, &tensors, &settings).map_err(|error| match error {
-        LaunchError::Fault(fault) => Refusal::Failed(fault.explain(&program)),
-        other => failed(other),
-    })?;
-    write_outputs(&launch.output, &finished.outputs).map_err(failed)?;
-    launch.trace.as_ref().map_or(Ok(()), |path| write_trace(path, &finished)).map_err(failed)
 }

@@ -2,6 +2,8 @@
 //! what it accepts.
 
 pub mod agreement;
+pub mod answer;
+pub mod commands;
 pub mod explore;
 pub mod opcodes;
 pub mod oracle;

@@ -1,11 +1,11 @@
 //! `megakernel-suite`: the commands of a spec author. They are called as `cargo xtask corpus | adequacy | prove`, which builds and
 //! runs this program. A command is one file that has `Args` and `run`; this one only tells them apart.
 
-use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
+use megakernel_ir::terminal::{print, print_bytes};
 
 mod adequacy;
 mod corpus;
@@ -25,22 +25,6 @@ fn main() -> ExitCode {
         Command::Adequacy(args) => adequacy::run(&root(), &args),
         Command::Corpus(args) => corpus::run(&root(), &args),
         Command::Prove(args) => prove::run(&root(), &args),
-    }
-}
-
-/// Writes to standard output. A reader that has seen enough, such as `head`, does not change the result.
-fn print(text: &str) -> Result<(), String> {
-    print_bytes(text.as_bytes())
-}
-
-/// The same for bytes that need not be text.
-fn print_bytes(bytes: &[u8]) -> Result<(), String> {
-    let mut out = std::io::stdout();
-    match out.write_all(bytes).and_then(|()| out.flush()) {
-        Err(cause) if cause.kind() != ErrorKind::BrokenPipe => {
-            Err(format!("the output cannot be printed: {cause}"))
-        }
-        _ => Ok(()),
     }
 }
 

@@ -55,13 +55,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     // The program that composes the references.
     (
         "megakernel-oracle",
-        &[
-            "megakernel-ir",
-            "megakernel-numerics",
-            "megakernel-reference",
-            "megakernel-task-graph",
-            "megakernel-task-graph-reference",
-        ],
+        &["megakernel-ir", "megakernel-numerics", "megakernel-reference", "megakernel-task-graph-reference"],
     ),
     // Nor the reference: its arithmetic has to be a second opinion.
     ("megakernel-adequacy", &["megakernel-ir", "megakernel-numerics", "megakernel-conformance"]),

@@ -6,12 +6,12 @@ pub mod export;
 pub mod list;
 pub mod run;
 
-use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use megakernel_conformance::run::{Unit, select};
 use megakernel_conformance::store::{Corpus, Filter};
 use megakernel_ir::protocol::Profile;
+use megakernel_ir::terminal::print_bytes;
 
 /// The exit code of a command, or why it could not be done.
 pub type Done = Result<u8, String>;
@@ -89,11 +89,5 @@ pub fn lines(units: &[Unit<'_>]) -> String {
 /// # Errors
 /// It cannot be written.
 pub fn print(bytes: impl AsRef<[u8]>) -> Result<(), String> {
-    let mut out = std::io::stdout();
-    match out.write_all(bytes.as_ref()).and_then(|()| out.flush()) {
-        Err(cause) if cause.kind() != ErrorKind::BrokenPipe => {
-            Err(format!("the output cannot be printed: {cause}"))
-        }
-        _ => Ok(()),
-    }
+    print_bytes(bytes.as_ref())
 }

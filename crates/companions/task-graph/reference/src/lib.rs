@@ -3,11 +3,13 @@
 pub mod agreement;
 pub mod bridge;
 pub mod codegen;
+mod commands;
 pub mod explore;
 pub mod translate;
 pub mod types;
 pub mod validate;
 
+pub use commands::COMPANION;
 pub use validate::validate;
 
 use megakernel_ir::protocol::{Answer, Method, Request};

@@ -1,15 +1,18 @@
 //! `megakernel-reference import-task-graph` and `export-task-graph`.
 
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use megakernel_ir::{Diagnostic, Layout, read, write};
+use megakernel_ir::{Diagnostic, Layout, read, terminal, write};
+use megakernel_reference::commands::{read_file, wrong};
 use megakernel_task_graph::{read_kernel_graph, read_task_graph};
-use megakernel_task_graph_reference::bridge::{Options, Refusal, export, import};
 
-/// What the command line says of an import.
+use crate::bridge::{Options, Refusal, export, import};
+
+/// Turn MPK task graphs into a program, which goes to standard output (clause TGR-18).
+///
+/// Exits 0 if it did, 1 if tasks have no counterpart, with the reasons, 2 if a file is missing or wrong.
 #[derive(Args)]
 #[command(after_help = "\
 The kernel graph says how large tensors are, which the host can see, and the parameters of operators: eps, theta, scale.
@@ -35,7 +38,9 @@ pub struct ImportArguments {
     one_queue: bool,
 }
 
-/// What the command line says of an export.
+/// Turn a program into an MPK task graph, which goes to standard output (clause TGR-19).
+///
+/// Exits 0 if it did, 1 if the program has no counterpart, with the reasons, 2 if the file is missing or wrong.
 #[derive(Args)]
 pub struct ExportArguments {
     /// A program in the JSON format of spec/format.md.
@@ -62,23 +67,13 @@ pub fn run_export(arguments: &ExportArguments) -> ExitCode {
 }
 
 fn finish(result: Result<String, Failure>) -> ExitCode {
-    let written = match result {
-        Ok(text) => writeln!(io::stdout(), "{text}"),
+    match result.and_then(|text| terminal::print(&format!("{text}\n")).map_err(Failure::Use)) {
+        Ok(()) => ExitCode::SUCCESS,
         Err(Failure::Refused(message)) => {
             eprintln!("{message}");
-            return ExitCode::from(1);
+            ExitCode::from(1)
         }
-        Err(Failure::Use(message)) => {
-            eprintln!("error: {message}");
-            return ExitCode::from(2);
-        }
-    };
-    match written {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            eprintln!("error: cannot write to standard output: {error}");
-            ExitCode::from(2)
-        }
-        _ => ExitCode::SUCCESS,
+        Err(Failure::Use(message)) => wrong(message),
     }
 }
 
@@ -118,7 +113,7 @@ fn try_export(arguments: &ExportArguments) -> Result<String, Failure> {
 }
 
 fn file(path: &Path) -> Result<Vec<u8>, Failure> {
-    std::fs::read(path).map_err(|error| Failure::Use(format!("cannot read {}: {error}", path.display())))
+    read_file(path).map_err(Failure::Use)
 }
 
 fn unreadable(path: &Path, what: &str, found: &[Diagnostic]) -> Failure {

@@ -1,140 +1,81 @@
-//! `megakernel-reference replay`.
+//! What `megakernel-reference replay` says of runs of programs.
 
 use std::fmt::Write as _;
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
-use clap::Args;
 use megakernel_ir::diagnostic::{AccessKind, Event, Region};
 use megakernel_ir::model::Program;
 use megakernel_ir::rule::Class;
 use megakernel_ir::{Diagnostic, Rule, read};
-use megakernel_reference::explore::{
-    Blocked, Fault, FaultKind, Machine, NotReplayed, Outcome, Replay, Strength, replay,
-};
-use megakernel_reference::validate::{Classes, validate_program};
 
-use crate::cli::replay_task_graph;
+use crate::commands::replay::{EXPLAINED, Judged, Kind, NoRun, Run};
+use crate::explore::{Blocked, Fault, FaultKind, Machine, NotReplayed, Outcome, Replay, Strength, replay};
+use crate::validate::{Classes, validate_program};
 
-/// What the command line says.
-#[derive(Args)]
-#[command(
-    after_help = "Examples:\n  megakernel-reference replay program.json\n  megakernel-reference replay --rule R05 program.json\n\nThe steps are those of spec/execution.md, clause EXE-01."
-)]
-pub struct Arguments {
-    /// A program in the JSON format of spec/format.md, or a task graph or a system of spec/companions/task-graph.
-    #[arg(value_name = "FILE")]
-    file: PathBuf,
-    /// Replay the findings of this rule only, such as R05.
-    #[arg(long, value_name = "RULE", value_parser = rule)]
-    rule: Option<Rule>,
-    /// Print all steps of each run, not only the last ones.
-    #[arg(long)]
-    all: bool,
-}
+/// Programs; what no companion takes is meant as one.
+pub struct Programs;
 
-/// How many steps of a run are printed.
-const SHOWN: usize = 40;
-/// How many tasks of a deadlock are explained.
-const EXPLAINED: usize = 8;
+impl Kind for Programs {
+    fn is_one(&self, _: &[u8]) -> bool {
+        true
+    }
 
-fn rule(id: &str) -> Result<Rule, String> {
-    Rule::from_id(id).ok_or_else(|| format!("no rule has the id `{id}`"))
-}
-
-/// Replays every finding. 0: each was shown, or needs no run; 1: a witness leads nowhere; 2: there is no program to run.
-pub fn run(arguments: &Arguments) -> ExitCode {
-    let mut text = String::new();
-    let code = match replay_file(arguments, &mut text) {
-        Ok(code) => code,
-        Err(message) => {
-            eprintln!("error: {message}");
-            2
+    fn open<'d>(&self, document: &'d [u8], file: &str) -> Result<Box<dyn Judged + 'd>, String> {
+        let first = |diagnostics: &[Diagnostic]| {
+            let diagnostic = diagnostics.iter().find(|d| d.rule.class() == Class::Structure)?;
+            let (rule, message) = (diagnostic.rule, &diagnostic.message);
+            Some(format!("{file} is no program that could run: {rule} {}: {message}", rule.slug()))
+        };
+        let program = read(document).map_err(|diagnostics| first(&diagnostics).unwrap_or_default())?;
+        let diagnostics = validate_program(&program, Classes::ALL).diagnostics;
+        match first(&diagnostics) {
+            Some(message) => Err(message),
+            None => Ok(Box::new(Found { program, diagnostics })),
         }
-    };
-    match io::stdout().write_all(text.as_bytes()) {
-        // Whoever read the output has seen enough.
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            eprintln!("error: cannot write to standard output: {error}");
-            ExitCode::from(2)
-        }
-        _ => ExitCode::from(code),
     }
 }
 
-fn replay_file(arguments: &Arguments, out: &mut String) -> Result<u8, String> {
-    let file: &Path = &arguments.file;
-    let bytes = std::fs::read(file).map_err(|error| format!("cannot read {}: {error}", file.display()))?;
-    if replay_task_graph::is_one(&bytes) {
-        return replay_task_graph::run(&bytes, file, arguments.rule, arguments.all, out);
-    }
-    let first = |diagnostics: &[Diagnostic]| {
-        let diagnostic = diagnostics.iter().find(|d| d.rule.class() == Class::Structure)?;
-        let (rule, message) = (diagnostic.rule, &diagnostic.message);
-        Some(format!("{} is no program that could run: {rule} {}: {message}", file.display(), rule.slug()))
-    };
-    let program = read(&bytes).map_err(|diagnostics| first(&diagnostics).unwrap_or_default())?;
-    let diagnostics = validate_program(&program, Classes::ALL).diagnostics;
-    if let Some(message) = first(&diagnostics) {
-        return Err(message);
-    }
-    let runs = |rule: Rule| {
-        matches!(rule.class(), Class::Deadlock | Class::Race | Class::Pages) || rule == Rule::M05
-    };
-    let wanted = |diagnostic: &&Diagnostic| {
-        runs(diagnostic.rule) && arguments.rule.is_none_or(|rule| rule == diagnostic.rule)
-    };
-    let (mut shown, mut without, mut invalid) = (0, 0, 0);
-    for diagnostic in diagnostics.iter().filter(wanted) {
-        let rule = diagnostic.rule;
-        let _ = writeln!(out, "{rule} {} at {}: {}", rule.slug(), diagnostic.pointer, diagnostic.message);
-        match replay(&program, diagnostic) {
-            Ok(replayed) => {
-                shown += 1;
-                Shown { program: &program, all: arguments.all }.print(&replayed, out);
-            }
-            Err(NotReplayed::Invalid(what)) => {
-                invalid += 1;
-                let _ = writeln!(out, "  the witness does not fit the program: {what}");
-            }
-            Err(other) => {
-                without += 1;
-                let _ = writeln!(out, "  not replayed: {other}");
-            }
-        }
-        out.push('\n');
-    }
-    let _ = writeln!(
-        out,
-        "{}: {shown} replayed to a bad state, {without} without a run, {invalid} wrong witnesses",
-        file.display()
-    );
-    Ok(u8::from(invalid > 0))
+/// A program with what was found in it.
+struct Found<'d> {
+    program: Program<'d>,
+    diagnostics: Vec<Diagnostic>,
 }
 
-/// Prints a run.
-struct Shown<'p> {
+impl Judged for Found<'_> {
+    fn findings(&self) -> Vec<&Diagnostic> {
+        let runs = |rule: Rule| {
+            matches!(rule.class(), Class::Deadlock | Class::Race | Class::Pages) || rule == Rule::M05
+        };
+        self.diagnostics.iter().filter(|diagnostic| runs(diagnostic.rule)).collect()
+    }
+
+    fn replay(&self, finding: &Diagnostic, last: usize) -> Result<Run, NoRun> {
+        match replay(&self.program, finding) {
+            Ok(replayed) => Ok(Teller { program: &self.program }.tell(&replayed, last)),
+            Err(wrong @ NotReplayed::Invalid(_)) => Err(NoRun::Wrong(wrong.to_string())),
+            Err(other) => Err(NoRun::Without(other.to_string())),
+        }
+    }
+}
+
+/// Tells a run.
+struct Teller<'p> {
     program: &'p Program<'p>,
-    all: bool,
 }
 
-impl Shown<'_> {
-    fn print(&self, replay: &Replay, out: &mut String) {
+impl Teller<'_> {
+    fn tell(&self, replay: &Replay, last: usize) -> Run {
         let mut machine = Machine::new(self.program);
-        let skipped = if self.all { 0 } else { replay.events.len().saturating_sub(SHOWN) };
-        if skipped > 0 {
-            let _ = writeln!(out, "  ... {skipped} steps before these; --all prints them");
-        }
+        let skipped = replay.events.len().saturating_sub(last);
+        let mut told = Run { skipped, ..Run::default() };
         for (index, &event) in replay.events.iter().enumerate() {
             if machine.step(event).is_err() {
-                return;
+                return told;
             }
             if index >= skipped {
-                let _ = writeln!(out, "  {:>4}. {}", index + 1, self.step(&machine, event));
+                told.steps.push(self.step(&machine, event));
             }
         }
-        let lines = match &replay.outcome {
+        told.outcome = match &replay.outcome {
             Outcome::Fault(fault) => self.fault(&machine, fault),
             Outcome::Early { task, missing } => {
                 let names: Vec<String> = missing.iter().map(|&task| self.task(task)).collect();
@@ -149,7 +90,7 @@ impl Shown<'_> {
                 )]
             }
         };
-        out.extend(lines.iter().map(|line| format!("  => {line}\n")));
+        told
     }
 
     fn step(&self, machine: &Machine<'_>, event: Event) -> String {

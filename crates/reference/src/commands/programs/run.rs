@@ -2,22 +2,23 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use crate::commands::{read_file, wrong};
+use crate::vm::files::{fill_random, read_tensors, write_outputs, write_trace};
+use crate::vm::steps::{advance, greedy, position_inputs};
+use crate::vm::{Finished, LaunchError, Loaded, Output, Reference, Schedule, Session, Settings};
 use clap::{Args, ValueEnum};
 use megakernel_ir::model::Program;
 use megakernel_ir::protocol::Accumulator;
-use megakernel_ir::{BufferKind, Diagnostic, read};
+use megakernel_ir::{BufferKind, Diagnostic, read, terminal};
 use megakernel_numerics::Tensor;
-use megakernel_reference::vm::files::{fill_random, read_tensors, write_outputs, write_trace};
-use megakernel_reference::vm::steps::{advance, greedy, position_inputs};
-use megakernel_reference::vm::{
-    Finished, LaunchError, Loaded, Output, Reference, Schedule, Session, Settings,
-};
 
-/// What the command line says.
+/// Run a program on tensors from files or random ones, in any order that its counters and queues allow.
+///
+/// Exits 0 if it ran to its end, 1 if it is rejected or something went wrong while running, 2 if a file or a tensor is
+/// missing or wrong.
 #[derive(Args)]
 #[command(after_help = "\
 Buffers are bound by name: WEIGHT and CONST by their `source`, or by `name` without one; IO_INPUT by `name`; KV_CACHE by
@@ -103,18 +104,13 @@ pub fn run(arguments: &Arguments) -> ExitCode {
             eprintln!("{message}");
             ExitCode::from(1)
         }
-        Err(Failure::Use(message)) => {
-            eprintln!("error: {message}");
-            ExitCode::from(2)
-        }
+        Err(Failure::Use(message)) => wrong(message),
     }
 }
 
 fn run_program(arguments: &Arguments) -> Result<(), Failure> {
-    let file = arguments.program.display();
     let usage = |error: &dyn std::fmt::Display| Failure::Use(error.to_string());
-    let bytes = std::fs::read(&arguments.program)
-        .map_err(|error| Failure::Use(format!("cannot read {file}: {error}")))?;
+    let bytes = read_file(&arguments.program).map_err(Failure::Use)?;
     let mut program = read(&bytes).map_err(|diagnostics| rejected(arguments, &diagnostics))?;
     let mut tensors = read_tensors(&arguments.tensors).map_err(|error| usage(&error))?;
     if let (Some(seed), false) = (arguments.random, arguments.dry_run) {
@@ -127,7 +123,7 @@ fn run_program(arguments: &Arguments) -> Result<(), Failure> {
         let habit = schedule.habit();
         let head = format!("step {step}: {} tasks, schedule {habit}", program.tasks.len());
         if arguments.dry_run {
-            let failed = |fault: megakernel_reference::vm::Fault| {
+            let failed = |fault: crate::vm::Fault| {
                 Failure::Program(format!("step {step}: {} at {}", fault.explain(&program), fault.pointer()))
             };
             loaded.rehearse(schedule).map_err(failed)?;
@@ -188,14 +184,9 @@ fn rejected(arguments: &Arguments, diagnostics: &[Diagnostic]) -> Failure {
     Failure::Program(text)
 }
 
+/// Prints; where nobody reads on, the files are still to be written.
 fn print(text: &str) -> Result<(), Failure> {
-    match io::stdout().write_all(text.as_bytes()) {
-        // Whoever read the output has seen enough; the files are still to be written.
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::Use(format!("cannot write to standard output: {error}")))
-        }
-        _ => Ok(()),
-    }
+    terminal::print(text).map_err(Failure::Use)
 }
 
 /// `y.safetensors` as `y.3.safetensors`, where there is more than one step.

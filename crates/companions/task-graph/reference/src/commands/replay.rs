@@ -1,117 +1,93 @@
-//! `megakernel-reference replay` of a task graph or a system.
+//! What `megakernel-reference replay` says of runs of task graphs.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::Path;
 
-use megakernel_ir::Rule;
 use megakernel_ir::diagnostic::Diagnostic;
 use megakernel_ir::rule::Class;
+use megakernel_reference::commands::replay::{EXPLAINED, Judged, Kind, NoRun, Run};
 use megakernel_task_graph::{read_system, read_task_graph};
-use megakernel_task_graph_reference::explore::{
-    Access, Blocked, Instance, Machine, NotReplayed, Outcome, Replay, Setup, Step, replay,
-};
-use megakernel_task_graph_reference::types;
-use megakernel_task_graph_reference::validate::validate;
 use serde_json::value::RawValue;
 
-/// How many steps of a run are printed, and how many tasks of a deadlock are explained.
-const SHOWN: usize = 40;
-const EXPLAINED: usize = 8;
+use crate::explore::{Access, Blocked, Instance, Machine, NotReplayed, Outcome, Replay, Setup, Step, replay};
+use crate::types;
+use crate::validate::validate;
 
-/// Whether a document is a task graph, or a system of them.
-pub fn is_one(document: &[u8]) -> bool {
-    serde_json::from_slice::<BTreeMap<String, &RawValue>>(document)
-        .is_ok_and(|members| members.contains_key("ranks") || members.contains_key("all_tasks"))
+/// Task graphs, and systems of them.
+pub struct TaskGraphs;
+
+impl Kind for TaskGraphs {
+    fn is_one(&self, document: &[u8]) -> bool {
+        serde_json::from_slice::<BTreeMap<String, &RawValue>>(document)
+            .is_ok_and(|members| members.contains_key("ranks") || members.contains_key("all_tasks"))
+    }
+
+    fn open<'d>(&self, document: &'d [u8], file: &str) -> Result<Box<dyn Judged + 'd>, String> {
+        let diagnostics = validate(document).diagnostics;
+        let first = diagnostics
+            .iter()
+            .find(|d| matches!(d.rule.class(), Class::Structure | Class::TaskGraphStructure));
+        if let Some(Diagnostic { rule, message, .. }) = first {
+            return Err(format!("{file} is no task graph that could run: {rule} {}: {message}", rule.slug()));
+        }
+        let system = read_system(document);
+        let setup = match (&system, read_task_graph(document)) {
+            (Ok(system), _) => Setup::new(system),
+            (_, Ok(graph)) => Setup::bare(&graph),
+            _ => return Err("found neither a task graph nor a system".to_owned()),
+        };
+        let setup = setup.map_err(|message| format!("{file}: {message}"))?;
+        Ok(Box::new(Found { setup, diagnostics }))
+    }
 }
 
-/// Replays every finding about runs, or those of one rule. The result is the exit code.
-///
-/// # Errors
-/// The document breaks a rule of its structure.
-pub fn run(
-    document: &[u8],
-    file: &Path,
-    rule: Option<Rule>,
-    all: bool,
-    out: &mut String,
-) -> Result<u8, String> {
-    let diagnostics = validate(document).diagnostics;
-    let first =
-        diagnostics.iter().find(|d| matches!(d.rule.class(), Class::Structure | Class::TaskGraphStructure));
-    if let Some(Diagnostic { rule, message, .. }) = first {
-        return Err(format!(
-            "{} is no task graph that could run: {rule} {}: {message}",
-            file.display(),
-            rule.slug()
-        ));
-    }
-    let system = read_system(document);
-    let setup = match (&system, read_task_graph(document)) {
-        (Ok(system), _) => Setup::new(system),
-        (_, Ok(graph)) => Setup::bare(&graph),
-        _ => Err("found neither a task graph nor a system".to_owned()),
-    };
-    let setup = setup.map_err(|message| format!("{}: {message}", file.display()))?;
-    let runs = |rule: Rule| {
+/// A system with what was found in it.
+struct Found {
+    setup: Setup,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl Judged for Found {
+    fn findings(&self) -> Vec<&Diagnostic> {
         use Class::*;
-        matches!(rule.class(), TaskGraphDeadlock | TaskGraphRace | TaskGraphRanks)
-    };
-    let (mut shown, mut without, mut invalid) = (0, 0, 0);
-    for diagnostic in diagnostics.iter().filter(|d| runs(d.rule) && rule.is_none_or(|rule| rule == d.rule)) {
-        let rule = diagnostic.rule;
-        let _ = writeln!(out, "{rule} {} at {}: {}", rule.slug(), diagnostic.pointer, diagnostic.message);
-        match replay(&setup, diagnostic) {
-            Ok(run) => {
-                shown += 1;
-                Shown { setup: &setup, all }.print(&run, out);
-            }
-            Err(NotReplayed::Invalid(what)) => {
-                invalid += 1;
-                let _ = writeln!(out, "  the diagnostic does not fit the graph: {what}");
-            }
-            Err(other) => {
-                without += 1;
-                let _ = writeln!(out, "  not replayed: {other}");
-            }
-        }
-        out.push('\n');
+        let runs = |found: &&Diagnostic| {
+            matches!(found.rule.class(), TaskGraphDeadlock | TaskGraphRace | TaskGraphRanks)
+        };
+        self.diagnostics.iter().filter(runs).collect()
     }
-    let _ = writeln!(
-        out,
-        "{}: {shown} replayed to a bad state, {without} without a run, {invalid} wrong witnesses",
-        file.display()
-    );
-    Ok(u8::from(invalid > 0))
-}
 
-/// Prints a run.
-struct Shown<'s> {
-    setup: &'s Setup,
-    all: bool,
-}
-
-impl Shown<'_> {
-    fn print(&self, replay: &Replay, out: &mut String) {
-        let last =
-            replay.steps.iter().map(|&(Step::Start(instance) | Step::Finish(instance))| instance.iteration);
-        let iterations = last.max().unwrap_or(0) + 1;
-        let mut machine = Machine::new(self.setup, iterations);
-        let skipped = if self.all { 0 } else { replay.steps.len().saturating_sub(SHOWN) };
-        if skipped > 0 {
-            let _ = writeln!(out, "  ... {skipped} steps before these; --all prints them");
+    fn replay(&self, finding: &Diagnostic, last: usize) -> Result<Run, NoRun> {
+        match replay(&self.setup, finding) {
+            Ok(replayed) => Ok(Teller { setup: &self.setup }.tell(&replayed, last)),
+            Err(wrong @ NotReplayed::Invalid(_)) => Err(NoRun::Wrong(wrong.to_string())),
+            Err(other) => Err(NoRun::Without(other.to_string())),
         }
+    }
+}
+
+/// Tells a run.
+struct Teller<'s> {
+    setup: &'s Setup,
+}
+
+impl Teller<'_> {
+    fn tell(&self, replay: &Replay, last: usize) -> Run {
+        let iterations =
+            replay.steps.iter().map(|&(Step::Start(instance) | Step::Finish(instance))| instance.iteration);
+        let iterations = iterations.max().unwrap_or(0) + 1;
+        let mut machine = Machine::new(self.setup, iterations);
+        let skipped = replay.steps.len().saturating_sub(last);
+        let mut told = Run { skipped, ..Run::default() };
         for (index, &step) in replay.steps.iter().enumerate() {
             if machine.step(step).is_err() {
-                return;
+                return told;
             }
             if index >= skipped {
-                let _ = writeln!(out, "  {:>4}. {}", index + 1, self.step(&machine, step, iterations > 1));
+                told.steps.push(self.step(&machine, step, iterations > 1));
             }
         }
-        for line in self.outcome(&machine, &replay.outcome) {
-            let _ = writeln!(out, "  => {line}");
-        }
+        told.outcome = self.outcome(&machine, &replay.outcome);
+        told
     }
 
     fn step(&self, machine: &Machine<'_>, step: Step, iterations: bool) -> String {

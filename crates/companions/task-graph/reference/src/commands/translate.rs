@@ -1,18 +1,20 @@
 //! `megakernel-reference translate` and `megakernel-reference generate-code`.
 
-use std::io::{self, IsTerminal, Write};
+use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use megakernel_ir::{Diagnostic, Layout, Source, write_record};
+use megakernel_ir::{Diagnostic, Layout, Source, terminal, write_record};
+use megakernel_reference::commands::{Renderer, read_file, wrong};
 use megakernel_task_graph::{Mode, Translation, read_kernel_graph};
-use megakernel_task_graph_reference::codegen::generate;
-use megakernel_task_graph_reference::translate::translate;
 
-use crate::cli::excerpt::Renderer;
+use crate::codegen::generate;
+use crate::translate::translate;
 
-/// What the command line says.
+/// Translate a kernel graph into the task graph of one rank.
+///
+/// Exits 0 with the graph on standard output, 1 if it cannot be translated, 2 if the file cannot be read.
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  megakernel-reference translate decoder.json --mode sound > task_graph.json\n  megakernel-reference translate decoder.json --ranks 2 --rank 1 > task_graph_1.json\n\nThe format of kernel graphs, both modes and every rule: spec/companions/task-graph/translation.md."
@@ -25,9 +27,18 @@ pub struct Arguments {
     mode: ModeArgument,
 }
 
-/// What both commands are told.
+/// Print the CUDA C++ of a kernel graph: variants, dispatcher, tables.
+///
+/// Exits as `translate` does.
 #[derive(Args)]
-pub struct SourceArguments {
+pub struct GenerateArguments {
+    #[command(flatten)]
+    source: SourceArguments,
+}
+
+// No documentation: it would become that of both commands.
+#[derive(Args)]
+struct SourceArguments {
     /// A kernel graph.
     #[arg(value_name = "FILE")]
     file: PathBuf,
@@ -57,8 +68,8 @@ pub fn run(arguments: &Arguments) -> ExitCode {
 }
 
 /// Prints the CUDA C++ source.
-pub fn run_generate(arguments: &SourceArguments) -> ExitCode {
-    print(arguments, Mode::Sound, generate)
+pub fn run_generate(arguments: &GenerateArguments) -> ExitCode {
+    print(&arguments.source, Mode::Sound, generate)
 }
 
 fn print(
@@ -67,25 +78,18 @@ fn print(
     make: impl FnOnce(&Translation<'_>) -> Result<String, Vec<Diagnostic>>,
 ) -> ExitCode {
     let file = arguments.file.display().to_string();
-    let bytes = match std::fs::read(&arguments.file) {
+    let bytes = match read_file(&arguments.file) {
         Ok(bytes) => bytes,
-        Err(error) => {
-            eprintln!("error: cannot read {file}: {error}");
-            return ExitCode::from(2);
-        }
+        Err(message) => return wrong(message),
     };
     let made = read_kernel_graph(&bytes).and_then(|kernel_graph| {
         let (ranks, rank) = (arguments.ranks, arguments.rank);
         make(&Translation { kernel_graph, ranks, rank, mode, extra: Vec::new() })
     });
     match made {
-        Ok(text) => match writeln!(io::stdout().lock(), "{}", text.trim_end()) {
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-                eprintln!("error: cannot write to standard output: {error}");
-                ExitCode::from(2)
-            }
-            _ => ExitCode::SUCCESS,
-        },
+        Ok(text) => {
+            terminal::print(&format!("{}\n", text.trim_end())).map_or_else(wrong, |()| ExitCode::SUCCESS)
+        }
         Err(diagnostics) => {
             explain(&file, &bytes, diagnostics);
             ExitCode::from(1)
@@ -97,7 +101,7 @@ fn print(
 fn explain(file: &str, bytes: &[u8], diagnostics: Vec<Diagnostic>) {
     let text = String::from_utf8_lossy(bytes);
     let source = Source::new(&text);
-    let renderer = Renderer::new(io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none());
+    let renderer = Renderer::new(terminal::colours(&io::stderr()));
     for mut diagnostic in diagnostics {
         if let Some(inside) = diagnostic.pointer.strip_prefix("/kernel_graph") {
             diagnostic.pointer = inside.to_owned();

@@ -1,0 +1,49 @@
+//! `megakernel-reference validate`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use megakernel_ir::protocol::Profile;
+use megakernel_order::Verdict;
+
+use crate::commands::validate::{self, Kind};
+use crate::validate::{Classes, validate};
+
+/// Judge programs and show what is wrong with them, with the place in the file.
+///
+/// Exits 0 if every file is accepted, 1 if any is rejected, 2 if one cannot be read or the usage is wrong.
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  megakernel-reference validate program.json\n  megakernel-reference validate --json a.json b.json | jq .verdict\n\nEvery rule is explained, with a smallest failing program, in spec/rules/."
+)]
+pub struct Arguments {
+    /// Programs in the JSON format of spec/format.md.
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Print one JSON object a file instead of text: file, verdict, diagnostics, suppressed.
+    #[arg(long)]
+    json: bool,
+    /// Judge by the rules of one profile only: format, validate, memory-safety or launch.
+    #[arg(long, value_name = "PROFILE")]
+    profile: Option<Profile>,
+}
+
+/// Programs, each judged by itself.
+struct Programs {
+    classes: Classes,
+}
+
+impl Kind for Programs {
+    const TOGETHER: bool = false;
+
+    fn judge(&self, _: &[PathBuf], documents: &[Vec<u8>]) -> Result<Verdict, Vec<String>> {
+        Ok(validate(documents.first().map(Vec::as_slice).unwrap_or_default(), self.classes))
+    }
+}
+
+/// Judges every file.
+pub fn run(arguments: &Arguments) -> ExitCode {
+    let classes = arguments.profile.map_or(Classes::ALL, Classes::of_profile);
+    validate::run(&Programs { classes }, &arguments.files, arguments.json)
+}
