@@ -13,7 +13,6 @@ mod codegen;
 mod conform;
 mod records;
 mod release_gate;
-mod spec;
 mod tidy;
 mod tool;
 

@@ -61,7 +61,7 @@ fn write(path: &Path, outputs: Outputs) -> Result<()> {
 
 impl Worker for Executor<'_> {
     fn hello(&self) -> Hello {
-        let profiles = [Profile::Execute];
+        let profiles = [Profile::EXECUTE];
         let mut hello = Hello::new(&self.name, env!("CARGO_PKG_VERSION"), &profiles);
         hello.accumulator = self.accumulator;
         hello

@@ -19,7 +19,7 @@ fn conform(arguments: [&str; 2], filter: &str) -> u8 {
     let arguments = ["worker"].iter().chain(&arguments).map(|&word| word.to_owned()).collect();
     let options = Options {
         command: WorkerCommand { program: WORKER.to_owned(), arguments, timeout: run::TIMEOUT },
-        profiles: vec![Profile::Execute],
+        profiles: vec![Profile::EXECUTE],
         filter: Some(Filter::new(filter).expect("a pattern")),
         jobs: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
     };

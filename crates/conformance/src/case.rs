@@ -28,7 +28,7 @@ pub struct Case {
     pub document: Document,
     /// The declared answer, never sent.
     pub expect: Expect,
-    /// For [`Method::Execute`]: the launches and what is expected of them.
+    /// For [`Method::EXECUTE`]: the launches and what is expected of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub execute: Option<Execution>,
     /// For a rejected case: the accepted case that differs by one edit.
@@ -175,14 +175,14 @@ impl Case {
             }
         }
         let accepted = |method| self.method == method && expect.verdict == Verdict::Accept;
-        if accepted(Method::Translate) {
+        if accepted(Method::TRANSLATE) {
             if expect.document.is_some() == expect.translation.is_some() {
                 return Err(
                     "an accepted translation needs `expect.document` or `expect.translation`, not both"
                         .to_owned(),
                 );
             }
-        } else if accepted(Method::Roundtrip) != expect.document.is_some() || expect.translation.is_some() {
+        } else if accepted(Method::ROUNDTRIP) != expect.document.is_some() || expect.translation.is_some() {
             return Err("`expect.document` is needed for an accepted round trip or translation, and it and \
                         `expect.translation` for nothing else"
                 .to_owned());
@@ -240,7 +240,7 @@ mod tests {
     #[test]
     fn contradictions_are_named() {
         let mut case = example();
-        case.profiles.push(Profile::MemorySafety);
+        case.profiles.push(Profile::MEMORY_SAFETY);
         let error = case.check().expect_err("R01 is not judged by memory-safety");
         assert!(error.contains("R01") && error.contains("memory-safety"), "{error}");
 
@@ -253,16 +253,16 @@ mod tests {
         assert!(case.check().expect_err("accepted, yet a rule").contains("1 rules"));
 
         let mut case = example();
-        case.method = Method::Roundtrip;
+        case.method = Method::ROUNDTRIP;
         case.expect.verdict = Verdict::Accept;
         case.expect.rules.clear();
         assert!(case.check().expect_err("nothing to compare with").contains("expect.document"));
 
-        case.method = Method::Translate;
+        case.method = Method::TRANSLATE;
         assert!(case.check().expect_err("nothing to compare with").contains("expect.translation"));
         case.expect.translation = Some(Translated::Sound);
         assert_eq!(case.check(), Ok(()));
-        case.method = Method::Validate;
+        case.method = Method::VALIDATE;
         assert!(case.check().expect_err("nothing is translated").contains("expect.translation"));
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use megakernel_ir::protocol::{FromWorker, Hello, Method, Profile, Reported};
+use megakernel_ir::registry::Carries;
 use megakernel_ir::rule::Rule;
 
 use crate::case::{Case, Verdict};
@@ -128,25 +129,27 @@ pub fn conversation<E>(case: &Case, document: &[u8], ask: &mut Ask<'_, E>) -> Re
     if judgement != Judgement::Passed || !accepted {
         return Ok(judgement);
     }
-    let compared = match case.method {
-        Method::Validate | Method::Execute => Ok(()),
-        Method::Roundtrip => match compare_documents(case, document, &answer) {
-            Ok(()) => {
-                let first = answer.document.unwrap_or_default();
-                let second = ask(Method::Roundtrip, first.as_bytes())?;
-                compare_second(&first, &second)
-            }
-            Err(mismatch) => Err(mismatch),
-        },
-        Method::Translate if case.expect.translation.is_none() => compare_translation(case, &answer),
-        Method::Translate => match requests_of_all_ranks(document) {
+    let compared = match case.method.answer() {
+        _ if case.expect.translation.is_some() => match requests_of_all_ranks(document) {
             Ok(requests) => {
                 let answers: Result<Vec<FromWorker>, E> =
-                    requests.iter().map(|request| ask(Method::Translate, request.as_bytes())).collect();
+                    requests.iter().map(|request| ask(case.method, request.as_bytes())).collect();
                 sound_translation(document, answers?)
             }
             Err(mismatch) => Err(mismatch),
         },
+        Carries::Document if case.method == Method::ROUNDTRIP => {
+            match compare_documents(case, document, &answer) {
+                Ok(()) => {
+                    let first = answer.document.unwrap_or_default();
+                    let second = ask(Method::ROUNDTRIP, first.as_bytes())?;
+                    compare_second(&first, &second)
+                }
+                Err(mismatch) => Err(mismatch),
+            }
+        }
+        Carries::Document => compare_translation(case, &answer),
+        Carries::Verdict | Carries::Files => Ok(()),
     };
     Ok(compared.map_or_else(Judgement::Failed, |()| Judgement::Passed))
 }

@@ -70,7 +70,7 @@ fn no_evidence_is_made_of_a_part_or_of_an_unnamed_device() {
     assert!(nameless.contains("member `device`"), "{nameless}");
     let mut part = Options { filter: Filter::new("*/one").ok(), ..options(&[]) };
     assert!(evidence::may_be_made_of(&part).is_err_and(|why| why.contains("--filter")));
-    part = Options { profiles: vec![Profile::Format], ..options(&[]) };
+    part = Options { profiles: vec![Profile::FORMAT], ..options(&[]) };
     assert!(evidence::may_be_made_of(&part).is_err_and(|why| why.contains("--profile")));
     assert_eq!(evidence::may_be_made_of(&options(&[])), Ok(()));
 }

@@ -60,12 +60,12 @@ fn it_conforms_to_what_it_claims() {
     assert!(failures.is_empty(), "{failures:#?}");
     assert!(report.conforms);
     assert_eq!(report.notes, Vec::<String>::new());
-    assert_eq!(verdict(&report, Profile::Format), ProfileVerdict::Conforms);
-    assert_eq!(verdict(&report, Profile::Validate), ProfileVerdict::Conforms);
-    assert_eq!(verdict(&report, Profile::MemorySafety), ProfileVerdict::NotClaimed);
-    assert_eq!(verdict(&report, Profile::Launch), ProfileVerdict::NotClaimed);
+    assert_eq!(verdict(&report, Profile::FORMAT), ProfileVerdict::Conforms);
+    assert_eq!(verdict(&report, Profile::VALIDATE), ProfileVerdict::Conforms);
+    assert_eq!(verdict(&report, Profile::MEMORY_SAFETY), ProfileVerdict::NotClaimed);
+    assert_eq!(verdict(&report, Profile::LAUNCH), ProfileVerdict::NotClaimed);
     let execute = if has_numpy() { ProfileVerdict::Conforms } else { ProfileVerdict::NotClaimed };
-    assert_eq!(verdict(&report, Profile::Execute), execute);
+    assert_eq!(verdict(&report, Profile::EXECUTE), execute);
 }
 
 #[test]
@@ -117,8 +117,8 @@ fn a_rotation_of_neighbours_is_found_in_the_task_that_does_it() {
         return;
     }
     let report = judge(Some("adjacent-rope"));
-    assert_eq!(verdict(&report, Profile::Execute), ProfileVerdict::DoesNotConform);
-    assert!(report.failures.iter().all(|f| f.kind == FailureKind::Answer && f.profile == Profile::Execute));
+    assert_eq!(verdict(&report, Profile::EXECUTE), ProfileVerdict::DoesNotConform);
+    assert!(report.failures.iter().all(|f| f.kind == FailureKind::Answer && f.profile == Profile::EXECUTE));
     let first = report.failures.first().expect("a failure");
     assert!(
         report.failures.iter().any(|f| f.clauses.iter().any(|c| c.id == "OPC-08")),

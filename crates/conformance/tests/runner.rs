@@ -78,8 +78,8 @@ fn every_report_conforms_to_its_schema() {
 #[test]
 fn the_lines_of_the_runner_conform_to_their_schema() {
     let validator = schema("protocol.schema.json#from-runner");
-    let text = ToWorker::request(1, Method::Roundtrip, Profile::Format, b"{\n}");
-    let bytes = ToWorker::request(2, Method::Validate, Profile::MemorySafety, b"\xff");
+    let text = ToWorker::request(1, Method::ROUNDTRIP, Profile::FORMAT, b"{\n}");
+    let bytes = ToWorker::request(2, Method::VALIDATE, Profile::MEMORY_SAFETY, b"\xff");
     let launch = |trace: Option<&str>| Launch {
         document: "{}".into(),
         tensors: vec!["/a.safetensors".into()],
@@ -97,15 +97,15 @@ fn the_lines_of_the_runner_conform_to_their_schema() {
 fn an_unclaimed_profile_is_no_failure_unless_it_was_asked_for() {
     let judged = judge(&["format-only"]);
     judged.assert_conforms();
-    assert_eq!(verdict(&judged.report, Profile::Format), ProfileVerdict::Conforms);
-    assert_eq!(verdict(&judged.report, Profile::Launch), ProfileVerdict::NotClaimed);
+    assert_eq!(verdict(&judged.report, Profile::FORMAT), ProfileVerdict::Conforms);
+    assert_eq!(verdict(&judged.report, Profile::LAUNCH), ProfileVerdict::NotClaimed);
     assert!(judged.text.contains("     5  profile launch is not claimed"), "{}", judged.text);
     assert_eq!(judged.report.totals.skipped, 21);
 
-    let asked = judge_with(&only(options(&["format-only"]), &[Profile::Format, Profile::Launch], None));
+    let asked = judge_with(&only(options(&["format-only"]), &[Profile::FORMAT, Profile::LAUNCH], None));
     asked.assert_rejected("not claimed: asked for, but the worker does not claim it");
-    assert_eq!(verdict(&asked.report, Profile::Format), ProfileVerdict::Conforms);
-    assert_eq!(verdict(&asked.report, Profile::Validate), ProfileVerdict::NotClaimed);
+    assert_eq!(verdict(&asked.report, Profile::FORMAT), ProfileVerdict::Conforms);
+    assert_eq!(verdict(&asked.report, Profile::VALIDATE), ProfileVerdict::NotClaimed);
 }
 
 #[test]
@@ -142,10 +142,10 @@ fn a_third_party_may_add_members() {
 
 #[test]
 fn a_filter_and_profiles_select() {
-    let judged = judge_with(&only(options(&["good"]), &[Profile::Validate], Some("structure/*")));
+    let judged = judge_with(&only(options(&["good"]), &[Profile::VALIDATE], Some("structure/*")));
     judged.assert_conforms();
     assert_eq!(judged.report.totals.passed, 3);
-    assert_eq!(verdict(&judged.report, Profile::Format), ProfileVerdict::NotSelected);
+    assert_eq!(verdict(&judged.report, Profile::FORMAT), ProfileVerdict::NotSelected);
     assert_eq!(judged.report.corpus.filter.as_deref(), Some("structure/*"));
 }
 
@@ -158,7 +158,7 @@ fn selecting_nothing_is_an_error() {
     };
     let message = error(only(options(&["good"]), &[], Some("structures/*")));
     assert_eq!(message, "the corpus has no case that matches `structures/*`");
-    let message = error(only(options(&["good"]), &[Profile::Validate, Profile::Launch], Some("race/*")));
+    let message = error(only(options(&["good"]), &[Profile::VALIDATE, Profile::LAUNCH], Some("race/*")));
     assert_eq!(message, "the corpus has no case that matches `race/*` for profile launch");
 }
 

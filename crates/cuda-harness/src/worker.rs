@@ -17,7 +17,7 @@ pub struct Harness {
 
 impl Worker for Harness {
     fn hello(&self) -> Hello {
-        let profiles = [Profile::Execute];
+        let profiles = [Profile::EXECUTE];
         let hello = Hello::new("megakernel-cuda", env!("CARGO_PKG_VERSION"), &profiles);
         Hello {
             targets: vec![self.device.name()],

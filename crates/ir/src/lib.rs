@@ -1,6 +1,7 @@
 //! AMK IR as a library: the data model, reading and writing its JSON, the ids of the rules, diagnostics, and the
 //! protocol that every judged program speaks. It judges nothing beyond the shape of a document.
 
+pub mod companion;
 pub mod diagnostic;
 mod generated;
 mod maps;
@@ -12,6 +13,7 @@ pub mod protocol;
 mod read;
 #[doc(hidden)]
 pub mod record;
+pub mod registry;
 pub mod rule;
 pub mod terminal;
 mod text;
@@ -22,5 +24,5 @@ pub use megakernel_numerics::names;
 pub use names::{BufferKind, DType, MemSpace, Opcode};
 pub use params::{Number, Param};
 pub use read::{ABI_VERSION, IR_VERSION, Source, read, read_record, shape};
-pub use rule::Rule;
+pub use rule::{Rule, clause};
 pub use write::{Layout, float_text, write, write_record};

@@ -20,9 +20,11 @@ use std::str::FromStr;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
 
 use crate::diagnostic::Diagnostic;
+use crate::registry::{self, Carries};
 use crate::rule::Class;
 
 pub mod oracle;
@@ -33,70 +35,34 @@ pub use serve::{Worker, serve};
 /// Version of the protocol that this crate speaks. The same major version is compatible.
 pub const PROTOCOL: &str = "1.0";
 
-/// Something that an implementation can claim to conform to (clause CON-01).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Profile {
-    /// Reading, writing, the round trip, and the rules of class S.
-    Format,
-    /// Rules of the classes S, D, R and P.
-    Validate,
-    /// Rules of the classes S and M.
-    MemorySafety,
-    /// Rules of the classes S and L.
-    Launch,
-    /// Running programs. No document is rejected under it: only programs that every other profile accepts are run.
-    Execute,
-    /// Task graphs: reading, writing, judging, and translating kernel graphs; rules of the classes S, TS, TD, TR, TB, TX
-    /// and TK.
-    TaskGraph,
-}
+/// Something that an implementation can claim to conform to (clause CON-01): [`Profile::VALIDATE`] and so on, or one of an
+/// installed companion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Profile(pub(crate) u16);
 
 impl Profile {
-    /// Every profile, in the order of reports.
-    pub const ALL: [Profile; 6] = [
-        Profile::Format,
-        Profile::Validate,
-        Profile::MemorySafety,
-        Profile::Launch,
-        Profile::Execute,
-        Profile::TaskGraph,
-    ];
-
     /// The profiles that judge a program without running it.
     pub const STATIC: [Profile; 4] =
-        [Profile::Format, Profile::Validate, Profile::MemorySafety, Profile::Launch];
+        [Profile::FORMAT, Profile::VALIDATE, Profile::MEMORY_SAFETY, Profile::LAUNCH];
 
     /// The name in messages, cases and on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Profile::Format => "format",
-            Profile::Validate => "validate",
-            Profile::MemorySafety => "memory-safety",
-            Profile::Launch => "launch",
-            Profile::Execute => "execute",
-            Profile::TaskGraph => "task-graph",
-        }
+    pub fn name(self) -> &'static str {
+        registry::profile(self).name
     }
 
-    /// Whether rules of `class` count for the profile's verdict. Warnings reject nowhere; `validate` and `task-graph` report
-    /// their own.
-    pub const fn judges(self, class: Class) -> bool {
-        match class {
-            Class::Structure => !matches!(self, Profile::Execute),
-            Class::Deadlock | Class::Race | Class::Pages | Class::Warning => {
-                matches!(self, Profile::Validate)
-            }
-            Class::MemorySafety => matches!(self, Profile::MemorySafety),
-            Class::Launch => matches!(self, Profile::Launch),
-            Class::TaskGraphStructure
-            | Class::TaskGraphDeadlock
-            | Class::TaskGraphRace
-            | Class::TaskGraphBounds
-            | Class::TaskGraphRanks
-            | Class::KernelGraph
-            | Class::TaskGraphWarning => matches!(self, Profile::TaskGraph),
-        }
+    /// What an implementation does that claims it.
+    pub fn summary(self) -> &'static str {
+        registry::profile(self).summary
+    }
+
+    /// Whether rules of `class` count for the profile's verdict. Warnings reject nowhere; some profiles report their own.
+    pub fn judges(self, class: Class) -> bool {
+        registry::profile(self).classes.contains(&class)
+    }
+
+    /// Its position in [`Profile::ALL`], and in [`registry::profiles`].
+    pub const fn index(self) -> usize {
+        self.0 as usize
     }
 }
 
@@ -110,36 +76,63 @@ impl FromStr for Profile {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Profile, String> {
-        Profile::ALL.into_iter().find(|profile| profile.name() == name).ok_or_else(|| {
-            let known = Profile::ALL.map(Profile::name).join(", ");
+        registry::profiles().find(|profile| profile.name() == name).ok_or_else(|| {
+            let known = registry::profiles().map(Profile::name).collect::<Vec<_>>().join(", ");
             format!("no profile is called `{name}`; the profiles are {known}")
         })
     }
 }
 
-/// What a request asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Method {
-    /// Judge the document.
-    Validate,
-    /// Read the document and write it back.
-    Roundtrip,
-    /// Run launches on tensors from files, and write the results to files (clause CON-11).
-    Execute,
-    /// Translate a kernel graph into a task graph (clause TGR-16).
-    Translate,
+impl Serialize for Profile {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
 }
+
+impl<'de> Deserialize<'de> for Profile {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Cow::<str>::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+/// What a request asks for: [`Method::VALIDATE`] and so on, or a method of an installed companion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Method(pub(crate) u16);
 
 impl Method {
     /// The name in messages and cases.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Method::Validate => "validate",
-            Method::Roundtrip => "roundtrip",
-            Method::Execute => "execute",
-            Method::Translate => "translate",
-        }
+    pub fn name(self) -> &'static str {
+        registry::method(self).name
+    }
+
+    /// The method with this name.
+    pub fn from_name(name: &str) -> Option<Method> {
+        registry::methods().find(|method| method.name() == name)
+    }
+
+    /// What an accepting answer carries beside its diagnostics.
+    pub fn answer(self) -> Carries {
+        registry::method(self).answer
+    }
+}
+
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl Serialize for Method {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for Method {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = Cow::<str>::deserialize(deserializer)?;
+        Method::from_name(&name)
+            .ok_or_else(|| serde::de::Error::custom(format_args!("no method is called `{name}`")))
     }
 }
 
@@ -165,19 +158,21 @@ impl DocumentBytes<'_> {
 /// A request to judge a document, as the worker sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request<'a> {
-    /// What to do: [`Method::Validate`], [`Method::Roundtrip`] or [`Method::Translate`].
+    /// What to do; any method but [`Method::EXECUTE`].
     pub method: Method,
     /// The profile whose classes of rules count for the verdict.
     pub profile: Profile,
     /// The document to judge.
     pub document: DocumentBytes<'a>,
+    /// What else the method takes; none of the core's takes any.
+    pub arguments: Option<Value>,
 }
 
 /// A request to execute, as the worker sees it: one session of launches, in order. `KV_CACHE` buffers keep their
 /// contents from launch to launch; all else starts afresh.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Execute<'a> {
-    /// The profile; [`Profile::Execute`].
+    /// The profile; [`Profile::EXECUTE`].
     pub profile: Profile,
     /// At least one.
     pub launches: Vec<Launch<'a>>,
@@ -227,7 +222,7 @@ pub enum Answer {
     Accept {
         /// Warnings only.
         diagnostics: Vec<Diagnostic>,
-        /// The document written back, for [`Method::Roundtrip`], or the translation, for [`Method::Translate`].
+        /// The document written back, for [`Method::ROUNDTRIP`], or the translation, for [`Method::TRANSLATE`].
         document: Option<String>,
     },
     /// The document breaks a rule of the profile.
@@ -355,6 +350,9 @@ pub struct ToWorker<'a> {
     /// Of a `request` whose document is not UTF-8.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub document_base64: Option<Cow<'a, str>>,
+    /// Of a `request` for a method that takes some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<Value>,
     /// Of a `request` to execute.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub launches: Option<Vec<Launch<'a>>>,
@@ -371,6 +369,7 @@ impl<'a> ToWorker<'a> {
             profile: None,
             document: None,
             document_base64: None,
+            arguments: None,
             launches: None,
         }
     }
@@ -389,8 +388,16 @@ impl<'a> ToWorker<'a> {
             profile: Some(profile.name().into()),
             document,
             document_base64,
+            arguments: None,
             launches: None,
         }
+    }
+
+    /// The same request with arguments.
+    #[must_use]
+    pub fn with_arguments(mut self, arguments: Option<Value>) -> ToWorker<'a> {
+        self.arguments = arguments;
+        self
     }
 
     /// A request to execute `launches` in one session.
@@ -399,10 +406,11 @@ impl<'a> ToWorker<'a> {
             kind: "request".into(),
             protocol: None,
             id: Some(id),
-            method: Some(Method::Execute.name().into()),
-            profile: Some(Profile::Execute.name().into()),
+            method: Some(Method::EXECUTE.name().into()),
+            profile: Some(Profile::EXECUTE.name().into()),
             document: None,
             document_base64: None,
+            arguments: None,
             launches: Some(launches),
         }
     }
@@ -424,7 +432,7 @@ pub struct FromWorker {
     /// Of a `response`.
     #[serde(default)]
     pub diagnostics: Option<Vec<Reported>>,
-    /// Of a `response` to [`Method::Roundtrip`] or [`Method::Translate`].
+    /// Of a `response` to [`Method::ROUNDTRIP`] or [`Method::TRANSLATE`].
     #[serde(default)]
     pub document: Option<String>,
     /// Of an `unsupported` response.

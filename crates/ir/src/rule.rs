@@ -4,7 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-pub use crate::generated::{CLAUSES, Rule};
+pub use crate::generated::{CLAUSES, clause};
+use crate::registry;
 
 /// A numbered heading of the specification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,37 +18,39 @@ pub struct Clause {
     pub document: &'static str,
 }
 
+/// A rule of the specification: [`Rule::R01`] and so on, or one of an installed companion ([`registry::install`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Rule(pub(crate) u16);
+
 /// What a rule protects; the letters of its id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Class {
-    /// S: the document is a well-formed program.
-    Structure,
-    /// D: every execution finishes.
-    Deadlock,
-    /// R: every execution computes the same.
-    Race,
-    /// P: buffers that share a page do not clobber each other.
-    Pages,
-    /// M: every access stays within its buffer and reads what was written.
-    MemorySafety,
-    /// L: the launch contract of the target.
-    Launch,
-    /// W: suspicious, never a reason to reject.
-    Warning,
-    /// TS: the document is a well-formed task graph.
-    TaskGraphStructure,
-    /// TD: every task of a task graph runs, and the graph ends.
-    TaskGraphDeadlock,
-    /// TR: every execution of a task graph computes the same.
-    TaskGraphRace,
-    /// TB: every tile stays within its tensor.
-    TaskGraphBounds,
-    /// TX: the graphs of several ranks fit together.
-    TaskGraphRanks,
-    /// TK: the kernel graph can be translated.
-    KernelGraph,
-    /// TW: suspicious in a task graph, never a reason to reject.
-    TaskGraphWarning,
+pub struct Class(pub(crate) u16);
+
+impl Class {
+    /// Before the digits of a rule's id.
+    pub fn letters(self) -> &'static str {
+        registry::class(self).letters
+    }
+
+    /// In code and on command lines.
+    pub fn name(self) -> &'static str {
+        registry::class(self).name
+    }
+
+    /// What its rules protect.
+    pub fn title(self) -> &'static str {
+        registry::class(self).title
+    }
+
+    /// Whether its rules reject.
+    pub fn severity(self) -> Severity {
+        registry::class(self).severity
+    }
+
+    /// Its position in [`registry::classes`].
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
 }
 
 /// Whether a diagnostic rejects the program.
@@ -63,45 +66,37 @@ pub enum Severity {
 impl Rule {
     /// The rule with this id.
     pub fn from_id(id: &str) -> Option<Rule> {
-        Rule::ALL.iter().copied().find(|rule| rule.id() == id)
+        registry::rules().find(|rule| rule.id() == id)
+    }
+
+    /// Id, slug and document.
+    pub fn clause(self) -> &'static Clause {
+        &registry::rule(self).clause
     }
 
     /// Stable id, such as `R01`.
-    pub const fn id(self) -> &'static str {
+    pub fn id(self) -> &'static str {
         self.clause().id
     }
 
     /// Name for people, such as `partial-wait`.
-    pub const fn slug(self) -> &'static str {
+    pub fn slug(self) -> &'static str {
         self.clause().title
     }
 
     /// The class that the letters of the id name.
-    pub const fn class(self) -> Class {
-        match self.id().as_bytes() {
-            [b'T', b'S', ..] => Class::TaskGraphStructure,
-            [b'T', b'D', ..] => Class::TaskGraphDeadlock,
-            [b'T', b'R', ..] => Class::TaskGraphRace,
-            [b'T', b'B', ..] => Class::TaskGraphBounds,
-            [b'T', b'X', ..] => Class::TaskGraphRanks,
-            [b'T', b'K', ..] => Class::KernelGraph,
-            [b'T', ..] => Class::TaskGraphWarning,
-            [b'S', ..] => Class::Structure,
-            [b'D', ..] => Class::Deadlock,
-            [b'R', ..] => Class::Race,
-            [b'P', ..] => Class::Pages,
-            [b'M', ..] => Class::MemorySafety,
-            [b'L', ..] => Class::Launch,
-            _ => Class::Warning,
-        }
+    pub fn class(self) -> Class {
+        registry::rule(self).class
     }
 
-    /// Warnings are of the classes W and TW; every other rule rejects.
-    pub const fn severity(self) -> Severity {
-        match self.class() {
-            Class::Warning | Class::TaskGraphWarning => Severity::Warning,
-            _ => Severity::Error,
-        }
+    /// That of its class.
+    pub fn severity(self) -> Severity {
+        self.class().severity()
+    }
+
+    /// Its position in [`Rule::ALL`], and in [`registry::rules`].
+    pub const fn index(self) -> usize {
+        self.0 as usize
     }
 }
 
@@ -130,11 +125,11 @@ mod tests {
 
     #[test]
     fn ids_find_their_rule_and_class() {
-        for &rule in Rule::ALL {
+        for rule in Rule::ALL {
             assert_eq!(Rule::from_id(rule.id()), Some(rule));
         }
-        assert_eq!(Rule::R01.class(), Class::Race);
-        assert_eq!(Rule::TR01.class(), Class::TaskGraphRace);
+        assert_eq!(Rule::R01.class(), Class::RACE);
+        assert_eq!(Rule::TR01.class(), Class::TASK_GRAPH_RACE);
         assert_eq!(Rule::W01.severity(), Severity::Warning);
         assert_eq!(Rule::TW01.severity(), Severity::Warning);
         assert_eq!(Rule::L01.severity(), Severity::Error);

@@ -52,18 +52,19 @@ fn example(rule: Rule) -> Example {
 /// What the reference finds in an example of the rule: a program, a task graph, or a kernel graph to translate.
 fn judge(rule: Rule, document: &str) -> Vec<Diagnostic> {
     match rule.class() {
-        Class::KernelGraph => {
+        Class::KERNEL_GRAPH => {
             let request = Request {
-                method: Method::Translate,
-                profile: Profile::TaskGraph,
+                method: Method::TRANSLATE,
+                profile: Profile::TASK_GRAPH,
                 document: DocumentBytes::Text(document.into()),
+                arguments: None,
             };
             match task_graph::answer(&request) {
                 Answer::Accept { diagnostics, .. } | Answer::Reject { diagnostics } => diagnostics,
                 other => panic!("{rule}: {other:?}"),
             }
         }
-        _ if Profile::TaskGraph.judges(rule.class()) && !Profile::Format.judges(rule.class()) => {
+        _ if Profile::TASK_GRAPH.judges(rule.class()) && !Profile::FORMAT.judges(rule.class()) => {
             task_graph::validate(document.as_bytes()).diagnostics
         }
         _ => validate(document.as_bytes(), Classes::ALL).diagnostics,
@@ -74,7 +75,7 @@ fn judge(rule: Rule, document: &str) -> Vec<Diagnostic> {
 fn each_example_breaks_its_rule_and_no_other() {
     for Example { rule, rejected, accepted } in Rule::ALL.iter().copied().map(example) {
         // A tile that is out of place may make the layout of its tensor irregular as well (TW03).
-        let beside = |found: Rule| found == Rule::TW03 && rule.class() == Class::TaskGraphBounds;
+        let beside = |found: Rule| found == Rule::TW03 && rule.class() == Class::TASK_GRAPH_BOUNDS;
         let rules: BTreeSet<Rule> = judge(rule, &rejected)
             .iter()
             .map(|diagnostic| diagnostic.rule)

@@ -116,7 +116,7 @@ impl Judge {
     /// Asks both. Nothing for a program that breaks an S rule or is too large: then it should not have been asked about.
     pub fn judge(&mut self, program: &Program<'_>) -> Option<Verdicts> {
         let mut rules = broken_rules(program, Classes::ALL);
-        if rules.first().is_some_and(|rule| rule.class() == Class::Structure) {
+        if rules.first().is_some_and(|rule| rule.class() == Class::STRUCTURE) {
             return None;
         }
         rules.retain(|&rule| Some(rule) != self.dropped);
@@ -188,7 +188,7 @@ impl AddAssign for Witnesses {
 /// Whether a rule is about executions: those of classes D, R and P, and M05, but for P06, which is about what an SM can
 /// hold.
 pub fn is_about_executions(rule: Rule) -> bool {
-    [Class::Deadlock, Class::Race, Class::Pages].contains(&rule.class()) && rule != Rule::P06
+    [Class::DEADLOCK, Class::RACE, Class::PAGES].contains(&rule.class()) && rule != Rule::P06
         || rule == Rule::M05
 }
 
@@ -230,7 +230,7 @@ impl Verdicts {
                     let reason =
                         judged.find_map(|(&rule, &reason)| reason.filter(|_| rule == diagnostic.rule));
                     // Faults are told apart by kind only: what is shown may be another diagnostic's.
-                    let vague = diagnostic.witness.is_none() || diagnostic.rule.class() == Class::Pages;
+                    let vague = diagnostic.witness.is_none() || diagnostic.rule.class() == Class::PAGES;
                     let others = vague && diagnostics.len() > 1;
                     if !stuck && !others && reason == Some(Reason::Shown) {
                         return Err(format!("no run was found: {diagnostic:?}"));

@@ -15,10 +15,10 @@ pub fn answer(request: &Request<'_>) -> Answer {
         return Answer::Reject { diagnostics: verdict.diagnostics };
     }
     let document = match request.method {
-        Method::Validate | Method::Execute => None,
-        Method::Roundtrip => read(document).ok().map(|program| write(&program, Layout::Indent(2))),
-        Method::Translate => {
-            return Answer::Unsupported { reason: "programs are not translated".to_owned() };
+        Method::VALIDATE => None,
+        Method::ROUNDTRIP => read(document).ok().map(|program| write(&program, Layout::Indent(2))),
+        method => {
+            return Answer::Unsupported { reason: format!("programs have no method `{method}`") };
         }
     };
     Answer::Accept { diagnostics: verdict.diagnostics, document }

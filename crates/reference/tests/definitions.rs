@@ -254,7 +254,7 @@ fn precedes(program: &Program, before: &[Vec<bool>], first: usize, second: usize
 
 #[test]
 fn both_judges_agree_on_random_programs() {
-    let classes = [Class::Race, Class::Pages, Class::MemorySafety];
+    let classes = [Class::RACE, Class::PAGES, Class::MEMORY_SAFETY];
     let considered = [Rule::R02, Rule::R03, Rule::R04, Rule::R05, Rule::R06, Rule::P01, Rule::M05];
     let mut seen: std::collections::BTreeMap<Option<Rule>, usize> = std::collections::BTreeMap::new();
     for seed in 0..40_000 {
@@ -262,7 +262,7 @@ fn both_judges_agree_on_random_programs() {
         let expected = judge(&program);
         let verdict = validate(program.document.to_string().as_bytes(), Classes::ALL);
         assert!(
-            !verdict.diagnostics.iter().any(|d| d.rule.class() == Class::Structure),
+            !verdict.diagnostics.iter().any(|d| d.rule.class() == Class::STRUCTURE),
             "{:?}",
             verdict.diagnostics
         );

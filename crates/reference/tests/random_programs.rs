@@ -162,10 +162,27 @@ fn single_edits_break_the_rules_that_they_mean() {
         EDITS.iter().all(|(what, _)| seen.get(what).is_some_and(|by| by.values().sum::<usize>() > 100)),
         "{seen:?}"
     );
-    use Rule::*;
-    for rule in [D01, D02, D03, D04, D05, D07, R01, R02, R03, R04, R05, R06, P01, P02, P03, P04, P05] {
+    for rule in [
+        Rule::D01,
+        Rule::D02,
+        Rule::D03,
+        Rule::D04,
+        Rule::D05,
+        Rule::D07,
+        Rule::R01,
+        Rule::R02,
+        Rule::R03,
+        Rule::R04,
+        Rule::R05,
+        Rule::R06,
+        Rule::P01,
+        Rule::P02,
+        Rule::P03,
+        Rule::P04,
+        Rule::P05,
+    ] {
         assert!(seen.values().any(|by| by.contains_key(&vec![rule])), "{rule} alone: {seen:?}");
     }
-    assert!(seen.values().any(|by| by.contains_key(&vec![D05, D06])), "{seen:?}");
+    assert!(seen.values().any(|by| by.contains_key(&vec![Rule::D05, Rule::D06])), "{seen:?}");
     println!("{seen:#?}");
 }

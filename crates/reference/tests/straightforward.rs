@@ -17,7 +17,7 @@ use straightforward::{Found, judge};
 /// The rules that both judge; P01 by its page, which the message names.
 fn found(program: &Program<'_>) -> Option<Found> {
     let verdict = validate_program(program, Classes::ALL);
-    let unjudged = |rule: Rule| rule.class() == Class::Structure || matches!(rule, Rule::D03 | Rule::D04);
+    let unjudged = |rule: Rule| rule.class() == Class::STRUCTURE || matches!(rule, Rule::D03 | Rule::D04);
     if !verdict.suppressed.is_empty() || verdict.diagnostics.iter().any(|d| unjudged(d.rule)) {
         return None;
     }

@@ -99,14 +99,14 @@ fn accepted_programs_run_to_their_end_under_every_schedule() {
 /// The faults that show that a program breaks a rule, by [`Fault::name`](megakernel_reference::vm::Fault::name).
 fn shown_by(rule: Rule) -> &'static [&'static str] {
     match rule.class() {
-        Class::Deadlock => &["deadlock"],
-        Class::Race => match rule {
+        Class::DEADLOCK => &["deadlock"],
+        Class::RACE => match rule {
             Rule::R01 => &["unordered", "unwritten"],
             Rule::R02 => &["unordered", "unwritten"],
             Rule::R07 => &["hidden"],
             _ => &["unordered"],
         },
-        Class::Pages => match rule {
+        Class::PAGES => match rule {
             Rule::P01 => &["clobbered", "overwrites", "unordered"],
             // An IO_OUTPUT or a weight on a page has no contents there.
             Rule::P04 => &["unwritten", "clobbered"],
@@ -140,7 +140,7 @@ fn rejected_programs_go_wrong_where_a_run_can_show_it() {
     for (id, document) in documents() {
         let Ok(program) = read(document.as_bytes()) else { continue };
         let Ok(loaded) = Loaded::load_unchecked(&program) else { continue };
-        let rules = broken_rules(&program, Classes::of(&[Class::Deadlock, Class::Race, Class::Pages]));
+        let rules = broken_rules(&program, Classes::of(&[Class::DEADLOCK, Class::RACE, Class::PAGES]));
         let faults: BTreeSet<&str> = (0..seeds(&program))
             .filter(|_| !rules.is_empty())
             .filter_map(|seed| loaded.rehearse(Schedule::seeded(seed)).err().map(|fault| fault.name()))
@@ -161,7 +161,7 @@ fn rejected_programs_go_wrong_where_a_run_can_show_it() {
     let silent: Vec<Rule> = Rule::ALL
         .iter()
         .copied()
-        .filter(|rule| matches!(rule.class(), Class::Deadlock | Class::Race | Class::Pages))
+        .filter(|rule| matches!(rule.class(), Class::DEADLOCK | Class::RACE | Class::PAGES))
         .filter(|rule| !shown.contains_key(rule))
         .collect();
     assert_eq!(silent, [Rule::P06]);

@@ -40,7 +40,7 @@ fn case(path: &Path) -> Outcome {
         }
     }
     let document = corpus().document(&case)?;
-    if case.profiles == [Profile::TaskGraph] {
+    if case.profiles == [Profile::TASK_GRAPH] {
         return task_graph(&case, &document);
     }
     for &profile in &case.profiles {
@@ -62,7 +62,7 @@ fn task_graph(case: &Case, document: &[u8]) -> Outcome {
             Ok(text) => DocumentBytes::Text(text.into()),
             Err(_) => DocumentBytes::Binary(document.to_vec()),
         };
-        let request = Request { method, profile: Profile::TaskGraph, document };
+        let request = Request { method, profile: Profile::TASK_GRAPH, document, arguments: None };
         let answer = megakernel_task_graph_reference::answer(&request);
         if let Answer::Accept { diagnostics, .. } | Answer::Reject { diagnostics } = &answer {
             pointers.extend(diagnostics.iter().map(|found| found.pointer.to_string()));
@@ -120,7 +120,7 @@ fn check(case: &Case, profile: Profile, found: &[Diagnostic]) -> Result<(), Stri
     }
     if let Some(warnings) = &expect.warnings {
         let mut reported: Vec<Rule> =
-            found.iter().map(|d| d.rule).filter(|rule| rule.class() == Class::Warning).collect();
+            found.iter().map(|d| d.rule).filter(|rule| rule.class() == Class::WARNING).collect();
         reported.dedup();
         if reported != *warnings {
             return Err(format!("warnings {reported:?}, declared {warnings:?} ({profile})"));

@@ -24,9 +24,9 @@ struct Counts {
 fn kinds(rule: Rule) -> &'static [FaultKind] {
     use FaultKind::*;
     match rule.class() {
-        Class::Deadlock => &[Deadlock],
-        Class::Pages if rule == Rule::P04 => &[PageViolation, UnwrittenRead],
-        Class::Pages => &[PageViolation],
+        Class::DEADLOCK => &[Deadlock],
+        Class::PAGES if rule == Rule::P04 => &[PageViolation, UnwrittenRead],
+        Class::PAGES => &[PageViolation],
         _ => match rule {
             Rule::R01 => &[ReadWriteRace, WriteWriteRace, UnwrittenRead, StaleRead, PageViolation],
             Rule::R02 | Rule::M05 => &[UnwrittenRead, ReadWriteRace],
@@ -100,6 +100,6 @@ fn every_witness_of_the_corpus_replays() {
 }
 
 fn is_about_executions(diagnostic: &Diagnostic) -> bool {
-    matches!(diagnostic.rule.class(), Class::Deadlock | Class::Race | Class::Pages)
+    matches!(diagnostic.rule.class(), Class::DEADLOCK | Class::RACE | Class::PAGES)
         || diagnostic.rule == Rule::M05
 }

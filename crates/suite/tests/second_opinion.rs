@@ -121,10 +121,10 @@ fn the_reference_and_the_example_find_the_same_rules() {
             edit(&mut document, &mut rng, &values);
         }
         let text = document.to_string();
-        let answer = example.ask(Method::Validate, Profile::Validate, text.as_bytes()).expect("an answer");
+        let answer = example.ask(Method::VALIDATE, Profile::VALIDATE, text.as_bytes()).expect("an answer");
         let theirs: BTreeSet<String> =
             answer.diagnostics.into_iter().flatten().map(|diagnostic| diagnostic.rule).collect();
-        let ours: BTreeSet<String> = validate(text.as_bytes(), Classes::of_profile(Profile::Validate))
+        let ours: BTreeSet<String> = validate(text.as_bytes(), Classes::of_profile(Profile::VALIDATE))
             .diagnostics
             .into_iter()
             .map(|diagnostic| diagnostic.rule.to_string())

@@ -52,7 +52,7 @@ fuzz_target!(|bytes: &[u8]| -> Corpus {
                 Err(wrong) => panic!("{wrong}\n{verdicts}\n{text}"),
             }
             counts.accepted += u64::from(verdicts.rules.is_empty());
-            verdicts.rules.iter().for_each(|&rule| counts.by_rule[rule as usize] += 1);
+            verdicts.rules.iter().for_each(|&rule| counts.by_rule[rule.index()] += 1);
         }
     }
     if counts.printed.is_none_or(|printed| printed.elapsed() > Duration::from_secs(10)) {

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::cases::Case;
 use super::tree::Files;
-use crate::spec::{Definition, IdKind, Spec, id_kind, outside_fences};
+use megakernel_codegen::markdown::outside_fences;
+use megakernel_codegen::spec::{Definition, IdKind, Spec};
 
 /// Every rule has at least this many rejecting cases with an accepted twin.
 const CASES_PER_RULE: usize = 5;
@@ -115,7 +116,7 @@ pub fn in_code(spec: &Spec, files: &Files) -> Vec<String> {
         .filter(|(path, _)| {
             JUDGING.iter().any(|folder| path.starts_with(folder))
                 && path.ends_with(".rs")
-                && *path != crate::codegen::GENERATED
+                && *path != megakernel_codegen::GENERATED
         })
         // Unit tests stand at the end of a file; a rule that only they name is not judged.
         .map(|(_, text)| text.split("#[cfg(test)]").next().unwrap_or_default())
@@ -145,7 +146,7 @@ pub fn mentioned(spec: &Spec, files: &Files) -> Vec<String> {
     {
         for (n, line) in text.lines().enumerate() {
             for word in words(line) {
-                let known_chapter = match id_kind(word) {
+                let known_chapter = match spec.id_kind(word) {
                     Some(IdKind::Rule) => true,
                     Some(IdKind::Clause) => word.get(..3).is_some_and(|chapter| chapters.contains(chapter)),
                     None => false,
@@ -174,7 +175,9 @@ mod tests {
                         ### FMT-02 Names\nNot testable: it says what a name is.\n";
 
     fn spec_of(text: &str) -> Spec {
-        Spec::from_files(&[("spec/a.md".to_string(), text.to_string())])
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let declarations = megakernel_codegen::declaration::Declaration::read_all(&root);
+        Spec::from_files(&[("spec/a.md".to_string(), text.to_string())], declarations.expect("declarations"))
     }
 
     fn case(id: &str, clauses: &[&str], expect: serde_json::Value, twin: Option<&str>) -> Case {
@@ -286,7 +289,7 @@ mod tests {
         let with = |text: &str| {
             Files::from_texts(&[
                 ("crates/reference/src/validate/a.rs", text),
-                (crate::codegen::GENERATED, "Rule::S02"),
+                (megakernel_codegen::GENERATED, "Rule::S02"),
             ])
         };
         assert_eq!(in_code(&spec_of(SPEC), &with("Rule::S01 Rule::S02")), Vec::<String>::new());

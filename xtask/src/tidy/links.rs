@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::tree::Files;
-use crate::spec::{headings, outside_fences};
+use megakernel_codegen::markdown::{headings, outside_fences};
 
 /// Links to files or headings that do not exist.
 pub fn broken(files: &Files) -> Vec<String> {

@@ -11,8 +11,9 @@ mod tree;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
+use megakernel_codegen::spec::Spec;
+
 use crate::records;
-use crate::spec::Spec;
 use crate::tool;
 
 /// Check that specification, cases, code and documents agree
@@ -83,7 +84,7 @@ fn check(root: &Path, without_corpus: bool) -> Vec<Outcome> {
     let mut report = |name, found: Result<Vec<String>, String>| {
         outcomes.push(Outcome { name, problems: found.unwrap_or_else(|e| vec![e]), warnings: Vec::new() });
     };
-    report("generated code is up to date", crate::codegen::update(root, true).map(|_| Vec::new()));
+    report("generated code is up to date", megakernel_codegen::update(root, true).map(|_| Vec::new()));
     report("links lead somewhere", files.as_ref().map(links::broken).map_err(Clone::clone));
     report("crates depend on what they may", edges::read(root).map(|found| edges::forbidden(&found)));
     report("no machine paths", files.as_ref().map(tree::machine_paths).map_err(Clone::clone));

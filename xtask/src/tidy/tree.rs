@@ -112,7 +112,7 @@ pub fn long_files(files: &Files) -> Vec<String> {
     files
         .texts()
         .filter(|(path, _)| {
-            (Files::is_code(path) || path.ends_with(".md")) && *path != crate::codegen::GENERATED
+            (Files::is_code(path) || path.ends_with(".md")) && *path != megakernel_codegen::GENERATED
         })
         .filter_map(|(path, text)| {
             let count = text.lines().count();

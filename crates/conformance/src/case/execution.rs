@@ -43,11 +43,11 @@ impl Execution {
 
 /// What is wrong with a case as far as it is about execution.
 pub(super) fn check(case: &Case) -> Result<(), String> {
-    let executes = case.method == Method::Execute;
+    let executes = case.method == Method::EXECUTE;
     if executes != case.execute.is_some() {
         return Err("`execute` is needed for the method `execute` and for no other".to_owned());
     }
-    if executes != case.profiles.contains(&Profile::Execute) || (executes && case.profiles.len() != 1) {
+    if executes != case.profiles.contains(&Profile::EXECUTE) || (executes && case.profiles.len() != 1) {
         return Err(
             "the method `execute` goes with the profile `execute` alone, and with no other".to_owned()
         );

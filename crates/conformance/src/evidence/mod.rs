@@ -111,7 +111,7 @@ pub fn may_be_made_of(options: &Options) -> Result<(), String> {
     if options.filter.is_some() {
         return Err("evidence is about all cases that execute; leave out --filter".to_owned());
     }
-    if !options.profiles.is_empty() && !options.profiles.contains(&Profile::Execute) {
+    if !options.profiles.is_empty() && !options.profiles.contains(&Profile::EXECUTE) {
         return Err("evidence is about the profile execute, which --profile leaves out".to_owned());
     }
     Ok(())
@@ -124,7 +124,7 @@ impl Evidence {
     /// The worker does not say what it runs on, or does not execute. The message is for whoever asked for evidence.
     pub fn new(subject: &Subject, run: &Run<'_>) -> Result<Evidence, String> {
         let hello = run.hello.as_ref().map_err(|_| "the worker did not complete the handshake".to_owned())?;
-        if !hello.claims(Profile::Execute) {
+        if !hello.claims(Profile::EXECUTE) {
             return Err("the worker does not claim the profile execute".to_owned());
         }
         let judged = Implementation::new(hello, run.traced);
@@ -152,7 +152,7 @@ impl Evidence {
             failures: Vec::new(),
             skips: Vec::new(),
         };
-        for (unit, outcome) in run.results.iter().filter(|(unit, _)| unit.profile == Profile::Execute) {
+        for (unit, outcome) in run.results.iter().filter(|(unit, _)| unit.profile == Profile::EXECUTE) {
             let id = unit.case.id.clone();
             match outcome {
                 Outcome::Passed => record.passed += 1,

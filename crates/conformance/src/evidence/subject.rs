@@ -27,7 +27,7 @@ impl Subject {
         let mut hash = blake3::Hasher::new();
         let mut subject =
             Subject { cases: Cases { cases: 0, digest: String::new() }, judged: BTreeSet::new() };
-        for case in corpus.cases().iter().filter(|case| case.profiles.contains(&Profile::Execute)) {
+        for case in corpus.cases().iter().filter(|case| case.profiles.contains(&Profile::EXECUTE)) {
             subject.cases.cases += 1;
             let documents = corpus.launch_documents(case)?;
             hash.update(lines(corpus, case, &documents)?.as_bytes());

@@ -13,7 +13,7 @@ fn case(method: Method, expect: Value) -> Case {
 }
 
 fn judge(expect: Value, answer: Value) -> Judgement {
-    verdict(&case(Method::Validate, expect), &response(answer))
+    verdict(&case(Method::VALIDATE, expect), &response(answer))
 }
 
 fn response(mut answer: Value) -> FromWorker {
@@ -99,7 +99,7 @@ fn answers_that_contradict_themselves_or_the_specification_fail() {
     failed(json!({"outcome": "unsupported"}), "without a `reason`");
     let refusal = json!({"type": "error", "id": 1, "message": "what?"});
     let refusal: FromWorker = serde_json::from_value(refusal).expect("an error message");
-    assert_failed(verdict(&case(Method::Validate, accept.clone()), &refusal), "what?");
+    assert_failed(verdict(&case(Method::VALIDATE, accept.clone()), &refusal), "what?");
 }
 
 #[test]
@@ -111,23 +111,23 @@ fn unsupported_is_a_skip_with_the_reason_of_the_worker() {
 
 #[test]
 fn unclaimed_profiles_and_rules_are_skipped_before_asking() {
-    let mut hello = Hello::new("x", "1", &[Profile::Validate]);
-    let reject = case(Method::Validate, json!({"verdict": "reject", "rules": ["R01", "R02"]}));
-    let accept = case(Method::Validate, json!({"verdict": "accept", "warnings": []}));
-    let warn = case(Method::Validate, json!({"verdict": "accept", "warnings": ["W01", "W04"]}));
-    assert_eq!(skip(&reject, Profile::Validate, &hello), None);
-    assert_eq!(skip(&accept, Profile::Launch, &hello), Some("profile launch is not claimed".to_owned()));
+    let mut hello = Hello::new("x", "1", &[Profile::VALIDATE]);
+    let reject = case(Method::VALIDATE, json!({"verdict": "reject", "rules": ["R01", "R02"]}));
+    let accept = case(Method::VALIDATE, json!({"verdict": "accept", "warnings": []}));
+    let warn = case(Method::VALIDATE, json!({"verdict": "accept", "warnings": ["W01", "W04"]}));
+    assert_eq!(skip(&reject, Profile::VALIDATE, &hello), None);
+    assert_eq!(skip(&accept, Profile::LAUNCH, &hello), Some("profile launch is not claimed".to_owned()));
     hello.rules = Some(vec!["R02".to_owned(), "W04".to_owned()]);
-    assert_eq!(skip(&reject, Profile::Validate, &hello), None);
-    assert_eq!(skip(&accept, Profile::Validate, &hello), None);
-    assert_eq!(skip(&warn, Profile::Validate, &hello), Some("rule W01 is not claimed".to_owned()));
+    assert_eq!(skip(&reject, Profile::VALIDATE, &hello), None);
+    assert_eq!(skip(&accept, Profile::VALIDATE, &hello), None);
+    assert_eq!(skip(&warn, Profile::VALIDATE, &hello), Some("rule W01 is not claimed".to_owned()));
     hello.rules = Some(Vec::new());
     let reason = "rules R01, R02 are not claimed".to_owned();
-    assert_eq!(skip(&reject, Profile::Validate, &hello), Some(reason));
+    assert_eq!(skip(&reject, Profile::VALIDATE, &hello), Some(reason));
 }
 
 fn trip(declared: Value, sent: &str, returned: &str) -> Result<(), Mismatch> {
-    let case = case(Method::Roundtrip, json!({"verdict": "accept", "document": declared}));
+    let case = case(Method::ROUNDTRIP, json!({"verdict": "accept", "document": declared}));
     let answer = response(json!({"outcome": "accept", "document": returned}));
     compare_documents(&case, sent.as_bytes(), &answer)
 }
@@ -150,7 +150,7 @@ fn documents_are_compared_by_value() {
     wrong("[]", "the document: []");
     assert!(trip(declared.clone(), "{}", r#"{"a":1,"a":1}"#).expect_err("twice").actual.contains("twice"));
     let silent = response(json!({"outcome": "accept"}));
-    let case = case(Method::Roundtrip, json!({"verdict": "accept", "document": declared}));
+    let case = case(Method::ROUNDTRIP, json!({"verdict": "accept", "document": declared}));
     let mismatch = compare_documents(&case, b"{}", &silent).expect_err("nothing returned");
     assert_eq!(mismatch.actual, "accept without `document`");
 }

@@ -47,7 +47,7 @@ impl Implementation {
             rules: hello.rules.as_deref().map(excerpts),
             opcodes: excerpts(&hello.opcodes),
             dtypes: excerpts(&hello.dtypes),
-            accumulator: hello.claims(Profile::Execute).then_some(hello.accumulator),
+            accumulator: hello.claims(Profile::EXECUTE).then_some(hello.accumulator),
             traced,
             device: hello.device.as_ref().map(|device| Facts {
                 name: excerpt(device.name.as_bytes()),

@@ -12,7 +12,7 @@ use super::arithmetic::{memory, tensor, values};
 
 /// The handshake of a behaviour.
 pub fn hello(behaviour: &str) -> Hello {
-    let mut hello = Hello::new("test-vm", "1", &[Profile::Execute]);
+    let mut hello = Hello::new("test-vm", "1", &[Profile::EXECUTE]);
     hello.trace = behaviour.contains("trace");
     match behaviour {
         "executes-only-add" => hello.opcodes = vec!["ADD".to_owned(), "SUB".to_owned()],

@@ -158,7 +158,7 @@ impl Worker for TestWorker {
         let marked = |mark: &str| String::from_utf8_lossy(request.document.as_bytes()).contains(mark);
         match self.behaviour.as_str() {
             "accepts-everything" => {
-                let document = (request.method == Method::Roundtrip)
+                let document = (request.method == Method::ROUNDTRIP)
                     .then(|| String::from_utf8_lossy(request.document.as_bytes()).into_owned());
                 return Answer::Accept { diagnostics: Vec::new(), document };
             }
@@ -210,12 +210,12 @@ impl Worker for TestWorker {
                 sleep(Duration::from_millis(100));
                 exit(1);
             }
-            "counts-layout" if request.method == Method::Roundtrip => {
+            "counts-layout" if request.method == Method::ROUNDTRIP => {
                 // Each trip adds a space: equal by value, never the same bytes.
                 let text = String::from_utf8_lossy(request.document.as_bytes()).into_owned();
                 return Answer::Accept { diagnostics: Vec::new(), document: Some(format!("{text} ")) };
             }
-            "loses-members" if request.method == Method::Roundtrip => {
+            "loses-members" if request.method == Method::ROUNDTRIP => {
                 let document = Some(r#"{"tasks":[]}"#.to_owned());
                 return Answer::Accept { diagnostics: Vec::new(), document };
             }
@@ -253,12 +253,12 @@ fn judge(request: &Request<'_>) -> Answer {
     let breaks = value.pointer("/meta/breaks").and_then(Value::as_str).and_then(Rule::from_id);
     let mut diagnostics = Vec::new();
     match breaks {
-        Some(rule) if rule.class() == Class::Warning => {
+        Some(rule) if rule.class() == Class::WARNING => {
             diagnostics.push(Diagnostic::new(rule, "/meta", "test"))
         }
         Some(rule) if request.profile.judges(rule.class()) => return reject(rule),
         _ => {}
     }
-    let document = (request.method == Method::Roundtrip).then(|| value.to_string());
+    let document = (request.method == Method::ROUNDTRIP).then(|| value.to_string());
     Answer::Accept { diagnostics, document }
 }

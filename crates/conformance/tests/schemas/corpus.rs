@@ -55,9 +55,9 @@ fn the_program_schema_refuses_what_the_structure_rules_refuse() {
     let corpus = Corpus::load(&root().join("corpus")).expect("a corpus");
     let validator = validator("program");
     let mut refused: BTreeMap<Rule, usize> = BTreeMap::new();
-    for case in corpus.cases().iter().filter(|case| !case.profiles.contains(&Profile::TaskGraph)) {
+    for case in corpus.cases().iter().filter(|case| !case.profiles.contains(&Profile::TASK_GRAPH)) {
         let document = corpus.document(case).expect("a document");
-        let structure = case.expect.rules.iter().any(|rule| rule.class() == Class::Structure);
+        let structure = case.expect.rules.iter().any(|rule| rule.class() == Class::STRUCTURE);
         let document = match serde_json::from_slice::<Value>(&document) {
             Ok(document) => document,
             // What is nested 128 deep is JSON, and deeper than this library reads.
@@ -84,7 +84,7 @@ fn the_program_schema_refuses_what_the_structure_rules_refuse() {
             _ => assert_eq!(found, [], "{}: breaks no structure rule", case.id),
         }
     }
-    for &rule in Rule::ALL.iter().filter(|rule| rule.class() == Class::Structure) {
+    for &rule in Rule::ALL.iter().filter(|rule| rule.class() == Class::STRUCTURE) {
         let can_say = !BEYOND_A_SCHEMA.contains(&rule) || [Rule::S04, Rule::S15, Rule::S20].contains(&rule);
         assert!(!can_say || refused.contains_key(&rule), "the schema refused no case of {rule}");
     }
@@ -95,15 +95,15 @@ fn the_program_schema_refuses_what_the_structure_rules_refuse() {
 fn the_task_graph_schemas_take_what_the_rules_on_form_take() {
     let corpus = Corpus::load(&root().join("corpus")).expect("a corpus");
     let validators = ["task-graph", "system", "translation"].map(|name| (name, validator(name)));
-    for case in corpus.cases().iter().filter(|case| case.profiles.contains(&Profile::TaskGraph)) {
+    for case in corpus.cases().iter().filter(|case| case.profiles.contains(&Profile::TASK_GRAPH)) {
         let about_form = |rule: &Rule| {
-            matches!(rule.class(), Class::Structure | Class::TaskGraphStructure | Class::KernelGraph)
+            matches!(rule.class(), Class::STRUCTURE | Class::TASK_GRAPH_STRUCTURE | Class::KERNEL_GRAPH)
         };
         if case.expect.verdict == Verdict::Either || case.expect.rules.iter().any(about_form) {
             continue;
         }
         // What is written back may break any rule on form but those about the text.
-        if case.method == Method::Roundtrip {
+        if case.method == Method::ROUNDTRIP {
             continue;
         }
         let document = corpus.document(case).expect("a document");

@@ -40,7 +40,7 @@ pub fn play(options: &[&str], filter: &str) -> BTreeMap<String, Outcome> {
             // The first answer takes as long as the compiler does.
             timeout: Duration::from_secs(120),
         },
-        profiles: vec![Profile::Execute],
+        profiles: vec![Profile::EXECUTE],
         filter: Some(Filter::new(filter).expect("a glob")),
         jobs: NonZeroUsize::MIN,
     };

@@ -86,19 +86,15 @@ fn read(line: &[u8]) -> Result<Incoming<'_>, BadLine> {
     let id = message.id.ok_or_else(|| bad(None, "request has no `id`".to_owned()))?;
     let lacks = |member: &str| bad(Some(id), format!("request has no `{member}`"));
     let method = message.method.ok_or_else(|| lacks("method"))?;
-    let method = match &*method {
-        "validate" => Method::Validate,
-        "roundtrip" => Method::Roundtrip,
-        "execute" => Method::Execute,
-        "translate" => Method::Translate,
-        other => return Ok(Incoming::Unsupported(id, format!("method `{other}` is not known"))),
+    let Some(method) = Method::from_name(&method) else {
+        return Ok(Incoming::Unsupported(id, format!("method `{method}` is not known")));
     };
     let profile = message.profile.ok_or_else(|| lacks("profile"))?;
     let profile = match profile.parse() {
         Ok(profile) => profile,
         Err(reason) => return Ok(Incoming::Unsupported(id, reason)),
     };
-    if method == Method::Execute {
+    if method == Method::EXECUTE {
         let launches = message.launches.filter(|launches| !launches.is_empty());
         let launches = launches.ok_or_else(|| lacks("launches"))?;
         return Ok(Incoming::Execute(id, Execute { profile, launches }));
@@ -115,7 +111,7 @@ fn read(line: &[u8]) -> Result<Incoming<'_>, BadLine> {
             return Err(bad(Some(id), "request has both `document` and `document_base64`".to_owned()));
         }
     };
-    Ok(Incoming::Request(id, Request { method, profile, document }))
+    Ok(Incoming::Request(id, Request { method, profile, document, arguments: message.arguments }))
 }
 
 fn write_answer(output: &mut dyn Write, id: u64, answer: Answer) -> io::Result<()> {
@@ -194,13 +190,13 @@ mod tests {
 
     impl Worker for Even {
         fn hello(&self) -> Hello {
-            Hello::new("even", "1", &[Profile::Format])
+            Hello::new("even", "1", &[Profile::FORMAT])
         }
 
         fn answer(&mut self, request: &Request<'_>) -> Answer {
             let document = request.document.as_bytes();
             if document.len().is_multiple_of(2) {
-                let document = (request.method == Method::Roundtrip).then(|| "{}".to_owned());
+                let document = (request.method == Method::ROUNDTRIP).then(|| "{}".to_owned());
                 return Answer::Accept { diagnostics: Vec::new(), document };
             }
             let message = format!("{} bytes", document.len());
@@ -215,7 +211,7 @@ mod tests {
     }
 
     fn request(id: u64, method: Method, document: &[u8]) -> Vec<u8> {
-        let mut line = serde_json::to_vec(&ToWorker::request(id, method, Profile::Format, document))
+        let mut line = serde_json::to_vec(&ToWorker::request(id, method, Profile::FORMAT, document))
             .expect("serialises");
         line.push(b'\n');
         line
@@ -225,10 +221,10 @@ mod tests {
     fn hello_and_requests_are_answered_in_order() {
         let mut input = serde_json::to_vec(&ToWorker::hello()).expect("serialises");
         input.push(b'\n');
-        input.extend(request(1, Method::Validate, b"{}"));
-        input.extend(request(2, Method::Validate, b"{ }"));
-        input.extend(request(3, Method::Roundtrip, b"[]"));
-        input.extend(request(4, Method::Validate, b"\xff\xfe\xfd"));
+        input.extend(request(1, Method::VALIDATE, b"{}"));
+        input.extend(request(2, Method::VALIDATE, b"{ }"));
+        input.extend(request(3, Method::ROUNDTRIP, b"[]"));
+        input.extend(request(4, Method::VALIDATE, b"\xff\xfe\xfd"));
         let lines = answers(&input);
         assert_eq!(
             lines,
@@ -251,7 +247,7 @@ mod tests {
         );
         input.extend(b"{\"type\":\"request\",\"id\":\"nine\",\"method\":\"validate\"}\n");
         input.extend(b"{\"type\":\"request\",\"id\":10,\"method\":\"paint\",\"profile\":\"execute\",\"document\":\"\"}\n");
-        input.extend(request(11, Method::Validate, b"{}"));
+        input.extend(request(11, Method::VALIDATE, b"{}"));
         input.extend(b"{\"type\":\"request\",\"id\":12,\"method\":\"execute\",\"profile\":\"execute\",\"launches\":[]}\n");
         let lines = answers(&input);
         let errors = lines.iter().filter(|line| line.starts_with(r#"{"type":"error""#)).count();
@@ -274,7 +270,7 @@ mod tests {
                 Hello {
                     trace: true,
                     accumulator: Accumulator::Truncating,
-                    ..Hello::new("echo", "1", &[Profile::Execute])
+                    ..Hello::new("echo", "1", &[Profile::EXECUTE])
                 }
             }
 
@@ -310,7 +306,7 @@ mod tests {
 
     #[test]
     fn a_last_line_without_newline_is_answered() {
-        let mut input = request(1, Method::Validate, b"{}");
+        let mut input = request(1, Method::VALIDATE, b"{}");
         input.pop();
         assert_eq!(answers(&input).len(), 1);
     }

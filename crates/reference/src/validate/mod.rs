@@ -20,7 +20,7 @@ use std::ops::Range;
 use megakernel_ir::model::Program;
 use megakernel_ir::protocol::Profile;
 use megakernel_ir::rule::{Class, Severity};
-use megakernel_ir::{Rule, read};
+use megakernel_ir::{Rule, read, registry};
 use megakernel_order::{Findings, Graph, HappensBefore, Order};
 
 pub use megakernel_order::{KEPT_PER_RULE, Threads, Verdict};
@@ -38,21 +38,24 @@ impl Classes {
 
     /// These.
     pub fn of(classes: &[Class]) -> Classes {
-        Classes(classes.iter().fold(0, |bits, &class| bits | 1 << class as u8))
+        Classes(classes.iter().fold(0, |bits, &class| bits | bit(class)))
     }
 
     /// The classes that a profile judges (clause CON-01).
     pub fn of_profile(profile: Profile) -> Classes {
-        use Class::*;
-        let mut all = vec![Structure, Deadlock, Race, Pages, MemorySafety, Launch, Warning];
-        all.retain(|&class| profile.judges(class));
-        Classes::of(&all)
+        let judged: Vec<Class> = registry::classes().filter(|&class| profile.judges(class)).collect();
+        Classes::of(&judged)
     }
 
     /// Whether a class is among them.
     pub const fn has(self, class: Class) -> bool {
-        self.0 & (1 << class as u8) != 0
+        self.0 & bit(class) != 0
     }
+}
+
+/// Rules of programs are of the first classes; those of companions have no part here.
+const fn bit(class: Class) -> u8 {
+    if class.index() < 8 { 1 << class.index() } else { 0 }
 }
 
 /// Judges the bytes of a document by the rules of some classes. Gives a verdict for any bytes.
@@ -113,7 +116,7 @@ fn check_tasks(
 ) -> Part {
     let mut misshapen = Vec::with_capacity(range.len());
     let (mut has_partial_wait, mut waits_for_itself) = (false, false);
-    let judged = classes.has(Class::MemorySafety);
+    let judged = classes.has(Class::MEMORY_SAFETY);
     for (index, task) in range.clone().zip(&program.tasks[range]) {
         warnings::check_task(index, task, &mut findings);
         deadlock::check_task(program, graph, index, task, &mut findings);
@@ -148,18 +151,18 @@ fn check_sound(
     }
     let accesses = Accesses::new(program, columns, misshapen);
     warnings::check(program, &graph, &accesses, findings);
-    if classes.has(Class::Launch) {
+    if classes.has(Class::LAUNCH) {
         launch::check(program, findings);
     }
     let order = Order::new(&graph);
-    if classes.has(Class::Deadlock) {
+    if classes.has(Class::DEADLOCK) {
         deadlock::check_cycles(program, &graph, columns.placed, order.is_none(), findings);
     }
-    if classes.has(Class::MemorySafety) {
+    if classes.has(Class::MEMORY_SAFETY) {
         memory::check_outputs(program, &accesses, findings);
     }
     let needs_order =
-        [Class::Race, Class::Pages, Class::MemorySafety].into_iter().any(|class| classes.has(class));
+        [Class::RACE, Class::PAGES, Class::MEMORY_SAFETY].into_iter().any(|class| classes.has(class));
     if !needs_order {
         return;
     }

@@ -74,7 +74,7 @@ impl<'p> Loaded<'p> {
     /// # Errors
     /// Everything that the validator finds in these classes.
     pub fn load(program: &'p Program<'p>) -> Result<Loaded<'p>, Vec<Diagnostic>> {
-        let classes = [Class::Structure, Class::Deadlock, Class::Race, Class::Pages, Class::MemorySafety];
+        let classes = [Class::STRUCTURE, Class::DEADLOCK, Class::RACE, Class::PAGES, Class::MEMORY_SAFETY];
         Loaded::judged(program, Classes::of(&classes))
     }
 
@@ -83,7 +83,7 @@ impl<'p> Loaded<'p> {
     /// # Errors
     /// The S rules that it breaks.
     pub fn load_unchecked(program: &'p Program<'p>) -> Result<Loaded<'p>, Vec<Diagnostic>> {
-        Loaded::judged(program, Classes::of(&[Class::Structure]))
+        Loaded::judged(program, Classes::of(&[Class::STRUCTURE]))
     }
 
     fn judged(program: &'p Program<'p>, classes: Classes) -> Result<Loaded<'p>, Vec<Diagnostic>> {

@@ -247,7 +247,7 @@ pub struct Killed {
 pub fn measure(corpus: &Corpus, wanted: impl Fn(&Case) -> bool) -> Result<Killed, String> {
     let mut killed = Killed { counts: BTreeMap::new(), cases: 0, false_alarms: Vec::new() };
     for case in
-        corpus.cases().iter().filter(|case| case.profiles.contains(&Profile::TaskGraph) && wanted(case))
+        corpus.cases().iter().filter(|case| case.profiles.contains(&Profile::TASK_GRAPH) && wanted(case))
     {
         killed.cases += 1;
         let document = corpus.document(case).map_err(|cause| cause.to_string())?;
@@ -268,13 +268,13 @@ pub fn measure(corpus: &Corpus, wanted: impl Fn(&Case) -> bool) -> Result<Killed
 impl Wrong {
     fn concerns(&self, case: &Case) -> bool {
         let method = match self {
-            Wrong::Always(_) | Wrong::Blind(_) | Wrong::Misreads(_) => Method::Validate,
-            Wrong::Rewrites(_) => Method::Roundtrip,
+            Wrong::Always(_) | Wrong::Blind(_) | Wrong::Misreads(_) => Method::VALIDATE,
+            Wrong::Rewrites(_) => Method::ROUNDTRIP,
             Wrong::Allows(_)
             | Wrong::Mistakes(_)
             | Wrong::Garbles(_)
             | Wrong::Unsound(_)
-            | Wrong::ExactOnly => Method::Translate,
+            | Wrong::ExactOnly => Method::TRANSLATE,
         };
         case.method == method
     }
@@ -324,11 +324,11 @@ fn play(case: &Case, document: &[u8], wrong: Option<&Wrong>) -> Judgement {
 
 fn answer(method: Method, document: &[u8], wrong: Option<&Wrong>) -> Value {
     match method {
-        Method::Validate => validate(document, wrong),
-        Method::Roundtrip => roundtrip(document, wrong),
-        Method::Translate => translate(document, wrong),
-        Method::Execute => {
-            json!({"type": "response", "outcome": "unsupported", "reason": "does not execute"})
+        Method::VALIDATE => validate(document, wrong),
+        Method::ROUNDTRIP => roundtrip(document, wrong),
+        Method::TRANSLATE => translate(document, wrong),
+        method => {
+            json!({"type": "response", "outcome": "unsupported", "reason": format!("does not {method}")})
         }
     }
 }

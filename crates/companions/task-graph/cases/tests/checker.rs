@@ -40,7 +40,7 @@ fn document(case: &Case) -> Option<Vec<u8>> {
 #[test]
 fn the_judge_agrees_with_every_case_and_points_where_it_says() {
     let mut wrong = Vec::new();
-    for case in cases().iter().filter(|case| case.method == Method::Validate) {
+    for case in cases().iter().filter(|case| case.method == Method::VALIDATE) {
         let Some(document) = document(case) else { continue };
         let found: Findings = match judge(&document) {
             Ok(found) => found,

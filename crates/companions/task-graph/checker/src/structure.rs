@@ -31,7 +31,7 @@ pub fn errors(subject: &Subject<'_>) -> Findings {
         // Ids that mean nothing break the ranges of events too, which says nothing new.
         let dangling = here
             .iter()
-            .any(|(rule, _)| matches!(rule, Rule::TS01 | Rule::TS02 | Rule::TS03 | Rule::TS04 | Rule::TS05));
+            .any(|&(rule, _)| matches!(rule, Rule::TS01 | Rule::TS02 | Rule::TS03 | Rule::TS04 | Rule::TS05));
         here.retain(|(rule, _)| !dangling || *rule != Rule::TS06);
         found.extend(here);
     }

@@ -20,21 +20,21 @@ use megakernel_task_graph::read_task_graph;
 pub fn answer(request: &Request<'_>) -> Answer {
     let document = request.document.as_bytes();
     match request.method {
-        Method::Validate => {
+        Method::VALIDATE => {
             let verdict = validate(document);
             match verdict.accepts() {
                 true => Answer::Accept { diagnostics: verdict.diagnostics, document: None },
                 false => Answer::Reject { diagnostics: verdict.diagnostics },
             }
         }
-        Method::Roundtrip => match read_task_graph(document) {
+        Method::ROUNDTRIP => match read_task_graph(document) {
             Ok(graph) => Answer::Accept {
                 diagnostics: Vec::new(),
                 document: Some(write_record(&graph, Layout::Indent(2))),
             },
             Err(diagnostics) => Answer::Reject { diagnostics },
         },
-        Method::Translate => translate::answer(request),
-        Method::Execute => Answer::Unsupported { reason: "task graphs are not executed".to_owned() },
+        Method::TRANSLATE => translate::answer(request),
+        method => Answer::Unsupported { reason: format!("task graphs have no method `{method}`") },
     }
 }

@@ -60,7 +60,7 @@ fn cases() -> Vec<(String, String)> {
 /// Replays what is found in a document; how many findings were shown, and the rules of those that were not.
 fn replayed(name: &str, document: &str) -> (usize, Vec<Rule>) {
     let found = validate(document.as_bytes()).diagnostics;
-    if found.iter().any(|d| matches!(d.rule.class(), Class::Structure | Class::TaskGraphStructure)) {
+    if found.iter().any(|d| matches!(d.rule.class(), Class::STRUCTURE | Class::TASK_GRAPH_STRUCTURE)) {
         return (0, Vec::new());
     }
     let setup = match (read_system(document.as_bytes()), read_task_graph(document.as_bytes())) {
@@ -116,7 +116,7 @@ fn every_rejected_case_is_replayed() {
         // Hulls of tiles without a common layout may meet where the tiles do not. What waits for no trigger, or not for all,
         // goes on where the rules say that it must not.
         let nothing = graph.contains("\"num_triggers\":0");
-        let excused = |rule: &Rule| match rule {
+        let excused = |rule: &Rule| match *rule {
             Rule::TD01 => nothing,
             Rule::TD03 | Rule::TD04 => broken.contains(&Rule::TR01),
             // What never ends does not end too early.

@@ -11,9 +11,10 @@ use serde_json::{Value, json};
 
 fn answer(request: &Value) -> Answer {
     task_graph::answer(&Request {
-        method: Method::Translate,
-        profile: Profile::TaskGraph,
+        method: Method::TRANSLATE,
+        profile: Profile::TASK_GRAPH,
         document: DocumentBytes::Text(Cow::Owned(request.to_string())),
+        arguments: None,
     })
 }
 

@@ -215,7 +215,7 @@ fn random_graphs(seeds: u64, ranks: i64, operators: usize) -> (usize, usize) {
                 with_copies += usize::from(copies > 0);
             }
             Ok(Err(rules)) => assert!(
-                rules.iter().all(|rule| matches!(rule, Rule::TK04 | Rule::TK07 | Rule::TK08)),
+                rules.iter().all(|&rule| matches!(rule, Rule::TK04 | Rule::TK07 | Rule::TK08)),
                 "seed {seed}: {rules:?}"
             ),
             Err(_) => panic!("seed {seed}, {ranks} ranks: {kernel_graph}"),

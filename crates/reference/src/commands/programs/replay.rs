@@ -21,7 +21,7 @@ impl Kind for Programs {
 
     fn open<'d>(&self, document: &'d [u8], file: &str) -> Result<Box<dyn Judged + 'd>, String> {
         let first = |diagnostics: &[Diagnostic]| {
-            let diagnostic = diagnostics.iter().find(|d| d.rule.class() == Class::Structure)?;
+            let diagnostic = diagnostics.iter().find(|d| d.rule.class() == Class::STRUCTURE)?;
             let (rule, message) = (diagnostic.rule, &diagnostic.message);
             Some(format!("{file} is no program that could run: {rule} {}: {message}", rule.slug()))
         };
@@ -43,7 +43,7 @@ struct Found<'d> {
 impl Judged for Found<'_> {
     fn findings(&self) -> Vec<&Diagnostic> {
         let runs = |rule: Rule| {
-            matches!(rule.class(), Class::Deadlock | Class::Race | Class::Pages) || rule == Rule::M05
+            matches!(rule.class(), Class::DEADLOCK | Class::RACE | Class::PAGES) || rule == Rule::M05
         };
         self.diagnostics.iter().filter(|diagnostic| runs(diagnostic.rule)).collect()
     }

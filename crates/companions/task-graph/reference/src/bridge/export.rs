@@ -43,7 +43,7 @@ struct Unit {
 /// What the format has no room for: waits with different thresholds on one counter, a cycle, more than 7 inputs, operands
 /// whose shape their opcode does not take, elements that begin within a byte. And a program that breaks an S rule.
 pub fn export(program: &Program<'_>) -> Result<String, Vec<Refusal>> {
-    let verdict = validate_program(program, Classes::of(&[Class::Structure]));
+    let verdict = validate_program(program, Classes::of(&[Class::STRUCTURE]));
     let broken: Vec<Refusal> = verdict
         .diagnostics
         .iter()

@@ -209,7 +209,7 @@ fn document(
 
 /// What opcodes do not take: element types, extents. Deadlocks and races are the program's to show.
 fn fits(program: &Program<'_>, origin: &[TaskRef]) -> Result<(), Vec<Refusal>> {
-    let verdict = validate_program(program, Classes::of(&[Class::Structure, Class::MemorySafety]));
+    let verdict = validate_program(program, Classes::of(&[Class::STRUCTURE, Class::MEMORY_SAFETY]));
     let found: Vec<_> = verdict
         .diagnostics
         .into_iter()

@@ -10,7 +10,7 @@ use megakernel_reference::commands::{Command, Companion, describe, options};
 
 /// What this companion adds to the reference of programs.
 pub static COMPANION: Companion = Companion {
-    profile: Profile::TaskGraph,
+    profile: Profile::TASK_GRAPH,
     answer: crate::answer,
     commands: COMMANDS,
     replay: &replay::TaskGraphs,

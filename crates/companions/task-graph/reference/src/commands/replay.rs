@@ -26,7 +26,7 @@ impl Kind for TaskGraphs {
         let diagnostics = validate(document).diagnostics;
         let first = diagnostics
             .iter()
-            .find(|d| matches!(d.rule.class(), Class::Structure | Class::TaskGraphStructure));
+            .find(|d| matches!(d.rule.class(), Class::STRUCTURE | Class::TASK_GRAPH_STRUCTURE));
         if let Some(Diagnostic { rule, message, .. }) = first {
             return Err(format!("{file} is no task graph that could run: {rule} {}: {message}", rule.slug()));
         }
@@ -49,9 +49,11 @@ struct Found {
 
 impl Judged for Found {
     fn findings(&self) -> Vec<&Diagnostic> {
-        use Class::*;
         let runs = |found: &&Diagnostic| {
-            matches!(found.rule.class(), TaskGraphDeadlock | TaskGraphRace | TaskGraphRanks)
+            matches!(
+                found.rule.class(),
+                Class::TASK_GRAPH_DEADLOCK | Class::TASK_GRAPH_RACE | Class::TASK_GRAPH_RANKS
+            )
         };
         self.diagnostics.iter().filter(runs).collect()
     }

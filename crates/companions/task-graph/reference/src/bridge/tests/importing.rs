@@ -172,7 +172,7 @@ fn a_race_of_the_graph_is_a_race_of_the_program_or_refused() {
             Ok(found) => {
                 let rules = rules(&found);
                 assert!(
-                    rules.iter().any(|rule| rule.class() == Class::Race),
+                    rules.iter().any(|rule| rule.class() == Class::RACE),
                     "operator {operator}: {rules:?}"
                 );
                 raced += 1;
@@ -196,7 +196,7 @@ fn storage_that_is_written_again_too_early_is_one_buffer() {
     // The first product of layer 1 writes `attn_in` without waiting for whoever reads that of layer 0.
     without_wait(&mut graph, &starts, 6);
     let found = accepted(imported(&graph, &kernel, &Options::default()));
-    assert!(rules(&found).iter().any(|rule| matches!(rule, Rule::R04 | Rule::R05)), "{:?}", rules(&found));
+    assert!(rules(&found).iter().any(|&rule| matches!(rule, Rule::R04 | Rule::R05)), "{:?}", rules(&found));
 }
 
 #[test]
@@ -317,7 +317,7 @@ fn ranks_become_one_program() {
     assert!(found.program.contains("ALLREDUCE_SHARD") && found.program.contains(r#""name":"r1.all[0,0:2]""#));
     // As the document translates it, REDUCE does not wait for its own partial sum.
     let raced = rules(&accepted(import_all(Mode::Exact)));
-    assert!(raced.contains(&Rule::R02) && raced.iter().all(|rule| rule.class() == Class::Race), "{raced:?}");
+    assert!(raced.contains(&Rule::R02) && raced.iter().all(|rule| rule.class() == Class::RACE), "{raced:?}");
     let alone = translated(&kernel, 2, Mode::Sound).remove(1);
     assert_refused(imported(&alone, &kernel, &Options::default()), "/all_tasks/", "rank 0");
 }

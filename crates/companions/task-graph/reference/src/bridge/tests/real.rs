@@ -151,7 +151,7 @@ fn a_reduce_that_does_not_wait_for_its_own_sum_is_a_race_of_the_program() {
     let verdict = validate_program(&program, Classes::ALL);
     let rules: BTreeSet<_> =
         verdict.diagnostics.iter().filter(|found| found.is_error()).map(|found| found.rule).collect();
-    assert!(!rules.is_empty() && rules.iter().all(|rule| rule.class() == Class::Race), "{rules:?}");
+    assert!(!rules.is_empty() && rules.iter().all(|rule| rule.class() == Class::RACE), "{rules:?}");
     for partial in ["attn_proj_out", "mlp_out"] {
         assert!(verdict.diagnostics.iter().any(|found| found.message.contains(partial)), "{partial}");
     }

@@ -168,7 +168,7 @@ pub(super) fn check(
         findings.report(*rule, || {
             let (this, that) = (world.task_name(at.of.task), world.task_name(other.of.task));
             let storage = storage_name(world, of);
-            let what = match (rule, other.kind) {
+            let what = match (*rule, other.kind) {
                 (Rule::TR02, _) => {
                     format!("{this} reads {storage} without waiting for {that}, which writes it")
                 }

@@ -7,6 +7,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::declaration::{Class, Declaration};
+use crate::markdown::headings;
+
 /// Which family an id belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum IdKind {
@@ -35,24 +38,13 @@ pub struct Definition {
     pub body: String,
 }
 
-/// A heading of a Markdown file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Heading {
-    /// 1 for `#`.
-    pub level: usize,
-    /// The text after the marks.
-    pub text: String,
-    /// Line, from 1.
-    pub line: usize,
-    /// Anchor, with `-1`, `-2` appended to repeats.
-    pub anchor: String,
-}
-
 /// All ids of the specification in order: rules by id, then clauses by id, with what is wrong about the headings.
 #[derive(Debug, Default)]
 pub struct Spec {
-    /// Rules first, then clauses, each sorted by id.
+    /// Rules first, then clauses, each sorted by id; rules by class before that.
     pub definitions: Vec<Definition>,
+    /// Of the core and of every companion.
+    pub declarations: Vec<Declaration>,
     /// Malformed or repeated ids, one message each, `path:line: what`.
     pub problems: Vec<String>,
 }
@@ -66,12 +58,12 @@ impl Spec {
                 fs::read_to_string(&path).map_err(|e| format!("{}: cannot be read: {e}", path.display()))?;
             files.push((relative(root, &path), text));
         }
-        Ok(Spec::from_files(&files))
+        Ok(Spec::from_files(&files, Declaration::read_all(root)?))
     }
 
     /// The same from texts in memory: `(path, text)`.
-    pub fn from_files(files: &[(String, String)]) -> Spec {
-        let mut spec = Spec::default();
+    pub fn from_files(files: &[(String, String)], declarations: Vec<Declaration>) -> Spec {
+        let mut spec = Spec { declarations, ..Spec::default() };
         let mut seen: BTreeMap<String, String> = BTreeMap::new();
         for (path, text) in files {
             let lines: Vec<&str> = text.lines().collect();
@@ -79,7 +71,7 @@ impl Spec {
             for (n, heading) in headings.iter().enumerate() {
                 let at = format!("{path}:{}", heading.line);
                 let (word, title) = heading.text.split_once(' ').unwrap_or((&heading.text, ""));
-                let Some(kind) = id_kind(word) else {
+                let Some(kind) = shape(word) else {
                     if looks_like_id(word) {
                         spec.problems.push(format!(
                             "{at}: heading starts with `{word}`, which is no id: write the letters of a class and two digits, \
@@ -88,6 +80,10 @@ impl Spec {
                     }
                     continue;
                 };
+                if let Err(problem) = spec.declared(kind, word, path) {
+                    spec.problems.push(format!("{at}: heading `{}`: {problem}", heading.text));
+                    continue;
+                }
                 if heading.level != 3 {
                     spec.problems
                         .push(format!("{at}: `{word}` stands on level {}, required 3", heading.level));
@@ -122,8 +118,9 @@ impl Spec {
                 });
             }
         }
-        spec.definitions
-            .sort_by(|a, b| (a.kind, class_order(&a.id), &a.id).cmp(&(b.kind, class_order(&b.id), &b.id)));
+        let mut definitions = std::mem::take(&mut spec.definitions);
+        definitions.sort_by_cached_key(|each| (each.kind, spec.class_order(&each.id), each.id.clone()));
+        spec.definitions = definitions;
         spec
     }
 
@@ -138,24 +135,62 @@ impl Spec {
     }
 }
 
-/// The classes of rules in the order in which the specification presents and judges them.
-/// Those of a companion have two letters.
-pub const CLASSES: [&str; 14] = ["S", "D", "R", "P", "M", "L", "W", "TS", "TD", "TR", "TB", "TX", "TK", "TW"];
+impl Spec {
+    /// Every class of rules, in the order in which they are listed.
+    pub fn classes(&self) -> impl Iterator<Item = &Class> {
+        self.declarations.iter().flat_map(|declaration| &declaration.classes)
+    }
 
-fn class_order(id: &str) -> usize {
-    let letters = id.trim_end_matches(|c: char| c.is_ascii_digit());
-    CLASSES.iter().position(|class| *class == letters).unwrap_or(CLASSES.len())
+    /// What kind of id `word` is, if it is one: it has the shape, and its letters or its prefix are declared.
+    pub fn id_kind(&self, word: &str) -> Option<IdKind> {
+        let kind = shape(word)?;
+        let stem = stem(kind, word);
+        let declares = |declaration: &Declaration| declares(declaration, kind, stem);
+        self.declarations.iter().any(declares).then_some(kind)
+    }
+
+    fn class_order(&self, id: &str) -> usize {
+        self.classes().position(|class| class.letters == stem(IdKind::Rule, id)).unwrap_or(usize::MAX)
+    }
+
+    /// Whether letters or prefix of an id are declared, and by whoever owns the file.
+    fn declared(&self, kind: IdKind, word: &str, path: &str) -> Result<(), String> {
+        let stem = stem(kind, word);
+        let what = match kind {
+            IdKind::Rule => "class of rules",
+            IdKind::Clause => "clause prefix",
+        };
+        let Some(by) = self.declarations.iter().find(|each| declares(each, kind, stem)) else {
+            return Err(format!(
+                "no declaration has a {what} `{stem}`: add it to spec/core.json, or to the companion's companion.json"
+            ));
+        };
+        if by.owns(path) { Ok(()) } else { Err(format!("{what} `{stem}` belongs to {}", by.path())) }
+    }
 }
 
-/// What kind of id `word` is, if it is one.
-pub fn id_kind(word: &str) -> Option<IdKind> {
-    let bytes = word.as_bytes();
+/// The letters of a rule's id, or the prefix of a clause's.
+fn stem(kind: IdKind, id: &str) -> &str {
+    match kind {
+        IdKind::Rule => id.trim_end_matches(|c: char| c.is_ascii_digit()),
+        IdKind::Clause => id.split('-').next().unwrap_or_default(),
+    }
+}
+
+fn declares(declaration: &Declaration, kind: IdKind, stem: &str) -> bool {
+    match kind {
+        IdKind::Rule => declaration.classes.iter().any(|class| class.letters == stem),
+        IdKind::Clause => declaration.clauses.iter().any(|prefix| prefix == stem),
+    }
+}
+
+/// What kind of id `word` has the shape of.
+fn shape(word: &str) -> Option<IdKind> {
     let upper = |b: &u8| b.is_ascii_uppercase();
     let digit = |b: &u8| b.is_ascii_digit();
-    match bytes {
-        [.., b, c] if CLASSES.contains(&&word[..word.len() - 2]) && digit(b) && digit(c) => {
-            Some(IdKind::Rule)
-        }
+    match word.as_bytes() {
+        [a, b, c] if upper(a) && digit(b) && digit(c) => Some(IdKind::Rule),
+        [a, b, c, d] if upper(a) && upper(b) && digit(c) && digit(d) => Some(IdKind::Rule),
         [a, b, c, b'-', d, e] if upper(a) && upper(b) && upper(c) && digit(d) && digit(e) => {
             Some(IdKind::Clause)
         }
@@ -177,59 +212,6 @@ fn is_slug(text: &str) -> bool {
         && text.split('-').all(|part| {
             !part.is_empty() && part.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
         })
-}
-
-/// The headings of a Markdown text, code fences left out.
-pub fn headings(text: &str) -> Vec<Heading> {
-    let mut out: Vec<Heading> = Vec::new();
-    let mut repeats: BTreeMap<String, usize> = BTreeMap::new();
-    for (line, content) in outside_fences(text) {
-        let level = content.bytes().take_while(|b| *b == b'#').count();
-        let Some(rest) = content.get(level..) else { continue };
-        if !(1..=6).contains(&level) || !rest.starts_with(' ') {
-            continue;
-        }
-        let title = rest.trim().trim_end_matches('#').trim_end().to_string();
-        let plain = slug_of_heading(&title);
-        let count = repeats.entry(plain.clone()).or_insert(0);
-        let anchor = if *count == 0 { plain } else { format!("{plain}-{count}") };
-        *count += 1;
-        out.push(Heading { level, text: title, line, anchor });
-    }
-    out
-}
-
-/// The lines of a Markdown text that stand outside code fences, with their numbers from 1.
-pub fn outside_fences(text: &str) -> Vec<(usize, &str)> {
-    let mut out = Vec::new();
-    let mut fence: Option<&str> = None;
-    for (n, content) in text.lines().enumerate() {
-        let start = content.trim_start();
-        let marks = start.len() - start.trim_start_matches('`').len();
-        match fence {
-            None if marks >= 3 => fence = start.get(..marks),
-            None => out.push((n + 1, content)),
-            Some(open) if start.starts_with(open) && start.trim_matches('`').trim().is_empty() => {
-                fence = None
-            }
-            Some(_) => {}
-        }
-    }
-    out
-}
-
-/// The anchor that Markdown renderers give to a heading: lower case, spaces to dashes, other punctuation dropped.
-fn slug_of_heading(title: &str) -> String {
-    title
-        .chars()
-        .filter_map(|c| match c {
-            ' ' => Some('-'),
-            '-' | '_' => Some(c),
-            c if c.is_alphanumeric() => Some(c),
-            _ => None,
-        })
-        .flat_map(char::to_lowercase)
-        .collect()
 }
 
 /// Every `.md` file below `folder`, sorted by path. A folder that does not exist holds none.
@@ -264,8 +246,33 @@ pub fn relative(root: &Path, path: &Path) -> String {
 mod tests {
     use super::*;
 
+    fn spec_in(path: &str, text: &str) -> Spec {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        Spec::from_files(
+            &[(path.to_string(), text.to_string())],
+            Declaration::read_all(&root).expect("declarations"),
+        )
+    }
+
     fn spec(text: &str) -> Spec {
-        Spec::from_files(&[("spec/a.md".to_string(), text.to_string())])
+        spec_in("spec/a.md", text)
+    }
+
+    #[test]
+    fn letters_and_prefixes_have_to_be_declared_where_they_stand() {
+        let problem = |path: &str, text: &str| spec_in(path, text).problems.join("\n");
+        assert_eq!(
+            problem("spec/a.md", "# A\n### QQ01 new-class\n"),
+            "spec/a.md:2: heading `QQ01 new-class`: no declaration has a class of rules `QQ`: add it to spec/core.json, or to the companion's companion.json"
+        );
+        assert!(
+            problem("spec/a.md", "### QQQ-01 New\n").contains("no declaration has a clause prefix `QQQ`")
+        );
+        assert!(
+            problem("spec/companions/task-graph/a.md", "### R08 new\n")
+                .contains("class of rules `R` belongs to spec/core.json")
+        );
+        assert!(problem("spec/a.md", "### TGR-99 New\n").contains("belongs to spec/companions/task-graph"));
     }
 
     #[test]
@@ -313,14 +320,5 @@ mod tests {
                 "{text:?} gave {problems:?}"
             );
         }
-    }
-
-    #[test]
-    fn anchors_follow_the_renderers() {
-        let anchors: Vec<_> = headings("# The `run` call, in brief\n# A_b - C\n# A_b - C\n")
-            .into_iter()
-            .map(|h| h.anchor)
-            .collect();
-        assert_eq!(anchors, ["the-run-call-in-brief", "a_b---c", "a_b---c-1"]);
     }
 }
