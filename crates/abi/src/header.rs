@@ -109,10 +109,14 @@ pub fn header() -> String {
     constants(
         &mut out,
         "What a task computes. Codes are only ever appended; 19 is reserved.",
-        ops.chain([("OP_COUNT".to_owned(), Opcode::ALL.len())]),
+        ops.chain([("OP_COUNT".to_owned(), table_size(Opcode::ALL.iter().map(|op| op.code())))]),
     );
     let dtypes = DType::ALL.iter().map(|dtype| (format!("DTYPE_{dtype}"), usize::from(dtype.code())));
-    constants(&mut out, "Type of an element.", dtypes.chain([("DTYPE_COUNT".to_owned(), DType::ALL.len())]));
+    constants(
+        &mut out,
+        "Type of an element.",
+        dtypes.chain([("DTYPE_COUNT".to_owned(), table_size(DType::ALL.iter().map(|dtype| dtype.code())))]),
+    );
     let spaces = MemSpace::ALL.iter().map(|space| (format!("SPACE_{space}"), usize::from(space.code())));
     constants(&mut out, "Where a buffer lives.", spaces);
     let flags = [("FLAG_CAUSAL", FLAG_CAUSAL), ("FLAG_PARTIAL_WRITE", FLAG_PARTIAL_WRITE)];
@@ -144,6 +148,11 @@ pub fn header() -> String {
     out
 }
 
+/// The length of a table that has a row for every code: codes may be missing, such as the reserved 19 among opcodes.
+fn table_size(codes: impl Iterator<Item = u8>) -> usize {
+    codes.max().map_or(0, |last| usize::from(last) + 1)
+}
+
 fn constants<N: AsRef<str>>(out: &mut String, doc: &str, values: impl IntoIterator<Item = (N, usize)>) {
     let _ = writeln!(out, "\n/* {doc} */\nenum {{");
     for (name, value) in values {
@@ -170,4 +179,16 @@ fn record(out: &mut String, layout: &Layout) {
 /// The integer types of `stdint.h` go by names of our own: NVRTC has none, and other headers for it may bring theirs.
 fn c_type(written: &str) -> String {
     if written.starts_with("int") { format!("amk_{written}") } else { written.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_has_a_row_for_a_reserved_code() {
+        assert_eq!(table_size([0, 1, 18, 20].into_iter()), 21);
+        let last = Opcode::ALL.iter().map(|op| usize::from(op.code())).max().unwrap_or(0);
+        assert!(header().contains(&format!("  AMK_OP_COUNT = {},\n", last + 1)));
+    }
 }

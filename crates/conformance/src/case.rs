@@ -26,6 +26,9 @@ pub struct Case {
     pub clauses: Vec<String>,
     /// The document that is sent.
     pub document: Document,
+    /// What else is sent, for a method that takes arguments.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<Value>,
     /// The declared answer, never sent.
     pub expect: Expect,
     /// For [`Method::EXECUTE`]: the launches and what is expected of them.

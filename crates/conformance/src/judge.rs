@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use megakernel_ir::companion::Question;
 use megakernel_ir::protocol::{FromWorker, Hello, Method, Profile, Reported};
 use megakernel_ir::registry::Carries;
 use megakernel_ir::rule::Rule;
@@ -115,15 +116,16 @@ pub fn verdict(case: &Case, answer: &FromWorker) -> Judgement {
     Judgement::Passed
 }
 
-/// Sends a document, and gives the answer.
-pub type Ask<'a, E> = dyn FnMut(Method, &[u8]) -> Result<FromWorker, E> + 'a;
+/// Sends a question, and gives the answer.
+pub type Ask<'a, E> = dyn FnMut(&Question<'_>) -> Result<FromWorker, E> + 'a;
 
 /// Judges a case that does not execute by the answers that `ask` gives, in as many requests as it takes.
 ///
 /// # Errors
 /// Those of `ask`.
 pub fn conversation<E>(case: &Case, document: &[u8], ask: &mut Ask<'_, E>) -> Result<Judgement, E> {
-    let answer = ask(case.method, document)?;
+    let question = Question { method: case.method, document, arguments: case.arguments.as_ref() };
+    let answer = ask(&question)?;
     let judgement = verdict(case, &answer);
     let accepted = answer.outcome.as_deref() == Some("accept");
     if judgement != Judgement::Passed || !accepted {
@@ -132,8 +134,8 @@ pub fn conversation<E>(case: &Case, document: &[u8], ask: &mut Ask<'_, E>) -> Re
     let compared = match case.method.answer() {
         _ if case.expect.translation.is_some() => match requests_of_all_ranks(document) {
             Ok(requests) => {
-                let answers: Result<Vec<FromWorker>, E> =
-                    requests.iter().map(|request| ask(case.method, request.as_bytes())).collect();
+                let asked = |request: &String| ask(&Question { document: request.as_bytes(), ..question });
+                let answers: Result<Vec<FromWorker>, E> = requests.iter().map(asked).collect();
                 sound_translation(document, answers?)
             }
             Err(mismatch) => Err(mismatch),
@@ -142,7 +144,7 @@ pub fn conversation<E>(case: &Case, document: &[u8], ask: &mut Ask<'_, E>) -> Re
             match compare_documents(case, document, &answer) {
                 Ok(()) => {
                     let first = answer.document.unwrap_or_default();
-                    let second = ask(Method::ROUNDTRIP, first.as_bytes())?;
+                    let second = ask(&Question { document: first.as_bytes(), ..question })?;
                     compare_second(&first, &second)
                 }
                 Err(mismatch) => Err(mismatch),

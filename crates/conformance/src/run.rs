@@ -346,7 +346,7 @@ impl Shared<'_> {
 /// Asks what the unit asks.
 fn converse(worker: &mut WorkerProcess, unit: &Unit<'_>, document: &[u8]) -> Result<Judgement, Failure> {
     let Unit { case, profile } = *unit;
-    judge::conversation(case, document, &mut |method, document| worker.ask(method, profile, document))
+    judge::conversation(case, document, &mut |question| worker.question(profile, question))
 }
 
 impl From<Judgement> for Outcome {

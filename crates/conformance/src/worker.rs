@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use megakernel_ir::companion::Question;
 use megakernel_ir::protocol::{FromWorker, Hello, Launch, Method, PROTOCOL, Profile, ToWorker};
 use process_wrap::std::{ChildWrapper, CommandWrap, ProcessGroup};
 use serde::Deserialize;
@@ -128,8 +129,17 @@ impl WorkerProcess {
     /// # Errors
     /// No answer came, or none that belongs to the request.
     pub fn ask(&mut self, method: Method, profile: Profile, document: &[u8]) -> Result<FromWorker, Failure> {
+        self.question(profile, &Question { method, document, arguments: None })
+    }
+
+    /// The same for a question with arguments.
+    ///
+    /// # Errors
+    /// Those of [`WorkerProcess::ask`].
+    pub fn question(&mut self, profile: Profile, question: &Question<'_>) -> Result<FromWorker, Failure> {
         self.last_id += 1;
-        self.request(&ToWorker::request(self.last_id, method, profile, document), &|| Ok(()))
+        let request = ToWorker::request(self.last_id, question.method, profile, question.document);
+        self.request(&request.with_arguments(question.arguments.cloned()), &|| Ok(()))
     }
 
     /// Sends a request to execute and waits for its answer, in the same way.

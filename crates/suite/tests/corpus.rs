@@ -11,7 +11,8 @@ use std::sync::OnceLock;
 use megakernel_conformance::case::{Case, Verdict};
 use megakernel_conformance::judge::{Judgement, conversation};
 use megakernel_conformance::store::Corpus;
-use megakernel_ir::protocol::{Answer, DocumentBytes, FromWorker, Method, Profile, Reported, Request};
+use megakernel_ir::companion::Question;
+use megakernel_ir::protocol::{Answer, DocumentBytes, FromWorker, Profile, Reported, Request};
 use megakernel_ir::rule::{Class, Rule};
 use megakernel_ir::{Diagnostic, Layout, read, write};
 use megakernel_reference::validate::{Classes, validate};
@@ -57,12 +58,14 @@ fn case(path: &Path) -> Outcome {
 /// What the reference answers about a task graph or a request to translate, in one process, and where it points.
 fn task_graph(case: &Case, document: &[u8]) -> Outcome {
     let mut pointers = Vec::new();
-    let mut ask = |method: Method, document: &[u8]| -> Result<FromWorker, String> {
+    let mut ask = |question: &Question<'_>| -> Result<FromWorker, String> {
+        let Question { method, document, arguments } = *question;
         let document = match std::str::from_utf8(document) {
             Ok(text) => DocumentBytes::Text(text.into()),
             Err(_) => DocumentBytes::Binary(document.to_vec()),
         };
-        let request = Request { method, profile: Profile::TASK_GRAPH, document, arguments: None };
+        let request =
+            Request { method, profile: Profile::TASK_GRAPH, document, arguments: arguments.cloned() };
         let answer = megakernel_task_graph_reference::answer(&request);
         if let Answer::Accept { diagnostics, .. } | Answer::Reject { diagnostics } = &answer {
             pointers.extend(diagnostics.iter().map(|found| found.pointer.to_string()));

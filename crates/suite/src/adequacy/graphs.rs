@@ -10,6 +10,7 @@ use std::fmt::Write;
 use megakernel_conformance::case::Case;
 use megakernel_conformance::judge::{Judgement, conversation};
 use megakernel_conformance::store::Corpus;
+use megakernel_ir::companion::Question;
 use megakernel_ir::protocol::{FromWorker, Method, Profile};
 use megakernel_ir::rule::Severity;
 use megakernel_task_graph::{Mode, read_task_graph, read_translation};
@@ -313,8 +314,9 @@ impl Killed {
 }
 
 fn play(case: &Case, document: &[u8], wrong: Option<&Wrong>) -> Judgement {
-    let mut ask = |method: Method, document: &[u8]| -> Result<FromWorker, String> {
-        serde_json::from_value(answer(method, document, wrong)).map_err(|cause| cause.to_string())
+    let mut ask = |question: &Question<'_>| -> Result<FromWorker, String> {
+        serde_json::from_value(answer(question.method, question.document, wrong))
+            .map_err(|cause| cause.to_string())
     };
     match conversation(case, document, &mut ask) {
         Ok(judgement) => judgement,
