@@ -147,13 +147,18 @@ fn command(arguments: &[&str]) -> Output {
 }
 
 #[test]
-fn a_document_is_what_a_worker_is_sent() {
-    let output = command(&["document", "accept/record/empty"]);
+fn the_document_of_a_case_is_printed_as_it_is_sent() {
+    let case = "race/first-k-of-n/gemv-four-tiles-2-of-4";
+    let output = command(&["document", case]);
     assert_eq!(output.status.code(), Some(0));
-    assert!(stdout(&output).starts_with('{'), "{}", stdout(&output));
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).expect("a JSON document");
+    assert_eq!(document.pointer("/tasks/5/waits/0/threshold"), Some(&serde_json::json!(2)));
+
     let none = command(&["document", "no/such/case"]);
     assert_eq!(none.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&none.stderr).contains("the corpus has no case `no/such/case`"));
+    assert!(none.stdout.is_empty());
+    let stderr = String::from_utf8_lossy(&none.stderr);
+    assert!(stderr.contains("the corpus has no case `no/such/case`"), "{stderr}");
 }
 
 #[test]

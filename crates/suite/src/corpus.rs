@@ -1,4 +1,4 @@
-//! `cargo xtask corpus generate | check | stats | document`: the corpus as files.
+//! `cargo xtask corpus generate | check | stats`: the corpus as files.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -6,15 +6,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use megakernel_conformance::store::Corpus;
 use megakernel_corpus::generate::{self, Differences, Generated, Options};
 use megakernel_corpus::oracle::Oracle;
 use megakernel_suite::certify::certify;
 use megakernel_suite::oracle::Vm;
 
-use crate::{print, print_bytes};
+use crate::print;
 
-/// Generate the corpus of cases, check that it is up to date, count it, or print the document of a case
+/// Generate the corpus of cases, check that it is up to date, or count it; `cargo xtask corpus document CASE` prints a document
 ///
 /// The corpus is generated: programs, cases and inputs come from the families in crates/corpus and those of the companions, and from
 /// the examples in spec/rules; the VM of the reference adds values and bounds. Change those, then run `cargo xtask corpus generate` and review the diff. The files are
@@ -42,11 +41,6 @@ enum Command {
     Check,
     /// Count cases by verdict, profile, rule, clause, family and the seeded faults that they reject
     Stats,
-    /// Print the document of a case, with its edit applied: the bytes that a worker is sent
-    Document {
-        /// The id of the case, as reports show it, such as `race/first-k-of-n/fan-in-nops-3-1-of-3`
-        case: String,
-    },
 }
 
 /// The command: 0 when it did what was asked, 1 when `check` finds differences, 2 when it could not run.
@@ -59,7 +53,6 @@ pub fn run(root: &Path, args: &Args) -> ExitCode {
         Command::Stats => {
             generated().and_then(|generated| print(&stats(&generated))).map(|()| ExitCode::SUCCESS)
         }
-        Command::Document { case } => document(&directory, case).map(|()| ExitCode::SUCCESS),
     };
     done.unwrap_or_else(|error| {
         eprintln!("error: {error}");
@@ -80,15 +73,6 @@ fn generate(root: &Path, args: &Args) -> Result<Generated, String> {
         certify: Some(&certify),
     })
     .map_err(|error| error.to_string())
-}
-
-fn document(directory: &Path, id: &str) -> Result<(), String> {
-    let corpus = Corpus::load(directory).map_err(|cause| format!("the corpus cannot be used: {cause}"))?;
-    let case = corpus.cases().iter().find(|case| case.id == id);
-    let case = case.ok_or_else(|| {
-        format!("the corpus has no case `{id}`; `cargo xtask conform --list --filter GLOB` lists ids")
-    })?;
-    print_bytes(&corpus.document(case).map_err(|cause| cause.to_string())?)
 }
 
 fn size(generated: &Generated) -> String {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
-use megakernel_ir::terminal::{print, print_bytes};
+use megakernel_ir::terminal::print;
 
 mod adequacy;
 mod corpus;

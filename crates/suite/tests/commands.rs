@@ -1,24 +1,9 @@
-//! The other commands: `corpus document`, wrong usage, and a reader that stops early.
+//! The other commands: wrong usage, and a reader that stops early.
 
 use std::process::{Command, Output, Stdio};
 
 fn suite(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_megakernel-suite")).args(arguments).output().expect("the command starts")
-}
-
-#[test]
-fn the_document_of_a_case_is_printed_as_it_is_sent() {
-    let case = "race/first-k-of-n/gemv-four-tiles-2-of-4";
-    let output = suite(&["corpus", "document", case]);
-    assert_eq!(output.status.code(), Some(0));
-    let document: serde_json::Value = serde_json::from_slice(&output.stdout).expect("a JSON document");
-    assert_eq!(document.pointer("/tasks/5/waits/0/threshold"), Some(&serde_json::json!(2)));
-
-    let none = suite(&["corpus", "document", "no/such/case"]);
-    assert_eq!(none.status.code(), Some(2));
-    assert!(none.stdout.is_empty());
-    let stderr = String::from_utf8_lossy(&none.stderr);
-    assert!(stderr.contains("the corpus has no case `no/such/case`"), "{stderr}");
 }
 
 #[test]
