@@ -1,23 +1,22 @@
 //! `cargo xtask adequacy`: whether the corpus rejects every seeded fault and no legitimate variant.
 
-mod changes;
-mod graphs;
-mod measure;
-mod report;
-mod subject;
-
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use megakernel_adequacy::faults::{Fault, fault};
+use megakernel_adequacy::measure::report::OfCompanion;
+use megakernel_adequacy::measure::{Plan, Result, measure, report};
 use megakernel_adequacy::variants;
 use megakernel_conformance::case::Case;
 use megakernel_conformance::store::{Corpus, Filter};
 use megakernel_conformance::terminal;
+use megakernel_ir::Diagnostic;
+use megakernel_task_graph::Translation;
+use megakernel_task_graph_cases::faults as graphs;
+use megakernel_task_graph_reference::translate::translate;
 
 use crate::print;
-use measure::{Plan, Result, measure};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -90,9 +89,13 @@ fn adequacy(root: &Path, args: &Args) -> std::result::Result<bool, String> {
     let some = !args.faults.is_empty();
     let graphs = match some {
         true => None,
-        false => Some(graphs::measure(&corpus, |case| {
-            args.filter.as_ref().is_none_or(|filter| filter.matches(&case.id))
-        })?),
+        false => {
+            let wanted = |case: &Case| args.filter.as_ref().is_none_or(|filter| filter.matches(&case.id));
+            let refuse = |request: &Translation<'_>| -> Vec<Diagnostic> {
+                translate(request).err().unwrap_or_default()
+            };
+            Some(graphs::measure(&corpus, wanted, &refuse)?)
+        }
     };
     if cases.is_empty() {
         // Of task graphs alone the numbers say nothing.
@@ -132,7 +135,9 @@ fn adequacy(root: &Path, args: &Args) -> std::result::Result<bool, String> {
     let Some(graphs) = graphs else { return Ok(good) };
     good &= graph_verdict(&graphs, args.filter.is_none())?;
     if args.write || args.check {
-        let page = report::page(&plan, &result, &graphs);
+        let of_graphs =
+            OfCompanion { faults: graphs::FAULTS.len(), cases: graphs.cases(), table: graphs.table() };
+        let page = report::page(&plan, &result, &of_graphs);
         if args.check {
             report::check(root, &page)?;
         } else if result.false_alarms.is_empty() {

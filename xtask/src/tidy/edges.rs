@@ -79,7 +79,6 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "megakernel-conformance",
             "megakernel-corpus",
             "megakernel-task-graph-cases",
-            "megakernel-task-graph-checker",
             "megakernel-adequacy",
         ],
     ),

@@ -1,5 +1,5 @@
 //! Cases of the profile `task-graph`: a builder of documents, the accepted documents that cases are made of, what the exact
-//! translation of a kernel graph says, and the families.
+//! translation of a kernel graph says, the families, and faults that the cases have to reject.
 
 use megakernel_corpus::companion::Companion;
 
@@ -7,6 +7,7 @@ pub mod barrier;
 pub mod build;
 pub mod exact;
 mod families;
+pub mod faults;
 pub mod kernel;
 
 pub use families::{FAMILIES, GraphBase, GraphCases, GraphLibrary, library};

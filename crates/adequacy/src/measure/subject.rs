@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use megakernel_adequacy::faults::Fault;
-use megakernel_adequacy::kernels::Kernels;
-use megakernel_adequacy::launch::{Launch, session};
+use crate::faults::Fault;
+use crate::kernels::Kernels;
+use crate::launch::{Launch, session};
 use megakernel_conformance::case::Case;
 use megakernel_conformance::execution::{self, Expectation, Session, outputs};
 use megakernel_conformance::oracle::Expected;
@@ -15,7 +15,7 @@ use megakernel_ir::{DType, Opcode, Param};
 use megakernel_numerics::{Mismatch, compare};
 use megakernel_numerics::{Stored, Tensor, TensorFile};
 
-use super::measure::Line;
+use super::Line;
 
 /// What an implementation makes of a case.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,18 +1,21 @@
-//! Every fault and every variant on every case.
+//! Every fault and every variant on every case, judged in process as the runner judges a worker.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use megakernel_adequacy::faults::Fault;
-use megakernel_adequacy::variants::Variant;
+use crate::faults::Fault;
+use crate::variants::Variant;
 use megakernel_conformance::case::Case;
 use megakernel_conformance::store::Corpus;
 use megakernel_ir::protocol::Accumulator;
 use megakernel_ir::{DType, Opcode};
 
-use super::subject::{Played, Subject};
+pub mod report;
+mod subject;
+
+use subject::{Played, Subject};
 
 /// What is played.
 pub struct Plan<'a> {
