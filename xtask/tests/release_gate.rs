@@ -1,6 +1,5 @@
 //! The command line of `cargo xtask release-gate`, on the corpus and kernels as they are, and on records with faults.
 
-use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::LazyLock;
 
@@ -9,11 +8,11 @@ use megakernel_conformance::store::Corpus;
 use megakernel_cuda_harness::{host, sources};
 use megakernel_ir::protocol::{Accumulator, Facts};
 use megakernel_ir::{ABI_VERSION, IR_VERSION, Opcode};
+use megakernel_test_support::root;
 
 /// A record of the host that supports a release.
 static GOOD: LazyLock<Evidence> = LazyLock::new(|| {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let corpus = Corpus::load(&root.join("corpus")).expect("a corpus");
+    let corpus = Corpus::load(&root().join("corpus")).expect("a corpus");
     let Subject { cases, judged } = Subject::new(&corpus).expect("cases that execute");
     let line = |(opcode, dtype): &(Option<Opcode>, megakernel_ir::DType)| Line {
         opcode: opcode.map(|opcode| opcode.name().to_owned()),

@@ -5,6 +5,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use megakernel_abi::{self as abi, LAYOUTS, Layout};
+use megakernel_test_support::tools::{Tool, require};
+use megakernel_test_support::{files, root};
 
 /// A record as a text says it: name, size, alignment, and offset, size, type and name of each field.
 #[derive(Debug, PartialEq)]
@@ -31,8 +33,7 @@ fn said(layout: &Layout) -> Said {
 
 /// The tables below ABI-01.
 fn specified() -> Vec<Said> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../spec/abi.md");
-    let text = std::fs::read_to_string(path).expect("the clause");
+    let text = files::text(&root().join("spec/abi.md"));
     let text = text.split("### ").find(|section| section.starts_with("ABI-01")).expect("a section ABI-01");
     let mut records: Vec<Said> = Vec::new();
     for line in text.lines() {
@@ -88,8 +89,9 @@ fn records_are_as_the_clause_says() {
     assert_eq!(LAYOUTS.iter().map(|layout| layout.fields.len()).collect::<Vec<_>>(), [22, 8, 11, 12]);
 }
 
-/// Compiles and runs a program that prints what the compiler thinks, or nothing where there is no such compiler.
-fn compiled(compiler: &str, arguments: &[&str]) -> Option<String> {
+/// Compiles and runs a program that prints what the compiler thinks.
+fn compiled(tool: Tool, arguments: &[&str]) -> String {
+    let compiler = require(tool);
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let program = folder.join(format!("abi-{compiler}"));
     let mut source = abi::header() + "#include <stdio.h>\nint main(void) {\n";
@@ -104,23 +106,20 @@ fn compiled(compiler: &str, arguments: &[&str]) -> Option<String> {
         }
     }
     source += "printf(\"%d %d %d\\n\", AMK_OP_ATTENTION_COMBINE, AMK_DTYPE_BOOL, AMK_SPACE_REGISTER);\nreturn 0; }\n";
-    let child = Command::new(compiler)
+    let mut child = Command::new(&compiler)
         .args(["-Wall", "-Wextra", "-Wpedantic", "-Werror"])
         .args(arguments)
         .args(["-", "-o"])
         .arg(&program)
         .stdin(Stdio::piped())
-        .spawn();
-    let Ok(mut child) = child else {
-        println!("skipped: there is no compiler `{compiler}`");
-        return None;
-    };
+        .spawn()
+        .expect("the compiler starts");
     let mut stdin = child.stdin.take().expect("a pipe");
     stdin.write_all(source.as_bytes()).expect("the compiler reads");
     drop(stdin);
     assert!(child.wait().expect("the compiler ends").success(), "{compiler} does not take the header");
     let output = Command::new(&program).output().expect("the program runs");
-    Some(String::from_utf8(output.stdout).expect("text"))
+    String::from_utf8(output.stdout).expect("text")
 }
 
 #[test]
@@ -133,9 +132,7 @@ fn compilers_agree_with_the_records() {
         }
     }
     expected += "18 9 3\n";
-    for (compiler, arguments) in [("cc", ["-std=c11", "-xc"]), ("c++", ["-std=c++11", "-xc++"])] {
-        if let Some(found) = compiled(compiler, &arguments) {
-            assert_eq!(found, expected, "{compiler}");
-        }
+    for (tool, arguments) in [(Tool::C, ["-std=c11", "-xc"]), (Tool::Cxx, ["-std=c++11", "-xc++"])] {
+        assert_eq!(compiled(tool, &arguments), expected, "{tool:?}");
     }
 }

@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
+use megakernel_test_support::{files, root};
+
 fn replay(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_megakernel-reference"))
         .arg("replay")
@@ -13,8 +15,7 @@ fn replay(arguments: &[&str]) -> Output {
 
 /// The failing program of a rule's section in the specification, as a file.
 fn example(rule: &str, chapter: &str) -> String {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let text = std::fs::read_to_string(root.join("spec").join(chapter)).expect("a chapter");
+    let text = files::text(&root().join("spec").join(chapter));
     let (_, section) = text.split_once(&format!("\n### {rule} ")).expect("a section");
     let (_, fence) = section.split_once("```json rejected\n").expect("a failing program");
     let (program, _) = fence.split_once("```").expect("the end of the fence");

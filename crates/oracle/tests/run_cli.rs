@@ -10,6 +10,7 @@ use std::process::{Command, Stdio};
 use megakernel_ir::DType;
 use megakernel_ir::protocol::{Launch, ToWorker};
 use megakernel_numerics::{Stored, Tensor, TensorFile};
+use megakernel_test_support::fixtures;
 use serde_json::{Value, json};
 
 const DOCUMENT: &str = r#"{"ir_version":"0.2.0","abi_version":"0.2",
@@ -102,11 +103,7 @@ fn a_program_runs_on_files_step_by_step() {
 
 #[test]
 fn a_real_decoder_runs_on_random_weights_for_several_steps() {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/amk/toy_decoder.json");
-    if !path.exists() {
-        println!("skipped: {} is not there", path.display());
-        return;
-    }
+    let path = fixtures::path("amk/toy_decoder.json");
     let path = path.to_str().expect("UTF-8");
     let decode = |schedule: &str| {
         let arguments = [

@@ -4,20 +4,14 @@
 #![allow(clippy::panic)]
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::path::{Path, PathBuf};
 
-use jsonschema::{Registry, Validator};
 use megakernel_ir::protocol::{Answer, DocumentBytes, Method, Profile, Request};
 use megakernel_ir::rule::Class;
 use megakernel_ir::{Diagnostic, Rule};
 use megakernel_reference::validate::{Classes, validate};
 use megakernel_task_graph_reference as task_graph;
+use megakernel_test_support::{files, root, schemas};
 use serde_json::{Value, json};
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
 
 /// A rule with its failing document and the accepted one.
 struct Example {
@@ -33,7 +27,7 @@ fn fence<'s>(section: &'s str, info: &str) -> Option<&'s str> {
 }
 
 fn example(rule: Rule) -> Example {
-    let chapter = fs::read_to_string(root().join(rule.clause().document)).expect("a chapter");
+    let chapter = files::text(&root().join(rule.clause().document));
     let (_, section) = chapter.split_once(&format!("\n### {rule} ")).expect("a section");
     let section = section.split("\n### ").next().unwrap_or_default();
     if let Some(rejected) = fence(section, "text rejected") {
@@ -87,22 +81,9 @@ fn each_example_breaks_its_rule_and_no_other() {
     }
 }
 
-fn schema() -> Validator {
-    let text = fs::read_to_string(root().join("schemas/diagnostics.schema.json")).expect("a schema");
-    let schema: Value = serde_json::from_str(&text).expect("JSON");
-    let id = schema["$id"].as_str().expect("an id").to_owned();
-    let registry =
-        Registry::new().add(id.as_str(), schema).expect("an address").prepare().expect("references");
-    jsonschema::draft202012::options()
-        .with_registry(&registry)
-        .offline()
-        .build(&json!({ "$ref": id }))
-        .expect("a schema that compiles")
-}
-
 #[test]
 fn diagnostics_conform_to_their_schema_and_carry_witnesses() {
-    let schema = schema();
+    let schema = schemas::validator("diagnostics");
     let witnessed = |rule: Rule| {
         let id = rule.id();
         matches!(id.as_bytes().first(), Some(b'D' | b'R')) && !["D07", "R07"].contains(&id)
@@ -111,8 +92,7 @@ fn diagnostics_conform_to_their_schema_and_carry_witnesses() {
     let mut kinds = BTreeSet::new();
     for Example { rule, rejected, .. } in Rule::ALL.iter().copied().map(example) {
         let diagnostics = serde_json::to_value(judge(rule, &rejected)).expect("serialises");
-        let errors: Vec<String> =
-            schema.iter_errors(&diagnostics).map(|e| format!("{}: {e}", e.instance_path())).collect();
+        let errors = schemas::errors(&schema, &diagnostics);
         assert!(errors.is_empty(), "{rule}: {errors:#?}");
         let witness = &diagnostics[0]["witness"];
         assert!(witness.is_object() || !witnessed(rule), "{rule} carries no witness");

@@ -5,12 +5,12 @@
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
-use std::path::PathBuf;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use megakernel_ir::read;
 use megakernel_reference::vm::files::fill_random;
 use megakernel_reference::vm::{Following, Loaded, Schedule, Session, Settings};
+use megakernel_test_support::fixtures;
 use serde_json::{Value, json};
 
 /// Opcode, what it reads, what it writes, parameters. Buffers are `dtype[shape]`.
@@ -118,11 +118,7 @@ fn opcodes(c: &mut Criterion) {
 }
 
 fn programs(c: &mut Criterion) {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/amk");
-    let Ok(text) = std::fs::read(folder.join("toy_decoder.json")) else {
-        println!("skipped: {} is not there", folder.display());
-        return;
-    };
+    let text = fixtures::bytes("amk/toy_decoder.json");
     let program = read(&text).unwrap();
     let loaded = Loaded::load(&program).unwrap();
     let mut tensors = BTreeMap::new();
@@ -136,7 +132,7 @@ fn programs(c: &mut Criterion) {
 
     let mut group = c.benchmark_group("rehearse");
     for name in ["toy_decoder", "llama32_1b_decode"] {
-        let text = std::fs::read(folder.join(name).with_extension("json")).unwrap();
+        let text = fixtures::bytes(&format!("amk/{name}.json"));
         let program = read(&text).unwrap();
         let loaded = Loaded::load(&program).unwrap();
         group.throughput(Throughput::Elements(program.tasks.len() as u64));

@@ -1,16 +1,11 @@
 //! The opcodes as a whole: against the table of the specification, against programs that another project's
 //! compiler wrote, and against tasks that make no sense.
 
-use std::path::PathBuf;
-
 use megakernel_ir::model::Task;
 use megakernel_ir::prng::SplitMix64;
 use megakernel_ir::{Opcode, read};
 use megakernel_reference::opcodes::{InPlace, Op, Operands, Problems, op};
-
-fn root() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
+use megakernel_test_support::{fixtures, root};
 
 /// A program of one task without operands.
 fn bare(opcode: Opcode, params: &str) -> String {
@@ -67,11 +62,7 @@ fn the_table_of_the_specification_says_the_same() {
 
 /// Checks all tasks in the order that the M rules prescribe.
 fn assert_real_program_is_clean(name: &str) {
-    let path = root().join("../shared/data/amk").join(name);
-    let Ok(bytes) = std::fs::read(&path) else {
-        println!("skipped: {name} is not there");
-        return;
-    };
+    let bytes = fixtures::bytes(&format!("amk/{name}"));
     let program = read(&bytes).expect("a real program reads");
     assert!(!program.tasks.is_empty());
     for task in &program.tasks {

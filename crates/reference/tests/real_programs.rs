@@ -1,20 +1,14 @@
 //! Programs that another project's compiler wrote are accepted under every profile; with one edit each, they are
 //! rejected under the rule that the edit breaks.
 
-use std::path::PathBuf;
-
 use megakernel_ir::protocol::Profile;
 use megakernel_ir::{Diagnostic, Rule};
 use megakernel_reference::validate::{Classes, validate};
+use megakernel_test_support::fixtures;
 use serde_json::{Value, json};
 
-fn program(name: &str) -> Option<Vec<u8>> {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/amk").join(name);
-    let bytes = std::fs::read(&path).ok();
-    if bytes.is_none() {
-        println!("skipped: {} is not there", path.display());
-    }
-    bytes
+fn program(name: &str) -> Vec<u8> {
+    fixtures::bytes(&format!("amk/{name}"))
 }
 
 fn errors(document: &[u8], classes: Classes) -> Vec<Rule> {
@@ -31,7 +25,7 @@ fn errors(document: &[u8], classes: Classes) -> Vec<Rule> {
 #[test]
 fn real_programs_are_accepted_under_every_profile() {
     for name in ["toy_decoder.json", "llama32_1b_decode.json"] {
-        let Some(document) = program(name) else { continue };
+        let document = program(name);
         for profile in Profile::STATIC {
             assert_eq!(errors(&document, Classes::of_profile(profile)), [], "{name} under {profile}");
         }
@@ -148,7 +142,7 @@ const MUTANTS: &[Mutant] = &[
 #[test]
 fn single_edits_of_real_programs_break_the_rule_that_they_mean() {
     for name in ["toy_decoder.json", "llama32_1b_decode.json"] {
-        let Some(document) = program(name) else { continue };
+        let document = program(name);
         let original: Value = serde_json::from_slice(&document).expect("JSON");
         for (what, edit, rules) in MUTANTS {
             let mut mutant = original.clone();

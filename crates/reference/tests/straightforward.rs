@@ -6,12 +6,11 @@ mod programs;
 #[path = "support/straightforward.rs"]
 mod straightforward;
 
-use std::path::Path;
-
 use megakernel_ir::model::Program;
 use megakernel_ir::rule::Class;
 use megakernel_ir::{Rule, read};
 use megakernel_reference::validate::{Classes, validate_program};
+use megakernel_test_support::{files, root};
 use straightforward::{Found, judge};
 
 /// The rules that both judge; P01 by its page, which the message names.
@@ -37,16 +36,9 @@ fn found(program: &Program<'_>) -> Option<Found> {
 
 #[test]
 fn both_agree_on_corpus_programs_without_one_wait() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/programs");
     let (mut compared, mut rejected) = (0, 0);
-    let mut files: Vec<_> = std::fs::read_dir(root)
-        .expect("the corpus")
-        .map(|entry| entry.expect("entry").path())
-        .filter(|path| path.is_file())
-        .collect();
-    files.sort();
-    for path in files {
-        let bytes = std::fs::read(&path).expect("a program");
+    for path in files::json_in(&root().join("corpus/programs")) {
+        let bytes = files::bytes(&path);
         if bytes.len() > 40_000 {
             continue;
         }

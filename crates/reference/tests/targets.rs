@@ -1,10 +1,9 @@
 //! The records under `targets/` as targets of programs: the validator accepts what just fits each of them, and rejects what does
 //! not by one (rules L01, L02, L04 and D07).
 
-use std::path::Path;
-
 use megakernel_ir::Rule;
 use megakernel_reference::validate::{Classes, validate};
+use megakernel_test_support::{files, root};
 use serde_json::{Value, json};
 
 /// One task on an SM, launched with so many threads and bytes of shared memory.
@@ -24,16 +23,10 @@ fn found(program: &Value) -> Vec<Rule> {
 
 #[test]
 fn what_fits_a_target_is_accepted_and_what_does_not_by_one_is_rejected() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../targets");
     let mut records = 0;
-    for entry in std::fs::read_dir(folder).expect("a folder") {
-        let path = entry.expect("an entry").path();
-        if path.extension().is_none_or(|extension| extension != "json") {
-            continue;
-        }
+    for path in files::json_below(&root().join("targets")) {
         records += 1;
-        let text = std::fs::read_to_string(&path).expect("a file");
-        let record: Value = serde_json::from_str(&text).expect("JSON");
+        let record = files::json(&path);
         let target = &record["target"];
         let name = path.display();
         let sms = target["num_sms"].as_u64().expect("a number");

@@ -4,11 +4,11 @@
 mod programs;
 
 use std::num::NonZeroUsize;
-use std::path::Path;
 
 use megakernel_ir::model::Program;
 use megakernel_ir::read;
 use megakernel_reference::validate::{Classes, Threads, Verdict, validate_in_threads};
+use megakernel_test_support::{files, root};
 
 /// Something wrong all over the program, so that many rules are broken in every part of it.
 type Damage = (&'static str, fn(&mut Program<'_>));
@@ -52,12 +52,8 @@ fn judge(program: &Program<'_>, threads: usize) -> Verdict {
 
 #[test]
 fn the_number_of_threads_changes_nothing() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/programs");
-    let files = std::fs::read_dir(folder)
-        .expect("the corpus")
-        .map(|entry| entry.expect("an entry").path())
-        .filter(|path| path.is_file());
-    let corpus = files.map(|path| std::fs::read(path).expect("a program"));
+    let programs = files::json_in(&root().join("corpus/programs"));
+    let corpus = programs.iter().map(|path| files::bytes(path));
     let large = [
         programs::decoder::program(1_500),
         programs::random::program(1_500, 3),

@@ -3,7 +3,6 @@
 #![allow(clippy::panic)]
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 
 use megakernel_ir::model::Program;
 use megakernel_ir::{Opcode, read};
@@ -11,10 +10,7 @@ use megakernel_numerics::Tensor;
 use megakernel_reference::vm::files::fill_random;
 use megakernel_reference::vm::steps::{advance, greedy};
 use megakernel_reference::vm::{Following, Loaded, Output, Reference, Schedule, Session, Settings};
-
-fn root() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
+use megakernel_test_support::{files, fixtures, root};
 
 fn settings(seed: u64) -> Settings {
     Settings { schedule: Schedule::seeded(seed), ..Settings::default() }
@@ -34,15 +30,10 @@ fn bits(output: &Output) -> (Vec<u8>, Vec<u64>, Vec<u64>) {
 
 #[test]
 fn results_do_not_depend_on_the_schedule() {
-    let mut paths: Vec<PathBuf> = std::fs::read_dir(root().join("corpus/programs"))
-        .expect("the corpus has programs")
-        .map(|entry| entry.expect("an entry").path())
-        .filter(|path| path.is_file())
-        .collect();
-    paths.sort();
+    let paths = files::json_in(&root().join("corpus/programs"));
     let mut seen = BTreeSet::new();
     for path in &paths {
-        let document = std::fs::read(path).expect("a file");
+        let document = files::bytes(path);
         let Ok(program) = read(&document) else { continue };
         let elements: u64 =
             program.buffers.iter().map(|buffer| buffer.numel().unwrap_or(u64::MAX) >> 4).sum();
@@ -114,11 +105,7 @@ fn thin_out(program: &Program<'_>, tensors: &mut BTreeMap<String, Tensor>) {
 
 #[test]
 fn a_real_decoder_decodes_eight_tokens_the_same_under_two_schedules() {
-    let path = root().join("../shared/data/amk/toy_decoder.json");
-    let Ok(document) = std::fs::read(&path) else {
-        println!("skipped: {} is not there", path.display());
-        return;
-    };
+    let document = fixtures::bytes("amk/toy_decoder.json");
     let [(first, certain), (second, _)] = [0, 3].map(|seed| decode(&document, 8, seed));
     assert_eq!(certain, 8, "no doubt about any token");
     for (step, (first, second)) in first.iter().zip(&second).enumerate() {

@@ -4,7 +4,6 @@
 #![allow(clippy::panic)]
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
 
 use megakernel_ir::model::Program;
 use megakernel_ir::rule::Class;
@@ -12,51 +11,15 @@ use megakernel_ir::{Rule, read};
 use megakernel_reference::explore::{FaultKind, Outcome, Replay, replay};
 use megakernel_reference::validate::{Classes, broken_rules, validate_program};
 use megakernel_reference::vm::{Loaded, Schedule};
-use serde_json::Value;
+use megakernel_test_support::{cases, fixtures};
 
 /// Seeds of the schedules that every program is run under.
 const SEEDS: u64 = 40;
 
-fn root() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-fn files(folder: &Path, found: &mut Vec<PathBuf>) {
-    let mut entries: Vec<PathBuf> =
-        std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()).collect();
-    entries.sort();
-    for path in entries {
-        if path.is_dir() {
-            files(&path, found);
-        } else if path.extension().is_some_and(|extension| extension == "json") {
-            found.push(path);
-        }
-    }
-}
-
-fn json(path: &Path) -> Value {
-    serde_json::from_slice(&std::fs::read(path).expect("a file")).expect("JSON")
-}
-
 /// The documents of the corpus' cases that are programs with edits, by case id.
 fn documents() -> Vec<(String, String)> {
-    let corpus = root().join("corpus");
-    let mut paths = Vec::new();
-    files(&corpus.join("cases"), &mut paths);
-    let mut bases: BTreeMap<String, Value> = BTreeMap::new();
-    let mut documents = Vec::new();
-    for path in paths {
-        let case = json(&path);
-        let Some(base) = case["document"]["base"].as_str() else { continue };
-        let mut document = bases.entry(base.to_owned()).or_insert_with(|| json(&corpus.join(base))).clone();
-        if let Some(edit) = case["document"].get("edit") {
-            let patch: json_patch::Patch = serde_json::from_value(edit.clone()).expect("a patch");
-            if json_patch::patch(&mut document, &patch).is_err() {
-                continue;
-            }
-        }
-        documents.push((case["id"].as_str().expect("an id").to_owned(), document.to_string()));
-    }
+    let documents: Vec<(String, String)> =
+        cases::documents("").into_iter().map(|found| (found.id().to_owned(), found.text)).collect();
     assert!(documents.len() > 500, "the corpus has programs: {}", documents.len());
     documents
 }
@@ -70,10 +33,7 @@ fn accepted_programs_run_to_their_end_under_every_schedule() {
     let (mut runs, mut programs, mut many_orders) = (0, 0, 0);
     let mut documents = documents();
     for name in ["toy_decoder.json", "llama32_1b_decode.json"] {
-        match std::fs::read_to_string(root().join("../shared/data/amk").join(name)) {
-            Ok(text) => documents.push((name.to_owned(), text)),
-            Err(_) => println!("skipped: {name} is not there"),
-        }
+        documents.push((name.to_owned(), fixtures::text(&format!("amk/{name}"))));
     }
     for (id, document) in &documents {
         let Ok(program) = read(document.as_bytes()) else { continue };

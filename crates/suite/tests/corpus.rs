@@ -16,6 +16,7 @@ use megakernel_ir::protocol::{Answer, DocumentBytes, FromWorker, Profile, Report
 use megakernel_ir::rule::{Class, Rule};
 use megakernel_ir::{Diagnostic, Layout, read, write};
 use megakernel_reference::validate::{Classes, validate};
+use megakernel_test_support::root;
 
 datatest_stable::harness! {
     { test = case, root = "../../corpus/cases", pattern = r".*\.json$" },
@@ -25,10 +26,7 @@ type Outcome = Result<(), Box<dyn std::error::Error>>;
 
 fn corpus() -> &'static Corpus {
     static CORPUS: OnceLock<Corpus> = OnceLock::new();
-    CORPUS.get_or_init(|| {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");
-        Corpus::load(&root).unwrap_or_else(|error| panic!("{error}"))
-    })
+    CORPUS.get_or_init(|| Corpus::load(&root().join("corpus")).unwrap_or_else(|error| panic!("{error}")))
 }
 
 fn case(path: &Path) -> Outcome {

@@ -2,13 +2,13 @@
 //! forbids; and which rules carry none.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 use megakernel_conformance::store::Corpus;
 use megakernel_ir::rule::{Class, Rule};
 use megakernel_ir::{Diagnostic, read};
 use megakernel_reference::explore::{FaultKind, Machine, NotReplayed, Outcome, replay};
 use megakernel_reference::validate::{Classes, validate};
+use megakernel_test_support::root;
 
 /// What became of the diagnostics of one rule.
 #[derive(Debug, Default, PartialEq)]
@@ -40,7 +40,7 @@ fn kinds(rule: Rule) -> &'static [FaultKind] {
 
 #[test]
 fn every_witness_of_the_corpus_replays() {
-    let corpus = Corpus::load(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus")).expect("a corpus");
+    let corpus = Corpus::load(&root().join("corpus")).expect("a corpus");
     let mut counts: BTreeMap<Rule, Counts> = BTreeMap::new();
     let mut problems = Vec::new();
     for case in corpus.cases() {

@@ -2,21 +2,17 @@
 //! edits, most of them nonsense, both have to find the same broken rules, as far as the example claims them.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
 
 use megakernel_conformance::run::TIMEOUT;
 use megakernel_conformance::worker::{WorkerCommand, WorkerProcess};
 use megakernel_ir::prng::SplitMix64;
 use megakernel_ir::protocol::{Method, Profile};
 use megakernel_reference::validate::{Classes, validate};
+use megakernel_test_support::root;
 use serde_json::Value;
 
 /// Edited documents that are compared.
 const DOCUMENTS: usize = 3000;
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
 
 /// Values around the limits of the types and names that the members take.
 fn values() -> Vec<Value> {

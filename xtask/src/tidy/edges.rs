@@ -82,9 +82,14 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "megakernel-adequacy",
         ],
     ),
+    // Nothing, so that the tests of every crate may use it: see `of_metadata`.
+    ("megakernel-test-support", &[]),
     // It calls programs. Its tests make records of evidence.
     ("xtask", &["megakernel-codegen", "megakernel-ir", "megakernel-conformance", "megakernel-cuda-harness"]),
 ];
+
+/// The crate that tests share.
+const TEST_SUPPORT: &str = "megakernel-test-support";
 
 /// Crates of the workspace and the crates of the workspace that each depends on.
 pub type Edges = BTreeMap<String, BTreeSet<String>>;
@@ -110,6 +115,8 @@ fn of_metadata(metadata: &Value) -> Edges {
     let mut edges = Edges::new();
     for package in packages() {
         let used = package["dependencies"].as_array().into_iter().flatten();
+        // What tests share, every crate may use in its tests, and none elsewhere.
+        let used = used.filter(|d| !(d["name"] == TEST_SUPPORT && d["kind"] == "dev"));
         let used =
             used.filter_map(|d| d["name"].as_str()).filter(|name| ours.contains(name)).map(str::to_owned);
         edges.insert(package["name"].as_str().unwrap_or_default().to_owned(), used.collect());
@@ -145,6 +152,7 @@ mod tests {
         forbidden(&of_metadata(&json!({ "packages": [
             { "name": "megakernel-ir", "dependencies": [{ "name": "serde", "kind": null }] },
             { "name": "megakernel-reference", "dependencies": [{ "name": "megakernel-ir", "kind": null }] },
+            { "name": "megakernel-test-support", "dependencies": [] },
             { "name": "megakernel-conformance", "dependencies": [{ "name": conformance_uses, "kind": kind }] }
         ]})))
     }
@@ -156,6 +164,8 @@ mod tests {
                         [megakernel-ir, megakernel-numerics, megakernel-task-graph, megakernel-task-graph-checker]";
         assert_eq!(check("megakernel-reference", Value::Null), [expected]);
         assert_eq!(check("megakernel-reference", json!("dev")), [expected]);
+        assert_eq!(check(TEST_SUPPORT, json!("dev")), Vec::<String>::new());
+        assert_eq!(check(TEST_SUPPORT, Value::Null).len(), 1);
     }
 
     #[test]

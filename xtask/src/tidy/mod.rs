@@ -4,6 +4,7 @@
 mod adequacy;
 mod cases;
 mod edges;
+mod habits;
 mod ids;
 mod links;
 mod tree;
@@ -89,10 +90,23 @@ fn check(root: &Path, without_corpus: bool) -> Vec<Outcome> {
     report("crates depend on what they may", edges::read(root).map(|found| edges::forbidden(&found)));
     report("no machine paths", files.as_ref().map(tree::machine_paths).map_err(Clone::clone));
     report("no stubs and no ignored tests", files.as_ref().map(tree::stubs).map_err(Clone::clone));
+    report(
+        "nothing leads out of the repository",
+        files.as_ref().map(habits::paths_out).map_err(Clone::clone),
+    );
+    report(
+        "no test is green because it was skipped",
+        files.as_ref().map(habits::silent_skips).map_err(Clone::clone),
+    );
     outcomes.push(Outcome {
         name: "files are short",
+        problems: files.as_ref().map(habits::long_sources).unwrap_or_default(),
+        warnings: files.as_ref().map(habits::long_texts).unwrap_or_default(),
+    });
+    outcomes.push(Outcome {
+        name: "modules are laid out in one way",
         problems: Vec::new(),
-        warnings: files.as_ref().map(tree::long_files).unwrap_or_default(),
+        warnings: files.as_ref().map(habits::mixed_modules).unwrap_or_default(),
     });
     outcomes
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use megakernel_test_support::fixtures;
 use serde_json::Value;
 
 use crate::set::{errors, json_files, read, root, validator};
@@ -127,15 +128,10 @@ fn mistakes_in_a_record_are_found() {
     }
 }
 
-/// The record of h100 is the target that the compiler of AMK writes, where the checkout has one of its programs.
+/// The record of h100 is the target that the compiler of AMK writes.
 #[test]
 fn the_record_is_the_target_of_a_real_program() {
-    let path = root().join("../shared/data/amk/toy_decoder.json");
-    if !path.is_file() {
-        println!("skipped: {} is not there", path.display());
-        return;
-    }
-    let (real, ours) = (&read(&path)["target"], &records()["h100"]["target"]);
+    let (real, ours) = (&fixtures::json("amk/toy_decoder.json")["target"], &records()["h100"]["target"]);
     for (member, value) in real.as_object().into_iter().flatten().filter(|(member, _)| *member != "note") {
         assert_eq!(&ours[member], value, "{member}");
     }

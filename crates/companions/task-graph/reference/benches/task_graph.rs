@@ -1,17 +1,17 @@
-//! Reading and validating MPK task graphs: `cargo bench -p megakernel-task-graph-reference --bench task_graph`. A real graph, where it
-//! is there, and decoders of the same make with 12,000 to 1,000,000 tasks; each also with a race in every layer, where
+//! Reading and validating MPK task graphs: `cargo bench -p megakernel-task-graph-reference --bench task_graph`. A real graph,
+//! and decoders of the same make with 12,000 to 1,000,000 tasks; each also with a race in every layer, where
 //! validating includes finding the places of the diagnostics. Of all rounds the fastest counts.
 
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use std::fmt::Write;
 use std::hint::black_box;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use megakernel_ir::Source;
 use megakernel_task_graph::read_task_graph;
 use megakernel_task_graph_reference::validate::{Graphs, validate_graphs};
+use megakernel_test_support::fixtures;
 
 const NONE: i64 = 0x7fff_ffff_ffff_fffe;
 
@@ -225,12 +225,7 @@ fn measure(name: &str, text: &str, accepted: bool, rounds: usize) -> (f64, [f64;
 fn main() {
     println!("| graph | tasks | MB | read | validate | both |");
     println!("| --- | ---: | ---: | ---: | ---: | ---: |");
-    let real =
-        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../../../shared/data/mpk/qwen3_06b_2l.json");
-    match std::fs::read_to_string(&real) {
-        Ok(text) => drop(measure("qwen3-0.6b, 2 layers", &text, true, 50)),
-        Err(_) => println!("skipped: {} is not there", real.display()),
-    }
+    measure("qwen3-0.6b, 2 layers", &fixtures::text("mpk/qwen3_06b_2l.json"), true, 50);
     let sizes = [(12_000, 20), (100_000, 5), (1_000_000, 3)];
     for (kind, accepted) in [("decoder", true), ("rejected", false)] {
         let row = |&(tasks, rounds): &(usize, usize)| {

@@ -2,31 +2,26 @@
 //! reading and writing.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use megakernel_ir::{Layout, Rule, write_record};
 use megakernel_task_graph::{TaskGraph, read_task_graph};
 use megakernel_task_graph_reference::validate;
 use megakernel_task_graph_reference::validate::{Graphs, broken_rules, validate_graphs};
+use megakernel_test_support::fixtures;
 use serde_json::Value;
 
 const ALONE: [&str; 5] =
     ["fork_point.json", "old_qwen3_06b_2l.json", "qwen3_06b_2l.json", "qwen3_mlp.json", "rmsnorm.json"];
 const PAIR: [&str; 2] = ["old_tp2_r0.json", "old_tp2_r1.json"];
 
-fn file(name: &str) -> Option<Vec<u8>> {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../../../shared/data/mpk").join(name);
-    let bytes = std::fs::read(&path).ok();
-    if bytes.is_none() {
-        println!("skipped: {} is not there", path.display());
-    }
-    bytes
+fn file(name: &str) -> Vec<u8> {
+    fixtures::bytes(&format!("mpk/{name}"))
 }
 
 #[test]
 fn graphs_of_one_rank_are_accepted() {
     for name in ALONE {
-        let Some(document) = file(name) else { continue };
+        let document = file(name);
         assert_eq!(validate(&document).diagnostics, [], "{name}");
     }
 }
@@ -34,7 +29,7 @@ fn graphs_of_one_rank_are_accepted() {
 #[test]
 fn a_rank_alone_is_told_to_be_incomplete() {
     for name in PAIR {
-        let Some(document) = file(name) else { continue };
+        let document = file(name);
         let verdict = validate(&document);
         let rules: Vec<Rule> = verdict.diagnostics.iter().map(|diagnostic| diagnostic.rule).collect();
         assert_eq!(rules, [Rule::TW04], "{name}");
@@ -47,7 +42,7 @@ fn a_rank_alone_is_told_to_be_incomplete() {
 /// the reader first (TR03): 128 pairs a tensor.
 #[test]
 fn local_sums_of_the_pair_race() {
-    let (Some(first), Some(second)) = (file(PAIR[0]), file(PAIR[1])) else { return };
+    let (first, second) = (file(PAIR[0]), file(PAIR[1]));
     let ranks: Vec<TaskGraph<'_>> =
         [&first, &second].into_iter().map(|bytes| read_task_graph(bytes).expect("a graph")).collect();
     let verdict = validate_graphs(Graphs::System(&ranks, None));
@@ -79,7 +74,7 @@ fn local_sums_of_the_pair_race() {
 #[test]
 fn every_graph_is_written_as_it_was_read() {
     for name in ALONE.into_iter().chain(PAIR) {
-        let Some(document) = file(name) else { continue };
+        let document = file(name);
         let graph = read_task_graph(&document).expect("a graph");
         let before: Value = serde_json::from_slice(&document).expect("JSON");
         for layout in [Layout::Compact, Layout::Indent(2)] {

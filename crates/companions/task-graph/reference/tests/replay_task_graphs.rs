@@ -1,21 +1,15 @@
 //! Every rejected example and case of task graphs is replayed to what its witness says.
 
-use std::path::{Path, PathBuf};
-
 use megakernel_ir::Rule;
 use megakernel_ir::rule::Class;
 use megakernel_task_graph::{read_system, read_task_graph};
 use megakernel_task_graph_reference::explore::{NotReplayed, Setup, replay};
 use megakernel_task_graph_reference::validate;
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../..")
-}
+use megakernel_test_support::{cases, files, root};
 
 /// Every rejected example of the chapter of rules, with the rule of its section.
 fn examples() -> Vec<(String, String)> {
-    let path = root().join("spec/companions/task-graph/rules.md");
-    let text = std::fs::read_to_string(path).expect("the chapter");
+    let text = files::text(&root().join("spec/companions/task-graph/rules.md"));
     let mut all = Vec::new();
     for section in text.split("\n### ").skip(1) {
         let rule = section.split(' ').next().unwrap_or_default();
@@ -28,33 +22,12 @@ fn examples() -> Vec<(String, String)> {
 }
 
 /// Every rejected case of the corpus about task graphs: its id and document.
-fn cases() -> Vec<(String, String)> {
-    let mut files = Vec::new();
-    let mut folders = vec![root().join("corpus/cases/task-graph")];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).into_iter().flatten() {
-            let path = entry.expect("an entry").path();
-            if path.is_dir() { folders.push(path) } else { files.push(path) }
-        }
-    }
-    files.sort();
-    let mut all = Vec::new();
-    for file in files {
-        let case: serde_json::Value =
-            serde_json::from_slice(&std::fs::read(&file).expect("a case")).expect("JSON");
-        let document = &case["document"];
-        let (Some(base), true) = (document["base"].as_str(), case["expect"]["verdict"] == "reject") else {
-            continue;
-        };
-        let text = std::fs::read_to_string(root().join("corpus").join(base)).expect("a base");
-        let mut graph: serde_json::Value = serde_json::from_str(&text).expect("JSON");
-        if !document["edit"].is_null() {
-            let edit: json_patch::Patch = serde_json::from_value(document["edit"].clone()).expect("an edit");
-            json_patch::patch(&mut graph, &edit).expect("the edit applies");
-        }
-        all.push((case["id"].as_str().unwrap_or_default().to_owned(), graph.to_string()));
-    }
-    all
+fn rejected_cases() -> Vec<(String, String)> {
+    cases::documents("task-graph")
+        .into_iter()
+        .filter(|found| found.case["expect"]["verdict"] == "reject")
+        .map(|found| (found.id().to_owned(), found.text))
+        .collect()
 }
 
 /// Replays what is found in a document; how many findings were shown, and the rules of those that were not.
@@ -107,7 +80,7 @@ fn every_rejected_example_is_replayed() {
 fn every_rejected_case_is_replayed() {
     let mut all = Vec::new();
     let (mut shown, mut cases_shown) = (0, 0);
-    for (id, graph) in cases() {
+    for (id, graph) in rejected_cases() {
         let (count, without) = replayed(&id, &graph);
         shown += count;
         cases_shown += usize::from(count > 0);

@@ -1,4 +1,4 @@
-//! Generated code, compiled with g++ against stand-ins for kernels: a graph with a fork, a join, a fused weight and a buffer
+//! Generated code, compiled against stand-ins for kernels: a graph with a fork, a join, a fused weight and a buffer
 //! that is used again runs on three threads, in order, with the right results.
 
 use std::path::{Path, PathBuf};
@@ -8,6 +8,7 @@ use megakernel_ir::{Layout, write_record};
 use megakernel_task_graph::read_translation;
 use megakernel_task_graph_reference::codegen::generate;
 use megakernel_task_graph_reference::translate::translate;
+use megakernel_test_support::tools::{Tool, require};
 use serde_json::json;
 
 fn request() -> String {
@@ -38,10 +39,7 @@ fn request() -> String {
 
 #[test]
 fn a_graph_runs_on_the_host() {
-    if Command::new("g++").arg("--version").output().is_err() {
-        eprintln!("skipped: there is no g++");
-        return;
-    }
+    require(Tool::Cxx);
     let text = request();
     let request = read_translation(text.as_bytes()).expect("a request");
     let code = generate(&request).expect("code");
@@ -58,7 +56,7 @@ fn a_graph_runs_on_the_host() {
     std::fs::write(folder.path().join("task_graph.json"), graph).expect("written");
     run(
         folder.path(),
-        "g++",
+        "c++",
         &["-std=c++17", "-Wall", "-Wextra", "-Werror", "-pthread", "-o", "run", "main.cpp"],
     );
     run(folder.path(), "./run", &["task_graph.json"]);

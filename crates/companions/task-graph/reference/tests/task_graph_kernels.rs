@@ -2,12 +2,11 @@
 
 #![allow(clippy::panic)]
 
-use std::borrow::Cow;
-use std::path::PathBuf;
-
 use megakernel_ir::protocol::{Answer, DocumentBytes, Method, Profile, Request};
 use megakernel_task_graph_reference as task_graph;
+use megakernel_test_support::{files, root};
 use serde_json::{Value, json};
+use std::borrow::Cow;
 
 fn answer(request: &Value) -> Answer {
     task_graph::answer(&Request {
@@ -34,9 +33,7 @@ fn found(request: &Value) -> Vec<(String, String)> {
 
 #[test]
 fn examples_of_the_specification() {
-    let path =
-        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../../spec/companions/task-graph/rules.md");
-    let text = std::fs::read_to_string(path).expect("the chapter");
+    let text = files::text(&root().join("spec/companions/task-graph/rules.md"));
     let mut seen = 0;
     for section in text.split("\n### ").filter(|section| section.starts_with("TK")) {
         let fence = |kind: &str| -> Value {

@@ -6,24 +6,16 @@
 #[path = "support/kernel_graphs/mod.rs"]
 mod kernel_graphs;
 
-use std::path::PathBuf;
-
 use kernel_graphs::{QWEN3_06B, Qwen3, qwen3};
 use megakernel_ir::{Layout, write_record};
 use megakernel_task_graph::read_translation;
 use megakernel_task_graph_reference::translate::translate;
+use megakernel_test_support::fixtures;
 use serde_json::{Value, json};
 
-/// A published graph; nothing, with a message, where it is not at hand.
-fn real(name: &str) -> Option<Value> {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../../../shared/data/mpk").join(name);
-    match std::fs::read_to_string(&path) {
-        Ok(text) => Some(serde_json::from_str(&text).expect("a published graph is JSON")),
-        Err(_) => {
-            eprintln!("skipped: {} is not there", path.display());
-            None
-        }
-    }
+/// A published graph.
+fn real(name: &str) -> Value {
+    fixtures::json(&format!("mpk/{name}"))
 }
 
 fn translated(kernel_graph: &Value, ranks: i64, rank: i64, mode: &str) -> Value {
@@ -48,7 +40,7 @@ fn assert_same(real: &Value, ours: &Value) {
 
 #[test]
 fn one_rank_is_translated_as_published() {
-    let Some(real) = real("old_qwen3_06b_2l.json") else { return };
+    let real = real("old_qwen3_06b_2l.json");
     assert_same(&real, &translated(&qwen3(QWEN3_06B), 1, 0, "exact"));
 }
 
@@ -56,7 +48,7 @@ fn one_rank_is_translated_as_published() {
 fn two_ranks_are_translated_as_published() {
     let kernel_graph = qwen3(Qwen3 { ranks: 2, ..QWEN3_06B });
     for (rank, name) in [(0, "old_tp2_r0.json"), (1, "old_tp2_r1.json")] {
-        let Some(mut real) = real(name) else { return };
+        let mut real = real(name);
         // The one defect that is repaired: what REDUCE writes had the extents of the buffer.
         for task in real["all_tasks"].as_array_mut().expect("a list") {
             if task["task_type"] == 107 {

@@ -1,22 +1,18 @@
-//! The real graphs, where they are there.
+//! The real graphs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use megakernel_ir::rule::Class;
 use megakernel_task_graph::{TaskGraph, read_task_graph};
+use megakernel_test_support::fixtures;
 use serde_json::{Value, json};
 
 use super::graphs::kernel;
 use crate::bridge::{Imported, Options, Refusal, import};
 use megakernel_reference::validate::{Classes, validate_program};
 
-fn text(name: &str) -> Option<String> {
-    let path = format!("{}/../../../shared/data/mpk/{name}.json", env!("CARGO_MANIFEST_DIR"));
-    let found = std::fs::read_to_string(&path).ok();
-    if found.is_none() {
-        eprintln!("skipped: {name}.json is not there");
-    }
-    found
+fn text(name: &str) -> String {
+    fixtures::text(&format!("mpk/{name}.json"))
 }
 
 /// A kernel graph for a task graph that came without one: tensors as large as their tiles say, and an operator for each
@@ -83,8 +79,8 @@ fn kernel_of(graphs: &[&TaskGraph<'_>]) -> String {
     kernel(&declared, &operators)
 }
 
-fn import_real(names: &[&str]) -> Option<Result<Imported, Vec<Refusal>>> {
-    Some(import_texts(&names.iter().map(|name| text(name)).collect::<Option<Vec<_>>>()?))
+fn import_real(names: &[&str]) -> Result<Imported, Vec<Refusal>> {
+    import_texts(&names.iter().map(|name| text(name)).collect::<Vec<_>>())
 }
 
 fn import_texts(texts: &[String]) -> Result<Imported, Vec<Refusal>> {
@@ -98,8 +94,7 @@ fn import_texts(texts: &[String]) -> Result<Imported, Vec<Refusal>> {
 
 #[test]
 fn a_decoder_of_the_earlier_version_is_imported_whole() {
-    let Some(found) = import_real(&["old_qwen3_06b_2l"]) else { return };
-    let found = found.expect("no refusal");
+    let found = import_real(&["old_qwen3_06b_2l"]).expect("no refusal");
     let program = megakernel_ir::read(found.program.as_bytes()).expect("a program");
     let verdict = validate_program(&program, Classes::ALL);
     assert!(verdict.accepts(), "{:#?}", verdict.diagnostics);
@@ -109,8 +104,7 @@ fn a_decoder_of_the_earlier_version_is_imported_whole() {
 
 #[test]
 fn tasks_without_opcodes_are_named() {
-    let Some(found) = import_real(&["qwen3_06b_2l"]) else { return };
-    let refusals = found.expect_err("refused");
+    let refusals = import_real(&["qwen3_06b_2l"]).expect_err("refused");
     // Attention over pages, once for each group of heads and layer.
     let reasons: BTreeSet<&str> = refusals.iter().map(|found| found.reason.as_str()).collect();
     assert_eq!((refusals.len(), reasons.len()), (16, 1), "{reasons:?}");
@@ -119,23 +113,18 @@ fn tasks_without_opcodes_are_named() {
 
 #[test]
 fn the_output_of_reduce_that_the_generator_gets_wrong_is_refused() {
-    let Some(found) = import_real(&["old_tp2_r0", "old_tp2_r1"]) else { return };
-    let refusals = found.expect_err("refused");
+    let refusals = import_real(&["old_tp2_r0", "old_tp2_r1"]).expect_err("refused");
     assert!(refusals.iter().all(|found| found.pointer.starts_with("/all_tasks/")), "{refusals:#?}");
     assert_eq!(refusals.len(), 128, "{refusals:#?}");
 }
 
 #[test]
 fn a_reduce_that_does_not_wait_for_its_own_sum_is_a_race_of_the_program() {
-    let Some(texts) = ["old_tp2_r0", "old_tp2_r1"].iter().map(|name| text(name)).collect::<Option<Vec<_>>>()
-    else {
-        return;
-    };
-    let mended: Vec<String> = texts
+    let mended: Vec<String> = ["old_tp2_r0", "old_tp2_r1"]
         .iter()
-        .map(|text| {
+        .map(|name| {
             // The output of REDUCE as it should be: one slot's extents.
-            let mut graph: Value = serde_json::from_str(text).expect("JSON");
+            let mut graph: Value = serde_json::from_str(&text(name)).expect("JSON");
             for task in graph["all_tasks"].as_array_mut().expect("tasks") {
                 if task["task_type"] == 107 {
                     let tile = &mut task["outputs"][0];

@@ -1,14 +1,10 @@
 //! Litmus programs (clause ABI-06): what signal and wait forget to order is noticed, and what they order passes.
 
-mod support;
-#[path = "support/wrong.rs"]
-mod wrong;
-
 use std::process::Command;
 
+use crate::support::corpus::{assert_no_race, assert_passes, path, play};
+use crate::support::wrong::assert_wrong_numbers;
 use megakernel_conformance::run::Outcome;
-use support::{assert_passes, compiler, path, play};
-use wrong::assert_wrong_numbers;
 
 /// All programs in which the same memory is written twice.
 const AGAIN: &str =
@@ -37,18 +33,11 @@ fn says(outcome: &Outcome, text: &str) -> bool {
 }
 
 #[test]
+#[ignore = "needs ThreadSanitizer, which does not run on every kernel"]
 fn threads_race_where_an_order_is_missing_and_nowhere_else() {
-    if !compiler() {
-        return;
-    }
     let checked = ["--sanitize", "thread", "--limit", "60"];
     let cases = FAULTS.map(|(_, case, _)| case.trim_start_matches("execution/litmus/")).join(",");
-    let sound = play(&checked, &format!("execution/litmus/{{{cases}}}"));
-    if sound.values().any(|outcome| says(outcome, "FATAL: ThreadSanitizer")) {
-        println!("skipped: ThreadSanitizer does not run here: {sound:?}");
-        return;
-    }
-    assert!(sound.values().all(|outcome| *outcome == Outcome::Passed), "{sound:#?}");
+    assert_no_race(&checked, &format!("execution/litmus/{{{cases}}}"));
     for (fault, case, _) in FAULTS {
         let found = play(&[&checked[..], &["--kernels", &kernels(fault)]].concat(), case);
         assert!(
@@ -60,9 +49,6 @@ fn threads_race_where_an_order_is_missing_and_nowhere_else() {
 
 #[test]
 fn results_are_wrong_in_weak_memory_where_an_order_is_missing_and_nowhere_else() {
-    if !compiler() {
-        return;
-    }
     assert_passes(&["--sanitize", "order", "--repeat", "3", "--perturb"], "execution/litmus/*");
     for (fault, _, cases) in FAULTS {
         if let Some(cases) = cases {
@@ -76,9 +62,6 @@ fn results_are_wrong_in_weak_memory_where_an_order_is_missing_and_nowhere_else()
 
 #[test]
 fn what_depends_on_turns_is_unstable() {
-    if !compiler() {
-        return;
-    }
     // The first turns of the fibers happen to be the right ones.
     let early = kernels("signal_before_writes");
     let once = play(&["--kernels", &early], "execution/litmus/message");
@@ -98,9 +81,6 @@ fn what_depends_on_turns_is_unstable() {
 
 #[test]
 fn what_depends_on_placement_is_unstable() {
-    if !compiler() {
-        return;
-    }
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("placed.cu");
     // The block that a task runs on has no business in its result.
@@ -121,9 +101,6 @@ fn what_depends_on_placement_is_unstable() {
 
 #[test]
 fn litmus_programs_and_the_decoder_are_stable() {
-    if !compiler() {
-        return;
-    }
     assert_passes(&["--repeat", "15", "--perturb", "--poison"], "execution/litmus/*");
     assert_passes(&["--repeat", "3"], "execution/exact/decoder*");
 }

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -11,15 +10,8 @@ use megakernel_conformance::run::{self, Options, Outcome};
 use megakernel_conformance::store::{Corpus, Filter};
 use megakernel_conformance::worker::WorkerCommand;
 use megakernel_ir::protocol::Profile;
-
-/// Whether kernels can be compiled here; says so if not.
-pub fn compiler() -> bool {
-    let found = Command::new("c++").arg("--version").output().is_ok();
-    if !found {
-        println!("skipped: there is no compiler `c++`");
-    }
-    found
-}
+use megakernel_test_support::root;
+use megakernel_test_support::tools::{Tool, require};
 
 /// A path below the crate.
 pub fn path(below: &str) -> PathBuf {
@@ -28,9 +20,10 @@ pub fn path(below: &str) -> PathBuf {
 
 /// Plays the cases that match, at least one, to the harness with options: how each ended, by id.
 pub fn play(options: &[&str], filter: &str) -> BTreeMap<String, Outcome> {
+    require(Tool::Cxx);
     static CORPUS: OnceLock<Corpus> = OnceLock::new();
     let corpus =
-        CORPUS.get_or_init(|| Corpus::load(&path("../../corpus")).expect("the corpus of this repository"));
+        CORPUS.get_or_init(|| Corpus::load(&root().join("corpus")).expect("the corpus of this repository"));
     let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("kernels").display().to_string();
     let arguments = options.iter().copied().chain(["--cache", &cache]).map(String::from).collect();
     let options = Options {
@@ -46,6 +39,23 @@ pub fn play(options: &[&str], filter: &str) -> BTreeMap<String, Outcome> {
     };
     let run = run::run(corpus, &options, None, &|_| {}).expect("a run");
     run.results.into_iter().map(|(unit, outcome)| (unit.case.id.clone(), outcome)).collect()
+}
+
+/// Plays the cases that match under ThreadSanitizer, and asserts that every one passes.
+#[track_caller]
+pub fn assert_no_race(options: &[&str], filter: &str) {
+    let found = play(options, filter);
+    for (id, outcome) in found {
+        assert_runs(&format!("{outcome:?}"));
+        assert_eq!(outcome, Outcome::Passed, "{options:?} on {id}");
+    }
+}
+
+/// Asserts that ThreadSanitizer does not refuse to run, as it does where addresses are too random for it.
+#[track_caller]
+pub fn assert_runs(said: &str) {
+    let refuses = said.contains("FATAL: ThreadSanitizer");
+    assert!(!refuses, "ThreadSanitizer does not run here; `sysctl vm.mmap_rnd_bits=28` may help: {said}");
 }
 
 /// Asserts that every case passes.

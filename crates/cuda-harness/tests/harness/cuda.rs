@@ -1,17 +1,13 @@
 //! `--device cuda` from end to end, on stand-ins for the driver and for NVRTC: a GPU is needed for none of what the harness
 //! itself does.
 
-#[path = "support/driver.rs"]
-mod driver;
-#[path = "support/worker.rs"]
-mod worker;
-
 use std::path::Path;
 use std::sync::OnceLock;
 
-use driver::Driver;
+use crate::support::driver::Driver;
+use crate::support::worker::{Worker, append, chain, f32s};
+use megakernel_test_support::root;
 use serde_json::{Value, json};
-use worker::{Worker, append, chain, compiler, f32s};
 
 /// The driver with the kernels as they are.
 fn plain() -> &'static Driver {
@@ -37,9 +33,6 @@ fn files(folder: &Path) -> Vec<String> {
 
 #[test]
 fn programs_run_whole_and_task_by_task() {
-    if !compiler() {
-        return;
-    }
     for options in [&["--trace"][..], &["--trace", "--opcode-only", "--poison", "--threads", "32"]] {
         let mut worker = plain().worker("", options);
         let hello = worker.say(&json!({"type": "hello", "protocol": "1.0"}));
@@ -65,9 +58,6 @@ fn programs_run_whole_and_task_by_task() {
 
 #[test]
 fn repeated_launches_are_placed_on_what_the_gpu_has() {
-    if !compiler() {
-        return;
-    }
     let program = chain(&[("GELU", &[]), ("COPY", &[]), ("GELU", &[]), ("ADD", &[]), ("COPY", &[])]);
     let mut found = Vec::new();
     let options = ["--repeat", "6", "--perturb", "--seed", "3"];
@@ -81,9 +71,6 @@ fn repeated_launches_are_placed_on_what_the_gpu_has() {
 
 #[test]
 fn caches_last_from_launch_to_launch() {
-    if !compiler() {
-        return;
-    }
     let step = |pos| append(pos, 2);
     let mut worker = plain().worker("", &[]);
     let answer = worker.execute(&[step(1), step(0)], &x());
@@ -94,9 +81,6 @@ fn caches_last_from_launch_to_launch() {
 
 #[test]
 fn the_watchdog_stops_a_deadlock_and_names_the_stuck_tasks() {
-    if !compiler() {
-        return;
-    }
     // Whether a process lasts is seen in what kernels keep in it.
     let driver = Driver::new(Some(
         "static int adds = 0;\n\
@@ -137,9 +121,6 @@ AMK_DEVICE void wrong(const amk_program_t& program, const amk_instruction_t& tas
 
 #[test]
 fn a_kernel_that_hangs_crashes_or_writes_outside_costs_its_launch_and_no_other() {
-    if !compiler() {
-        return;
-    }
     let driver = Driver::new(Some(WRONG));
     let mut worker = driver.worker("", &["--limit", "1"]);
     let program = chain(&[("COPY", &[]), ("ADD", &[])]);
@@ -161,9 +142,6 @@ fn a_kernel_that_hangs_crashes_or_writes_outside_costs_its_launch_and_no_other()
 
 #[test]
 fn what_the_gpu_cannot_hold_is_refused_with_the_reason() {
-    if !compiler() {
-        return;
-    }
     let mut wide = chain(&[("COPY", &[][..]); 17]);
     for (sm, task) in wide["tasks"].as_array_mut().expect("tasks").iter_mut().enumerate() {
         task["sm"] = json!(sm);
@@ -201,9 +179,6 @@ fn what_the_gpu_cannot_hold_is_refused_with_the_reason() {
 
 #[test]
 fn kernels_are_compiled_once_for_each_target_and_can_be_brought_along() {
-    if !compiler() {
-        return;
-    }
     let driver = Driver::new(Some("// nothing is replaced"));
     let cache = driver.folder().join("cache");
     for (kind, target) in [("", "sm_90a"), ("sm_75", "sm_75"), ("", "sm_90a")] {
@@ -247,10 +222,7 @@ fn kernels_are_compiled_once_for_each_target_and_can_be_brought_along() {
 
 #[test]
 fn another_virtual_machine_is_compiled_or_taken_as_a_cubin() {
-    if !compiler() {
-        return;
-    }
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/cuda/vm.cu");
+    let source = root().join("examples/cuda/vm.cu");
     let mut driver = Driver::vm(&source);
     for cubin in [false, true] {
         if cubin {
@@ -276,9 +248,6 @@ fn another_virtual_machine_is_compiled_or_taken_as_a_cubin() {
 
 #[test]
 fn bandwidth_is_a_table_of_shapes_beside_a_copy() {
-    if !compiler() {
-        return;
-    }
     let output = plain().run("", &["--bandwidth", "1"]);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -294,9 +263,6 @@ fn bandwidth_is_a_table_of_shapes_beside_a_copy() {
 
 #[test]
 fn one_sentence_says_what_is_missing() {
-    if !compiler() {
-        return;
-    }
     let output = plain().run("none", &[]);
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!((output.status.code(), text.lines().count()), (Some(2), 1), "{text}");

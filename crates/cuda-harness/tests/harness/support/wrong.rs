@@ -2,7 +2,7 @@
 
 use megakernel_conformance::run::Outcome;
 
-use crate::support::play;
+use super::corpus::play;
 
 /// Asserts that every case is answered, and answered with wrong numbers.
 #[track_caller]

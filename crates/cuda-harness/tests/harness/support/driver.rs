@@ -4,7 +4,9 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use crate::worker::Worker;
+use megakernel_test_support::tools::{Tool, require};
+
+use super::worker::Worker;
 
 /// A folder with a driver, a compiler and a cache for what it makes.
 pub struct Driver {
@@ -30,7 +32,9 @@ impl Driver {
         Driver::build(tempfile::tempdir().expect("a folder"), Some(("--vm", source.to_path_buf())))
     }
 
+    #[track_caller]
     fn build(folder: tempfile::TempDir, given: Option<(&'static str, PathBuf)>) -> Driver {
+        require(Tool::Cxx);
         let define = given.as_ref().map(|(option, path)| {
             let name = if *option == "--vm" { "AMK_VM" } else { "AMK_KERNELS" };
             format!("-D{name}=\"{}\"", path.display())

@@ -7,6 +7,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use megakernel_ir::DType;
 use megakernel_numerics::{Stored, Tensor, TensorFile};
+use megakernel_test_support::tools::{Tool, require};
 use serde_json::{Value, json};
 
 /// A worker with options, in a session.
@@ -18,15 +19,6 @@ pub struct Worker {
     id: u64,
 }
 
-/// Whether kernels can be compiled here; says so if not.
-pub fn compiler() -> bool {
-    let found = Command::new("c++").arg("--version").output().is_ok();
-    if !found {
-        println!("skipped: there is no compiler `c++`");
-    }
-    found
-}
-
 impl Worker {
     /// Kernels are compiled once for all tests.
     pub fn new(options: &[&str]) -> Worker {
@@ -35,6 +27,7 @@ impl Worker {
 
     /// With another folder for compiled kernels, and with variables of the environment.
     pub fn with(options: &[&str], cache: &Path, environment: &[(&str, &OsStr)]) -> Worker {
+        require(Tool::Cxx);
         let mut child = Command::new(env!("CARGO_BIN_EXE_megakernel-cuda"))
             .args(options)
             .arg("--cache")

@@ -1,0 +1,8 @@
+//! The harness from outside: what it computes, what it says, and that the corpus finds faults in kernels.
+
+mod cuda;
+mod examples;
+mod faults;
+mod host;
+mod litmus;
+mod support;

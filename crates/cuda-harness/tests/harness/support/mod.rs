@@ -1,0 +1,6 @@
+//! What the tests share.
+
+pub mod corpus;
+pub mod driver;
+pub mod worker;
+pub mod wrong;

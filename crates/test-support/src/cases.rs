@@ -1,0 +1,46 @@
+//! Cases of the corpus as plain JSON, for tests of crates that do not know the runner.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::{files, root};
+
+/// A case, and the document that its edits make of its base.
+#[derive(Debug, Clone)]
+pub struct Document {
+    /// The case as it stands in its file.
+    pub case: Value,
+    /// What is sent to an implementation.
+    pub text: String,
+}
+
+impl Document {
+    /// The id of the case.
+    pub fn id(&self) -> &str {
+        self.case["id"].as_str().unwrap_or_default()
+    }
+}
+
+/// Every case below `corpus/cases/` and a folder in it whose document is a base with edits; at least one.
+#[track_caller]
+pub fn documents(folder: &str) -> Vec<Document> {
+    let corpus = root().join("corpus");
+    let mut bases: BTreeMap<String, Value> = BTreeMap::new();
+    let mut documents = Vec::new();
+    for path in files::json_below(&corpus.join("cases").join(folder)) {
+        let case = files::json(&path);
+        let Some(base) = case["document"]["base"].as_str() else { continue };
+        let base = bases.entry(base.to_owned()).or_insert_with(|| files::json(&corpus.join(base)));
+        let mut document = base.clone();
+        if let Some(edit) = case["document"].get("edit") {
+            let edit: json_patch::Patch = serde_json::from_value(edit.clone())
+                .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            json_patch::patch(&mut document, &edit)
+                .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        }
+        documents.push(Document { case, text: document.to_string() });
+    }
+    assert!(!documents.is_empty(), "no case below corpus/cases/{folder} has a base");
+    documents
+}

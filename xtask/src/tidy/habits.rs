@@ -1,0 +1,215 @@
+//! Habits of the code: what it reads stands in the repository, tests say when they cannot run, modules are laid out in one way.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::tree::{Files, lines};
+
+/// Source past this many lines wants to be two files.
+const LONG: usize = 500;
+
+/// Source that may be longer, with the reason in the second place.
+const MAY_BE_LONG: [(&str, &str); 4] = [
+    ("generated.rs", "generated"),
+    ("crates/reference/src/vm/memory.rs", "to be split"),
+    ("crates/adequacy/src/variants/style.rs", "to be split"),
+    ("execution/ledger.rs", "to be split"),
+];
+
+/// Paths in code that lead out of the repository, so that what runs depends on what happens to lie beside it.
+pub fn paths_out(files: &Files) -> Vec<String> {
+    lines(files, |path, line| {
+        let kinds = [".rs", ".py", ".toml", ".sh", ".ci/run", "checks/run"];
+        if !kinds.iter().any(|kind| path.ends_with(kind)) {
+            return None;
+        }
+        let found = climbs(line).into_iter().find(|climb| leads_out(files, path, line, climb))?;
+        Some(format!("`{}{}` leads out of the repository", "../".repeat(found.up), found.first))
+    })
+}
+
+/// A run of `../` and the name after it.
+#[derive(Debug, PartialEq)]
+struct Climb<'l> {
+    up: usize,
+    first: &'l str,
+}
+
+fn climbs(line: &str) -> Vec<Climb<'_>> {
+    let mut found = Vec::new();
+    let mut rest = line;
+    while let Some(at) = rest.find("..") {
+        let before = rest.get(..at).and_then(|text| text.chars().next_back());
+        rest = rest.get(at..).unwrap_or_default();
+        let mut up = 0;
+        while let Some(after) = rest.strip_prefix("../") {
+            up += 1;
+            rest = after;
+        }
+        if up == 0 {
+            rest = rest.trim_start_matches('.');
+            continue;
+        }
+        let end = rest.find(|c: char| !(c.is_alphanumeric() || "._-".contains(c))).unwrap_or(rest.len());
+        let (first, after) = rest.split_at(end);
+        rest = after;
+        // In the middle of a path it depends on what stands before.
+        if !before.is_some_and(|c| c.is_alphanumeric() || c == '/' || c == '}') {
+            found.push(Climb { up, first });
+        }
+    }
+    found
+}
+
+/// Whether a climb leaves the repository from wherever it may start: the folder of the file, that of its package, or, where the line
+/// says so, the root.
+fn leads_out(files: &Files, path: &str, line: &str, climb: &Climb<'_>) -> bool {
+    if line.contains("root()") || line.contains("root.join") {
+        return true;
+    }
+    let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let package = files.package(path);
+    let starts = if line.contains("CARGO_MANIFEST_DIR") { vec![package] } else { vec![folder, package] };
+    !starts.iter().any(|start| {
+        let mut base = *start;
+        for _ in 0..climb.up {
+            if base.is_empty() {
+                return false;
+            }
+            base = base.rsplit_once('/').map_or("", |(above, _)| above);
+        }
+        // What is not below a folder of the repository may still be made by a test, in a folder of its own.
+        !base.is_empty() || climb.first.is_empty() || files.exists(climb.first)
+    })
+}
+
+/// Tests that say that they were skipped and then pass: where something is missing they have to fail, or to be ignored with a reason.
+pub fn silent_skips(files: &Files) -> Vec<String> {
+    // Written in two parts, so that this file does not find itself.
+    let mark = format!("{}{}", "ski", "pped");
+    lines(files, |path, line| {
+        let test = path.contains("/tests/") || path.contains("/benches/") || path.ends_with("tests.rs");
+        let says = line.contains("print") && line.contains(&mark) && line.contains("!(");
+        (path.ends_with(".rs") && test && says).then(|| {
+            "a test that only says that it was skipped is green: let it fail (`test_support::tools::require`), or mark it \
+             `#[ignore = \"needs ...\"]`"
+                .to_owned()
+        })
+    })
+}
+
+/// Packages in which modules with children are `x.rs` beside `x/` in one place and `x/mod.rs` in another.
+pub fn mixed_modules(files: &Files) -> Vec<String> {
+    let mut beside: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    let mut inside: BTreeSet<&str> = BTreeSet::new();
+    for (path, _) in files.texts().filter(|(path, _)| path.ends_with(".rs")) {
+        let package = files.package(path);
+        if path.ends_with("/mod.rs") {
+            inside.insert(package);
+        } else if path.strip_suffix(".rs").is_some_and(|module| files.exists(module)) {
+            beside.entry(package).or_default().push(path);
+        }
+    }
+    beside.retain(|package, _| inside.contains(package));
+    beside
+        .into_iter()
+        .map(|(package, found)| {
+            format!("{package} has `mod.rs`, and yet stand beside their folders: {}", found.join(", "))
+        })
+        .collect()
+}
+
+/// Source past [`LONG`] lines.
+pub fn long_sources(files: &Files) -> Vec<String> {
+    too_long(files, |path| Files::is_code(path) && !MAY_BE_LONG.iter().any(|(end, _)| path.ends_with(end)))
+}
+
+/// Prose past [`LONG`] lines, and source that may be long for now.
+pub fn long_texts(files: &Files) -> Vec<String> {
+    let for_now =
+        |path: &str| MAY_BE_LONG.iter().any(|(end, reason)| path.ends_with(end) && *reason != "generated");
+    too_long(files, |path| path.ends_with(".md") || for_now(path))
+}
+
+fn too_long(files: &Files, of: impl Fn(&str) -> bool) -> Vec<String> {
+    files
+        .texts()
+        .filter(|(path, _)| of(path))
+        .filter_map(|(path, text)| {
+            let count = text.lines().count();
+            (count > LONG).then(|| format!("{path} has {count} lines; past {LONG}, two files may be clearer"))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn files(path: &str, text: &str) -> Files {
+        Files::from_texts(&[
+            ("Cargo.toml", ""),
+            ("crates/a/Cargo.toml", ""),
+            ("crates/a/tests/t.rs", ""),
+            ("fixtures/x.json", ""),
+            ("examples/b/run.sh", ""),
+            (path, text),
+        ])
+    }
+
+    #[test]
+    fn paths_that_lead_out_are_named() {
+        let up = |count: usize, rest: &str| format!("{}{rest}", "../".repeat(count));
+        for (path, text) in [
+            ("crates/a/tests/t.rs", format!("join(\"{}\")", up(3, "shared/x"))),
+            ("crates/a/src/b/t.rs", format!("join(\"{}\")", up(4, "shared/x"))),
+            ("crates/a/src/b/t.rs", format!("env!(\"CARGO_MANIFEST_DIR\"), \"{}\"", up(3, "fixtures/x"))),
+            ("crates/a/src/t.rs", format!("{}().join(\"{}\")", "root", up(1, "fixtures"))),
+            ("crates/a/Cargo.toml", format!("path = \"{}\"", up(3, "other"))),
+            ("examples/b/run.sh", format!("cd {}", up(3, ""))),
+            ("x.py", format!("open('{}')", up(1, "x"))),
+        ] {
+            let found = paths_out(&files(path, &text));
+            assert_eq!(found.len(), 1, "{path}: {text}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn paths_that_stay_pass() {
+        let up = |count: usize, rest: &str| format!("{}{rest}", "../".repeat(count));
+        for (path, text) in [
+            ("crates/a/tests/t.rs", format!("env!(\"CARGO_MANIFEST_DIR\"), \"{}\"", up(2, "fixtures/x"))),
+            ("crates/a/tests/t.rs", format!("include_str!(\"{}\")", up(3, "fixtures/x"))),
+            ("crates/a/Cargo.toml", format!("path = \"{}\"", up(1, "b"))),
+            ("examples/b/run.sh", format!("cd \"$(dirname \"$0\")/{}\"", up(2, ""))),
+            ("crates/a/src/t.rs", "for i in 0..n {}; 0../2".to_owned()),
+            ("crates/a/README.md", up(9, "x")),
+        ] {
+            assert_eq!(paths_out(&files(path, &text)), Vec::<String>::new(), "{path}: {text}");
+        }
+    }
+
+    #[test]
+    fn skips_that_only_print_are_named() {
+        let text = format!("{}!(\"{}: no tool\");", "eprintln", "skipped");
+        assert_eq!(silent_skips(&Files::from_texts(&[("crates/a/tests/t.rs", &text)])).len(), 1);
+        assert_eq!(silent_skips(&Files::from_texts(&[("crates/a/src/t.rs", &text)])), Vec::<String>::new());
+    }
+
+    #[test]
+    fn modules_are_laid_out_in_one_way() {
+        let mixed = [("a/Cargo.toml", ""), ("a/src/x.rs", ""), ("a/src/x/y.rs", ""), ("a/src/z/mod.rs", "")];
+        assert_eq!(
+            mixed_modules(&Files::from_texts(&mixed)),
+            ["a has `mod.rs`, and yet stand beside their folders: a/src/x.rs"]
+        );
+        assert_eq!(mixed_modules(&Files::from_texts(&mixed[..3])), Vec::<String>::new());
+    }
+
+    #[test]
+    fn long_files_are_listed() {
+        let text = "x\n".repeat(LONG + 1);
+        let files = Files::from_texts(&[("a.rs", &text), ("a.md", &text), ("b.json", &text), ("c.rs", "x")]);
+        assert_eq!(long_sources(&files), ["a.rs has 501 lines; past 500, two files may be clearer"]);
+        assert_eq!(long_texts(&files), ["a.md has 501 lines; past 500, two files may be clearer"]);
+    }
+}
