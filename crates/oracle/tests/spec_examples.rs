@@ -11,7 +11,7 @@ use megakernel_ir::{Diagnostic, Rule};
 use megakernel_reference::validate::{Classes, validate};
 use megakernel_task_graph_reference as task_graph;
 use megakernel_test_support::{files, root, schemas};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// A rule with its failing document and the accepted one.
 struct Example {

@@ -1,5 +1,5 @@
 //! `cargo xtask tidy`: what no compiler checks. Ids, cases and code agree; links lead somewhere; crates depend only on what they
-//! may; generated files are up to date. Each check is a function of data, so that its tests can break the data.
+//! may; generated code is up to date (the corpus: `cargo xtask corpus check`). Each check is a function of data, so that its tests can break the data.
 
 mod adequacy;
 mod cases;
@@ -10,12 +10,11 @@ mod links;
 mod tree;
 
 use std::path::Path;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
 use megakernel_codegen::spec::Spec;
 
 use crate::records;
-use crate::tool;
 
 /// Check that specification, cases, code and documents agree
 #[derive(clap::Args)]
@@ -65,7 +64,6 @@ fn check(root: &Path, without_corpus: bool) -> Vec<Outcome> {
     );
     report("every rule is in the code", files.as_ref().map(|f| ids::in_code(&spec, f)).map_err(Clone::clone));
     if !without_corpus {
-        report("the corpus is what the generator writes", corpus_differences(root));
         match cases::read(&root.join("corpus/cases")) {
             Ok(cases) => {
                 report("every rule has its cases", Ok(ids::rule_cases(&spec, &cases)));
@@ -126,27 +124,4 @@ fn evidence(root: &Path) -> Outcome {
         outcome.warnings.extend(findings.map(|what| format!("evidence/{file}: {what}")));
     }
     outcome
-}
-
-/// Files of the corpus that the generator would write otherwise.
-fn corpus_differences(root: &Path) -> Result<Vec<String>, String> {
-    let program = tool::build(root, tool::SUITE)?;
-    let found = Command::new(&program)
-        .args(["corpus", "check"])
-        .output()
-        .map_err(|cause| format!("{program} cannot be started: {cause}"))?;
-    let lines = String::from_utf8_lossy(&found.stdout);
-    let problem = |line: &str| {
-        let (what, path) = line.split_once(' ')?;
-        let what = match what {
-            "different" => "differs".to_owned(),
-            what => format!("is {what}"),
-        };
-        Some(format!("corpus/{path} {what}: run `cargo xtask corpus generate`"))
-    };
-    match found.status.code() {
-        Some(0) => Ok(Vec::new()),
-        Some(1) => Ok(lines.lines().filter_map(problem).collect()),
-        _ => Err(String::from_utf8_lossy(&found.stderr).trim().to_owned()),
-    }
 }

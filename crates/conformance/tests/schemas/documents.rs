@@ -105,7 +105,9 @@ fn records_of_evidence_conform() {
 #[test]
 fn documents_of_real_compilers_conform() {
     for (folder, schema) in [("amk", "program"), ("mpk", "task-graph")] {
-        let files = json_files(&root().join("fixtures").join(folder));
+        let mut files = json_files(&root().join("fixtures").join(folder));
+        // What the layers of Mirage registered, in a form of its own.
+        files.retain(|path| !path.to_string_lossy().ends_with(".kernel.json"));
         assert!(!files.is_empty(), "fixtures/{folder} holds no document");
         let validator = validator(schema);
         for file in files {

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use megakernel_test_support::{files, root};
+
 use crate::support::corpus::{assert_no_race, assert_passes, path, play};
 use crate::support::wrong::assert_wrong_numbers;
 use megakernel_conformance::run::Outcome;
@@ -85,9 +87,13 @@ fn every_kernel_of_the_folder_is_tested() {
         of_kind.filter_map(|file| Some(file.file_stem()?.to_str()?.to_owned())).collect()
     };
     let mut left = names("tests/kernels", "cu");
-    let seeded = names("../adequacy/src/faults", "rs");
+    let seeded: String = files::below(&root().join("crates/adequacy/src/faults"))
+        .iter()
+        .map(|path| files::text(path))
+        .collect();
     for (kernel, _) in NUMERIC {
-        assert!(seeded.contains(kernel), "no seeded fault has the name {kernel}");
+        let name = format!("\"{}\":", kernel.replace('_', "-"));
+        assert!(seeded.contains(&name), "no seeded fault has the name {kernel}");
     }
     // These have tests in litmus.rs, and the last one in host.rs.
     let litmus = ["signal_own_stores", "wait_block_scope", "wait_first_only", "wait_without_barrier"];
