@@ -6,7 +6,8 @@
 use std::collections::BTreeMap;
 
 use megakernel_ir::protocol::Profile;
-use megakernel_ir::rule::{CLAUSES, Clause, Rule};
+use megakernel_ir::registry;
+use megakernel_ir::rule::Clause;
 use serde::Serialize;
 
 use crate::judge;
@@ -223,7 +224,7 @@ impl Report {
             totals.add(outcome);
         }
         let profiles: Vec<ProfileResult> =
-            Profile::ALL.into_iter().map(|profile| profile_result(profile, options, run)).collect();
+            registry::profiles().map(|profile| profile_result(profile, options, run)).collect();
         let unclaimed = |result: &ProfileResult| {
             result.verdict == ProfileVerdict::NotClaimed && options.profiles.contains(&result.profile)
         };
@@ -298,7 +299,7 @@ fn profile_result(profile: Profile, options: &Options, run: &Run<'_>) -> Profile
 
 /// Rules, then the other clauses, in the order of the specification.
 fn headings() -> impl Iterator<Item = &'static Clause> {
-    Rule::ALL.iter().map(|rule| rule.clause()).chain(CLAUSES)
+    registry::rules().map(|rule| rule.clause()).chain(registry::clauses())
 }
 
 fn clauses(run: &Run<'_>) -> Vec<ClauseResult> {

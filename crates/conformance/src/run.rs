@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use megakernel_ir::protocol::{Hello, Profile};
+use megakernel_ir::registry;
 use megakernel_ir::rule::Rule;
 use megakernel_ir::{DType, Opcode};
 
@@ -138,7 +139,7 @@ pub fn select<'a>(
     let matching = |case: &&Case| filter.is_none_or(|filter| filter.matches(&case.id));
     let mut units = Vec::new();
     for case in corpus.cases().iter().filter(matching) {
-        for profile in Profile::ALL {
+        for profile in registry::profiles() {
             if case.profiles.contains(&profile) && (profiles.is_empty() || profiles.contains(&profile)) {
                 units.push(Unit { case, profile });
             }
@@ -213,7 +214,7 @@ pub fn run<'a>(
 
 /// Claims that no case can bear out: a misspelt name would otherwise show only in what is skipped.
 fn unknown_claims(hello: &Hello) -> Vec<String> {
-    let profile = |name: &&String| Profile::ALL.iter().all(|profile| profile.name() != *name);
+    let profile = |name: &&String| registry::profiles().all(|profile| profile.name() != *name);
     let rule = |id: &&String| Rule::from_id(id).is_none();
     let note = |what: &str, name: &String| {
         format!("worker claims {what} `{}`, which this suite does not have", excerpt(name.as_bytes()))
