@@ -5,8 +5,6 @@ mod arithmetic;
 #[allow(dead_code, reason = "here only the options are used")]
 #[path = "support/judged.rs"]
 mod judged;
-#[path = "support/schema.rs"]
-mod schema;
 #[path = "support/sessions.rs"]
 mod sessions;
 
@@ -16,6 +14,7 @@ use megakernel_conformance::evidence::{self, Evidence, Kernels, Subject};
 use megakernel_conformance::run::{self, Options};
 use megakernel_conformance::store::{Corpus, Filter};
 use megakernel_ir::protocol::Profile;
+use megakernel_test_support::schemas;
 use serde_json::Value;
 
 use judged::options;
@@ -46,7 +45,7 @@ fn a_record_says_what_ran_where_and_how_it_was_judged() {
         let record = made(directory.path(), behaviour).expect("a record");
         let text = record.to_json().expect("JSON");
         let value: Value = serde_json::from_str(&text).expect("JSON");
-        let validator = schema::schema("evidence.schema.json");
+        let validator = schemas::validator("evidence");
         let errors: Vec<String> = validator.iter_errors(&value).map(|error| error.to_string()).collect();
         assert!(errors.is_empty(), "{errors:#?}");
         assert_eq!(Evidence::read(&text).as_ref(), Ok(&record));

@@ -4,8 +4,6 @@
 mod arithmetic;
 #[path = "support/judged.rs"]
 mod judged;
-#[path = "support/schema.rs"]
-mod schema;
 #[path = "support/sessions.rs"]
 mod sessions;
 
@@ -20,10 +18,10 @@ use megakernel_conformance::terminal::{self, Style};
 use megakernel_ir::model::Program;
 use megakernel_ir::protocol::Accumulator;
 use megakernel_numerics::{Stored, Tensor};
+use megakernel_test_support::schemas;
 use serde_json::Value;
 
 use judged::{Judged, options};
-use schema::schema;
 use sessions::{BOUND, Tensors, corpus, write_tensors};
 
 /// The same VM as an oracle.
@@ -128,7 +126,7 @@ fn a_worker_that_executes_well_conforms() {
 
 #[test]
 fn a_report_of_executions_conforms_to_its_schema() {
-    let validator = schema("report.schema.json");
+    let validator = schemas::validator("report");
     for behaviour in
         ["executes", "executes-trace", "executes-nan", "executes-only-add", "executes-truncating"]
     {

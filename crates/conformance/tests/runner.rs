@@ -1,7 +1,5 @@
 //! What a run selects, skips, counts and reports, with workers that behave.
 
-#[path = "support/schema.rs"]
-mod schema;
 mod support;
 
 use std::num::NonZeroUsize;
@@ -11,9 +9,9 @@ use megakernel_conformance::run::RunError;
 use megakernel_conformance::store::Corpus;
 use megakernel_conformance::terminal::{self, Style};
 use megakernel_ir::protocol::{Launch, Method, Profile, ToWorker};
+use megakernel_test_support::schemas;
 use serde_json::{Value, json};
 
-use schema::schema;
 use support::{corpus, judge, judge_with, only, options, play, write_case};
 
 fn verdict(report: &Report, profile: Profile) -> ProfileVerdict {
@@ -61,7 +59,7 @@ fn the_report_holds_no_path_and_no_time() {
 
 #[test]
 fn every_report_conforms_to_its_schema() {
-    let validator = schema("report.schema.json");
+    let validator = schemas::validator("report");
     for behaviour in
         ["good", "rejects-everything", "some-rules", "garbage", "ends-at-once", "fails-at-the-end"]
     {
@@ -77,7 +75,7 @@ fn every_report_conforms_to_its_schema() {
 
 #[test]
 fn the_lines_of_the_runner_conform_to_their_schema() {
-    let validator = schema("protocol.schema.json#from-runner");
+    let validator = schemas::validator("protocol.schema.json#from-runner");
     let text = ToWorker::request(1, Method::ROUNDTRIP, Profile::FORMAT, b"{\n}");
     let bytes = ToWorker::request(2, Method::VALIDATE, Profile::MEMORY_SAFETY, b"\xff");
     let launch = |trace: Option<&str>| Launch {

@@ -72,7 +72,8 @@ fn signals_and_waits_that_order_too_little_are_races() {
 #[test]
 fn a_signal_before_the_writes_shows_in_what_is_read() {
     let file = path("tests/kernels/signal_before_writes.cu").display().to_string();
-    for seed in ["1", "2"] {
+    // Two seeds whose schedules let a reader come between signal and write in both programs.
+    for seed in ["1", "3"] {
         assert_passes(&["--seed", seed], "execution/order/in-place*");
         assert_wrong_numbers(&["--seed", seed, "--kernels", &file], "execution/order/in-place*");
     }
