@@ -60,6 +60,14 @@ fn conform(root: &Path, arguments: &[OsString]) -> Result<Option<i32>, String> {
     if std::env::var_os(tool::CORPUS).is_none() {
         command.env(tool::CORPUS, root.join("corpus"));
     }
+    // In place of this program, so that a signal reaches the runner, which has workers to end and a report to write.
+    #[cfg(unix)]
+    return Err(format!(
+        "{} cannot be started: {}",
+        programs[0],
+        std::os::unix::process::CommandExt::exec(&mut command)
+    ));
+    #[cfg(not(unix))]
     tool::status(&mut command)
 }
 

@@ -5,7 +5,8 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use megakernel_conformance::run::{self, Options, TIMEOUT};
+use megakernel_conformance::run::{self, HANDSHAKE, Options, TIMEOUT};
+use megakernel_conformance::stop::Stop;
 use megakernel_conformance::store::Corpus;
 use megakernel_conformance::worker::WorkerCommand;
 use serde_json::json;
@@ -49,10 +50,12 @@ fn runner(criterion: &mut Criterion) {
                     program: env!("CARGO_BIN_EXE_test-worker").to_owned(),
                     arguments: vec!["good".to_owned()],
                     timeout: TIMEOUT,
+                    handshake: HANDSHAKE,
                 },
                 profiles: Vec::new(),
                 filter: None,
                 jobs: NonZeroUsize::new(jobs).unwrap_or(NonZeroUsize::MIN),
+                stop: Stop::default(),
             };
             group.bench_function(BenchmarkId::new("run", format!("{tasks} tasks, {jobs} jobs")), |bencher| {
                 bencher.iter(|| {

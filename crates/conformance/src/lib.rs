@@ -6,10 +6,12 @@
 pub mod case;
 pub mod evidence;
 pub mod execution;
+mod folder;
 pub mod judge;
 pub mod oracle;
 pub mod report;
 pub mod run;
+pub mod stop;
 pub mod store;
 pub mod terminal;
 mod text;

@@ -12,13 +12,16 @@ use serde::Serialize;
 
 use crate::judge;
 use crate::run::{Options, Outcome, Run, Unit};
+use crate::stop::Asked;
 use crate::store::Corpus;
 
 mod executed;
 mod implementation;
+mod share;
 
 pub use executed::ExecutedResult;
 pub use implementation::Implementation;
+pub use share::{Part, Share};
 
 /// Version of the report's JSON form.
 pub const FORMAT: &str = "1.0";
@@ -28,8 +31,13 @@ pub const FORMAT: &str = "1.0";
 pub struct Report {
     /// [`FORMAT`].
     pub report: &'static str,
-    /// Whether every judged profile conforms and at least one was judged.
+    /// The verdict on the run.
+    pub verdict: RunVerdict,
+    /// Whether it is [`RunVerdict::Conforms`], and not in part.
     pub conforms: bool,
+    /// What ended the run before all was played; the report is about the part before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub partial: Option<String>,
     /// Who was judged; absent where the handshake failed.
     pub implementation: Option<Implementation>,
     /// Why the handshake failed.
@@ -59,6 +67,9 @@ pub struct Report {
     /// The same for a failed handshake.
     #[serde(skip)]
     pub handshake_stderr: String,
+    /// The signal that interrupted the run.
+    #[serde(skip)]
+    pub stopped: Option<Asked>,
 }
 
 /// The corpus and what was selected of it.
@@ -109,6 +120,9 @@ pub struct ProfileResult {
     /// Why, unless the counts say it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<&'static str>,
+    /// How much of it was shown, where it conforms in part.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub share: Option<Share>,
     /// Its units.
     #[serde(flatten)]
     pub counts: Counts,
@@ -117,15 +131,21 @@ pub struct ProfileResult {
 /// The verdict on an implementation under a profile (clause CON-08).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum ProfileVerdict {
-    /// At least one case passed and none failed.
+    /// Every case of it that the corpus has was played and passed.
     #[serde(rename = "conforms")]
     Conforms,
+    /// Cases passed and none failed, but some were skipped or not selected.
+    #[serde(rename = "conforms in part")]
+    ConformsInPart,
     /// Anything else that was judged.
     #[serde(rename = "does not conform")]
     DoesNotConform,
     /// The implementation does not claim it.
     #[serde(rename = "not claimed")]
     NotClaimed,
+    /// The run was interrupted before any case of it passed or failed.
+    #[serde(rename = "not judged")]
+    NotJudged,
     /// The filter selects no case of it.
     #[serde(rename = "not selected")]
     NotSelected,
@@ -136,9 +156,41 @@ impl ProfileVerdict {
     pub const fn name(self) -> &'static str {
         match self {
             ProfileVerdict::Conforms => "conforms",
+            ProfileVerdict::ConformsInPart => "conforms in part",
             ProfileVerdict::DoesNotConform => "does not conform",
             ProfileVerdict::NotClaimed => "not claimed",
+            ProfileVerdict::NotJudged => "not judged",
             ProfileVerdict::NotSelected => "not selected",
+        }
+    }
+}
+
+/// The verdict on a run (clause CON-08).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum RunVerdict {
+    /// Every profile that was judged conforms, and at least one was.
+    #[serde(rename = "conforms")]
+    Conforms,
+    /// None that was judged does not conform, and at least one conforms in part only.
+    #[serde(rename = "conforms in part")]
+    ConformsInPart,
+    /// Anything else.
+    #[serde(rename = "does not conform")]
+    DoesNotConform,
+    /// The run was interrupted before any case passed or failed.
+    #[serde(rename = "not judged")]
+    NotJudged,
+}
+
+impl RunVerdict {
+    /// The exit code of a run that was not interrupted.
+    pub const fn exit_code(self) -> u8 {
+        match self {
+            RunVerdict::Conforms => 0,
+            RunVerdict::DoesNotConform => 1,
+            // A run that could not be done, or was not.
+            RunVerdict::NotJudged => 2,
+            RunVerdict::ConformsInPart => 3,
         }
     }
 }
@@ -224,16 +276,14 @@ impl Report {
             totals.add(outcome);
         }
         let profiles: Vec<ProfileResult> =
-            registry::profiles().map(|profile| profile_result(profile, options, run)).collect();
-        let unclaimed = |result: &ProfileResult| {
-            result.verdict == ProfileVerdict::NotClaimed && options.profiles.contains(&result.profile)
-        };
-        let bad =
-            |result: &ProfileResult| result.verdict == ProfileVerdict::DoesNotConform || unclaimed(result);
+            registry::profiles().map(|profile| profile_result(profile, corpus, options, run)).collect();
+        let verdict = verdict(&profiles, options, totals, run);
         let (failures, stderr) = failures(run);
         Report {
             report: FORMAT,
-            conforms: totals.passed > 0 && !profiles.iter().any(bad),
+            verdict,
+            conforms: verdict == RunVerdict::Conforms,
+            partial: run.stopped.map(|asked| format!("interrupted by {asked}")),
             implementation: run.hello.as_ref().ok().map(|hello| Implementation::new(hello, run.traced)),
             handshake: run.hello.as_ref().err().map(|no_hello| no_hello.failure.to_string()),
             corpus: CorpusInfo {
@@ -257,12 +307,13 @@ impl Report {
                 .err()
                 .map(|no_hello| no_hello.stderr.clone())
                 .unwrap_or_default(),
+            stopped: run.stopped,
         }
     }
 
-    /// The exit code of the run: 0 or 1.
+    /// The exit code of the run: 0, 1 or 3, or that of an interrupted one.
     pub fn exit_code(&self) -> u8 {
-        u8::from(!self.conforms)
+        self.stopped.map_or_else(|| self.verdict.exit_code(), Asked::exit_code)
     }
 
     /// The report as JSON, ended by a line feed.
@@ -274,7 +325,27 @@ impl Report {
     }
 }
 
-fn profile_result(profile: Profile, options: &Options, run: &Run<'_>) -> ProfileResult {
+/// The verdict on a run by those on its profiles.
+fn verdict(profiles: &[ProfileResult], options: &Options, totals: Counts, run: &Run<'_>) -> RunVerdict {
+    let unclaimed = |result: &ProfileResult| {
+        result.verdict == ProfileVerdict::NotClaimed && options.profiles.contains(&result.profile)
+    };
+    let bad = |result: &ProfileResult| result.verdict == ProfileVerdict::DoesNotConform || unclaimed(result);
+    let part = |result: &ProfileResult| {
+        matches!(result.verdict, ProfileVerdict::ConformsInPart | ProfileVerdict::NotJudged)
+    };
+    if profiles.iter().any(bad) {
+        RunVerdict::DoesNotConform
+    } else if totals.passed == 0 {
+        if run.stopped.is_some() { RunVerdict::NotJudged } else { RunVerdict::DoesNotConform }
+    } else if profiles.iter().any(part) {
+        RunVerdict::ConformsInPart
+    } else {
+        RunVerdict::Conforms
+    }
+}
+
+fn profile_result(profile: Profile, corpus: &Corpus, options: &Options, run: &Run<'_>) -> ProfileResult {
     let mut counts = Counts::default();
     let mut selected = false;
     for (_, outcome) in run.results.iter().filter(|(unit, _)| unit.profile == profile) {
@@ -282,6 +353,7 @@ fn profile_result(profile: Profile, options: &Options, run: &Run<'_>) -> Profile
         counts.add(outcome);
     }
     let claimed = run.hello.as_ref().map_or(true, |hello| hello.claims(profile));
+    let cases = corpus.cases().iter().filter(|case| case.profiles.contains(&profile)).count();
     let (verdict, reason) = if !claimed {
         let asked = options.profiles.contains(&profile);
         (ProfileVerdict::NotClaimed, asked.then_some("asked for, but the worker does not claim it"))
@@ -289,12 +361,17 @@ fn profile_result(profile: Profile, options: &Options, run: &Run<'_>) -> Profile
         (ProfileVerdict::NotSelected, None)
     } else if counts.failed > 0 {
         (ProfileVerdict::DoesNotConform, None)
+    } else if counts.passed == 0 && run.stopped.is_some() {
+        (ProfileVerdict::NotJudged, None)
     } else if counts.passed == 0 {
         (ProfileVerdict::DoesNotConform, Some("no case passed"))
+    } else if counts.passed < cases {
+        (ProfileVerdict::ConformsInPart, None)
     } else {
         (ProfileVerdict::Conforms, None)
     };
-    ProfileResult { profile, verdict, reason, counts }
+    let share = (verdict == ProfileVerdict::ConformsInPart).then(|| Share::new(profile, corpus, run));
+    ProfileResult { profile, verdict, reason, share, counts }
 }
 
 /// Rules, then the other clauses, in the order of the specification.

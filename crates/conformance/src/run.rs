@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use megakernel_ir::protocol::{Hello, Profile};
 use megakernel_ir::registry;
@@ -11,20 +11,30 @@ use megakernel_ir::rule::Rule;
 use megakernel_ir::{DType, Opcode};
 
 use crate::case::Case;
-use crate::execution::Table;
+use crate::execution::{Stages, Table};
 use crate::judge::{self, Judgement, Mismatch};
 use crate::oracle::Oracle;
+use crate::stop::{Asked, Stop};
 use crate::store::{Corpus, CorpusError, Filter};
 use crate::text::excerpt;
-use crate::worker::{Failure, StartError, WorkerCommand, WorkerProcess};
+use crate::worker::{Failure, StartError, WorkerCommand, WorkerProcess, processes};
 
 mod execute;
 
 /// The deadline of an answer unless another is asked for.
 pub const TIMEOUT: Duration = Duration::from_secs(10);
 
+/// The deadline of a handshake unless another is asked for: a worker may have a lot to load.
+pub const HANDSHAKE: Duration = Duration::from_secs(60);
+
 /// After so many failures of the process in a row the worker is given up, so that a dead one costs bounded time.
 pub const GIVE_UP: usize = 5;
+
+/// After so many answers that did not come in time the worker is given up, so that one that hangs now and then does too.
+pub const LATE: usize = 20;
+
+/// After it took so long to start the worker again, all in all, it is given up.
+pub const RESTARTS: Duration = Duration::from_secs(600);
 
 /// What to run.
 #[derive(Clone, Debug)]
@@ -37,6 +47,20 @@ pub struct Options {
     pub filter: Option<Filter>,
     /// How many workers at once.
     pub jobs: NonZeroUsize,
+    /// What may end the run before all is played.
+    pub stop: Stop,
+}
+
+impl Options {
+    /// How long a run may take beyond the time of the answers that come, in words.
+    pub fn patience(&self) -> String {
+        let WorkerCommand { timeout, handshake, .. } = &self.command;
+        format!(
+            "an answer may take {timeout:?} and a handshake {handshake:?}; a worker is given up after {GIVE_UP} failures in a row, \
+             {LATE} answers that do not come ({:?}), or {RESTARTS:?} of starting it again",
+            timeout.saturating_mul(LATE as u32)
+        )
+    }
 }
 
 /// What is counted: a case under one of its profiles.
@@ -90,6 +114,8 @@ pub struct Run<'a> {
     pub traced: bool,
     /// What else was wrong with the worker.
     pub notes: Vec<String>,
+    /// What ended it before all was played.
+    pub stopped: Option<Asked>,
 }
 
 /// Why there is no run.
@@ -168,14 +194,21 @@ pub fn run<'a>(
     progress: &(dyn Fn(&Outcome) + Sync),
 ) -> Result<Run<'a>, RunError> {
     let units = select(corpus, &options.profiles, options.filter.as_ref())?;
-    let (worker, hello) = match WorkerProcess::start(&options.command) {
+    // Before there is a worker that could touch it.
+    corpus.hold(units.iter().map(|unit| unit.case))?;
+    // Goes last, when nobody is left that could write there.
+    let stages = Stages::default();
+    let _orphans = EndOrphans;
+    let (worker, hello) = match WorkerProcess::start(&options.command, &options.stop) {
         Ok(started) => started,
         Err(StartError::Spawn(cause)) => return Err(RunError::Spawn(cause)),
         Err(StartError::Handshake { failure, stderr }) => {
-            return Ok(without_handshake(units, failure, stderr, progress));
+            return Ok(without_handshake(units, failure, stderr, &options.stop, progress));
         }
     };
     let run = Shared {
+        stages: &stages,
+        stop: &options.stop,
         corpus,
         command: &options.command,
         hello: &hello,
@@ -184,6 +217,8 @@ pub fn run<'a>(
         executed: Mutex::default(),
         next: AtomicUsize::new(0),
         streak: AtomicUsize::new(0),
+        late: AtomicUsize::new(0),
+        restarts: Mutex::default(),
         broken: Mutex::new(None),
         notes: Mutex::new(Vec::new()),
         progress,
@@ -207,9 +242,26 @@ pub fn run<'a>(
     notes.dedup();
     let executed = run.executed.into_inner().unwrap_or_else(PoisonError::into_inner);
     indexed.sort_by_key(|(index, _)| *index);
-    let results = units.into_iter().zip(indexed.into_iter().map(|(_, outcome)| outcome)).collect();
+    let results: Vec<_> = units.into_iter().zip(indexed.into_iter().map(|(_, outcome)| outcome)).collect();
     let traced = oracle.is_some() && hello.trace;
-    Ok(Run { hello: Ok(hello), results, executed, traced, notes })
+    let interrupted = |(_, outcome): &(Unit<'_>, Outcome)| *outcome == interrupted();
+    // A signal that comes when all is done changes nothing.
+    let stopped = options.stop.asked().filter(|_| results.iter().any(interrupted));
+    Ok(Run { hello: Ok(hello), results, executed, traced, notes, stopped })
+}
+
+/// Ends what workers left behind, when the run is over in whatever way.
+struct EndOrphans;
+
+impl Drop for EndOrphans {
+    fn drop(&mut self) {
+        processes::end_orphans();
+    }
+}
+
+/// The end of a unit that the run did not come to.
+fn interrupted() -> Outcome {
+    Outcome::Skipped("the run was interrupted".to_owned())
 }
 
 /// Claims that no case can bear out: a misspelt name would otherwise show only in what is skipped.
@@ -231,9 +283,14 @@ fn without_handshake<'a>(
     units: Vec<Unit<'a>>,
     failure: Failure,
     stderr: String,
+    stop: &Stop,
     progress: &(dyn Fn(&Outcome) + Sync),
 ) -> Run<'a> {
-    let outcome = Outcome::NotAsked("the worker did not complete the handshake".to_owned());
+    let outcome = match failure {
+        Failure::Stopped => interrupted(),
+        _ => Outcome::NotAsked("the worker did not complete the handshake".to_owned()),
+    };
+    let stopped = stop.asked().filter(|_| failure == Failure::Stopped);
     let results = units
         .into_iter()
         .map(|unit| {
@@ -247,6 +304,7 @@ fn without_handshake<'a>(
         executed: Table::default(),
         traced: false,
         notes: Vec::new(),
+        stopped,
     }
 }
 
@@ -259,8 +317,15 @@ struct Shared<'a> {
     /// Only where the worker writes traces.
     oracle: Option<&'a dyn Oracle>,
     executed: Mutex<Table>,
+    stages: &'a Stages,
+    stop: &'a Stop,
     next: AtomicUsize,
+    /// Failures of the process in a row.
     streak: AtomicUsize,
+    /// Answers that did not come in time.
+    late: AtomicUsize,
+    /// What starting the worker again took.
+    restarts: Mutex<Duration>,
     broken: Mutex<Option<RunError>>,
     notes: Mutex<Vec<String>>,
     progress: &'a (dyn Fn(&Outcome) + Sync),
@@ -285,7 +350,9 @@ impl Shared<'_> {
             (self.progress)(&outcome);
             done.push((index, outcome));
         }
-        if let Some(failure) = worker.and_then(WorkerProcess::finish) {
+        // Asked to stop, nobody waits for a worker to end.
+        let finished = worker.filter(|_| self.stop.asked().is_none());
+        if let Some(failure) = finished.and_then(WorkerProcess::finish) {
             self.notes.lock().unwrap_or_else(PoisonError::into_inner).push(failure.to_string());
         }
         done
@@ -294,6 +361,9 @@ impl Shared<'_> {
     fn play(&self, unit: &Unit<'_>, worker: &mut Option<WorkerProcess>) -> Result<Outcome, RunError> {
         if let Some(reason) = judge::skip(unit.case, unit.profile, self.hello) {
             return Ok(Outcome::Skipped(reason));
+        }
+        if self.stop.asked().is_some() {
+            return Ok(interrupted());
         }
         if unit.case.execute.is_some() {
             return self.execute(unit, worker);
@@ -309,10 +379,8 @@ impl Shared<'_> {
         worker: &mut Option<WorkerProcess>,
         talk: impl FnOnce(&mut WorkerProcess) -> Result<T, Failure>,
     ) -> Result<T, Outcome> {
-        if self.streak.load(Ordering::Relaxed) >= GIVE_UP {
-            return Err(Outcome::NotAsked(format!(
-                "the worker failed {GIVE_UP} times in a row and was given up"
-            )));
+        if let Some(reason) = self.given_up() {
+            return Err(Outcome::NotAsked(reason));
         }
         let outcome = match self.started(worker) {
             Ok(process) => match talk(process) {
@@ -320,14 +388,33 @@ impl Shared<'_> {
                     self.streak.store(0, Ordering::Relaxed);
                     return Ok(answer);
                 }
-                Err(failure) => Outcome::WorkerFailed { failure, stderr: process.stderr_tail() },
+                Err(failure) => (failure, process.stderr_tail()),
             },
-            Err(failure) => Outcome::WorkerFailed { failure, stderr: String::new() },
+            Err(failure) => (failure, String::new()),
         };
-        // Dropping the process kills it with all its children; the next unit gets a new one.
+        // Dropping the process kills it with all that it started; the next unit gets a new one.
         *worker = None;
+        let (failure, stderr) = outcome;
+        match failure {
+            Failure::Stopped => return Err(interrupted()),
+            Failure::NoAnswer(_) => drop(self.late.fetch_add(1, Ordering::Relaxed)),
+            _ => {}
+        }
         self.streak.fetch_add(1, Ordering::Relaxed);
-        Err(outcome)
+        Err(Outcome::WorkerFailed { failure, stderr })
+    }
+
+    /// Why the worker is asked no more, if it was given up.
+    fn given_up(&self) -> Option<String> {
+        if self.streak.load(Ordering::Relaxed) >= GIVE_UP {
+            return Some(format!("the worker failed {GIVE_UP} times in a row and was given up"));
+        }
+        if self.late.load(Ordering::Relaxed) >= LATE {
+            return Some(format!("{LATE} answers of the worker did not come in time, and it was given up"));
+        }
+        let restarts = *self.restarts.lock().unwrap_or_else(PoisonError::into_inner);
+        (restarts >= RESTARTS)
+            .then(|| format!("it took {RESTARTS:?} to start the worker again and again, and it was given up"))
     }
 
     /// The running worker, or a new one that describes itself as the first did.
@@ -335,10 +422,14 @@ impl Shared<'_> {
         if let Some(process) = worker {
             return Ok(process);
         }
-        match WorkerProcess::start(self.command) {
+        let start = Instant::now();
+        let started = WorkerProcess::start(self.command, self.stop);
+        *self.restarts.lock().unwrap_or_else(PoisonError::into_inner) += start.elapsed();
+        match started {
             Ok((process, hello)) if hello == *self.hello => Ok(worker.insert(process)),
             Ok(_) => Err(Failure::HelloChanged),
             Err(StartError::Spawn(cause)) => Err(Failure::Restart(cause.to_string())),
+            Err(StartError::Handshake { failure: Failure::Stopped, .. }) => Err(Failure::Stopped),
             Err(StartError::Handshake { failure, .. }) => Err(Failure::Restart(failure.to_string())),
         }
     }

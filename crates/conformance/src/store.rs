@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use globset::{Glob, GlobMatcher};
+use megakernel_ir::input;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -87,12 +88,15 @@ pub struct Corpus {
     root: PathBuf,
     cases: Vec<Case>,
     manifest: Option<Manifest>,
+    /// Digests of the programs and tensor files that the manifest lists, by path.
+    digests: Option<HashMap<String, String>>,
     bases: Mutex<HashMap<String, Arc<Base>>>,
+    held: Mutex<HashMap<String, Arc<[u8]>>>,
 }
 
 /// A program's file, parsed when the first case edits it.
 struct Base {
-    bytes: Vec<u8>,
+    bytes: Arc<[u8]>,
     value: OnceLock<Result<Value, String>>,
 }
 
@@ -100,14 +104,54 @@ impl Corpus {
     /// Reads `manifest.json` and every case below `root`. A directory without manifest is a corpus too.
     ///
     /// # Errors
-    /// A file cannot be read, a case contradicts itself or its path, or the manifest lists other cases than are there.
+    /// A file cannot be read, a case contradicts itself or its path, or the manifest lists other cases than are there, or
+    /// other bytes of them.
     pub fn load(root: &Path) -> Result<Corpus, CorpusError> {
         let cases_dir = root.join("cases");
+        let manifest_path = root.join("manifest.json");
+        let manifest = read_manifest(&manifest_path)?;
+        let listed = manifest.as_ref().map(|manifest| by_id(&manifest.cases));
         let mut cases = Vec::new();
-        read_cases(&cases_dir, &cases_dir, &mut cases)?;
+        let mut reading = Reading { root: &cases_dir, listed: listed.as_ref(), cases: &mut cases };
+        reading.directory(&cases_dir)?;
         cases.sort_by(|a: &Case, b: &Case| a.id.cmp(&b.id));
-        let manifest = read_manifest(&root.join("manifest.json"), &cases)?;
-        Ok(Corpus { root: root.to_owned(), cases, manifest, bases: Mutex::default() })
+        if let Some(manifest) = &manifest {
+            check_manifest(&manifest_path, manifest, &cases)?;
+        }
+        let digests = manifest.as_ref().map(|manifest| {
+            let mut digests = by_id(&manifest.programs);
+            digests.extend(by_id(&manifest.tensors));
+            let path = |entry: &ManifestEntry| (format!("cases/{}.json", entry.id), entry.blake3.clone());
+            digests.extend(manifest.cases.iter().map(path));
+            digests
+        });
+        Ok(Corpus {
+            root: root.to_owned(),
+            cases,
+            manifest,
+            digests,
+            bases: Mutex::default(),
+            held: Mutex::default(),
+        })
+    }
+
+    /// Reads all files of these cases into memory, where nobody can change them any more.
+    ///
+    /// # Errors
+    /// A file cannot be read, or is not the one that the manifest lists.
+    pub fn hold<'a>(&self, cases: impl Iterator<Item = &'a Case>) -> Result<(), CorpusError> {
+        for case in cases {
+            if let Document::Base { base, .. } = &case.document {
+                self.base(base)?;
+            }
+            for launch in case.execute.iter().flat_map(|execution| &execution.launches) {
+                for path in launch.tensors.iter().chain([&launch.expected]) {
+                    let bytes = self.file(path)?;
+                    self.held.lock().unwrap_or_else(PoisonError::into_inner).insert(path.clone(), bytes);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// All cases, in order of id.
@@ -134,7 +178,7 @@ impl Corpus {
             Document::Base { base, edit } => {
                 let file = self.base(base)?;
                 if edit.0.is_empty() {
-                    return Ok(file.bytes.clone());
+                    return Ok(file.bytes.to_vec());
                 }
                 let value = file
                     .value
@@ -172,10 +216,15 @@ impl Corpus {
     /// The bytes of a file of the corpus, such as a tensor file; `path` is below `corpus/`.
     ///
     /// # Errors
-    /// It cannot be read.
-    pub fn file(&self, path: &str) -> Result<Vec<u8>, CorpusError> {
-        let path = self.root.join(path);
-        std::fs::read(&path).map_err(|cause| error(&path, cause))
+    /// It cannot be read, or is not the one that the manifest lists.
+    pub fn file(&self, path: &str) -> Result<Arc<[u8]>, CorpusError> {
+        if let Some(bytes) = self.held.lock().unwrap_or_else(PoisonError::into_inner).get(path) {
+            return Ok(Arc::clone(bytes));
+        }
+        let full = self.root.join(path);
+        let bytes = input::read(&full).map_err(|cause| error(&full, cause))?;
+        verify(&full, path, &bytes, self.digests.as_ref())?;
+        Ok(bytes.into())
     }
 
     /// An error about a file of the corpus; `path` is below `corpus/`.
@@ -188,50 +237,87 @@ impl Corpus {
         if let Some(file) = bases.get(base) {
             return Ok(Arc::clone(file));
         }
-        let path = self.root.join(base);
-        let bytes = std::fs::read(&path).map_err(|cause| error(&path, cause))?;
-        let file = Arc::new(Base { bytes, value: OnceLock::new() });
+        let file = Arc::new(Base { bytes: self.file(base)?, value: OnceLock::new() });
         bases.insert(base.to_owned(), Arc::clone(&file));
         Ok(file)
     }
 }
 
-fn read_cases(root: &Path, directory: &Path, cases: &mut Vec<Case>) -> Result<(), CorpusError> {
-    let entries = std::fs::read_dir(directory).map_err(|cause| error(directory, cause))?;
-    for entry in entries {
-        let entry = entry.map_err(|cause| error(directory, cause))?;
-        let path = entry.path();
-        let kind = entry.file_type().map_err(|cause| error(&path, cause))?;
-        if kind.is_dir() {
-            read_cases(root, &path, cases)?;
-        } else if path.extension().is_some_and(|extension| extension == "json") {
-            cases.push(read_case(root, &path)?);
-        }
-    }
-    Ok(())
+/// Digests by id.
+fn by_id(entries: &[ManifestEntry]) -> HashMap<String, String> {
+    entries.iter().map(|entry| (entry.id.clone(), entry.blake3.clone())).collect()
 }
 
-fn read_case(root: &Path, path: &Path) -> Result<Case, CorpusError> {
-    let text = std::fs::read_to_string(path).map_err(|cause| error(path, cause))?;
-    let case: Case = serde_json::from_str(&text).map_err(|cause| error(path, cause))?;
-    let place = path.strip_prefix(root).unwrap_or(path).with_extension("");
-    if place != Path::new(&case.id) {
-        return Err(error(
+/// Compares what was read with what the manifest lists, where there is one.
+fn verify(
+    path: &Path,
+    id: &str,
+    bytes: &[u8],
+    listed: Option<&HashMap<String, String>>,
+) -> Result<(), CorpusError> {
+    let Some(listed) = listed else { return Ok(()) };
+    match listed.get(id) {
+        Some(digest) if *digest == *blake3::hash(bytes).to_hex() => Ok(()),
+        Some(_) => Err(error(
             path,
-            format!("`id` is `{}`, but the file's place calls for `{}`", case.id, place.display()),
-        ));
+            "it is not the file that manifest.json lists: its digest differs; restore it or generate the corpus again",
+        )),
+        None => Err(error(path, format!("`{id}` is not listed in manifest.json; generate the corpus again"))),
     }
-    case.check().map_err(|cause| error(path, cause))?;
-    Ok(case)
 }
 
-fn read_manifest(path: &Path, cases: &[Case]) -> Result<Option<Manifest>, CorpusError> {
-    let text = match std::fs::read_to_string(path) {
-        Ok(text) => text,
+/// What is needed to read cases.
+struct Reading<'a> {
+    root: &'a Path,
+    listed: Option<&'a HashMap<String, String>>,
+    cases: &'a mut Vec<Case>,
+}
+
+impl Reading<'_> {
+    fn directory(&mut self, directory: &Path) -> Result<(), CorpusError> {
+        let entries = std::fs::read_dir(directory).map_err(|cause| error(directory, cause))?;
+        for entry in entries {
+            let entry = entry.map_err(|cause| error(directory, cause))?;
+            let path = entry.path();
+            let kind = entry.file_type().map_err(|cause| error(&path, cause))?;
+            if kind.is_dir() {
+                self.directory(&path)?;
+            } else if path.extension().is_some_and(|extension| extension == "json") {
+                let case = self.case(&path)?;
+                self.cases.push(case);
+            }
+        }
+        Ok(())
+    }
+
+    fn case(&self, path: &Path) -> Result<Case, CorpusError> {
+        let bytes = input::read(path).map_err(|cause| error(path, cause))?;
+        let case: Case = serde_json::from_slice(&bytes).map_err(|cause| error(path, cause))?;
+        let place = path.strip_prefix(self.root).unwrap_or(path).with_extension("");
+        if place != Path::new(&case.id) {
+            return Err(error(
+                path,
+                format!("`id` is `{}`, but the file's place calls for `{}`", case.id, place.display()),
+            ));
+        }
+        // A case that is not listed is named with all the others that are not.
+        let listed = self.listed.filter(|listed| listed.contains_key(&case.id));
+        verify(path, &case.id, &bytes, listed)?;
+        case.check().map_err(|cause| error(path, cause))?;
+        Ok(case)
+    }
+}
+
+fn read_manifest(path: &Path) -> Result<Option<Manifest>, CorpusError> {
+    let bytes = match input::read(path) {
+        Ok(bytes) => bytes,
         Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(cause) => return Err(error(path, cause)),
     };
-    let manifest: Manifest = serde_json::from_str(&text).map_err(|cause| error(path, cause))?;
+    serde_json::from_slice(&bytes).map(Some).map_err(|cause| error(path, cause))
+}
+
+fn check_manifest(path: &Path, manifest: &Manifest, cases: &[Case]) -> Result<(), CorpusError> {
     let listed: BTreeSet<&str> = manifest.cases.iter().map(|entry| entry.id.as_str()).collect();
     let found: BTreeSet<&str> = cases.iter().map(|case| case.id.as_str()).collect();
     if let Some(lost) = listed.difference(&found).next() {
@@ -246,7 +332,7 @@ fn read_manifest(path: &Path, cases: &[Case]) -> Result<Option<Manifest>, Corpus
             format!("case `{extra}` has a file but is not listed; generate the corpus again"),
         ));
     }
-    Ok(Some(manifest))
+    Ok(())
 }
 
 /// A glob on case ids. `*` crosses slashes, so that `race/*` is every case below `race`.

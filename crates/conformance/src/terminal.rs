@@ -82,7 +82,11 @@ fn write_all(out: &mut String, report: &Report, style: &Style) -> std::fmt::Resu
     for note in &report.notes {
         writeln!(out, "{} {note}", style.yellow("note"))?;
     }
-    if !report.notes.is_empty() {
+    if let Some(partial) = &report.partial {
+        let note = format!("the run was {partial}, so that this report is about a part of it");
+        writeln!(out, "{} {note}", style.yellow("note"))?;
+    }
+    if !report.notes.is_empty() || report.partial.is_some() {
         writeln!(out)?;
     }
     write_profiles(out, &report.profiles, style)?;
@@ -126,7 +130,11 @@ fn write_head(out: &mut String, report: &Report, style: &Style) -> std::fmt::Res
     if let Some(filter) = &corpus.filter {
         write!(out, ", those that match `{filter}`")?;
     }
-    writeln!(out, "\n")
+    writeln!(out)?;
+    if let Some(partial) = &report.partial {
+        writeln!(out, "{}", style.red(&format!("this report is partial: the run was {partial}")))?;
+    }
+    writeln!(out)
 }
 
 const COLUMNS: &str = "passed  failed  skipped";
@@ -238,9 +246,12 @@ fn write_profiles(out: &mut String, profiles: &[ProfileResult], style: &Style) -
     for line in profiles {
         let verdict = match (line.verdict, line.reason) {
             (ProfileVerdict::Conforms, _) => style.green(line.verdict.name()),
-            (ProfileVerdict::NotSelected, _) | (ProfileVerdict::NotClaimed, None) => {
-                line.verdict.name().to_owned()
+            (ProfileVerdict::ConformsInPart, _) => {
+                let share = line.share.map_or_else(String::new, |share| format!(": {share}"));
+                style.yellow(&format!("{}{share}", line.verdict.name()))
             }
+            (ProfileVerdict::NotSelected | ProfileVerdict::NotJudged, _)
+            | (ProfileVerdict::NotClaimed, None) => line.verdict.name().to_owned(),
             (ProfileVerdict::DoesNotConform, None) => style.red(line.verdict.name()),
             (_, Some(reason)) => style.red(&format!("{}: {reason}", line.verdict.name())),
         };

@@ -1,4 +1,17 @@
-//! Text from a worker, made safe to print.
+//! Text from a worker, made safe to print, and names that a worker cannot guess.
+
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
+
+/// 64 bits that nobody can guess: the keys of the standard library's hashing come from the operating system.
+pub fn random() -> u64 {
+    RandomState::new().build_hasher().finish()
+}
+
+/// A name of 32 hexadecimal digits that nobody can guess.
+pub fn secret() -> String {
+    format!("{:016x}{:016x}", random(), random())
+}
 
 /// The longest excerpt, in characters.
 const EXCERPT: usize = 200;

@@ -1,11 +1,12 @@
 //! A worker process: start, handshake, one request at a time, end (clauses CON-02 to CON-04).
 //!
-//! Nothing that the process does can hang or crash the runner. It has a process group of its own, so that a kill
-//! reaches its children; its pipes are served by threads that nobody waits for, because a process that escaped the
-//! group may hold a pipe for ever; lines have a limit; every answer has a deadline. After any failure here the
-//! process is killed and must not be asked again, so a late answer has nobody to reach.
+//! Nothing that the process does can hang or crash the runner. It has a process group of its own and a
+//! [mark](processes::Mark), so that its end is the end of all that it started; its pipes are served by threads that nobody
+//! waits for; lines have a limit; every answer has a deadline. After any failure here the process is killed and must not be
+//! asked again, so a late answer has nobody to reach.
 
 use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::process::CommandExt;
 use std::process::{ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,10 +15,15 @@ use std::time::{Duration, Instant};
 
 use megakernel_ir::companion::Question;
 use megakernel_ir::protocol::{FromWorker, Hello, Launch, Method, PROTOCOL, Profile, ToWorker};
-use process_wrap::std::{ChildWrapper, CommandWrap, ProcessGroup};
+use process_wrap::std::{ChildWrapper, CommandWrap, ResetSigmask};
 use serde::Deserialize;
 
+use crate::stop::Stop;
+use crate::text::random;
+use processes::{MARK, Mark};
+
 mod failure;
+pub mod processes;
 
 pub use failure::Failure;
 
@@ -43,8 +49,10 @@ pub struct WorkerCommand {
     pub program: String,
     /// Its arguments.
     pub arguments: Vec<String>,
-    /// The deadline of each answer, the handshake's included.
+    /// The deadline of each answer.
     pub timeout: Duration,
+    /// The deadline of the handshake, before which a worker may load what it needs.
+    pub handshake: Duration,
 }
 
 /// Why a worker is not there.
@@ -68,8 +76,14 @@ pub struct WorkerProcess {
     lines: Receiver<Line>,
     tail: Arc<Mutex<Vec<u8>>>,
     stderr: Option<JoinHandle<()>>,
+    mark: Mark,
+    stop: Stop,
     timeout: Duration,
-    last_id: u64,
+    /// Whether the handshake is complete.
+    greeted: bool,
+    requests_so_far: u64,
+    /// Whether it was ended.
+    over: bool,
 }
 
 enum Line {
@@ -78,20 +92,24 @@ enum Line {
 }
 
 impl WorkerProcess {
-    /// Starts the command and completes the handshake.
+    /// Starts the command and completes the handshake. When `stop` is asked for, the worker is not waited for any more.
     ///
     /// # Errors
     /// See [`StartError`]; the process is gone then.
-    pub fn start(command: &WorkerCommand) -> Result<(WorkerProcess, Hello), StartError> {
+    pub fn start(command: &WorkerCommand, stop: &Stop) -> Result<(WorkerProcess, Hello), StartError> {
+        let mark = Mark::new();
         let mut wrap = CommandWrap::with_new(&command.program, |inner| {
             inner
                 .args(&command.arguments)
+                .env(MARK, mark.value())
+                .process_group(0)
                 .stdin(Stdio::piped())
                 .stdout(Stdio::piped())
                 .stderr(Stdio::piped());
         });
-        wrap.wrap(ProcessGroup::leader());
-        let mut child = wrap.spawn().map_err(StartError::Spawn)?;
+        // The runner may have blocked signals that it waits for itself.
+        wrap.wrap(ResetSigmask);
+        let mut child = processes::started(|| wrap.spawn(), |child| child.id()).map_err(StartError::Spawn)?;
         let (requests, to_write) = channel();
         if let Some(stdin) = child.stdin().take() {
             thread::spawn(move || write_requests(stdin, &to_write));
@@ -112,11 +130,20 @@ impl WorkerProcess {
             lines,
             tail,
             stderr,
+            mark,
+            stop: stop.clone(),
             timeout: command.timeout,
-            last_id: 0,
+            greeted: false,
+            requests_so_far: 0,
+            over: false,
         };
-        match worker.exchange(&ToWorker::hello(), &|| Ok(())).and_then(|line| read_hello(&line)) {
-            Ok(hello) => Ok((worker, hello)),
+        let late = Failure::NoHandshake(command.handshake);
+        let hello = worker.exchange(&ToWorker::hello(), command.handshake, late, &|| Ok(()));
+        match hello.and_then(|line| read_hello(&line)) {
+            Ok(hello) => {
+                worker.greeted = true;
+                Ok((worker, hello))
+            }
             Err(failure) => {
                 worker.kill();
                 Err(StartError::Handshake { failure, stderr: worker.stderr_tail() })
@@ -137,9 +164,9 @@ impl WorkerProcess {
     /// # Errors
     /// Those of [`WorkerProcess::ask`].
     pub fn question(&mut self, profile: Profile, question: &Question<'_>) -> Result<FromWorker, Failure> {
-        self.last_id += 1;
-        let request = ToWorker::request(self.last_id, question.method, profile, question.document);
-        self.request(&request.with_arguments(question.arguments.cloned()), &|| Ok(()))
+        let id = self.next_id();
+        let request = ToWorker::request(id, question.method, profile, question.document);
+        self.request(id, &request.with_arguments(question.arguments.cloned()), &|| Ok(()))
     }
 
     /// Sends a request to execute and waits for its answer, in the same way.
@@ -152,16 +179,25 @@ impl WorkerProcess {
         launches: Vec<Launch<'_>>,
         watch: &dyn Fn() -> Result<(), Failure>,
     ) -> Result<FromWorker, Failure> {
-        self.last_id += 1;
-        self.request(&ToWorker::execute(self.last_id, launches), watch)
+        let id = self.next_id();
+        self.request(id, &ToWorker::execute(id, launches), watch)
+    }
+
+    /// A number that the worker cannot know before it is asked, so that no answer can come before its question. JSON readers
+    /// keep integers of 53 bits.
+    fn next_id(&mut self) -> u64 {
+        self.requests_so_far += 1;
+        (random() >> 44 << 32) | (self.requests_so_far & 0xffff_ffff)
     }
 
     fn request(
         &mut self,
+        id: u64,
         request: &ToWorker<'_>,
         watch: &dyn Fn() -> Result<(), Failure>,
     ) -> Result<FromWorker, Failure> {
-        let answer = self.exchange(request, watch).and_then(|line| read_answer(&line, self.last_id));
+        let (timeout, late) = (self.timeout, Failure::NoAnswer(self.timeout));
+        let answer = self.exchange(request, timeout, late, watch).and_then(|line| read_answer(&line, id));
         if answer.is_err() {
             self.kill();
         }
@@ -189,39 +225,54 @@ impl WorkerProcess {
         }
     }
 
-    /// Sends a line and waits for one.
+    /// Sends a line and waits for one; `late` is what happened if none comes within the timeout.
     fn exchange(
         &mut self,
         message: &ToWorker<'_>,
+        timeout: Duration,
+        late: Failure,
         watch: &dyn Fn() -> Result<(), Failure>,
     ) -> Result<Vec<u8>, Failure> {
         let mut line = serde_json::to_vec(message)
             .map_err(|cause| Failure::Unreadable { cause: cause.to_string(), line: Vec::new() })?;
         line.push(b'\n');
+        self.still_there()?;
         // If the writer is gone the process closed its input; its exit or its silence is what gets reported.
         if let Some(requests) = &self.requests {
             let _ = requests.send(line);
         }
-        let deadline = Instant::now() + self.timeout;
+        let deadline = Instant::now() + timeout;
         loop {
+            if self.stop.asked().is_some() {
+                return Err(Failure::Stopped);
+            }
             let left = deadline.saturating_duration_since(Instant::now());
             match self.lines.recv_timeout(left.min(POLL)) {
-                Ok(Line::Complete(line)) => return Ok(line),
+                Ok(Line::Complete(line)) => return self.still_there().map(|()| line),
                 Ok(Line::TooLong) => return Err(Failure::LineTooLong),
                 Err(RecvTimeoutError::Disconnected) => return Err(self.output_ended()),
                 Err(RecvTimeoutError::Timeout) if left.is_zero() => {
-                    return Err(Failure::NoAnswer(self.timeout));
+                    return Err(late);
                 }
                 Err(RecvTimeoutError::Timeout) => watch()?,
             }
             // A child of the process may keep the pipe open, so the end of output is not the only sign.
             if let Ok(Some(status)) = self.child.try_wait() {
+                // What stands there instead of a handshake says more than the exit status.
                 return match self.lines.recv_timeout(GRACE) {
-                    Ok(Line::Complete(line)) => Ok(line),
+                    Ok(Line::Complete(line)) if !self.greeted => Ok(line),
                     Ok(Line::TooLong) => Err(Failure::LineTooLong),
-                    Err(_) => Err(Failure::Exited(status)),
+                    _ => Err(Failure::Exited(status)),
                 };
             }
+        }
+    }
+
+    /// Whether there is a worker that a line could come from: a process that it left behind may go on talking, and is not it.
+    fn still_there(&mut self) -> Result<(), Failure> {
+        match self.child.try_wait() {
+            Ok(Some(status)) if self.greeted => Err(Failure::Exited(status)),
+            _ => Ok(()),
         }
     }
 
@@ -244,9 +295,13 @@ impl WorkerProcess {
 
     fn kill(&mut self) {
         self.requests = None;
-        // The group may be gone already, which is as good.
-        let _ = self.child.start_kill();
-        let _ = self.child.wait();
+        if !self.over {
+            self.over = true;
+            processes::end_group(self.child.id());
+            let _ = self.child.wait();
+            processes::ended(self.child.id());
+            self.mark.end();
+        }
     }
 }
 
@@ -263,14 +318,21 @@ struct Typed {
     kind: String,
 }
 
-fn read_hello(line: &[u8]) -> Result<Hello, Failure> {
+/// A line is text as a whole, members that nobody reads included.
+fn text(line: &[u8]) -> Result<&str, Failure> {
+    std::str::from_utf8(line)
+        .map_err(|cause| Failure::Unreadable { cause: cause.to_string(), line: line.to_vec() })
+}
+
+fn read_hello(bytes: &[u8]) -> Result<Hello, Failure> {
     let unreadable =
-        |cause: serde_json::Error| Failure::Unreadable { cause: cause.to_string(), line: line.to_vec() };
-    let typed: Typed = serde_json::from_slice(line).map_err(unreadable)?;
+        |cause: serde_json::Error| Failure::Unreadable { cause: cause.to_string(), line: bytes.to_vec() };
+    let line = text(bytes)?;
+    let typed: Typed = serde_json::from_str(line).map_err(unreadable)?;
     if typed.kind != "hello" {
         return Err(Failure::NotHello(typed.kind));
     }
-    let hello: Hello = serde_json::from_slice(line).map_err(unreadable)?;
+    let hello: Hello = serde_json::from_str(line).map_err(unreadable)?;
     let major = |version: &str| version.split('.').next().map(str::to_owned);
     if major(&hello.protocol) != major(PROTOCOL) {
         return Err(Failure::OtherProtocol(hello.protocol));
@@ -279,13 +341,14 @@ fn read_hello(line: &[u8]) -> Result<Hello, Failure> {
 }
 
 fn read_answer(line: &[u8], id: u64) -> Result<FromWorker, Failure> {
-    let answer: FromWorker = serde_json::from_slice(line)
+    let answer: FromWorker = serde_json::from_str(text(line)?)
         .map_err(|cause| Failure::Unreadable { cause: cause.to_string(), line: line.to_vec() })?;
     match (answer.kind.as_str(), answer.id) {
         // A line that the worker could not read has no number that it could repeat.
         ("response", Some(found)) | ("error", Some(found)) if found == id => Ok(answer),
         ("error", None) => Ok(answer),
-        ("response" | "error", found) => Err(Failure::WrongId { found, required: id }),
+        ("response" | "error", Some(_)) => Err(Failure::OtherId),
+        ("response", None) => Err(Failure::NoId),
         _ => Err(Failure::NotResponse(answer.kind)),
     }
 }

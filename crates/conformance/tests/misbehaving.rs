@@ -6,7 +6,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use megakernel_conformance::report::FailureKind;
-use megakernel_conformance::run::GIVE_UP;
+use megakernel_conformance::run::{GIVE_UP, LATE};
+use megakernel_ir::protocol::Profile;
 
 use support::judged::TIMEOUT;
 use support::{Judged, judge, judge_with, options};
@@ -85,7 +86,10 @@ fn a_worker_that_does_not_read_is_given_up_too() {
 #[test]
 fn a_worker_without_handshake_is_not_asked() {
     for (behaviour, why) in [
-        ("no-handshake", "no handshake: worker gave no answer within 400ms"),
+        (
+            "no-handshake",
+            "no handshake: worker did not complete the handshake within 1.6s, the limit that --handshake-timeout sets",
+        ),
         ("garbage-handshake-line", "a line that is no message of the protocol"),
         ("garbage-handshake", "a line that is no message of the protocol"),
         ("ends-at-once", "no handshake: worker ended before it answered (exit status: 7)"),
@@ -96,7 +100,7 @@ fn a_worker_without_handshake_is_not_asked() {
     ] {
         let mut options = options(&[behaviour]);
         if behaviour == "endless-handshake" {
-            options.command.timeout = Duration::from_secs(15);
+            options.command.handshake = Duration::from_secs(15);
         }
         let judged = judge_with(&options);
         judged.assert_rejected(why);
@@ -110,9 +114,14 @@ fn what_is_no_answer_to_the_request_fails_it() {
     for (behaviour, why) in [
         ("garbage", "the line is `Segmentation fault (core dumped)`"),
         ("not-utf8", "a line that is no message of the protocol"),
+        ("not-utf8-inside", "a line that is no message of the protocol: invalid utf-8 sequence"),
+        ("hands-over", "worker ended before it answered (exit status: 0)"),
         ("other-message", "a message of type `progress`, but a `response` or an `error` is required"),
-        ("wrong-id", "worker answered with id 11, but the request has id 1"),
-        ("no-id", "worker answered without `id`, but the request has id 1"),
+        (
+            "wrong-id",
+            "worker answered with an `id` that is not that of the request: twice, too late, or too early",
+        ),
+        ("no-id", "worker answered without the `id` of the request"),
         ("wrong-shape", "invalid type: string \"none\""),
         ("closes-output", "worker closed its standard output before it answered"),
         ("flood", "a line that is no message of the protocol"),
@@ -151,7 +160,42 @@ fn answers_that_say_nothing_fail_their_case_alone() {
 #[test]
 fn an_answer_that_comes_twice_is_not_taken_for_the_next_one() {
     let judged = judge(&["answers-twice"]);
-    judged.assert_rejected("but the request has id 2");
+    judged.assert_rejected("an `id` that is not that of the request");
+}
+
+#[test]
+fn an_answer_before_the_question_is_none() {
+    let judged = judge(&["answers-early"]);
+    judged.assert_rejected("an `id` that is not that of the request");
+    assert_eq!(judged.report.totals.passed, 0, "{}", judged.text);
+}
+
+#[test]
+fn a_worker_that_hangs_now_and_then_is_given_up_too() {
+    let directory = support::corpus();
+    for number in 0..60 {
+        let all = serde_json::json!(["format"]);
+        let (document, expect) =
+            (serde_json::json!({"text": r#"{"tasks":[]}"#}), serde_json::json!({"verdict": "accept"}));
+        let id = format!("many/{number}");
+        support::write_case(directory.path(), &id, &all, "validate", document, expect);
+    }
+    let options = support::only(options(&["hangs-on-every-second"]), &[Profile::FORMAT], Some("many/*"));
+    let (start, bound) = (std::time::Instant::now(), TIMEOUT * LATE as u32);
+    let report = support::play(directory.path(), &options).expect("a run");
+    let given_up = "not asked: 20 answers of the worker did not come in time, and it was given up";
+    assert_eq!(report.failures.iter().filter(|failure| failure.actual == given_up).count(), 60 - 2 * LATE);
+    assert_eq!(report.totals.passed, LATE);
+    assert!(start.elapsed() < bound + Duration::from_secs(20), "{:?}", start.elapsed());
+    assert!(options.patience().contains("20 answers that do not come (8s)"), "{}", options.patience());
+}
+
+#[test]
+fn a_handshake_may_take_longer_than_an_answer() {
+    let mut options = options(&["slow-handshake"]);
+    judge_with(&options).assert_conforms();
+    options.command.handshake = Duration::from_millis(300);
+    judge_with(&options).assert_rejected("within 300ms, the limit that --handshake-timeout sets");
 }
 
 #[test]

@@ -4,7 +4,7 @@ mod support;
 
 use std::num::NonZeroUsize;
 
-use megakernel_conformance::report::{ProfileVerdict, Report};
+use megakernel_conformance::report::{ProfileVerdict, Report, RunVerdict};
 use megakernel_conformance::run::RunError;
 use megakernel_conformance::store::Corpus;
 use megakernel_conformance::terminal::{self, Style};
@@ -61,7 +61,7 @@ fn the_report_holds_no_path_and_no_time() {
 fn every_report_conforms_to_its_schema() {
     let validator = schemas::validator("report");
     for behaviour in
-        ["good", "rejects-everything", "some-rules", "garbage", "ends-at-once", "fails-at-the-end"]
+        ["good", "rejects-everything", "some-rules", "supports-accepted-only", "garbage", "ends-at-once"]
     {
         let json = judge(&[behaviour]).report.to_json().expect("JSON");
         let value: Value = serde_json::from_str(&json).expect("JSON");
@@ -119,7 +119,9 @@ fn a_run_in_which_nothing_passed_does_not_conform() {
 #[test]
 fn rules_that_are_not_claimed_are_skipped_and_accepted_cases_are_not() {
     let judged = judge(&["some-rules"]);
-    judged.assert_conforms();
+    judged.assert_conforms_in_part("1 of 2 rules, 8 of 9 cases");
+    judged.assert_conforms_in_part("2 of 4 rules, 8 of 10 cases");
+    judged.assert_conforms_in_part("0 of 1 rules, 5 of 6 cases");
     for reason in [
         "     2  rule S03 is not claimed",
         "     1  rule M03 is not claimed",
@@ -132,16 +134,35 @@ fn rules_that_are_not_claimed_are_skipped_and_accepted_cases_are_not() {
 }
 
 #[test]
+fn a_worker_that_never_rejects_conforms_in_part_only() {
+    // Both pass every case that they are judged by, and find nothing at all.
+    for (behaviour, skip) in [
+        ("no-rules", "     2  rule S03 is not claimed"),
+        ("supports-accepted-only", "     9  unsupported: I would have to reject this"),
+    ] {
+        let judged = judge(&[behaviour]);
+        judged.assert_conforms_in_part("0 of 4 rules, 5 of 10 cases");
+        assert!(judged.text.contains(skip), "no `{skip}` in\n{}", judged.text);
+        let json: Value = serde_json::from_str(&judged.report.to_json().expect("JSON")).expect("JSON");
+        assert_eq!((&json["verdict"], &json["conforms"]), (&json!("conforms in part"), &json!(false)));
+        let share = json!({"rules": {"passed": 0, "of": 4}, "cases": {"passed": 5, "of": 10}});
+        assert_eq!(json["profiles"][1]["share"], share);
+        // It broke no promise there: the profile has no case that the worker did not pass.
+        assert_eq!(verdict(&judged.report, Profile::LAUNCH), ProfileVerdict::Conforms);
+    }
+}
+
+#[test]
 fn a_third_party_may_add_members() {
     let judged = judge_with(&only(options(&["third-party-members"]), &[], Some("accept/*")));
-    judged.assert_conforms();
+    judged.assert_conforms_in_part("0 of 2 rules, 5 of 9 cases");
     assert_eq!(judged.report.totals.passed, 20);
 }
 
 #[test]
 fn a_filter_and_profiles_select() {
     let judged = judge_with(&only(options(&["good"]), &[Profile::VALIDATE], Some("structure/*")));
-    judged.assert_conforms();
+    judged.assert_conforms_in_part("2 of 4 rules, 3 of 10 cases");
     assert_eq!(judged.report.totals.passed, 3);
     assert_eq!(verdict(&judged.report, Profile::FORMAT), ProfileVerdict::NotSelected);
     assert_eq!(judged.report.corpus.filter.as_deref(), Some("structure/*"));
@@ -193,7 +214,7 @@ fn failures_are_cut_off_where_asked_and_say_how_to_rerun_them() {
 #[test]
 fn claims_of_unknown_names_are_noted() {
     let judged = judge(&["unknown-claims"]);
-    assert!(judged.report.conforms, "{}", judged.text);
+    assert_eq!(judged.report.verdict, RunVerdict::ConformsInPart, "{}", judged.text);
     let notes = [
         "worker claims profile `speed`, which this suite does not have",
         "worker claims rule `R1`, which this suite does not have",
@@ -264,8 +285,25 @@ fn a_case_has_to_be_where_its_id_says_and_in_the_manifest() {
     assert!(error.contains("case `accept/number-0` has a file but is not listed"), "{error}");
 
     let corpus = Corpus::load(support::corpus().path()).expect("a corpus without manifest");
-    let entry = |id: &str| json!({"id": id, "blake3": "0".repeat(64)});
-    manifest["cases"] = corpus.cases().iter().map(|case| entry(&case.id)).collect();
+    let digest = |path: &str| {
+        let bytes = std::fs::read(directory.path().join(path)).expect("a file");
+        blake3::hash(&bytes).to_hex().to_string()
+    };
+    let entry = |id: &str, path: &str| json!({"id": id, "blake3": digest(path)});
+    manifest["cases"] =
+        corpus.cases().iter().map(|case| entry(&case.id, &format!("cases/{}.json", case.id))).collect();
+    let error = loaded(&manifest).expect_err("a program is not listed");
+    assert!(error.contains("`programs/empty.json` is not listed in manifest.json"), "{error}");
+    let other = directory.path().join("cases/accept/number-0.json");
+    manifest["programs"] = json!([entry("programs/empty.json", "cases/accept/number-0.json")]);
+    let error = loaded(&manifest).expect_err("another program");
+    assert!(error.contains("programs/empty.json: it is not the file that manifest.json lists"), "{error}");
+    manifest["programs"] = json!([entry("programs/empty.json", "programs/empty.json")]);
+    let before = std::fs::read(&other).expect("a case");
+    std::fs::write(&other, [&before[..], b"\n"].concat()).expect("written");
+    let error = loaded(&manifest).expect_err("another case");
+    assert!(error.contains("number-0.json: it is not the file that manifest.json lists"), "{error}");
+    std::fs::write(&other, before).expect("written");
     let report = loaded(&manifest).expect("all cases are listed");
     assert_eq!(report.corpus.generator.as_deref(), Some("0.1.0"));
 

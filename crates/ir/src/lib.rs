@@ -4,6 +4,7 @@
 pub mod companion;
 pub mod diagnostic;
 mod generated;
+pub mod input;
 mod maps;
 pub mod model;
 pub mod names;

@@ -8,7 +8,7 @@ use std::io;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
-use megakernel_ir::terminal;
+use megakernel_ir::{input, terminal};
 use megakernel_reference::commands::{self, describe, wrong};
 use megakernel_reference::oracle;
 
@@ -26,7 +26,11 @@ use worker::Reference;
     subcommand_required = true,
     arg_required_else_help = true
 )]
-struct Cli;
+struct Cli {
+    /// The largest file that is read, in bytes.
+    #[arg(long, global = true, value_name = "BYTES", default_value_t = input::LIMIT)]
+    max_size: u64,
+}
 
 /// Answer the requests of the conformance runner on standard input (clauses CON-02 and CON-03).
 #[derive(clap::Args)]
@@ -48,6 +52,7 @@ fn main() -> ExitCode {
         .subcommand(describe::<Worker>("worker"))
         .subcommand(describe::<Oracle>("oracle"));
     let matches = cli.get_matches();
+    input::set_limit(matches.get_one("max_size").copied().unwrap_or(input::LIMIT));
     let Some((name, options)) = matches.subcommand() else { return ExitCode::from(2) };
     let spoken = match (names.iter().position(|known| known == name), name) {
         (Some(index), _) => return (all[index].run)(options, COMPANIONS),

@@ -52,6 +52,21 @@ fn exit_codes_tell_rejected_from_unreadable() {
 }
 
 #[test]
+fn a_file_has_a_largest_size_that_can_be_raised() {
+    let directory = directory();
+    for file in ["/dev/zero", "deep.json"] {
+        let output = validate(directory.path(), &[file, "--max-size", "90000"]);
+        assert_eq!(output.status.code(), Some(2), "{file}");
+        let said = String::from_utf8(output.stderr).expect("UTF-8");
+        let sentence = format!(
+            "error: cannot read {file}: more than 90000 bytes, the limit for a file; --max-size raises it\n"
+        );
+        assert_eq!(said, sentence);
+    }
+    assert_eq!(validate(directory.path(), &["good.json", "--max-size", "90000"]).status.code(), Some(0));
+}
+
+#[test]
 fn the_total_is_printed_for_several_files() {
     let directory = directory();
     let stdout = |files: &[&str]| String::from_utf8(validate(directory.path(), files).stdout).expect("UTF-8");

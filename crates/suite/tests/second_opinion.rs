@@ -3,7 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use megakernel_conformance::run::TIMEOUT;
+use megakernel_conformance::run::{HANDSHAKE, TIMEOUT};
+use megakernel_conformance::stop::Stop;
 use megakernel_conformance::worker::{WorkerCommand, WorkerProcess};
 use megakernel_ir::prng::SplitMix64;
 use megakernel_ir::protocol::{Method, Profile};
@@ -105,8 +106,10 @@ fn the_reference_and_the_example_find_the_same_rules() {
         program: "python3".to_owned(),
         arguments: vec![root().join("examples/python/adapter.py").display().to_string()],
         timeout: TIMEOUT,
+        handshake: HANDSHAKE,
     };
-    let (mut example, hello) = WorkerProcess::start(&command).expect("python3 starts: this test needs it");
+    let (mut example, hello) =
+        WorkerProcess::start(&command, &Stop::default()).expect("python3 starts: this test needs it");
     let values = values();
     let mut rng = SplitMix64::new(0);
     let mut seen = BTreeSet::new();

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use megakernel_conformance::run::{Unit, select};
 use megakernel_conformance::store::{Corpus, Filter};
+use megakernel_ir::input;
 use megakernel_ir::protocol::Profile;
 use megakernel_ir::terminal::print_bytes;
 
@@ -26,6 +27,10 @@ pub struct Place {
     /// program itself lists
     #[arg(long, value_name = "DIRECTORY")]
     pub corpus: Option<PathBuf>,
+
+    /// The largest file of the corpus that is read, in bytes
+    #[arg(long, value_name = "BYTES", default_value_t = input::LIMIT)]
+    pub max_size: u64,
 }
 
 impl Place {
@@ -41,6 +46,7 @@ impl Place {
                  put it beside this program as `corpus`. It is the directory `corpus` of the suite's repository"
             )
         })?;
+        input::set_limit(self.max_size);
         Corpus::load(&directory).map_err(|cause| format!("the corpus cannot be used: {cause}"))
     }
 }

@@ -9,8 +9,9 @@ use megakernel_conformance::evidence::{self, Evidence, Subject};
 use megakernel_conformance::oracle::{Oracle, ProcessOracle, TIMEOUT};
 use megakernel_conformance::report::Report;
 use megakernel_conformance::run::{self, Options, Outcome};
+use megakernel_conformance::stop::Stop;
 use megakernel_conformance::terminal::{self, Style};
-use megakernel_conformance::worker::WorkerCommand;
+use megakernel_conformance::worker::{WorkerCommand, processes};
 
 use super::{Done, Place, Selection, lines, print};
 
@@ -31,12 +32,15 @@ Examples:
   megakernel-conform run --impl ./my-vm --profile execute --evidence h100.json
       the same with a record of it for evidence/
 
-Exit code: 0 if every judged profile conforms, 1 if one does not, 2 if the run could not be done.";
+Exit code: 0 if every judged profile conforms, 1 if one does not, 2 if the run could not be done, 3 if what was judged
+conforms in part: some cases of a profile were skipped or left out by --filter. A run that SIGINT, SIGTERM or SIGHUP interrupts
+reports what it came to, and ends with 130, 143 or 129.";
 
 /// Judge an implementation: play the corpus to it and compare its answers with the declared ones
 ///
 /// The implementation is a command that reads requests as JSON lines from its standard input and writes answers to its
-/// standard output; spec/conformance.md describes them. A profile conforms if at least one case passed and none failed.
+/// standard output; spec/conformance.md describes them. A profile conforms if every case of it passed; if some passed,
+/// none failed, and the others were skipped or left out, it conforms in part.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -54,6 +58,10 @@ pub struct Args {
     /// Seconds that a worker may take for an answer
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     timeout: Duration,
+
+    /// Seconds that a worker may take to start and to complete the handshake, whatever it has to load
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
+    handshake_timeout: Duration,
 
     /// The command of the oracle that says what each task of a trace should write (docs/oracle.md); without it the reference
     /// beside this program, and if there is none no traces are asked for
@@ -109,11 +117,19 @@ pub fn run(args: &Args) -> Done {
     }
     let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let mut options = Options {
-        command: WorkerCommand { program: String::new(), arguments: Vec::new(), timeout: args.timeout },
+        command: WorkerCommand {
+            program: String::new(),
+            arguments: Vec::new(),
+            timeout: args.timeout,
+            handshake: args.handshake_timeout,
+        },
         profiles: args.selection.profiles.clone(),
         filter: args.selection.filter.clone(),
         jobs: args.jobs.unwrap_or(cores),
+        // From here on a signal ends the run and not its report, and what workers leave behind is this process's to end.
+        stop: Stop::on_signals().map_err(|cause| format!("signals cannot be waited for: {cause}"))?,
     };
+    processes::adopt();
     if args.evidence.is_some() {
         evidence::may_be_made_of(&options)?;
     }
@@ -124,6 +140,7 @@ pub fn run(args: &Args) -> Done {
     options.command.program.clone_from(&program);
     options.command.arguments = arguments;
     let oracle = oracle(args)?;
+    eprintln!("{}", options.patience());
     let bar = terminal::progress_bar(units.len());
     let failed = AtomicUsize::new(0);
     let progress = |outcome: &Outcome| {
@@ -189,16 +206,19 @@ fn oracle(args: &Args) -> Result<Option<ProcessOracle>, String> {
 /// The command that plays a single case again, without its selection.
 fn rerun(args: &Args) -> Result<String, String> {
     let corpus = args.place.corpus.as_ref().map(|path| path.display().to_string());
-    let timeout = (args.timeout != run::TIMEOUT).then(|| args.timeout.as_secs_f64().to_string());
+    let seconds = |given: Duration, usual| (given != usual).then(|| given.as_secs_f64().to_string());
+    let timeout = seconds(args.timeout, run::TIMEOUT);
+    let handshake = seconds(args.handshake_timeout, run::HANDSHAKE);
     let mut words = Vec::new();
     let given: &[(&str, &Option<String>)] = if args.rerun.is_some() {
-        &[("--corpus", &corpus), ("--timeout", &timeout)]
+        &[("--corpus", &corpus), ("--timeout", &timeout), ("--handshake-timeout", &handshake)]
     } else {
         &[
             ("--impl", &args.implementation),
             ("--oracle", &args.oracle),
             ("--corpus", &corpus),
             ("--timeout", &timeout),
+            ("--handshake-timeout", &handshake),
         ]
     };
     for (name, value) in given {

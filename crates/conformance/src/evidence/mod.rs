@@ -35,7 +35,7 @@ pub struct Evidence {
     pub device: Facts,
     /// By what they were judged.
     pub corpus: Cases,
-    /// Whether the profile conforms.
+    /// Whether the profile conforms, and not in part.
     pub conforms: bool,
     /// Cases that passed.
     pub passed: usize,
@@ -123,6 +123,9 @@ impl Evidence {
     /// # Errors
     /// The worker does not say what it runs on, or does not execute. The message is for whoever asked for evidence.
     pub fn new(subject: &Subject, run: &Run<'_>) -> Result<Evidence, String> {
+        if let Some(asked) = run.stopped {
+            return Err(format!("the run was interrupted by {asked}"));
+        }
         let hello = run.hello.as_ref().map_err(|_| "the worker did not complete the handshake".to_owned())?;
         if !hello.claims(Profile::EXECUTE) {
             return Err("the worker does not claim the profile execute".to_owned());
@@ -169,7 +172,7 @@ impl Evidence {
                 }
             }
         }
-        record.conforms = record.passed > 0 && record.failed == 0;
+        record.conforms = record.whole();
         record.skips.sort_by(|a, b| a.reason.cmp(&b.reason));
         let line = |((opcode, dtype), row): (Key, Row)| Line {
             opcode: opcode.map(|opcode: Opcode| opcode.name().to_owned()),
@@ -180,6 +183,16 @@ impl Evidence {
         };
         record.executed = run.executed.rows().map(line).collect();
         Ok(record)
+    }
+
+    /// Whether every case passed.
+    fn whole(&self) -> bool {
+        self.passed > 0 && self.failed == 0 && self.skipped == 0
+    }
+
+    /// Whether cases passed and none failed, but some were skipped.
+    pub fn conforms_in_part(&self) -> bool {
+        self.passed > 0 && self.failed == 0 && self.skipped > 0
     }
 
     /// Reads a record.
@@ -199,7 +212,7 @@ impl Evidence {
                 return Err(format!("{count} cases are counted under `{what}`, and {named} are named"));
             }
         }
-        if record.conforms != (record.passed > 0 && record.failed == 0) {
+        if record.conforms != record.whole() {
             return Err("`conforms` does not follow from the counts".to_owned());
         }
         Ok(record)

@@ -15,7 +15,7 @@ mod trace;
 pub use expect::{Expectation, expectations};
 pub use outputs::{Judged, outputs};
 pub use session::Session;
-pub use stage::Stage;
+pub use stage::{Stage, Stages};
 pub use table::{Key, Row, Table, Touched};
 pub use trace::{Traced, follow};
 

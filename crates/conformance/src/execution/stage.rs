@@ -1,17 +1,17 @@
 //! The files between runner and worker.
 
 use std::collections::BTreeMap;
-use std::fs::{File, Metadata};
 use std::io::{ErrorKind, Read};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 
 use megakernel_ir::model::{Buffer, Program};
 use megakernel_ir::protocol::Launch;
 use megakernel_numerics::TensorFile;
-use tempfile::TempDir;
 
 use super::session::{Prepared, Session};
 use super::{Fault, outputs};
+use crate::folder::{self, Folder};
 use crate::run::RunError;
 use crate::store::Corpus;
 use crate::worker::Failure;
@@ -26,11 +26,47 @@ const HEADER: u64 = 512;
 /// its own limit.
 const WORK: u64 = 64 << 20;
 
+/// How often a directory is made anew that a worker takes away before it was even given to it.
+const ATTEMPTS: usize = 10;
+
+/// What the system says of a directory that somebody else has renamed, removed, closed or put something into.
+const MEDDLED: [ErrorKind; 4] =
+    [ErrorKind::NotFound, ErrorKind::AlreadyExists, ErrorKind::PermissionDenied, ErrorKind::NotADirectory];
+
+fn failed(cause: &dyn std::fmt::Display) -> RunError {
+    RunError::Stage(format!("{}: {cause}", std::env::temp_dir().display()))
+}
+
+/// Where the directories of a run's sessions lie. All go with this, when no worker is left that could put something back.
+#[derive(Default)]
+pub struct Stages {
+    /// The last one is in use; the others are what workers moved or removed.
+    outer: Mutex<Vec<Folder>>,
+}
+
+impl Stages {
+    /// Makes a directory for a session; the inner error is of a kind that a worker can cause.
+    fn folder(&self) -> std::io::Result<std::io::Result<Folder>> {
+        let mut outer = self.outer.lock().unwrap_or_else(PoisonError::into_inner);
+        match outer.last() {
+            Some(folder) if folder.is_in_place() => Ok(folder.inner()),
+            _ => {
+                let folder = Folder::outer()?;
+                let inner = folder.inner();
+                outer.push(folder);
+                Ok(inner)
+            }
+        }
+    }
+}
+
 /// A private directory with the inputs of a session, which goes when this goes. The names of its files are the same for
 /// all cases of a form.
 pub struct Stage {
-    directory: TempDir,
+    directory: Folder,
     inputs: Vec<Vec<PathBuf>>,
+    /// What the inputs take on the disk.
+    taken: u64,
     traces: bool,
 }
 
@@ -38,26 +74,53 @@ impl Stage {
     /// Copies the inputs of a session. With `traces`, the worker is to write traces too.
     ///
     /// # Errors
-    /// A file of the corpus cannot be read, or one here cannot be written.
-    pub fn new(corpus: &Corpus, session: &Session<'_>, traces: bool) -> Result<Stage, RunError> {
-        let failed = |cause: &dyn std::fmt::Display| {
-            RunError::Stage(format!("{}: {cause}", std::env::temp_dir().display()))
-        };
-        let directory = TempDir::new().map_err(|cause| failed(&cause))?;
-        if directory.path().to_str().is_none() {
-            return Err(failed(&"its path is not UTF-8, which the protocol needs; set TMPDIR"));
+    /// A file of the corpus cannot be read, or one here cannot be written. The inner error is the worker's fault.
+    pub fn new(
+        stages: &Stages,
+        corpus: &Corpus,
+        session: &Session<'_>,
+        traces: bool,
+    ) -> Result<Result<Stage, Failure>, RunError> {
+        for _ in 0..ATTEMPTS {
+            match Stage::attempt(stages, corpus, session, traces)? {
+                Ok(stage) if stage.directory.path().to_str().is_none() => {
+                    return Err(failed(&"its path is not UTF-8, which the protocol needs; set TMPDIR"));
+                }
+                Ok(stage) => return Ok(Ok(stage)),
+                // Some worker of the run has been at it meanwhile.
+                Err(cause) if MEDDLED.contains(&cause.kind()) => {}
+                Err(cause) => return Err(failed(&cause)),
+            }
         }
+        Ok(Err(Failure::Meddled))
+    }
+
+    fn attempt(
+        stages: &Stages,
+        corpus: &Corpus,
+        session: &Session<'_>,
+        traces: bool,
+    ) -> Result<std::io::Result<Stage>, RunError> {
+        let directory = match stages.folder().map_err(|cause| failed(&cause))? {
+            Ok(directory) => directory,
+            Err(cause) => return Ok(Err(cause)),
+        };
         let mut copies: BTreeMap<&str, PathBuf> = BTreeMap::new();
         let mut inputs = Vec::new();
+        let mut taken = 0u64;
         for launch in &session.launches {
             let mut paths = Vec::new();
             for source in &launch.case.tensors {
                 let path = match copies.get(source.as_str()) {
                     Some(path) => path.clone(),
                     None => {
-                        let path = directory.path().join(format!("input-{}.safetensors", copies.len()));
+                        let name = format!("input-{}.safetensors", copies.len());
                         let bytes = corpus.file(source).map_err(RunError::Corpus)?;
-                        std::fs::write(&path, bytes).map_err(|cause| failed(&cause))?;
+                        if let Err(cause) = directory.write(&name, &bytes) {
+                            return Ok(Err(cause));
+                        }
+                        taken = taken.saturating_add(bytes.len() as u64).saturating_add(SLACK);
+                        let path = directory.path().join(name);
                         copies.insert(source, path.clone());
                         path
                     }
@@ -66,7 +129,7 @@ impl Stage {
             }
             inputs.push(paths);
         }
-        Ok(Stage { directory, inputs, traces })
+        Ok(Ok(Stage { directory, inputs, taken, traces }))
     }
 
     /// The launches as the request has them.
@@ -74,8 +137,8 @@ impl Stage {
         let launch = |(n, (launch, inputs)): (usize, (&Prepared<'a>, &Vec<PathBuf>))| Launch {
             document: launch.document.into(),
             tensors: inputs.clone(),
-            output: self.output_path(n),
-            trace: self.traces.then(|| self.trace_path(n)),
+            output: self.directory.path().join(output_name(n)),
+            trace: self.traces.then(|| self.directory.path().join(trace_name(n))),
         };
         session.launches.iter().zip(&self.inputs).enumerate().map(launch).collect()
     }
@@ -83,17 +146,18 @@ impl Stage {
     /// Stops a worker that would fill the disk.
     ///
     /// # Errors
-    /// Its directory takes more than the files of `session` can.
+    /// Its directory, with all below it, takes more than the files of `session` can.
     pub fn watch(&self, session: &Session<'_>) -> Result<(), Failure> {
-        let files = session.launches.iter().zip(&self.inputs).map(|(launch, inputs)| {
-            let inputs = inputs.iter().map(|path| std::fs::metadata(path).map_or(0, |found| taken(&found)));
-            let written = output_limit(&launch.program).saturating_add(trace_limit(&launch.program));
-            inputs.fold(written, u64::saturating_add)
-        });
-        let limit = files.fold(WORK, u64::saturating_add);
-        let Ok(entries) = std::fs::read_dir(self.directory.path()) else { return Ok(()) };
-        let sizes = entries.flatten().filter_map(|entry| entry.metadata().ok()).map(|found| taken(&found));
-        if sizes.fold(0, u64::saturating_add) > limit { Err(Failure::TooMuchWritten(limit)) } else { Ok(()) }
+        let written = session
+            .launches
+            .iter()
+            .map(|launch| output_limit(&launch.program).saturating_add(trace_limit(&launch.program)));
+        let limit = written.fold(WORK.saturating_add(self.taken), u64::saturating_add);
+        match self.directory.taken() {
+            Some(taken) if taken <= limit => Ok(()),
+            Some(_) => Err(Failure::TooMuchWritten(limit)),
+            None => Err(Failure::TooManyFiles(folder::ENTRIES)),
+        }
     }
 
     /// Reads what the worker wrote after a launch; tensors that are not `wanted` are passed over.
@@ -103,7 +167,7 @@ impl Stage {
     pub fn output(&self, launch: usize, program: &Program<'_>) -> Result<TensorFile, Fault> {
         let wanted = |name: &str| program.buffers.iter().any(|buffer| *buffer.name == *name);
         let place = format!("launch {launch}: a tensor file with every IO_OUTPUT and KV_CACHE");
-        read(&self.output_path(launch), output_limit(program), &wanted, &place)
+        read(&self.directory, &output_name(launch), output_limit(program), &wanted, &place)
     }
 
     /// Reads the trace of a launch in the same way.
@@ -114,16 +178,16 @@ impl Stage {
         let tasks = program.tasks.len();
         let wanted = |name: &str| name.parse().is_ok_and(|task: usize| task < tasks);
         let place = format!("launch {launch}: a tensor file with what each task wrote");
-        read(&self.trace_path(launch), trace_limit(program), &wanted, &place)
+        read(&self.directory, &trace_name(launch), trace_limit(program), &wanted, &place)
     }
+}
 
-    fn output_path(&self, launch: usize) -> PathBuf {
-        self.directory.path().join(format!("output-{launch}.safetensors"))
-    }
+fn output_name(launch: usize) -> String {
+    format!("output-{launch}.safetensors")
+}
 
-    fn trace_path(&self, launch: usize) -> PathBuf {
-        self.directory.path().join(format!("trace-{launch}.safetensors"))
-    }
+fn trace_name(launch: usize) -> String {
+    format!("trace-{launch}.safetensors")
 }
 
 /// The largest file of outputs that is read.
@@ -143,27 +207,22 @@ fn size(buffer: Option<&Buffer<'_>>) -> u64 {
     buffer.and_then(Buffer::nbytes).map_or(0, i64::unsigned_abs).saturating_add(HEADER)
 }
 
-/// The bytes that a file takes on the disk: a file with holes takes less than its length.
-fn taken(found: &Metadata) -> u64 {
-    #[cfg(unix)]
-    return std::os::unix::fs::MetadataExt::blocks(found).saturating_mul(512);
-    #[cfg(not(unix))]
-    return found.len();
-}
-
 /// Reads a file of tensors that the worker wrote, at most `limit` bytes of it.
-fn read(path: &Path, limit: u64, wanted: &dyn Fn(&str) -> bool, required: &str) -> Result<TensorFile, Fault> {
+fn read(
+    folder: &Folder,
+    name: &str,
+    limit: u64,
+    wanted: &dyn Fn(&str) -> bool,
+    required: &str,
+) -> Result<TensorFile, Fault> {
     let failed = |actual: String| Fault::of_file(required, actual);
-    // Looked at before it is opened: a pipe would block, and a link could lead to a device that never ends.
-    match std::fs::symlink_metadata(path) {
-        Ok(found) if found.is_file() => {}
-        Ok(_) => return Err(failed("something that is no plain file".to_owned())),
-        Err(cause) if cause.kind() == ErrorKind::NotFound => return Err(failed("no file".to_owned())),
-        Err(cause) => return Err(failed(format!("a file that cannot be read: {cause}"))),
-    }
+    let file = folder.open(name).map_err(|cause| match cause.kind() {
+        ErrorKind::NotFound => failed("no file".to_owned()),
+        ErrorKind::InvalidInput => failed("something that is no plain file".to_owned()),
+        _ => failed(format!("a file that cannot be read: {cause}")),
+    })?;
     let mut bytes = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(limit.saturating_add(1)).read_to_end(&mut bytes));
-    match read {
+    match file.take(limit.saturating_add(1)).read_to_end(&mut bytes) {
         Err(cause) => Err(failed(format!("a file that cannot be read: {cause}"))),
         Ok(length) if length as u64 > limit => {
             Err(failed(format!("a file of more than {limit} bytes, more than all buffers together")))

@@ -16,11 +16,11 @@ use megakernel_ir::model::Program;
 use megakernel_ir::protocol::Accumulator;
 use megakernel_ir::protocol::oracle::{Answer, Bytes, Numbers, ORACLE, Request, frame, read, words};
 use megakernel_numerics::Tensor;
-use process_wrap::std::{ChildWrapper, CommandWrap, ProcessGroup};
+use process_wrap::std::{ChildWrapper, CommandWrap, ProcessGroup, ResetSigmask};
 
 use super::{Expected, Follow, Oracle, Written};
 use crate::text::excerpt;
-use crate::worker::keep_tail;
+use crate::worker::{keep_tail, processes};
 
 /// How long an answer may take. The largest task of the corpus takes a small part of a second.
 pub const TIMEOUT: Duration = Duration::from_secs(120);
@@ -157,9 +157,9 @@ impl Connection {
         let mut wrap = CommandWrap::with_new(program, |inner| {
             inner.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         });
-        wrap.wrap(ProcessGroup::leader());
-        let mut child =
-            wrap.spawn().map_err(|cause| format!("`{program}` cannot be started as an oracle: {cause}"))?;
+        wrap.wrap(ProcessGroup::leader()).wrap(ResetSigmask);
+        let mut child = processes::started(|| wrap.spawn(), |child| child.id())
+            .map_err(|cause| format!("`{program}` cannot be started as an oracle: {cause}"))?;
         let (requests, to_write) = channel();
         if let Some(stdin) = child.stdin().take() {
             thread::spawn(move || write_all(stdin, &to_write));
@@ -219,6 +219,7 @@ impl Connection {
         // The group may be gone already, which is as good.
         let _ = self.child.start_kill();
         let _ = self.child.wait();
+        processes::ended(self.child.id());
     }
 }
 

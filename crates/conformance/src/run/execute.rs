@@ -24,10 +24,21 @@ impl Shared<'_> {
             return Ok(Outcome::Skipped(reason));
         }
         let expectations = session.expectations(self.hello.accumulator)?;
-        let stage = Stage::new(self.corpus, &session, self.oracle.is_some())?;
         let mut touched = Touched::new(&session.keys(&expectations));
+        let stage = match Stage::new(self.stages, self.corpus, &session, self.oracle.is_some())? {
+            Ok(stage) => stage,
+            Err(failure) => {
+                touched.failed(None);
+                self.executed.lock().unwrap_or_else(PoisonError::into_inner).add(&touched);
+                return Ok(Outcome::WorkerFailed { failure, stderr: String::new() });
+            }
+        };
         let watch = || stage.watch(&session);
-        let answer = self.attempt(worker, |process| process.execute(stage.launches(&session), &watch));
+        let answer = self.attempt(worker, |process| {
+            let answer = process.execute(stage.launches(&session), &watch)?;
+            // Once more: what came with the answer counts as well.
+            watch().map(|()| answer)
+        });
         let outcome = match answer.map(|answer| judge::verdict(unit.case, &answer)) {
             Ok(Judgement::Passed) => match self.judge(&session, &stage, &expectations, &mut touched)? {
                 Ok(()) => Outcome::Passed,
@@ -41,6 +52,7 @@ impl Shared<'_> {
                 touched.failed(None);
                 judgement.into()
             }
+            Err(Outcome::Skipped(reason)) => return Ok(Outcome::Skipped(reason)),
             Err(failure) => {
                 touched.failed(None);
                 failure

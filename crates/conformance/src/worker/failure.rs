@@ -14,6 +14,10 @@ use crate::text::excerpt;
 pub enum Failure {
     /// Nothing came before the deadline.
     NoAnswer(Duration),
+    /// Nothing came before the deadline of the handshake.
+    NoHandshake(Duration),
+    /// The run was asked to stop. That is nobody's fault.
+    Stopped,
     /// The process ended instead of answering.
     Exited(ExitStatus),
     /// The process closed its output and lives on.
@@ -29,19 +33,20 @@ pub enum Failure {
     LineTooLong,
     /// The files in its directory take more than this many bytes.
     TooMuchWritten(u64),
+    /// There are more than so many files in its directory, or some that cannot be counted.
+    TooManyFiles(usize),
+    /// The directory of a session was taken away again and again while the runner prepared it.
+    Meddled,
     /// The first line is of this type.
     NotHello(String),
     /// An answer is of this type.
     NotResponse(String),
     /// The worker speaks this version of the protocol.
     OtherProtocol(String),
-    /// The answer belongs to another request, or to none.
-    WrongId {
-        /// The number in the answer.
-        found: Option<u64>,
-        /// The number of the request.
-        required: u64,
-    },
+    /// The answer belongs to another request.
+    OtherId,
+    /// The answer does not say to which request it belongs.
+    NoId,
     /// A worker that was started again describes itself otherwise than before.
     HelloChanged,
     /// A worker that was started before could not be started again.
@@ -55,7 +60,16 @@ pub enum Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::NoAnswer(timeout) => write!(f, "worker gave no answer within {timeout:?}"),
+            Failure::NoAnswer(timeout) => {
+                write!(f, "worker gave no answer within {timeout:?}, the limit that --timeout sets")
+            }
+            Failure::NoHandshake(timeout) => {
+                write!(
+                    f,
+                    "worker did not complete the handshake within {timeout:?}, the limit that --handshake-timeout sets"
+                )
+            }
+            Failure::Stopped => f.write_str("the run was asked to stop"),
             Failure::Exited(status) => write!(f, "worker ended before it answered ({status})"),
             Failure::ClosedOutput => write!(f, "worker closed its standard output before it answered"),
             Failure::Unreadable { cause, line } => {
@@ -69,6 +83,13 @@ impl fmt::Display for Failure {
             Failure::TooMuchWritten(limit) => {
                 write!(f, "worker wrote files of more than {limit} bytes before it answered")
             }
+            Failure::TooManyFiles(limit) => {
+                write!(
+                    f,
+                    "worker made more than {limit} files before it answered, or some that cannot be counted"
+                )
+            }
+            Failure::Meddled => f.write_str("workers of this run took away the directories of its sessions"),
             Failure::NotHello(kind) => {
                 write!(
                     f,
@@ -86,12 +107,11 @@ impl fmt::Display for Failure {
                 "worker speaks version `{}` of the protocol, but the runner speaks {PROTOCOL}",
                 excerpt(version.as_bytes())
             ),
-            Failure::WrongId { found: Some(found), required } => {
-                write!(f, "worker answered with id {found}, but the request has id {required}")
-            }
-            Failure::WrongId { found: None, required } => {
-                write!(f, "worker answered without `id`, but the request has id {required}")
-            }
+            // Without the numbers, which are others each time.
+            Failure::OtherId => f.write_str(
+                "worker answered with an `id` that is not that of the request: twice, too late, or too early",
+            ),
+            Failure::NoId => f.write_str("worker answered without the `id` of the request"),
             Failure::HelloChanged => {
                 write!(f, "worker was started again and gave another `hello` than the first time")
             }

@@ -33,7 +33,7 @@ pub fn hello(behaviour: &str) -> Hello {
 }
 
 /// Executes a session, with what the behaviour does to it.
-pub fn session(behaviour: &str, request: &Execute<'_>) -> Answer {
+pub fn session(behaviour: &str, trace: &str, request: &Execute<'_>) -> Answer {
     let accept = Answer::Accept { diagnostics: Vec::new(), document: None };
     match behaviour {
         "executes-rejects" => return super::reject(Rule::M03),
@@ -41,6 +41,12 @@ pub fn session(behaviour: &str, request: &Execute<'_>) -> Answer {
         "executes-without-output" => return accept,
         "executes-crashes" => std::process::exit(101),
         "executes-hangs" => std::thread::sleep(super::FOR_EVER),
+        // Before the first answer, so that nothing is read yet that it changes.
+        "executes-widens-bounds" => drop(spoil_files(behaviour, trace, request)),
+        "executes-floods-below" | "executes-many-files" => {
+            let session = request.launches[0].output.parent().expect("a directory");
+            flood(behaviour, session).expect("a flood");
+        }
         _ => {}
     }
     let mut caches = BTreeMap::new();
@@ -50,7 +56,117 @@ pub fn session(behaviour: &str, request: &Execute<'_>) -> Answer {
         }
         execute(behaviour, n, launch, &mut caches);
     }
+    // What does not succeed has been done by another worker already.
+    let _ = spoil_files(behaviour, trace, request);
     accept
+}
+
+/// What is done to files that are there, once all is written.
+fn spoil_files(behaviour: &str, token: &str, request: &Execute<'_>) -> std::io::Result<()> {
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let corpus = Path::new(token).parent().unwrap_or(Path::new(token));
+    let Some(output) = request.launches.first().map(|launch| launch.output.as_path()) else { return Ok(()) };
+    let session = output.parent().unwrap_or(output);
+    let outer = session.parent().unwrap_or(session);
+    // It would not be the only one to miss another directory.
+    if !outer.file_name().is_some_and(|name| name.to_string_lossy().starts_with("megakernel-conform-")) {
+        return Ok(());
+    }
+    match behaviour {
+        "executes-removes-session" => fs::remove_dir_all(session)?,
+        "executes-removes-all-sessions" => {
+            // Its name is no secret to those who work in it.
+            fs::set_permissions(outer, fs::Permissions::from_mode(0o700))?;
+            fs::remove_dir_all(outer)?;
+        }
+        "executes-moves-session" => {
+            fs::rename(session, outer.join("elsewhere"))?;
+            symlink("/", session)?;
+        }
+        "executes-moves-all-sessions" => {
+            fs::rename(outer, outer.with_extension("moved"))?;
+            fs::create_dir(outer)?;
+        }
+        "executes-closes-session" => fs::set_permissions(session, fs::Permissions::from_mode(0o000))?,
+        // Elsewhere is what it should have written here.
+        "executes-link-to-file" => {
+            let place = session.join("other");
+            fs::rename(output, &place)?;
+            symlink(place, output)?;
+        }
+        "executes-fifo" => fifo(output)?,
+        "executes-flips-to-fifo" => {
+            let (file, pipe) = (session.join("file"), session.join("pipe"));
+            fs::copy(output, &file)?;
+            fifo(&pipe)?;
+            let output = output.to_owned();
+            // As often as it can, while the runner reads.
+            std::thread::spawn(move || {
+                for name in ["a", "b"].iter().cycle() {
+                    let link = output.with_extension(name);
+                    let source = if *name == "a" { &pipe } else { &file };
+                    if fs::hard_link(source, &link).and_then(|()| fs::rename(&link, &output)).is_err() {
+                        let _ = fs::remove_file(&link);
+                        if !output.parent().is_some_and(Path::exists) {
+                            return;
+                        }
+                    }
+                }
+            });
+        }
+        // For the next time: any value is within such bounds. And the corpus goes after that.
+        "executes-widens-bounds" => widen(corpus)?,
+        "executes-removes-corpus" => fs::remove_dir_all(corpus)?,
+        "executes-comes-back" => {
+            let session = session.to_owned();
+            std::thread::spawn(move || {
+                loop {
+                    let _ = fs::create_dir_all(&session).and_then(|()| fs::write(session.join("more"), "x"));
+                }
+            });
+        }
+        "executes-deep" => {
+            let mut place = session.to_owned();
+            std::env::set_current_dir(&place)?;
+            for _ in 0..3000 {
+                place = "d".into();
+                fs::create_dir(&place)?;
+                std::env::set_current_dir(&place)?;
+            }
+            std::env::set_current_dir("/")?;
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+fn fifo(path: &Path) -> std::io::Result<()> {
+    let _ = std::fs::remove_file(path);
+    nix::unistd::mkfifo(path, nix::sys::stat::Mode::S_IRWXU)?;
+    Ok(())
+}
+
+/// Makes every bound of every file of references infinite.
+fn widen(corpus: &Path) -> std::io::Result<()> {
+    let mut open = vec![corpus.join("tensors")];
+    while let Some(folder) = open.pop() {
+        for entry in std::fs::read_dir(folder)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                open.push(path);
+            } else if path.to_string_lossy().ends_with(".expected.safetensors") {
+                let mut file = TensorFile::read(&std::fs::read(&path)?).expect("references");
+                for (name, stored) in &mut file.tensors {
+                    if let (true, Stored::F64 { values, .. }) = (name.contains(".bound"), stored) {
+                        values.fill(f64::INFINITY);
+                    }
+                }
+                std::fs::write(&path, file.to_bytes().expect("references"))?;
+            }
+        }
+    }
+    Ok(())
 }
 
 fn execute(behaviour: &str, n: usize, launch: &Launch<'_>, caches: &mut BTreeMap<String, Tensor>) {
@@ -110,6 +226,16 @@ fn execute(behaviour: &str, n: usize, launch: &Launch<'_>, caches: &mut BTreeMap
     }
 }
 
+/// Writes until it is stopped, or far more than anybody can want: below a directory of its own, or in many files.
+fn flood(behaviour: &str, session: &Path) -> std::io::Result<()> {
+    let below = session.join("a/b/c");
+    std::fs::create_dir_all(&below)?;
+    if behaviour == "executes-floods-below" {
+        return endless(&below.join("file"));
+    }
+    (0..1_000_000).try_for_each(|number: u32| std::fs::write(below.join(number.to_string()), ""))
+}
+
 /// What is done to the tensors of the output.
 fn spoil(behaviour: &str, program: &Program<'_>, output: &mut TensorFile) {
     let Some(Stored::Buffer(y)) = output.tensors.get_mut("y") else { return };
@@ -122,7 +248,7 @@ fn spoil(behaviour: &str, program: &Program<'_>, output: &mut TensorFile) {
     match behaviour {
         "executes-nan" => *y = with(4, f64::NAN),
         "executes-infinity" => *y = with(1, f64::INFINITY),
-        "executes-wrong-value" => *y = with(5, -3.0),
+        "executes-wrong-value" | "executes-widens-bounds" => *y = with(5, -3.0),
         // Contradicts the trace, but is within the bound.
         "executes-trace-other-output" => *y = with(0, y.reals()[0] * 1.000_001),
         // The sign of the NaN that the case of one task has.

@@ -37,6 +37,18 @@ fn main() -> ExitCode {
         }
         "handshake-without-name" => say(r#"{"type":"hello","protocol":"1.0","profiles":["format"]}"#),
         "endless-handshake" => endless_line(),
+        // What a test starts by way of other behaviours, to see it ended. The second argument is how the test knows it.
+        "lingers" => sleep(FOR_EVER),
+        // The worker ends, and something else goes on talking in its place.
+        "hands-over" => {
+            let this = std::env::current_exe().unwrap_or_default();
+            let _ = Command::new("setsid").arg(this).args(["good", &trace]).spawn();
+            return ExitCode::SUCCESS;
+        }
+        "slow-handshake" => {
+            sleep(Duration::from_millis(700));
+            return TestWorker::new("good", &trace).serve();
+        }
         // Reads nothing after its handshake, so that the runner cannot even write its request.
         "deaf" => {
             say(HELLO);
@@ -46,14 +58,7 @@ fn main() -> ExitCode {
             if let Some(answer) = fixed_answer(&behaviour) {
                 return always(answer);
             }
-            let mut worker = TestWorker { behaviour, trace, requests: 0 };
-            let served = serve(&mut worker, &mut stdin().lock(), &mut stdout());
-            if worker.behaviour == "fails-at-the-end" || served.is_err() {
-                return ExitCode::from(3);
-            }
-            if worker.behaviour == "never-ends" {
-                sleep(FOR_EVER);
-            }
+            return TestWorker::new(&behaviour, &trace).serve();
         }
     }
     // Those that got no handshake done wait for the runner to hang up.
@@ -81,6 +86,7 @@ fn fixed_answer(behaviour: &str) -> Option<&'static [u8]> {
         "wrong-shape" => br#"{"type":"response","id":$,"outcome":"accept","diagnostics":"none"}"#,
         "garbage" => b"Segmentation fault (core dumped)",
         "not-utf8" => b"\xff\xfe",
+        "not-utf8-inside" => b"{\"type\":\"response\",\"id\":$,\"outcome\":\"accept\",\"note\":\"\xff\xfe\"}",
         "other-message" => br#"{"type":"progress","percent":50}"#,
         "wrong-id" => br#"{"type":"response","id":1$,"outcome":"accept"}"#,
         "no-id" => br#"{"type":"response","outcome":"accept"}"#,
@@ -138,6 +144,7 @@ impl Worker for TestWorker {
                 hello.profiles.push("speed".to_owned());
                 hello.rules = Some(vec!["S01".to_owned(), "R1".to_owned()]);
             }
+            "no-rules" => hello.rules = Some(Vec::new()),
             "some-rules" => hello.rules = Some(vec!["S01".to_owned(), "R01".to_owned()]),
             // A process that was started again finds the trace of the one before.
             "changes-its-mind" if std::fs::exists(&self.trace).unwrap_or(false) => hello.profiles.truncate(1),
@@ -150,7 +157,7 @@ impl Worker for TestWorker {
     }
 
     fn execute(&mut self, request: &Execute<'_>) -> Answer {
-        executes::session(&self.behaviour, request)
+        executes::session(&self.behaviour, &self.trace, request)
     }
 
     fn answer(&mut self, request: &Request<'_>) -> Answer {
@@ -163,6 +170,13 @@ impl Worker for TestWorker {
                 return Answer::Accept { diagnostics: Vec::new(), document };
             }
             "rejects-everything" => return reject(Rule::S04),
+            // Knows very well what it would have to say.
+            "supports-accepted-only" => {
+                let answer = judge(request);
+                let silent = matches!(&answer, Answer::Accept { diagnostics, .. } if diagnostics.is_empty());
+                let reason = "I would have to reject this".to_owned();
+                return if silent { answer } else { Answer::Unsupported { reason } };
+            }
             "supports-nothing" => return Answer::Unsupported { reason: "not today".to_owned() },
             "accepts-with-errors" => {
                 let diagnostics = vec![Diagnostic::new(Rule::R01, "/tasks/0", "half a rejection")];
@@ -175,6 +189,13 @@ impl Worker for TestWorker {
             }
             "crashes-every-third" if self.requests == 3 => exit(101),
             "changes-its-mind" => exit(0),
+            "hangs-on-every-second" if self.requests.is_multiple_of(2) => sleep(FOR_EVER),
+            // All the answers that there could be to the first requests, had they the numbers that one would expect.
+            "answers-early" if self.requests == 1 => {
+                for id in 2..10 {
+                    say(&format!(r#"{{"type":"response","id":{id},"outcome":"accept"}}"#));
+                }
+            }
             "slow" => sleep(Duration::from_millis(40)),
             "ends-in-mid-line" => {
                 print!(r#"{{"type":"response","id":1,"outcome":"acc"#);
@@ -204,7 +225,24 @@ impl Worker for TestWorker {
                 self.leave_child("sleep");
                 sleep(FOR_EVER);
             }
-            // Out of the process group, so that no kill reaches it; it holds the pipes for a while.
+            // In a session of its own, and nobody's child.
+            "leaves-a-daemon" => {
+                self.leave_daemon(&[]);
+                exit(1);
+            }
+            // It has forgotten even its environment.
+            "leaves-a-bare-daemon" => {
+                self.leave_daemon(&["env", "-i"]);
+                exit(1);
+            }
+            // With a worker that behaves otherwise.
+            "keeps-a-daemon" if self.requests == 1 => self.leave_daemon(&["env", "-i"]),
+            "keeps-a-daemon-and-hangs" => {
+                self.leave_daemon(&["env", "-i"]);
+                self.leave_daemon(&[]);
+                sleep(FOR_EVER);
+            }
+            // Out of the process group, so that no kill of that reaches it; it holds the pipes for a while.
             "leaves-an-escaped-child" => {
                 let _ = Command::new("setsid").args(["sleep", "5"]).stdin(Stdio::null()).spawn();
                 sleep(Duration::from_millis(100));
@@ -226,6 +264,35 @@ impl Worker for TestWorker {
 }
 
 impl TestWorker {
+    fn new(behaviour: &str, trace: &str) -> TestWorker {
+        TestWorker { behaviour: behaviour.to_owned(), trace: trace.to_owned(), requests: 0 }
+    }
+
+    fn serve(mut self) -> ExitCode {
+        let served = serve(&mut self, &mut stdin().lock(), &mut stdout());
+        if self.behaviour == "fails-at-the-end" || served.is_err() {
+            return ExitCode::from(3);
+        }
+        if self.behaviour == "never-ends" {
+            sleep(FOR_EVER);
+        }
+        ExitCode::SUCCESS
+    }
+
+    /// Starts this program once more, in a session of its own, by a process that ends at once.
+    fn leave_daemon(&self, through: &[&str]) {
+        let this = std::env::current_exe().unwrap_or_default();
+        let _ = Command::new("sh")
+            .args(["-c", "setsid \"$@\" >/dev/null 2>&1 & exit 0", "sh"])
+            .args(through)
+            .arg(this)
+            .args(["lingers", &self.trace])
+            .stdin(Stdio::null())
+            .status();
+        // So that it is there when the worker ends.
+        sleep(Duration::from_millis(100));
+    }
+
     fn leave_child(&self, program: &str) {
         if let Ok(child) = Command::new(program).arg("600").stdin(Stdio::null()).spawn() {
             let _ = std::fs::write(&self.trace, child.id().to_string());

@@ -13,6 +13,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{ArgMatches, Args, FromArgMatches};
+use megakernel_ir::input;
 use megakernel_ir::protocol::{Answer, Profile, Request};
 use megakernel_ir::terminal;
 
@@ -75,7 +76,7 @@ pub fn finished(written: io::Result<()>, code: u8) -> ExitCode {
 /// # Errors
 /// What is wrong, in words.
 pub fn read_file(path: &Path) -> Result<Vec<u8>, String> {
-    std::fs::read(path).map_err(|error| format!("cannot read {}: {error}", path.display()))
+    input::read(path).map_err(|error| format!("cannot read {}: {error}", path.display()))
 }
 
 /// A number and what it counts.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use megakernel_ir::model::{Buffer, Program};
 use megakernel_ir::prng::SplitMix64;
-use megakernel_ir::{BufferKind, DType};
+use megakernel_ir::{BufferKind, DType, input};
 use megakernel_numerics::{Stored, Tensor, TensorError, TensorFile};
 
 use super::session::{Finished, Output};
@@ -71,7 +71,7 @@ pub fn read_tensors<P: AsRef<Path>>(files: &[P]) -> Result<BTreeMap<String, Tens
     let mut tensors = BTreeMap::new();
     for path in files {
         let path = path.as_ref().to_path_buf();
-        let bytes = std::fs::read(&path).map_err(|error| FileError::Io {
+        let bytes = input::read(&path).map_err(|error| FileError::Io {
             path: path.clone(),
             writing: false,
             error,

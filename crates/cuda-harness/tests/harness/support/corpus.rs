@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use megakernel_conformance::run::{self, Options, Outcome};
+use megakernel_conformance::stop::Stop;
 use megakernel_conformance::store::{Corpus, Filter};
 use megakernel_conformance::worker::WorkerCommand;
 use megakernel_ir::protocol::Profile;
@@ -32,10 +33,12 @@ pub fn play(options: &[&str], filter: &str) -> BTreeMap<String, Outcome> {
             arguments,
             // The first answer takes as long as the compiler does.
             timeout: Duration::from_secs(120),
+            handshake: run::HANDSHAKE,
         },
         profiles: vec![Profile::EXECUTE],
         filter: Some(Filter::new(filter).expect("a glob")),
         jobs: NonZeroUsize::MIN,
+        stop: Stop::default(),
     };
     let run = run::run(corpus, &options, None, &|_| {}).expect("a run");
     run.results.into_iter().map(|(unit, outcome)| (unit.case.id.clone(), outcome)).collect()
