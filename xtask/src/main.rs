@@ -23,6 +23,9 @@ enum Command {
     /// Measure the corpus by implementations that are known to be wrong, and others that are known to be right
     #[command(disable_help_flag = true)]
     Adequacy(tool::Args),
+    /// Compare validator, explorer and VM on programs at random
+    #[command(disable_help_flag = true)]
+    Agree(tool::Args),
     Bundle(bundle::Args),
     Ci(ci::Args),
     Codegen(codegen::Args),
@@ -42,6 +45,7 @@ enum Command {
 fn main() -> ExitCode {
     match Command::parse() {
         Command::Adequacy(args) => tool::suite(&root(), "adequacy", &args),
+        Command::Agree(args) => tool::suite(&root(), "agree", &args),
         Command::Bundle(args) => bundle::run(&root(), &args),
         Command::Ci(args) => ci::run(&root(), &args),
         Command::Codegen(args) => codegen::run(&root(), &args),

@@ -201,15 +201,28 @@ impl<'h, 'g> Around<'h, 'g> {
 
     /// A bit for each of the tasks: set if it is neither before nor after this one.
     pub fn unordered(&self, task: u32) -> Bits {
-        let at = |sets: &[Bits], counter: u32| {
-            let index = self.order.order.position(counter).checked_sub(self.first);
-            index.and_then(|index| sets.get(index as usize)).copied().unwrap_or_default()
-        };
-        let mut ordered = at(&self.before, self.order.graph.out[task as usize]);
-        for &wait in self.order.graph.waits(task) {
-            unite(&mut ordered, &at(&self.after, wait));
-        }
+        let mut ordered = self.after(task);
+        unite(&mut ordered, &self.before(task));
         ordered.map(|word| !word)
+    }
+
+    /// A bit for each of the tasks: set if it happens before this one.
+    pub fn before(&self, task: u32) -> Bits {
+        let mut bits = Bits::default();
+        for &wait in self.order.graph.waits(task) {
+            unite(&mut bits, &self.at(&self.after, wait));
+        }
+        bits
+    }
+
+    /// A bit for each of the tasks: set if this one happens before it.
+    pub fn after(&self, task: u32) -> Bits {
+        self.at(&self.before, self.order.graph.out[task as usize])
+    }
+
+    fn at(&self, sets: &[Bits], counter: u32) -> Bits {
+        let index = self.order.order.position(counter).checked_sub(self.first);
+        index.and_then(|index| sets.get(index as usize)).copied().unwrap_or_default()
     }
 }
 
@@ -263,12 +276,14 @@ mod tests {
                 let first = some.first().copied().unwrap_or(0);
                 let around = Around::new(&relation, &some, relation.positions(first..size as u32));
                 for task in first..size as u32 {
-                    let unordered = around.unordered(task);
+                    let (unordered, before) = (around.unordered(task), around.before(task));
                     for (lane, &other) in some.iter().enumerate() {
                         let ordered = [(task, other), (other, task)]
                             .iter()
                             .any(|&(earlier, later)| expected[later as usize][earlier as usize]);
                         assert_eq!(unordered[lane / 64] >> (lane % 64) & 1 == 0, ordered, "{task} {other}");
+                        let is_before = before[lane / 64] >> (lane % 64) & 1 == 1;
+                        assert_eq!(is_before, expected[task as usize][other as usize], "{other} {task}");
                     }
                 }
             }

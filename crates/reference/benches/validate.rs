@@ -42,6 +42,18 @@ fn measure(c: &mut Criterion, family: &str, text: &str) {
     group.finish();
 }
 
+/// Only the time to validate, of a program that is rejected.
+fn judge(c: &mut Criterion, family: &str, text: &str) {
+    let program = read(text.as_bytes()).unwrap();
+    assert!(!validate_program(&program, Classes::ALL).accepts(), "the benchmark's program is rejected");
+    let mut group = c.benchmark_group(format!("validate {family}"));
+    group.throughput(Throughput::Elements(program.tasks.len() as u64));
+    group.bench_function(BenchmarkId::from_parameter(program.tasks.len()), |b| {
+        b.iter(|| validate_program(black_box(&program), Classes::ALL));
+    });
+    group.finish();
+}
+
 fn benches(c: &mut Criterion) {
     for size in [1_000, 10_000, 100_000, 1_000_000] {
         measure(c, "decoder", &programs::decoder::program(size));
@@ -50,6 +62,14 @@ fn benches(c: &mut Criterion) {
         measure(c, "random", &programs::random::program(size, 7));
     }
     measure(c, "paged", &programs::paged::program(100_000));
+    // Tiles that cut each other into pieces, accepted and rejected, and races without end.
+    for size in [3_300, 20_000, 100_000] {
+        measure(c, "tiles in phases", &programs::tiles::phases(size, 300, 7));
+        measure(c, "tiles in a chain", &programs::tiles::chain(size, 7, true));
+        judge(c, "unwritten tiles", &programs::tiles::chain(size, 7, false));
+        judge(c, "unordered tiles", &programs::tiles::unordered(size, 7));
+        judge(c, "racing copies", &programs::tiles::copies(2 * size));
+    }
     // A set of ancestors per task and every pair of accesses: what all of this is faster than.
     for size in [10_000, 100_000] {
         let text = programs::decoder::program(size);

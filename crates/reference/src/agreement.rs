@@ -66,6 +66,8 @@ pub struct Verdicts {
     pub rules: Vec<Rule>,
     /// What the explorer finds.
     pub faults: Faults,
+    /// Whether a second launch reads in a cache what another task wrote in the first.
+    pub recalls: bool,
     /// Why, for each rule; nothing for one that no run bears out and that the specification does not call conservative.
     pub reasons: Vec<Option<Reason>>,
 }
@@ -73,7 +75,8 @@ pub struct Verdicts {
 impl Verdicts {
     /// Whether an accepted program goes wrong, or a rule rejects one without cause.
     pub fn disagree(&self) -> bool {
-        if self.rules.is_empty() { !self.faults.is_empty() } else { self.reasons.contains(&None) }
+        let goes_wrong = !self.faults.is_empty() || self.recalls;
+        if self.rules.is_empty() { goes_wrong } else { self.reasons.contains(&None) }
     }
 }
 
@@ -83,6 +86,9 @@ impl fmt::Display for Verdicts {
         match rules.as_slice() {
             [] => writeln!(f, "validator: accept")?,
             rules => writeln!(f, "validator: reject, {}", rules.join(" "))?,
+        }
+        if self.recalls {
+            writeln!(f, "explorer: a second launch reads in a cache what another task wrote in the first")?;
         }
         if self.faults.is_empty() {
             return write!(f, "explorer: no bad execution");
@@ -123,7 +129,7 @@ impl Judge {
         self.compact.fill(program).ok()?;
         let faults = self.explorer.explore(&self.compact);
         let reasons = rules.iter().map(|&rule| reason(rule, faults, program)).collect();
-        Some(Verdicts { rules, faults, reasons })
+        Some(Verdicts { rules, faults, recalls: self.explorer.recalls(), reasons })
     }
 
     /// A run that leads to a fault of the program judged last.

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 pub const MAX_RANK: usize = 4;
 
 /// A box of elements of one buffer. Axes beyond the buffer's rank are `[0, 1)`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Region {
     rank: usize,
     axes: [[i64; 2]; MAX_RANK],
@@ -63,6 +63,15 @@ impl Region {
         let mut axes = self.axes;
         for (axis, &[low, high]) in axes.iter_mut().zip(&other.axes) {
             *axis = [axis[0].max(low), axis[1].min(high)];
+        }
+        Region { rank: self.rank.max(other.rank), axes }
+    }
+
+    /// The smallest region that holds both.
+    pub fn hull(&self, other: &Region) -> Region {
+        let mut axes = self.axes;
+        for (axis, &[low, high]) in axes.iter_mut().zip(&other.axes) {
+            *axis = [axis[0].min(low), axis[1].max(high)];
         }
         Region { rank: self.rank.max(other.rank), axes }
     }

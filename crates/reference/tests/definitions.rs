@@ -59,7 +59,7 @@ fn random_program(rng: &mut SplitMix64) -> Program {
         let tile: BTreeSet<usize> = (start..start + length).collect();
         let (read, write) = (2 + rng.index(3), 2 + rng.index(3));
         let at = |list: &str, position: usize| format!("/tasks/{id}/{list}/{position}");
-        let (op, inputs, output, params, reads, writes, elementwise) = match rng.index(6) {
+        let (op, inputs, output, params, reads, writes, elementwise) = match rng.index(7) {
             0 => (
                 "GEMV_TILE",
                 json!([0, 6]),
@@ -95,6 +95,15 @@ fn random_program(rng: &mut SplitMix64) -> Program {
                 vec![(5, tile.clone(), at("inputs", 1)), (5, tile, at("inputs", 2))],
                 vec![(7, BTreeSet::from([0]), at("outputs", 0))],
                 false,
+            ),
+            4 => (
+                "GELU",
+                json!([5]),
+                5,
+                json!({}),
+                vec![(5, whole.clone(), at("inputs", 0))],
+                vec![(5, whole.clone(), at("outputs", 0))],
+                true,
             ),
             _ => (
                 "COPY",

@@ -6,9 +6,12 @@ mod programs;
 #[path = "support/straightforward.rs"]
 mod straightforward;
 
+use std::collections::BTreeSet;
+
 use megakernel_ir::model::Program;
+use megakernel_ir::params::{ParamKey, ParamValue};
 use megakernel_ir::rule::Class;
-use megakernel_ir::{Rule, read};
+use megakernel_ir::{Number, Opcode, Param, Rule, read};
 use megakernel_reference::validate::{Classes, validate_program};
 use megakernel_test_support::{files, root};
 use straightforward::{Found, judge};
@@ -61,6 +64,54 @@ fn both_agree_on_corpus_programs_without_one_wait() {
         }
     }
     assert!(compared > 2_000 && rejected > 1_000, "{compared} compared, {rejected} of them rejected");
+}
+
+/// More accesses of one buffer than are compared at once, cut into more cells than are looked at one by one.
+#[test]
+fn both_agree_on_irregular_tiles() {
+    let (mut compared, mut broken) = (0, BTreeSet::new());
+    for (size, tiles) in [(25, 4), (200, 23), (1_200, 60)] {
+        let text = programs::tiles::phases(size, tiles, 3);
+        let program = read(text.as_bytes()).expect("reads");
+        assert_eq!(found(&program), Some(Found::new()));
+        assert_eq!(judge(&program), Some(Found::new()));
+        for task in (0..program.tasks.len()).step_by(program.tasks.len().div_ceil(25)) {
+            for damage in 0..4 {
+                let mut mutant = program.clone();
+                let record = &mut mutant.tasks[task];
+                match damage {
+                    0 => record.waits.clear(),
+                    1 => drop(record.waits.pop()),
+                    // Nobody writes what this one did.
+                    2 => {
+                        (record.op, record.inputs, record.outputs) =
+                            (Opcode::Nop, Default::default(), Default::default())
+                    }
+                    // A tile grows into its neighbours.
+                    _ => {
+                        for (key, value) in &mut record.params.0 {
+                            if let (
+                                ParamKey::Known(Param::MTile | Param::NTile),
+                                ParamValue::Number(Number::Int(size)),
+                            ) = (key, value)
+                            {
+                                *size += *size / 2;
+                            }
+                        }
+                    }
+                }
+                let (Some(ours), Some(expected)) = (found(&mutant), judge(&mutant)) else { continue };
+                assert_eq!(ours, expected, "{size}: damage {damage} of task {task}");
+                compared += 1;
+                broken.extend(expected.into_iter().map(|(rule, _)| rule));
+            }
+        }
+    }
+    assert!(compared > 150, "{compared} compared");
+    assert!(
+        [Rule::R02, Rule::R03, Rule::R04, Rule::R05, Rule::M05].iter().all(|rule| broken.contains(rule)),
+        "{broken:?}"
+    );
 }
 
 #[test]

@@ -8,6 +8,7 @@ use clap::Parser;
 use megakernel_ir::terminal::print;
 
 mod adequacy;
+mod agree;
 mod corpus;
 mod prove;
 
@@ -16,6 +17,7 @@ mod prove;
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
 enum Command {
     Adequacy(adequacy::Args),
+    Agree(agree::Args),
     Corpus(corpus::Args),
     Prove(Box<prove::Args>),
 }
@@ -23,6 +25,7 @@ enum Command {
 fn main() -> ExitCode {
     match Command::parse() {
         Command::Adequacy(args) => adequacy::run(&root(), &args),
+        Command::Agree(args) => agree::run(&args),
         Command::Corpus(args) => corpus::run(&root(), &args),
         Command::Prove(args) => prove::run(&root(), &args),
     }

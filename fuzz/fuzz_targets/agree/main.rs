@@ -2,16 +2,24 @@
 //! rejected on purpose. A disagreement prints the program. Every ten seconds the counts so far go to standard error.
 #![no_main]
 
-mod program;
-
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use libfuzzer_sys::arbitrary::Unstructured;
 use libfuzzer_sys::{Corpus, fuzz_target};
 use megakernel_ir::{Rule, read};
+use megakernel_prove::programs::random::{self, Choices};
 use megakernel_reference::agreement::{Judge, Witnesses};
 use megakernel_reference::explore::Compact;
+
+/// Choices from bytes, and the first ones where there are no more.
+struct Bytes<'a>(Unstructured<'a>);
+
+impl Choices for Bytes<'_> {
+    fn from_to(&mut self, least: usize, most: usize) -> usize {
+        self.0.int_in_range(least..=most).unwrap_or(least)
+    }
+}
 
 struct Counts {
     judge: Judge,
@@ -26,7 +34,7 @@ struct Counts {
 static COUNTS: Mutex<Option<Counts>> = Mutex::new(None);
 
 fuzz_target!(|bytes: &[u8]| -> Corpus {
-    let Ok(text) = program::program(&mut Unstructured::new(bytes)) else { return Corpus::Reject };
+    let text = random::program(&mut Bytes(Unstructured::new(bytes)));
     let program = read(text.as_bytes()).unwrap_or_else(|found| panic!("it does not read: {found:?}\n{text}"));
     let mut counts = COUNTS.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let counts = counts.get_or_insert_with(|| Counts {

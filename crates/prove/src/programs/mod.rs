@@ -1,6 +1,7 @@
 //! Programs, and the reference as their validator and explorer.
 
 mod family;
+pub mod random;
 mod scopes;
 mod shrink;
 mod stage;

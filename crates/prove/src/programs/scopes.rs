@@ -49,6 +49,13 @@ fn cached(name: &'static str, tasks: usize, waits: Waits, sms: usize, rows: u8) 
     Family { name, tasks, counters: 3, waits, sms, stage: Stage::cache(rows), actions }
 }
 
+/// As above, with tasks that fill the cache whole, and that change it in place.
+fn cached_in_place(name: &'static str, tasks: usize, waits: Waits, sms: usize, rows: u8) -> Family {
+    let mut family = cached(name, tasks, waits, sms, rows);
+    family.actions.extend([Action::Fill, Action::Update]);
+    family
+}
+
 /// Tasks that use activations of two rows that share storage; by tiles, or each whole.
 fn paged(name: &'static str, tasks: usize, waits: Waits, sms: usize, stage: Stage, by_tiles: bool) -> Family {
     let mut actions = vec![Action::Nothing];
@@ -91,6 +98,7 @@ fn quick() -> Vec<Family> {
         order("queues", 3, 3, Waits::AllOfOthers, 2),
         tiled("tiles", 3, Waits::Others, 0, 1, 2),
         cached("cache", 3, Waits::Others, 0, 2),
+        cached_in_place("cache-in-place", 3, Waits::Earlier, 0, 2),
         paged("pages", 3, Waits::Earlier, 0, TWO_ON_A_PAGE, false),
     ];
     families.extend(odd_storage(2, 2));

@@ -25,6 +25,10 @@ pub enum Action {
     Append(Tile),
     /// Reads rows of the cache (ATTENTION_TILE, into a buffer of the task's own).
     Attend(Tile),
+    /// Writes the cache whole (COPY from an input).
+    Fill,
+    /// Changes the cache in place (GELU).
+    Update,
 }
 
 /// First row and number of rows.
@@ -45,7 +49,9 @@ impl Action {
             Action::Move(from, to, _) | Action::Copy(from, to) | Action::Mix(from, to) => {
                 (Some(from), Some(to))
             }
-            Action::Nothing | Action::Append(_) | Action::Attend(_) => (None, None),
+            Action::Nothing | Action::Append(_) | Action::Attend(_) | Action::Fill | Action::Update => {
+                (None, None)
+            }
         };
         first.into_iter().chain(second)
     }
@@ -228,6 +234,8 @@ impl Stage {
             Action::Copy(from, to) => (Opcode::Copy, vec![shared(from)], Some(shared(to)), vec![]),
             Action::Mix(from, to) => (Opcode::Softmax, vec![shared(from)], Some(shared(to)), vec![]),
             Action::InPlace(buffer) => (Opcode::Gelu, vec![shared(buffer)], Some(shared(buffer)), vec![]),
+            Action::Fill => (Opcode::Copy, vec![INPUT], Some(self.cache_id()), vec![]),
+            Action::Update => (Opcode::Gelu, vec![self.cache_id()], Some(self.cache_id()), vec![]),
             Action::Append((first, count)) => {
                 // The rows of `in` or the one of `one`: an append is of one row or of all.
                 let new = if count == self.rows { INPUT } else { ONE };

@@ -3,6 +3,7 @@
 pub mod decoder;
 pub mod paged;
 pub mod random;
+pub mod tiles;
 
 use std::fmt::Write;
 

@@ -71,6 +71,8 @@ pub struct Compact {
     pub(super) needs: [Cells; MAX_TASKS],
     /// For each task: the cache elements that it reads.
     pub(super) recalls: [Cells; MAX_TASKS],
+    /// The tasks that read cache elements.
+    pub(super) recalling: Tasks,
     /// For each task: the elements that it writes.
     pub(super) writes: [Cells; MAX_TASKS],
     /// The elements that only the SM sees that wrote them.
@@ -179,6 +181,7 @@ impl Compact {
                         }
                         if kind == BufferKind::KvCache {
                             self.recalls[task] |= elements;
+                            self.recalling |= 1 << task;
                         }
                     }
                 }

@@ -29,6 +29,8 @@ pub struct Explorer {
     thorough: bool,
     path: [u8; 2 * MAX_TASKS],
     faults: Faults,
+    /// Whether a second launch reads what another task wrote in the first.
+    recalls: bool,
     runs: [Run; Faults::BITS],
 }
 
@@ -88,6 +90,7 @@ impl Explorer {
     /// Explores a program to the end, and gives back all faults that it has in some run.
     pub fn explore(&mut self, program: &Compact) -> Faults {
         self.faults = Faults::NONE;
+        self.recalls = false;
         self.seen.clear();
         let timed = program.paged > 0 && (program.placed || self.thorough);
         let by_status = program.joins_all && !timed && !self.thorough;
@@ -100,6 +103,12 @@ impl Explorer {
     /// A run of the program explored last that leads to a fault: the fault shows with the last step.
     pub fn run(&self, kind: FaultKind, strength: Strength) -> Option<&Run> {
         self.faults.has(kind, strength).then(|| &self.runs[Faults::bit(kind, strength)])
+    }
+
+    /// Whether, of two launches of the program explored last, the second has a task read in a cache what another task wrote there
+    /// in the first. No fault shows in any one launch then, but the value is an old one.
+    pub fn recalls(&self) -> bool {
+        self.recalls
     }
 
     /// Number of states of the program explored last.
@@ -137,8 +146,11 @@ impl Search<'_> {
         if startable == 0 && finishing == 0 {
             if started != program.all() {
                 self.found(FaultKind::Deadlock, Strength::Shows, depth);
-            } else if program.paged > 0 {
-                self.host_reads(state, depth);
+            } else {
+                if program.paged > 0 {
+                    self.host_reads(state, depth);
+                }
+                self.second_launch(state);
             }
             return;
         }
@@ -274,6 +286,25 @@ impl Search<'_> {
         let all = self.program.all();
         for buffer in 0..self.program.paged {
             self.check_page(buffer, self.program.host_reads[buffer], state, [all, all], depth);
+        }
+    }
+
+    /// Another launch after this complete one (EXE-09). It takes the same steps and starts from the caches that this one
+    /// leaves, so a task reads there what the last writers of this launch wrote, unless a write of its own launch is
+    /// visible to it. Its own last value is what it may build on; another task's is that of an earlier launch.
+    fn second_launch(&mut self, state: State) {
+        let program = self.program;
+        for reader in each(program.recalling) {
+            let acquired = clock(state.acquired, reader);
+            let recalled = program.recalls[reader] & !self.visible(reader, acquired);
+            let others = each(program.all() & !(1 << reader));
+            let stale = others.fold(0, |stale, writer| {
+                let later =
+                    each(program.all()).filter(|&later| clock(state.acquired, later) & 1 << writer != 0);
+                let replaced = later.fold(0, |replaced, later| replaced | program.writes[later]);
+                stale | program.writes[writer] & !replaced
+            });
+            self.explorer.recalls |= recalled & stale != 0;
         }
     }
 

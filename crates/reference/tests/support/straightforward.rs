@@ -36,6 +36,9 @@ pub fn judge(program: &Program<'_>) -> Option<Found> {
             }
         };
         for (position, &id) in task.inputs.iter().enumerate() {
+            if !op.accesses(position) {
+                continue;
+            }
             push(id, false, op.reads(&operands, position), format!("/tasks/{index}/inputs/{position}"));
         }
         for (position, &id) in task.outputs.iter().enumerate() {

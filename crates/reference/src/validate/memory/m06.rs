@@ -8,18 +8,16 @@ use megakernel_order::Findings;
 use crate::region::Region;
 use crate::validate::accesses::Accesses;
 use crate::validate::describe::region;
+use crate::validate::race::cover::uncovered;
 
 pub(super) fn check(program: &Program<'_>, accesses: &Accesses<'_>, findings: &mut Findings) {
     for (index, buffer) in program.buffers.iter().enumerate().filter(|(_, b)| b.kind == BufferKind::IoOutput)
     {
         let writes = accesses.of(index as u32).into_iter().filter(|access| access.kind == AccessKind::Write);
-        let mut unwritten = vec![Region::of(buffer)];
-        for write in writes {
-            unwritten = unwritten.iter().flat_map(|rest| rest.minus(&write.region)).collect();
-        }
-        if let Some(missing) = unwritten.first() {
+        let missing = uncovered(&Region::of(buffer), writes.map(|write| write.region));
+        if let Some(missing) = missing {
             findings.report(Rule::M06, || {
-                let message = format!("no task writes {} of the output `{}`", region(missing), buffer.name);
+                let message = format!("no task writes {} of the output `{}`", region(&missing), buffer.name);
                 Diagnostic::new(Rule::M06, format!("/buffers/{index}"), message).buffers([index as u32])
             });
         }

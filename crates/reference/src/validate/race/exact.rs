@@ -1,48 +1,39 @@
-//! The conflicting accesses of one buffer pair by pair, for saying precisely what is wrong with it.
+//! The accesses of one buffer compared with each other, for saying precisely what is wrong with it.
+//!
+//! Some hundred accesses are compared with all others at a time: one pass over the counters says which tasks come before and
+//! after theirs, and one look at each axis says which boxes overlap. What is left is a few operations on bits for each
+//! access, so that all pairs of 100,000 accesses take a few seconds.
 
-use std::cell::RefCell;
-use std::collections::{BTreeSet, HashMap};
-use std::rc::Rc;
+use std::collections::BTreeSet;
 
 use megakernel_ir::diagnostic::AccessKind;
-use megakernel_order::happens_before::{HappensBefore, Question};
+use megakernel_order::KEPT_PER_RULE;
+use megakernel_order::happens_before::{Around, Bits, HappensBefore, LANES};
 
-use crate::region::Region;
+use crate::region::{MAX_RANK, Region};
 use crate::validate::accesses::Access;
+use crate::validate::race::cover::{First, firsts, uncovered};
+use crate::validate::race::lanes::{self, Lanes};
 
-/// A buffer with at most this many accesses has all of them compared, so that every diagnostic of the specification
-/// is found. Of one with more, those are compared that the search for suspects has named; each of them breaks a rule,
-/// so whether the program is accepted does not depend on this number.
-const COMPARE_ALL: usize = 512;
+/// How many reads of a buffer, for each how many writes, and how many accesses in all decide between R03 and R05. A buffer with
+/// few accesses has no more, so that every diagnostic of the specification is found.
+const READS: usize = LANES;
+const WRITES: usize = 1 << 10;
+const CHOSEN: usize = 1 << 11;
+/// A buffer with more accesses than this has only those judged that the search for suspects has named, if it has named any.
+const JUDGE_ALL: usize = 1 << 17;
+/// Up to this many accesses, reads are judged one by one.
+const ONE_BY_ONE: usize = 32;
+/// Lists of writes are kept for so many reads at a time.
+const LISTED: usize = 64;
 
-/// Tasks that break a rule on one buffer.
+/// What the search for suspects found out about a buffer.
 #[derive(Debug, Default)]
 pub struct Suspects {
-    /// Those whose read nobody wrote before, or whose read a later write of this launch makes stale. All of them are
-    /// compared, since they may break R02 or M05, rules of different profiles.
+    /// The tasks whose read nobody wrote before, or whose read a later write of this launch makes stale.
     pub unwritten: BTreeSet<u32>,
     /// Those that some neighbour is not ordered with. Of many, the first few are evidence enough.
     pub unordered: BTreeSet<u32>,
-}
-
-/// How another task's access lies to a given one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Relation {
-    /// The other happens before.
-    Before,
-    /// The other happens after.
-    After,
-    /// Neither.
-    Unordered,
-}
-
-/// An access that overlaps a given one; of the two, one is a write.
-#[derive(Clone, Copy, Debug)]
-pub struct Conflict {
-    /// Index of the other access.
-    pub other: usize,
-    /// Where the other lies.
-    pub relation: Relation,
 }
 
 /// The accesses of one buffer, in task-list order.
@@ -51,29 +42,105 @@ pub struct Exact<'o> {
     pub buffer: u32,
     /// Reads and writes.
     pub accesses: Vec<Access>,
-    compared: Vec<usize>,
-    writers: Vec<usize>,
-    order: &'o HappensBefore<'o>,
-    rows: RefCell<HashMap<usize, Rc<[Conflict]>>>,
+    relations: Relations<'o>,
+    judged: Vec<usize>,
+    /// Of each access that is judged.
+    facts: Vec<Facts>,
+    cut: [bool; MAX_RANK],
+}
+
+/// Where the order of the tasks comes from.
+#[derive(Clone, Copy)]
+pub enum Relations<'o> {
+    /// From one set of lanes, of which those from here on are this buffer's accesses.
+    Known(&'o Around<'o, 'o>, usize),
+    /// Computed for some of the accesses at a time.
+    Computed(&'o HappensBefore<'o>),
+}
+
+/// What the overlapping writes by other tasks are to an access.
+#[derive(Clone, Copy, Debug, Default)]
+struct Facts {
+    /// Whether one happens before it.
+    is_produced: bool,
+    /// Whether one happens after it.
+    is_overtaken: bool,
+    /// The first one that is unordered with it.
+    racing: Option<usize>,
+    /// The first one of an earlier task that is unordered with it.
+    racing_earlier: Option<usize>,
+}
+
+/// A read that some write precedes, and a write that is unordered with it.
+#[derive(Clone, Copy, Debug)]
+pub struct Pair {
+    /// Index of the read.
+    pub read: usize,
+    /// Index of the write.
+    pub write: usize,
+    /// Whether a write of what both share happens before both (R05), or not (R03).
+    pub is_overwrite: bool,
+}
+
+/// The overlapping writes by other tasks, by how they lie to a read.
+#[derive(Clone, Debug, Default)]
+struct Lists {
+    before: Vec<usize>,
+    after: Vec<usize>,
+    unordered: Vec<usize>,
+}
+
+/// Some accesses as lanes, and the order of all tasks around theirs.
+struct Batch<'b> {
+    around: &'b Around<'b, 'b>,
+    /// The first lane.
+    base: usize,
+    /// In task-list order.
+    chosen: &'b [usize],
+}
+
+impl Batch<'_> {
+    /// The lanes of the tasks from this one on.
+    fn from(&self, exact: &Exact<'_>, task: u32) -> Bits {
+        let first = self.chosen.partition_point(|&index| exact.accesses[index].task < task);
+        lanes::from(self.base + first)
+    }
+}
+
+/// How the lanes lie to one write: those that overlap it and belong to other tasks.
+struct Lying {
+    before: Bits,
+    after: Bits,
+    unordered: Bits,
 }
 
 impl<'o> Exact<'o> {
-    /// The accesses of a buffer, of which those by `suspects` break a rule.
+    /// The accesses of a buffer.
     pub fn new(
         buffer: u32,
         accesses: Vec<Access>,
         suspects: &Suspects,
-        order: &'o HappensBefore<'o>,
+        relations: Relations<'o>,
     ) -> Exact<'o> {
-        let all = accesses.len() <= COMPARE_ALL;
-        let first: BTreeSet<u32> = suspects.unordered.iter().copied().take(COMPARE_ALL).collect();
-        let is_compared = |access: &Access| {
-            all || first.contains(&access.task)
+        let mut cut = [false; MAX_RANK];
+        for pair in accesses.windows(2) {
+            for (axis, cut) in cut.iter_mut().enumerate() {
+                *cut |= pair[0].region.axes()[axis] != pair[1].region.axes()[axis];
+            }
+        }
+        let is_named = !suspects.unordered.is_empty() || !suspects.unwritten.is_empty();
+        let first: BTreeSet<u32> = suspects.unordered.iter().copied().take(LANES).collect();
+        let is_judged = |access: &Access| {
+            accesses.len() <= JUDGE_ALL
+                || !is_named
+                || first.contains(&access.task)
                 || access.kind == AccessKind::Read && suspects.unwritten.contains(&access.task)
         };
-        let compared = (0..accesses.len()).filter(|&i| is_compared(&accesses[i])).collect();
-        let writers = (0..accesses.len()).filter(|&i| accesses[i].kind == AccessKind::Write).collect();
-        Exact { buffer, accesses, compared, writers, order, rows: RefCell::default() }
+        let judged = (0..accesses.len()).filter(|&i| is_judged(&accesses[i])).collect();
+        let mut exact =
+            Exact { buffer, facts: vec![Facts::default(); accesses.len()], accesses, relations, judged, cut };
+        exact.find_facts();
+        exact
     }
 
     /// The reads to judge, by index.
@@ -87,61 +154,297 @@ impl<'o> Exact<'o> {
     }
 
     fn of_kind(&self, kind: AccessKind) -> impl Iterator<Item = usize> + '_ {
-        self.compared.iter().copied().filter(move |&i| self.accesses[i].kind == kind)
+        self.judged.iter().copied().filter(move |&i| self.accesses[i].kind == kind)
     }
 
-    /// The accesses by other tasks that conflict with this one.
-    pub fn conflicts(&self, access: usize) -> Rc<[Conflict]> {
-        if let Some(row) = self.rows.borrow().get(&access) {
-            return Rc::clone(row);
-        }
-        let row: Rc<[Conflict]> = self.compare(access).into();
-        self.rows.borrow_mut().insert(access, Rc::clone(&row));
-        row
+    /// Whether some overlapping write happens before the read.
+    pub fn is_produced(&self, read: usize) -> bool {
+        self.facts[read].is_produced
     }
 
-    fn compare(&self, access: usize) -> Vec<Conflict> {
-        let this = self.accesses[access];
-        let conflicts = |&other: &usize| {
-            let other = self.accesses[other];
-            other.task != this.task && other.region.overlaps(&this.region)
-        };
-        let others: Vec<usize> = match this.kind {
-            AccessKind::Read => self.writers.iter().copied().filter(conflicts).collect(),
-            AccessKind::Write => (0..self.accesses.len()).filter(conflicts).collect(),
-        };
-        let mut questions = Vec::with_capacity(2 * others.len());
-        for &other in &others {
-            let other = self.accesses[other].task;
-            questions.push(Question { earlier: other, later: this.task });
-            questions.push(Question { earlier: this.task, later: other });
-        }
-        let relation = |answers: &[bool]| match answers {
-            [true, _] => Relation::Before,
-            [_, true] => Relation::After,
-            _ => Relation::Unordered,
-        };
-        let answers = self.order.answer(&questions);
-        others
-            .into_iter()
-            .zip(answers.chunks(2).map(relation))
-            .map(|(other, relation)| Conflict { other, relation })
-            .collect()
+    /// The first overlapping write by another task that is unordered with this access.
+    pub fn racing(&self, access: usize) -> Option<usize> {
+        self.facts[access].racing
     }
 
-    /// The writes by other tasks that conflict with this access and lie so to it, by index.
-    pub fn writes_that(&self, access: usize, relation: Relation) -> impl Iterator<Item = usize> + '_ {
-        let row = self.conflicts(access);
-        (0..row.len())
-            .map(move |index| row[index])
-            .filter(move |conflict| {
-                conflict.relation == relation && self.accesses[conflict.other].kind == AccessKind::Write
-            })
-            .map(|conflict| conflict.other)
+    /// The first overlapping write by a task that is listed earlier, and unordered with this write.
+    pub fn racing_earlier(&self, write: usize) -> Option<usize> {
+        self.facts[write].racing_earlier
     }
 
     /// What two accesses share.
     pub fn shared(&self, i: usize, j: usize) -> Region {
         self.accesses[i].region.intersection(&self.accesses[j].region)
+    }
+
+    /// Calls `visit` with these accesses as lanes, some hundred at a time.
+    fn batches(&self, chosen: &[usize], visit: &mut dyn FnMut(&Batch<'_>)) {
+        match &self.relations {
+            Relations::Known(around, base) => {
+                let all: Vec<usize> = (0..self.accesses.len()).collect();
+                visit(&Batch { around, base: *base, chosen: &all });
+            }
+            Relations::Computed(order) => {
+                let positions = order.positions(self.accesses.iter().map(|access| access.task));
+                for chosen in chosen.chunks(LANES) {
+                    let tasks: Vec<u32> = chosen.iter().map(|&i| self.accesses[i].task).collect();
+                    let around = Around::new(order, &tasks, positions.clone());
+                    visit(&Batch { around: &around, base: 0, chosen });
+                }
+            }
+        }
+    }
+
+    /// Calls `visit` with each write, and how the lanes lie to it.
+    fn compare(&self, batch: &Batch<'_>, visit: &mut dyn FnMut(usize, &Lying)) {
+        let boxes: Vec<Region> = batch.chosen.iter().map(|&i| self.accesses[i].region).collect();
+        let boxes = Lanes::new(&boxes, batch.base, self.cut);
+        for (index, access) in self.accesses.iter().enumerate() {
+            if access.kind != AccessKind::Write {
+                continue;
+            }
+            let others = lanes::without(batch.from(self, access.task), &batch.from(self, access.task + 1));
+            let overlapping = lanes::without(boxes.overlapping(&access.region), &others);
+            if lanes::is_empty(&overlapping) {
+                continue;
+            }
+            let before = lanes::both(overlapping, &batch.around.before(access.task));
+            let after = lanes::both(overlapping, &batch.around.after(access.task));
+            let unordered = lanes::without(lanes::without(overlapping, &before), &after);
+            visit(index, &Lying { before, after, unordered });
+        }
+    }
+
+    fn find_facts(&mut self) {
+        let mut facts = std::mem::take(&mut self.facts);
+        self.batches(&self.judged, &mut |batch| {
+            // Most pairs say what others have said before: a lane is looked at once for each fact.
+            let [mut produced, mut overtaken, mut racing, mut racing_earlier] = [Bits::default(); 4];
+            self.compare(batch, &mut |write, lying| {
+                let mut each = |seen: &mut Bits, bits: Bits, fact: fn(&mut Facts, usize)| {
+                    for lane in lanes::each(lanes::without(bits, seen)) {
+                        fact(&mut facts[batch.chosen[lane - batch.base]], write);
+                    }
+                    lanes::add(seen, &bits);
+                };
+                each(&mut produced, lying.after, |facts, _| facts.is_produced = true);
+                each(&mut overtaken, lying.before, |facts, _| facts.is_overtaken = true);
+                each(&mut racing, lying.unordered, |facts, write| facts.racing = Some(write));
+                let later = batch.from(self, self.accesses[write].task);
+                let later = lanes::both(lying.unordered, &later);
+                each(&mut racing_earlier, later, |facts, write| facts.racing_earlier = Some(write));
+            });
+        });
+        self.facts = facts;
+    }
+
+    /// The writes around some reads.
+    fn lists(&self, reads: &[usize]) -> Vec<Lists> {
+        let mut lists = vec![Lists::default(); reads.len()];
+        self.batches(reads, &mut |batch| {
+            let places: Vec<Option<usize>> =
+                batch.chosen.iter().map(|index| reads.binary_search(index).ok()).collect();
+            self.compare(batch, &mut |write, lying| {
+                let mut each = |bits: Bits, list: fn(&mut Lists) -> &mut Vec<usize>| {
+                    for place in lanes::each(bits).filter_map(|lane| places[lane - batch.base]) {
+                        list(&mut lists[place]).push(write);
+                    }
+                };
+                each(lying.after, |lists| &mut lists.before);
+                each(lying.before, |lists| &mut lists.after);
+                each(lying.unordered, |lists| &mut lists.unordered);
+            });
+        });
+        lists
+    }
+
+    /// Reads that a write precedes with writes that are unordered with them, by the read: all pairs of a buffer with few
+    /// accesses, and the first of one with many.
+    pub fn pairs(&self) -> Vec<Pair> {
+        let racing = |&read: &usize| self.facts[read].is_produced && self.facts[read].racing.is_some();
+        let reads: Vec<usize> = self.reads().filter(racing).take(READS).collect();
+        let mut pairs = Vec::new();
+        if reads.is_empty() {
+            return pairs;
+        }
+        self.batches(&reads, &mut |batch| {
+            let mut open = Bits::default();
+            for (lane, index) in batch.chosen.iter().enumerate() {
+                if reads.binary_search(index).is_ok() {
+                    lanes::set(&mut open, batch.base + lane);
+                }
+            }
+            let mut counts = vec![0; batch.chosen.len()];
+            self.compare(batch, &mut |write, lying| {
+                for lane in lanes::each(lanes::both(lying.unordered, &open)) {
+                    let count = &mut counts[lane - batch.base];
+                    *count += 1;
+                    if *count == WRITES {
+                        lanes::clear(&mut open, lane);
+                    }
+                    let read = batch.chosen[lane - batch.base];
+                    pairs.push(Pair { read, write, is_overwrite: false });
+                }
+            });
+        });
+        pairs.sort_unstable_by_key(|pair| (pair.read, pair.write));
+        let mut chosen = BTreeSet::new();
+        let kept = pairs.iter().take_while(|pair| {
+            chosen.extend([pair.read, pair.write]);
+            chosen.len() <= CHOSEN
+        });
+        pairs.truncate(kept.count());
+        // Of each access in a pair, the overlapping writes before it. Boxes of which any two overlap have an element in
+        // common, all of them: so a write before both that overlaps both is one of what they share.
+        let chosen: Vec<usize> = chosen.into_iter().collect();
+        let mut before = vec![vec![0u64; self.accesses.len().div_ceil(64)]; chosen.len()];
+        self.batches(&chosen, &mut |batch| {
+            let places: Vec<Option<usize>> =
+                batch.chosen.iter().map(|index| chosen.binary_search(index).ok()).collect();
+            self.compare(batch, &mut |write, lying| {
+                for place in lanes::each(lying.after).filter_map(|lane| places[lane - batch.base]) {
+                    before[place][write / 64] |= 1 << (write % 64);
+                }
+            });
+        });
+        for pair in &mut pairs {
+            let rows = [pair.read, pair.write].map(|index| chosen.binary_search(&index).unwrap_or_default());
+            let [read, write] = rows.map(|place| &before[place]);
+            pair.is_overwrite = read.iter().zip(write).any(|(read, write)| read & write != 0);
+        }
+        pairs
+    }
+
+    /// Whether the task of an access writes the buffer as well.
+    fn is_in_place(&self, read: usize) -> bool {
+        let task = self.accesses[read].task;
+        let first = self.accesses.partition_point(|access| access.task < task);
+        let own = self.accesses[first..].iter().take_while(|access| access.task == task);
+        own.into_iter().any(|access| access.kind == AccessKind::Write)
+    }
+
+    /// The accesses in an order that agrees with happens-before: the place of each.
+    fn places(&self, rank: &dyn Fn(u32) -> u32) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.accesses.len()).collect();
+        let key = |&i: &usize| {
+            let access = &self.accesses[i];
+            (rank(access.task), access.task, access.kind)
+        };
+        order.sort_by_cached_key(key);
+        let mut places = vec![0; order.len()];
+        order.into_iter().enumerate().for_each(|(place, index)| places[index] = place);
+        places
+    }
+
+    /// Of each of these reads, the write that is first for the element that is written last, by its place, and whether all
+    /// of its elements are written.
+    fn first_writes(&self, reads: &[usize], places: &[usize]) -> Vec<First> {
+        let mut writes: Vec<usize> =
+            (0..self.accesses.len()).filter(|&i| self.accesses[i].kind == AccessKind::Write).collect();
+        writes.sort_unstable_by_key(|&write| places[write]);
+        let region = |&index: &usize| self.accesses[index].region;
+        let (boxes, regions): (Vec<Region>, Vec<Region>) =
+            (writes.iter().map(region).collect(), reads.iter().map(region).collect());
+        let mut found = firsts(&boxes, &regions);
+        for first in &mut found {
+            first.latest = first.latest.map(|index| places[writes[index]]);
+        }
+        found
+    }
+
+    /// The reads that break M05; of the first of them, also the elements that nobody writes.
+    pub fn unwritten(&self, rank: &dyn Fn(u32) -> u32) -> Vec<(usize, Option<Region>)> {
+        // A read that nothing is ordered before is R02's.
+        let reads: Vec<usize> = self.reads().filter(|&read| self.is_produced(read)).collect();
+        let (mut broken, mut open) = (Vec::new(), Vec::new());
+        if self.accesses.len() <= ONE_BY_ONE {
+            open = reads;
+        } else if !reads.is_empty() {
+            let places = self.places(rank);
+            for (&read, first) in reads.iter().zip(self.first_writes(&reads, &places)) {
+                let facts = &self.facts[read];
+                // Every write at an earlier place that overlaps the read happens before it, or is unordered with it.
+                if first.is_complete && first.latest < Some(places[read]) {
+                    continue;
+                }
+                if facts.racing.is_none() {
+                    broken.push(read);
+                } else if facts.is_overtaken || self.is_in_place(read) {
+                    open.push(read);
+                } else if !first.is_complete {
+                    broken.push(read);
+                }
+            }
+        }
+        // An unordered write counts: whether it comes first is R03's and R05's business.
+        let missing = |read: usize, lists: &Lists| {
+            let writes = lists.before.iter().chain(&lists.unordered);
+            uncovered(&self.accesses[read].region, writes.map(|&write| self.accesses[write].region))
+        };
+        let mut found: Vec<(usize, Option<Region>)> = Vec::new();
+        for some in open.chunks(LISTED) {
+            // One after the other they may take long, and more than enough are known.
+            if broken.len() + found.len() > KEPT_PER_RULE as usize {
+                break;
+            }
+            for (&read, lists) in some.iter().zip(self.lists(some)) {
+                found.extend(missing(read, &lists).map(|region| (read, Some(region))));
+            }
+        }
+        let first = &broken[..broken.len().min(KEPT_PER_RULE as usize)];
+        for some in first.chunks(LISTED) {
+            found.extend(
+                some.iter().zip(self.lists(some)).map(|(&read, lists)| (read, missing(read, &lists))),
+            );
+        }
+        found.extend(broken[first.len()..].iter().map(|&read| (read, None)));
+        found.sort_unstable_by_key(|&(read, _)| read);
+        found
+    }
+
+    /// The reads of a cache that take what an earlier launch left of elements that this one writes later, in order; of the
+    /// first of them, also the write and the elements.
+    pub fn stale(&self, rank: &dyn Fn(u32) -> u32) -> Vec<(usize, Option<(usize, Region)>)> {
+        let overtaken = |&read: &usize| self.facts[read].racing.is_none() && self.facts[read].is_overtaken;
+        let reads: Vec<usize> = self.reads().filter(overtaken).collect();
+        let (mut broken, mut open) = (Vec::new(), Vec::new());
+        if self.accesses.len() <= ONE_BY_ONE {
+            open = reads;
+        } else if !reads.is_empty() {
+            let places = self.places(rank);
+            for (&read, first) in reads.iter().zip(self.first_writes(&reads, &places)) {
+                if first.latest < Some(places[read]) {
+                    continue;
+                }
+                if self.is_in_place(read) { open.push(read) } else { broken.push(read) }
+            }
+        }
+        let mut found: Vec<(usize, Option<(usize, Region)>)> = Vec::new();
+        for some in open.chunks(LISTED) {
+            for (&read, lists) in some.iter().zip(self.lists(some)) {
+                found.extend(self.stale_by(read, &lists).map(|old| (read, Some(old))));
+            }
+        }
+        let first = &broken[..broken.len().min(KEPT_PER_RULE as usize)];
+        for some in first.chunks(LISTED) {
+            let lists = self.lists(some);
+            found.extend(some.iter().zip(lists).map(|(&read, lists)| (read, self.stale_by(read, &lists))));
+        }
+        found.extend(broken[first.len()..].iter().map(|&read| (read, None)));
+        found.sort_unstable_by_key(|&(read, _)| read);
+        found
+    }
+
+    /// A write after the read, and elements of both that no write before the read holds.
+    fn stale_by(&self, read: usize, lists: &Lists) -> Option<(usize, Region)> {
+        let region = |&write: &usize| self.accesses[write].region;
+        let old = |write| uncovered(&self.shared(read, write), lists.before.iter().map(region));
+        if lists.before.len() + lists.after.len() <= ONE_BY_ONE {
+            return lists.after.iter().find_map(|&write| Some((write, old(write)?)));
+        }
+        let boxes: Vec<Region> = lists.before.iter().chain(&lists.after).map(region).collect();
+        let latest = firsts(&boxes, &[self.accesses[read].region]).first()?.latest?;
+        let write = *lists.after.get(latest.checked_sub(lists.before.len())?)?;
+        Some((write, old(write)?))
     }
 }

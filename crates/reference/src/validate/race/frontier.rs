@@ -25,19 +25,21 @@ pub enum Contents {
     Persistent,
 }
 
-/// Beyond this many cells for each access, pairs of accesses are cheaper than cells.
+/// A grid may have this many cells for each access, and accesses may meet as many of them. Where boxes cut each other into more,
+/// looking at all pairs is cheaper, up to the most that is looked at in any case.
 const CELLS_PER_ACCESS: usize = 64;
+const MOST_VISITS: usize = 1 << 24;
 
 /// Hands the neighbours among the accesses of one buffer to `ask`, leaving out those that are plainly ordered; the
 /// buffer is free of races exactly if all of them are. Gives back the tasks that break a rule without a question: a read
 /// is not preceded by writes of all its elements, or a write follows a read of what earlier launches left. Sorts the
-/// accesses along happens-before.
+/// accesses along happens-before. Gives back nothing, and asks nothing, where the boxes cut each other into too many cells.
 pub fn neighbours(
     accesses: &mut [Access],
     contents: Contents,
     order: &HappensBefore<'_>,
     ask: &mut dyn FnMut(Question),
-) -> BTreeSet<u32> {
+) -> Option<BTreeSet<u32>> {
     // List order mostly agrees with happens-before already.
     let key = |access: &Access| (order.rank(access.task), access.task, access.kind);
     if !accesses.is_sorted_by_key(key) {
@@ -52,11 +54,8 @@ pub fn neighbours(
         }
         _ => accesses.windows(2).all(|pair| pair[0].region == pair[1].region),
     };
-    let grid = if alike { Some(Grid::single()) } else { Grid::new(accesses) };
-    match grid {
-        Some(grid) => walk(accesses, contents, order, &grid, ask),
-        None => all_pairs(accesses, contents, ask),
-    }
+    let grid = if alike { Grid::single() } else { Grid::new(accesses)? };
+    Some(walk(accesses, contents, order, &grid, ask))
 }
 
 /// The cuts of every axis.
@@ -85,7 +84,11 @@ impl Grid {
         }
         let grid = Grid { cuts };
         let bound = CELLS_PER_ACCESS.saturating_mul(accesses.len());
-        grid.cells().filter(|&cells| cells <= bound).map(|_| grid)
+        let most = bound + (accesses.len().saturating_mul(accesses.len()) / 32).min(MOST_VISITS);
+        let fits = grid.cells().is_some_and(|cells| {
+            cells <= bound && (cells.saturating_mul(accesses.len()) <= most || grid.visits(accesses) <= most)
+        });
+        fits.then_some(grid)
     }
 
     fn extent(&self, axis: usize) -> usize {
@@ -96,8 +99,15 @@ impl Grid {
         (0..MAX_RANK).try_fold(1usize, |product, axis| product.checked_mul(self.extent(axis)))
     }
 
-    /// Calls `visit` with the index of every cell of a region.
-    fn each(&self, region: &Region, mut visit: impl FnMut(usize)) {
+    /// How many cells the accesses meet, all together.
+    fn visits(&self, accesses: &[Access]) -> usize {
+        let cells =
+            |access: &Access| self.spans(&access.region).iter().map(|(low, high)| high - low).product();
+        accesses.iter().map(cells).fold(0usize, usize::saturating_add)
+    }
+
+    /// The cells of a region, as an interval of each axis.
+    fn spans(&self, region: &Region) -> [(usize, usize); MAX_RANK] {
         let mut spans = [(0, 1); MAX_RANK];
         for (axis, span) in spans.iter_mut().enumerate() {
             let cuts = &self.cuts[axis];
@@ -106,7 +116,12 @@ impl Grid {
                 *span = (cuts.partition_point(|&cut| cut < low), cuts.partition_point(|&cut| cut < high));
             }
         }
-        let [first, second, third, fourth] = spans;
+        spans
+    }
+
+    /// Calls `visit` with the index of every cell of a region.
+    fn each(&self, region: &Region, mut visit: impl FnMut(usize)) {
+        let [first, second, third, fourth] = self.spans(region);
         for i in first.0..first.1 {
             for j in second.0..second.1 {
                 for k in third.0..third.1 {
@@ -124,6 +139,9 @@ struct Cell {
     /// Two readers per counter: for those who come after, readers of one counter are alike, and of two at least one
     /// is another task than the writer that asks.
     readers: Vec<u32>,
+    /// The task that read what earlier launches left and replaced it in place. Its own write does not supply its read
+    /// (EXE-10), so the next writer overtakes that read like any other.
+    replaced: Option<u32>,
 }
 
 fn walk(
@@ -169,11 +187,13 @@ fn walk(
                     if let Some(writer) = cell.writer {
                         after(writer);
                     }
-                    for &reader in &cell.readers {
-                        after(reader);
-                        // A read of what earlier launches left, overtaken by a write of this one.
-                        if contents == Contents::Persistent && cell.writer.is_none() && reader != task {
-                            suspects.insert(reader);
+                    cell.readers.iter().for_each(|&reader| after(reader));
+                    // A read of what earlier launches left, overtaken by a write of this one.
+                    if contents == Contents::Persistent {
+                        suspects.extend(cell.replaced.take().filter(|&reader| reader != task));
+                        if cell.writer.is_none() {
+                            suspects.extend(cell.readers.iter().copied().filter(|&reader| reader != task));
+                            cell.replaced = cell.readers.contains(&task).then_some(task);
                         }
                     }
                     cell.readers.clear();
@@ -203,28 +223,4 @@ impl Asked {
         }
         self.many.insert(counter)
     }
-}
-
-/// The fallback for boxes that cut each other into too many cells: every overlapping pair with a write.
-fn all_pairs(accesses: &[Access], contents: Contents, ask: &mut dyn FnMut(Question)) -> BTreeSet<u32> {
-    let mut suspects = BTreeSet::new();
-    for (index, later) in accesses.iter().enumerate() {
-        let mut uncovered = vec![later.region];
-        for earlier in &accesses[..index] {
-            let writes = [earlier, later].into_iter().any(|access| access.kind == AccessKind::Write);
-            if earlier.task == later.task || !writes || !earlier.region.overlaps(&later.region) {
-                continue;
-            }
-            ask(Question { earlier: earlier.task, later: later.task });
-            if later.kind == AccessKind::Read {
-                uncovered = uncovered.iter().flat_map(|rest| rest.minus(&earlier.region)).collect();
-            } else if contents == Contents::Persistent && earlier.kind == AccessKind::Read {
-                suspects.insert(earlier.task);
-            }
-        }
-        if later.kind == AccessKind::Read && contents == Contents::Undefined && !uncovered.is_empty() {
-            suspects.insert(later.task);
-        }
-    }
-    suspects
 }

@@ -1,7 +1,9 @@
 //! Class R, and M05, which needs the same knowledge: who comes before whom on every buffer.
 
+pub mod cover;
 mod exact;
 mod frontier;
+mod lanes;
 mod r01;
 mod r02;
 mod r03;
@@ -16,16 +18,15 @@ use std::ops::Range;
 use megakernel_ir::BufferKind;
 use megakernel_ir::diagnostic::{self, Diagnostic, Witness};
 use megakernel_ir::model::{Program, Task};
-use megakernel_order::happens_before::{HappensBefore, Question};
+use megakernel_order::happens_before::{Around, HappensBefore, LANES, Question};
 use megakernel_order::{Findings, Graph, Threads};
 
 use crate::validate::accesses::{Access, Accesses, starts_undefined};
 use crate::validate::describe::Names;
 use crate::validate::memory::m05;
-use exact::Suspects;
-pub use exact::{Exact, Relation};
+pub use exact::Exact;
+use exact::{Relations, Suspects};
 use frontier::{Contents, neighbours};
-pub use r02::is_produced;
 
 /// Questions are answered when there are this many.
 const CHUNK: usize = 1 << 22;
@@ -58,21 +59,64 @@ pub fn check_ordered(
     let names = Names::new(program);
     let parts =
         threads.by_ranges(program.buffers.len(), |buffers| suspects(program, accesses, order, buffers));
-    for (buffer, suspects) in parts.into_iter().flatten() {
-        let exact = Exact::new(buffer, accesses.of(buffer), &suspects, order);
-        if starts_undefined(program.buffers[buffer as usize].kind) {
-            r02::check(&exact, &names, findings);
-            r03::check(&exact, &names, findings);
-            r05::check(&exact, &names, findings);
-            m05::check(&exact, &names, findings);
-        } else {
-            r06::check(&exact, &names, findings);
+    // One pass over the counters serves as many small buffers as have room in it.
+    let (mut few, mut lanes) = (Vec::new(), 0);
+    let mut settle = |few: &mut Vec<(u32, Vec<Access>, Suspects)>| {
+        let tasks: Vec<u32> = few.iter().flat_map(|(_, all, _)| all).map(|access| access.task).collect();
+        let around = Around::new(order, &tasks, order.positions(tasks.iter().copied()));
+        let mut base = 0;
+        for (buffer, all, suspects) in few.drain(..) {
+            let count = all.len();
+            let exact = Exact::new(buffer, all, &suspects, Relations::Known(&around, base));
+            judge(program, &exact, order, &names, findings);
+            base += count;
         }
-        r04::check(&exact, &names, findings);
+    };
+    let mut large = Vec::new();
+    for (buffer, suspects) in parts.into_iter().flatten() {
+        let all = accesses.of(buffer);
+        if all.len() > LANES {
+            large.push((buffer, suspects));
+            continue;
+        }
+        if lanes + all.len() > LANES {
+            settle(&mut few);
+            lanes = 0;
+        }
+        lanes += all.len();
+        few.push((buffer, all, suspects));
+    }
+    if !few.is_empty() {
+        settle(&mut few);
+    }
+    for (buffer, suspects) in large {
+        let exact = Exact::new(buffer, accesses.of(buffer), &suspects, Relations::Computed(order));
+        judge(program, &exact, order, &names, findings);
     }
 }
 
-/// Those of these buffers that break a rule, each with tasks that do.
+/// The rules on one buffer.
+fn judge(
+    program: &Program<'_>,
+    exact: &Exact<'_>,
+    order: &HappensBefore<'_>,
+    names: &Names<'_>,
+    findings: &mut Findings,
+) {
+    let rank = |task| order.rank(task);
+    if starts_undefined(program.buffers[exact.buffer as usize].kind) {
+        let pairs = exact.pairs();
+        r02::check(exact, names, findings);
+        r03::check(exact, &pairs, names, findings);
+        r05::check(exact, &pairs, names, findings);
+        m05::check(exact, &rank, names, findings);
+    } else {
+        r06::check(exact, &rank, names, findings);
+    }
+    r04::check(exact, names, findings);
+}
+
+/// Those of these buffers that may break a rule, each with tasks that do. Without any, the buffer is to be looked at closely.
 fn suspects(
     program: &Program<'_>,
     accesses: &Accesses<'_>,
@@ -103,8 +147,8 @@ fn suspects(
             questions.push(question);
             asked_for.push(index);
         });
-        if !tasks.is_empty() {
-            suspects.entry(index).or_default().unwritten.extend(tasks);
+        if tasks.as_ref().is_none_or(|tasks| !tasks.is_empty()) {
+            suspects.entry(index).or_default().unwritten.extend(tasks.into_iter().flatten());
         }
         if questions.len() >= CHUNK {
             settle(&mut questions, &mut asked_for, &mut suspects);

@@ -5,21 +5,15 @@ use megakernel_ir::{Diagnostic, Rule};
 use megakernel_order::Findings;
 
 use crate::validate::describe::Names;
-use crate::validate::race::exact::{Exact, Relation};
+use crate::validate::race::exact::Exact;
 use crate::validate::race::unordered;
 
-/// Whether some overlapping write happens before the read, which R03 and M05 presuppose.
-pub fn is_produced(exact: &Exact<'_>, read: usize) -> bool {
-    exact.writes_that(read, Relation::Before).next().is_some()
-}
-
 pub(super) fn check(exact: &Exact<'_>, names: &Names<'_>, findings: &mut Findings) {
-    for read in exact.reads().filter(|&read| !is_produced(exact, read)) {
+    for read in exact.reads().filter(|&read| !exact.is_produced(read)) {
         findings.report(Rule::R02, || {
             let access = &exact.accesses[read];
             let (reader, buffer) = (names.task(access.task), names.buffer(exact.buffer));
-            let racing = exact.writes_that(read, Relation::Unordered).next();
-            match racing {
+            match exact.racing(read) {
                 Some(write) => {
                     let writer = names.task(exact.accesses[write].task);
                     let message =

@@ -4,26 +4,27 @@ use megakernel_ir::Rule;
 use megakernel_order::Findings;
 
 use crate::validate::describe::{Names, region};
-use crate::validate::race::exact::{Exact, Relation};
-use crate::validate::race::{r02, r05, unordered};
+use crate::validate::race::exact::{Exact, Pair};
+use crate::validate::race::unordered;
 
-pub(super) fn check(exact: &Exact<'_>, names: &Names<'_>, findings: &mut Findings) {
-    for read in exact.reads().filter(|&read| r02::is_produced(exact, read)) {
-        let racing = exact
-            .writes_that(read, Relation::Unordered)
-            .find(|&write| !r05::is_overwritten(exact, read, write));
-        if let Some(write) = racing {
-            findings.report(Rule::R03, || {
-                let (reader, writer) = (exact.accesses[read], exact.accesses[write]);
-                let message = format!(
-                    "{} reads {} of {} without waiting for {}, which writes it",
-                    names.task(reader.task),
-                    region(&exact.shared(read, write)),
-                    names.buffer(exact.buffer),
-                    names.task(writer.task),
-                );
-                unordered(Rule::R03, exact, [write, read], reader.pointer(), message)
-            });
+/// Of the pairs, sorted by reads, those that no write precedes are this rule's.
+pub(super) fn check(exact: &Exact<'_>, pairs: &[Pair], names: &Names<'_>, findings: &mut Findings) {
+    let mut reported = None;
+    for &Pair { read, write, is_overwrite } in pairs {
+        if is_overwrite || reported == Some(read) {
+            continue;
         }
+        reported = Some(read);
+        findings.report(Rule::R03, || {
+            let (reader, writer) = (exact.accesses[read], exact.accesses[write]);
+            let message = format!(
+                "{} reads {} of {} without waiting for {}, which writes it",
+                names.task(reader.task),
+                region(&exact.shared(read, write)),
+                names.buffer(exact.buffer),
+                names.task(writer.task),
+            );
+            unordered(Rule::R03, exact, [write, read], reader.pointer(), message)
+        });
     }
 }

@@ -4,15 +4,12 @@ use megakernel_ir::Rule;
 use megakernel_order::Findings;
 
 use crate::validate::describe::{Names, region};
-use crate::validate::race::exact::{Exact, Relation};
+use crate::validate::race::exact::Exact;
 use crate::validate::race::unordered;
 
 pub(super) fn check(exact: &Exact<'_>, names: &Names<'_>, findings: &mut Findings) {
     for later in exact.writes() {
-        let racing = exact
-            .writes_that(later, Relation::Unordered)
-            .find(|&earlier| exact.accesses[earlier].task < exact.accesses[later].task);
-        if let Some(earlier) = racing {
+        if let Some(earlier) = exact.racing_earlier(later) {
             findings.report(Rule::R04, || {
                 let message = format!(
                     "{} and {} write {} of {} in either order",

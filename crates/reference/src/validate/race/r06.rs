@@ -4,54 +4,60 @@ use megakernel_ir::diagnostic::Witness;
 use megakernel_ir::{Diagnostic, Rule};
 use megakernel_order::Findings;
 
-use crate::region::Region;
 use crate::validate::describe::{Names, region};
-use crate::validate::race::exact::{Exact, Relation};
+use crate::validate::race::exact::Exact;
 
-pub(super) fn check(exact: &Exact<'_>, names: &Names<'_>, findings: &mut Findings) {
+pub(super) fn check(
+    exact: &Exact<'_>,
+    rank: &dyn Fn(u32) -> u32,
+    names: &Names<'_>,
+    findings: &mut Findings,
+) {
+    let mut stale = exact.stale(rank).into_iter().peekable();
     for read in exact.reads() {
+        let old = stale.next_if(|&(other, _)| other == read);
         let access = exact.accesses[read];
-        let unordered = exact.writes_that(read, Relation::Unordered).next();
-        let racing = unordered.or_else(|| {
-            exact.writes_that(read, Relation::After).find(|&write| !old(exact, read, write).is_empty())
-        });
-        let Some(write) = racing else { continue };
-        findings.report(Rule::R06, || {
-            let (reader, writer) = (names.task(access.task), names.task(exact.accesses[write].task));
-            let rows = format!("{} of {}", region(&exact.shared(read, write)), names.buffer(exact.buffer));
-            if unordered.is_some() {
-                let message = format!("{reader} reads {rows} without waiting for {writer}, which writes it");
-                return super::unordered(Rule::R06, exact, [write, read], access.pointer(), message);
-            }
-            let message = format!(
-                "{reader} reads {rows} before {writer} writes it: what it reads is of an earlier launch"
-            );
-            stale(exact, read, write, message)
-        });
-    }
-}
-
-/// What the read takes from an earlier launch of the elements that `write`, which comes after it, writes.
-fn old(exact: &Exact<'_>, read: usize, write: usize) -> Vec<Region> {
-    let mut old = vec![exact.shared(read, write)];
-    for earlier in exact.writes_that(read, Relation::Before) {
-        old = old.iter().flat_map(|rest| rest.minus(&exact.accesses[earlier].region)).collect();
-    }
-    old
-}
-
-/// The read is ordered, but before the write: nothing of this launch has written what it reads.
-fn stale(exact: &Exact<'_>, read: usize, write: usize, message: String) -> Diagnostic {
-    let (reader, writer) = (exact.accesses[read], exact.accesses[write].task);
-    let diagnostic = Diagnostic::new(Rule::R06, reader.pointer(), message)
-        .tasks([writer, reader.task])
-        .buffers([exact.buffer]);
-    match old(exact, read, write).first() {
-        Some(region) => diagnostic.witness(Witness::Unwritten {
-            task: reader.task,
-            buffer: exact.buffer,
-            region: region.to_witness(),
-        }),
-        None => diagnostic,
+        let reader = || names.task(access.task);
+        if let Some(write) = exact.racing(read) {
+            findings.report(Rule::R06, || {
+                let message = format!(
+                    "{} reads {} of {} without waiting for {}, which writes it",
+                    reader(),
+                    region(&exact.shared(read, write)),
+                    names.buffer(exact.buffer),
+                    names.task(exact.accesses[write].task),
+                );
+                super::unordered(Rule::R06, exact, [write, read], access.pointer(), message)
+            });
+        } else if let Some((_, old)) = old {
+            findings.report(Rule::R06, || match old {
+                // The read is ordered, but before the write: nothing of this launch has written what it reads.
+                Some((write, old)) => {
+                    let writer = exact.accesses[write].task;
+                    let message = format!(
+                        "{} reads {} of {} before {} writes it: what it reads is of an earlier launch",
+                        reader(),
+                        region(&exact.shared(read, write)),
+                        names.buffer(exact.buffer),
+                        names.task(writer),
+                    );
+                    Diagnostic::new(Rule::R06, access.pointer(), message)
+                        .tasks([writer, access.task])
+                        .buffers([exact.buffer])
+                        .witness(Witness::Unwritten {
+                            task: access.task,
+                            buffer: exact.buffer,
+                            region: old.to_witness(),
+                        })
+                }
+                None => {
+                    let buffer = names.buffer(exact.buffer);
+                    let message = format!("{} reads {buffer} before another task writes it", reader());
+                    Diagnostic::new(Rule::R06, access.pointer(), message)
+                        .tasks([access.task])
+                        .buffers([exact.buffer])
+                }
+            });
+        }
     }
 }

@@ -1,0 +1,142 @@
+//! Irregular tiles of one matrix, which cut each other into more cells than there are pairs of them.
+
+#![allow(dead_code, reason = "each of those who share these programs uses some")]
+
+use megakernel_ir::prng::SplitMix64;
+
+use super::{Ready, Writer};
+
+/// Extents of the matrix: so many that tiles seldom share a cut.
+const ROWS: usize = 100_003;
+const COLUMNS: usize = 100_019;
+
+/// First row and column, and how many of each.
+type Tile = [usize; 4];
+
+struct Stage {
+    writer: Writer,
+    prng: SplitMix64,
+    /// `[ROWS, 1]`, `[COLUMNS, 1]`, `[1, COLUMNS]`, the matrix, and another one to copy from.
+    column: usize,
+    row: usize,
+    ones: usize,
+    matrix: usize,
+    source: usize,
+}
+
+impl Stage {
+    fn new(seed: u64) -> Stage {
+        let mut writer = Writer::default();
+        let column = writer.buffer("IO_INPUT", "F32", &format!("[{ROWS},1]"));
+        let row = writer.buffer("CONST", "F32", &format!("[{COLUMNS},1]"));
+        let ones = writer.buffer("CONST", "F32", &format!("[1,{COLUMNS}]"));
+        let matrix = writer.buffer("ACTIVATION", "F32", &format!("[{ROWS},{COLUMNS}]"));
+        let source = writer.buffer("IO_INPUT", "F32", &format!("[{ROWS},{COLUMNS}]"));
+        Stage { writer, prng: SplitMix64::new(seed), column, row, ones, matrix, source }
+    }
+
+    fn write(&mut self, [m_off, m, n_off, n]: Tile, waits: &[Ready], counter: usize) {
+        let params = format!(r#"{{"K":1,"N_tile":{n},"n_off":{n_off},"M_tile":{m},"m_off":{m_off}}}"#);
+        let (inputs, outputs) = ([self.column, self.row], [self.matrix]);
+        self.writer.push("GEMM_TILE", &inputs, &outputs, waits, &params, counter);
+    }
+
+    /// Reads some rows into a buffer of its own.
+    fn read(&mut self, [m_off, m]: [usize; 2], waits: &[Ready], counter: usize) {
+        let own = self.writer.buffer("ACTIVATION", "F32", &format!("[{ROWS},1]"));
+        let params = format!(r#"{{"K":{COLUMNS},"N_tile":1,"n_off":0,"M_tile":{m},"m_off":{m_off}}}"#);
+        self.writer.push("GEMM_TILE", &[self.matrix, self.ones], &[own], waits, &params, counter);
+    }
+
+    fn tile(&mut self) -> Tile {
+        let ([m_off, m], [n_off, n]) = (self.interval(ROWS), self.interval(COLUMNS));
+        [m_off, m, n_off, n]
+    }
+
+    fn interval(&mut self, extent: usize) -> [usize; 2] {
+        let first = self.prng.index(extent);
+        [first, 1 + self.prng.index(extent - first)]
+    }
+
+    /// Takes a tile apart at random places until there are so many.
+    fn split(&mut self, whole: Tile, count: usize) -> Vec<Tile> {
+        let mut tiles = vec![whole];
+        while tiles.len() < count {
+            let index = self.prng.index(tiles.len());
+            let axis = 2 * self.prng.index(2);
+            let [first, length] = [tiles[index][axis], tiles[index][axis + 1]];
+            if length > 1 {
+                let part = 1 + self.prng.index(length - 1);
+                let mut other = tiles[index];
+                tiles[index][axis + 1] = part;
+                other[axis] = first + part;
+                other[axis + 1] = length - part;
+                tiles.push(other);
+            }
+        }
+        tiles
+    }
+}
+
+/// One tile after the other, anywhere and of any size, then readers of any rows, a tenth of the tasks. With a copy of the
+/// whole before them, if `is_filled`; without it, nearly every reader reads elements that nobody has written.
+pub fn chain(tasks: usize, seed: u64, is_filled: bool) -> String {
+    let mut stage = Stage::new(seed);
+    let mut last: Vec<Ready> = Vec::new();
+    if is_filled {
+        last = vec![stage.writer.task("COPY", &[stage.source], stage.matrix, &[], "{}")];
+    }
+    for _ in 0..tasks - tasks / 10 {
+        let (tile, counter) = (stage.tile(), stage.writer.counter());
+        stage.write(tile, &last, counter);
+        last = vec![(counter, 1)];
+    }
+    for _ in 0..tasks / 10 {
+        let (rows, counter) = (stage.interval(ROWS), stage.writer.counter());
+        stage.read(rows, &last, counter);
+    }
+    stage.writer.finish(0)
+}
+
+/// Phases in each of which the matrix is written by so many disjoint tiles and then read; a phase waits for the one before.
+pub fn phases(tasks: usize, tiles: usize, seed: u64) -> String {
+    let mut stage = Stage::new(seed);
+    let mut last: Vec<Ready> = Vec::new();
+    while stage.writer.tasks.len() < tasks {
+        let (written, read) = (stage.writer.counter(), stage.writer.counter());
+        for tile in stage.split([0, ROWS, 0, COLUMNS], tiles) {
+            stage.write(tile, &last, written);
+        }
+        let readers = tiles.div_ceil(4);
+        for _ in 0..readers {
+            let rows = stage.interval(ROWS);
+            stage.read(rows, &[(written, tiles)], read);
+        }
+        last = vec![(written, tiles), (read, readers)];
+    }
+    stage.writer.finish(0)
+}
+
+/// Tiles anywhere and of any size, in no order.
+pub fn unordered(tasks: usize, seed: u64) -> String {
+    let mut stage = Stage::new(seed);
+    for _ in 0..tasks {
+        let (tile, counter) = (stage.tile(), stage.writer.counter());
+        stage.write(tile, &[], counter);
+    }
+    stage.writer.finish(0)
+}
+
+/// Copies of one buffer to another, in no order; every fourth copies back from there.
+pub fn copies(tasks: usize) -> String {
+    let mut stage = Stage::new(0);
+    for index in 0..tasks {
+        let (mut from, mut to) = (stage.source, stage.matrix);
+        if index % 4 == 3 {
+            (from, to) =
+                (stage.matrix, stage.writer.buffer("ACTIVATION", "F32", &format!("[{ROWS},{COLUMNS}]")));
+        }
+        stage.writer.task("COPY", &[from], to, &[], "{}");
+    }
+    stage.writer.finish(0)
+}
