@@ -1254,6 +1254,27 @@ pub mod clause {
         title: "Which findings are reported together",
         document: "spec/appendix-differences.md",
     };
+    /// DIF-34 Waits on the own counter.
+    pub const DIF_34: Clause =
+        Clause { id: "DIF-34", title: "Waits on the own counter", document: "spec/appendix-differences.md" };
+    /// DIF-35 Required lists and an optional space.
+    pub const DIF_35: Clause = Clause {
+        id: "DIF-35",
+        title: "Required lists and an optional space",
+        document: "spec/appendix-differences.md",
+    };
+    /// DIF-36 Operands in other shapes.
+    pub const DIF_36: Clause =
+        Clause { id: "DIF-36", title: "Operands in other shapes", document: "spec/appendix-differences.md" };
+    /// DIF-37 Masks.
+    pub const DIF_37: Clause =
+        Clause { id: "DIF-37", title: "Masks", document: "spec/appendix-differences.md" };
+    /// DIF-38 Caches that are changed in place.
+    pub const DIF_38: Clause = Clause {
+        id: "DIF-38",
+        title: "Caches that are changed in place",
+        document: "spec/appendix-differences.md",
+    };
     /// EXE-01 States and steps.
     pub const EXE_01: Clause =
         Clause { id: "EXE-01", title: "States and steps", document: "spec/execution.md" };
@@ -1565,6 +1586,11 @@ pub const CLAUSES: &[Clause] = &[
     clause::DIF_31,
     clause::DIF_32,
     clause::DIF_33,
+    clause::DIF_34,
+    clause::DIF_35,
+    clause::DIF_36,
+    clause::DIF_37,
+    clause::DIF_38,
     clause::EXE_01,
     clause::EXE_02,
     clause::EXE_03,

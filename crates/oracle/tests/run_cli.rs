@@ -102,6 +102,21 @@ fn a_program_runs_on_files_step_by_step() {
 }
 
 #[test]
+fn a_program_larger_than_memory_is_refused_in_words() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("large.json");
+    let large = DOCUMENT.replace(r#""shape":[1,1,2]"#, r#""shape":[4611686018427387904,1,1]"#);
+    std::fs::write(&path, large).expect("written");
+    let (code, _, err) = run(&["run", &path.display().to_string(), "--random", "1", "--unchecked"]);
+    assert!(code == 2 && err.contains("--max-elements"), "{code}: {err}");
+    std::fs::write(&path, DOCUMENT).expect("written");
+    let path = path.display().to_string();
+    let (code, _, err) = run(&["run", &path, "--random", "1", "--max-elements", "9"]);
+    assert!(code == 2 && err.contains("10 elements together, and at most 9"), "{code}: {err}");
+    assert_eq!(run(&["run", &path, "--random", "1", "--max-elements", "10"]).0, 0);
+}
+
+#[test]
 fn a_real_decoder_runs_on_random_weights_for_several_steps() {
     let path = fixtures::path("amk/toy_decoder.json");
     let path = path.to_str().expect("UTF-8");

@@ -181,6 +181,30 @@ fn only_members_of_the_input_may_be_added() {
     assert_eq!(trip(declared, sent, invented).expect_err("invented").actual, "/mine: 1");
 }
 
+/// A writer may add the one member that need not be written, with its default, and may not leave it out once it is there.
+#[test]
+fn the_default_of_a_member_may_be_added_and_no_value_dropped() {
+    let absent = json!({"target": {"num_sms": 4}, "pages": null});
+    let sent = r#"{"target":{"num_sms":4}}"#;
+    let with =
+        |value: &str| format!(r#"{{"target":{{"num_sms":4,"measured_bw_gbs":{value}}},"pages":null}}"#);
+    for zero in ["0.0", "0", "-0.0"] {
+        assert_eq!(trip(absent.clone(), sent, &with(zero)), Ok(()), "{zero}");
+    }
+    for other in ["1.5", "null", "false", "\"0\"", "[]"] {
+        let wrong = trip(absent.clone(), sent, &with(other)).expect_err("another value");
+        assert_eq!(wrong.actual, format!("/target/measured_bw_gbs: {other}"));
+    }
+    for value in ["0.0", "1.5"] {
+        let present: Value = serde_json::from_str(&with(value)).expect("a value");
+        assert_eq!(trip(present.clone(), &with(value), &with(value)), Ok(()));
+        let dropped = trip(present, &with(value), r#"{"target":{"num_sms":4},"pages":null}"#);
+        assert_eq!(dropped.expect_err("dropped").actual, "/target/measured_bw_gbs: no such member");
+    }
+    let elsewhere = r#"{"target":{"num_sms":4,"hbm":0},"pages":null,"measured_bw_gbs":0.0}"#;
+    assert!(trip(absent, sent, elsewhere).is_err());
+}
+
 #[test]
 fn the_second_trip_returns_the_same_bytes() {
     let answer = |document: &str| response(json!({"outcome": "accept", "document": document}));

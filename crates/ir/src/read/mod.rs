@@ -23,7 +23,7 @@ pub use versions::{ABI_VERSION, IR_VERSION};
 /// S01 to S07 and S16, of the first stage of reading that finds any.
 pub fn read(bytes: &[u8]) -> Result<Program<'_>, Vec<Diagnostic>> {
     let text = text::utf8(bytes).map_err(|diagnostic| vec![*diagnostic])?;
-    match serde_json::from_str::<Program<'_>>(text) {
+    match text::parse::<Program<'_>>(text) {
         Ok(program) => {
             let wrong = versions::check(&program.ir_version, &program.abi_version);
             if wrong.is_empty() { Ok(program) } else { Err(wrong) }
@@ -41,7 +41,7 @@ pub fn read_record<'a, R: Deserialize<'a>>(
     shape: &'static [shape::Member],
 ) -> Result<R, Vec<Diagnostic>> {
     let text = text::utf8(bytes).map_err(|diagnostic| vec![*diagnostic])?;
-    serde_json::from_str(text).map_err(|error| explain(text, &error, shape))
+    text::parse(text).map_err(|error| explain(text, &error, shape))
 }
 
 /// Every violation of a text that the model does not take.

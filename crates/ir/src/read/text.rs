@@ -1,10 +1,10 @@
 //! Rules S01 not-json and S02 duplicate-member.
 
-use serde::de::IgnoredAny;
+use serde::de::{Deserialize, IgnoredAny};
 
 use crate::diagnostic::{Diagnostic, Position};
 use crate::read::members::join;
-use crate::read::tree::{Kind, Node};
+use crate::read::tree::{self, Kind, Node};
 use crate::rule::Rule;
 use crate::text::{Checked, first_repeated};
 
@@ -35,10 +35,18 @@ pub(super) fn check(text: &str) -> Result<Node<'_>, Box<Diagnostic>> {
         let message = format!("nested deeper than {MAX_DEPTH} levels");
         return Err(not_json(message, Position::of_offset(text, offset)));
     }
-    let error = match serde_json::from_str::<Checked<false>>(text) {
+    let error = match parse::<Checked<false>>(text) {
         Ok(Checked) => None,
         // A number that binary64 cannot hold is JSON all the same; what comes after it need not be.
-        Err(error) if is_number_range(&error) => serde_json::from_str::<IgnoredAny>(text).err(),
+        Err(error) if is_number_range(&error) => match serde_json::from_str::<IgnoredAny>(text) {
+            Ok(_) => {
+                if let Some((offset, reason)) = tree::wrong_string(text) {
+                    return Err(not_json(reason, Position::of_offset(text, offset)));
+                }
+                None
+            }
+            Err(error) => Some(error),
+        },
         Err(error) => Some(error),
     };
     match error {
@@ -48,6 +56,20 @@ pub(super) fn check(text: &str) -> Result<Node<'_>, Box<Diagnostic>> {
             let reason = message.rsplit_once(" at line ").map_or(&*message, |(reason, _)| reason).to_owned();
             Err(not_json(reason, position_of(text, &error)))
         }
+    }
+}
+
+/// A value of a text. The JSON reader by itself stops at a depth that a document may have.
+pub(super) fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, serde_json::Error> {
+    match serde_json::from_str(text) {
+        Err(error) if error.to_string().starts_with("recursion limit") && too_deep(text).is_none() => {
+            let mut reader = serde_json::Deserializer::from_str(text);
+            reader.disable_recursion_limit();
+            let value = T::deserialize(&mut reader)?;
+            reader.end()?;
+            Ok(value)
+        }
+        other => other,
     }
 }
 
@@ -141,6 +163,40 @@ mod tests {
         assert_eq!(rejected(b"ab\xff"), (Rule::S01, Some(Position { line: 1, column: 3 })));
         assert_eq!(rejected(br#"{"a": "\ud800"}"#).0, Rule::S01);
         assert_eq!(rejected("[".repeat(100_000).as_bytes()).0, Rule::S01);
+    }
+
+    /// Whatever a later stage would find, and however a reader fails before it has seen all of the text.
+    #[test]
+    fn s01_comes_first_and_no_deeper_than_it_says() {
+        let nested = |inner: &str, depth: usize| {
+            format!(r#"{{"meta": {{"a": {}{}}}, {inner}}}"#, "[".repeat(depth - 2), "]".repeat(depth - 2))
+        };
+        for (inner, rule) in [
+            (r#""ir_version": "1.0.0""#, Rule::S06),
+            (r#""tasks": {}"#, Rule::S03),
+            (r#""a": 1, "a": 1"#, Rule::S02),
+        ] {
+            let found = read(nested(inner, 128).as_bytes()).expect_err("it breaks a rule of a later stage");
+            assert!(found.iter().any(|diagnostic| diagnostic.rule == rule), "{inner}: {found:?}");
+            assert_eq!(rejected(nested(inner, 129).as_bytes()).0, Rule::S01, "{inner}");
+        }
+        let versions =
+            r#""ir_version": "0.2.0", "abi_version": "0.2", "buffers": [], "counters": [], "tasks": []"#;
+        let unknown = nested(versions, 128).replacen("meta", "more", 1);
+        assert!(read(unknown.as_bytes()).is_ok());
+        for (number, rule) in [("1e999", Rule::S16), ("18446744073709551616", Rule::S16), ("2.5", Rule::S16)]
+        {
+            let waits =
+                format!(r#"{{"tasks": [{{"waits": [{{"threshold": {number}}}], "label": "LABEL"}}]}}"#);
+            let found = read(waits.as_bytes()).expect_err("a threshold that is no integer");
+            let at: Vec<_> =
+                found.iter().filter(|d| d.pointer.ends_with("threshold")).map(|d| d.rule).collect();
+            assert_eq!(at, [rule], "{number}");
+            let escaped = waits.replace("LABEL", r"\\udc00");
+            let found = read(escaped.as_bytes()).expect_err("a threshold that is no integer");
+            assert!(found.iter().all(|diagnostic| diagnostic.rule != Rule::S01), "{number}: {found:?}");
+            assert_eq!(rejected(waits.replace("LABEL", r"\udc00").as_bytes()).0, Rule::S01, "{number}");
+        }
     }
 
     #[test]

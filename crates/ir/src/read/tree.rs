@@ -153,6 +153,23 @@ fn end_of_string(bytes: &[u8], start: usize) -> usize {
     bytes.len()
 }
 
+/// The first string of a JSON text that stands for no characters, such as one with half of a surrogate pair, and why.
+pub(super) fn wrong_string(text: &str) -> Option<(usize, String)> {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while let Some(start) = bytes.get(at..).and_then(|rest| rest.iter().position(|&byte| byte == b'"')) {
+        let start = at + start;
+        at = end_of_string(bytes, start);
+        let token = text.get(start..at).unwrap_or_default();
+        if let Err(error) = serde_json::from_str::<Text<'_>>(token) {
+            let message = error.to_string();
+            let reason = message.rsplit_once(" at line ").map_or(&*message, |(reason, _)| reason);
+            return Some((start, reason.to_owned()));
+        }
+    }
+    None
+}
+
 fn unescaped(token: &str) -> Cow<'_, str> {
     serde_json::from_str::<Text<'_>>(token).map_or(Cow::Borrowed(token), |text| text.0)
 }

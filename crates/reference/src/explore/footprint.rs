@@ -35,7 +35,8 @@ pub(super) fn accesses(program: &Program<'_>, task: &Task<'_>) -> SmallVec<[Acce
         }
     };
     for (index, (&id, buffer)) in task.inputs.iter().zip(&operands.inputs).enumerate() {
-        let region = if fits { op.reads(&operands, index) } else { Some(Region::of(buffer)) };
+        let whole = op.accesses(index).then(|| Region::of(buffer));
+        let region = if fits { op.reads(&operands, index) } else { whole };
         push(id, AccessKind::Read, region, op.in_place(index) == InPlace::Allowed);
     }
     for (index, (&id, buffer)) in task.outputs.iter().zip(&operands.outputs).enumerate() {

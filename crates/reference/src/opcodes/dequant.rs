@@ -26,6 +26,10 @@ impl Op for Dequant {
         checks::dtype_in(operands, Place::Output(0), checks::FLOAT, problems);
     }
 
+    fn storage(&self, operands: &Operands<'_>, problems: &mut Problems) {
+        quant::dtype(operands, 0, problems);
+    }
+
     fn shapes(&self, operands: &Operands<'_>, problems: &mut Problems) {
         let ([q, ..], [y, ..]) = (operands.inputs.as_slice(), operands.outputs.as_slice()) else { return };
         let Some((&k, lead)) = y.shape.split_last() else {
@@ -35,9 +39,8 @@ impl Op for Dequant {
             let required = format_args!("the rank of output 0 and its leading extents {lead:?}");
             checks::wrong_shape(Rule::M02, operands, Place::Input(0), required, problems);
         }
-        if q.shape.len() == y.shape.len() {
-            quant::judge(operands, 0, i128::from(k), Place::Output(0), problems);
-        }
+        let is_ranked = q.shape.len() == y.shape.len();
+        quant::judge(operands, 0, is_ranked, i128::from(k), Place::Output(0), problems);
     }
 }
 

@@ -34,6 +34,10 @@ impl Op for GemmTile {
         matrix::dtypes(operands, problems);
     }
 
+    fn storage(&self, operands: &Operands<'_>, problems: &mut Problems) {
+        matrix::storage(operands, problems);
+    }
+
     fn shapes(&self, operands: &Operands<'_>, problems: &mut Problems) {
         matrix::shapes(operands, |rank| rank == 2, ["[M, K]", "[M, N]"], problems);
     }

@@ -31,6 +31,10 @@ impl Op for GemvTile {
         matrix::dtypes(operands, problems);
     }
 
+    fn storage(&self, operands: &Operands<'_>, problems: &mut Problems) {
+        matrix::storage(operands, problems);
+    }
+
     fn shapes(&self, operands: &Operands<'_>, problems: &mut Problems) {
         let required = ["rank 1 or more, K last", "rank 1 or more, N last"];
         matrix::shapes(operands, |rank| rank >= 1, required, problems);

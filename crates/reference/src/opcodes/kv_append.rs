@@ -77,6 +77,10 @@ impl Op for KvAppend {
         checks::within(Rule::M04, operands, start, ("the number of new rows", count), limit, problems);
     }
 
+    fn accesses(&self, input: usize) -> bool {
+        input == 0
+    }
+
     fn reads(&self, operands: &Operands<'_>, input: usize) -> Option<Region> {
         operands.inputs.get(input).filter(|_| input == 0).map(|new| Region::of(new))
     }
@@ -84,6 +88,10 @@ impl Op for KvAppend {
     fn writes(&self, operands: &Operands<'_>, output: usize) -> Option<Region> {
         let whole = Region::of(operands.outputs.get(output)?);
         let [new, cache, ..] = operands.inputs.as_slice() else { return Some(whole) };
+        // An append to another buffer than its cache (M07) has no rows to speak of.
+        if operands.task.inputs.get(1) != operands.task.outputs.get(output) {
+            return Some(whole);
+        }
         let written = Cache::of(cache).and_then(|cache| Some((cache.rows_axis(), new_rows(new, cache)?)));
         Some(match written {
             Some((axis, count)) => whole.slice(axis, operands.int(Param::Pos, 0), count),
@@ -119,6 +127,14 @@ mod tests {
         case("KV_APPEND F32[3,2,8] F32[3,16,2,8] -> #1; pos=15")
             .assert_clean()
             .assert_writes(0, Some(&[[0, 3], [15, 16], [0, 2], [0, 8]]));
+    }
+
+    #[test]
+    fn another_output_than_the_cache_is_written_whole() {
+        case("KV_APPEND F32[16] F32[16,2,8] -> F32[16,2,8]; pos=3")
+            .assert_reads(1, None)
+            .assert_writes(0, Some(&[[0, 16], [0, 2], [0, 8]]));
+        case("KV_APPEND F32[16] F32[16,2,8] -> F32[5]; pos=3").assert_writes(0, Some(&[[0, 5]]));
     }
 
     #[test]

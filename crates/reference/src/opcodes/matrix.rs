@@ -32,6 +32,13 @@ pub(super) fn dtypes(operands: &Operands<'_>, problems: &mut Problems) {
     }
 }
 
+/// Rule M08 for the dtype of the weight.
+pub(super) fn storage(operands: &Operands<'_>, problems: &mut Problems) {
+    if is_quantised(operands.task) {
+        quant::dtype(operands, 1, problems);
+    }
+}
+
 /// Rules M02 and M08. `ranks` says which ranks x and y may have, and `required` says so in words.
 pub(super) fn shapes(
     operands: &Operands<'_>,
@@ -81,9 +88,7 @@ fn quantised(
     let stored = w_k.map(|width| width.saturating_mul(quant::weights_per_element(w)));
     let of_weight = if stored == x_k { (W, stored) } else { (W, None) };
     checks::agree(operands, "K", (X, x_k), of_weight, Param::K, problems);
-    if w_k.is_some() {
-        quant::judge(operands, 1, k, Place::Param(Param::K), problems);
-    }
+    quant::judge(operands, 1, w_k.is_some(), k, Place::Param(Param::K), problems);
 }
 
 /// Rule M03 for the columns of the output.

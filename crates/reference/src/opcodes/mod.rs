@@ -123,11 +123,19 @@ pub trait Op: Sync {
     /// Rule M01.
     fn dtypes(&self, operands: &Operands<'_>, problems: &mut Problems);
 
-    /// Rules M02 and M08; called where M01 holds.
+    /// Rule M08's condition on the dtype of a quantised operand, which leaves the footprint as it is; called where M01 holds.
+    fn storage(&self, _operands: &Operands<'_>, _problems: &mut Problems) {}
+
+    /// Rules M02 and M08, but for [`Op::storage`]: the shape conditions of clause EXE-04.
     fn shapes(&self, operands: &Operands<'_>, problems: &mut Problems);
 
     /// Rules M03 and M04; called where `shapes` found nothing.
     fn bounds(&self, _operands: &Operands<'_>, _problems: &mut Problems) {}
+
+    /// Whether the task reads the input at all, whatever its shape.
+    fn accesses(&self, _input: usize) -> bool {
+        true
+    }
 
     /// What the task reads of an input, cut to the buffer; nothing for an operand that is only written.
     /// Called where `shapes` found nothing; elsewhere every operand counts whole.

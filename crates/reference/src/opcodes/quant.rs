@@ -20,12 +20,28 @@ pub(super) fn dtypes(operands: &Operands<'_>, scales: usize, problems: &mut Prob
     checks::dtype_in(operands, Place::Input(scales.saturating_add(1)), ZEROS, problems);
 }
 
-/// Rule M08 for a quantised operand of the right rank and, unless M02 has been broken for that operand, for
-/// its scales and zeros, the inputs after it. `k` is the length of the quantised axis; `k_place` is what an
+/// The dtypes that `qdtype` allows.
+fn allowed(operands: &Operands<'_>) -> &'static [DType] {
+    if operands.int(Param::QDType, 0) == QDTYPE_I4 { &[DType::U8, DType::I4] } else { &[DType::I8] }
+}
+
+/// Rule M08 for the dtype of the quantised operand.
+pub(super) fn dtype(operands: &Operands<'_>, q_index: usize, problems: &mut Problems) {
+    let Some(q) = operands.inputs.get(q_index) else { return };
+    if !allowed(operands).contains(&q.dtype) {
+        let is_i4 = operands.int(Param::QDType, 0) == QDTYPE_I4;
+        let required = if is_i4 { "U8 or I4 where `qdtype` is 7" } else { "I8 where `qdtype` is 6" };
+        checks::wrong_dtype(Rule::M08, operands, Place::Input(q_index), required, problems);
+    }
+}
+
+/// Rule M08 for the shape of a quantised operand, which has the right rank or not, and, unless M02 has been broken for that
+/// operand, for its scales and zeros, the inputs after it. `k` is the length of the quantised axis; `k_place` is what an
 /// odd one is blamed on.
 pub(super) fn judge(
     operands: &Operands<'_>,
     q_index: usize,
+    is_ranked: bool,
     k: i128,
     k_place: Place,
     problems: &mut Problems,
@@ -34,12 +50,6 @@ pub(super) fn judge(
     let place = Place::Input(q_index);
     let is_i4 = operands.int(Param::QDType, 0) == QDTYPE_I4;
 
-    let allowed: &[DType] = if is_i4 { &[DType::U8, DType::I4] } else { &[DType::I8] };
-    let right_dtype = allowed.contains(&q.dtype);
-    if !right_dtype {
-        let required = if is_i4 { "U8 or I4 where `qdtype` is 7" } else { "I8 where `qdtype` is 6" };
-        checks::wrong_dtype(Rule::M08, operands, place, required, problems);
-    }
     if is_i4 && k.checked_rem(2) != Some(0) {
         let message = match k_place {
             Place::Param(param) => {
@@ -51,7 +61,7 @@ pub(super) fn judge(
             }
         };
         problems.push(Problem { rule: Rule::M08, place: k_place, message });
-    } else if right_dtype {
+    } else if is_ranked && allowed(operands).contains(&q.dtype) {
         let width = k / weights_per_element(q);
         if checks::last(q) != Some(width) {
             let required = format_args!("the last extent {width} for K = {k} and dtype {}", q.dtype);
@@ -59,7 +69,7 @@ pub(super) fn judge(
         }
     }
 
-    if problems.iter().any(|problem| problem.rule == Rule::M02 && problem.place == place) {
+    if !is_ranked || problems.iter().any(|problem| problem.rule == Rule::M02 && problem.place == place) {
         return;
     }
     let Some(groups) = ceil_div(k, i128::from(operands.int(Param::Group, 1))) else { return };

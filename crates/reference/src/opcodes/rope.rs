@@ -53,7 +53,8 @@ impl Op for Rope {
         };
         let (x_dim, y_dim) = (checks::last(x), checks::last(y));
         checks::agree(operands, "head size", (X, x_dim), (Y, y_dim), Param::HeadDim, problems);
-        if x_dim == y_dim {
+        // A scalar has no head size to compare.
+        if x_dim == y_dim || y_dim.is_none() {
             checks::output_like_input(operands, problems);
         }
         if checks::numel(positions) != count {
@@ -92,6 +93,8 @@ mod tests {
         case("ROPE F32[4,6] I32[1] -> F32[4,8]; head_dim=8 theta=1").assert_problem(Rule::M02, input(0));
         case("ROPE F32[4,8] I32[1] -> F32[4,6]; head_dim=8 theta=1").assert_problem(Rule::M02, output(0));
         case("ROPE F32[4,8] I32[1] -> F32[1,4,8]; head_dim=8 theta=1").assert_problem(Rule::M02, output(0));
+        case("ROPE F32[4,8] I32[1] -> F32[]; head_dim=8 theta=1").assert_problem(Rule::M02, output(0));
+        case("ROPE F32[] I32[1] -> F32[4,8]; head_dim=8 theta=1").assert_problem(Rule::M02, input(0));
         case("ROPE F32[4,8] I32[1] -> F32[4,8]; head_dim=6 theta=1")
             .assert_problem(Rule::M02, param(Param::HeadDim));
         case("ROPE F32[4,8] I32[4] -> F32[4,8]; head_dim=8 theta=1").assert_problem(Rule::M02, input(1));

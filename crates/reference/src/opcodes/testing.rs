@@ -82,6 +82,7 @@ impl Case {
             let mut problems = Problems::new();
             op.dtypes(operands, &mut problems);
             if problems.is_empty() {
+                op.storage(operands, &mut problems);
                 op.shapes(operands, &mut problems);
             }
             if problems.is_empty() {

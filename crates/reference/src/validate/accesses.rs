@@ -107,7 +107,8 @@ impl<'p> Accesses<'p> {
             let whole_output = operands.outputs.get(position).map(|buffer| Region::of(buffer));
             (AccessKind::Write, if whole { whole_output } else { op.writes(&operands, position) })
         } else {
-            let whole_input = operands.inputs.get(position).map(|buffer| Region::of(buffer));
+            let input = operands.inputs.get(position).filter(|_| op.accesses(position));
+            let whole_input = input.map(|buffer| Region::of(buffer));
             (AccessKind::Read, if whole { whole_input } else { op.reads(&operands, position) })
         };
         let region = region.filter(|region| !region.is_empty())?;

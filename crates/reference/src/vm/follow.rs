@@ -10,7 +10,7 @@ use megakernel_numerics::Tensor;
 use super::bounded::Bounded;
 use super::fault::Fault;
 use super::load::Loaded;
-use super::memory::{BindError, Caches, Computed, Memory, Reference, volume};
+use super::memory::{BindError, Caches, Computed, MOST_ELEMENTS, Memory, Reference, volume};
 use super::schedule::Schedule;
 use super::session::unit;
 use crate::region::Region;
@@ -52,7 +52,7 @@ impl<'p> Following<'p> {
             found.first().map(message).unwrap_or_default()
         };
         let loaded = Loaded::load(program).map_err(first)?;
-        let memory = Memory::new(program, tensors, &Caches::new(), true)
+        let memory = Memory::new(program, tensors, &Caches::new(), true, MOST_ELEMENTS)
             .map_err(|error: BindError| error.to_string())?;
         Ok(Following { loaded, memory, unit: unit(accumulator) })
     }

@@ -151,6 +151,9 @@ fn judge(task: &Task<'_>, operands: &Operands<'_>) -> (bool, Problems) {
         op.dtypes(operands, &mut problems);
     }
     if problems.is_empty() {
+        op.storage(operands, &mut problems);
+    }
+    if problems.is_empty() {
         op.bounds(operands, &mut problems);
     }
     (fits, problems)
@@ -167,7 +170,8 @@ fn accesses(number: usize, task: &Task<'_>, operands: &Operands<'_>, fits: bool)
         }
     };
     for (position, (&id, buffer)) in task.inputs.iter().zip(&operands.inputs).enumerate() {
-        let region = if fits { op.reads(operands, position) } else { Some(Region::of(buffer)) };
+        let whole = op.accesses(position).then(|| Region::of(buffer));
+        let region = if fits { op.reads(operands, position) } else { whole };
         push(AccessKind::Read, position, id, region, op.in_place(position) == InPlace::Allowed);
     }
     for (position, (&id, buffer)) in task.outputs.iter().zip(&operands.outputs).enumerate() {

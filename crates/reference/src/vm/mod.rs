@@ -33,7 +33,7 @@ mod testing;
 pub use fault::{Access, Blocked, Fault, NoStorage, Stuck};
 pub use follow::{Following, TaskOutput};
 pub use load::Loaded;
-pub use memory::{BindError, Reference};
+pub use memory::{BindError, MOST_ELEMENTS, Reference};
 pub use schedule::{Habit, Schedule, Step};
 pub use session::{Finished, LaunchError, Output, Session, Settings};
 

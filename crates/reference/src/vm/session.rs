@@ -11,12 +11,12 @@ use super::bounded::{TRUNCATING_UNIT, UNIT};
 use super::fault::Fault;
 use super::load::Loaded;
 use super::machine::{Machine, Work};
-use super::memory::{BindError, Caches, Computed, Memory, Reference};
+use super::memory::{BindError, Caches, Computed, MOST_ELEMENTS, Memory, Reference};
 use super::schedule::Schedule;
 use crate::region::Region;
 
 /// How a launch is run.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Settings {
     /// In which order; list order by default.
     pub schedule: Schedule,
@@ -24,6 +24,15 @@ pub struct Settings {
     pub accumulator: Accumulator,
     /// Whether to keep what each task wrote.
     pub trace: bool,
+    /// The most elements that the buffers may have together; [`MOST_ELEMENTS`] by default.
+    pub most_elements: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        let (schedule, accumulator) = (Schedule::default(), Accumulator::default());
+        Settings { schedule, accumulator, trace: false, most_elements: MOST_ELEMENTS }
+    }
 }
 
 /// An output or a cache after a launch.
@@ -105,8 +114,8 @@ impl Session {
         settings: &Settings,
     ) -> Result<Finished, LaunchError> {
         let program = loaded.program();
-        let memory =
-            Memory::new(program, tensors, &self.caches, self.launches == 0).map_err(LaunchError::Bind)?;
+        let memory = Memory::new(program, tensors, &self.caches, self.launches == 0, settings.most_elements)
+            .map_err(LaunchError::Bind)?;
         let mut computing = Computing {
             loaded,
             memory,

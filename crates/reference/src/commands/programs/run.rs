@@ -8,7 +8,9 @@ use std::process::ExitCode;
 use crate::commands::{read_file, wrong};
 use crate::vm::files::{fill_random, read_tensors, write_outputs, write_trace};
 use crate::vm::steps::{advance, greedy, position_inputs};
-use crate::vm::{Finished, LaunchError, Loaded, Output, Reference, Schedule, Session, Settings};
+use crate::vm::{
+    Finished, LaunchError, Loaded, MOST_ELEMENTS, Output, Reference, Schedule, Session, Settings,
+};
 use clap::{Args, ValueEnum};
 use megakernel_ir::model::Program;
 use megakernel_ir::protocol::Accumulator;
@@ -53,6 +55,10 @@ pub struct Arguments {
     /// Write what each task wrote to this safetensors file, by the task's id. With --steps as --output.
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
+    /// The most elements that the buffers may have together. A program with more is refused before anything is allocated; an
+    /// element takes 8 to 32 bytes of memory.
+    #[arg(long, value_name = "N", default_value_t = MOST_ELEMENTS)]
+    max_elements: u64,
     /// In which order to take the steps that counters and queues allow. 0 is list order; every other seed draws an
     /// unlikely one.
     #[arg(long, value_name = "SEED", default_value_t = 0)]
@@ -114,6 +120,7 @@ fn run_program(arguments: &Arguments) -> Result<(), Failure> {
     let mut program = read(&bytes).map_err(|diagnostics| rejected(arguments, &diagnostics))?;
     let mut tensors = read_tensors(&arguments.tensors).map_err(|error| usage(&error))?;
     if let (Some(seed), false) = (arguments.random, arguments.dry_run) {
+        fits(&program, arguments.max_elements)?;
         fill_random(&program, &mut tensors, seed).map_err(|error| usage(&error))?;
     }
     let mut session = Session::new();
@@ -136,6 +143,7 @@ fn run_program(arguments: &Arguments) -> Result<(), Failure> {
                     Sums::Truncating => Accumulator::Truncating,
                 },
                 trace: arguments.trace.is_some(),
+                most_elements: arguments.max_elements,
             };
             let finished = session.launch(&loaded, &tensors, &settings).map_err(|error| match error {
                 LaunchError::Fault(fault) => Failure::Program(format!(
@@ -165,6 +173,19 @@ fn run_program(arguments: &Arguments) -> Result<(), Failure> {
         advance(&mut program);
     }
     Ok(())
+}
+
+/// Whether the buffers may have as many elements as they have.
+fn fits(program: &Program<'_>, most: u64) -> Result<(), Failure> {
+    let sizes = program.buffers.iter().map(|buffer| buffer.numel().unwrap_or(u64::MAX));
+    let elements = sizes.fold(0, u64::saturating_add);
+    if elements <= most {
+        return Ok(());
+    }
+    Err(Failure::Use(format!(
+        "the buffers of the program have {elements} elements together, and at most {most} are taken; --max-elements sets another \
+         limit, and --dry-run runs the program without values"
+    )))
 }
 
 fn load<'p>(arguments: &Arguments, program: &'p Program<'p>) -> Result<Loaded<'p>, Vec<Diagnostic>> {

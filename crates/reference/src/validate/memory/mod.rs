@@ -30,13 +30,19 @@ pub fn check_task(
     if !judged {
         return is_well_shaped;
     }
-    // The shapes of a wrong dtype are nobody's question; the places of a wrong shape neither.
+    // The shapes of a wrong dtype are nobody's question; the places of a wrong shape or storage neither.
     let mut wrong_dtypes = Problems::new();
     op.dtypes(&operands, &mut wrong_dtypes);
     if !wrong_dtypes.is_empty() {
         problems = wrong_dtypes;
-    } else if is_well_shaped {
-        op.bounds(&operands, &mut problems);
+    } else {
+        let mut storage = Problems::new();
+        op.storage(&operands, &mut storage);
+        storage.append(&mut problems);
+        problems = storage;
+        if problems.is_empty() {
+            op.bounds(&operands, &mut problems);
+        }
     }
     for problem in problems {
         let pointer = match problem.place {

@@ -24,8 +24,8 @@ pub use contents::Reference;
 use contents::set;
 pub use error::BindError;
 
-/// The most elements that the buffers of one launch may have together: 2 to 8 GiB of memory here.
-const MOST_ELEMENTS: u64 = 1 << 28;
+/// The most elements that the buffers of one launch may have together, where nothing else is said: 2 to 8 GiB of memory here.
+pub const MOST_ELEMENTS: u64 = 1 << 28;
 
 /// The smallest number above 0: as a bound it leaves open the sign of a zero and nothing else.
 const SIGN_OF_ZERO: f64 = 5e-324;
@@ -57,6 +57,7 @@ impl Memory {
         tensors: &BTreeMap<String, Tensor>,
         caches: &Caches,
         is_first: bool,
+        most_elements: u64,
     ) -> Result<Memory, BindError> {
         let mut used = vec![false; program.buffers.len()];
         for task in &program.tasks {
@@ -70,8 +71,8 @@ impl Memory {
         let needed = || program.buffers.iter().enumerate().filter(is_needed);
         let elements =
             needed().fold(0u64, |sum, (_, buffer)| sum.saturating_add(buffer.numel().unwrap_or(u64::MAX)));
-        if elements > MOST_ELEMENTS {
-            return Err(BindError::TooLarge { elements, limit: MOST_ELEMENTS });
+        if elements > most_elements {
+            return Err(BindError::TooLarge { elements, limit: most_elements });
         }
         let mut contents: Vec<Option<Contents>> = program.buffers.iter().map(|_| None).collect();
         let mut places = BTreeMap::new();
