@@ -6,6 +6,9 @@ use serde_json::Value;
 use crate::builder::Result;
 use crate::families::{Cases, Sink};
 
+/// A file: its path below `corpus/`, and its bytes.
+pub type File = (String, Vec<u8>);
+
 /// A companion's part of the corpus.
 #[derive(Clone, Copy)]
 pub struct Companion {
@@ -14,7 +17,7 @@ pub struct Companion {
     /// Its families, by the id that starts the ids of their cases.
     pub families: &'static [(&'static str, Cases)],
     /// The accepted documents that its cases start from: files by path below `corpus/`.
-    pub files: fn() -> Result<Vec<(String, Vec<u8>)>>,
+    pub files: fn() -> Result<Vec<File>>,
     /// Makes the two cases of an example in its chapter of rules.
     pub spec_example: fn(&mut Sink, &Example<'_>) -> Result<()>,
 }

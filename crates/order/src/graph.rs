@@ -145,14 +145,9 @@ impl Order {
         Some(Order { position, sequence, before_starts, before })
     }
 
-    /// Position of a counter, from 1 to [`Order::len`].
+    /// Position of a counter, from 1 to their number.
     pub fn position(&self, counter: u32) -> u32 {
         self.position[counter as usize]
-    }
-
-    /// Number of counters.
-    pub fn len(&self) -> usize {
-        self.sequence.len()
     }
 
     /// The counters by position.

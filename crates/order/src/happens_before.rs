@@ -92,7 +92,8 @@ impl<'g> HappensBefore<'g> {
             }
         }
         open.sort_unstable();
-        let mut reached = vec![Bits::default(); if open.is_empty() { 0 } else { self.order.len() + 1 }];
+        let mut reached =
+            vec![Bits::default(); if open.is_empty() { 0 } else { self.order.sequence().len() + 1 }];
         let mut rest = &open[..];
         while !rest.is_empty() {
             rest = self.batch(rest, questions, &mut answers, &mut reached);

@@ -10,6 +10,6 @@ pub fn python() -> String {
         target.map(|target| target.join("checks-venv/bin/python")).filter(|path| path.exists());
     std::env::var("PYTHON")
         .ok()
-        .or_else(|| Some(prepared?.into_os_string().into_string().ok()?))
+        .or_else(|| prepared?.into_os_string().into_string().ok())
         .unwrap_or_else(|| "python3".to_owned())
 }
