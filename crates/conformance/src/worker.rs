@@ -97,7 +97,7 @@ impl WorkerProcess {
     /// # Errors
     /// See [`StartError`]; the process is gone then.
     pub fn start(command: &WorkerCommand, stop: &Stop) -> Result<(WorkerProcess, Hello), StartError> {
-        let mark = Mark::new();
+        let mark = Mark::random();
         let mut wrap = CommandWrap::with_new(&command.program, |inner| {
             inner
                 .args(&command.arguments)

@@ -31,7 +31,7 @@ pub fn print(text: &str) -> Result<(), String> {
 /// The same for bytes that need not be text.
 ///
 /// # Errors
-/// See [`print`].
+/// See [`print`](fn@print).
 pub fn print_bytes(bytes: &[u8]) -> Result<(), String> {
     let mut out = io::stdout().lock();
     unless_closed(out.write_all(bytes).and_then(|()| out.flush()))

@@ -27,7 +27,7 @@ pub struct Mark(String);
 
 impl Mark {
     /// A mark that no other process has.
-    pub fn new() -> Mark {
+    pub fn random() -> Mark {
         Mark(secret())
     }
 

@@ -8,21 +8,21 @@ use megakernel_ir::prng::SplitMix64;
 /// Where the choices come from.
 pub trait Choices {
     /// A number from `least` to `most`.
-    fn from_to(&mut self, least: usize, most: usize) -> usize;
+    fn between(&mut self, least: usize, most: usize) -> usize;
 
     /// True so many times of so many.
     fn ratio(&mut self, times: usize, of: usize) -> bool {
-        self.from_to(1, of) <= times
+        self.between(1, of) <= times
     }
 
     /// One of some things, of which there is one.
     fn choose<'t, T>(&mut self, things: &'t [T]) -> &'t T {
-        &things[self.from_to(0, things.len().saturating_sub(1))]
+        &things[self.between(0, things.len().saturating_sub(1))]
     }
 }
 
 impl Choices for SplitMix64 {
-    fn from_to(&mut self, least: usize, most: usize) -> usize {
+    fn between(&mut self, least: usize, most: usize) -> usize {
         least + self.index(most - least + 1)
     }
 }
@@ -47,7 +47,7 @@ struct Stage {
 
 /// The text of a program.
 pub fn program(bytes: &mut impl Choices) -> String {
-    let (rows, columns) = (bytes.from_to(1, 3), bytes.from_to(1, 3));
+    let (rows, columns) = (bytes.between(1, 3), bytes.between(1, 3));
     let mut buffers = Vec::new();
     let mut add = |kind: &str, dtype: &str, shape: &[usize], space: &str| {
         let id = buffers.len();
@@ -61,7 +61,7 @@ pub fn program(bytes: &mut impl Choices) -> String {
     let square = add("CONST", "F32", &[columns, columns], "HBM");
     let one = add("CONST", "F32", &[1, 1], "HBM");
     let mut activations = Vec::new();
-    for _ in 0..bytes.from_to(1, 3) {
+    for _ in 0..bytes.between(1, 3) {
         let dtype = if seldom(bytes, 4) { "F16" } else { "F32" };
         let space = match seldom(bytes, 8) {
             true => *bytes.choose(&["SMEM", "REGISTER"]),
@@ -70,7 +70,7 @@ pub fn program(bytes: &mut impl Choices) -> String {
         activations.push(add("ACTIVATION", dtype, &[rows, columns], space));
     }
     let mut caches = Vec::new();
-    for _ in 0..bytes.from_to(0, 2) {
+    for _ in 0..bytes.between(0, 2) {
         let kind = if seldom(bytes, 4) { "ACTIVATION" } else { "KV_CACHE" };
         caches.push(add(kind, "F32", &[rows, 1, 1], "HBM"));
     }
@@ -78,15 +78,15 @@ pub fn program(bytes: &mut impl Choices) -> String {
     let pages = pages(bytes, &stage);
     let target = target(bytes);
 
-    let count = bytes.from_to(1, MAX_TASKS);
-    let counters: Vec<usize> = (0..count).map(|_| bytes.from_to(0, MAX_COUNTERS - 1)).collect();
+    let count = bytes.between(1, MAX_TASKS);
+    let counters: Vec<usize> = (0..count).map(|_| bytes.between(0, MAX_COUNTERS - 1)).collect();
     // Of random waits nearly all end in a circle. So most programs wait for what stands earlier in the list, and for all of it.
     let orderly = !seldom(bytes, 4);
     let placed = seldom(bytes, 3);
     let mut tasks = Vec::new();
     for index in 0..count {
         let mut waits = Vec::new();
-        for _ in 0..bytes.from_to(0, 3) {
+        for _ in 0..bytes.between(0, 3) {
             let counter = if orderly {
                 let last = |counter: usize| counters.iter().rposition(|&other| other == counter);
                 let earlier: Vec<usize> = (0..MAX_COUNTERS)
@@ -97,18 +97,18 @@ pub fn program(bytes: &mut impl Choices) -> String {
                 }
                 *bytes.choose(&earlier)
             } else {
-                bytes.from_to(0, MAX_COUNTERS)
+                bytes.between(0, MAX_COUNTERS)
             };
             let producers = counters.iter().filter(|&&other| other == counter).count();
             let threshold = match seldom(bytes, 8) {
-                true => bytes.from_to(1, producers + 1),
+                true => bytes.between(1, producers + 1),
                 false => producers.max(1),
             };
             waits.push(format!(r#"{{"counter":{counter},"threshold":{threshold}}}"#));
         }
         let sm = match placed && bytes.ratio(3, 4) {
             true if seldom(bytes, 32) => "-1".to_owned(),
-            true => bytes.from_to(0, 2).to_string(),
+            true => bytes.between(0, 2).to_string(),
             false => "null".to_owned(),
         };
         let action = action(bytes, &stage, &mut add);
@@ -134,8 +134,8 @@ fn seldom(bytes: &mut impl Choices, times: usize) -> bool {
 
 /// A tile of so many elements: first and number.
 fn tile(bytes: &mut impl Choices, extent: usize) -> (usize, usize) {
-    let first = bytes.from_to(0, extent - 1);
-    (first, bytes.from_to(1, extent - first))
+    let first = bytes.between(0, extent - 1);
+    (first, bytes.between(1, extent - first))
 }
 
 /// What a task does, as the members of its record.
@@ -151,7 +151,7 @@ fn action(
     let caches = !stage.caches.is_empty();
     let x = *bytes.choose(&stage.activations);
     let y = *bytes.choose(&stage.activations);
-    match bytes.from_to(0, if caches { 12 } else { 7 }) {
+    match bytes.between(0, if caches { 12 } else { 7 }) {
         0 => members("NOP", &[], &[], ""),
         // A tile of rows and columns, from the input or from another activation.
         choice @ (1 | 2) => {
@@ -175,7 +175,7 @@ fn action(
             let cache = *bytes.choose(&stage.caches);
             // The rows of an activation at once if there is room, or else one row.
             let whole = columns == 1 && seldom(bytes, 3);
-            let (new, pos) = if whole { (x, 0) } else { (one, bytes.from_to(0, rows - 1)) };
+            let (new, pos) = if whole { (x, 0) } else { (one, bytes.between(0, rows - 1)) };
             members("KV_APPEND", &[new, cache], &[cache], &format!(r#""pos":{pos}"#))
         }
         // A cache that is filled, or changed in place.
@@ -187,7 +187,7 @@ fn action(
         ),
         10 => {
             let cache = *bytes.choose(&stage.caches);
-            match bytes.from_to(0, 2) {
+            match bytes.between(0, 2) {
                 0 => members("GELU", &[cache], &[cache], ""),
                 1 => members("MUL", &[cache], &[cache], r#""scale":0.5"#),
                 _ => members("ADD", &[cache, *bytes.choose(&stage.caches)], &[cache], ""),
@@ -228,7 +228,7 @@ fn pages(bytes: &mut impl Choices, stage: &Stage) -> String {
             false => "HBM",
         };
         let whole = 4 * stage.rows * stage.columns;
-        let nbytes = if seldom(bytes, 8) { bytes.from_to(1, whole) } else { whole };
+        let nbytes = if seldom(bytes, 8) { bytes.between(1, whole) } else { whole };
         pages.push(format!(r#"{{"id":{id},"space":"{space}","nbytes":{nbytes}}}"#));
     }
     format!(r#"{{"buffer_to_page":{{{bound}}},"pages":[{}]}}"#, pages.join(","))
@@ -239,7 +239,7 @@ fn target(bytes: &mut impl Choices) -> String {
     if !seldom(bytes, 4) {
         return "null".to_owned();
     }
-    let sms = bytes.from_to(1, 3);
+    let sms = bytes.between(1, 3);
     format!(
         r#"{{"name":"t","sm_arch":90,"num_sms":{sms},"smem_bytes_per_sm":65536,"smem_bytes_per_block_optin":65536,"regs_per_sm":65536,"max_threads_per_sm":2048,"max_regs_per_thread":255,"l2_bytes":1,"hbm_bytes":1,"hbm_bandwidth_gbs":1,"fp16_tflops":1}}"#
     )

@@ -134,8 +134,8 @@ fn bounds<'a>(regions: impl Iterator<Item = &'a Region>) -> Option<Region> {
 fn cut_axes<'a>(region: &Region, boxes: impl Iterator<Item = &'a Region>) -> Vec<usize> {
     let mut cut = [false; MAX_RANK];
     for one in boxes {
-        for axis in 0..MAX_RANK {
-            cut[axis] |= one.axes()[axis] != region.axes()[axis];
+        for ((cut, ends), whole) in cut.iter_mut().zip(one.axes()).zip(region.axes()) {
+            *cut |= ends != whole;
         }
     }
     (0..MAX_RANK).filter(|&axis| cut[axis]).collect()
