@@ -1,0 +1,55 @@
+//! What people see of `megakernel-reference`: `snapshots/*.trycmd` hold command lines and what they print.
+//!
+//! The commands run in a folder that holds `snapshots/documents/`, the failing example of each rule in the specification, `R05.json`
+//! say, and the kernel graph of `examples/`. After a change of what is printed, `TRYCMD=overwrite cargo test --test snapshots`
+//! writes it down (CONTRIBUTING.md). Standard error stands among the output, and `\` as `/`.
+
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+use megakernel_test_support::{files, root};
+
+/// Writes the first fence of each rule's section that holds a failing document into a file named after the rule.
+fn examples(chapter: &str, folder: &Path) {
+    for section in chapter.split("\n### ").skip(1) {
+        let failing = ["json rejected", "json warned", "text rejected"]
+            .iter()
+            .find_map(|kind| section.split_once(&format!("\n```{kind}\n"))?.1.split_once("\n```"));
+        if let (Some((document, _)), Some((rule, _))) = (failing, section.split_once(' ')) {
+            fs::write(folder.join(format!("{rule}.json")), format!("{document}\n")).expect("written");
+        }
+    }
+}
+
+#[test]
+fn the_reference_prints_what_is_written_down() {
+    let snapshots = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots");
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut copied = files::below(&snapshots.join("documents"));
+    copied.push(root().join("examples/task-graph/decoder.json"));
+    for path in copied {
+        let name = path.file_name().expect("a name");
+        fs::copy(&path, folder.path().join(name)).expect("copied");
+    }
+    for path in files::below(&root().join("spec")) {
+        if path.extension().is_some_and(|extension| extension == "md") {
+            examples(&files::text(&path), folder.path());
+        }
+    }
+    env::set_current_dir(folder.path()).expect("the folder is there");
+    let program = Path::new(env!("CARGO_BIN_EXE_megakernel-reference"));
+    // `sh` is for pipes and for files that one command writes and the next one reads.
+    let path = env::join_paths(
+        [program.parent().expect("a folder").to_owned()]
+            .into_iter()
+            .chain(env::split_paths(&env::var_os("PATH").unwrap_or_default())),
+    );
+    trycmd::TestCases::new()
+        .register_bin("megakernel-reference", program)
+        .register_bin("sh", Path::new("/bin/sh"))
+        .env("PATH", path.expect("a path").to_str().expect("UTF-8"))
+        .insert_var("[VERSION]", env!("CARGO_PKG_VERSION"))
+        .expect("a name of a variable")
+        .case(snapshots.join("*.trycmd"))
+        .run();
+}
