@@ -1,11 +1,11 @@
 //! Commands of the suite. A command is one file that has `Args` and `run`; this one only tells them apart. What is not a chore of
 //! the repository is another program, which is built and called.
 
+use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
-use megakernel_ir::terminal::print;
 
 mod bundle;
 mod ci;
@@ -63,4 +63,18 @@ fn root() -> PathBuf {
         std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
     let manifest = PathBuf::from(manifest);
     manifest.parent().map(PathBuf::from).unwrap_or(manifest)
+}
+
+/// Writes to standard output. A reader that has seen enough, such as `head`, is no failure.
+///
+/// # Errors
+/// It cannot be written.
+fn print(text: &str) -> Result<(), String> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(cause) if cause.kind() != io::ErrorKind::BrokenPipe => {
+            Err(format!("cannot write to standard output: {cause}"))
+        }
+        _ => Ok(()),
+    }
 }

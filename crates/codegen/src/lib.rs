@@ -9,6 +9,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+pub mod compose;
 pub mod declaration;
 pub mod markdown;
 mod render;
@@ -41,6 +42,10 @@ pub fn update(root: &Path, check: bool) -> Result<String, String> {
         Err(problem) => stale.push(problem),
     };
     file(GENERATED, &list, &count);
+    for (path, wanted) in compose::files(root, &spec.declarations)? {
+        let wanted = if path.ends_with(".rs") { rustfmt(root, &wanted)? } else { wanted };
+        file(path, &wanted, "what is composed of companions");
+    }
     file(NAMES, &names(&spec), &format!("{} declarations", spec.declarations.len()));
     // Made of the records in Rust, which have to compile by now.
     match header(root) {

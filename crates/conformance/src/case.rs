@@ -2,9 +2,12 @@
 
 use json_patch::Patch;
 use megakernel_ir::protocol::{Method, Profile};
+use megakernel_ir::registry::Carries;
 use megakernel_ir::rule::{Rule, Severity};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
+
+use crate::checkers;
 
 mod execution;
 
@@ -75,7 +78,6 @@ fn is_empty(edit: &Patch) -> bool {
 
 /// The declared answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Expect {
     /// The verdict.
     pub verdict: Verdict,
@@ -88,21 +90,13 @@ pub struct Expect {
     /// Exactly the warnings to be reported; absent: any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warnings: Option<Vec<Rule>>,
-    /// For a round trip: the document to be written back, without members that the specification does not know. For an exact
-    /// translation: the task graph, member for member.
+    /// For a round trip: the document to be written back, without members that the specification does not know. For another
+    /// method that gives a document: that document, member for member.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub document: Option<Value>,
-    /// For a translation of which not one graph alone is right: what makes a graph right.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub translation: Option<Translated>,
-}
-
-/// What an accepted translation has to be, where it has not to be one document.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Translated {
-    /// The work of the operators, in graphs that break no rule and keep the order of operators that conflict (clause TGR-17).
-    Sound,
+    /// Where not one document alone is right: the members that the checker of a companion judges.
+    #[serde(flatten)]
+    pub checks: Map<String, Value>,
 }
 
 /// What the specification says about a document.
@@ -177,19 +171,21 @@ impl Case {
                 return Err(format!("`expect.warnings` names {rule}, which is not a warning"));
             }
         }
-        let accepted = |method| self.method == method && expect.verdict == Verdict::Accept;
-        if accepted(Method::TRANSLATE) {
-            if expect.document.is_some() == expect.translation.is_some() {
-                return Err(
-                    "an accepted translation needs `expect.document` or `expect.translation`, not both"
-                        .to_owned(),
-                );
+        let accepts = expect.verdict == Verdict::Accept;
+        let judged = expect.document.is_some() || !expect.checks.is_empty();
+        if accepts && self.method.answer() == Carries::Document {
+            if expect.document.is_some() != expect.checks.is_empty() {
+                return Err(format!(
+                    "an accepted `{}` needs `expect.document`, or else a member that the checker of a companion judges",
+                    self.method
+                ));
             }
-        } else if accepted(Method::ROUNDTRIP) != expect.document.is_some() || expect.translation.is_some() {
-            return Err("`expect.document` is needed for an accepted round trip or translation, and it and \
-                        `expect.translation` for nothing else"
+        } else if expect.document.is_some() || (judged && !accepts) {
+            return Err("`expect.document` says what an accepting answer carries, and is for nothing else; so are the members \
+                        that the checker of a companion judges"
                 .to_owned());
         }
+        checkers::well_formed(self)?;
         execution::check(self)
     }
 }
@@ -261,11 +257,8 @@ mod tests {
         case.expect.rules.clear();
         assert!(case.check().expect_err("nothing to compare with").contains("expect.document"));
 
-        case.method = Method::TRANSLATE;
-        assert!(case.check().expect_err("nothing to compare with").contains("expect.translation"));
-        case.expect.translation = Some(Translated::Sound);
-        assert_eq!(case.check(), Ok(()));
         case.method = Method::VALIDATE;
-        assert!(case.check().expect_err("nothing is translated").contains("expect.translation"));
+        case.expect.checks.insert("undeclared".to_owned(), Value::Null);
+        assert!(case.check().expect_err("nobody judges it").contains("`expect.undeclared`"));
     }
 }

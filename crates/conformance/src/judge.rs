@@ -8,14 +8,13 @@ use megakernel_ir::registry::Carries;
 use megakernel_ir::rule::Rule;
 
 use crate::case::{Case, Verdict};
+use crate::checkers;
 use crate::text::excerpt;
 
 mod json;
 mod roundtrip;
-mod translation;
 
-pub use roundtrip::{compare_documents, compare_second, compare_translation};
-pub use translation::{requests_of_all_ranks, sound_translation};
+pub use roundtrip::{compare_documents, compare_exactly, compare_second};
 
 /// What is wrong with an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -132,14 +131,7 @@ pub fn conversation<E>(case: &Case, document: &[u8], ask: &mut Ask<'_, E>) -> Re
         return Ok(judgement);
     }
     let compared = match case.method.answer() {
-        _ if case.expect.translation.is_some() => match requests_of_all_ranks(document) {
-            Ok(requests) => {
-                let asked = |request: &String| ask(&Question { document: request.as_bytes(), ..question });
-                let answers: Result<Vec<FromWorker>, E> = requests.iter().map(asked).collect();
-                sound_translation(document, answers?)
-            }
-            Err(mismatch) => Err(mismatch),
-        },
+        _ if !case.expect.checks.is_empty() => checkers::judge(case, &question, &answer, ask)?,
         Carries::Document if case.method == Method::ROUNDTRIP => {
             match compare_documents(case, document, &answer) {
                 Ok(()) => {
@@ -150,7 +142,7 @@ pub fn conversation<E>(case: &Case, document: &[u8], ask: &mut Ask<'_, E>) -> Re
                 Err(mismatch) => Err(mismatch),
             }
         }
-        Carries::Document => compare_translation(case, &answer),
+        Carries::Document => compare_exactly(case, &answer),
         Carries::Verdict | Carries::Files => Ok(()),
     };
     Ok(compared.map_or_else(Judgement::Failed, |()| Judgement::Passed))

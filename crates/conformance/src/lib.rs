@@ -4,6 +4,8 @@
 //! reference for a verdict.
 
 pub mod case;
+pub mod checkers;
+mod companions;
 pub mod evidence;
 pub mod execution;
 mod folder;

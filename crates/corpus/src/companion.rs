@@ -1,6 +1,9 @@
 //! What the generator takes from a companion of the specification. Whoever composes the generator lists the companions; this
 //! crate knows none.
 
+use megakernel_conformance::case::Case;
+use megakernel_conformance::store::Corpus;
+use megakernel_ir::protocol::Worker;
 use serde_json::Value;
 
 use crate::builder::Result;
@@ -20,6 +23,27 @@ pub struct Companion {
     pub files: fn() -> Result<Vec<File>>,
     /// Makes the two cases of an example in its chapter of rules.
     pub spec_example: fn(&mut Sink, &Example<'_>) -> Result<()>,
+    /// Plays the faults that its cases have to reject, if it has some.
+    pub measure: Option<Measure>,
+}
+
+/// Plays faults on the wanted cases of a corpus. What an implementation without a fault is too plain to say, the references say.
+pub type Measure =
+    fn(&Corpus, &dyn Fn(&Case) -> bool, &mut dyn Worker) -> std::result::Result<Measured, String>;
+
+/// What the faults of a companion came to.
+#[derive(Clone, Debug, Default)]
+pub struct Measured {
+    /// How many faults there are.
+    pub faults: usize,
+    /// How many cases were played.
+    pub cases: usize,
+    /// The kill table.
+    pub table: String,
+    /// A line for each fault that too few cases reject.
+    pub survivors: Vec<String>,
+    /// A line for each case that the implementation without a fault fails.
+    pub false_alarms: Vec<String>,
 }
 
 /// The smallest document that breaks a rule, in the section of that rule.

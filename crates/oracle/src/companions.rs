@@ -1,6 +1,6 @@
-//! The companions whose references the program is composed of.
+//! The references of the companions.
 
 use megakernel_reference::commands::Companion;
 
-/// A line each.
+/// In order of name.
 pub static COMPANIONS: &[&Companion] = &[&megakernel_task_graph_reference::COMPANION];

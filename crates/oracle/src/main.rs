@@ -2,18 +2,18 @@
 //! of companions) and for the runner (`worker`, `oracle`).
 
 mod companions;
-mod worker;
 
 use std::io;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
+use megakernel_ir::companion::{Composed, Reference};
 use megakernel_ir::{input, terminal};
+use megakernel_reference::answer::Programs;
 use megakernel_reference::commands::{self, describe, wrong};
 use megakernel_reference::oracle;
 
 use companions::COMPANIONS;
-use worker::Reference;
 
 /// Reference validator and VM of the AMK IR.
 ///
@@ -60,7 +60,14 @@ fn main() -> ExitCode {
             let mut output = io::BufWriter::new(io::stdout().lock());
             terminal::spoken(oracle::serve(&mut io::stdin().lock(), &mut output))
         }
-        (None, _) => terminal::work(&mut Reference),
+        (None, _) => terminal::work(&mut worker()),
     };
     spoken.map_or_else(wrong, |()| ExitCode::SUCCESS)
+}
+
+/// The references of programs and of the companions as a worker of the protocol: judged like anyone's program.
+fn worker() -> Composed {
+    let mut references: Vec<Box<dyn Reference>> = vec![Box::new(Programs)];
+    references.extend(COMPANIONS.iter().map(|companion| (companion.reference)()));
+    Composed::new("megakernel-reference", env!("CARGO_PKG_VERSION"), references).with_traces()
 }

@@ -1,11 +1,32 @@
 //! What the reference answers to requests about programs.
 
-use megakernel_ir::protocol::{Answer, Execute, Launch, Method, Request};
+use megakernel_ir::companion::Reference;
+use megakernel_ir::protocol::{Answer, Execute, Launch, Method, Profile, Request};
 use megakernel_ir::{Diagnostic, Layout, read, write};
 
 use crate::validate::{Classes, validate};
 use crate::vm::files::{read_tensors, write_outputs, write_trace};
 use crate::vm::{LaunchError, Loaded, Session, Settings};
+
+/// Answers the requests of the profiles of programs.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Programs;
+
+impl Reference for Programs {
+    fn profiles(&self) -> &[Profile] {
+        const ALL: [Profile; 5] =
+            [Profile::FORMAT, Profile::VALIDATE, Profile::MEMORY_SAFETY, Profile::LAUNCH, Profile::EXECUTE];
+        &ALL
+    }
+
+    fn answer(&mut self, request: &Request<'_>) -> Answer {
+        answer(request)
+    }
+
+    fn execute(&mut self, request: &Execute<'_>) -> Answer {
+        execute(request)
+    }
+}
 
 /// Answers a request about one program with the verdict of [`validate`].
 pub fn answer(request: &Request<'_>) -> Answer {

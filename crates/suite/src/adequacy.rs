@@ -11,10 +11,9 @@ use megakernel_adequacy::variants;
 use megakernel_conformance::case::Case;
 use megakernel_conformance::store::{Corpus, Filter};
 use megakernel_conformance::terminal;
-use megakernel_ir::Diagnostic;
-use megakernel_task_graph::Translation;
-use megakernel_task_graph_cases::faults as graphs;
-use megakernel_task_graph_reference::translate::translate;
+use megakernel_corpus::companion::Measured;
+use megakernel_ir::companion::Composed;
+use megakernel_suite::companions::{CASES, REFERENCES};
 
 use crate::print;
 
@@ -91,16 +90,13 @@ fn adequacy(root: &Path, args: &Args) -> std::result::Result<bool, String> {
         true => None,
         false => {
             let wanted = |case: &Case| args.filter.as_ref().is_none_or(|filter| filter.matches(&case.id));
-            let refuse = |request: &Translation<'_>| -> Vec<Diagnostic> {
-                translate(request).err().unwrap_or_default()
-            };
-            Some(graphs::measure(&corpus, wanted, &refuse)?)
+            Some(of_companions(&corpus, &wanted)?)
         }
     };
     if cases.is_empty() {
         // Of task graphs alone the numbers say nothing.
-        return match graphs.filter(|killed| killed.cases() > 0) {
-            Some(killed) => graph_verdict(&killed, args.filter.is_none()),
+        return match graphs.filter(|measured| measured.cases > 0) {
+            Some(measured) => graph_verdict(&measured, args.filter.is_none()),
             None => Err("the corpus has no such case that executes or is about task graphs".to_owned()),
         };
     }
@@ -136,7 +132,7 @@ fn adequacy(root: &Path, args: &Args) -> std::result::Result<bool, String> {
     good &= graph_verdict(&graphs, args.filter.is_none())?;
     if args.write || args.check {
         let of_graphs =
-            OfCompanion { faults: graphs::FAULTS.len(), cases: graphs.cases(), table: graphs.table() };
+            OfCompanion { faults: graphs.faults, cases: graphs.cases, table: graphs.table.clone() };
         let page = report::page(&plan, &result, &of_graphs);
         if args.check {
             report::check(root, &page)?;
@@ -148,21 +144,36 @@ fn adequacy(root: &Path, args: &Args) -> std::result::Result<bool, String> {
     Ok(good)
 }
 
-/// Prints the faults of task graphs, and says whether the corpus rejects them all and nothing else.
-fn graph_verdict(killed: &graphs::Killed, whole: bool) -> std::result::Result<bool, String> {
-    if killed.cases() == 0 {
+/// The faults of all companions together.
+fn of_companions(corpus: &Corpus, wanted: &dyn Fn(&Case) -> bool) -> std::result::Result<Measured, String> {
+    let mut all = Measured::default();
+    let references = REFERENCES.iter().map(|companion| (companion.reference)()).collect();
+    let mut references = Composed::new("megakernel-reference", env!("CARGO_PKG_VERSION"), references);
+    for measure in CASES.iter().filter_map(|companion| companion.measure) {
+        let one = measure(corpus, wanted, &mut references)?;
+        all.faults += one.faults;
+        all.cases += one.cases;
+        all.table.push_str(&one.table);
+        all.survivors.extend(one.survivors);
+        all.false_alarms.extend(one.false_alarms);
+    }
+    Ok(all)
+}
+
+/// Prints the faults of companions, and says whether the corpus rejects them all and nothing else.
+fn graph_verdict(measured: &Measured, whole: bool) -> std::result::Result<bool, String> {
+    if measured.cases == 0 {
         return Ok(true);
     }
-    let problems = killed.problems(whole);
-    let lines: String = problems.iter().map(|problem| format!("{problem}\n")).collect();
+    let survivors: &[String] = if whole { &measured.survivors } else { &[] };
+    let problems = survivors.len() + measured.false_alarms.len();
+    let lines: String =
+        survivors.iter().chain(&measured.false_alarms).map(|problem| format!("{problem}\n")).collect();
     print(&format!(
-        "{}\n{lines}{} faults, {} cases of task graphs: {} problems\n",
-        killed.table(),
-        graphs::FAULTS.len(),
-        killed.cases(),
-        problems.len()
+        "{}\n{lines}{} faults, {} cases of task graphs: {problems} problems\n",
+        measured.table, measured.faults, measured.cases,
     ))?;
-    Ok(problems.is_empty())
+    Ok(problems == 0)
 }
 
 /// Prints which cases reject the faults that were asked for.

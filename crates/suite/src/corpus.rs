@@ -9,6 +9,7 @@ use clap::Subcommand;
 use megakernel_corpus::generate::{self, Differences, Generated, Options};
 use megakernel_corpus::oracle::Oracle;
 use megakernel_suite::certify::certify;
+use megakernel_suite::companions::CASES;
 use megakernel_suite::oracle::Vm;
 
 use crate::print;
@@ -66,7 +67,7 @@ fn generate(root: &Path, args: &Args) -> Result<Generated, String> {
     let oracle: Option<&dyn Oracle> = Some(&Vm);
     generate::generate(&Options {
         root: root.to_owned(),
-        companions: &[megakernel_task_graph_cases::COMPANION],
+        companions: CASES,
         seed: args.seed,
         jobs,
         oracle,

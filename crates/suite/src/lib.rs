@@ -2,4 +2,5 @@
 //! their oracle, the cases with the seeded faults.
 
 pub mod certify;
+pub mod companions;
 pub mod oracle;

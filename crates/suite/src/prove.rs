@@ -7,12 +7,15 @@ use std::process::ExitCode;
 use megakernel_ir::Rule;
 use megakernel_prove::programs::Programs;
 use megakernel_prove::{Options, Provable, Shard};
-use megakernel_task_graph_subject::Systems;
+use megakernel_suite::companions::SUBJECTS;
 
 use crate::print;
 
 /// What is proved.
-const SUBJECTS: [&dyn Provable; 2] = [&Programs, &Systems];
+fn subjects() -> Vec<&'static (dyn Provable + Sync)> {
+    let programs: &(dyn Provable + Sync) = &Programs;
+    std::iter::once(programs).chain(SUBJECTS.iter().copied()).collect()
+}
 
 const EXAMPLES: &str = "\
 Examples:
@@ -90,13 +93,14 @@ pub fn run(root: &Path, args: &Args) -> ExitCode {
 }
 
 fn prove(root: &Path, args: &Args) -> Result<ExitCode, String> {
+    let subjects = subjects();
     if args.list {
-        let lists: Vec<String> = SUBJECTS.iter().map(|subject| subject.list()).collect();
+        let lists: Vec<String> = subjects.iter().map(|subject| subject.list()).collect();
         return print(&lists.concat()).map(|()| ExitCode::SUCCESS);
     }
     let scope = args.scope.as_str();
-    let Some(subject) = SUBJECTS.iter().find(|subject| subject.scopes().contains(&scope)) else {
-        let names: Vec<&str> = SUBJECTS.iter().flat_map(|subject| subject.scopes()).collect();
+    let Some(subject) = subjects.iter().find(|subject| subject.scopes().contains(&scope)) else {
+        let names: Vec<&str> = subjects.iter().flat_map(|subject| subject.scopes()).collect();
         return Err(format!("there is no scope `{scope}`; required one of {}", names.join(", ")));
     };
     let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);

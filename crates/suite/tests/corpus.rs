@@ -11,11 +11,12 @@ use std::sync::OnceLock;
 use megakernel_conformance::case::{Case, Verdict};
 use megakernel_conformance::judge::{Judgement, conversation};
 use megakernel_conformance::store::Corpus;
-use megakernel_ir::companion::Question;
+use megakernel_ir::companion::{Question, Reference};
 use megakernel_ir::protocol::{Answer, DocumentBytes, FromWorker, Profile, Reported, Request};
 use megakernel_ir::rule::{Class, Rule};
 use megakernel_ir::{Diagnostic, Layout, read, write};
 use megakernel_reference::validate::{Classes, validate};
+use megakernel_suite::companions::REFERENCES;
 use megakernel_test_support::root;
 
 datatest_stable::harness! {
@@ -39,8 +40,11 @@ fn case(path: &Path) -> Outcome {
         }
     }
     let document = corpus().document(&case)?;
-    if case.profiles == [Profile::TASK_GRAPH] {
-        return task_graph(&case, &document);
+    for companion in REFERENCES {
+        let mut reference = (companion.reference)();
+        if let Some(&profile) = case.profiles.iter().find(|profile| reference.profiles().contains(profile)) {
+            return of_companion(&case, profile, reference.as_mut(), &document);
+        }
     }
     for &profile in &case.profiles {
         let found = validate(&document, Classes::of_profile(profile)).diagnostics;
@@ -53,8 +57,8 @@ fn case(path: &Path) -> Outcome {
     }
 }
 
-/// What the reference answers about a task graph or a request to translate, in one process, and where it points.
-fn task_graph(case: &Case, document: &[u8]) -> Outcome {
+/// What the reference of a companion answers, in one process, and where it points.
+fn of_companion(case: &Case, profile: Profile, reference: &mut dyn Reference, document: &[u8]) -> Outcome {
     let mut pointers = Vec::new();
     let mut ask = |question: &Question<'_>| -> Result<FromWorker, String> {
         let Question { method, document, arguments } = *question;
@@ -62,9 +66,8 @@ fn task_graph(case: &Case, document: &[u8]) -> Outcome {
             Ok(text) => DocumentBytes::Text(text.into()),
             Err(_) => DocumentBytes::Binary(document.to_vec()),
         };
-        let request =
-            Request { method, profile: Profile::TASK_GRAPH, document, arguments: arguments.cloned() };
-        let answer = megakernel_task_graph_reference::answer(&request);
+        let request = Request { method, profile, document, arguments: arguments.cloned() };
+        let answer = reference.answer(&request);
         if let Answer::Accept { diagnostics, .. } | Answer::Reject { diagnostics } = &answer {
             pointers.extend(diagnostics.iter().map(|found| found.pointer.to_string()));
         }

@@ -12,6 +12,7 @@ use megakernel_conformance::run::{Unit, select};
 use megakernel_conformance::store::{Corpus, Filter};
 use megakernel_ir::input;
 use megakernel_ir::protocol::Profile;
+use megakernel_ir::registry;
 use megakernel_ir::terminal::print_bytes;
 
 /// The exit code of a command, or why it could not be done.
@@ -66,13 +67,18 @@ fn found() -> Option<PathBuf> {
 /// Which cases are meant.
 #[derive(clap::Args)]
 pub struct Selection {
-    /// This profile only; may be repeated [format, validate, memory-safety, launch, execute, task-graph]
-    #[arg(long = "profile", value_name = "PROFILE", hide_possible_values = true)]
+    /// This profile only; may be repeated
+    #[arg(long = "profile", value_name = "PROFILE", hide_possible_values = true, help = profiles_help())]
     pub profiles: Vec<Profile>,
 
     /// The cases whose id matches only; `*` crosses slashes
     #[arg(long, value_name = "GLOB", value_parser = Filter::new)]
     pub filter: Option<Filter>,
+}
+
+fn profiles_help() -> String {
+    let names: Vec<&str> = registry::profiles().map(Profile::name).collect();
+    format!("This profile only; may be repeated [{}]", names.join(", "))
 }
 
 impl Selection {

@@ -1,4 +1,4 @@
-//! Judges the document that an accepted round trip or an exact translation returns.
+//! Judges the document that an accepting answer carries, where one document is right.
 
 use megakernel_ir::protocol::FromWorker;
 use serde_json::{Number, Value};
@@ -16,12 +16,12 @@ pub fn compare_documents(case: &Case, sent: &[u8], answer: &FromWorker) -> Resul
     compare(case, sent.as_ref(), answer, "the document written back")
 }
 
-/// Compares the returned task graph with the declared one; no member may be missing, and none more be there.
+/// Compares the returned document with the declared one; no member may be missing, and none more be there.
 ///
 /// # Errors
 /// They differ; the message names the first place.
-pub fn compare_translation(case: &Case, answer: &FromWorker) -> Result<(), Mismatch> {
-    compare(case, None, answer, "the task graph")
+pub fn compare_exactly(case: &Case, answer: &FromWorker) -> Result<(), Mismatch> {
+    compare(case, None, answer, "a document")
 }
 
 fn compare(case: &Case, sent: Option<&Value>, answer: &FromWorker, what: &str) -> Result<(), Mismatch> {

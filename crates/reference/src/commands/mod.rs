@@ -13,8 +13,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{ArgMatches, Args, FromArgMatches};
+use megakernel_ir::companion::Reference;
 use megakernel_ir::input;
-use megakernel_ir::protocol::{Answer, Profile, Request};
 use megakernel_ir::terminal;
 
 pub use excerpt::Renderer;
@@ -31,10 +31,8 @@ pub struct Command {
 
 /// What a companion adds to the reference of programs.
 pub struct Companion {
-    /// The profile whose requests it answers.
-    pub profile: Profile,
-    /// Answers a request of that profile.
-    pub answer: fn(&Request<'_>) -> Answer,
+    /// What answers the requests of its profiles.
+    pub reference: fn() -> Box<dyn Reference>,
     /// Its commands.
     pub commands: &'static [Command],
     /// What of its documents `replay` takes.

@@ -18,4 +18,5 @@ pub const COMPANION: Companion = Companion {
     families: FAMILIES,
     files: || Ok(library()?.files()),
     spec_example: families::spec_example,
+    measure: Some(faults::measure),
 };

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 mod access;
 mod bounds;
+mod checker;
 mod deadlock;
 mod order;
 mod race;
@@ -19,6 +20,7 @@ mod sound;
 mod structure;
 pub mod work;
 
+pub use checker::{CHECKER, Translations};
 pub use sound::{all_ranks, sound};
 
 /// Broken rules, each with the pointer of its place.

@@ -12,9 +12,24 @@ pub mod validate;
 pub use commands::COMPANION;
 pub use validate::validate;
 
-use megakernel_ir::protocol::{Answer, Method, Request};
+use megakernel_ir::companion::Reference;
+use megakernel_ir::protocol::{Answer, Method, Profile, Request};
 use megakernel_ir::{Layout, write_record};
 use megakernel_task_graph::read_task_graph;
+
+/// Answers the requests of the profile `task-graph`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TaskGraphs;
+
+impl Reference for TaskGraphs {
+    fn profiles(&self) -> &[Profile] {
+        &[Profile::TASK_GRAPH]
+    }
+
+    fn answer(&mut self, request: &Request<'_>) -> Answer {
+        answer(request)
+    }
+}
 
 /// Answers a request of the profile `task-graph`.
 pub fn answer(request: &Request<'_>) -> Answer {

@@ -20,6 +20,9 @@ use family::Family;
 /// Systems of task graphs.
 pub struct Systems;
 
+/// For the list of what is proved.
+pub static SUBJECT: Systems = Systems;
+
 /// The reference validator beside the explorer.
 pub type Judge = agreement::Judge<fn(&System<'_>) -> Vec<Diagnostic>>;
 

@@ -10,11 +10,12 @@ use std::fmt::Write;
 use megakernel_conformance::case::Case;
 use megakernel_conformance::judge::{Judgement, conversation};
 use megakernel_conformance::store::Corpus;
+use megakernel_corpus::companion::Measured;
 use megakernel_ir::Diagnostic;
 use megakernel_ir::companion::Question;
-use megakernel_ir::protocol::{FromWorker, Method, Profile};
+use megakernel_ir::protocol::{Answer, DocumentBytes, FromWorker, Method, Profile, Request, Worker};
 use megakernel_ir::rule::Severity;
-use megakernel_task_graph::{Mode, Translation, read_task_graph, read_translation};
+use megakernel_task_graph::{Mode, read_task_graph, read_translation};
 use megakernel_task_graph_checker as check;
 use serde_json::{Value, json};
 
@@ -60,15 +61,11 @@ const fn fault(id: &'static str, summary: &'static str, wrong: Wrong) -> GraphFa
     GraphFault { id, summary, wrong }
 }
 
-/// What came out: for each fault the number of cases that reject it; and what the implementation without a fault fails.
-pub struct Killed {
-    counts: BTreeMap<&'static str, usize>,
-    cases: usize,
-    false_alarms: Vec<String>,
-}
+/// What came out: for each fault the number of cases that reject it.
+type Counts = BTreeMap<&'static str, usize>;
 
 /// Who says which rules a request to translate breaks: the reference, since the plainest translations take any kernel graph.
-pub type Refuse<'r> = &'r dyn Fn(&Translation<'_>) -> Vec<Diagnostic>;
+type Refuse<'r> = &'r mut dyn FnMut(&[u8]) -> Vec<Diagnostic>;
 
 /// Plays all faults on the cases of the profile.
 ///
@@ -76,27 +73,56 @@ pub type Refuse<'r> = &'r dyn Fn(&Translation<'_>) -> Vec<Diagnostic>;
 /// The corpus is broken.
 pub fn measure(
     corpus: &Corpus,
-    wanted: impl Fn(&Case) -> bool,
-    refuse: Refuse<'_>,
-) -> Result<Killed, String> {
-    let mut killed = Killed { counts: BTreeMap::new(), cases: 0, false_alarms: Vec::new() };
+    wanted: &dyn Fn(&Case) -> bool,
+    references: &mut dyn Worker,
+) -> Result<Measured, String> {
+    let refuse: Refuse<'_> = &mut |document| {
+        let text = String::from_utf8_lossy(document);
+        let request = Request {
+            method: Method::TRANSLATE,
+            profile: Profile::TASK_GRAPH,
+            document: DocumentBytes::Text(text),
+            arguments: None,
+        };
+        match references.answer(&request) {
+            Answer::Reject { diagnostics } => diagnostics,
+            _ => Vec::new(),
+        }
+    };
+    let mut counts = Counts::new();
+    let mut measured = Measured { faults: FAULTS.len(), ..Measured::default() };
     for case in
         corpus.cases().iter().filter(|case| case.profiles.contains(&Profile::TASK_GRAPH) && wanted(case))
     {
-        killed.cases += 1;
+        measured.cases += 1;
         let document = corpus.document(case).map_err(|cause| cause.to_string())?;
         if let Judgement::Failed(mismatch) = play(case, &document, None, refuse) {
-            killed
-                .false_alarms
-                .push(format!("{}: {}; found {}", case.id, mismatch.expected, mismatch.actual));
+            let alarm = format!("false alarm: {}: {}; found {}", case.id, mismatch.expected, mismatch.actual);
+            measured.false_alarms.push(alarm);
         }
         for fault in FAULTS.iter().filter(|fault| fault.wrong.concerns(case)) {
             if matches!(play(case, &document, Some(&fault.wrong), refuse), Judgement::Failed(_)) {
-                *killed.counts.entry(fault.id).or_default() += 1;
+                *counts.entry(fault.id).or_default() += 1;
             }
         }
     }
-    Ok(killed)
+    let count = |fault: &GraphFault| counts.get(fault.id).copied().unwrap_or_default();
+    let survivors = FAULTS.iter().filter(|fault| count(fault) < REQUIRED);
+    measured.survivors =
+        survivors.map(|fault| format!("{} survives: {} cases reject it", fault.id, count(fault))).collect();
+    measured.table = table(&count);
+    Ok(measured)
+}
+
+/// The kill table.
+fn table(count: &dyn Fn(&GraphFault) -> usize) -> String {
+    let mut out = String::from("| fault | an implementation that | cases |\n| --- | --- | ---: |\n");
+    for fault in FAULTS {
+        let count = count(fault);
+        let cell = if count < REQUIRED { format!("**{count}**") } else { count.to_string() };
+        let _ = writeln!(out, "| `{}` | {} | {cell} |", fault.id, fault.summary);
+    }
+    out
 }
 
 impl Wrong {
@@ -111,38 +137,6 @@ impl Wrong {
             | Wrong::ExactOnly => Method::TRANSLATE,
         };
         case.method == method
-    }
-}
-
-impl Killed {
-    /// Cases that were played.
-    pub fn cases(&self) -> usize {
-        self.cases
-    }
-
-    /// A line for each fault that survives, and for each case that the implementation without a fault fails.
-    pub fn problems(&self, whole: bool) -> Vec<String> {
-        let survivor = |fault: &&GraphFault| whole && self.count(fault) < REQUIRED;
-        let survivors = FAULTS.iter().filter(survivor);
-        survivors
-            .map(|fault| format!("{} survives: {} cases reject it", fault.id, self.count(fault)))
-            .chain(self.false_alarms.iter().map(|alarm| format!("false alarm: {alarm}")))
-            .collect()
-    }
-
-    fn count(&self, fault: &GraphFault) -> usize {
-        self.counts.get(fault.id).copied().unwrap_or_default()
-    }
-
-    /// The kill table.
-    pub fn table(&self) -> String {
-        let mut out = String::from("| fault | an implementation that | cases |\n| --- | --- | ---: |\n");
-        for fault in FAULTS {
-            let count = self.count(fault);
-            let cell = if count < REQUIRED { format!("**{count}**") } else { count.to_string() };
-            let _ = writeln!(out, "| `{}` | {} | {cell} |", fault.id, fault.summary);
-        }
-        out
     }
 }
 
@@ -232,10 +226,7 @@ fn translate(document: &[u8], wrong: Option<&Wrong>, refuse: Refuse<'_>) -> Valu
     };
     let failed = |cause: String| json!({"type": "error", "message": cause});
     // To the request as it stands.
-    let refused = match read_translation(document) {
-        Ok(request) => refuse(&request),
-        Err(refused) => refused,
-    };
+    let refused = refuse(document);
     let allowed: &[&str] = match wrong {
         Some(Wrong::Allows(allowed)) => allowed,
         _ => &[],

@@ -5,16 +5,11 @@ mod replay;
 mod translate;
 mod validate;
 
-use megakernel_ir::protocol::Profile;
 use megakernel_reference::commands::{Command, Companion, describe, options};
 
 /// What this companion adds to the reference of programs.
-pub static COMPANION: Companion = Companion {
-    profile: Profile::TASK_GRAPH,
-    answer: crate::answer,
-    commands: COMMANDS,
-    replay: &replay::TaskGraphs,
-};
+pub static COMPANION: Companion =
+    Companion { reference: || Box::new(crate::TaskGraphs), commands: COMMANDS, replay: &replay::TaskGraphs };
 
 const COMMANDS: &[Command] = &[
     Command {

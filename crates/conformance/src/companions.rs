@@ -1,0 +1,6 @@
+//! The checkers of the companions.
+
+use megakernel_ir::companion::Checker;
+
+/// In order of name.
+pub static CHECKERS: &[&dyn Checker] = &[&megakernel_task_graph_checker::CHECKER];

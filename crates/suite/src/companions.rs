@@ -1,0 +1,14 @@
+//! What a spec author runs of the companions.
+
+use megakernel_corpus::companion::Companion;
+use megakernel_prove::Provable;
+use megakernel_reference::commands;
+
+/// Their cases.
+pub static CASES: &[Companion] = &[megakernel_task_graph_cases::COMPANION];
+
+/// Their references.
+pub static REFERENCES: &[&commands::Companion] = &[&megakernel_task_graph_reference::COMPANION];
+
+/// What `prove` proves of them.
+pub static SUBJECTS: &[&(dyn Provable + Sync)] = &[&megakernel_task_graph_subject::SUBJECT];
