@@ -34,7 +34,10 @@ fn rows() -> Vec<[String; 4]> {
         if !first.is_empty() {
             object = first.trim_matches('*').to_owned();
         }
-        rows.push([object.clone(), member.to_owned(), kind.to_owned(), default.trim_matches('`').to_owned()]);
+        // What stands behind the value says when it need not be written.
+        let value = default.strip_prefix('`').and_then(|rest| rest.split_once('`')).map(|(value, _)| value);
+        let default = value.unwrap_or(default).to_owned();
+        rows.push([object.clone(), member.to_owned(), kind.to_owned(), default]);
     }
     rows
 }
