@@ -1,6 +1,6 @@
 //! The corpus on disk: `manifest.json`, `cases/`, `programs/`, `tensors/`.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -22,9 +22,6 @@ pub struct Manifest {
     pub generator: String,
     /// The corpus seed.
     pub seed: u64,
-    /// How many cases there are, and of what.
-    #[serde(default)]
-    pub counts: Counts,
     /// Every case, in order of id.
     pub cases: Vec<ManifestEntry>,
     /// Every program, in order of path.
@@ -32,24 +29,6 @@ pub struct Manifest {
     /// Every tensor file, in order of path.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tensors: Vec<ManifestEntry>,
-}
-
-/// How many cases a corpus has, counted in several ways.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Counts {
-    /// All cases.
-    pub cases: usize,
-    /// Cases by declared verdict.
-    pub verdicts: BTreeMap<String, usize>,
-    /// Cases judged under each profile; a case may count for several.
-    pub profiles: BTreeMap<String, usize>,
-    /// Rejecting (for W: warned) cases of each rule.
-    pub rules: BTreeMap<String, usize>,
-    /// Cases that cite each clause or rule.
-    pub clauses: BTreeMap<String, usize>,
-    /// Cases of each family.
-    pub families: BTreeMap<String, usize>,
 }
 
 /// A file of the corpus.

@@ -10,7 +10,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use megakernel_conformance::case::{Case, Document, Verdict};
-use megakernel_conformance::store::{Counts, Manifest, ManifestEntry};
+use megakernel_conformance::store::{Manifest, ManifestEntry};
 
 use crate::builder::{Error, Result};
 use crate::companion::Companion;
@@ -47,8 +47,25 @@ pub struct Generated {
     pub library: Library,
     /// Bytes of every file, by path below `corpus/`.
     pub files: BTreeMap<String, Vec<u8>>,
-    /// What the manifest counts.
+    /// How many cases there are, and of what.
     pub counts: Counts,
+}
+
+/// How many cases a corpus has, counted in several ways.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// All cases.
+    pub cases: usize,
+    /// Cases by declared verdict.
+    pub verdicts: BTreeMap<String, usize>,
+    /// Cases judged under each profile; a case may count for several.
+    pub profiles: BTreeMap<String, usize>,
+    /// Rejecting (for W: warned) cases of each rule.
+    pub rules: BTreeMap<String, usize>,
+    /// Cases that cite each clause or rule.
+    pub clauses: BTreeMap<String, usize>,
+    /// Cases of each family.
+    pub families: BTreeMap<String, usize>,
 }
 
 /// How a directory differs from the generated corpus. Paths are relative to it.
@@ -88,7 +105,6 @@ pub fn generate(options: &Options<'_>) -> Result<Generated> {
     let mut manifest = Manifest {
         generator: GENERATOR.to_owned(),
         seed: options.seed,
-        counts: count(&cases),
         cases: Vec::new(),
         programs: Vec::new(),
         tensors: Vec::new(),
@@ -109,7 +125,8 @@ pub fn generate(options: &Options<'_>) -> Result<Generated> {
     files.extend(programs);
     files.extend(executed.tensors);
     files.insert("manifest.json".to_owned(), manifest_text(&manifest)?.into_bytes());
-    Ok(Generated { cases, library, files, counts: manifest.counts })
+    let counts = count(&cases);
+    Ok(Generated { cases, library, files, counts })
 }
 
 fn entry(id: &str, bytes: &[u8]) -> ManifestEntry {
@@ -208,8 +225,7 @@ fn in_parallel<T: Sync, R: Send>(
 /// One entry a line, so that a diff of the manifest reads as a list of changed cases.
 fn manifest_text(manifest: &Manifest) -> Result<String> {
     let failed = |error: serde_json::Error| Error(error.to_string());
-    let Manifest { generator, seed, counts, cases, programs, tensors } = manifest;
-    let counts = serde_json::to_string_pretty(counts).map_err(failed)?.replace('\n', "\n  ");
+    let Manifest { generator, seed, cases, programs, tensors } = manifest;
     let list = |entries: &[ManifestEntry]| -> Result<String> {
         let lines: std::result::Result<Vec<String>, _> = entries.iter().map(serde_json::to_string).collect();
         Ok(format!("[\n    {}\n  ]", lines.map_err(failed)?.join(",\n    ")))
@@ -219,7 +235,7 @@ fn manifest_text(manifest: &Manifest) -> Result<String> {
         tensors => format!(",\n  \"tensors\": {}", list(tensors)?),
     };
     Ok(format!(
-        "{{\n  \"generator\": \"{generator}\",\n  \"seed\": {seed},\n  \"counts\": {counts},\n  \"cases\": {},\n  \
+        "{{\n  \"generator\": \"{generator}\",\n  \"seed\": {seed},\n  \"cases\": {},\n  \
          \"programs\": {}{tensors}\n}}\n",
         list(cases)?,
         list(programs)?

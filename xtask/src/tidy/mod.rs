@@ -1,5 +1,6 @@
 //! `cargo xtask tidy`: what no compiler checks. Ids, cases and code agree; links lead somewhere; crates depend only on what they
-//! may; generated code is up to date (the corpus: `cargo xtask corpus check`). Each check is a function of data, so that its tests can break the data.
+//! may; generated code is up to date. The corpus is compared by `cargo xtask corpus check`, which generates it. Each check is a
+//! function of data, so that its tests can break the data.
 
 mod adequacy;
 mod cases;
@@ -8,6 +9,7 @@ mod habits;
 mod ids;
 mod links;
 mod tree;
+mod vanished;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -64,6 +66,7 @@ fn check(root: &Path, without_corpus: bool) -> Vec<Outcome> {
     );
     report("every rule is in the code", files.as_ref().map(|f| ids::in_code(&spec, f)).map_err(Clone::clone));
     if !without_corpus {
+        report("no case id has vanished", vanished::vanished(root));
         match cases::read(&root.join("corpus/cases")) {
             Ok(cases) => {
                 report("every rule has its cases", Ok(ids::rule_cases(&spec, &cases)));

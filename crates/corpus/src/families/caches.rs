@@ -1,7 +1,7 @@
 //! Order of cache accesses (R06), on-chip sharing (R07), and reads at the granularity of rows (R02, R03).
 
 use super::deadlock::plain;
-use super::library::Library;
+use super::library::{Base, Library};
 use super::sink::Sink;
 use crate::builder::Result;
 use crate::edit::{self, Edit};
@@ -85,6 +85,68 @@ pub fn kv_order(library: &Library, sink: &mut Sink) -> Result<()> {
         sink.accept(base, &format!("{}-old-window-does-not-wait", base.slug()), &edit)?;
     }
     Ok(())
+}
+
+/// R06: a cache is changed in place from what earlier launches left there, and written again by a later task. That the
+/// task itself has written it in between does not help: its own write does not supply its read.
+pub fn kv_in_place(library: &Library, sink: &mut Sink) -> Result<()> {
+    let stale = |base: &Base, what: &str| -> Result<Edit> {
+        Ok(Edit::breaking("R06", what).clause("EXE-10").clause("EXE-09").at(edit::task_pointer(
+            &base.program,
+            "update",
+            "inputs/0",
+        )?))
+    };
+    for name in ["gelu", "add", "mul", "silu-mul", "shards", "copy", "before-append", "before-update"] {
+        let base = library.get(&format!("cache/{name}"))?;
+        let (cache, other) = (base.program.buffer("cache")?, base.program.buffer("other")?);
+        let mut edit = stale(base, "`overwrite` writes the cache that `update` has changed in place")?;
+        let task = base.program.task("overwrite")?;
+        for (list, position) in [("inputs", 0), ("inputs", 1), ("outputs", 0)] {
+            let at = format!("/tasks/{task}/{list}/{position}");
+            if base.program.int(&at).is_ok_and(|id| id == other as i64) {
+                edit = edit.replace(at, cache);
+            }
+        }
+        sink.reject_as(base, "overwritten", &edit)?;
+    }
+    let base = library.get("cache/filled-chain")?;
+    let at = edit::task_pointer(&base.program, "fill", "outputs/0")?;
+    let edit =
+        stale(base, "`fill` writes another cache, so the chain begins with what earlier launches left")?
+            .replace(at, base.program.buffer("other")?);
+    sink.reject_as(base, "not-filled", &edit)?;
+    let base = library.get("cache/appended")?;
+    let at = edit::task_pointer(&base.program, "append", "inputs/0")?;
+    let edit = stale(base, "three of the four rows are appended before `update` reads them all")?
+        .replace(at, base.program.buffer("fewer")?);
+    sink.reject_as(base, "without-the-last-row", &edit)
+}
+
+/// The cache that a KV_APPEND names as input is not read, and not where the task breaks a rule either.
+pub fn kv_unread(library: &Library, sink: &mut Sink) -> Result<()> {
+    // Were it read, it would race with the other append, which is unordered.
+    for (name, task) in [("attention/rows-2", "k1"), ("attention/rows-4", "v2"), ("attention/rows-4", "k0")] {
+        let base = library.get(name)?;
+        let id = base.program.len("/buffers")?;
+        let cache = base.program.int(&edit::task_pointer(&base.program, task, "inputs/1")?)?;
+        let mut other = base.program.at(&format!("/buffers/{cache}"))?.clone();
+        other["id"] = id.into();
+        other["name"] = "another".into();
+        let edit = Edit::breaking("M07", format!("`{task}` writes another cache than it names"))
+            .clause("EXE-04")
+            .clause("OPC-16")
+            .insert("/buffers/-", other)
+            .replace(edit::task_pointer(&base.program, task, "outputs/0")?, id);
+        sink.accept_under(&["validate"], base, &format!("{}-{task}-writes-another", base.slug()), edit)?;
+    }
+    // Were it read, nobody would have written it before.
+    let base = library.get("opcode/kv-append-row")?;
+    let edit = edit::set_shape(&base.program, "i0", &[2, 3], "M02")?
+        .clause("EXE-04")
+        .clause("OPC-16")
+        .replace(edit::buffer_pointer(&base.program, "y", "kind")?, "ACTIVATION");
+    sink.accept_under(&["validate"], base, "misshapen-append-to-an-activation", edit)
 }
 
 /// R02 and R03 where only some rows of a buffer are read or ordered.

@@ -123,6 +123,25 @@ pub fn self_wait(library: &Library, sink: &mut Sink) -> Result<()> {
         )?);
         sink.reject_as(base, &format!("{}-signals-what-it-awaits", plain(last)), &edit)?;
     }
+    // Two of those who increment a counter wait for it. Each waits for the other as well, but no cycle is named.
+    for (name, one, other) in [
+        ("fan-in/shared-3", "part0", "part2"),
+        ("fan-in/shared-4", "part1", "part3"),
+        ("gemv/four-tiles", "tile[t0]", "tile[t3]"),
+        ("gemm/grid-2x2", "tile[t1]", "tile[t2]"),
+    ] {
+        let base = library.get(name)?;
+        let counter = base.program.out_counter(base.program.task(one)?)?;
+        let waits = base.program.len(&edit::task_pointer(&base.program, one, "waits")?)?;
+        let wait = serde_json::json!({"counter": counter, "threshold": 1});
+        let edit =
+            Edit::breaking("D03", format!("`{one}` and `{other}` wait for the counter that both increment"))
+                .clause("EXE-05")
+                .at(edit::task_pointer(&base.program, one, &format!("waits/{waits}"))?)
+                .insert(edit::task_pointer(&base.program, one, "waits/-")?, wait.clone())
+                .insert(edit::task_pointer(&base.program, other, "waits/-")?, wait);
+        sink.reject_as(base, &format!("{}-and-{}-wait-for-theirs", plain(one), plain(other)), &edit)?;
+    }
     // A tile waits for the counter that it and its neighbours increment.
     for (name, tile, threshold) in [("gemv/four-tiles", "tile[t1]", 4), ("gemm/grid-2x2", "tile[t3]", 3)] {
         let base = library.get(name)?;

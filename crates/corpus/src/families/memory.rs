@@ -50,8 +50,8 @@ pub fn operand_dtype(library: &Library, sink: &mut Sink) -> Result<()> {
         for (index, (found, _)) in form.inputs.iter().enumerate() {
             let Some(taken) = takes(&form, index, *found) else { continue };
             // Two of the wrong dtypes, drawn anew for each operand.
-            for dtype in two(sink, &wrong(&taken)) {
-                let buffer = format!("i{index}");
+            let buffer = format!("i{index}");
+            for dtype in two(sink, base, &buffer, &wrong(&taken)) {
                 let edit = edit::set_dtype(&base.program, &buffer, dtype.name(), "M01")?;
                 let edit = edit.clause(&clause).clause("DAT-02").at(operand(&buffer));
                 sink.reject_as(base, &format!("{buffer}-{}", slug(dtype.name())), &edit)?;
@@ -64,7 +64,7 @@ pub fn operand_dtype(library: &Library, sink: &mut Sink) -> Result<()> {
             _ if partial => vec![DType::F32],
             _ => DType::ALL.iter().copied().filter(|dtype| dtype.is_float()).collect(),
         };
-        for dtype in two(sink, &wrong(&taken)) {
+        for dtype in two(sink, base, "y", &wrong(&taken)) {
             let edit = edit::set_dtype(&base.program, "y", dtype.name(), "M01")?.clause(&clause);
             // A cache is an input of its KV_APPEND as well, and reported there first.
             let at = if form.op == Op::KvAppend { "/tasks/0/inputs/1".to_owned() } else { operand("y") };
@@ -87,8 +87,9 @@ pub fn operand_dtype(library: &Library, sink: &mut Sink) -> Result<()> {
     Ok(())
 }
 
-fn two(sink: &mut Sink, dtypes: &[DType]) -> Vec<DType> {
-    let start = sink.prng.below(dtypes.len() as u64) as usize;
+fn two(sink: &Sink, base: &Base, buffer: &str, dtypes: &[DType]) -> Vec<DType> {
+    let mut draws = sink.draws(&format!("{}-{buffer}", base.slug()));
+    let start = draws.below(dtypes.len() as u64) as usize;
     dtypes.iter().cycle().skip(start).take(dtypes.len().min(2)).copied().collect()
 }
 
@@ -158,6 +159,32 @@ const SHAPES: &[(&str, &str, &[i64], bool)] = &[
     ("opcode/rope-one-position", "i1", &[3], true),
     ("opcode/rope-one-position", "i0", &[24], false),
     ("opcode/rope-one-position", "y", &[8, 3], true),
+    ("opcode/rope-one-position", "y", &[], true),
+    ("opcode/rope-one-position", "i0", &[], false),
+    ("opcode/rope-positions", "y", &[], true),
+    ("opcode/rope-positions", "i1", &[], true),
+    ("opcode/embed-rows", "y", &[], true),
+    ("opcode/rmsnorm-plain", "y", &[], true),
+    ("opcode/rmsnorm-plain", "i1", &[], true),
+    ("opcode/layernorm-bias", "y", &[], true),
+    ("opcode/gemm-tile-plain", "y", &[], true),
+    ("opcode/gemm-tile-plain", "i1", &[], false),
+    ("opcode/gemv-tile-bias", "i2", &[], true),
+    ("opcode/attention-tile-plain", "i0", &[], false),
+    ("opcode/attention-tile-plain", "i1", &[], false),
+    ("opcode/attention-tile-plain", "i2", &[], true),
+    ("opcode/attention-tile-plain", "y", &[], true),
+    ("opcode/attention-tile-partial", "y", &[], true),
+    ("opcode/attention-tile-mask-row", "i3", &[], true),
+    ("opcode/attention-tile-batch", "i0", &[], true),
+    ("opcode/silu-mul-plain", "i1", &[], true),
+    ("opcode/softmax-plain", "y", &[], true),
+    ("opcode/dequant-i8", "i0", &[], true),
+    ("opcode/kv-append-row", "i0", &[], true),
+    ("opcode/kv-append-row", "y", &[], false),
+    ("opcode/sample-argmax-batch", "y", &[], true),
+    ("opcode/attention-combine-two", "y", &[], true),
+    ("opcode/attention-combine-batch", "i2", &[], true),
     ("opcode/rope-positions", "i1", &[3], true),
     ("opcode/rope-positions", "y", &[6, 8], true),
     ("opcode/silu-mul-plain", "i1", &[5, 2], true),
@@ -302,6 +329,17 @@ pub fn quantisation(library: &Library, sink: &mut Sink) -> Result<()> {
         let edit =
             edit::set_param(&base.program, "op", key, Value::from(value), "M08")?.clause("OPC-13").at(at);
         sink.reject_as(base, &format!("{key}-{value}"), &edit)?;
+    }
+    // What the dtype of a weight says does not change which rows the tiles write.
+    for (name, buffer, dtype) in [
+        ("opcode/gemv-tile-i8", "i1", "F16"),
+        ("decoder/i4-bytes", "L0.o.weight", "F16"),
+        ("decoder/i4-bytes", "L0.gate.weight", "I8"),
+    ] {
+        let base = library.get(name)?;
+        let edit = edit::set_dtype(&base.program, buffer, dtype, "M08")?.clause("EXE-04");
+        let name = format!("{}-{buffer}-{}-tiles-as-before", base.slug(), slug(dtype));
+        sink.accept_under(&["validate"], base, &name, edit)?;
     }
     odd_rows(library, sink)
 }

@@ -1,5 +1,5 @@
 //! Random programs with a random edit each. Their tasks come in layers, and every buffer is written under one counter,
-//! so what an edit breaks follows from where it is made.
+//! so what an edit breaks follows from where it is made. A case is named after its program, and not after what was drawn.
 
 use serde_json::Value;
 
@@ -7,20 +7,21 @@ use super::library::{Base, Library};
 use super::sink::Sink;
 use crate::builder::{Program, Result};
 use crate::edit::Edit;
+use megakernel_ir::prng::SplitMix64;
 
 fn tasks(program: &Program) -> &[Value] {
     program.value()["tasks"].as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
 /// The tasks for which `keep` holds; one of them is drawn.
-fn draw(sink: &mut Sink, base: &Base, keep: impl Fn(&Value) -> bool) -> Option<usize> {
+fn draw(prng: &mut SplitMix64, base: &Base, keep: impl Fn(&Value) -> bool) -> Option<usize> {
     let found: Vec<usize> = tasks(&base.program)
         .iter()
         .enumerate()
         .filter(|(_, task)| keep(task))
         .map(|(index, _)| index)
         .collect();
-    sink.prng.pick(&found).copied()
+    prng.pick(&found).copied()
 }
 
 fn producers(base: &Base, wait: &Value) -> i64 {
@@ -38,17 +39,14 @@ fn activation_input(base: &Base, task: &Value) -> Option<usize> {
 /// R01: a wait somewhere goes on after k of its n producers.
 pub fn weakened(library: &Library, sink: &mut Sink) -> Result<()> {
     for base in library.starting("random/") {
+        let prng = &mut sink.draws(&base.slug());
         let joins = |task: &Value| producers(base, &task["waits"][0]) > 1;
-        let Some(index) = draw(sink, base, joins) else { continue };
+        let Some(index) = draw(prng, base, joins) else { continue };
         let n = producers(base, &tasks(&base.program)[index]["waits"][0]);
-        let k = 1 + sink.prng.below(n as u64 - 1) as i64;
+        let k = 1 + prng.below(n as u64 - 1) as i64;
         let at = format!("/tasks/{index}/waits/0");
         let edit = Edit::breaking("R01", format!("task {index} goes on after {k} of {n} producers"));
-        sink.reject_as(
-            base,
-            &format!("task-{index}-{k}-of-{n}"),
-            &edit.at(at.clone()).replace(format!("{at}/threshold"), k),
-        )?;
+        sink.reject(base, &base.slug(), &edit.at(at.clone()).replace(format!("{at}/threshold"), k))?;
     }
     Ok(())
 }
@@ -56,16 +54,13 @@ pub fn weakened(library: &Library, sink: &mut Sink) -> Result<()> {
 /// D02: a wait somewhere asks for more increments than there are.
 pub fn raised(library: &Library, sink: &mut Sink) -> Result<()> {
     for base in library.starting("random/").step_by(2) {
-        let Some(index) = draw(sink, base, |task| producers(base, &task["waits"][0]) > 0) else { continue };
+        let prng = &mut sink.draws(&base.slug());
+        let Some(index) = draw(prng, base, |task| producers(base, &task["waits"][0]) > 0) else { continue };
         let n = producers(base, &tasks(&base.program)[index]["waits"][0]);
-        let k = n + 1 + sink.prng.below(3) as i64;
+        let k = n + 1 + prng.below(3) as i64;
         let at = format!("/tasks/{index}/waits/0");
         let edit = Edit::breaking("D02", format!("task {index} waits for {k} increments of {n} producers"));
-        sink.reject_as(
-            base,
-            &format!("task-{index}-{k}-of-{n}"),
-            &edit.at(at.clone()).replace(format!("{at}/threshold"), k),
-        )?;
+        sink.reject(base, &base.slug(), &edit.at(at.clone()).replace(format!("{at}/threshold"), k))?;
     }
     Ok(())
 }
@@ -73,13 +68,14 @@ pub fn raised(library: &Library, sink: &mut Sink) -> Result<()> {
 /// R02: the only wait of a task that reads an activation is dropped.
 pub fn dropped(library: &Library, sink: &mut Sink) -> Result<()> {
     for base in library.starting("random/") {
+        let prng = &mut sink.draws(&base.slug());
         let reads = |task: &Value| task["waits"][0].is_object() && activation_input(base, task).is_some();
-        let Some(index) = draw(sink, base, reads) else { continue };
+        let Some(index) = draw(prng, base, reads) else { continue };
         let input = activation_input(base, &tasks(&base.program)[index]).unwrap_or_default();
         let edit = Edit::breaking("R02", format!("task {index} waits for nothing"))
             .at(format!("/tasks/{index}/inputs/{input}"))
             .remove(format!("/tasks/{index}/waits/0"));
-        sink.reject_as(base, &format!("task-{index}-without-wait"), &edit)?;
+        sink.reject(base, &base.slug(), &edit)?;
     }
     Ok(())
 }
@@ -87,23 +83,24 @@ pub fn dropped(library: &Library, sink: &mut Sink) -> Result<()> {
 /// D04: the first task waits for a task of the last layer.
 pub fn cyclic(library: &Library, sink: &mut Sink) -> Result<()> {
     for base in library.starting("random/") {
+        let prng = &mut sink.draws(&base.slug());
         // With queues the new edge would also break their order.
         if !base.program.value()["target"].is_null() {
             continue;
         }
-        let Some(last) = draw(sink, base, |task| task["waits"][0].is_object()) else { continue };
+        let Some(last) = draw(prng, base, |task| task["waits"][0].is_object()) else { continue };
         let counter = base.program.out_counter(last)?;
         let threshold = base.program.producers(counter)?;
         let edit = Edit::breaking("D04", format!("the first task waits for task {last} and its layer"))
             .at("/tasks/0")
             .insert("/tasks/0/waits/-", serde_json::json!({"counter": counter, "threshold": threshold}));
-        sink.reject_as(base, &format!("first-awaits-{last}"), &edit)?;
+        sink.reject(base, &base.slug(), &edit)?;
     }
     Ok(())
 }
 
 /// A tile that another tile of the same product follows.
-fn followed_tile(sink: &mut Sink, base: &Base, least: i64) -> Option<usize> {
+fn followed_tile(prng: &mut SplitMix64, base: &Base, least: i64) -> Option<usize> {
     let list = tasks(&base.program);
     let next_is_tile = |index: usize| {
         list.get(index + 1)
@@ -113,20 +110,21 @@ fn followed_tile(sink: &mut Sink, base: &Base, least: i64) -> Option<usize> {
         .filter(|&index| list[index]["op"] == "GEMV_TILE" && next_is_tile(index))
         .filter(|&index| list[index]["params"]["N_tile"].as_i64() >= Some(least))
         .collect();
-    sink.prng.pick(&found).copied()
+    prng.pick(&found).copied()
 }
 
 /// R04: a tile reaches into the next one.
 pub fn widened(library: &Library, sink: &mut Sink) -> Result<()> {
     for base in library.starting("random/") {
-        let Some(index) = followed_tile(sink, base, 1) else { continue };
+        let prng = &mut sink.draws(&base.slug());
+        let Some(index) = followed_tile(prng, base, 1) else { continue };
         let pointer = format!("/tasks/{index}/params/N_tile");
         let wider = base.program.int(&pointer)? + 1;
         let edit = Edit::breaking("R04", format!("the tile of task {index} is one column wider"))
             .clause("EXE-04")
             .at(format!("/tasks/{}/outputs/0", index + 1))
             .replace(pointer, wider);
-        sink.reject_as(base, &format!("task-{index}-wider"), &edit)?;
+        sink.reject(base, &base.slug(), &edit)?;
     }
     Ok(())
 }
@@ -134,7 +132,8 @@ pub fn widened(library: &Library, sink: &mut Sink) -> Result<()> {
 /// M05: a tile leaves its last column out.
 pub fn narrowed(library: &Library, sink: &mut Sink) -> Result<()> {
     for base in library.starting("random/") {
-        let Some(index) = followed_tile(sink, base, 2) else { continue };
+        let prng = &mut sink.draws(&base.slug());
+        let Some(index) = followed_tile(prng, base, 2) else { continue };
         let pointer = format!("/tasks/{index}/params/N_tile");
         let narrower = base.program.int(&pointer)? - 1;
         let output = base.program.at(&format!("/tasks/{index}/outputs/0"))?;
@@ -144,11 +143,7 @@ pub fn narrowed(library: &Library, sink: &mut Sink) -> Result<()> {
         });
         let mut edit = Edit::breaking("M05", format!("the tile of task {index} is one column narrower"));
         edit.at = reader;
-        sink.reject_as(
-            base,
-            &format!("task-{index}-narrower"),
-            &edit.clause("EXE-08").replace(pointer, narrower),
-        )?;
+        sink.reject(base, &base.slug(), &edit.clause("EXE-08").replace(pointer, narrower))?;
     }
     Ok(())
 }

@@ -311,6 +311,8 @@ pub fn shapes(library: &Library, sink: &mut Sink) -> Result<()> {
         ("chain/copy-1", 0, json!([i64::MIN, i64::MIN])),
         ("record/large-shapes", 1, json!([i64::MAX, 2])),
         ("record/large-shapes", 0, json!([1_073_741_824, 1_073_741_824, 2])),
+        ("record/large-nibbles", 0, json!([4_611_686_018_427_387_904_i64, 2])),
+        ("record/large-nibbles", 1, json!([2, 1, 4_611_686_018_427_387_904_i64])),
         ("decoder/gqa", 4, json!([1, 0])),
     ] {
         let pointer = format!("/buffers/{buffer}/shape");

@@ -18,8 +18,6 @@ const ALL_PROFILES: &[&str] = &["format", "validate", "memory-safety", "launch"]
 pub struct Sink {
     family: String,
     corpus_seed: u64,
-    /// The family's own stream of numbers.
-    pub prng: SplitMix64,
     cases: Vec<Case>,
 }
 
@@ -36,13 +34,18 @@ pub enum Document<'a> {
 impl Sink {
     /// An empty sink for a family.
     pub fn new(family: &str, corpus_seed: u64) -> Self {
-        let prng = SplitMix64::for_family(family, corpus_seed);
-        Self { family: family.into(), corpus_seed, prng, cases: Vec::new() }
+        Self { family: family.into(), corpus_seed, cases: Vec::new() }
     }
 
     /// The id of the family.
     pub fn family(&self) -> &str {
         &self.family
+    }
+
+    /// What a case of the family draws from: a stream of its own, seeded by its name, so that a case more or less beside it
+    /// changes nothing about it (clause CON-09). Where the name says what was drawn, the part before that.
+    pub fn draws(&self, name: &str) -> SplitMix64 {
+        SplitMix64::for_family(&format!("{}/{name}", self.family), self.corpus_seed)
     }
 
     /// The cases, in the order they were made.

@@ -224,6 +224,66 @@ pub fn undecided(_: &Library, sink: &mut Sink) -> Result<()> {
     sink.either_text("integer-with-exponent", "an id written `0e0`", "S04", &["FMT-04"], &exponent)
 }
 
+/// Which stage comes first, where a reader might not get to the end of the text, or might think so.
+pub fn stages(_: &Library, sink: &mut Sink) -> Result<()> {
+    let deep = nested(128);
+    sink.accept_text("nested-128", "a document nested 128 deep", &["FMT-01"], &deep)?;
+    for (name, rule, text) in [
+        ("without-tasks", "S03", deep.replacen(",\"tasks\":[]", "", 1)),
+        ("tasks-of-another-type", "S04", deep.replacen("\"tasks\":[]", "\"tasks\":{}", 1)),
+        ("another-version", "S06", deep.replacen("0.2.0", "1.2.0", 1)),
+        ("tasks-twice", "S02", deep.replacen("\"tasks\":[]", "\"tasks\":[],\"tasks\":[]", 1)),
+    ] {
+        let summary = format!("a document nested 128 deep that breaks {rule}");
+        sink.reject_text(&format!("nested-128-{name}"), &summary, &[rule], "nested-128", &text)?;
+    }
+    let program = |threshold: &str, label: &str| {
+        format!(
+            r#"{{"ir_version":"0.2.0","abi_version":"0.2","buffers":[],"counters":[{{"id":0}},{{"id":1}}],"tasks":[{{"id":0,"op":"NOP","inputs":[],"outputs":[],"out_counter":0}},{{"id":1,"op":"NOP","inputs":[],"outputs":[],"out_counter":1,"waits":[{{"counter":0,"threshold":{threshold}}}],"label":"{label}"}}]}}"#
+        )
+    };
+    sink.accept_text("threshold", "a wait for one task", &["DAT-07"], &program("1", r"\\udc00"))?;
+    for (name, threshold) in [
+        ("beyond-32-bits", "4294967296"),
+        ("beyond-64-bits", "18446744073709551616"),
+        ("far-beyond-64-bits", "123456789012345678901234567890"),
+        ("below-64-bits", "-9223372036854775809"),
+    ] {
+        let summary = format!("a threshold of {threshold}");
+        sink.reject_text(
+            &format!("threshold-{name}"),
+            &summary,
+            &["S16"],
+            "threshold",
+            &program(threshold, ""),
+        )?;
+        let summary = format!("a threshold of {threshold}, and half of a surrogate pair behind it");
+        let text = program(threshold, r"\udc00");
+        sink.reject_text(
+            &format!("threshold-{name}-before-half-a-pair"),
+            &summary,
+            &["S01"],
+            "threshold",
+            &text,
+        )?;
+    }
+    for (name, threshold) in [("1e999", "1e999"), ("minus-1e400", "-1e400")] {
+        let summary = format!("a threshold of {threshold}, which binary64 does not hold");
+        let text = program(threshold, "");
+        sink.reject_text(&format!("threshold-{name}"), &summary, &["S16", "S01"], "threshold", &text)?;
+        let summary = format!("a threshold of {threshold}, and half of a surrogate pair behind it");
+        let text = program(threshold, r"\ud83d");
+        sink.reject_text(
+            &format!("threshold-{name}-before-half-a-pair"),
+            &summary,
+            &["S01"],
+            "threshold",
+            &text,
+        )?;
+    }
+    Ok(())
+}
+
 /// Roots that are JSON and no object.
 pub fn roots(_: &Library, sink: &mut Sink) -> Result<()> {
     sink.accept_text(

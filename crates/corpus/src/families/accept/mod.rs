@@ -5,6 +5,7 @@ use super::sink::Sink;
 use crate::builder::Result;
 
 mod attention;
+mod caches;
 mod chains;
 mod decoders;
 mod fans;
@@ -25,6 +26,7 @@ pub fn library(corpus_seed: u64) -> Result<Library> {
         tiles::bases,
         reuse::bases,
         attention::bases,
+        caches::bases,
         decoders::bases,
         placed::bases,
         paged::bases,

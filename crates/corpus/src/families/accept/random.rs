@@ -10,11 +10,10 @@ pub const COUNT: usize = 64;
 
 /// The accepted programs of a corpus seed.
 pub fn bases(corpus_seed: u64) -> Vec<Base> {
-    let mut prng = SplitMix64::for_family("accept/random", corpus_seed);
     (0..COUNT)
         .map(|index| {
             let name = format!("random/layers-{index:02}");
-            let (p, layers) = layered(&mut prng);
+            let (p, layers) = layered(&mut SplitMix64::for_family(&format!("accept/{name}"), corpus_seed));
             let summary = format!("a random program of {layers} layers and {} tasks", p.task_count());
             Base::new(name, summary, &["EXE-05", "EXE-07"], p)
         })

@@ -32,6 +32,7 @@ pub fn bases() -> Vec<Base> {
             spare_activations(),
         ),
         Base::new("record/large-shapes", "shapes of more than 2^40 elements", &["DAT-03"], large_shapes()),
+        Base::new("record/large-nibbles", "2^63 - 1 elements of half a byte", &["DAT-03"], large_nibbles()),
     ];
     for (name, summary, target, config) in [
         ("target-only", "a target and no config", laptop(), Value::Null),
@@ -153,6 +154,15 @@ fn spare_activations() -> ProgramBuilder {
     }
     let y = p.output("y", DType::F32, &[2, 4]);
     p.copy("last", x, y, &[]);
+    p
+}
+
+/// As many elements as may be, in half as many bytes.
+fn large_nibbles() -> ProgramBuilder {
+    let mut p = ProgramBuilder::new("large");
+    let x = p.input("x", DType::I4, &[(1 << 63) - 1]);
+    let y = p.output("y", DType::I4, &[(1 << 63) - 1]);
+    p.copy("t0", x, y, &[]);
     p
 }
 
