@@ -1,5 +1,6 @@
 //! Reads the specification and what its core and companions declare, and writes what follows from them: the list of rules,
-//! clauses, classes, profiles and methods in `crates/ir`, and the names in `schemas/names.schema.json`.
+//! clauses, classes, profiles and methods in `crates/ir`, and the names in `schemas/names.schema.json`; from the table of opcodes,
+//! their names and records in `crates/ir`, their schema, and the lists of them in other files.
 //!
 //! The headings are the only place where an id is made. A rule dropped from the specification breaks the build where it is
 //! still used. This crate depends on nothing that it generates.
@@ -12,9 +13,11 @@ use std::process::{Command, Stdio};
 pub mod compose;
 pub mod declaration;
 pub mod markdown;
+pub mod opcodes;
 mod render;
 pub mod spec;
 
+use opcodes::Table;
 pub use render::{names, render};
 use spec::Spec;
 
@@ -47,6 +50,15 @@ pub fn update(root: &Path, check: bool) -> Result<String, String> {
         file(path, &wanted, "what is composed of companions");
     }
     file(NAMES, &names(&spec), &format!("{} declarations", spec.declarations.len()));
+    let table = Table::read(root)?;
+    let count = format!("{} opcodes", table.opcodes.len());
+    file(opcodes::GENERATED, &rustfmt(root, &opcodes::rust(&table))?, &count);
+    file(opcodes::SCHEMA, &opcodes::schema(&table), &count);
+    let read =
+        |path: &str| fs::read_to_string(root.join(path)).map_err(|e| format!("{path}: cannot be read: {e}"));
+    for (path, wanted) in opcodes::regions(&table, read)? {
+        file(path, &wanted, "lists of opcodes");
+    }
     // Made of the records in Rust, which have to compile by now.
     match header(root) {
         Ok(header) => file(HEADER, &header, "the device ABI"),

@@ -8,6 +8,8 @@ pub mod input;
 mod maps;
 pub mod model;
 pub mod names;
+pub mod opcode;
+mod opcodes;
 pub mod params;
 pub mod prng;
 pub mod protocol;

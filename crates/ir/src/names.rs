@@ -3,6 +3,8 @@
 pub use megakernel_numerics::DType;
 use megakernel_numerics::names;
 
+pub use crate::opcodes::Opcode;
+
 names! {
     /// Where a buffer lives.
     MemSpace, "a memory space" {
@@ -32,50 +34,6 @@ names! {
         IoOutput = 4 "IO_OUTPUT",
         /// Constant; read-only.
         Const = 5 "CONST",
-    }
-}
-
-names! {
-    /// Opcode of a task. Code 19 is reserved.
-    Opcode, "an opcode" {
-        /// Does nothing.
-        Nop = 0 "NOP",
-        /// Copies, casting where the dtypes differ.
-        Copy = 1 "COPY",
-        /// Gathers rows of a table.
-        Embed = 2 "EMBED",
-        /// Root-mean-square normalisation.
-        RmsNorm = 3 "RMSNORM",
-        /// Layer normalisation.
-        LayerNorm = 4 "LAYERNORM",
-        /// Tile of columns of a matrix-vector product.
-        GemvTile = 5 "GEMV_TILE",
-        /// Tile of a matrix product.
-        GemmTile = 6 "GEMM_TILE",
-        /// Attention over a window of a KV cache.
-        AttentionTile = 7 "ATTENTION_TILE",
-        /// Rotary position embedding.
-        Rope = 8 "ROPE",
-        /// Gated SiLU.
-        SiluMul = 9 "SILU_MUL",
-        /// Exact GELU.
-        Gelu = 10 "GELU",
-        /// Elementwise sum.
-        Add = 11 "ADD",
-        /// Elementwise product, or product with a scalar.
-        Mul = 12 "MUL",
-        /// Expands quantised values.
-        Dequant = 13 "DEQUANT",
-        /// Softmax over one axis.
-        Softmax = 14 "SOFTMAX",
-        /// Sum of shards.
-        AllreduceShard = 15 "ALLREDUCE_SHARD",
-        /// Writes rows of a KV cache.
-        KvAppend = 16 "KV_APPEND",
-        /// Index of the largest logit.
-        SampleArgmax = 17 "SAMPLE_ARGMAX",
-        /// Merges partial attention results.
-        AttentionCombine = 18 "ATTENTION_COMBINE",
     }
 }
 

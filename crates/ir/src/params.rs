@@ -26,8 +26,8 @@ macro_rules! params {
             }
 
             /// Type of the field in `amk_params_t`.
-            pub const fn kind(self) -> ParamKind {
-                match self { $(Param::$variant => ParamKind::$kind,)+ }
+            pub const fn kind(self) -> $crate::params::ParamKind {
+                match self { $(Param::$variant => $crate::params::ParamKind::$kind,)+ }
             }
 
             /// The parameter with this key.
@@ -47,12 +47,9 @@ pub enum ParamKind {
     Float,
 }
 
-params! {
-    K "K" Int, N "N" Int, M "M" Int, NTile "N_tile" Int, MTile "M_tile" Int, NOff "n_off" Int, MOff "m_off" Int,
-    Hidden "hidden" Int, Vocab "vocab" Int, HeadDim "head_dim" Int, NHeads "n_heads" Int, NKvHeads "n_kv_heads" Int,
-    KvStart "kv_start" Int, KvLen "kv_len" Int, Pos "pos" Int, QDType "qdtype" Int, Group "group" Int,
-    Flags "flags" Int, Dim "dim" Int, Eps "eps" Float, Scale "scale" Float, Theta "theta" Float,
-}
+pub(crate) use params;
+
+pub use crate::opcodes::Param;
 
 /// Bit 0 of `flags`.
 pub const FLAG_CAUSAL: i64 = 1;

@@ -44,7 +44,10 @@ impl DType {
         (count as u128 * self.bits() as u128).div_ceil(8)
     }
 
-    /// The dtypes that the opcodes call float: F32, F16, BF16, F8E4M3, F8E5M2.
+    /// The dtypes that the opcodes call *float*.
+    pub const FLOATS: &'static [DType] = &[DType::F32, DType::F16, DType::BF16, DType::F8E4M3, DType::F8E5M2];
+
+    /// Whether it is one of [`FLOATS`](DType::FLOATS).
     pub const fn is_float(self) -> bool {
         matches!(self, DType::F32 | DType::F16 | DType::BF16 | DType::F8E4M3 | DType::F8E5M2)
     }

@@ -4,7 +4,7 @@
 use megakernel_ir::model::Task;
 use megakernel_ir::prng::SplitMix64;
 use megakernel_ir::{Opcode, read};
-use megakernel_reference::opcodes::{InPlace, Op, Operands, Problems, op};
+use megakernel_reference::opcodes::{InPlace, Operands, Problems, arity, in_place, op, required_params};
 use megakernel_test_support::{fixtures, root};
 
 /// A program of one task without operands.
@@ -16,11 +16,11 @@ fn bare(opcode: Opcode, params: &str) -> String {
 }
 
 /// The columns `inputs`, `outputs` and `required parameters` for this task.
-fn columns(op: &dyn Op, task: &Task<'_>) -> [String; 3] {
-    let arity = op.arity(task);
+fn columns(task: &Task<'_>) -> [String; 3] {
+    let arity = arity(task);
     let (least, most) = (arity.inputs.start(), arity.inputs.end());
     let inputs = if least == most { least.to_string() } else { format!("{least} to {most}") };
-    let params: Vec<_> = op.required_params(task).iter().map(|param| format!("`{}`", param.name())).collect();
+    let params: Vec<_> = required_params(task).iter().map(|param| format!("`{}`", param.name())).collect();
     [inputs, arity.outputs.to_string(), params.join(" ")]
 }
 
@@ -36,9 +36,8 @@ fn the_table_of_the_specification_says_the_same() {
         let (plain, quantised) = (read(plain.as_bytes()), read(quantised.as_bytes()));
         let (plain, quantised) = (plain.expect("it reads"), quantised.expect("it reads"));
 
-        let op = op(opcode);
-        let [mut inputs, outputs, mut params] = columns(op, &plain.tasks[0]);
-        let [quantised_inputs, _, quantised_params] = columns(op, &quantised.tasks[0]);
+        let [mut inputs, outputs, mut params] = columns(&plain.tasks[0]);
+        let [quantised_inputs, _, quantised_params] = columns(&quantised.tasks[0]);
         if quantised_inputs != inputs {
             inputs = format!("{inputs}; {quantised_inputs} if quantised");
         }
@@ -46,7 +45,7 @@ fn the_table_of_the_specification_says_the_same() {
             let more = quantised_params.strip_prefix(&params).expect("more parameters").trim().to_owned();
             params = format!("{params}; {more} if quantised");
         }
-        let in_place = match (op.in_place(0), op.in_place(1)) {
+        let in_place = match (in_place(opcode, 0), in_place(opcode, 1)) {
             (InPlace::Allowed, InPlace::Allowed) => "yes",
             (InPlace::Forbidden, InPlace::Required) => "required",
             (InPlace::Forbidden, InPlace::Forbidden) => "",
@@ -68,9 +67,9 @@ fn assert_real_program_is_clean(name: &str) {
     for task in &program.tasks {
         let (op, operands) = (op(task.op), Operands::new(&program, task));
         let mut problems = Problems::new();
-        assert!(op.arity(task).inputs.contains(&operands.inputs.len()), "inputs of task {}", task.id);
-        assert_eq!(op.arity(task).outputs, operands.outputs.len(), "outputs of task {}", task.id);
-        assert!(op.required_params(task).iter().all(|&param| task.params.get(param).is_some()));
+        assert!(arity(task).inputs.contains(&operands.inputs.len()), "inputs of task {}", task.id);
+        assert_eq!(arity(task).outputs, operands.outputs.len(), "outputs of task {}", task.id);
+        assert!(required_params(task).iter().all(|&param| task.params.get(param).is_some()));
         op.param_ranges(task, &mut problems);
         op.dtypes(&operands, &mut problems);
         op.shapes(&operands, &mut problems);

@@ -8,6 +8,7 @@ mod edges;
 mod habits;
 mod ids;
 mod links;
+mod opcodes;
 mod tree;
 mod vanished;
 
@@ -65,12 +66,18 @@ fn check(root: &Path, without_corpus: bool) -> Vec<Outcome> {
         files.as_ref().map(|f| ids::mentioned(&spec, f)).map_err(Clone::clone),
     );
     report("every rule is in the code", files.as_ref().map(|f| ids::in_code(&spec, f)).map_err(Clone::clone));
+    let table = megakernel_codegen::opcodes::Table::read(root);
+    report(
+        "no opcode lacks a place",
+        table.clone().and_then(|table| Ok(opcodes::lacking(&table, files.as_ref().map_err(Clone::clone)?))),
+    );
     if !without_corpus {
         report("no case id has vanished", vanished::vanished(root));
         match cases::read(&root.join("corpus/cases")) {
             Ok(cases) => {
                 report("every rule has its cases", Ok(ids::rule_cases(&spec, &cases)));
                 report("every clause is cited or not testable", Ok(ids::clause_cases(&spec, &cases)));
+                report("every opcode has cases", table.map(|table| opcodes::uncited(&table, &cases)));
                 report("cases cite ids and twins that exist", Ok(ids::case_references(&spec, &cases)));
                 let page = std::fs::read_to_string(root.join("spec/adequacy.md"));
                 let page = page.map_err(|cause| format!("spec/adequacy.md: {cause}"));

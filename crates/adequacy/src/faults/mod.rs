@@ -88,7 +88,7 @@ impl Fault {
 }
 
 /// What most opcodes write.
-const FLOATS: &[DType] = &[DType::F32, DType::F16, DType::BF16, DType::F8E4M3, DType::F8E5M2];
+const FLOATS: &[DType] = DType::FLOATS;
 /// The floats to which a binary32 value has to be rounded.
 const NARROW: &[DType] = &[DType::F16, DType::BF16, DType::F8E4M3, DType::F8E5M2];
 /// What SAMPLE_ARGMAX writes.
@@ -104,25 +104,7 @@ const QUANTISED: &[Opcode] = &[Opcode::GemvTile, Opcode::GemmTile, Opcode::Dequa
 /// Opcodes whose sums tensor cores may make.
 const TENSOR_CORES: &[Opcode] = &[Opcode::GemvTile, Opcode::GemmTile, Opcode::AttentionTile];
 /// Opcodes that write floats.
-const WRITE_FLOATS: &[Opcode] = &[
-    Opcode::Copy,
-    Opcode::Embed,
-    Opcode::RmsNorm,
-    Opcode::LayerNorm,
-    Opcode::GemvTile,
-    Opcode::GemmTile,
-    Opcode::AttentionTile,
-    Opcode::Rope,
-    Opcode::SiluMul,
-    Opcode::Gelu,
-    Opcode::Add,
-    Opcode::Mul,
-    Opcode::Dequant,
-    Opcode::Softmax,
-    Opcode::AllreduceShard,
-    Opcode::KvAppend,
-    Opcode::AttentionCombine,
-];
+const WRITE_FLOATS: &[Opcode] = Opcode::WRITE_FLOATS;
 
 /// `value` rounded to a dtype.
 fn round(dtype: DType, value: f64) -> f64 {

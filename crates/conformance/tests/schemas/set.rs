@@ -8,8 +8,9 @@ use jsonschema::{Registry, ValidationError, Validator};
 use serde_json::{Value, json};
 
 /// Names of the files under `schemas/`, without `.schema.json`.
-pub const NAMES: [&str; 15] = [
+pub const NAMES: [&str; 16] = [
     "companion",
+    "opcode-table",
     "program",
     "target",
     "target-record",
@@ -71,7 +72,7 @@ pub fn schemas() -> BTreeMap<String, Value> {
         .collect();
     let mut expected: Vec<String> = NAMES.map(str::to_owned).into();
     // What the others refer to; no document is one.
-    expected.push("names".to_owned());
+    expected.extend(["names", "opcodes"].map(str::to_owned));
     expected.sort();
     assert_eq!(found.keys().cloned().collect::<Vec<_>>(), expected, "the files under schemas/");
     found

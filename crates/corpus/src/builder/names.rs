@@ -3,7 +3,7 @@
 pub use megakernel_ir::{BufferKind as Kind, DType, MemSpace as Space, Opcode as Op};
 
 /// The types that every opcode taking a "float" operand takes.
-pub const FLOATS: &[DType] = &[DType::F32, DType::F16, DType::BF16, DType::F8E4M3, DType::F8E5M2];
+pub const FLOATS: &[DType] = DType::FLOATS;
 
 /// A name as case ids write it: lower case, with dashes.
 pub fn slug(name: &str) -> String {

@@ -37,7 +37,7 @@ pub(super) fn accesses(program: &Program<'_>, task: &Task<'_>) -> SmallVec<[Acce
     for (index, (&id, buffer)) in task.inputs.iter().zip(&operands.inputs).enumerate() {
         let whole = op.accesses(index).then(|| Region::of(buffer));
         let region = if fits { op.reads(&operands, index) } else { whole };
-        push(id, AccessKind::Read, region, op.in_place(index) == InPlace::Allowed);
+        push(id, AccessKind::Read, region, opcodes::in_place(task.op, index) == InPlace::Allowed);
     }
     for (index, (&id, buffer)) in task.outputs.iter().zip(&operands.outputs).enumerate() {
         let region = if fits { op.writes(&operands, index) } else { Some(Region::of(buffer)) };

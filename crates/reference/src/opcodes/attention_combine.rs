@@ -3,28 +3,17 @@
 //! The partials are F32 of one shape of rank 2 or 3, with E = head_dim + 2 >= 3 as last extent; y is *float*
 //! with E - 2 elements for each of their rows. Everything is read and written whole.
 
-use megakernel_ir::model::Task;
-use megakernel_ir::{DType, Param, Rule};
-use smallvec::SmallVec;
+use megakernel_ir::Rule;
 
-use super::{Arity, Op, Operands, Place, Problems, checks};
+use super::{Op, Operands, Place, Problems, checks};
 
 pub(super) struct AttentionCombine;
 
+pub(super) static OP: AttentionCombine = AttentionCombine;
+
 impl Op for AttentionCombine {
-    fn arity(&self, _task: &Task<'_>) -> Arity {
-        Arity { inputs: 2..=8, outputs: 1 }
-    }
-
-    fn required_params(&self, _task: &Task<'_>) -> SmallVec<[Param; 8]> {
-        SmallVec::new()
-    }
-
     fn dtypes(&self, operands: &Operands<'_>, problems: &mut Problems) {
-        for index in 0..operands.inputs.len() {
-            checks::dtype_in(operands, Place::Input(index), &[DType::F32], problems);
-        }
-        checks::dtype_in(operands, Place::Output(0), checks::FLOAT, problems);
+        checks::dtypes_of_the_table(operands, problems);
     }
 
     fn shapes(&self, operands: &Operands<'_>, problems: &mut Problems) {

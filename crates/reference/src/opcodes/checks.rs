@@ -9,7 +9,7 @@ use megakernel_ir::{DType, Param, Rule};
 use super::{Operands, Place, Problem, Problems};
 
 /// The dtypes that the opcodes call *float*.
-pub(super) const FLOAT: &[DType] = &[DType::F32, DType::F16, DType::BF16, DType::F8E4M3, DType::F8E5M2];
+pub(super) const FLOAT: &[DType] = DType::FLOATS;
 
 /// Number of elements. A buffer that breaks S20 has none, which agrees with no shape.
 pub(super) fn numel(buffer: &Buffer<'_>) -> i128 {
@@ -112,6 +112,17 @@ pub(super) fn all_float(operands: &Operands<'_>, problems: &mut Problems) {
     }
     for index in 0..operands.outputs.len() {
         dtype_in(operands, Place::Output(index), FLOAT, problems);
+    }
+}
+
+/// Rule M01 for an opcode whose dtypes the table gives.
+pub(super) fn dtypes_of_the_table(operands: &Operands<'_>, problems: &mut Problems) {
+    let Some(dtypes) = operands.task.op.record().dtypes else { return };
+    for index in 0..operands.inputs.len() {
+        dtype_in(operands, Place::Input(index), dtypes.input(index), problems);
+    }
+    for index in 0..operands.outputs.len() {
+        dtype_in(operands, Place::Output(index), dtypes.output, problems);
     }
 }
 

@@ -3,23 +3,15 @@
 //! Both *float*, or both of one dtype; equal numbers of elements, whatever the shapes. Reads and writes the
 //! whole of both. In place: allowed.
 
-use megakernel_ir::model::Task;
-use megakernel_ir::{Param, Rule};
-use smallvec::SmallVec;
+use megakernel_ir::Rule;
 
-use super::{Arity, InPlace, Op, Operands, Place, Problems, checks};
+use super::{Op, Operands, Place, Problems, checks};
 
 pub(super) struct Copy;
 
+pub(super) static OP: Copy = Copy;
+
 impl Op for Copy {
-    fn arity(&self, _task: &Task<'_>) -> Arity {
-        Arity { inputs: 1..=1, outputs: 1 }
-    }
-
-    fn required_params(&self, _task: &Task<'_>) -> SmallVec<[Param; 8]> {
-        SmallVec::new()
-    }
-
     fn dtypes(&self, operands: &Operands<'_>, problems: &mut Problems) {
         let ([x, ..], [y, ..]) = (operands.inputs.as_slice(), operands.outputs.as_slice()) else { return };
         if x.dtype != y.dtype && !(x.dtype.is_float() && y.dtype.is_float()) {
@@ -39,10 +31,6 @@ impl Op for Copy {
             let required = format_args!("{elements} elements, as many as input 0 has");
             checks::wrong_shape(Rule::M02, operands, Place::Output(0), required, problems);
         }
-    }
-
-    fn in_place(&self, _input: usize) -> InPlace {
-        InPlace::Allowed
     }
 }
 

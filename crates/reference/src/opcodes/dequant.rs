@@ -4,23 +4,15 @@
 //! with last extent K / 2 as U8 (7). scales are *float*, zeros *float*, I8 or U8, both with last extent
 //! ceil(K / group). Everything is read and written whole.
 
-use megakernel_ir::model::Task;
-use megakernel_ir::{Param, Rule};
-use smallvec::{SmallVec, smallvec};
+use megakernel_ir::Rule;
 
-use super::{Arity, Op, Operands, Place, Problems, checks, quant};
+use super::{Op, Operands, Place, Problems, checks, quant};
 
 pub(super) struct Dequant;
 
+pub(super) static OP: Dequant = Dequant;
+
 impl Op for Dequant {
-    fn arity(&self, _task: &Task<'_>) -> Arity {
-        Arity { inputs: 2..=3, outputs: 1 }
-    }
-
-    fn required_params(&self, _task: &Task<'_>) -> SmallVec<[Param; 8]> {
-        smallvec![Param::QDType, Param::Group]
-    }
-
     fn dtypes(&self, operands: &Operands<'_>, problems: &mut Problems) {
         quant::dtypes(operands, 1, problems);
         checks::dtype_in(operands, Place::Output(0), checks::FLOAT, problems);

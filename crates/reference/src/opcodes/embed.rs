@@ -4,27 +4,17 @@
 //! a row for each id, in any shape. `hidden` is a hint that no shape has to meet. Everything is read and
 //! written whole, since the ids are data.
 
-use megakernel_ir::model::Task;
-use megakernel_ir::{DType, Param, Rule};
-use smallvec::{SmallVec, smallvec};
+use megakernel_ir::Rule;
 
-use super::{Arity, Op, Operands, Place, Problems, checks};
+use super::{Op, Operands, Place, Problems, checks};
 
 pub(super) struct Embed;
 
+pub(super) static OP: Embed = Embed;
+
 impl Op for Embed {
-    fn arity(&self, _task: &Task<'_>) -> Arity {
-        Arity { inputs: 2..=2, outputs: 1 }
-    }
-
-    fn required_params(&self, _task: &Task<'_>) -> SmallVec<[Param; 8]> {
-        smallvec![Param::Hidden]
-    }
-
     fn dtypes(&self, operands: &Operands<'_>, problems: &mut Problems) {
-        checks::dtype_in(operands, Place::Input(0), &[DType::I32], problems);
-        checks::dtype_in(operands, Place::Input(1), checks::FLOAT, problems);
-        checks::dtype_in(operands, Place::Output(0), checks::FLOAT, problems);
+        checks::dtypes_of_the_table(operands, problems);
     }
 
     fn shapes(&self, operands: &Operands<'_>, problems: &mut Problems) {

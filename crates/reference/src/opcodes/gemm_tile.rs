@@ -3,14 +3,14 @@
 //! As GEMV_TILE, with x `[M, K]` and y `[M, N]`. Reads the rows `[m_off, m_off + M_tile)` of x and, as
 //! GEMV_TILE, the rows `[n_off, n_off + N_tile)` of the rest; writes these rows by these columns of y.
 
-use megakernel_ir::model::Task;
 use megakernel_ir::{Param, Rule};
-use smallvec::{SmallVec, smallvec};
 
-use super::{Arity, Op, Operands, Place, Problems, checks, matrix};
+use super::{Op, Operands, Place, Problems, checks, matrix};
 use crate::region::Region;
 
 pub(super) struct GemmTile;
+
+pub(super) static OP: GemmTile = GemmTile;
 
 /// The rows of the output that the task computes: first and number.
 fn rows(operands: &Operands<'_>) -> [i64; 2] {
@@ -18,18 +18,6 @@ fn rows(operands: &Operands<'_>) -> [i64; 2] {
 }
 
 impl Op for GemmTile {
-    fn arity(&self, task: &Task<'_>) -> Arity {
-        matrix::arity(task)
-    }
-
-    fn required_params(&self, task: &Task<'_>) -> SmallVec<[Param; 8]> {
-        let mut params = smallvec![Param::K, Param::NTile, Param::MTile, Param::NOff];
-        if matrix::is_quantised(task) {
-            params.push(Param::Group);
-        }
-        params
-    }
-
     fn dtypes(&self, operands: &Operands<'_>, problems: &mut Problems) {
         matrix::dtypes(operands, problems);
     }

@@ -5,28 +5,14 @@
 //! and zeros are `[N, ceil(K / group)]`. Reads x whole and the rows `[n_off, n_off + N_tile)` of the rest (a
 //! bias that is not flat counts whole); writes these columns of y.
 
-use megakernel_ir::Param;
-use megakernel_ir::model::Task;
-use smallvec::{SmallVec, smallvec};
-
-use super::{Arity, Op, Operands, Problems, matrix};
+use super::{Op, Operands, Problems, matrix};
 use crate::region::Region;
 
 pub(super) struct GemvTile;
 
+pub(super) static OP: GemvTile = GemvTile;
+
 impl Op for GemvTile {
-    fn arity(&self, task: &Task<'_>) -> Arity {
-        matrix::arity(task)
-    }
-
-    fn required_params(&self, task: &Task<'_>) -> SmallVec<[Param; 8]> {
-        let mut params = smallvec![Param::K, Param::NTile, Param::NOff];
-        if matrix::is_quantised(task) {
-            params.push(Param::Group);
-        }
-        params
-    }
-
     fn dtypes(&self, operands: &Operands<'_>, problems: &mut Problems) {
         matrix::dtypes(operands, problems);
     }

@@ -4,15 +4,16 @@
 //! elements each; a cache `[B, max_seq, n_kv_heads, head_dim]` takes one row a sequence. Reads new whole, and
 //! not the cache; writes the rows `[pos, pos + n)`. In place: required, the output is the second input.
 
-use megakernel_ir::model::{Buffer, Task};
+use megakernel_ir::model::Buffer;
 use megakernel_ir::{Param, Rule};
-use smallvec::{SmallVec, smallvec};
 
 use super::cache::{self, Cache};
-use super::{Arity, InPlace, Op, Operands, Place, Problems, checks};
+use super::{Op, Operands, Place, Problems, checks};
 use crate::region::Region;
 
 pub(super) struct KvAppend;
+
+pub(super) static OP: KvAppend = KvAppend;
 
 const NEW: Place = Place::Input(0);
 const CACHE: Place = Place::Input(1);
@@ -31,14 +32,6 @@ fn new_rows(new: &Buffer<'_>, cache: Cache) -> Option<i64> {
 }
 
 impl Op for KvAppend {
-    fn arity(&self, _task: &Task<'_>) -> Arity {
-        Arity { inputs: 2..=2, outputs: 1 }
-    }
-
-    fn required_params(&self, _task: &Task<'_>) -> SmallVec<[Param; 8]> {
-        smallvec![Param::Pos]
-    }
-
     fn dtypes(&self, operands: &Operands<'_>, problems: &mut Problems) {
         checks::dtype_in(operands, NEW, checks::FLOAT, problems);
         checks::dtype_in(operands, CACHE, checks::FLOAT, problems);
@@ -97,10 +90,6 @@ impl Op for KvAppend {
             Some((axis, count)) => whole.slice(axis, operands.int(Param::Pos, 0), count),
             None => whole,
         })
-    }
-
-    fn in_place(&self, input: usize) -> InPlace {
-        if input == 1 { InPlace::Required } else { InPlace::Forbidden }
     }
 }
 

@@ -5,12 +5,12 @@
 
 use megakernel_ir::Param;
 use megakernel_ir::Rule;
-use megakernel_ir::model::Task;
-use smallvec::{SmallVec, smallvec};
 
-use super::{Arity, Op, Operands, Place, Problems, checks};
+use super::{Op, Operands, Place, Problems, checks};
 
 pub(super) struct LayerNorm;
+
+pub(super) static OP: LayerNorm = LayerNorm;
 
 const X: Place = Place::Input(0);
 const W: Place = Place::Input(1);
@@ -18,16 +18,8 @@ const B: Place = Place::Input(2);
 const HIDDEN: Place = Place::Param(Param::Hidden);
 
 impl Op for LayerNorm {
-    fn arity(&self, _task: &Task<'_>) -> Arity {
-        Arity { inputs: 2..=3, outputs: 1 }
-    }
-
-    fn required_params(&self, _task: &Task<'_>) -> SmallVec<[Param; 8]> {
-        smallvec![Param::Eps, Param::Hidden]
-    }
-
     fn dtypes(&self, operands: &Operands<'_>, problems: &mut Problems) {
-        checks::all_float(operands, problems);
+        checks::dtypes_of_the_table(operands, problems);
     }
 
     fn shapes(&self, operands: &Operands<'_>, problems: &mut Problems) {

@@ -1,25 +1,15 @@
 //! What GEMV_TILE and GEMM_TILE share: a weight `[N, K]`, plain or quantised, of which a tile computes some
 //! rows.
 
-use megakernel_ir::model::{Buffer, Task};
+use megakernel_ir::model::Buffer;
 use megakernel_ir::{Param, Rule};
 
-use super::{Arity, Operands, Place, Problems, checks, quant};
+use super::{Operands, Place, Problems, checks, is_quantised, quant};
 use crate::region::Region;
 
 const X: Place = Place::Input(0);
 const W: Place = Place::Input(1);
 const Y: Place = Place::Output(0);
-
-/// Whether the task has the quantised form. Any value of `qdtype` makes it so.
-pub(super) fn is_quantised(task: &Task<'_>) -> bool {
-    task.params.get(Param::QDType).is_some()
-}
-
-/// `[x, W]` or `[x, W, bias]`; `[x, qW, scales]` or `[x, qW, scales, zeros]`.
-pub(super) fn arity(task: &Task<'_>) -> Arity {
-    Arity { inputs: if is_quantised(task) { 3..=4 } else { 2..=3 }, outputs: 1 }
-}
 
 /// Rule M01.
 pub(super) fn dtypes(operands: &Operands<'_>, problems: &mut Problems) {

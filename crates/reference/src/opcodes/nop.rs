@@ -1,22 +1,12 @@
 //! NOP (clause OPC-00): no operands and no footprint. A join of its waits.
 
-use megakernel_ir::Param;
-use megakernel_ir::model::Task;
-use smallvec::SmallVec;
-
-use super::{Arity, Op, Operands, Problems};
+use super::{Op, Operands, Problems};
 
 pub(super) struct Nop;
 
+pub(super) static OP: Nop = Nop;
+
 impl Op for Nop {
-    fn arity(&self, _task: &Task<'_>) -> Arity {
-        Arity { inputs: 0..=0, outputs: 0 }
-    }
-
-    fn required_params(&self, _task: &Task<'_>) -> SmallVec<[Param; 8]> {
-        SmallVec::new()
-    }
-
     fn dtypes(&self, _operands: &Operands<'_>, _problems: &mut Problems) {}
 
     fn shapes(&self, _operands: &Operands<'_>, _problems: &mut Problems) {}

@@ -4,26 +4,19 @@
 //! with S; y has the shape of x. Everything is read and written whole.
 
 use megakernel_ir::model::Task;
-use megakernel_ir::{DType, Param, Rule};
-use smallvec::{SmallVec, smallvec};
+use megakernel_ir::{Param, Rule};
 
-use super::{Arity, Op, Operands, Place, Problems, checks};
+use super::{Op, Operands, Place, Problems, checks};
 
 pub(super) struct Rope;
+
+pub(super) static OP: Rope = Rope;
 
 const X: Place = Place::Input(0);
 const POSITIONS: Place = Place::Input(1);
 const Y: Place = Place::Output(0);
 
 impl Op for Rope {
-    fn arity(&self, _task: &Task<'_>) -> Arity {
-        Arity { inputs: 2..=2, outputs: 1 }
-    }
-
-    fn required_params(&self, _task: &Task<'_>) -> SmallVec<[Param; 8]> {
-        smallvec![Param::HeadDim, Param::Theta]
-    }
-
     fn param_ranges(&self, task: &Task<'_>, problems: &mut Problems) {
         let head_dim = task.params.int(Param::HeadDim).unwrap_or(0);
         // A value outside of its own range is reported by S14 and S15.
@@ -34,9 +27,7 @@ impl Op for Rope {
     }
 
     fn dtypes(&self, operands: &Operands<'_>, problems: &mut Problems) {
-        checks::dtype_in(operands, X, checks::FLOAT, problems);
-        checks::dtype_in(operands, POSITIONS, &[DType::I32], problems);
-        checks::dtype_in(operands, Y, checks::FLOAT, problems);
+        checks::dtypes_of_the_table(operands, problems);
     }
 
     fn shapes(&self, operands: &Operands<'_>, problems: &mut Problems) {

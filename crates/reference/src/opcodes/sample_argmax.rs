@@ -2,26 +2,17 @@
 //!
 //! logits *float* of rank 1 or more, ids I32 with an element for each row of logits. Both are accessed whole.
 
-use megakernel_ir::model::Task;
-use megakernel_ir::{DType, Param, Rule};
-use smallvec::SmallVec;
+use megakernel_ir::Rule;
 
-use super::{Arity, Op, Operands, Place, Problems, checks};
+use super::{Op, Operands, Place, Problems, checks};
 
 pub(super) struct SampleArgmax;
 
+pub(super) static OP: SampleArgmax = SampleArgmax;
+
 impl Op for SampleArgmax {
-    fn arity(&self, _task: &Task<'_>) -> Arity {
-        Arity { inputs: 1..=1, outputs: 1 }
-    }
-
-    fn required_params(&self, _task: &Task<'_>) -> SmallVec<[Param; 8]> {
-        SmallVec::new()
-    }
-
     fn dtypes(&self, operands: &Operands<'_>, problems: &mut Problems) {
-        checks::dtype_in(operands, Place::Input(0), checks::FLOAT, problems);
-        checks::dtype_in(operands, Place::Output(0), &[DType::I32], problems);
+        checks::dtypes_of_the_table(operands, problems);
     }
 
     fn shapes(&self, operands: &Operands<'_>, problems: &mut Problems) {

@@ -2,25 +2,17 @@
 //!
 //! Both *float*, of one shape of rank 1 or more; -rank <= dim < rank. Both are accessed whole.
 
-use megakernel_ir::model::Task;
 use megakernel_ir::{Param, Rule};
-use smallvec::SmallVec;
 
-use super::{Arity, Op, Operands, Place, Problems, checks};
+use super::{Op, Operands, Place, Problems, checks};
 
 pub(super) struct Softmax;
 
+pub(super) static OP: Softmax = Softmax;
+
 impl Op for Softmax {
-    fn arity(&self, _task: &Task<'_>) -> Arity {
-        Arity { inputs: 1..=1, outputs: 1 }
-    }
-
-    fn required_params(&self, _task: &Task<'_>) -> SmallVec<[Param; 8]> {
-        SmallVec::new()
-    }
-
     fn dtypes(&self, operands: &Operands<'_>, problems: &mut Problems) {
-        checks::all_float(operands, problems);
+        checks::dtypes_of_the_table(operands, problems);
     }
 
     fn shapes(&self, operands: &Operands<'_>, problems: &mut Problems) {

@@ -95,11 +95,11 @@ impl Case {
     /// The task breaks no rule, and is one that rules S11, S13 and S15 accept.
     pub(crate) fn assert_clean(&self) -> &Self {
         self.assert_in_range();
-        self.with(|op, operands| {
-            let arity = op.arity(operands.task);
+        self.with(|_, operands| {
+            let arity = super::arity(operands.task);
             assert!(arity.inputs.contains(&operands.inputs.len()), "inputs of {}", self.notation);
             assert_eq!(arity.outputs, operands.outputs.len(), "outputs of {}", self.notation);
-            for param in op.required_params(operands.task) {
+            for param in super::required_params(operands.task) {
                 assert!(operands.task.params.get(param).is_some(), "{} lacks {param:?}", self.notation);
             }
         });

@@ -172,7 +172,8 @@ fn accesses(number: usize, task: &Task<'_>, operands: &Operands<'_>, fits: bool)
     for (position, (&id, buffer)) in task.inputs.iter().zip(&operands.inputs).enumerate() {
         let whole = op.accesses(position).then(|| Region::of(buffer));
         let region = if fits { op.reads(operands, position) } else { whole };
-        push(AccessKind::Read, position, id, region, op.in_place(position) == InPlace::Allowed);
+        let elementwise = opcodes::in_place(task.op, position) == InPlace::Allowed;
+        push(AccessKind::Read, position, id, region, elementwise);
     }
     for (position, (&id, buffer)) in task.outputs.iter().zip(&operands.outputs).enumerate() {
         let region = if fits { op.writes(operands, position) } else { Some(Region::of(buffer)) };

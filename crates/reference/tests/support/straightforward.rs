@@ -206,9 +206,8 @@ fn pages(program: &Program<'_>, order: &Ancestors, found: &mut Found) {
 fn hands_over(program: &Program<'_>, task: usize, from: i64, to: i64) -> bool {
     let task = &program.tasks[task];
     let (from_buffer, to_buffer) = (&program.buffers[from as usize], &program.buffers[to as usize]);
-    let op = opcodes::op(task.op);
-    let elementwise =
-        (0..task.inputs.len()).all(|i| task.inputs[i] != from || op.in_place(i) == InPlace::Allowed);
+    let elementwise = (0..task.inputs.len())
+        .all(|i| task.inputs[i] != from || opcodes::in_place(task.op, i) == InPlace::Allowed);
     elementwise
         && task.inputs.contains(&from)
         && !task.inputs.contains(&to)

@@ -9,13 +9,14 @@
 use megakernel_ir::model::{Buffer, Task};
 use megakernel_ir::params::{FLAG_CAUSAL, FLAG_PARTIAL_WRITE};
 use megakernel_ir::{DType, Param, Rule};
-use smallvec::{SmallVec, smallvec};
 
 use super::cache::{self, Cache};
-use super::{Arity, Op, Operands, Place, Problems, checks};
+use super::{Op, Operands, Place, Problems, checks};
 use crate::region::Region;
 
 pub(super) struct AttentionTile;
+
+pub(super) static OP: AttentionTile = AttentionTile;
 
 const Q: Place = Place::Input(0);
 const K: Place = Place::Input(1);
@@ -31,14 +32,6 @@ fn is_partial(operands: &Operands<'_>) -> bool {
 }
 
 impl Op for AttentionTile {
-    fn arity(&self, _task: &Task<'_>) -> Arity {
-        Arity { inputs: 3..=4, outputs: 1 }
-    }
-
-    fn required_params(&self, _task: &Task<'_>) -> SmallVec<[Param; 8]> {
-        smallvec![Param::HeadDim, Param::KvStart, Param::KvLen, Param::Scale, Param::NHeads, Param::NKvHeads]
-    }
-
     fn param_ranges(&self, task: &Task<'_>, problems: &mut Problems) {
         // Values that are out of their own range are reported by S14 and S15 and enter no relation.
         let in_range = |param, least: i64| {

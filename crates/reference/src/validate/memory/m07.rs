@@ -7,10 +7,9 @@ use megakernel_order::Findings;
 use crate::opcodes::{self, InPlace};
 
 pub(super) fn check(index: usize, task: &Task<'_>, findings: &mut Findings) {
-    let op = opcodes::op(task.op);
     for (position, output) in task.outputs.iter().enumerate() {
-        let problem =
-            task.inputs.iter().enumerate().find_map(|(input, id)| match (op.in_place(input), id == output) {
+        let problem = task.inputs.iter().enumerate().find_map(|(input, id)| {
+            match (opcodes::in_place(task.op, input), id == output) {
                 (InPlace::Forbidden, true) => Some(format!(
                     "{} may not write its input {input} (buffer {output}) in place; give it another output",
                     task.op
@@ -20,7 +19,8 @@ pub(super) fn check(index: usize, task: &Task<'_>, findings: &mut Findings) {
                     task.op
                 )),
                 _ => None,
-            });
+            }
+        });
         if let Some(message) = problem {
             findings.report(Rule::M07, || {
                 Diagnostic::new(Rule::M07, format!("/tasks/{index}/outputs/{position}"), message)

@@ -129,13 +129,12 @@ impl Tenant {
 fn hands_over(program: &Program<'_>, task: u32, from: u32, to: u32) -> bool {
     let task = &program.tasks[task as usize];
     let (from, to) = (i64::from(from), i64::from(to));
-    let op = opcodes::op(task.op);
     let reads_elementwise = task
         .inputs
         .iter()
         .enumerate()
         .filter(|(_, id)| **id == from)
-        .all(|(input, _)| op.in_place(input) == InPlace::Allowed);
+        .all(|(input, _)| opcodes::in_place(task.op, input) == InPlace::Allowed);
     let alike = {
         let (from, to) = (&program.buffers[from as usize], &program.buffers[to as usize]);
         from.dtype.bits() == to.dtype.bits() && from.shape == to.shape

@@ -8,7 +8,7 @@ use crate::opcodes;
 use crate::validate::structure::s12::{MAX_INPUTS, MAX_OUTPUTS};
 
 pub(super) fn check(index: usize, task: &Task<'_>, findings: &mut Findings) {
-    let arity = opcodes::op(task.op).arity(task);
+    let arity = opcodes::arity(task);
     let (inputs, outputs) = (task.inputs.len(), task.outputs.len());
     // Counts beyond the ABI's capacity are S12's.
     if inputs <= MAX_INPUTS && !arity.inputs.contains(&inputs) {

@@ -7,7 +7,7 @@ use megakernel_order::Findings;
 use crate::opcodes;
 
 pub(super) fn check(index: usize, task: &Task<'_>, findings: &mut Findings) {
-    for param in opcodes::op(task.op).required_params(task) {
+    for param in opcodes::required_params(task) {
         if task.params.get(param).is_none() {
             let message = format!("{} requires the parameter `{}`", task.op, param.name());
             findings.broken(Rule::S13, format!("/tasks/{index}/params"), message);

@@ -5,6 +5,8 @@ use crate::vm::bounded::Bounded;
 
 pub(super) struct Add;
 
+pub(super) static KERNEL: Add = Add;
+
 impl Kernel for Add {
     fn run(&self, task: &TaskView<'_>) -> Written {
         elementwise::zip(task, |a, b| sum(task, a, b))

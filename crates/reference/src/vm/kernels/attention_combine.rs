@@ -8,6 +8,8 @@ use crate::vm::sum::Sum;
 
 pub(super) struct AttentionCombine;
 
+pub(super) static KERNEL: AttentionCombine = AttentionCombine;
+
 /// One row of one partial.
 struct Partial<'a> {
     sum: Line<'a>,

@@ -12,6 +12,8 @@ use crate::vm::sum::Sum;
 
 pub(super) struct AttentionTile;
 
+pub(super) static KERNEL: AttentionTile = AttentionTile;
+
 /// What is the same for all heads.
 struct Tile<'a> {
     q: Line<'a>,

@@ -7,6 +7,8 @@ use super::{Kernel, TaskView, Written, mul, quant};
 
 pub(super) struct Dequant;
 
+pub(super) static KERNEL: Dequant = Dequant;
+
 impl Kernel for Dequant {
     fn run(&self, task: &TaskView<'_>) -> Written {
         let width = last(task.output.shape);

@@ -6,6 +6,8 @@ use crate::vm::bounded::Bounded;
 
 pub(super) struct Embed;
 
+pub(super) static KERNEL: Embed = Embed;
+
 impl Kernel for Embed {
     fn run(&self, task: &TaskView<'_>) -> Written {
         let table = task.reals(1);

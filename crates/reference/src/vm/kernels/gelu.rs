@@ -7,6 +7,8 @@ use crate::vm::bounded::{Bounded, SMALLEST_NORMAL, TINY, rounding};
 
 pub(super) struct Gelu;
 
+pub(super) static KERNEL: Gelu = Gelu;
+
 /// Units that the argument of erf may be off by: a division, and its rounded divisor.
 const ARGUMENT: f64 = 5.0;
 

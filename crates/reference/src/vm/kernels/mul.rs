@@ -7,6 +7,8 @@ use crate::vm::bounded::Bounded;
 
 pub(super) struct Mul;
 
+pub(super) static KERNEL: Mul = Mul;
+
 impl Kernel for Mul {
     fn run(&self, task: &TaskView<'_>) -> Written {
         let dtype = task.output.dtype;

@@ -9,6 +9,8 @@ use crate::vm::bounded::{Bounded, UNIT};
 
 pub(super) struct RmsNorm;
 
+pub(super) static KERNEL: RmsNorm = RmsNorm;
+
 impl Kernel for RmsNorm {
     fn run(&self, task: &TaskView<'_>) -> Written {
         let (x, w) = (task.reals(0), task.reals(1));

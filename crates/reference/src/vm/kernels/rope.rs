@@ -8,6 +8,8 @@ use crate::vm::bounded::{Bounded, fits_binary32, rounding};
 
 pub(super) struct Rope;
 
+pub(super) static KERNEL: Rope = Rope;
+
 impl Kernel for Rope {
     fn run(&self, task: &TaskView<'_>) -> Written {
         let (x, positions) = (task.reals(0), task.ints(1));

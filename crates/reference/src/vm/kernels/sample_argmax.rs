@@ -5,6 +5,8 @@ use super::{Kernel, TaskView, Written};
 
 pub(super) struct SampleArgmax;
 
+pub(super) static KERNEL: SampleArgmax = SampleArgmax;
+
 impl Kernel for SampleArgmax {
     fn run(&self, task: &TaskView<'_>) -> Written {
         Written::Ints(task.reals(0).rows(last(task.shape(0))).map(argmax).collect())

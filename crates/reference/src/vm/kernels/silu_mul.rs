@@ -5,6 +5,8 @@ use crate::vm::bounded::Bounded;
 
 pub(super) struct SiluMul;
 
+pub(super) static KERNEL: SiluMul = SiluMul;
+
 impl Kernel for SiluMul {
     fn run(&self, task: &TaskView<'_>) -> Written {
         elementwise::zip(task, |gate, up| silu(gate) * up)

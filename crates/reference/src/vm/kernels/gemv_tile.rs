@@ -1,0 +1,5 @@
+//! GEMV_TILE (clause OPC-05): a product of a matrix.
+
+use super::matrix::Matrix;
+
+pub(super) static KERNEL: Matrix = Matrix;
