@@ -271,12 +271,13 @@ def structure(program, found):
             need(item["id"] == n, "S08", "%s/%d/id" % (table, n), "id %d at position %d" % (item["id"], n))
     produced = {output for task in tasks for output in task["outputs"]}
     for n, buffer in enumerate(buffers):
-        at, bits = "/buffers/%d" % n, BITS[buffer["dtype"]]
+        at, elements = "/buffers/%d" % n, 1
         need(len(buffer["shape"]) <= 4, "S12", at + "/shape", "rank %d, required at most 4" % len(buffer["shape"]))
         for extent in buffer["shape"]:
-            bits *= extent
-        fits = all(extent >= 1 for extent in buffer["shape"]) and -(-bits // 8) < 2**63
-        required = "required extents of at least 1 and fewer than 2^63 bytes"
+            elements *= extent
+        size = max(elements, -(-elements * BITS[buffer["dtype"]] // 8))
+        fits = all(extent >= 1 for extent in buffer["shape"]) and size < 2**63
+        required = "required extents of at least 1 and fewer than 2^63 elements and bytes"
         need(fits, "S20", at + "/shape", "shape %s, %s" % (buffer["shape"], required))
         in_hbm = buffer["kind"] == "ACTIVATION" or buffer["space"] == "HBM"
         need(in_hbm, "S21", at + "/space", "%s in %s, required HBM" % (buffer["kind"], buffer["space"]))

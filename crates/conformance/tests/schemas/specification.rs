@@ -58,9 +58,11 @@ fn types_in_words(kind: &str) -> Vec<&str> {
 
 /// The types that a schema of this file gives.
 fn types_in_schema<'s>(file: &'s Value, schema: &'s Value) -> Vec<&'s str> {
-    let schema = match schema["$ref"].as_str().and_then(|target| target.strip_prefix('#')) {
-        Some(pointer) => file.pointer(pointer).unwrap_or_else(|| panic!("no {pointer}")),
-        None => schema,
+    let schema = match schema["$ref"].as_str().and_then(|target| target.split_once('#')) {
+        Some(("", pointer)) => file.pointer(pointer).unwrap_or_else(|| panic!("no {pointer}")),
+        // Names of opcodes and the like stand in a file of their own, and are strings.
+        Some((_, names)) if names.ends_with("/name") => return vec!["string"],
+        _ => schema,
     };
     let mut types: Vec<&str> = match &schema["type"] {
         Value::Array(list) => list.iter().filter_map(Value::as_str).collect(),

@@ -120,6 +120,8 @@ fn ci() -> Vec<Family> {
         cached("cache", 4, Waits::Earlier, 0, 2),
         cached("cache-of-three-rows", 3, Waits::Earlier, 0, 3),
         cached("cache-in-queues", 3, Waits::Others, 3, 2),
+        cached_in_place("cache-in-place", 3, Waits::Earlier, 0, 2),
+        cached_in_place("cache-in-place-in-queues", 3, Waits::Others, 2, 2),
         paged("page", 4, Waits::Earlier, 0, TWO_ON_A_PAGE, false),
         paged("page-of-three", 4, Waits::Earlier, 0, THREE_ON_A_PAGE, false),
         paged("page-by-tiles", 3, Waits::Earlier, 0, TWO_ON_A_PAGE, true),
