@@ -46,8 +46,12 @@ pub fn suite(root: &Path, command: &str, args: &Args) -> ExitCode {
         });
         return ended(done);
     }
-    let done = build(root, SUITE)
-        .and_then(|program| status(Command::new(&program).arg(command).args(&args.arguments)));
+    let done = build(root, SUITE).and_then(|program| {
+        // It finds the repository by this, and would otherwise inherit what cargo set for this program.
+        let mut suite = Command::new(&program);
+        suite.env("CARGO_MANIFEST_DIR", root.join("crates/suite")).arg(command);
+        status(suite.args(&args.arguments))
+    });
     ended(done)
 }
 
