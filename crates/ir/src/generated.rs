@@ -19,22 +19,34 @@ impl Class {
     pub const LAUNCH: Class = Class(5);
     /// W: suspicious, never a reason to reject.
     pub const WARNING: Class = Class(6);
+    /// KS: numbers, texts and lists of a document of kernel selection are what they have to be.
+    pub const SELECTION_STRUCTURE: Class = Class(7);
+    /// KQ: the operator sequence can be computed.
+    pub const SELECTION_SEQUENCE: Class = Class(8);
+    /// KI: the index of kernels can be chosen from.
+    pub const SELECTION_INDEX: Class = Class(9);
+    /// KN: there is a plan.
+    pub const SELECTION_NO_PLAN: Class = Class(10);
+    /// KP: the plan is one, and the one that the definition gives.
+    pub const SELECTION_PLAN: Class = Class(11);
+    /// KW: suspicious in an index of kernels, never a reason to reject.
+    pub const SELECTION_WARNING: Class = Class(12);
     /// TS: the document is a well-formed task graph.
-    pub const TASK_GRAPH_STRUCTURE: Class = Class(7);
+    pub const TASK_GRAPH_STRUCTURE: Class = Class(13);
     /// TD: every task of a task graph runs, and the graph ends.
-    pub const TASK_GRAPH_DEADLOCK: Class = Class(8);
+    pub const TASK_GRAPH_DEADLOCK: Class = Class(14);
     /// TR: every execution of a task graph computes the same.
-    pub const TASK_GRAPH_RACE: Class = Class(9);
+    pub const TASK_GRAPH_RACE: Class = Class(15);
     /// TB: every tile stays within its tensor.
-    pub const TASK_GRAPH_BOUNDS: Class = Class(10);
+    pub const TASK_GRAPH_BOUNDS: Class = Class(16);
     /// TX: the graphs of several ranks fit together.
-    pub const TASK_GRAPH_RANKS: Class = Class(11);
+    pub const TASK_GRAPH_RANKS: Class = Class(17);
     /// TK: the kernel graph can be translated.
-    pub const KERNEL_GRAPH: Class = Class(12);
+    pub const KERNEL_GRAPH: Class = Class(18);
     /// TW: suspicious in a task graph, never a reason to reject.
-    pub const TASK_GRAPH_WARNING: Class = Class(13);
+    pub const TASK_GRAPH_WARNING: Class = Class(19);
     /// All that the specification declares, in order.
-    pub const ALL: [Class; 14] = [
+    pub const ALL: [Class; 20] = [
         Class::STRUCTURE,
         Class::DEADLOCK,
         Class::RACE,
@@ -42,6 +54,12 @@ impl Class {
         Class::MEMORY_SAFETY,
         Class::LAUNCH,
         Class::WARNING,
+        Class::SELECTION_STRUCTURE,
+        Class::SELECTION_SEQUENCE,
+        Class::SELECTION_INDEX,
+        Class::SELECTION_NO_PLAN,
+        Class::SELECTION_PLAN,
+        Class::SELECTION_WARNING,
         Class::TASK_GRAPH_STRUCTURE,
         Class::TASK_GRAPH_DEADLOCK,
         Class::TASK_GRAPH_RACE,
@@ -93,6 +111,42 @@ pub(crate) const CLASSES: &[ClassRecord] = &[
         letters: "W",
         name: "warning",
         title: "suspicious, never a reason to reject",
+        severity: Severity::Warning,
+    },
+    ClassRecord {
+        letters: "KS",
+        name: "selection-structure",
+        title: "numbers, texts and lists of a document of kernel selection are what they have to be",
+        severity: Severity::Error,
+    },
+    ClassRecord {
+        letters: "KQ",
+        name: "selection-sequence",
+        title: "the operator sequence can be computed",
+        severity: Severity::Error,
+    },
+    ClassRecord {
+        letters: "KI",
+        name: "selection-index",
+        title: "the index of kernels can be chosen from",
+        severity: Severity::Error,
+    },
+    ClassRecord {
+        letters: "KN",
+        name: "selection-no-plan",
+        title: "there is a plan",
+        severity: Severity::Error,
+    },
+    ClassRecord {
+        letters: "KP",
+        name: "selection-plan",
+        title: "the plan is one, and the one that the definition gives",
+        severity: Severity::Error,
+    },
+    ClassRecord {
+        letters: "KW",
+        name: "selection-warning",
+        title: "suspicious in an index of kernels, never a reason to reject",
         severity: Severity::Warning,
     },
     ClassRecord {
@@ -150,15 +204,18 @@ impl Profile {
     pub const LAUNCH: Profile = Profile(3);
     /// Running programs. No document is rejected under it: only programs that every other profile accepts are run.
     pub const EXECUTE: Profile = Profile(4);
+    /// Kernel selection: judging operator sequences, indices of kernels and plans, and making plans.
+    pub const SELECTION: Profile = Profile(5);
     /// Task graphs: reading, writing, judging, and translating kernel graphs.
-    pub const TASK_GRAPH: Profile = Profile(5);
+    pub const TASK_GRAPH: Profile = Profile(6);
     /// All that the specification declares, in order.
-    pub const ALL: [Profile; 6] = [
+    pub const ALL: [Profile; 7] = [
         Profile::FORMAT,
         Profile::VALIDATE,
         Profile::MEMORY_SAFETY,
         Profile::LAUNCH,
         Profile::EXECUTE,
+        Profile::SELECTION,
         Profile::TASK_GRAPH,
     ];
 }
@@ -190,6 +247,19 @@ pub(crate) const PROFILES: &[ProfileRecord] = &[
         classes: &[],
     },
     ProfileRecord {
+        name: "selection",
+        summary: "Kernel selection: judging operator sequences, indices of kernels and plans, and making plans.",
+        classes: &[
+            Class::STRUCTURE,
+            Class::SELECTION_STRUCTURE,
+            Class::SELECTION_SEQUENCE,
+            Class::SELECTION_INDEX,
+            Class::SELECTION_NO_PLAN,
+            Class::SELECTION_PLAN,
+            Class::SELECTION_WARNING,
+        ],
+    },
+    ProfileRecord {
         name: "task-graph",
         summary: "Task graphs: reading, writing, judging, and translating kernel graphs.",
         classes: &[
@@ -212,10 +282,21 @@ impl Method {
     pub const ROUNDTRIP: Method = Method(1);
     /// Run launches on tensors from files, and write the results to files (clause CON-11).
     pub const EXECUTE: Method = Method(2);
+    /// Choose kernels for a sequence of operators (clause SEL-20).
+    pub const SELECT: Method = Method(3);
+    /// Say step by step how they are chosen (clause SEL-24).
+    pub const EXPLAIN: Method = Method(4);
     /// Translate a kernel graph into a task graph (clause TGR-16).
-    pub const TRANSLATE: Method = Method(3);
+    pub const TRANSLATE: Method = Method(5);
     /// All that the specification declares, in order.
-    pub const ALL: [Method; 4] = [Method::VALIDATE, Method::ROUNDTRIP, Method::EXECUTE, Method::TRANSLATE];
+    pub const ALL: [Method; 6] = [
+        Method::VALIDATE,
+        Method::ROUNDTRIP,
+        Method::EXECUTE,
+        Method::SELECT,
+        Method::EXPLAIN,
+        Method::TRANSLATE,
+    ];
 }
 
 pub(crate) const METHODS: &[MethodRecord] = &[
@@ -229,6 +310,16 @@ pub(crate) const METHODS: &[MethodRecord] = &[
         name: "execute",
         summary: "Run launches on tensors from files, and write the results to files (clause CON-11).",
         answer: Carries::Files,
+    },
+    MethodRecord {
+        name: "select",
+        summary: "Choose kernels for a sequence of operators (clause SEL-20).",
+        answer: Carries::Document,
+    },
+    MethodRecord {
+        name: "explain",
+        summary: "Say step by step how they are chosen (clause SEL-24).",
+        answer: Carries::Document,
     },
     MethodRecord {
         name: "translate",
@@ -360,86 +451,138 @@ impl Rule {
     pub const W05: Rule = Rule(58);
     /// W06 unknown-member
     pub const W06: Rule = Rule(59);
+    /// KS01 number-range
+    pub const KS01: Rule = Rule(60);
+    /// KS02 rational-text
+    pub const KS02: Rule = Rule(61);
+    /// KS03 repeated-entry
+    pub const KS03: Rule = Rule(62);
+    /// KS04 half-chain
+    pub const KS04: Rule = Rule(63);
+    /// KS05 no-stage
+    pub const KS05: Rule = Rule(64);
+    /// KQ01 forward-read
+    pub const KQ01: Rule = Rule(65);
+    /// KQ02 double-write
+    pub const KQ02: Rule = Rule(66);
+    /// KQ03 wrong-readers
+    pub const KQ03: Rule = Rule(67);
+    /// KQ04 self-conflict
+    pub const KQ04: Rule = Rule(68);
+    /// KI01 duplicate-kernel
+    pub const KI01: Rule = Rule(69);
+    /// KI02 ambiguous-stage
+    pub const KI02: Rule = Rule(70);
+    /// KI03 contradiction
+    pub const KI03: Rule = Rule(71);
+    /// KN01 no-kernel
+    pub const KN01: Rule = Rule(72);
+    /// KP01 gap
+    pub const KP01: Rule = Rule(73);
+    /// KP02 overlap
+    pub const KP02: Rule = Rule(74);
+    /// KP03 unknown-kernel
+    pub const KP03: Rule = Rule(75);
+    /// KP04 not-covered
+    pub const KP04: Rule = Rule(76);
+    /// KP05 crossed
+    pub const KP05: Rule = Rule(77);
+    /// KP06 escape-lost
+    pub const KP06: Rule = Rule(78);
+    /// KP07 limit-broken
+    pub const KP07: Rule = Rule(79);
+    /// KP08 other-choice
+    pub const KP08: Rule = Rule(80);
+    /// KP09 wrong-state
+    pub const KP09: Rule = Rule(81);
+    /// KW01 unreachable
+    pub const KW01: Rule = Rule(82);
+    /// KW02 dominated
+    pub const KW02: Rule = Rule(83);
+    /// KW03 hole
+    pub const KW03: Rule = Rule(84);
+    /// KW04 no-unit-kernel
+    pub const KW04: Rule = Rule(85);
     /// TS01 reserved-tasks
-    pub const TS01: Rule = Rule(60);
+    pub const TS01: Rule = Rule(86);
     /// TS02 reserved-events
-    pub const TS02: Rule = Rule(61);
+    pub const TS02: Rule = Rule(87);
     /// TS03 event-type
-    pub const TS03: Rule = Rule(62);
+    pub const TS03: Rule = Rule(88);
     /// TS04 dangling-event
-    pub const TS04: Rule = Rule(63);
+    pub const TS04: Rule = Rule(89);
     /// TS05 event-id
-    pub const TS05: Rule = Rule(64);
+    pub const TS05: Rule = Rule(90);
     /// TS06 event-range
-    pub const TS06: Rule = Rule(65);
+    pub const TS06: Rule = Rule(91);
     /// TS07 first-tasks
-    pub const TS07: Rule = Rule(66);
+    pub const TS07: Rule = Rule(92);
     /// TS08 capacity
-    pub const TS08: Rule = Rule(67);
+    pub const TS08: Rule = Rule(93);
     /// TS09 tensor-record
-    pub const TS09: Rule = Rule(68);
+    pub const TS09: Rule = Rule(94);
     /// TS10 metadata-alias
-    pub const TS10: Rule = Rule(69);
+    pub const TS10: Rule = Rule(95);
     /// TD01 event-without-producer
-    pub const TD01: Rule = Rule(70);
+    pub const TD01: Rule = Rule(96);
     /// TD02 threshold-above-producers
-    pub const TD02: Rule = Rule(71);
+    pub const TD02: Rule = Rule(97);
     /// TD03 dependency-cycle
-    pub const TD03: Rule = Rule(72);
+    pub const TD03: Rule = Rule(98);
     /// TD04 descending-ids
-    pub const TD04: Rule = Rule(73);
+    pub const TD04: Rule = Rule(99);
     /// TD05 lost-task
-    pub const TD05: Rule = Rule(74);
+    pub const TD05: Rule = Rule(100);
     /// TR01 partial-trigger
-    pub const TR01: Rule = Rule(75);
+    pub const TR01: Rule = Rule(101);
     /// TR02 read-write-race
-    pub const TR02: Rule = Rule(76);
+    pub const TR02: Rule = Rule(102);
     /// TR03 overwrite-race
-    pub const TR03: Rule = Rule(77);
+    pub const TR03: Rule = Rule(103);
     /// TR04 write-write-race
-    pub const TR04: Rule = Rule(78);
+    pub const TR04: Rule = Rule(104);
     /// TR05 dead-write
-    pub const TR05: Rule = Rule(79);
+    pub const TR05: Rule = Rule(105);
     /// TB01 tile-bounds
-    pub const TB01: Rule = Rule(80);
+    pub const TB01: Rule = Rule(106);
     /// TB02 tile-alignment
-    pub const TB02: Rule = Rule(81);
+    pub const TB02: Rule = Rule(107);
     /// TB03 undeclared-tensor
-    pub const TB03: Rule = Rule(82);
+    pub const TB03: Rule = Rule(108);
     /// TX01 rank-mismatch
-    pub const TX01: Rule = Rule(83);
+    pub const TX01: Rule = Rule(109);
     /// TX02 misaligned-event
-    pub const TX02: Rule = Rule(84);
+    pub const TX02: Rule = Rule(110);
     /// TX03 cross-rank-race
-    pub const TX03: Rule = Rule(85);
+    pub const TX03: Rule = Rule(111);
     /// TX04 iteration-race
-    pub const TX04: Rule = Rule(86);
+    pub const TX04: Rule = Rule(112);
     /// TK01 dangling-tensor
-    pub const TK01: Rule = Rule(87);
+    pub const TK01: Rule = Rule(113);
     /// TK02 grid-division
-    pub const TK02: Rule = Rule(88);
+    pub const TK02: Rule = Rule(114);
     /// TK03 no-shared-tensor
-    pub const TK03: Rule = Rule(89);
+    pub const TK03: Rule = Rule(115);
     /// TK04 all-reduce
-    pub const TK04: Rule = Rule(90);
+    pub const TK04: Rule = Rule(116);
     /// TK05 fused-tensor
-    pub const TK05: Rule = Rule(91);
+    pub const TK05: Rule = Rule(117);
     /// TK06 kernel-capacity
-    pub const TK06: Rule = Rule(92);
+    pub const TK06: Rule = Rule(118);
     /// TK07 operator-conflict
-    pub const TK07: Rule = Rule(93);
+    pub const TK07: Rule = Rule(119);
     /// TK08 dead-output
-    pub const TK08: Rule = Rule(94);
+    pub const TK08: Rule = Rule(120);
     /// TW01 unknown-task-type
-    pub const TW01: Rule = Rule(95);
+    pub const TW01: Rule = Rule(121);
     /// TW02 unused-event
-    pub const TW02: Rule = Rule(96);
+    pub const TW02: Rule = Rule(122);
     /// TW03 mixed-layout
-    pub const TW03: Rule = Rule(97);
+    pub const TW03: Rule = Rule(123);
     /// TW04 incomplete-system
-    pub const TW04: Rule = Rule(98);
+    pub const TW04: Rule = Rule(124);
     /// All that the specification declares, in order.
-    pub const ALL: [Rule; 99] = [
+    pub const ALL: [Rule; 125] = [
         Rule::S01,
         Rule::S02,
         Rule::S03,
@@ -500,6 +643,32 @@ impl Rule {
         Rule::W04,
         Rule::W05,
         Rule::W06,
+        Rule::KS01,
+        Rule::KS02,
+        Rule::KS03,
+        Rule::KS04,
+        Rule::KS05,
+        Rule::KQ01,
+        Rule::KQ02,
+        Rule::KQ03,
+        Rule::KQ04,
+        Rule::KI01,
+        Rule::KI02,
+        Rule::KI03,
+        Rule::KN01,
+        Rule::KP01,
+        Rule::KP02,
+        Rule::KP03,
+        Rule::KP04,
+        Rule::KP05,
+        Rule::KP06,
+        Rule::KP07,
+        Rule::KP08,
+        Rule::KP09,
+        Rule::KW01,
+        Rule::KW02,
+        Rule::KW03,
+        Rule::KW04,
         Rule::TS01,
         Rule::TS02,
         Rule::TS03,
@@ -782,6 +951,130 @@ pub(crate) const RULES: &[RuleRecord] = &[
     RuleRecord {
         clause: Clause { id: "W06", title: "unknown-member", document: "spec/rules/warnings.md" },
         class: Class::WARNING,
+    },
+    RuleRecord {
+        clause: Clause { id: "KS01", title: "number-range", document: "spec/companions/selection/rules.md" },
+        class: Class::SELECTION_STRUCTURE,
+    },
+    RuleRecord {
+        clause: Clause { id: "KS02", title: "rational-text", document: "spec/companions/selection/rules.md" },
+        class: Class::SELECTION_STRUCTURE,
+    },
+    RuleRecord {
+        clause: Clause {
+            id: "KS03",
+            title: "repeated-entry",
+            document: "spec/companions/selection/rules.md",
+        },
+        class: Class::SELECTION_STRUCTURE,
+    },
+    RuleRecord {
+        clause: Clause { id: "KS04", title: "half-chain", document: "spec/companions/selection/rules.md" },
+        class: Class::SELECTION_STRUCTURE,
+    },
+    RuleRecord {
+        clause: Clause { id: "KS05", title: "no-stage", document: "spec/companions/selection/rules.md" },
+        class: Class::SELECTION_STRUCTURE,
+    },
+    RuleRecord {
+        clause: Clause { id: "KQ01", title: "forward-read", document: "spec/companions/selection/rules.md" },
+        class: Class::SELECTION_SEQUENCE,
+    },
+    RuleRecord {
+        clause: Clause { id: "KQ02", title: "double-write", document: "spec/companions/selection/rules.md" },
+        class: Class::SELECTION_SEQUENCE,
+    },
+    RuleRecord {
+        clause: Clause { id: "KQ03", title: "wrong-readers", document: "spec/companions/selection/rules.md" },
+        class: Class::SELECTION_SEQUENCE,
+    },
+    RuleRecord {
+        clause: Clause { id: "KQ04", title: "self-conflict", document: "spec/companions/selection/rules.md" },
+        class: Class::SELECTION_SEQUENCE,
+    },
+    RuleRecord {
+        clause: Clause {
+            id: "KI01",
+            title: "duplicate-kernel",
+            document: "spec/companions/selection/rules.md",
+        },
+        class: Class::SELECTION_INDEX,
+    },
+    RuleRecord {
+        clause: Clause {
+            id: "KI02",
+            title: "ambiguous-stage",
+            document: "spec/companions/selection/rules.md",
+        },
+        class: Class::SELECTION_INDEX,
+    },
+    RuleRecord {
+        clause: Clause { id: "KI03", title: "contradiction", document: "spec/companions/selection/rules.md" },
+        class: Class::SELECTION_INDEX,
+    },
+    RuleRecord {
+        clause: Clause { id: "KN01", title: "no-kernel", document: "spec/companions/selection/rules.md" },
+        class: Class::SELECTION_NO_PLAN,
+    },
+    RuleRecord {
+        clause: Clause { id: "KP01", title: "gap", document: "spec/companions/selection/rules.md" },
+        class: Class::SELECTION_PLAN,
+    },
+    RuleRecord {
+        clause: Clause { id: "KP02", title: "overlap", document: "spec/companions/selection/rules.md" },
+        class: Class::SELECTION_PLAN,
+    },
+    RuleRecord {
+        clause: Clause {
+            id: "KP03",
+            title: "unknown-kernel",
+            document: "spec/companions/selection/rules.md",
+        },
+        class: Class::SELECTION_PLAN,
+    },
+    RuleRecord {
+        clause: Clause { id: "KP04", title: "not-covered", document: "spec/companions/selection/rules.md" },
+        class: Class::SELECTION_PLAN,
+    },
+    RuleRecord {
+        clause: Clause { id: "KP05", title: "crossed", document: "spec/companions/selection/rules.md" },
+        class: Class::SELECTION_PLAN,
+    },
+    RuleRecord {
+        clause: Clause { id: "KP06", title: "escape-lost", document: "spec/companions/selection/rules.md" },
+        class: Class::SELECTION_PLAN,
+    },
+    RuleRecord {
+        clause: Clause { id: "KP07", title: "limit-broken", document: "spec/companions/selection/rules.md" },
+        class: Class::SELECTION_PLAN,
+    },
+    RuleRecord {
+        clause: Clause { id: "KP08", title: "other-choice", document: "spec/companions/selection/rules.md" },
+        class: Class::SELECTION_PLAN,
+    },
+    RuleRecord {
+        clause: Clause { id: "KP09", title: "wrong-state", document: "spec/companions/selection/rules.md" },
+        class: Class::SELECTION_PLAN,
+    },
+    RuleRecord {
+        clause: Clause { id: "KW01", title: "unreachable", document: "spec/companions/selection/rules.md" },
+        class: Class::SELECTION_WARNING,
+    },
+    RuleRecord {
+        clause: Clause { id: "KW02", title: "dominated", document: "spec/companions/selection/rules.md" },
+        class: Class::SELECTION_WARNING,
+    },
+    RuleRecord {
+        clause: Clause { id: "KW03", title: "hole", document: "spec/companions/selection/rules.md" },
+        class: Class::SELECTION_WARNING,
+    },
+    RuleRecord {
+        clause: Clause {
+            id: "KW04",
+            title: "no-unit-kernel",
+            document: "spec/companions/selection/rules.md",
+        },
+        class: Class::SELECTION_WARNING,
     },
     RuleRecord {
         clause: Clause {
@@ -1403,6 +1696,99 @@ pub mod clause {
     pub const PAG_02: Clause = Clause { id: "PAG-02", title: "Live ranges", document: "spec/pages.md" };
     /// PAG-03 On-chip capacity.
     pub const PAG_03: Clause = Clause { id: "PAG-03", title: "On-chip capacity", document: "spec/pages.md" };
+    /// SEL-01 Documents.
+    pub const SEL_01: Clause =
+        Clause { id: "SEL-01", title: "Documents", document: "spec/companions/selection/format.md" };
+    /// SEL-02 Operators and values.
+    pub const SEL_02: Clause = Clause {
+        id: "SEL-02",
+        title: "Operators and values",
+        document: "spec/companions/selection/format.md",
+    };
+    /// SEL-03 The attribute matrix.
+    pub const SEL_03: Clause = Clause {
+        id: "SEL-03",
+        title: "The attribute matrix",
+        document: "spec/companions/selection/format.md",
+    };
+    /// SEL-04 Text and pointers.
+    pub const SEL_04: Clause =
+        Clause { id: "SEL-04", title: "Text and pointers", document: "spec/companions/selection/format.md" };
+    /// SEL-05 Composition.
+    pub const SEL_05: Clause =
+        Clause { id: "SEL-05", title: "Composition", document: "spec/companions/selection/rows.md" };
+    /// SEL-06 Connection.
+    pub const SEL_06: Clause =
+        Clause { id: "SEL-06", title: "Connection", document: "spec/companions/selection/rows.md" };
+    /// SEL-07 Signature.
+    pub const SEL_07: Clause =
+        Clause { id: "SEL-07", title: "Signature", document: "spec/companions/selection/rows.md" };
+    /// SEL-08 Epilogue.
+    pub const SEL_08: Clause =
+        Clause { id: "SEL-08", title: "Epilogue", document: "spec/companions/selection/rows.md" };
+    /// SEL-09 Shape.
+    pub const SEL_09: Clause =
+        Clause { id: "SEL-09", title: "Shape", document: "spec/companions/selection/rows.md" };
+    /// SEL-10 Dtype and layout.
+    pub const SEL_10: Clause =
+        Clause { id: "SEL-10", title: "Dtype and layout", document: "spec/companions/selection/rows.md" };
+    /// SEL-11 Effects.
+    pub const SEL_11: Clause =
+        Clause { id: "SEL-11", title: "Effects", document: "spec/companions/selection/rows.md" };
+    /// SEL-12 Requirements.
+    pub const SEL_12: Clause =
+        Clause { id: "SEL-12", title: "Requirements", document: "spec/companions/selection/rows.md" };
+    /// SEL-13 Kernels and stages.
+    pub const SEL_13: Clause = Clause {
+        id: "SEL-13",
+        title: "Kernels and stages",
+        document: "spec/companions/selection/kernels.md",
+    };
+    /// SEL-14 Viable.
+    pub const SEL_14: Clause =
+        Clause { id: "SEL-14", title: "Viable", document: "spec/companions/selection/kernels.md" };
+    /// SEL-15 Complete.
+    pub const SEL_15: Clause =
+        Clause { id: "SEL-15", title: "Complete", document: "spec/companions/selection/kernels.md" };
+    /// SEL-16 Cost.
+    pub const SEL_16: Clause =
+        Clause { id: "SEL-16", title: "Cost", document: "spec/companions/selection/kernels.md" };
+    /// SEL-17 Rounding.
+    pub const SEL_17: Clause =
+        Clause { id: "SEL-17", title: "Rounding", document: "spec/companions/selection/kernels.md" };
+    /// SEL-18 The state.
+    pub const SEL_18: Clause =
+        Clause { id: "SEL-18", title: "The state", document: "spec/companions/selection/selecting.md" };
+    /// SEL-19 Triggers.
+    pub const SEL_19: Clause =
+        Clause { id: "SEL-19", title: "Triggers", document: "spec/companions/selection/selecting.md" };
+    /// SEL-20 Flush and checkpoint.
+    pub const SEL_20: Clause = Clause {
+        id: "SEL-20",
+        title: "Flush and checkpoint",
+        document: "spec/companions/selection/selecting.md",
+    };
+    /// SEL-21 Escape during the walk.
+    pub const SEL_21: Clause = Clause {
+        id: "SEL-21",
+        title: "Escape during the walk",
+        document: "spec/companions/selection/selecting.md",
+    };
+    /// SEL-22 Determinism.
+    pub const SEL_22: Clause =
+        Clause { id: "SEL-22", title: "Determinism", document: "spec/companions/selection/selecting.md" };
+    /// SEL-23 Plans.
+    pub const SEL_23: Clause =
+        Clause { id: "SEL-23", title: "Plans", document: "spec/companions/selection/selecting.md" };
+    /// SEL-24 Explanations.
+    pub const SEL_24: Clause =
+        Clause { id: "SEL-24", title: "Explanations", document: "spec/companions/selection/selecting.md" };
+    /// SEL-25 The beam.
+    pub const SEL_25: Clause =
+        Clause { id: "SEL-25", title: "The beam", document: "spec/companions/selection/selecting.md" };
+    /// SEL-26 Laws.
+    pub const SEL_26: Clause =
+        Clause { id: "SEL-26", title: "Laws", document: "spec/companions/selection/selecting.md" };
     /// TGR-01 Documents.
     pub const TGR_01: Clause =
         Clause { id: "TGR-01", title: "Documents", document: "spec/companions/task-graph/format.md" };
@@ -1643,6 +2029,32 @@ pub const CLAUSES: &[Clause] = &[
     clause::PAG_01,
     clause::PAG_02,
     clause::PAG_03,
+    clause::SEL_01,
+    clause::SEL_02,
+    clause::SEL_03,
+    clause::SEL_04,
+    clause::SEL_05,
+    clause::SEL_06,
+    clause::SEL_07,
+    clause::SEL_08,
+    clause::SEL_09,
+    clause::SEL_10,
+    clause::SEL_11,
+    clause::SEL_12,
+    clause::SEL_13,
+    clause::SEL_14,
+    clause::SEL_15,
+    clause::SEL_16,
+    clause::SEL_17,
+    clause::SEL_18,
+    clause::SEL_19,
+    clause::SEL_20,
+    clause::SEL_21,
+    clause::SEL_22,
+    clause::SEL_23,
+    clause::SEL_24,
+    clause::SEL_25,
+    clause::SEL_26,
     clause::TGR_01,
     clause::TGR_02,
     clause::TGR_03,

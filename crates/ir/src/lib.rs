@@ -26,6 +26,6 @@ pub use diagnostic::Diagnostic;
 pub use megakernel_numerics::names;
 pub use names::{BufferKind, DType, MemSpace, Opcode};
 pub use params::{Number, Param};
-pub use read::{ABI_VERSION, IR_VERSION, Source, read, read_record, shape};
+pub use read::{ABI_VERSION, IR_VERSION, Source, read, read_record, read_value, shape};
 pub use rule::{Rule, clause};
 pub use write::{Layout, float_text, write, write_record};

@@ -3,4 +3,5 @@
 use megakernel_reference::commands::Companion;
 
 /// In order of name.
-pub static COMPANIONS: &[&Companion] = &[&megakernel_task_graph_reference::COMPANION];
+pub static COMPANIONS: &[&Companion] =
+    &[&megakernel_selection_reference::COMPANION, &megakernel_task_graph_reference::COMPANION];

@@ -61,6 +61,19 @@ fn judge(rule: Rule, document: &str) -> Vec<Diagnostic> {
         _ if Profile::TASK_GRAPH.judges(rule.class()) && !Profile::FORMAT.judges(rule.class()) => {
             task_graph::validate(document.as_bytes()).diagnostics
         }
+        _ if Profile::SELECTION.judges(rule.class()) && !Profile::FORMAT.judges(rule.class()) => {
+            let select = rule.class() == Class::SELECTION_NO_PLAN;
+            let request = Request {
+                method: if select { Method::SELECT } else { Method::VALIDATE },
+                profile: Profile::SELECTION,
+                document: DocumentBytes::Text(document.into()),
+                arguments: None,
+            };
+            match megakernel_selection_reference::serve::serve(&request) {
+                Answer::Accept { diagnostics, .. } | Answer::Reject { diagnostics } => diagnostics,
+                other => panic!("{rule}: {other:?}"),
+            }
+        }
         _ => validate(document.as_bytes(), Classes::ALL).diagnostics,
     }
 }

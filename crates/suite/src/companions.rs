@@ -5,10 +5,13 @@ use megakernel_prove::Provable;
 use megakernel_reference::commands;
 
 /// Their cases.
-pub static CASES: &[Companion] = &[megakernel_task_graph_cases::COMPANION];
+pub static CASES: &[Companion] =
+    &[megakernel_selection_cases::COMPANION, megakernel_task_graph_cases::COMPANION];
 
 /// Their references.
-pub static REFERENCES: &[&commands::Companion] = &[&megakernel_task_graph_reference::COMPANION];
+pub static REFERENCES: &[&commands::Companion] =
+    &[&megakernel_selection_reference::COMPANION, &megakernel_task_graph_reference::COMPANION];
 
 /// What `prove` proves of them.
-pub static SUBJECTS: &[&(dyn Provable + Sync)] = &[&megakernel_task_graph_subject::SUBJECT];
+pub static SUBJECTS: &[&(dyn Provable + Sync)] =
+    &[&megakernel_selection_subject::SUBJECT, &megakernel_task_graph_subject::SUBJECT];

@@ -14,6 +14,19 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("megakernel-abi", &["megakernel-ir", "megakernel-numerics"]),
     ("megakernel-order", &["megakernel-ir"]),
     ("megakernel-task-graph", &["megakernel-ir"]),
+    ("megakernel-selection", &["megakernel-ir"]),
+    ("megakernel-selection-reference", &["megakernel-ir", "megakernel-reference", "megakernel-selection"]),
+    ("megakernel-selection-cases", &["megakernel-ir", "megakernel-corpus", "megakernel-selection"]),
+    // Where the selector of the reference and the definitions meet.
+    (
+        "megakernel-selection-subject",
+        &[
+            "megakernel-prove",
+            "megakernel-selection",
+            "megakernel-selection-cases",
+            "megakernel-selection-reference",
+        ],
+    ),
     // Never the reference: an answer that the judge took from it would judge nothing. Nor the corpus, which it reads as files.
     (
         "megakernel-conformance",
@@ -23,7 +36,13 @@ const ALLOWED: &[(&str, &[&str])] = &[
     // Nor here, since a case declares its answer. The cases of companions in tests alone: the generator gets them from outside.
     (
         "megakernel-corpus",
-        &["megakernel-ir", "megakernel-numerics", "megakernel-conformance", "megakernel-task-graph-cases"],
+        &[
+            "megakernel-ir",
+            "megakernel-numerics",
+            "megakernel-conformance",
+            "megakernel-selection-cases",
+            "megakernel-task-graph-cases",
+        ],
     ),
     (
         "megakernel-task-graph-cases",
@@ -56,7 +75,13 @@ const ALLOWED: &[(&str, &[&str])] = &[
     // The program that composes the references.
     (
         "megakernel-oracle",
-        &["megakernel-ir", "megakernel-numerics", "megakernel-reference", "megakernel-task-graph-reference"],
+        &[
+            "megakernel-ir",
+            "megakernel-numerics",
+            "megakernel-reference",
+            "megakernel-selection-reference",
+            "megakernel-task-graph-reference",
+        ],
     ),
     // Nor the reference: its arithmetic has to be a second opinion.
     ("megakernel-adequacy", &["megakernel-ir", "megakernel-numerics", "megakernel-conformance"]),
@@ -69,6 +94,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "megakernel-suite",
         &[
+            "megakernel-selection",
+            "megakernel-selection-cases",
+            "megakernel-selection-reference",
+            "megakernel-selection-subject",
             "megakernel-ir",
             "megakernel-numerics",
             "megakernel-task-graph",

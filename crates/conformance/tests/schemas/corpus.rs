@@ -8,22 +8,35 @@ use megakernel_ir::protocol::{Method, Profile};
 use megakernel_ir::rule::{Class, Rule};
 use serde_json::Value;
 
-use crate::set::{errors, json_files, read, root, task_graph_schema, validator};
+use crate::set::{errors, json_files, read, root, selection_schema, task_graph_schema, validator};
 
 #[test]
 fn every_file_of_the_corpus_conforms() {
     let corpus = root().join("corpus");
-    let task_graphs = ["task-graph", "system", "translation"].map(|name| (name, validator(name)));
+    let companions = [
+        "task-graph",
+        "system",
+        "translation",
+        "selection-sequence",
+        "selection-index",
+        "selection-request",
+        "selection-review",
+    ]
+    .map(|name| (name, validator(name)));
     for (schema, folder) in [("case", "cases"), ("program", "programs")] {
         let validator = validator(schema);
         let files = json_files(&corpus.join(folder));
         assert!(!files.is_empty(), "corpus/{folder} holds no file");
         for file in files {
             let document = read(&file);
-            let of_task_graphs = file.starts_with(corpus.join("programs/task-graph"));
-            let found = if of_task_graphs {
-                let name = task_graph_schema(&document);
-                task_graphs
+            let below = |folder: &str| file.starts_with(corpus.join(folder));
+            let of_companion = match () {
+                () if below("programs/task-graph") => Some(task_graph_schema(&document)),
+                () if below("programs/selection") => Some(selection_schema(&document)),
+                () => None,
+            };
+            let found = if let Some(name) = of_companion {
+                companions
                     .iter()
                     .filter(|(of, _)| *of == name)
                     .flat_map(|(_, v)| errors(v, &document))
@@ -55,7 +68,9 @@ fn the_program_schema_refuses_what_the_structure_rules_refuse() {
     let corpus = Corpus::load(&root().join("corpus")).expect("a corpus");
     let validator = validator("program");
     let mut refused: BTreeMap<Rule, usize> = BTreeMap::new();
-    for case in corpus.cases().iter().filter(|case| !case.profiles.contains(&Profile::TASK_GRAPH)) {
+    for case in corpus.cases().iter().filter(|case| {
+        !case.profiles.iter().any(|&profile| [Profile::TASK_GRAPH, Profile::SELECTION].contains(&profile))
+    }) {
         let document = corpus.document(case).expect("a document");
         let structure = case.expect.rules.iter().any(|rule| rule.class() == Class::STRUCTURE);
         let document = match serde_json::from_slice::<Value>(&document) {

@@ -8,7 +8,7 @@ use jsonschema::{Registry, ValidationError, Validator};
 use serde_json::{Value, json};
 
 /// Names of the files under `schemas/`, without `.schema.json`.
-pub const NAMES: [&str; 16] = [
+pub const NAMES: [&str; 21] = [
     "companion",
     "opcode-table",
     "program",
@@ -19,6 +19,11 @@ pub const NAMES: [&str; 16] = [
     "system",
     "kernel-graph",
     "translation",
+    "selection-sequence",
+    "selection-index",
+    "selection-request",
+    "selection-plan",
+    "selection-review",
     "case",
     "protocol",
     "diagnostics",
@@ -84,6 +89,17 @@ pub fn task_graph_schema(document: &Value) -> &'static str {
         (Value::Array(_), _) => "system",
         (_, Value::Null) => "task-graph",
         _ => "translation",
+    }
+}
+
+/// The schema of a document of the profile `selection`: what `validate` takes it for (clause SEL-01).
+pub fn selection_schema(document: &Value) -> &'static str {
+    let has = |name: &str| document.get(name).is_some();
+    match () {
+        () if has("plan") => "selection-review",
+        () if has("sequence") || has("index") => "selection-request",
+        () if has("kernels") => "selection-index",
+        () => "selection-sequence",
     }
 }
 

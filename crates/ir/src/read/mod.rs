@@ -44,6 +44,27 @@ pub fn read_record<'a, R: Deserialize<'a>>(
     text::parse(text).map_err(|error| explain(text, &error, shape))
 }
 
+/// Reads a JSON value whose members somebody else judges: a document of a companion that no table of members describes.
+///
+/// # Errors
+/// Diagnostics of the rules S01 and S02; never none.
+pub fn read_value(bytes: &[u8]) -> Result<serde_json::Value, Vec<Diagnostic>> {
+    let text = text::utf8(bytes).map_err(|diagnostic| vec![*diagnostic])?;
+    let root = text::check(text).map_err(|diagnostic| vec![*diagnostic])?;
+    let mut found = text::duplicates(root);
+    if found.is_empty() {
+        return serde_json::from_str(text).map_err(|error| {
+            let position = text::position_of(text, &error);
+            vec![Diagnostic::new(Rule::S01, "", error.to_string()).at(position)]
+        });
+    }
+    let source = Source::new(text);
+    for diagnostic in &mut found {
+        diagnostic.position = source.position(&diagnostic.pointer);
+    }
+    Err(found)
+}
+
 /// Every violation of a text that the model does not take.
 fn explain(text: &str, error: &serde_json::Error, record: &'static [shape::Member]) -> Vec<Diagnostic> {
     let mut found = match text::check(text) {

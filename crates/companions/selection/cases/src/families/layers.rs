@@ -1,0 +1,345 @@
+//! A decoder layer of real shapes, lowered for two instruction sets, against their indices.
+
+use serde_json::{Value, json};
+
+use crate::build::{Op, kernel, op, request_with, with};
+use crate::item::{Item, select};
+
+/// A model: what its layer looks like.
+#[derive(Clone, Copy, Debug)]
+pub struct Model {
+    name: &'static str,
+    hidden: u64,
+    heads: u64,
+    kv_heads: u64,
+    head_dim: u64,
+    inter: u64,
+    /// Norms of queries and keys.
+    qk_norm: bool,
+}
+
+const QWEN3_8B: Model = Model {
+    name: "qwen3-8b",
+    hidden: 4096,
+    heads: 32,
+    kv_heads: 8,
+    head_dim: 128,
+    inter: 12_288,
+    qk_norm: true,
+};
+const LLAMA_1B: Model = Model {
+    name: "llama-3.2-1b",
+    hidden: 2048,
+    heads: 32,
+    kv_heads: 8,
+    head_dim: 64,
+    inter: 8192,
+    qk_norm: false,
+};
+
+/// The machine of the costs: the bandwidth and the matrix units of an H100, as its target record writes them.
+fn machine() -> Value {
+    json!({"gbs": "3350.0", "tflops": "989.5"})
+}
+
+/// A record of costs: bytes of weights and activations, operations, and half a microsecond to begin.
+fn priced(kernel: Value, bytes: &[&[&str]], flops: &[&[&str]]) -> Value {
+    let terms = |terms: &[&[&str]]| -> Vec<Value> {
+        terms.iter().map(|dims| json!({"times": "2", "dims": dims})).collect()
+    };
+    with(kernel, &json!({"cost": {"fixed": "500000", "bytes": terms(bytes), "flops": terms(flops)}}))
+}
+
+/// An elementwise op, a norm or a product on `m` rows: dtype BF16.
+fn step(class: &str, core: &str, reads: &[&str], writes: &str, shape: Value) -> Op {
+    let linearity = if ["linear", "add", "rope_q", "rope_k", "append_k", "append_v"].contains(&class) {
+        "linear"
+    } else {
+        "nonlinear"
+    };
+    op(class)
+        .reads(reads)
+        .writes(writes)
+        .rows(&json!({
+        "sig": {"core": core, "linearity": linearity},
+        "dtype": {"in": "BF16", "out": "BF16", "acc": "F32"}, "layout": {"order": "row"},
+        "requirements": {"offered": 128}}))
+        .member("shape", shape)
+}
+
+fn linear(reads: &[&str], writes: &str, shape: Value, weight: &str) -> Op {
+    step("linear", "gemm", reads, writes, shape)
+        .rows(&json!({"dtype": {"weight": weight}, "layout": {"trans": "nt"}}))
+}
+
+/// The task types of MPK that the suite's import knows.
+pub mod mpk {
+    use super::*;
+
+    /// Qwen3-0.6B.
+    pub const QWEN3_0_6B: Model = Model {
+        name: "qwen3-0.6b",
+        hidden: 1024,
+        heads: 16,
+        kv_heads: 8,
+        head_dim: 128,
+        inter: 3072,
+        qk_norm: true,
+    };
+
+    /// A layer as MPK's generator cuts it: q, k, v in one product, gate and up in another.
+    pub fn layer(model: &Model, m: u64) -> Vec<Op> {
+        let (h, kv) = (model.heads * model.head_dim, model.kv_heads * model.head_dim);
+        let qkv = h + 2 * kv;
+        let head = json!({"m": m, "d": model.head_dim});
+        let cache = |writes: &str| json!({"effects": {"flags": ["cache"], "writes": [writes]}});
+        let mut ops = vec![
+            step("norm", "norm", &["x", "w_in"], "xn", json!({"m": m, "k": model.hidden})),
+            linear(&["xn", "w_qkv"], "qkv", json!({"m": m, "k": model.hidden, "n": qkv}), "BF16")
+                .rows(&json!({"layout": {"pack": "qkv"}})),
+        ];
+        let (mut q, mut k) = ("qkv", "qkv");
+        if model.qk_norm {
+            ops.push(step("norm_q", "norm", &["qkv", "w_q"], "q1", head.clone()));
+            ops.push(step("norm_k", "norm", &["qkv", "w_k"], "k1", head.clone()));
+            (q, k) = ("q1", "k1");
+        }
+        ops.extend([
+            step("rope_q", "move", &[q, "cos", "sin"], "q2", head.clone()),
+            step("rope_k", "move", &[k, "cos", "sin"], "k2", head.clone()),
+            step("append_k", "move", &["k2"], "k3", head.clone()).rows(&cache("k_cache")),
+            step("append_v", "move", &["qkv"], "v3", head.clone()).rows(&cache("v_cache")),
+            step("attention", "attn", &["q2", "k3", "v3"], "o", head.clone())
+                .rows(&json!({"effects": {"flags": ["cache"], "reads": ["k_cache", "v_cache"]}})),
+            linear(&["o", "w_o"], "p", json!({"m": m, "k": h, "n": model.hidden}), "BF16"),
+            step("add", "ew", &["p", "x"], "h", json!({"m": m, "n": model.hidden}))
+                .rows(&json!({"epilogue": {"residual": true}})),
+            step("norm", "norm", &["h", "w_post"], "hn", json!({"m": m, "k": model.hidden})),
+            linear(
+                &["hn", "w_gate_up"],
+                "gu",
+                json!({"m": m, "k": model.hidden, "n": 2 * model.inter}),
+                "BF16",
+            )
+            .rows(&json!({"layout": {"pack": "gate-up"}})),
+            step("silu_mul", "ew", &["gu"], "a", json!({"m": m, "k": model.inter})),
+            linear(&["a", "w_down"], "d", json!({"m": m, "k": model.inter, "n": model.hidden}), "BF16"),
+            step("add", "ew", &["d", "h"], "y", json!({"m": m, "n": model.hidden}))
+                .rows(&json!({"epilogue": {"residual": true}}))
+                .output(),
+        ]);
+        ops
+    }
+
+    /// The index, with ids that begin with the number of the task type.
+    pub fn index() -> Vec<Value> {
+        let attention = ["cache", "read_after_write"];
+        vec![
+            kernel("101 embed", "1", "embed!"),
+            priced(
+                kernel("102 norm linear", "0", "norm linear/0!"),
+                &[&["m", "k"], &["k", "n"], &["m", "n"]],
+                &[&["m", "n", "k"]],
+            ),
+            with(
+                kernel(
+                    "103 attention",
+                    "4000000",
+                    "norm_q? norm_k? rope_q rope_k append_k! append_v! attention!",
+                ),
+                &json!({"effects": attention, "shape": {"m": {"max": 1}}}),
+            ),
+            priced(
+                kernel("105 silu_mul linear add", "0", "silu_mul linear/0 add/0!"),
+                &[&["m", "k"], &["m", "k"], &["k", "n"], &["m", "n"]],
+                &[&["m", "n", "k"]],
+            ),
+            with(kernel("107 reduce", "1", "all_reduce!"), &json!({"effects": ["communication"]})),
+            priced(
+                kernel("108 linear add", "0", "linear add/0!"),
+                &[&["m", "k"], &["k", "n"], &["m", "n"]],
+                &[&["m", "n", "k"]],
+            ),
+            kernel("109 argmax", "1", "argmax!"),
+            priced(kernel("118 silu_mul", "0", "silu_mul!"), &[&["m", "k"], &["m", "k"], &["m", "k"]], &[]),
+            priced(kernel("119 norm", "0", "norm!"), &[&["m", "k"], &["m", "k"]], &[]),
+            priced(
+                kernel("120 linear", "0", "linear!"),
+                &[&["m", "k"], &["k", "n"], &["m", "n"]],
+                &[&["m", "n", "k"]],
+            ),
+            kernel("199 copy", "1", "copy!"),
+        ]
+    }
+
+    /// A request for a layer, without some of the kernels.
+    pub fn request(model: &Model, m: u64, without: &[&str]) -> Value {
+        let is_kept = |kernel: &Value| {
+            !without.iter().any(|id| kernel["id"].as_str().is_some_and(|kernel| kernel.starts_with(id)))
+        };
+        let kernels: Vec<Value> = index().into_iter().filter(is_kept).collect();
+        request_with(&layer(model, m), &kernels, json!({"machine": machine()}))
+    }
+}
+
+/// The opcodes of AMK.
+pub mod amk {
+    use super::*;
+
+    /// A layer with a buffer for each matrix: q, k, v, gate and up are products of their own. Quantised weights are
+    /// dequantised first.
+    pub fn layer(model: &Model, m: u64, quantised: bool) -> Vec<Op> {
+        let (h, kv) = (model.heads * model.head_dim, model.kv_heads * model.head_dim);
+        let mut ops: Vec<Op> = Vec::new();
+        let product = |ops: &mut Vec<Op>, x: &str, w: &str, y: &str, k: u64, n: u64| {
+            let shape = json!({"m": m, "k": k, "n": n});
+            if quantised {
+                let packed = format!("{w}_packed");
+                ops.push(op("dequant").reads(&[&packed, &format!("{w}_scale")]).writes(w).rows(&json!({
+                    "sig": {"core": "ew", "linearity": "linear"}, "dtype": {"weight": "I4"}, "shape": {"k": k, "n": n},
+                    "epilogue": {"scale": true}})));
+                ops.push(linear(&[w, x], y, shape, "I4"));
+            } else {
+                ops.push(linear(&[x, w], y, shape, "BF16"));
+            }
+        };
+        let wide = json!({"m": m, "k": model.hidden});
+        let head = json!({"m": m, "d": model.head_dim});
+        ops.push(step("norm", "norm", &["x", "w_in"], "xn", wide.clone()));
+        product(&mut ops, "xn", "w_q", "q", model.hidden, h);
+        product(&mut ops, "xn", "w_k", "k", model.hidden, kv);
+        product(&mut ops, "xn", "w_v", "v", model.hidden, kv);
+        let (mut q, mut k) = ("q", "k");
+        if model.qk_norm {
+            ops.push(step("norm", "norm", &["q", "g_q"], "q1", head.clone()));
+            ops.push(step("norm", "norm", &["k", "g_k"], "k1", head.clone()));
+            (q, k) = ("q1", "k1");
+        }
+        let cache = |writes: &str| json!({"effects": {"flags": ["cache"], "writes": [writes]}});
+        ops.push(step("rope", "move", &[q, "pos"], "q2", head.clone()));
+        ops.push(step("rope", "move", &[k, "pos"], "k2", head.clone()));
+        ops.push(step("append", "move", &["k2"], "k3", head.clone()).rows(&cache("k_cache")));
+        ops.push(step("append", "move", &["v"], "v3", head.clone()).rows(&cache("v_cache")));
+        let reads = json!({"effects": {"flags": ["cache"], "reads": ["k_cache", "v_cache"]}});
+        ops.push(step("attention", "attn", &["q2", "k3", "v3"], "o", head).rows(&reads));
+        product(&mut ops, "o", "w_o", "p", h, model.hidden);
+        let residual = json!({"epilogue": {"residual": true}});
+        let narrow = json!({"m": m, "n": model.hidden});
+        ops.push(step("add", "ew", &["p", "x"], "h", narrow.clone()).rows(&residual));
+        ops.push(step("norm", "norm", &["h", "w_post"], "hn", wide));
+        product(&mut ops, "hn", "w_gate", "g", model.hidden, model.inter);
+        product(&mut ops, "hn", "w_up", "u", model.hidden, model.inter);
+        ops.push(step("silu_mul", "ew", &["g", "u"], "a", json!({"m": m, "n": model.inter})));
+        product(&mut ops, "a", "w_down", "d", model.inter, model.hidden);
+        ops.push(step("add", "ew", &["d", "h"], "y", narrow).rows(&residual).output());
+        ops
+    }
+
+    /// The index. A residual goes into the bias operand, which has one row.
+    pub fn index() -> Vec<Value> {
+        let bytes: &[&[&str]] = &[&["m", "k"], &["k", "n"], &["m", "n"]];
+        let flops: &[&[&str]] = &[&["m", "n", "k"]];
+        let one = json!({"shape": {"m": {"max": 1}}});
+        let cache = json!({"effects": ["cache"]});
+        let unit = |id: &str, class: &str| kernel(id, "2000000", &format!("{class}!"));
+        vec![
+            with(priced(kernel("GEMV_TILE", "0", "linear!"), bytes, &[]), &one),
+            priced(kernel("GEMM_TILE", "0", "linear!"), bytes, flops),
+            with(priced(kernel("GEMV_TILE residual", "0", "linear add/0!"), bytes, &[]), &one),
+            with(
+                priced(
+                    kernel("GEMV_TILE quantised", "0", "dequant linear/0!"),
+                    &[&["m", "k"], &["m", "n"]],
+                    &[],
+                ),
+                &one,
+            ),
+            priced(
+                kernel("GEMM_TILE quantised", "0", "dequant linear/0!"),
+                &[&["m", "k"], &["m", "n"]],
+                flops,
+            ),
+            unit("RMSNORM", "norm"),
+            with(unit("ROPE", "rope"), &json!({"shape": {"d": {"multiple": 2}}})),
+            with(unit("KV_APPEND", "append"), &cache),
+            with(unit("ATTENTION_TILE", "attention"), &cache),
+            unit("ADD", "add"),
+            unit("SILU_MUL", "silu_mul"),
+            unit("DEQUANT", "dequant"),
+            unit("GELU", "gelu"),
+            unit("SOFTMAX", "softmax"),
+            unit("LAYERNORM", "layernorm"),
+            unit("EMBED", "embed"),
+            unit("SAMPLE_ARGMAX", "argmax"),
+            unit("COPY", "copy"),
+            unit("MUL", "mul"),
+        ]
+    }
+}
+
+/// Indices with kernels that overlap, where greed can lose.
+fn overlapping() -> Vec<Value> {
+    let mut kernels = mpk::index();
+    kernels.push(priced(kernel("add norm", "0", "add! norm/0!"), &[&["m", "n"], &["m", "n"]], &[]));
+    kernels
+}
+
+/// The layers.
+pub fn layers() -> Vec<Item> {
+    let mut items = Vec::new();
+    let clauses = &["SEL-13", "SEL-16", "SEL-20"];
+    for model in [mpk::QWEN3_0_6B, QWEN3_8B, LLAMA_1B] {
+        for (what, without) in [
+            ("all", vec![]),
+            ("without-102", vec!["102"]),
+            ("without-105", vec!["105"]),
+            ("without-102-105", vec!["102", "105"]),
+            ("without-103", vec!["103"]),
+            ("without-108", vec!["108"]),
+        ] {
+            let base = mpk::request(&model, 1, &without);
+            let summary =
+                format!("a layer of {} in one token, over the task types of MPK, {what}", model.name);
+            let item = select(&format!("layer-mpk-{}-{what}", model.name), &summary, clauses, base);
+            let shift = if model.qk_norm { 0 } else { 2 };
+            let at = |op: usize| op - shift;
+            items.push(match what {
+                "without-103" => item.stuck(2),
+                "without-108" => item.stuck(at(10)),
+                _ => item,
+            });
+        }
+        for m in [2, 8, 512] {
+            let summary = format!("a layer of {} in {m} tokens: 103 takes one", model.name);
+            items.push(
+                select(
+                    &format!("layer-mpk-{}-{m}", model.name),
+                    &summary,
+                    clauses,
+                    mpk::request(&model, m, &[]),
+                )
+                .stuck(2),
+            );
+        }
+        for (quantised, what) in [(false, "dense"), (true, "quantised")] {
+            for m in [1, 4, 1024] {
+                let base = request_with(
+                    &amk::layer(&model, m, quantised),
+                    &amk::index(),
+                    json!({"machine": machine()}),
+                );
+                let summary =
+                    format!("a layer of {}, {what}, in {m} tokens, over the opcodes of AMK", model.name);
+                items.push(select(&format!("layer-amk-{}-{what}-{m}", model.name), &summary, clauses, base));
+            }
+        }
+    }
+    for beam in [1, 4, 64] {
+        let options = json!({"beam": beam, "machine": machine()});
+        let base = request_with(&mpk::layer(&mpk::QWEN3_0_6B, 1), &overlapping(), options);
+        let summary =
+            format!("add and norm in one kernel, beside the task types of MPK, with a beam of {beam}");
+        items.push(select(&format!("layer-overlapping-{beam}"), &summary, &["SEL-25", "SEL-20"], base));
+    }
+    items
+}

@@ -1,0 +1,200 @@
+//! The commands of kernel selection: `select`, `explain` and `validate-selection`.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use megakernel_ir::read_value;
+use megakernel_reference::commands::replay::{Judged, Kind};
+use megakernel_reference::commands::{Command, Companion, describe, finished, options, wrong};
+use megakernel_selection::{Document, Rational, Request, read};
+use serde_json::Value;
+
+use crate::answer::{Answered, Method, answer, kernels, plan};
+use crate::beam::beam;
+use crate::draw::{svg, text};
+use crate::plan::Region;
+
+/// What this companion adds to the reference of programs.
+pub static COMPANION: Companion =
+    Companion { reference: || Box::new(crate::serve::Selections), commands: COMMANDS, replay: &NoRuns };
+
+const COMMANDS: &[Command] = &[
+    Command {
+        describe: || describe::<Select>("select"),
+        run: |matches, _| options(matches).map_or_else(|code| code, |options: Select| select(&options)),
+    },
+    Command {
+        describe: || describe::<Explain>("explain"),
+        run: |matches, _| options(matches).map_or_else(|code| code, |options: Explain| explain(&options)),
+    },
+    Command {
+        describe: || describe::<Validate>("validate-selection"),
+        run: |matches, _| options(matches).map_or_else(|code| code, |options: Validate| validate(&options)),
+    },
+];
+
+/// Nothing about selection runs.
+struct NoRuns;
+
+impl Kind for NoRuns {
+    fn is_one(&self, _: &[u8]) -> bool {
+        false
+    }
+
+    fn open<'d>(&self, _: &'d [u8], file: &str) -> Result<Box<dyn Judged + 'd>, String> {
+        Err(format!("{file}: plans do not run"))
+    }
+}
+
+/// Choose kernels for the operators of a request (companion specification, SEL-20), and print the plan as JSON.
+#[derive(clap::Args)]
+struct Select {
+    /// The request
+    file: PathBuf,
+    /// Print what the plan costs beside the plan of least cost, in place of the plan
+    #[arg(long)]
+    compare_optimal: bool,
+}
+
+/// Say step by step how kernels are chosen (companion specification, SEL-24).
+#[derive(clap::Args)]
+struct Explain {
+    /// The request
+    file: PathBuf,
+    /// Print the explanation as JSON
+    #[arg(long, conflicts_with = "svg")]
+    json: bool,
+    /// Write a drawing of it to this file
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+}
+
+/// Judge operator sequences, indices of kernels, requests and plans.
+#[derive(clap::Args)]
+struct Validate {
+    /// The documents
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+}
+
+fn load(file: &Path) -> Result<Value, ExitCode> {
+    let bytes = fs::read(file).map_err(|error| wrong(format_args!("{}: {error}", file.display())))?;
+    read_value(&bytes).map_err(|found| {
+        found.iter().for_each(|found| eprintln!("error[{}]: {}", found.rule, found.message));
+        ExitCode::from(1)
+    })
+}
+
+fn print(text: &str) -> ExitCode {
+    finished(std::io::stdout().lock().write_all(text.as_bytes()), 0)
+}
+
+fn accepted(method: Method, value: &Value, file: &Path) -> Result<Option<Value>, ExitCode> {
+    match answer(method, value) {
+        Answered::Accept { warnings, document } => {
+            for fault in warnings {
+                eprintln!(
+                    "warning[{}]: {}\n  --> {} {}",
+                    fault.rule,
+                    fault.message,
+                    file.display(),
+                    fault.pointer
+                );
+            }
+            Ok(document)
+        }
+        Answered::Reject(faults) => {
+            for fault in faults {
+                eprintln!(
+                    "error[{}]: {}\n  --> {} {}",
+                    fault.rule,
+                    fault.message,
+                    file.display(),
+                    fault.pointer
+                );
+            }
+            Err(ExitCode::from(1))
+        }
+    }
+}
+
+fn select(options: &Select) -> ExitCode {
+    let value = match load(&options.file) {
+        Ok(value) => value,
+        Err(code) => return code,
+    };
+    if options.compare_optimal {
+        return match accepted(Method::Validate, &value, &options.file) {
+            Ok(_) => match read(&value) {
+                Ok(Document::Request(request)) => print(&compared(&request)),
+                _ => wrong(format_args!("{}: no request", options.file.display())),
+            },
+            Err(code) => code,
+        };
+    }
+    match accepted(Method::Select, &value, &options.file) {
+        Ok(plan) => print(&format!("{}\n", plan.unwrap_or_default())),
+        Err(code) => code,
+    }
+}
+
+/// The plan of the request beside the optimum.
+fn compared(request: &Request) -> String {
+    let kernels = kernels(request);
+    let limit = usize::try_from(request.options.limit).unwrap_or(1);
+    let cost =
+        |regions: &[Region]| regions.iter().fold(Rational::zero(), |sum, region| sum.plus(&region.cost));
+    let line = |name: &str, found: Result<Vec<Region>, crate::stream::Stuck>| match found {
+        Ok(regions) => {
+            let cost = cost(&regions);
+            let text = format!(
+                "{name:<9} {:>6} regions, cost {cost} (about {:.6e})\n",
+                regions.len(),
+                cost.approximately()
+            );
+            (text, Some(cost))
+        }
+        Err(stuck) => (format!("{name:<9} no plan: stuck at op {}\n", stuck.op), None),
+    };
+    let (chosen, greedy) = line("chosen", plan(request, &kernels));
+    let (optimum, least) = line("optimum", beam(&kernels, &request.sequence, limit, None));
+    let gap = match (greedy, least) {
+        (Some(greedy), Some(least)) if !least.is_zero() => {
+            let ratio = greedy.divided_by(&least).map_or(0.0, |ratio| ratio.approximately());
+            format!("the plan costs {ratio:.4} times the optimum\n")
+        }
+        (None, Some(_)) => "infeasible for the walk, feasible for the optimum\n".to_owned(),
+        _ => String::new(),
+    };
+    format!("{chosen}{optimum}{gap}")
+}
+
+fn explain(options: &Explain) -> ExitCode {
+    let explained = load(&options.file).and_then(|value| {
+        accepted(Method::Explain, &value, &options.file).map(|steps| (value, steps.unwrap_or_default()))
+    });
+    let (value, steps) = match explained {
+        Ok(explained) => explained,
+        Err(code) => return code,
+    };
+    if let Some(file) = &options.svg {
+        return match fs::write(file, svg(&value, &steps)) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => wrong(format_args!("{}: {error}", file.display())),
+        };
+    }
+    if options.json { print(&format!("{steps}\n")) } else { print(&text(&value, &steps)) }
+}
+
+fn validate(options: &Validate) -> ExitCode {
+    let mut worst = ExitCode::SUCCESS;
+    for file in &options.files {
+        match load(file).and_then(|value| accepted(Method::Validate, &value, file)) {
+            Ok(_) => eprintln!("{}: accepted", file.display()),
+            Err(code) => worst = code,
+        }
+    }
+    worst
+}
