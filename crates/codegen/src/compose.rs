@@ -137,7 +137,9 @@ mod tests {
         let files_of = files(&root, &all).expect("the repository is composed");
         assert!(files_of.iter().any(|(path, text)| path.ends_with("suite/src/companions.rs")
             && text.contains("megakernel_task_graph_cases::COMPANION")));
-        all[1].name = "nobody".to_owned();
+        // One that declares checks, so that it needs a checker.
+        let checked = all.iter_mut().find(|one| one.name == "task-graph").expect("task graphs");
+        checked.name = "nobody".to_owned();
         let problem = files(&root, &all).expect_err("it has no crate");
         assert!(problem.contains("crates/conformance/src/companions.rs") && problem.contains("`nobody`"));
     }

@@ -195,7 +195,7 @@ mod tests {
             "/// W01 unknown-param\npub const W01: Rule = Rule(1);",
             "RuleRecord { clause: Clause { id: \"W01\", title: \"unknown-param\", document: \"spec/a.md\" }, class: Class::WARNING }",
             "pub const FMT_01: Clause = Clause { id: \"FMT-01\", title: \"Text\"",
-            "pub const TASK_GRAPH: Profile = Profile(5);",
+            "pub const EXECUTE: Profile = Profile(4);",
             "name: \"launch\", summary: \"A program fits its target.\", classes: &[Class::STRUCTURE, Class::LAUNCH] }",
         ] {
             assert!(text.contains(part), "{part} is not in\n{text}");
