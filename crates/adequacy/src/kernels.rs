@@ -217,10 +217,10 @@ pub trait Kernels: Send + Sync {
         let deviations: Vec<f32> = run.iter().map(|&x| self.sub(f64::from(x), mean) as f32).collect();
         self.div(self.dot(Site::Variance, &deviations, &deviations), run.len() as f64)
     }
-    /// One element of LAYERNORM from its deviation from the mean.
-    fn layer_value(&self, deviation: f64, moments: Moments, w: f64, b: Option<f64>, output: DType) -> f64 {
-        let Moments { variance, eps } = moments;
-        self.layer_element(self.normalised(deviation, variance, eps), w, b, output)
+    /// One element of LAYERNORM.
+    fn layer_value(&self, x: f64, moments: Moments, w: f64, b: Option<f64>, output: DType) -> f64 {
+        let Moments { mean, variance, eps } = moments;
+        self.layer_element(self.normalised(self.sub(x, mean), variance, eps), w, b, output)
     }
     /// A deviation from the mean, normalised.
     fn normalised(&self, deviation: f64, variance: f64, eps: f64) -> f64 {

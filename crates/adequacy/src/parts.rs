@@ -95,9 +95,11 @@ impl<'a> Window<'a> {
     }
 }
 
-/// What LAYERNORM divides by.
+/// What LAYERNORM subtracts, and what it divides by.
 #[derive(Clone, Copy, Debug)]
 pub struct Moments {
+    /// The mean of the run.
+    pub mean: f64,
     /// The variance of the run.
     pub variance: f64,
     /// What is added to it.

@@ -4,7 +4,7 @@ use megakernel_ir::{DType, Opcode};
 
 use super::{FLOATS, Fault, HELD, NARROW, round};
 use crate::kernels::{Kernels, Plain};
-use crate::parts::Site;
+use crate::parts::{Moments, Site};
 
 const LAYER: &[Opcode] = &[Opcode::LayerNorm];
 const RMS: &[Opcode] = &[Opcode::RmsNorm];
@@ -51,6 +51,15 @@ faults! {
         fn variance(&self, run: &[f32], mean: f64) -> f64 {
             let difference = self.sub(self.mean_square(run), self.mul(mean, mean));
             difference.max(0.0)
+        }
+    }
+
+    "layer-products-in-output-dtype": "rounds the scaled element and the scaled mean to the output's dtype before it subtracts",
+        LAYER, NARROW, HELD {
+        fn layer_value(&self, x: f64, moments: Moments, w: f64, b: Option<f64>, output: DType) -> f64 {
+            let factor = self.inverse_root(self.add(moments.variance, moments.eps));
+            let [x, mean] = [x, moments.mean].map(|value| round(output, self.mul(value, factor)));
+            self.layer_element(self.sub(x, mean), w, b, output)
         }
     }
 

@@ -15,12 +15,11 @@ pub fn run(kernels: &dyn Kernels, task: &Task<'_>, writer: &mut Writer<'_>) -> R
     for r in 0..divide(x.len(), length)? {
         let run = part(x, r * length, length)?;
         let mean = kernels.mean(run);
-        let moments = Moments { variance: kernels.variance(run, mean), eps };
+        let moments = Moments { mean, variance: kernels.variance(run, mean), eps };
         for (i, &x) in run.iter().enumerate() {
             let place = r * length + i;
-            let deviation = kernels.sub(f64::from(x), mean);
             let (w, b) = (at(w, place % hidden)?, b.map(|b| at(b, place % hidden)).transpose()?);
-            writer.real(place, kernels.layer_value(deviation, moments, w, b, task.dtype));
+            writer.real(place, kernels.layer_value(f64::from(x), moments, w, b, task.dtype));
         }
     }
     Ok(())

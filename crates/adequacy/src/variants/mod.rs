@@ -39,6 +39,7 @@ impl Variant {
         say(style.newton, "inverse root by a Newton step".to_owned());
         say(style.variance != plain.variance, format!("variance {:?}", style.variance));
         say(style.factors != plain.factors, format!("factors {:?}", style.factors));
+        say(style.scaled_mean, "mean scaled before it is subtracted".to_owned());
         say(style.passes != plain.passes, format!("softmax {:?}", style.passes));
         say(style.quantised != plain.quantised, format!("quantised weights {:?}", style.quantised));
         say(style.scaled != plain.scaled, format!("scale on {:?}", style.scaled));
@@ -109,6 +110,8 @@ fn single() -> Vec<Style> {
     let variances = [Variance::Welford, Variance::Merged(2), Variance::Merged(32)];
     styles.extend(variances.map(|variance| Style { variance, ..plain }));
     styles.extend([Factors::RowAndWeight, Factors::WeightFirst].map(|factors| Style { factors, ..plain }));
+    let arithmetics = [Arithmetic::Binary32, Arithmetic::Fused];
+    styles.extend(arithmetics.map(|arithmetic| Style { scaled_mean: true, arithmetic, ..plain }));
     styles.extend([Scaled::Query, Scaled::Key].map(|scaled| Style { scaled, ..plain }));
     styles.push(Style { divided_weights: true, ..plain });
     styles.push(Style { bias_first: true, ..plain });
@@ -158,6 +161,7 @@ fn mixture(seed: u64) -> Style {
         complements: random.below(2) == 0,
         frequency: random.pick(Frequency::Power, &[Frequency::Inverse, Frequency::Base2, Frequency::BaseE]),
         schedule: random.below(1 << 32),
+        scaled_mean: random.below(2) == 0,
     }
 }
 

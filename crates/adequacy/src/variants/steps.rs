@@ -243,12 +243,16 @@ impl Kernels for Style {
         let deviations: Vec<f32> = run.iter().map(|&x| self.sub(f64::from(x), mean) as f32).collect();
         self.div(self.dot(Site::Variance, &deviations, &deviations), run.len() as f64)
     }
-    fn layer_value(&self, deviation: f64, moments: Moments, w: f64, b: Option<f64>, output: DType) -> f64 {
-        let Moments { variance, eps } = moments;
+    fn layer_value(&self, x: f64, moments: Moments, w: f64, b: Option<f64>, output: DType) -> f64 {
+        let Moments { mean, variance, eps } = moments;
+        let factor = self.inverse_root(self.add(variance, eps));
+        if self.scaled_mean {
+            return self.layer_element(self.mul_add(x, factor, -self.mul(mean, factor)), w, b, output);
+        }
+        let deviation = self.sub(x, mean);
         if self.factors == Factors::RowFirst {
             return self.layer_element(self.normalised(deviation, variance, eps), w, b, output);
         }
-        let factor = self.inverse_root(self.add(variance, eps));
         let product = self.three_factors(deviation, factor, w);
         b.map_or(product, |b| self.add(product, b))
     }

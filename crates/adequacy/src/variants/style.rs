@@ -117,6 +117,8 @@ pub struct Style {
     pub variance: Variance,
     /// The products of norms and of GELU.
     pub factors: Factors,
+    /// Scales x and the mean of LAYERNORM, each for itself, before it subtracts.
+    pub scaled_mean: bool,
     /// Softmax, attention and its merger.
     pub passes: Passes,
     /// The scale of attention.
@@ -146,6 +148,7 @@ impl Style {
         newton: false,
         variance: Variance::TwoPass,
         factors: Factors::RowFirst,
+        scaled_mean: false,
         passes: Passes::Whole,
         scaled: Scaled::Score,
         divided_weights: false,

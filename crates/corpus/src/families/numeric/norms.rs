@@ -150,6 +150,16 @@ fn at_the_ends(b: &mut Bench) -> Result<()> {
     Ok(())
 }
 
+/// A mean as large as the dtype can hold beside a variance of a few units in the last place.
+fn large(dtype: DType) -> f64 {
+    match dtype {
+        DType::F32 => 12_000.0,
+        DType::F16 => 1024.0,
+        DType::BF16 => 128.0,
+        _ => 8.0,
+    }
+}
+
 /// LAYERNORM.
 pub fn layernorm(b: &mut Bench) -> Result<()> {
     at_the_ends(b)?;
@@ -202,18 +212,28 @@ pub fn layernorm(b: &mut Bench) -> Result<()> {
         let (form, data, about) = ("bias-8x16", "eps", "eps is about as large as the variance");
         b.add(Norm { form, data, about, shape: &[8, 16], eps: 0.03125, x }.layer(pair, true))?;
 
-        // A mean as large as the dtype can hold beside a variance of a few units in the last place.
-        let mean = match pair.0 {
-            DType::F32 => 12_000.0,
-            DType::F16 => 1024.0,
-            DType::BF16 => 128.0,
-            _ => 8.0,
-        };
+        let mean = large(pair.0);
         let prng = &mut b.prng("offset", name);
         let x = (0..256).map(|_| mean + prng.below(5) as f64).collect();
         let about = "a large mean and a small variance, which the difference of moments cannot tell";
         let (form, data) = ("bias-8x32", "offset");
         b.add(Norm { form, data, about, shape: &[8, 32], eps: 0.0, x }.layer(pair, true))?;
+    }
+    for pair in most() {
+        // s is 11.3: the rounding of x s and of mean s is all that there is to the error.
+        let mean = large(pair.0);
+        let x = (0..8).flat_map(|row| [mean + f64::from(row); 16]).collect();
+        let about = "rows without variance far from zero: the bias, up to the rounding of x s and mean s";
+        let (form, data) = ("level-8x16", "level");
+        b.add(Norm { form, data, about, shape: &[8, 16], eps: 0.007_812_5, x }.layer(pair, true))?;
+        // Runs so short that an error of the mean is small beside that of the two products.
+        for (form, rows, width) in [("bias-24x2", 24_u32, 2_u32), ("bias-16x4", 16, 4)] {
+            let level = |i: u32| mean + f64::from(i / width % 4);
+            let x = (0..rows * width).map(|i| level(i) + f64::from(i % 2)).collect();
+            let about = "a large mean and a small variance, in short runs";
+            let shape = &[u64::from(rows), u64::from(width)];
+            b.add(Norm { form, data: "offset", about, shape, eps: 0.25, x }.layer(pair, true))?;
+        }
     }
     for pair in round(0) {
         let mut x = vec![1.0, -1.0, 0.5, 0.0, 2.0, f64::NAN, 1.0, -0.0, 0.0, -0.0, 0.0, 0.0];

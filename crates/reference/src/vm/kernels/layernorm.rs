@@ -4,7 +4,7 @@ use megakernel_ir::Param;
 
 use super::view::Line;
 use super::{Kernel, TaskView, Written};
-use crate::vm::bounded::{Bounded, SMALLEST_NORMAL, TINY, UNIT, gamma};
+use crate::vm::bounded::{Bounded, LARGEST, SMALLEST_NORMAL, TINY, UNIT, gamma};
 use crate::vm::sum::Sum;
 
 pub(super) struct LayerNorm;
@@ -21,8 +21,8 @@ impl Kernel for LayerNorm {
             let mean = mean(run);
             let deviations: Vec<Bounded> = run.iter().map(|x| x - mean).collect();
             let scale = (variance(run, &deviations, mean) + eps).inverse_root();
-            for (index, (deviation, w)) in deviations.into_iter().zip(w.iter()).enumerate() {
-                let y = Bounded::product_of(deviation, scale, w);
+            for (index, ((x, deviation), w)) in run.iter().zip(deviations).zip(w.iter()).enumerate() {
+                let y = normalised(x, mean, deviation, scale, w);
                 values.push(b.map_or(y, |b| y + b.at(index)));
             }
         }
@@ -73,10 +73,27 @@ fn variance(run: Line<'_>, deviations: &[Bounded], mean: Bounded) -> Bounded {
     Bounded::checked(v, propagated + e * e + 4.0 * e * v.sqrt() + relative + 2.0 * TINY + flush)
 }
 
+/// `(x - mean) s w` in any order, or `(x s - mean s) w`.
+fn normalised(x: Bounded, mean: Bounded, deviation: Bounded, scale: Bounded, w: Bounded) -> Bounded {
+    if !scale.v.is_finite() || !deviation.v.is_finite() {
+        return Bounded::product_of(deviation, scale, w);
+    }
+    let magnitudes = [x, mean].map(|factor| if factor.is_zero() { 0.0 } else { factor.magnitude() });
+    // The two products of the second form are an intermediate value like others: without a bound if they overflow.
+    if magnitudes.iter().any(|magnitude| magnitude * scale.magnitude() > LARGEST) {
+        return Bounded::UNSPECIFIED;
+    }
+    // Each product is off by its rounding, as if x and the mean themselves had been rounded.
+    let rounded: f64 = magnitudes.iter().map(|magnitude| gamma(1.0, UNIT) * magnitude).sum();
+    let y = Bounded::product_of(deviation.widened(rounded), scale, w);
+    // Where they underflow, that is too little.
+    if y.is_zero() { y } else { y.widened(2.0 * TINY * w.magnitude().max(1.0)) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::{Line, mean, variance};
-    use crate::vm::bounded::Bounded;
+    use crate::vm::bounded::{Bounded, UNIT};
     use crate::vm::kernels::testing::{
         FAMILIES, Family, Random, Shares, assert_exact, assert_near, bounded, reals,
     };
@@ -102,10 +119,26 @@ mod tests {
     }
 
     #[test]
-    fn constant_runs_give_the_bias() {
-        let task = "LAYERNORM F32[4] F32[4] F32[4] -> F32[4]; eps=0.001 hidden=4";
+    fn constant_runs_give_the_bias_up_to_the_rounding_of_two_products() {
+        let task = "LAYERNORM F32[4] F32[4] F32[4] -> F32[4]; eps=0.0625 hidden=4";
         let bias = [1.0, -2.5, 0.0, 1e-3f32.into()];
-        assert_exact(task, &[reals(&[7.0; 4]), reals(&[3.0; 4]), reals(&bias)], &bias);
+        let values = bounded(task, &[reals(&[7.0; 4]), reals(&[3.0; 4]), reals(&bias)]);
+        // Each of two products of 7 and 4 may be off by half a unit; times 3, and the sum with the bias is rounded.
+        let products = 2.0 * 7.0 * 4.0 * 3.0 * UNIT;
+        for (value, bias) in values.iter().zip(bias) {
+            let expected = products + UNIT * bias.abs();
+            assert!(value.v == bias && value.e >= expected && value.e < 1.001 * expected, "{value:?}");
+        }
+        // Nothing is rounded where the weight or the elements are zero.
+        assert_exact(task, &[reals(&[7.0; 4]), reals(&[0.0; 4]), reals(&bias)], &bias);
+        assert_exact(task, &[reals(&[0.0; 4]), reals(&[3.0; 4]), reals(&bias)], &bias);
+    }
+
+    #[test]
+    fn a_scaled_element_beyond_binary32_leaves_nothing_to_judge() {
+        let task = "LAYERNORM F32[2] F32[2] -> F32[2]; eps=0.0001 hidden=2";
+        let inputs = [reals(&[1e37; 2]), reals(&[1.0; 2])];
+        assert!(bounded(task, &inputs).iter().all(|value| !value.is_specified()));
     }
 
     #[test]
@@ -194,8 +227,18 @@ mod tests {
                 };
                 let variance = random.div(squares, n);
                 let scale = random.inverse_root(variance + eps);
+                let shift = mean * scale;
+                let form = random.below(3);
                 let found: Vec<f32> = (0..length)
-                    .map(|i| random.product(x.actual[i] - mean, scale, w.actual[i]) + b.actual[i])
+                    .map(|i| {
+                        let (x, w) = (x.actual[i], w.actual[i]);
+                        b.actual[i]
+                            + match form {
+                                0 => random.product(x - mean, scale, w),
+                                1 => (x * scale - shift) * w,
+                                _ => x.mul_add(scale, -shift) * w,
+                            }
+                    })
                     .collect();
                 shares.judge(&random, &values, &found, &family);
             }
