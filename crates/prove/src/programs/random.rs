@@ -80,7 +80,7 @@ pub fn program(bytes: &mut impl Choices) -> String {
 
     let count = bytes.between(1, MAX_TASKS);
     let counters: Vec<usize> = (0..count).map(|_| bytes.between(0, MAX_COUNTERS - 1)).collect();
-    // Of random waits nearly all end in a circle. So most programs wait for what stands earlier in the list, and for all of it.
+    // Of random waits nearly all end in a cycle. So most programs wait for what stands earlier in the list, and for all of it.
     let orderly = !seldom(bytes, 4);
     let placed = seldom(bytes, 3);
     let mut tasks = Vec::new();

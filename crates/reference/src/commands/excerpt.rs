@@ -119,9 +119,9 @@ fn explain(witness: &Witness) -> String {
                 Before::Counter(counter) => format!("task {task} before the waiters of counter {counter}: "),
                 Before::Queue(sm) => format!("task {task} before the rest of SM {sm}'s queue: "),
             };
-            let circle: String = steps.iter().take(SHOWN).map(|s| step(s.task, s.then)).collect();
+            let cycle: String = steps.iter().take(SHOWN).map(|s| step(s.task, s.then)).collect();
             let more = if steps.len() > SHOWN { "...: " } else { "" };
-            format!("{circle}{more}task {} again", steps.first().map_or(0, |s| s.task))
+            format!("{cycle}{more}task {} again", steps.first().map_or(0, |s| s.task))
         }
         Witness::Unordered { first, second, buffer, region } => format!(
             "no chain of waits orders task {} and task {} on buffer {buffer}, elements {region:?}",

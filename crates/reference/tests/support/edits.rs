@@ -113,7 +113,7 @@ fn no_producer(program: &mut Program<'_>, model: &Model, rng: &mut SplitMix64) -
 }
 
 /// The two are neighbours in their queue, so that no other task changes its place. If the wait is not the only way from
-/// the one to the other, the other way closes a circle with the queue, too.
+/// the one to the other, the other way closes a cycle with the queue, too.
 fn swap_in_queue(program: &mut Program<'_>, model: &Model, rng: &mut SplitMix64) -> Option<BTreeSet<Rule>> {
     let tasks = &model.tasks;
     let next = |task: usize| {

@@ -187,13 +187,13 @@ fn cycles_and_descending_ids() {
     );
     assert_eq!(found(&own.clone().graph(&[1, 2]), false)[0], (Rule::TD03, "/all_tasks/3".to_owned()));
     // 3 and 4 wait for each other, and for nobody else.
-    let circle = Builder::new(0)
+    let cycle = Builder::new(0)
         .task(101, None, 5, &[], &[])
         .task(118, Some(2), 3, &[], &[])
         .task(118, Some(3), 2, &[], &[])
         .task(118, Some(3), 5, &[], &[]);
-    let circle = circle.graph(&[1, 1, 0, 2]);
-    let verdict = validate(circle.to_string().as_bytes());
+    let cycle = cycle.graph(&[1, 1, 0, 2]);
+    let verdict = validate(cycle.to_string().as_bytes());
     let rules: Vec<(Rule, &str)> =
         verdict.diagnostics.iter().filter(|d| d.is_error()).map(|d| (d.rule, &*d.pointer)).collect();
     assert_eq!(rules, [(Rule::TD03, "/all_tasks/3")]);

@@ -27,35 +27,35 @@ pub(super) fn check(
     for (number, component) in components(counters, successors).into_iter().enumerate() {
         component.iter().for_each(|&counter| on_cycle[counter as usize] = number as u32 + 1);
         findings.report(Rule::D04, || {
-            let circle = shortest_cycle(counters, component[0], successors);
-            let steps = rotate_to_lowest(circle_of_tasks(graph, &circle));
+            let cycle = shortest_cycle(counters, component[0], successors);
+            let steps = rotate_to_lowest(cycle_of_tasks(graph, &cycle));
             let tasks: Vec<u32> = steps.iter().map(|step| step.task).collect();
             let first = tasks.first().copied().unwrap_or_default();
             let message = format!(
-                "{} and {} other tasks wait for each other in a circle",
+                "{} and {} other tasks wait for each other in a cycle",
                 names.task(first),
                 tasks.len().saturating_sub(1)
             );
             Diagnostic::new(Rule::D04, format!("/tasks/{first}"), message)
                 .tasks(tasks)
-                .counters(circle)
+                .counters(cycle)
                 .witness(Witness::Cycle { steps })
         });
     }
     on_cycle
 }
 
-/// The tasks along a circle of counters: each waits on one of them and increments the next.
-fn circle_of_tasks(graph: &Graph, circle: &[u32]) -> Vec<CycleStep> {
-    let next = circle.iter().cycle().skip(1);
-    let steps = circle.iter().zip(next).filter_map(|(&counter, &next)| {
+/// The tasks along a cycle of counters: each waits on one of them and increments the next.
+fn cycle_of_tasks(graph: &Graph, cycle: &[u32]) -> Vec<CycleStep> {
+    let next = cycle.iter().cycle().skip(1);
+    let steps = cycle.iter().zip(next).filter_map(|(&counter, &next)| {
         let task = graph.waiters(counter).iter().copied().find(|&task| graph.out[task as usize] == next)?;
         Some(CycleStep { task, then: Before::Counter(next) })
     });
     steps.collect()
 }
 
-/// The same circle from its lowest task on.
+/// The same cycle from its lowest task on.
 pub(super) fn rotate_to_lowest(mut steps: Vec<CycleStep>) -> Vec<CycleStep> {
     let lowest = (0..steps.len()).min_by_key(|&index| steps[index].task).unwrap_or(0);
     steps.rotate_left(lowest);

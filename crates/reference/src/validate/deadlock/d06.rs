@@ -1,4 +1,4 @@
-//! D06 queue-cycle: waits and the order of the queues together form no circle across SMs.
+//! D06 queue-cycle: waits and the order of the queues together form no cycle across SMs.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -33,7 +33,7 @@ pub(super) fn check(
             return [Some(counter), next_in_queue[task]].into_iter().flatten().nth(index);
         }
         let counter = node - tasks as u32;
-        // An edge that is another rule's leads back to the counter, which adds nothing to any circle.
+        // An edge that is another rule's leads back to the counter, which adds nothing to any cycle.
         let task = *graph.waiters(counter).get(index)?;
         let taken = same_cycle(counter, task) || broken_by_queue.contains(&(counter, task));
         Some(if taken { node } else { task })
@@ -42,17 +42,17 @@ pub(super) fn check(
     let names = Names::new(program);
     for component in components(nodes, successors) {
         findings.report(Rule::D06, || {
-            let circle = shortest_cycle(nodes, component[0], successors);
-            let steps = rotate_to_lowest(steps(program, &circle, tasks));
+            let cycle = shortest_cycle(nodes, component[0], successors);
+            let steps = rotate_to_lowest(steps(program, &cycle, tasks));
             let involved: Vec<u32> = steps.iter().map(|step| step.task).collect();
             let first = involved.first().copied().unwrap_or_default();
             let message = format!(
-                "{} and {} other tasks wait for each other in a circle of waits and queue order",
+                "{} and {} other tasks wait for each other in a cycle of waits and queue order",
                 names.task(first),
                 involved.len().saturating_sub(1),
             );
             Diagnostic::new(Rule::D06, format!("/tasks/{first}"), message)
-                .counters(circle.iter().filter_map(|&node| node.checked_sub(tasks as u32)))
+                .counters(cycle.iter().filter_map(|&node| node.checked_sub(tasks as u32)))
                 .tasks(involved)
                 .witness(Witness::Cycle { steps })
         });
@@ -72,10 +72,10 @@ fn queues(program: &Program<'_>) -> Vec<Option<u32>> {
     next
 }
 
-/// The tasks of a circle, each with what puts it before the next one.
-fn steps(program: &Program<'_>, circle: &[u32], tasks: usize) -> Vec<CycleStep> {
-    let next = circle.iter().cycle().skip(1);
-    circle
+/// The tasks of a cycle, each with what puts it before the next one.
+fn steps(program: &Program<'_>, cycle: &[u32], tasks: usize) -> Vec<CycleStep> {
+    let next = cycle.iter().cycle().skip(1);
+    cycle
         .iter()
         .zip(next)
         .filter(|(node, _)| (**node as usize) < tasks)

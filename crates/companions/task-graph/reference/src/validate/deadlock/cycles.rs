@@ -70,12 +70,12 @@ pub(super) fn check(world: &World<'_, '_, '_>, is_ordered: bool, findings: &mut 
         let lowest = component.iter().filter_map(|&event| step_through(event)).min();
         let Some(lowest) = lowest else { continue };
         findings.report(Rule::TD03, || {
-            let steps = circle(world, lowest, successors);
+            let steps = cycle(world, lowest, successors);
             let tasks: Vec<u32> = steps.iter().map(|step| step.task).collect();
             let message = match tasks.len() {
                 1 => format!("{} waits for the event that it triggers itself", world.task_name(lowest)),
                 count => format!(
-                    "{} and {} more wait for each other in a circle",
+                    "{} and {} more wait for each other in a cycle",
                     world.task_name(lowest),
                     count - 1
                 ),
@@ -93,8 +93,8 @@ pub(super) fn check(world: &World<'_, '_, '_>, is_ordered: bool, findings: &mut 
     on_cycle
 }
 
-/// A shortest circle of tasks through one that is on a circle.
-fn circle(
+/// A shortest cycle of tasks through one that is on a cycle.
+fn cycle(
     world: &World<'_, '_, '_>,
     first: u32,
     successors: impl Fn(u32, usize) -> Option<u32>,

@@ -49,7 +49,7 @@ pub(super) fn check(world: &World<'_, '_, '_>, on_cycle: &OnCycle, findings: &mu
     }
 }
 
-/// Circles of waits and queues over several ranks.
+/// Cycles of waits and queues over several ranks.
 fn across_ranks(world: &World<'_, '_, '_>, findings: &mut Findings) {
     if runs_in_order(world) {
         return;
@@ -111,7 +111,7 @@ fn across_ranks(world: &World<'_, '_, '_>, findings: &mut Findings) {
     });
 }
 
-/// Why each step of a circle comes before the next: its event, if the next waits for that, or else the queue.
+/// Why each step of a cycle comes before the next: its event, if the next waits for that, or else the queue.
 fn with_reasons(world: &World<'_, '_, '_>, mut steps: Vec<CycleStep>) -> Vec<CycleStep> {
     let next: Vec<u32> = steps.iter().cycle().skip(1).take(steps.len()).map(|step| step.task).collect();
     for (step, next) in steps.iter_mut().zip(next) {

@@ -9,7 +9,7 @@ use megakernel_order::Findings;
 
 use crate::validate::world::World;
 
-/// Judges the rules. `is_ordered` says that no circle of events is known to the caller.
+/// Judges the rules. `is_ordered` says that no cycle of events is known to the caller.
 pub fn check(world: &World<'_, '_, '_>, is_ordered: bool, findings: &mut Findings) {
     triggers::check(world, findings);
     let on_cycle = cycles::check(world, is_ordered, findings);

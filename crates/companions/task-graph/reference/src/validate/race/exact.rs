@@ -215,7 +215,7 @@ mod tests {
         let mut edges = Edges::with_capacity(tasks as usize);
         (0..tasks).for_each(|_| edges.push(0, None));
         let graph = Graph::new(&edges, 1);
-        let order = Order::new(&graph).expect("no circle");
+        let order = Order::new(&graph).expect("no cycle");
         let write = |task| Access {
             of: Use { task, is_output: true, position: 0 },
             kind: AccessKind::Write,
