@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use megakernel_ir::Rule;
 use serde_json::{Map, Value, json};
 
-use crate::{Options, Scope, Subject, Tally};
+use crate::{Options, Scope, Subject, Tally, Weakness};
 
 /// The counts of a run, and which pieces of work they are of: all before number `done`.
 pub struct Checkpoint {
@@ -35,7 +35,7 @@ impl Checkpoint {
             "scope": scope.name,
             "family": options.family,
             "shard": options.shard.map(|shard| shard.to_string()),
-            "without": options.without.map(Rule::id),
+            "without": options.without.map(Weakness::name),
             "pieces": pieces,
             "version": env!("CARGO_PKG_VERSION"),
         });

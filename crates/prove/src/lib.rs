@@ -15,7 +15,7 @@ use std::time::Instant;
 
 pub use report::thousands;
 pub use run::{Disagreement, Options, Outcome, Shard, run};
-pub use subject::{Enumeration, Family, Scope, Subject};
+pub use subject::{Enumeration, Family, Scope, Subject, Weakness};
 pub use tally::Tally;
 
 /// What `cargo xtask prove` asks of a subject.
@@ -25,6 +25,9 @@ pub trait Provable {
 
     /// What its scopes enumerate, for people.
     fn list(&self) -> String;
+
+    /// [`Subject::PARTS`].
+    fn parts(&self) -> &'static [&'static str];
 
     /// Proves one of its scopes and prints what comes of it: the tables, or a smallest document on which validator and explorer
     /// disagree. Says whether they agree on all.
@@ -47,6 +50,10 @@ impl<S: Subject> Provable for S {
 
     fn list(&self) -> String {
         report::list::<S>()
+    }
+
+    fn parts(&self) -> &'static [&'static str] {
+        S::PARTS
     }
 
     fn prove(

@@ -9,10 +9,9 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use megakernel_ir::Rule;
 
 use crate::checkpoint::Checkpoint;
-use crate::{Enumeration, Family, Scope, Subject, Tally};
+use crate::{Enumeration, Family, Scope, Subject, Tally, Weakness};
 
 /// What is asked of a run.
 #[derive(Clone, Debug)]
@@ -25,8 +24,8 @@ pub struct Options {
     pub family: Option<String>,
     /// Where to write down how far the run has come, and to go on from.
     pub checkpoint: Option<PathBuf>,
-    /// The rule whose findings are dropped.
-    pub without: Option<Rule>,
+    /// What the validator is not to find.
+    pub without: Option<Weakness>,
     /// Write the result into the specification.
     pub write: bool,
     /// Compare the result with the specification.

@@ -4,6 +4,25 @@ use std::fmt::Display;
 
 use megakernel_ir::Rule;
 
+/// What a deliberately weakened validator does not find.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Weakness {
+    /// Anything that breaks this rule.
+    Rule(Rule),
+    /// What a part of a rule is about, one of [`Subject::PARTS`].
+    Part(&'static str),
+}
+
+impl Weakness {
+    /// The rule's id, or the part's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Weakness::Rule(rule) => rule.id(),
+            Weakness::Part(name) => name,
+        }
+    }
+}
+
 /// A named list of families.
 pub struct Scope<F> {
     /// Name on the command line.
@@ -56,6 +75,9 @@ pub trait Subject: Sync + 'static {
     /// Why a rule may reject, by the names in tables.
     const REASONS: &'static [&'static str];
 
+    /// What a weakened validator may overlook besides whole rules, by name: mistakes that validators have made.
+    const PARTS: &'static [&'static str] = &[];
+
     /// A document.
     type Document: Clone + Send;
     /// A family of documents.
@@ -73,8 +95,8 @@ pub trait Subject: Sync + 'static {
     /// Lays out a family.
     fn enumerate(family: &Self::Family) -> Self::Enumeration;
 
-    /// A judge who drops the findings of a rule, if one is given: a deliberately weakened validator.
-    fn judge(without: Option<Rule>) -> Self::Judge;
+    /// A judge who does not find what is given: a deliberately weakened validator.
+    fn judge(without: Option<Weakness>) -> Self::Judge;
 
     /// Asks both. Nothing for a document that breaks a rule of structure or is too large to explore.
     fn ask(judge: &mut Self::Judge, document: &Self::Document) -> Option<Self::Verdicts>;

@@ -7,9 +7,10 @@
 use std::fmt;
 use std::ops::AddAssign;
 
-use megakernel_ir::Rule;
+use megakernel_ir::diagnostic::Witness;
 use megakernel_ir::model::Program;
 use megakernel_ir::rule::Class;
+use megakernel_ir::{Diagnostic, Rule};
 
 use crate::explore::{Compact, Explorer, FaultKind, Faults, Machine, NotReplayed, Outcome, Strength, replay};
 use crate::validate::{Classes, broken_rules, validate_program};
@@ -111,12 +112,19 @@ pub struct Judge {
     explorer: Explorer,
     compact: Compact,
     dropped: Option<Rule>,
+    overlooks_replaced: bool,
 }
 
 impl Judge {
     /// A judge who drops the findings of a rule: a deliberately weakened validator.
-    pub fn without(dropped: Option<Rule>) -> Judge {
-        Judge { dropped, ..Judge::default() }
+    pub fn without(dropped: Rule) -> Judge {
+        Judge { dropped: Some(dropped), ..Judge::default() }
+    }
+
+    /// A judge who takes a task's own write for the one that supplies its read: R06 then says nothing of a task that replaces in
+    /// place what an earlier launch left in a cache.
+    pub fn without_replaced() -> Judge {
+        Judge { overlooks_replaced: true, ..Judge::default() }
     }
 
     /// Asks both. Nothing for a program that breaks an S rule or is too large: then it should not have been asked about.
@@ -126,6 +134,11 @@ impl Judge {
             return None;
         }
         rules.retain(|&rule| Some(rule) != self.dropped);
+        if self.overlooks_replaced && rules.contains(&Rule::R06) {
+            let mut found = validate_program(program, Classes::ALL).diagnostics;
+            found.retain(|diagnostic| diagnostic.rule == Rule::R06 && !is_of_replaced(program, diagnostic));
+            rules.retain(|&rule| rule != Rule::R06 || !found.is_empty());
+        }
         self.compact.fill(program).ok()?;
         let faults = self.explorer.explore(&self.compact);
         let reasons = rules.iter().map(|&rule| reason(rule, faults, program)).collect();
@@ -136,6 +149,12 @@ impl Judge {
     pub fn run(&self, kind: FaultKind, strength: Strength) -> Vec<megakernel_ir::diagnostic::Event> {
         self.explorer.run(kind, strength).map(|run| run.events().collect()).unwrap_or_default()
     }
+}
+
+/// Whether it is about an ordered read by a task that writes the same buffer.
+fn is_of_replaced(program: &Program<'_>, diagnostic: &Diagnostic) -> bool {
+    let Some(Witness::Unwritten { task, buffer, .. }) = diagnostic.witness else { return false };
+    program.tasks[task as usize].outputs.contains(&i64::from(buffer))
 }
 
 /// Why the rule rejects: a fault of the kinds that it forbids, or one of the ways of clause EXE-11 in which it is stricter.

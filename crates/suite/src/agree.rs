@@ -5,15 +5,17 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use megakernel_ir::diagnostic::AccessKind;
 use megakernel_ir::model::Program;
 use megakernel_ir::prng::SplitMix64;
 use megakernel_ir::{Rule, read};
-use megakernel_prove::programs::random;
-use megakernel_prove::thousands;
+use megakernel_prove::programs::{Programs, random};
+use megakernel_prove::{Subject, Weakness, thousands};
 use megakernel_reference::agreement::{Judge, Verdicts};
-use megakernel_reference::vm::{Loaded, Schedule};
+use megakernel_reference::vm::{Access, Fault, Loaded, Schedule};
 
 use crate::print;
+use crate::prove::weakness;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -28,8 +30,8 @@ Exit code: 0 if all agree on every program, 1 if not, 2 if the run could not be 
 ///
 /// The programs have up to 6 tasks on irregular tiles, caches, pages and SMs, and many of them work in place. An accepted program
 /// must have no bad execution, and the VM must find nothing wrong with it in any order; of a rejected one, each rule must be borne
-/// out by an execution or be conservative on purpose, and what goes wrong in the VM must be known to the explorer. The first
-/// program on which that fails is printed.
+/// out by an execution or be conservative on purpose, and what goes wrong in the VM must be known to the explorer, but for bytes of
+/// a page that P01 is about and nobody reads. The first program on which that fails is printed.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -52,6 +54,10 @@ pub struct Args {
     /// How many threads; by default one for each processor
     #[arg(long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
+
+    /// Drop the findings of this rule, or those that its part `R06-in-place` is about, to see the others notice
+    #[arg(long, value_name = "RULE", value_parser = weakness)]
+    without: Option<Weakness>,
 }
 
 /// What came of some programs.
@@ -79,7 +85,7 @@ pub fn run(args: &Args) -> ExitCode {
     let stop = AtomicU64::new(args.count);
     let results: Vec<_> = std::thread::scope(|scope| {
         let work = |job: u64| {
-            let (mut judge, mut counts) = (Judge::default(), Counts::default());
+            let (mut judge, mut counts) = (Programs::judge(args.without), Counts::default());
             let mut at = job;
             while at < stop.load(Ordering::Relaxed) && Instant::now() < end {
                 if let Err(found) =
@@ -136,7 +142,9 @@ fn compare(judge: &mut Judge, seed: u64, schedules: u64, counts: &mut Counts) ->
     let mut failed = None;
     for schedule in 0..schedules {
         counts.runs += 1;
-        if let Err(fault) = loaded.rehearse(Schedule::seeded(schedule)) {
+        if let Err(fault) = loaded.rehearse(Schedule::seeded(schedule))
+            && !(is_unread_clobber(&fault) && verdicts.rules.contains(&Rule::P01))
+        {
             failed.get_or_insert_with(|| format!("schedule {schedule}: {}", explain(&fault, &program)));
         }
     }
@@ -149,7 +157,15 @@ fn compare(judge: &mut Judge, seed: u64, schedules: u64, counts: &mut Counts) ->
     Ok(())
 }
 
-fn explain(fault: &megakernel_reference::vm::Fault, program: &Program<'_>) -> String {
+/// Two writes of different buffers to the same bytes of a page, in no order. P01 rejects that and the VM calls it a race, but to the
+/// explorer only a read of those bytes makes it one (clause PAG-01).
+fn is_unread_clobber(fault: &Fault) -> bool {
+    let writes = |access: &Access| access.kind == AccessKind::Write;
+    matches!(fault, Fault::Unordered { first, second, .. }
+        if first.buffer != second.buffer && writes(first) && writes(second))
+}
+
+fn explain(fault: &Fault, program: &Program<'_>) -> String {
     format!("{} at {}", fault.explain(program), fault.pointer())
 }
 

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use megakernel_ir::Rule;
 use megakernel_prove::programs::Programs;
-use megakernel_prove::{Options, Provable, Shard};
+use megakernel_prove::{Options, Provable, Shard, Weakness};
 use megakernel_suite::companions::SUBJECTS;
 
 use crate::print;
@@ -72,13 +72,19 @@ pub struct Args {
     #[arg(long, conflicts_with_all = ["shard", "family", "write"])]
     check: bool,
 
-    /// Drop the findings of this rule, to see the explorer notice
-    #[arg(long, value_name = "RULE", value_parser = rule)]
-    without: Option<Rule>,
+    /// Drop the findings of this rule, or those that its part `R06-in-place` is about, to see the explorer notice
+    #[arg(long, value_name = "RULE", value_parser = weakness)]
+    without: Option<Weakness>,
 }
 
-fn rule(id: &str) -> Result<Rule, String> {
-    Rule::from_id(id).ok_or_else(|| format!("no rule has the id `{id}`"))
+/// What a validator may be told to overlook: a rule by its id, or a part of one.
+pub fn weakness(name: &str) -> Result<Weakness, String> {
+    let parts: Vec<&str> = subjects().iter().flat_map(|subject| subject.parts()).copied().collect();
+    let part = || parts.iter().copied().find(|&part| part == name).map(Weakness::Part);
+    Rule::from_id(name)
+        .map(Weakness::Rule)
+        .or_else(part)
+        .ok_or_else(|| format!("no rule has the id `{name}`, nor has a part of one: {}", parts.join(", ")))
 }
 
 /// Runs the command.

@@ -43,6 +43,16 @@ fn a_weakened_validator_fails_with_a_program() {
     assert!(rest.contains("read-write race at the end of: start("), "{text}");
 }
 
+/// The validator once accepted this, and prove had no such programs.
+#[test]
+fn a_validator_that_overlooks_caches_changed_in_place_fails_with_a_program() {
+    let output = prove(&["--without", "R06-in-place"]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = text(&output);
+    assert!(text.contains("family cache-in-place: validator and explorer disagree"), "{text}");
+    assert!(text.contains("validator: accept\nexplorer: ") && text.contains("stale read"), "{text}");
+}
+
 #[test]
 fn a_checkpoint_is_gone_on_from_and_not_mistaken() {
     let directory = tempfile::tempdir().expect("a directory");

@@ -13,7 +13,7 @@ use megakernel_ir::{Layout, Rule, write};
 use megakernel_reference::agreement::{Judge, Reason, Verdicts};
 use serde_json::Value;
 
-use crate::{Scope, Subject};
+use crate::{Scope, Subject, Weakness};
 use family::Family;
 
 /// Programs.
@@ -34,6 +34,10 @@ impl Subject for Programs {
         names
     };
 
+    /// R06 where a task replaces in place what it reads of an earlier launch: its own write was once taken for the one that
+    /// supplies its read.
+    const PARTS: &'static [&'static str] = &["R06-in-place"];
+
     type Document = Program<'static>;
     type Family = Family;
     type Enumeration = family::Enumeration;
@@ -48,8 +52,12 @@ impl Subject for Programs {
         family::Enumeration::new(family)
     }
 
-    fn judge(without: Option<Rule>) -> Judge {
-        Judge::without(without)
+    fn judge(without: Option<Weakness>) -> Judge {
+        match without {
+            None => Judge::default(),
+            Some(Weakness::Rule(rule)) => Judge::without(rule),
+            Some(Weakness::Part(_)) => Judge::without_replaced(),
+        }
     }
 
     fn ask(judge: &mut Judge, document: &Program<'static>) -> Option<Verdicts> {

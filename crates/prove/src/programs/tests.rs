@@ -7,7 +7,7 @@ use megakernel_reference::explore::{Compact, Explorer};
 
 use super::family::Family;
 use super::{Programs, text};
-use crate::{Enumeration, Options, Outcome, Scope, Subject, Tally, run};
+use crate::{Enumeration, Options, Outcome, Scope, Subject, Tally, Weakness, run};
 
 fn quick() -> Scope<Family> {
     Programs::scopes().into_iter().find(|scope| scope.name == "quick").expect("there is a scope for tests")
@@ -37,10 +37,16 @@ fn validator_and_explorer_agree_on_the_quick_scope() {
 #[test]
 fn a_validator_without_a_rule_is_found_out() {
     let scope = quick();
-    for &rule in Rule::ALL.iter().filter(|&&rule| is_about_executions(rule)) {
-        let options = Options { without: Some(rule), ..Options::default() };
+    let rules = Rule::ALL.iter().filter(|&&rule| is_about_executions(rule));
+    let rules = rules.map(|&rule| (Weakness::Rule(rule), rule));
+    let parts = Programs::PARTS.iter().map(|&part| {
+        let rule = part.split_once('-').and_then(|(id, _)| Rule::from_id(id));
+        (Weakness::Part(part), rule.expect("a part is named after its rule"))
+    });
+    for (weakness, rule) in rules.chain(parts) {
+        let options = Options { without: Some(weakness), ..Options::default() };
         let Ok(Outcome::Disagreement(found)) = run::<Programs>(&scope, &options) else {
-            unreachable!("nothing is missing without {rule}")
+            unreachable!("nothing is missing without {}", weakness.name())
         };
         assert!(found.verdicts.rules.is_empty(), "{rule}: {found}");
         assert!(found.verdicts.disagree(), "{rule}: {found}");

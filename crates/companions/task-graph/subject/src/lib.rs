@@ -8,7 +8,7 @@ mod stage;
 mod tests;
 
 use megakernel_ir::{Diagnostic, Layout, Rule, write_record};
-use megakernel_prove::{Scope, Subject};
+use megakernel_prove::{Scope, Subject, Weakness};
 use megakernel_task_graph::System;
 use megakernel_task_graph_reference::agreement::{self, Reason, Verdicts};
 use megakernel_task_graph_reference::explore::{Setup, replay};
@@ -55,8 +55,12 @@ impl Subject for Systems {
         family::Enumeration::new(family)
     }
 
-    fn judge(without: Option<Rule>) -> Judge {
-        agreement::Judge::new(validate, without)
+    fn judge(without: Option<Weakness>) -> Judge {
+        let rule = match without {
+            Some(Weakness::Rule(rule)) => Some(rule),
+            Some(Weakness::Part(_)) | None => None,
+        };
+        agreement::Judge::new(validate, rule)
     }
 
     fn ask(judge: &mut Judge, document: &System<'static>) -> Option<Verdicts> {

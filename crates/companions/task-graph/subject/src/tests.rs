@@ -1,7 +1,7 @@
 //! A validator without one of its rules does not pass.
 
 use megakernel_ir::Rule;
-use megakernel_prove::{Enumeration, Options, Outcome, Scope, Subject, Tally, run};
+use megakernel_prove::{Enumeration, Options, Outcome, Scope, Subject, Tally, Weakness, run};
 use megakernel_task_graph::read_system;
 use megakernel_task_graph_reference::agreement::Reason;
 use megakernel_task_graph_reference::explore::{Compact, Explorer, ITERATIONS, NotReplayed, Setup, replay};
@@ -48,7 +48,7 @@ fn validator_and_explorer_agree_on_the_quick_scope() {
 fn a_validator_without_a_rule_is_found_out() {
     let scope = quick();
     for rule in JUDGED {
-        let options = Options { without: Some(rule), ..Options::default() };
+        let options = Options { without: Some(Weakness::Rule(rule)), ..Options::default() };
         let Ok(Outcome::Disagreement(found)) = run::<Systems>(&scope, &options) else {
             unreachable!("nothing is missing without {rule}")
         };
