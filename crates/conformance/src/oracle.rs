@@ -5,6 +5,7 @@
 //! ([`ProcessOracle`]), since this crate does not depend on the reference.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use megakernel_ir::model::Program;
 use megakernel_ir::protocol::Accumulator;
@@ -12,7 +13,7 @@ use megakernel_numerics::Tensor;
 
 mod process;
 
-pub use process::{ProcessOracle, TIMEOUT};
+pub use process::{LOST, ProcessOracle, TIMEOUT};
 
 /// What a buffer or a part of one holds after a correct execution, element by element, row-major.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,6 +62,32 @@ impl Written {
     }
 }
 
+/// Why an oracle has no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoAnswer {
+    /// It is at fault itself, so that nothing can be judged by it.
+    Faulty(String),
+    /// Its process was killed, or is silent. A worker can do that to it, so it is no reason to end a run.
+    Lost(String),
+    /// The run was asked to stop.
+    Stopped,
+}
+
+impl fmt::Display for NoAnswer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NoAnswer::Faulty(cause) | NoAnswer::Lost(cause) => f.write_str(cause),
+            NoAnswer::Stopped => f.write_str("the run was asked to stop"),
+        }
+    }
+}
+
+impl From<String> for NoAnswer {
+    fn from(cause: String) -> NoAnswer {
+        NoAnswer::Faulty(cause)
+    }
+}
+
 /// Says what tasks should write.
 pub trait Oracle: Sync {
     /// Begins to follow one launch of an implementation, task by task. `document` is the text of `program`. `tensors` bind its
@@ -68,14 +95,14 @@ pub trait Oracle: Sync {
     /// they have every KV_CACHE that does not begin with zeros, whichever launch it is.
     ///
     /// # Errors
-    /// The program breaks a rule, or a buffer is not bound as it should be.
+    /// The program breaks a rule, a buffer is not bound as it should be, or the oracle is lost.
     fn follow<'a>(
         &'a self,
         document: &str,
         program: &'a Program<'a>,
         tensors: &BTreeMap<String, Tensor>,
         accumulator: Accumulator,
-    ) -> Result<Box<dyn Follow + 'a>, String>;
+    ) -> Result<Box<dyn Follow + 'a>, NoAnswer>;
 }
 
 /// A launch that is followed: its memory holds what the *implementation* wrote, so that each task is judged on the
@@ -87,18 +114,18 @@ pub trait Follow {
     /// What a task should write, from what memory holds now; nothing for a task that writes nothing.
     ///
     /// # Errors
-    /// There is no such task.
-    fn task(&mut self, task: usize) -> Result<Option<Written>, String>;
+    /// There is no such task, or the oracle is lost.
+    fn task(&mut self, task: usize) -> Result<Option<Written>, NoAnswer>;
 
     /// Puts what the implementation says that the task wrote into memory: the elements of its box, row-major.
     ///
     /// # Errors
-    /// The task writes nothing, or a box of another shape or dtype.
-    fn store(&mut self, task: usize, written: &Tensor) -> Result<(), String>;
+    /// The task writes nothing, or a box of another shape or dtype; or the oracle is lost.
+    fn store(&mut self, task: usize, written: &Tensor) -> Result<(), NoAnswer>;
 
     /// What a buffer holds now.
     ///
     /// # Errors
-    /// There is no such buffer.
-    fn buffer(&self, buffer: usize) -> Result<Tensor, String>;
+    /// There is no such buffer, or the oracle is lost.
+    fn buffer(&self, buffer: usize) -> Result<Tensor, NoAnswer>;
 }

@@ -10,7 +10,7 @@ mod sessions;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use megakernel_conformance::oracle::{Expected, Follow, Oracle, Written};
+use megakernel_conformance::oracle::{Expected, Follow, NoAnswer, Oracle, Written};
 use megakernel_conformance::report::{FailureKind, Report};
 use megakernel_conformance::run::{self, Options, RunError};
 use megakernel_conformance::store::Corpus;
@@ -34,7 +34,7 @@ impl Oracle for Arithmetic {
         program: &'a Program<'a>,
         tensors: &Tensors,
         _: Accumulator,
-    ) -> Result<Box<dyn Follow + 'a>, String> {
+    ) -> Result<Box<dyn Follow + 'a>, NoAnswer> {
         Ok(Box::new(Following { program, memory: arithmetic::memory(program, tensors) }))
     }
 }
@@ -49,7 +49,7 @@ impl Follow for Following<'_> {
         (0..self.program.tasks.len()).collect()
     }
 
-    fn task(&mut self, task: usize) -> Result<Option<Written>, String> {
+    fn task(&mut self, task: usize) -> Result<Option<Written>, NoAnswer> {
         let Some((buffer, values)) = arithmetic::values(self.program, &self.memory, task) else {
             return Ok(None);
         };
@@ -62,13 +62,14 @@ impl Follow for Following<'_> {
         Ok(Some(Written { buffer, region: shape.iter().map(|&extent| (0, extent)).collect(), expected }))
     }
 
-    fn store(&mut self, task: usize, written: &Tensor) -> Result<(), String> {
-        let output = *self.program.tasks[task].outputs.first().ok_or("no output")? as usize;
+    fn store(&mut self, task: usize, written: &Tensor) -> Result<(), NoAnswer> {
+        let output =
+            *self.program.tasks[task].outputs.first().ok_or_else(|| "no output".to_owned())? as usize;
         self.memory[output] = written.clone();
         Ok(())
     }
 
-    fn buffer(&self, buffer: usize) -> Result<Tensor, String> {
+    fn buffer(&self, buffer: usize) -> Result<Tensor, NoAnswer> {
         let id = buffer as i64;
         let listed =
             self.program.tasks.iter().any(|task| task.inputs.iter().chain(&task.outputs).any(|of| *of == id));
@@ -76,7 +77,7 @@ impl Follow for Following<'_> {
             .get(buffer)
             .filter(|_| listed)
             .cloned()
-            .ok_or_else(|| format!("no task lists buffer {id}"))
+            .ok_or_else(|| format!("no task lists buffer {id}").into())
     }
 }
 

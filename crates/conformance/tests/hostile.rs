@@ -117,6 +117,13 @@ const SESSIONS: &[(&str, i32, &str)] = &[
     ("executes-removes-corpus", 0, "2 passed"),
 ];
 
+/// The same of workers whose traces an oracle judges, and that disturb it.
+const TRACED: &[(&str, i32, &str)] = &[
+    ("executes-trace", 0, "2 passed, 0 failed, 0 skipped"),
+    ("executes-trace-kills-idle-oracle", 0, "2 passed, 0 failed, 0 skipped"),
+    ("executes-trace-kills-oracle", 1, "0 passed, 2 failed, 0 skipped"),
+];
+
 /// What a run came to.
 struct Ended {
     code: i32,
@@ -129,16 +136,34 @@ type Disturbed = Option<(Signal, Duration)>;
 
 /// Judges a worker in a process of its own, whose temporary files have a directory of their own.
 #[track_caller]
-fn judged(corpus: &Path, behaviour: &str, (timeout, jobs): (u64, u64), disturbed: Disturbed) -> Ended {
+fn judged(corpus: &Path, behaviour: &str, limits: (u64, u64), disturbed: Disturbed) -> Ended {
+    judged_by(None, corpus, behaviour, limits, disturbed)
+}
+
+/// The same; with an oracle, traces are judged.
+#[track_caller]
+fn judged_by(
+    oracle: Option<&str>,
+    corpus: &Path,
+    behaviour: &str,
+    (timeout, jobs): (u64, u64),
+    disturbed: Disturbed,
+) -> Ended {
     let temporary = tempfile::tempdir().expect("a directory");
     let kept = tempfile::tempdir().expect("a directory");
     let report = kept.path().join("report.json");
     let start = Instant::now();
     let worker = env!("CARGO_BIN_EXE_test-worker");
     let seconds = |milliseconds: u64| Duration::from_millis(milliseconds).as_secs_f64().to_string();
+    let program = |name: &str| format!("'{worker}' {name} '{}'", corpus.join("token").display());
+    let traces = match oracle {
+        None => vec!["--no-trace".to_owned()],
+        Some(oracle) => vec!["--oracle".to_owned(), program(oracle)],
+    };
     let mut runner = Command::new(env!("CARGO_BIN_EXE_megakernel-conform"))
-        .args(["run", "--no-trace", "--impl"])
-        .arg(format!("'{worker}' {behaviour} '{}'", corpus.join("token").display()))
+        .arg("run")
+        .args(traces)
+        .args(["--impl".to_owned(), program(behaviour)])
         .args(["--timeout", &seconds(timeout), "--handshake-timeout", &seconds(timeout.max(2000))])
         .args(["--jobs", &jobs.to_string()])
         .arg("--corpus")
@@ -221,7 +246,7 @@ fn play(table: &[(&str, i32, &str)], corpus: &(dyn Fn() -> tempfile::TempDir + S
 #[test]
 fn the_table_for_people_names_them_all() {
     let table = include_str!("../../../docs/hostile-workers.md");
-    for (behaviour, ..) in DOCUMENTS.iter().chain(SESSIONS) {
+    for (behaviour, ..) in DOCUMENTS.iter().chain(SESSIONS).chain(TRACED) {
         assert!(table.contains(&format!("`{behaviour}`")), "docs/hostile-workers.md lacks `{behaviour}`");
     }
 }
@@ -234,6 +259,28 @@ fn workers_of_documents_leave_nothing_behind() {
 #[test]
 fn workers_that_execute_leave_nothing_behind() {
     play(SESSIONS, &sessions::corpus);
+}
+
+#[test]
+fn an_oracle_that_is_killed_costs_the_case_and_not_the_run() {
+    for (behaviour, code, part) in TRACED {
+        let corpus = sessions::corpus();
+        let ended = judged_by(Some("follows"), corpus.path(), behaviour, (30_000, 1), None);
+        assert_eq!(ended.code, *code, "{behaviour}: {}", ended.text);
+        assert!(ended.text.contains(part), "{behaviour}: no `{part}` in {}", ended.text);
+        assert_eq!(ended.text.contains("was killed by signal 9"), *code == 1, "{behaviour}: {}", ended.text);
+    }
+}
+
+#[test]
+fn nobody_waits_for_an_oracle_when_a_run_is_interrupted() {
+    let after = Some((Signal::SIGINT, Duration::from_millis(2500)));
+    let start = Instant::now();
+    let corpus = sessions::corpus();
+    let ended = judged_by(Some("follows-silently"), corpus.path(), "executes-trace", (60_000, 1), after);
+    assert_eq!(ended.code, 130, "{}", ended.text);
+    assert_eq!(ended.report["partial"], "interrupted by SIGINT", "{}", ended.text);
+    assert!(start.elapsed() < Duration::from_secs(30), "the interrupt waited");
 }
 
 #[test]

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use megakernel_conformance::oracle::{Oracle, ProcessOracle};
+use megakernel_conformance::oracle::{LOST, NoAnswer, Oracle, ProcessOracle};
+use megakernel_conformance::stop::Stop;
 use megakernel_ir::protocol::Accumulator;
 
 const HELLO: &str =
@@ -11,7 +12,15 @@ const HELLO: &str =
 
 /// What is wrong with an oracle that a shell runs.
 fn failure(script: &str, timeout: Duration) -> String {
-    let oracle = ProcessOracle::new("sh".to_owned(), vec!["-c".to_owned(), script.to_owned()], timeout);
+    first_failure(&shell(script, timeout)).to_string()
+}
+
+fn shell(script: &str, timeout: Duration) -> ProcessOracle {
+    let arguments = vec!["-c".to_owned(), script.to_owned()];
+    ProcessOracle::new("sh".to_owned(), arguments, timeout, Stop::default())
+}
+
+fn first_failure(oracle: &ProcessOracle) -> NoAnswer {
     let document = r#"{"tasks": []}"#;
     let program = megakernel_conformance::store::Corpus::load(
         concat!(env!("CARGO_MANIFEST_DIR"), "/../../corpus").as_ref(),
@@ -53,6 +62,29 @@ fn every_failure_has_its_reason() {
     }
     let silent = failure("sleep 60", Duration::from_millis(200));
     assert!(silent.contains("gave no answer within 200ms"), "{silent}");
-    let oracle = ProcessOracle::new("/nonexistent/oracle".to_owned(), Vec::new(), long);
+    let silent = failure(&format!("{HELLO}; sleep 60"), Duration::from_millis(500));
+    assert!(silent.contains("gave no answer within 500ms"), "{silent}");
+    let killed = failure(&format!("{HELLO}; kill -9 $$"), long);
+    assert!(killed.contains("was killed by signal 9"), "{killed}");
+    let oracle = ProcessOracle::new("/nonexistent/oracle".to_owned(), Vec::new(), long, Stop::default());
     drop(oracle);
+}
+
+/// What it does of its own accord ends the run, what is done to it does not; but not for ever.
+#[test]
+fn an_oracle_that_is_lost_again_and_again_is_given_up() {
+    let oracle = shell(&format!("{HELLO}; kill -9 $$"), Duration::from_secs(60));
+    for _ in 0..LOST {
+        let NoAnswer::Lost(why) = first_failure(&oracle) else { unreachable!("it is not lost") };
+        assert!(why.contains("was killed by signal 9"), "{why}");
+    }
+    let NoAnswer::Lost(why) = first_failure(&oracle) else { unreachable!("it is not lost") };
+    assert!(why.contains("was killed or silent 5 times and is not started again"), "{why}");
+    // Who never says hello is no oracle.
+    for script in ["kill -9 $$", "exit 3", "sleep 60"] {
+        let failure = first_failure(&shell(script, Duration::from_millis(500)));
+        assert!(matches!(failure, NoAnswer::Faulty(_)), "{script}: {failure:?}");
+    }
+    let failure = first_failure(&shell(&format!("{HELLO}; exit 3"), Duration::from_secs(60)));
+    assert!(matches!(failure, NoAnswer::Faulty(_)), "{failure:?}");
 }

@@ -139,7 +139,7 @@ pub fn run(args: &Args) -> Done {
     };
     options.command.program.clone_from(&program);
     options.command.arguments = arguments;
-    let oracle = oracle(args)?;
+    let oracle = oracle(args, &options.stop)?;
     eprintln!("{}", options.patience());
     let bar = terminal::progress_bar(units.len());
     let failed = AtomicUsize::new(0);
@@ -194,13 +194,13 @@ fn reference() -> Option<String> {
     if path.is_file() { path.into_os_string().into_string().ok() } else { None }
 }
 
-fn oracle(args: &Args) -> Result<Option<ProcessOracle>, String> {
+fn oracle(args: &Args, stop: &Stop) -> Result<Option<ProcessOracle>, String> {
     let command = match (&args.oracle, args.no_trace) {
         (_, true) => None,
         (Some(line), _) => Some(split("--oracle", "oracle", line)?),
         (None, _) => reference().map(|path| (path, vec!["oracle".to_owned()])),
     };
-    Ok(command.map(|(program, arguments)| ProcessOracle::new(program, arguments, TIMEOUT)))
+    Ok(command.map(|(program, arguments)| ProcessOracle::new(program, arguments, TIMEOUT, stop.clone())))
 }
 
 /// The command that plays a single case again, without its selection.

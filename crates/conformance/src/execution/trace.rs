@@ -12,7 +12,7 @@ use super::expect::{is_output, shape};
 use super::outputs::{in_words, judge};
 use super::{Fault, Key};
 use crate::judge::Mismatch;
-use crate::oracle::Follow;
+use crate::oracle::{Follow, NoAnswer};
 use crate::text::excerpt;
 
 /// A launch whose every task passed.
@@ -38,7 +38,7 @@ pub fn follow(
     follow: &mut dyn Follow,
     trace: &TensorFile,
     output: &TensorFile,
-) -> Result<Result<Traced, Fault>, String> {
+) -> Result<Result<Traced, Fault>, NoAnswer> {
     let mut traced = Traced { tasks: Vec::new(), caches: BTreeMap::new() };
     for id in follow.order() {
         let Some(written) = follow.task(id)? else { continue };

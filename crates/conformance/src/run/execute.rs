@@ -6,11 +6,12 @@ use std::sync::PoisonError;
 use megakernel_ir::BufferKind;
 use megakernel_numerics::Tensor;
 
-use super::{Outcome, RunError, Shared, Unit};
+use super::{Outcome, RunError, Shared, Unit, interrupted};
 use crate::execution::{Expectation, Fault, Session, Stage, Touched, follow, outputs};
 use crate::judge::{self, Judgement};
-use crate::oracle::Oracle;
-use crate::worker::WorkerProcess;
+use crate::oracle::{NoAnswer, Oracle};
+use crate::store::CorpusError;
+use crate::worker::{Failure, WorkerProcess};
 
 impl Shared<'_> {
     pub(super) fn execute(
@@ -40,11 +41,17 @@ impl Shared<'_> {
             watch().map(|()| answer)
         });
         let outcome = match answer.map(|answer| judge::verdict(unit.case, &answer)) {
-            Ok(Judgement::Passed) => match self.judge(&session, &stage, &expectations, &mut touched)? {
-                Ok(()) => Outcome::Passed,
-                Err(Fault { mismatch, key }) => {
+            Ok(Judgement::Passed) => match self.judge(&session, &stage, &expectations, &mut touched) {
+                Ok(Ok(())) => Outcome::Passed,
+                Ok(Err(Fault { mismatch, key })) => {
                     touched.failed(key);
                     Outcome::WrongAnswer(mismatch)
+                }
+                Err(Unjudged::Run(cause)) => return Err(cause),
+                Err(Unjudged::Stopped) => return Ok(interrupted()),
+                Err(Unjudged::Lost(cause)) => {
+                    touched.failed(None);
+                    Outcome::WorkerFailed { failure: Failure::NoOracle(cause), stderr: String::new() }
                 }
             },
             Ok(Judgement::Skipped(reason)) => return Ok(Outcome::Skipped(reason)),
@@ -69,7 +76,7 @@ impl Shared<'_> {
         stage: &Stage,
         expectations: &[Vec<Expectation>],
         touched: &mut Touched,
-    ) -> Result<Result<(), Fault>, RunError> {
+    ) -> Result<Result<(), Fault>, Unjudged> {
         let opcode = session.opcode();
         let mut caches = BTreeMap::new();
         for (n, expected) in expectations.iter().enumerate() {
@@ -102,7 +109,7 @@ impl Shared<'_> {
         n: usize,
         caches: &mut BTreeMap<String, Tensor>,
         touched: &mut Touched,
-    ) -> Result<Result<(), Fault>, RunError> {
+    ) -> Result<Result<(), Fault>, Unjudged> {
         let Some(launch) = session.launches.get(n) else { return Ok(Ok(())) };
         let program = &launch.program;
         let files = stage.trace(n, program).and_then(|trace| Ok((trace, stage.output(n, program)?)));
@@ -112,11 +119,16 @@ impl Shared<'_> {
         };
         let mut tensors = session.tensors(launch)?;
         tensors.extend(caches.iter().map(|(name, tensor)| (name.clone(), tensor.clone())));
-        let mut launch = oracle
-            .follow(launch.document, program, &tensors, self.hello.accumulator)
-            .map_err(RunError::Oracle)?;
         let place = format!("launch {n}");
-        let traced = follow(&place, program, &mut *launch, &trace, &output).map_err(RunError::Oracle)?;
+        let judged = || {
+            let mut following = oracle.follow(launch.document, program, &tensors, self.hello.accumulator)?;
+            follow(&place, program, &mut *following, &trace, &output)
+        };
+        // An oracle that was killed while it was idle says nothing about this launch.
+        let traced = match judged() {
+            Err(NoAnswer::Lost(_)) => judged()?,
+            answered => answered?,
+        };
         Ok(traced.map(|traced| {
             for (key, share) in traced.tasks {
                 touched.used(key, share);
@@ -130,5 +142,31 @@ impl Shared<'_> {
             }
             caches.extend(traced.caches);
         }))
+    }
+}
+
+/// Why what a worker wrote is not judged.
+enum Unjudged {
+    /// The run cannot go on.
+    Run(RunError),
+    /// The oracle is lost, which only this case pays for.
+    Lost(String),
+    /// The run was asked to stop.
+    Stopped,
+}
+
+impl From<CorpusError> for Unjudged {
+    fn from(cause: CorpusError) -> Unjudged {
+        Unjudged::Run(cause.into())
+    }
+}
+
+impl From<NoAnswer> for Unjudged {
+    fn from(cause: NoAnswer) -> Unjudged {
+        match cause {
+            NoAnswer::Faulty(cause) => Unjudged::Run(RunError::Oracle(cause)),
+            NoAnswer::Lost(cause) => Unjudged::Lost(cause),
+            NoAnswer::Stopped => Unjudged::Stopped,
+        }
     }
 }

@@ -49,6 +49,8 @@ pub enum Failure {
     NoId,
     /// A worker that was started again describes itself otherwise than before.
     HelloChanged,
+    /// The oracle that judges what the worker wrote was killed, or silent, each time that it was asked about this.
+    NoOracle(String),
     /// A worker that was started before could not be started again.
     Restart(String),
     /// The process failed when its input was closed.
@@ -70,6 +72,7 @@ impl fmt::Display for Failure {
                 )
             }
             Failure::Stopped => f.write_str("the run was asked to stop"),
+            Failure::NoOracle(cause) => write!(f, "what worker wrote could not be judged: {cause}"),
             Failure::Exited(status) => write!(f, "worker ended before it answered ({status})"),
             Failure::ClosedOutput => write!(f, "worker closed its standard output before it answered"),
             Failure::Unreadable { cause, line } => {

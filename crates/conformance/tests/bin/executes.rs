@@ -8,6 +8,8 @@ use megakernel_ir::protocol::{Accumulator, Answer, Execute, Facts, Hello, Launch
 use megakernel_ir::{BufferKind, DType, Rule, read};
 use megakernel_numerics::{Stored, Tensor, TensorFile};
 
+use nix::sys::signal::Signal;
+
 use super::arithmetic::{memory, tensor, values};
 
 /// The handshake of a behaviour.
@@ -41,6 +43,8 @@ pub fn session(behaviour: &str, trace: &str, request: &Execute<'_>) -> Answer {
         "executes-without-output" => return accept,
         "executes-crashes" => std::process::exit(101),
         "executes-hangs" => std::thread::sleep(super::FOR_EVER),
+        "executes-trace-kills-idle-oracle" => super::follows::disturb(Signal::SIGKILL),
+        "executes-trace-kills-oracle" => super::follows::disturb_always(Signal::SIGKILL),
         // Before the first answer, so that nothing is read yet that it changes.
         "executes-widens-bounds" => drop(spoil_files(behaviour, trace, request)),
         "executes-floods-below" | "executes-many-files" => {

@@ -16,6 +16,7 @@ use serde_json::Value;
 
 mod arithmetic;
 mod executes;
+mod follows;
 
 /// Longer than any test waits.
 const FOR_EVER: Duration = Duration::from_secs(600);
@@ -48,6 +49,12 @@ fn main() -> ExitCode {
         "slow-handshake" => {
             sleep(Duration::from_millis(700));
             return TestWorker::new("good", &trace).serve();
+        }
+        // Not a worker but an oracle, and one that never has an answer.
+        "follows" => return if follows::serve().is_ok() { ExitCode::SUCCESS } else { ExitCode::from(3) },
+        "follows-silently" => {
+            say(r#"{"type":"hello","oracle":"1","name":"silent","version":"1"}"#);
+            sleep(FOR_EVER);
         }
         // Reads nothing after its handshake, so that the runner cannot even write its request.
         "deaf" => {
