@@ -7,6 +7,7 @@
 
 #![allow(missing_docs, clippy::unwrap_used)]
 
+mod cost;
 mod programs;
 #[path = "../tests/support/straightforward.rs"]
 mod straightforward;
@@ -14,13 +15,12 @@ mod straightforward;
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
 
+use cost::{Cost, cost};
 use megakernel_ir::model::{Program, Task};
 use megakernel_ir::params::ParamKey;
 use megakernel_ir::{BufferKind, Rule, read};
 use megakernel_reference::validate::{Classes, broken_rules, validate, validate_program};
-use rustix::time::{ClockId, clock_gettime};
 
 /// Kind, tasks, rounds, and whether the straightforward validator can be waited for.
 const CASES: [(&str, usize, usize, bool); 6] = [
@@ -38,32 +38,6 @@ fn text(kind: &str, tasks: usize) -> String {
         "random" => programs::random::program(tasks, 7),
         _ => programs::paged::program(tasks),
     }
-}
-
-/// Elapsed time and processor time.
-#[derive(Clone, Copy)]
-struct Cost {
-    wall: Duration,
-    cpu: Duration,
-}
-
-impl Cost {
-    const NONE: Cost = Cost { wall: Duration::MAX, cpu: Duration::MAX };
-
-    fn least(self, other: Cost) -> Cost {
-        Cost { wall: self.wall.min(other.wall), cpu: self.cpu.min(other.cpu) }
-    }
-}
-
-fn cpu() -> Duration {
-    let now = clock_gettime(ClockId::ProcessCPUTime);
-    Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
-}
-
-fn cost<T>(work: impl FnOnce() -> T) -> Cost {
-    let (wall, before) = (Instant::now(), cpu());
-    black_box(work());
-    Cost { wall: wall.elapsed(), cpu: cpu() - before }
 }
 
 /// The most memory that this process has had, in bytes; nothing where the system does not say.

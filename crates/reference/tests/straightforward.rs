@@ -120,6 +120,8 @@ fn both_agree_on_larger_programs() {
         programs::decoder::program(2_000),
         programs::random::program(2_000, 3),
         programs::paged::program(2_000),
+        // More pairs of tasks on one page than are asked about one by one.
+        programs::paged::crowded(450, true),
     ] {
         let program = read(text.as_bytes()).expect("reads");
         assert_eq!(found(&program), Some(Found::new()));

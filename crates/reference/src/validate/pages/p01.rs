@@ -6,12 +6,13 @@ use megakernel_ir::diagnostic::{PageAccess, Witness};
 use megakernel_ir::model::Program;
 use megakernel_ir::{Diagnostic, Rule};
 use megakernel_order::Findings;
-use megakernel_order::happens_before::{HappensBefore, Question};
+use megakernel_order::happens_before::{Around, HappensBefore, LANES, Question};
 
 use crate::opcodes::{self, InPlace};
 use crate::validate::accesses::Accesses;
 use crate::validate::describe::Names;
 use crate::validate::pages::Binding;
+use crate::validate::race::lanes;
 
 pub(super) fn check(
     program: &Program<'_>,
@@ -41,20 +42,23 @@ pub(super) fn check(
         });
         pairs.extend(tenants.windows(2).map(|pair| (page, &pair[0], &pair[1])));
     }
-    let (mut questions, mut asked_for) = (Vec::new(), Vec::new());
+    let (mut questions, mut asked_for, mut broken) = (Vec::new(), Vec::new(), Vec::new());
     for (index, (_, earlier, later)) in pairs.iter().enumerate() {
+        if earlier.tasks.len().saturating_mul(later.tasks.len()) > ONE_BY_ONE {
+            broken.extend(earlier.overtaken(later, program, order).map(|question| (index, question)));
+            continue;
+        }
         earlier.ends_before(later, program, order, &mut |question| {
             questions.push(question);
             asked_for.push(index);
         });
     }
+    let answers = order.answer(&questions).into_iter().zip(questions).zip(asked_for);
+    broken.extend(answers.filter(|((answer, _), _)| !answer).map(|((_, question), index)| (index, question)));
+    broken.sort_by_key(|&(index, _)| index);
+    broken.dedup_by_key(|&mut (index, _)| index);
     let names = Names::new(program);
-    let mut reported = None;
-    for ((answer, question), index) in order.answer(&questions).into_iter().zip(questions).zip(asked_for) {
-        if answer || reported == Some(index) {
-            continue;
-        }
-        reported = Some(index);
+    for (index, question) in broken {
         let (page, earlier, later) = pairs[index];
         findings.report(Rule::P01, || {
             let message = format!(
@@ -76,6 +80,9 @@ pub(super) fn check(
         });
     }
 }
+
+/// Pairs of tasks of two buffers that are asked about one by one, together with those of all other pages.
+const ONE_BY_ONE: usize = 1 << 14;
 
 /// A buffer of a page that some task accesses.
 struct Tenant {
@@ -121,6 +128,35 @@ impl Tenant {
                 }
             }
         }
+    }
+}
+
+impl Tenant {
+    /// [`Tenant::ends_before`] for very many tasks: a pair that is not ordered, if there is one. Those that come second are
+    /// compared with all that come first some hundred at a time.
+    fn overtaken(&self, next: &Tenant, program: &Program<'_>, order: &HappensBefore<'_>) -> Option<Question> {
+        let graph = order.graph();
+        let out = |task: u32| graph.out[task as usize];
+        let is_shared =
+            |task: u32| self.tasks.binary_search(&task).is_ok() && next.tasks.binary_search(&task).is_ok();
+        let mut earlier = self.tasks.clone();
+        earlier.sort_by_key(|&task| (out(task), task));
+        earlier.dedup_by(|&mut a, &mut b| out(a) == out(b) && !is_shared(a) && !is_shared(b));
+        let mut later = next.tasks.clone();
+        later.sort_by(|&a, &b| graph.waits(a).cmp(graph.waits(b)).then(a.cmp(&b)));
+        later.dedup_by(|&mut a, &mut b| graph.waits(a) == graph.waits(b) && !is_shared(a) && !is_shared(b));
+        let positions = order.positions(earlier.iter().chain(&later).copied());
+        later.chunks(LANES).find_map(|chunk| {
+            let around = Around::new(order, chunk, positions.clone());
+            let all = lanes::without(lanes::from(0), &lanes::from(chunk.len()));
+            earlier.iter().find_map(|&last| {
+                lanes::each(lanes::without(all, &around.after(last)))
+                    .map(|lane| Question { earlier: last, later: chunk[lane] })
+                    .find(|question| {
+                        question.later != last || !hands_over(program, last, self.buffer, next.buffer)
+                    })
+            })
+        })
     }
 }
 

@@ -34,12 +34,12 @@ fn hole(region: &Region, boxes: &[Timed]) -> Option<Region> {
     let cut = cut_axes(region, boxes.iter().map(|(one, _)| one));
     match cut[..] {
         [] => None,
-        [axis] => gap(region, boxes, axis),
+        [axis] => gap(region, boxes.iter(), axis),
         [first, second] => {
             let sweep = Sweep::new(region, boxes, [first, second]);
             let index = sweep.slices.iter().position(|slice| !slice.is_complete)?;
             let (slice, within) = sweep.slice(region, boxes, index);
-            gap(&slice, &within, second)
+            gap(&slice, within.iter(), second)
         }
         _ => {
             let axis = least_cut(&cut, boxes);
@@ -49,8 +49,8 @@ fn hole(region: &Region, boxes: &[Timed]) -> Option<Region> {
 }
 
 /// The first elements along the only axis on which the boxes are cut that none of them covers.
-fn gap(region: &Region, boxes: &[Timed], axis: usize) -> Option<Region> {
-    let mut intervals: Vec<[i64; 2]> = boxes.iter().map(|(one, _)| one.axes()[axis]).collect();
+fn gap<'b>(region: &Region, boxes: impl Iterator<Item = &'b Timed>, axis: usize) -> Option<Region> {
+    let mut intervals: Vec<[i64; 2]> = boxes.map(|(one, _)| one.axes()[axis]).collect();
     intervals.sort_unstable();
     let [mut covered, end] = region.axes()[axis];
     for [low, high] in intervals {
@@ -83,11 +83,7 @@ impl First {
 pub fn firsts(boxes: &[Region], regions: &[Region]) -> Vec<First> {
     let Some(bounds) = bounds(boxes.iter().chain(regions)) else { return Vec::new() };
     let boxes = clipped(&bounds, boxes.iter().copied().enumerate().map(|(time, one)| (one, time)));
-    let cut = cut_axes(&bounds, boxes.iter().map(|(one, _)| one).chain(regions));
-    let asked = cut_axes(&bounds, regions.iter());
-    if cut.len() <= 2 && asked.len() <= 1 {
-        let first = asked.first().or(cut.first()).copied().unwrap_or(0);
-        let second = cut.iter().copied().find(|&axis| axis != first).unwrap_or((first + 1) % MAX_RANK);
+    if let Some([first, second]) = axes_for_all(&bounds, &boxes, regions.iter()) {
         let sweep = Sweep::new(&bounds, &boxes, [first, second]);
         let most = Maxima::new(&sweep.slices);
         return regions.iter().map(|region| most.over(sweep.range(region.axes()[first]))).collect();
@@ -99,6 +95,48 @@ pub fn firsts(boxes: &[Region], regions: &[Region]) -> Vec<First> {
             *known.entry(*region).or_insert_with(|| first(region, &clipped(region, boxes.iter().copied())))
         })
         .collect()
+}
+
+/// For each region, some of its elements that none of so many of these boxes covers, the first ones.
+pub fn holes(boxes: &[Region], regions: &[(Region, usize)]) -> Vec<Option<Region>> {
+    let asked = || regions.iter().map(|(region, _)| region);
+    let Some(bounds) = bounds(boxes.iter().chain(asked())) else { return Vec::new() };
+    let timed = clipped(&bounds, boxes.iter().copied().enumerate().map(|(time, one)| (one, time)));
+    let Some([along, across]) = axes_for_all(&bounds, &timed, asked()) else {
+        return regions
+            .iter()
+            .map(|&(region, count)| uncovered(&region, boxes.iter().take(count).copied()))
+            .collect();
+    };
+    let sweep = Sweep::new(&bounds, &timed, [along, across]);
+    let hole = |&(region, count): &(Region, usize)| {
+        let is_late = |&index: &usize| {
+            let First { latest, is_complete } = sweep.slices[index];
+            !is_complete || latest >= Some(count)
+        };
+        let index = sweep.range(region.axes()[along]).find(is_late)?;
+        let slice = sweep.part(&region, index).intersection(&region);
+        let within = timed.iter().filter(|(one, time)| *time < count && one.overlaps(&slice));
+        gap(&slice, within, across)
+    };
+    regions.iter().map(hole).collect()
+}
+
+/// The axes along and across which one sweep answers for all of these regions, if there are such: the boxes are cut on at most two,
+/// and the regions on one of them at most.
+fn axes_for_all<'r>(
+    bounds: &Region,
+    boxes: &'r [Timed],
+    regions: impl Iterator<Item = &'r Region> + Clone,
+) -> Option<[usize; 2]> {
+    let cut = cut_axes(bounds, boxes.iter().map(|(one, _)| one).chain(regions.clone()));
+    let asked = cut_axes(bounds, regions);
+    if cut.len() > 2 || asked.len() > 1 {
+        return None;
+    }
+    let first = asked.first().or(cut.first()).copied().unwrap_or(0);
+    let second = cut.iter().copied().find(|&axis| axis != first).unwrap_or((first + 1) % MAX_RANK);
+    Some([first, second])
 }
 
 /// [`firsts`] of one region.
@@ -208,9 +246,14 @@ impl Sweep {
         Sweep { axis: along, cuts, slices }
     }
 
+    /// One slice.
+    fn part(&self, region: &Region, index: usize) -> Region {
+        region.slice(self.axis, self.cuts[index], self.cuts[index + 1] - self.cuts[index])
+    }
+
     /// One slice, with the parts of the boxes in it.
     fn slice(&self, region: &Region, boxes: &[Timed], index: usize) -> (Region, Vec<Timed>) {
-        let slice = region.slice(self.axis, self.cuts[index], self.cuts[index + 1] - self.cuts[index]);
+        let slice = self.part(region, index);
         let within = clipped(&slice, boxes.iter().copied());
         (slice, within)
     }
@@ -368,6 +411,25 @@ mod tests {
                                     is_complete: elements(region).all(|element| first(element).is_some()),
                                 };
                                 assert_eq!(found, expected, "{region:?} of {written:?}");
+                                // Of some of the boxes, one by one and all regions at once.
+                                for count in [0, written.len() / 2, written.len()] {
+                                    let some = &written[..count];
+                                    let at_once = holes(
+                                        &written,
+                                        &slabs.iter().map(|&slab| (slab, count)).collect::<Vec<_>>(),
+                                    );
+                                    let place =
+                                        slabs.iter().position(|slab| slab == region).unwrap_or_default();
+                                    let found = at_once[place];
+                                    assert_eq!(
+                                        found.is_some(),
+                                        uncovered(region, some.iter().copied()).is_some()
+                                    );
+                                    if let Some(part) = found {
+                                        assert!(!part.is_empty() && part.intersection(region) == part);
+                                        assert!(!some.iter().any(|one| one.overlaps(&part)));
+                                    }
+                                }
                                 match uncovered(region, written.iter().copied()) {
                                     None => assert!(expected.is_complete),
                                     Some(part) => {

@@ -12,7 +12,7 @@ use megakernel_order::happens_before::{Around, Bits, HappensBefore, LANES};
 
 use crate::region::{MAX_RANK, Region};
 use crate::validate::accesses::Access;
-use crate::validate::race::cover::{First, firsts, uncovered};
+use crate::validate::race::cover::{First, firsts, holes, uncovered};
 use crate::validate::race::lanes::{self, Lanes};
 
 /// How many reads of a buffer, for each how many writes, and how many accesses in all decide between R03 and R05. A buffer with
@@ -336,12 +336,30 @@ impl<'o> Exact<'o> {
         places
     }
 
-    /// Of each of these reads, the write that is first for the element that is written last, by its place, and whether all
-    /// of its elements are written.
-    fn first_writes(&self, reads: &[usize], places: &[usize]) -> Vec<First> {
+    /// All writes, by their places.
+    fn writes_by_place(&self, places: &[usize]) -> Vec<usize> {
         let mut writes: Vec<usize> =
             (0..self.accesses.len()).filter(|&i| self.accesses[i].kind == AccessKind::Write).collect();
         writes.sort_unstable_by_key(|&write| places[write]);
+        writes
+    }
+
+    /// Some elements of each of these reads that no write before it holds, nor one that is unordered with it.
+    fn missing(&self, reads: &[usize], places: &[usize]) -> Vec<Option<Region>> {
+        let writes = self.writes_by_place(places);
+        let regions: Vec<Region> = writes.iter().map(|&write| self.accesses[write].region).collect();
+        let asked = reads.iter().map(|&read| {
+            let before = writes.partition_point(|&write| places[write] < places[read]);
+            let count = if self.facts[read].racing.is_none() { before } else { writes.len() };
+            (self.accesses[read].region, count)
+        });
+        holes(&regions, &asked.collect::<Vec<_>>())
+    }
+
+    /// Of each of these reads, the write that is first for the element that is written last, by its place, and whether all
+    /// of its elements are written.
+    fn first_writes(&self, reads: &[usize], places: &[usize]) -> Vec<First> {
+        let writes = self.writes_by_place(places);
         let region = |&index: &usize| self.accesses[index].region;
         let (boxes, regions): (Vec<Region>, Vec<Region>) =
             (writes.iter().map(region).collect(), reads.iter().map(region).collect());
@@ -357,6 +375,7 @@ impl<'o> Exact<'o> {
         // A read that nothing is ordered before is R02's.
         let reads: Vec<usize> = self.reads().filter(|&read| self.is_produced(read)).collect();
         let (mut broken, mut open) = (Vec::new(), Vec::new());
+        let mut found: Vec<(usize, Option<Region>)> = Vec::new();
         if self.accesses.len() <= ONE_BY_ONE {
             open = reads;
         } else if !reads.is_empty() {
@@ -375,29 +394,24 @@ impl<'o> Exact<'o> {
                     broken.push(read);
                 }
             }
+            let first = &broken[..broken.len().min(KEPT_PER_RULE as usize)];
+            found.extend(first.iter().copied().zip(self.missing(first, &places)));
+            found.extend(broken[first.len()..].iter().map(|&read| (read, None)));
         }
         // An unordered write counts: whether it comes first is R03's and R05's business.
         let missing = |read: usize, lists: &Lists| {
             let writes = lists.before.iter().chain(&lists.unordered);
             uncovered(&self.accesses[read].region, writes.map(|&write| self.accesses[write].region))
         };
-        let mut found: Vec<(usize, Option<Region>)> = Vec::new();
         for some in open.chunks(LISTED) {
             // One after the other they may take long, and more than enough are known.
-            if broken.len() + found.len() > KEPT_PER_RULE as usize {
+            if found.len() > KEPT_PER_RULE as usize {
                 break;
             }
             for (&read, lists) in some.iter().zip(self.lists(some)) {
                 found.extend(missing(read, &lists).map(|region| (read, Some(region))));
             }
         }
-        let first = &broken[..broken.len().min(KEPT_PER_RULE as usize)];
-        for some in first.chunks(LISTED) {
-            found.extend(
-                some.iter().zip(self.lists(some)).map(|(&read, lists)| (read, missing(read, &lists))),
-            );
-        }
-        found.extend(broken[first.len()..].iter().map(|&read| (read, None)));
         found.sort_unstable_by_key(|&(read, _)| read);
         found
     }

@@ -3,7 +3,7 @@
 pub mod cover;
 mod exact;
 mod frontier;
-mod lanes;
+pub mod lanes;
 mod r01;
 mod r02;
 mod r03;
