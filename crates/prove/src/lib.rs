@@ -27,7 +27,9 @@ pub trait Provable {
     fn list(&self) -> String;
 
     /// [`Subject::PARTS`].
-    fn parts(&self) -> &'static [&'static str];
+    fn parts(&self) -> &'static [&'static str] {
+        &[]
+    }
 
     /// Proves one of its scopes and prints what comes of it: the tables, or a smallest document on which validator and explorer
     /// disagree. Says whether they agree on all.
