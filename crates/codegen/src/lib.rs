@@ -12,11 +12,13 @@ use std::process::{Command, Stdio};
 
 pub mod compose;
 pub mod declaration;
+mod example;
 pub mod markdown;
 pub mod opcodes;
 mod render;
 pub mod spec;
 
+pub use example::{Example, Twin};
 use opcodes::Table;
 pub use render::{names, render};
 use spec::Spec;

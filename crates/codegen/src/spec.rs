@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use walkdir::WalkDir;
+
 use crate::declaration::{Class, Declaration};
 use crate::markdown::headings;
 
@@ -216,20 +218,14 @@ fn is_slug(text: &str) -> bool {
 
 /// Every `.md` file below `folder`, sorted by path. A folder that does not exist holds none.
 pub fn markdown_files(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    if !folder.exists() {
+        return Ok(Vec::new());
+    }
     let mut found = Vec::new();
-    let mut open = vec![folder.to_path_buf()];
-    while let Some(dir) = open.pop() {
-        if !dir.exists() {
-            continue;
-        }
-        let entries = fs::read_dir(&dir).map_err(|e| format!("{}: cannot be listed: {e}", dir.display()))?;
-        for entry in entries {
-            let path = entry.map_err(|e| format!("{}: cannot be listed: {e}", dir.display()))?.path();
-            if path.is_dir() {
-                open.push(path);
-            } else if path.extension().is_some_and(|e| e == "md") {
-                found.push(path);
-            }
+    for entry in WalkDir::new(folder) {
+        let entry = entry.map_err(|e| format!("{}: cannot be listed: {e}", folder.display()))?;
+        if entry.file_type().is_file() && entry.path().extension().is_some_and(|end| end == "md") {
+            found.push(entry.into_path());
         }
     }
     found.sort();

@@ -7,19 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-use megakernel_test_support::{files, root};
-
-/// Writes the first fence of each rule's section that holds a failing document into a file named after the rule.
-fn examples(chapter: &str, folder: &Path) {
-    for section in chapter.split("\n### ").skip(1) {
-        let failing = ["json rejected", "json warned", "text rejected"]
-            .iter()
-            .find_map(|kind| section.split_once(&format!("\n```{kind}\n"))?.1.split_once("\n```"));
-        if let (Some((document, _)), Some((rule, _))) = (failing, section.split_once(' ')) {
-            fs::write(folder.join(format!("{rule}.json")), format!("{document}\n")).expect("written");
-        }
-    }
-}
+use megakernel_test_support::{files, root, spec};
 
 #[test]
 fn the_reference_prints_what_is_written_down() {
@@ -31,10 +19,9 @@ fn the_reference_prints_what_is_written_down() {
         let name = path.file_name().expect("a name");
         fs::copy(&path, folder.path().join(name)).expect("copied");
     }
-    for path in files::below(&root().join("spec")) {
-        if path.extension().is_some_and(|extension| extension == "md") {
-            examples(&files::text(&path), folder.path());
-        }
+    for shown in spec::examples() {
+        let path = folder.path().join(format!("{}.json", shown.rule));
+        fs::write(path, format!("{}\n", shown.failing)).expect("written");
     }
     env::set_current_dir(folder.path()).expect("the folder is there");
     let program = Path::new(env!("CARGO_BIN_EXE_megakernel-reference"));

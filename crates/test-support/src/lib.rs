@@ -1,4 +1,5 @@
-//! What the tests and benchmarks of all crates share. It depends on no crate of ours, so that all may use it.
+//! What the tests and benchmarks of all crates share. Of our crates it depends on the reader of the specification alone, so that
+//! all may use it.
 //!
 //! Whatever is missing fails the test that asked for it, with a sentence: a test is never green because something was absent.
 
@@ -10,6 +11,7 @@ pub mod files;
 pub mod fixtures;
 pub mod python;
 pub mod schemas;
+pub mod spec;
 pub mod tools;
 
 use std::path::PathBuf;

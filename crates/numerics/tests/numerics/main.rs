@@ -2,6 +2,7 @@
 
 #![allow(clippy::panic, reason = "a helper of a test fails the test")]
 
+mod conversions;
 mod convert;
 mod judging;
 mod table;

@@ -1,0 +1,151 @@
+//! The command line of `megakernel-conform`, beyond what the snapshots show: shells as workers, files, the corpus of the repository.
+
+use megakernel_test_support::files;
+use std::process::{Command, Output};
+
+/// A worker for a shell: claims `format` and gives every request the answer `$1`, with `ID` replaced.
+const WORKER: &str = r#"read hello
+echo '{"type":"hello","protocol":"1.0","name":"sh","version":"1","profiles":["format"]}'
+while read -r request; do
+  id=${request#*\"id\":}; id=${id%%,*}
+  echo "$1" | sed "s/ID/$id/"
+done"#;
+
+fn conform(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_megakernel-conform"))
+        .arg("run")
+        .args(arguments)
+        .env_remove("NO_COLOR")
+        .output()
+        .expect("it starts")
+}
+
+/// The command line of [`WORKER`] with an answer.
+fn worker(directory: &tempfile::TempDir, answer: &str) -> String {
+    let script = directory.path().join("worker with spaces.sh");
+    std::fs::write(&script, WORKER).expect("a file");
+    format!("sh '{}' '{answer}'", script.display())
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).expect("UTF-8")
+}
+
+#[test]
+fn a_worker_without_handshake_does_not_conform() {
+    let output = conform(&["--impl", "echo hello", "--filter", "accept/*"]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = stdout(&output);
+    assert!(text.contains("no handshake: worker wrote a line that is no message of the protocol"), "{text}");
+    let last = text.lines().last().expect("a last line");
+    assert!(last.starts_with("0 passed, ") && last.ends_with(" failed, 0 skipped"), "{last}");
+}
+
+#[test]
+fn a_worker_is_any_command_with_arguments() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let accepts = worker(&directory, r#"{"type":"response","id":ID,"outcome":"accept"}"#);
+    let json = directory.path().join("report.json");
+    let file = json.to_str().expect("UTF-8");
+    let good = conform(&["--impl", &accepts, "--filter", "accept/*", "--profile", "format", "--json", file]);
+    let text = stdout(&good);
+    assert_eq!(good.status.code(), Some(3), "{text}");
+    assert!(text.contains("  conforms in part: 0 of 22 rules, "), "{text}");
+    assert!(text.starts_with("sh 1, claims format\n"), "{text}");
+    assert!(text.lines().last().expect("a last line").ends_with(" passed, 0 failed, 0 skipped"));
+    assert!(!text.contains('\x1b'), "colour, but no terminal");
+    let report = std::fs::read_to_string(json).expect("the report was written");
+    assert!(report.contains(r#""verdict": "conforms in part""#));
+
+    let unclaimed = conform(&["--impl", &accepts, "--filter", "accept/*", "--profile", "launch"]);
+    assert_eq!(unclaimed.status.code(), Some(1));
+    assert!(stdout(&unclaimed).contains("asked for, but the worker does not claim it"));
+
+    let rejects = worker(&directory, r#"{"type":"response","id":ID,"outcome":"reject","diagnostics":[]}"#);
+    let bad = conform(&["--impl", &rejects, "--filter", "accept/*", "--limit", "1"]);
+    assert_eq!(bad.status.code(), Some(1));
+    assert!(stdout(&bad).contains("rerun     megakernel-conform run --impl "), "{}", stdout(&bad));
+}
+
+#[test]
+fn a_report_that_cannot_be_kept_is_still_printed() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let accepts = worker(&directory, r#"{"type":"response","id":ID,"outcome":"accept"}"#);
+    let file = directory.path().join("no/such/directory/report.json");
+    let output = conform(&[
+        "--impl",
+        &accepts,
+        "--filter",
+        "structure/ids/*",
+        "--timeout",
+        "60",
+        "--json",
+        file.to_str().expect("UTF-8"),
+    ]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("report.json cannot be written"));
+    let text = stdout(&output);
+    assert!(text.contains(" --timeout 60 --profile format --filter structure/ids/"), "{text}");
+    assert!(text.ends_with(" skipped\n"), "{text}");
+}
+
+#[test]
+fn the_selection_can_be_listed() {
+    let output = conform(&["--filter", "accept/*", "--profile", "launch", "--list"]);
+    assert_eq!(output.status.code(), Some(0));
+    let text = stdout(&output);
+    assert!(!text.is_empty());
+    assert!(text.lines().all(|line| line.starts_with("accept/") && line.ends_with(" launch")), "{text}");
+}
+
+fn command(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_megakernel-conform")).args(arguments).output().expect("it starts")
+}
+
+#[test]
+fn the_document_of_a_case_is_printed_as_it_is_sent() {
+    let case = "race/first-k-of-n/gemv-four-tiles-2-of-4";
+    let output = command(&["document", case]);
+    assert_eq!(output.status.code(), Some(0));
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).expect("a JSON document");
+    assert_eq!(document.pointer("/tasks/5/waits/0/threshold"), Some(&serde_json::json!(2)));
+}
+
+#[test]
+fn the_corpus_may_be_named_by_the_environment() {
+    let list = |corpus: &str| {
+        Command::new(env!("CARGO_BIN_EXE_megakernel-conform"))
+            .args(["list", "--filter", "accept/record/*", "--profile", "format"])
+            .env("MEGAKERNEL_CORPUS", corpus)
+            .output()
+            .expect("it starts")
+    };
+    let found = list(concat!(env!("CARGO_MANIFEST_DIR"), "/../../corpus"));
+    assert_eq!(found.status.code(), Some(0));
+    assert!(stdout(&found).lines().all(|line| line.starts_with("accept/record/")));
+    let none = list("/nonexistent");
+    assert_eq!(none.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&none.stderr).contains("/nonexistent/cases"));
+}
+
+#[test]
+fn exported_cases_are_whole() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let folder = directory.path().join("cases");
+    let to = folder.to_str().expect("UTF-8");
+    let output = command(&["export", to, "--filter", "{accept/record/empty,numeric/copy/*}"]);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let empty = folder.join("accept/record/empty");
+    let sent = command(&["document", "accept/record/empty"]).stdout;
+    assert_eq!(std::fs::read(empty.join("document.json")).expect("a file"), sent);
+    let case = std::fs::read(empty.join("case.json")).expect("a file");
+    let original = concat!(env!("CARGO_MANIFEST_DIR"), "/../../corpus/cases/accept/record/empty.json");
+    assert_eq!(case, std::fs::read(original).expect("a file"));
+    let copies = files::below(&folder.join("numeric/copy"));
+    let case = copies.iter().find(|path| path.ends_with("case.json")).expect("a case that executes");
+    let copy = case.parent().expect("the folder of the case");
+    assert!(copy.join("launches/0.json").is_file() && copy.join("tensors").is_dir());
+    let again = command(&["export", to]);
+    assert_eq!(again.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&again.stderr).contains("is not empty"));
+}

@@ -1,0 +1,118 @@
+//! Evidence is made of a run of all cases that execute, conforms to its schema, and is compared with the corpus as it is now.
+
+use std::path::Path;
+
+use megakernel_conformance::evidence::{self, Evidence, Kernels, Subject};
+use megakernel_conformance::run::{self, Options};
+use megakernel_conformance::store::{Corpus, Filter};
+use megakernel_ir::protocol::Profile;
+use megakernel_test_support::schemas;
+use serde_json::Value;
+
+use crate::support::judged::options;
+use crate::support::sessions;
+
+fn load(root: &Path) -> (Corpus, Subject) {
+    let corpus = Corpus::load(root).expect("a corpus");
+    let subject = Subject::new(&corpus).expect("cases that execute");
+    (corpus, subject)
+}
+
+fn made(root: &Path, behaviour: &str) -> Result<Evidence, String> {
+    let (corpus, subject) = load(root);
+    let run = run::run(&corpus, &options(&[behaviour]), None, &|_| {}).expect("a run");
+    Evidence::new(&subject, &run)
+}
+
+/// What is stale and what is wrong.
+fn findings(record: &Evidence, root: &Path) -> (Vec<String>, Vec<String>) {
+    let kernels = Kernels { host: String::new(), gpu: String::new() };
+    let findings = record.examine(&load(root).1, &kernels);
+    (findings.stale, findings.wrong)
+}
+
+#[test]
+fn a_record_says_what_ran_where_and_how_it_was_judged() {
+    let directory = sessions::corpus();
+    for (behaviour, conforms) in [("executes-on-device", true), ("executes-on-device-wrong", false)] {
+        let record = made(directory.path(), behaviour).expect("a record");
+        let text = record.to_json().expect("JSON");
+        let value: Value = serde_json::from_str(&text).expect("JSON");
+        let validator = schemas::validator("evidence");
+        let errors: Vec<String> = validator.iter_errors(&value).map(|error| error.to_string()).collect();
+        assert!(errors.is_empty(), "{errors:#?}");
+        assert_eq!(Evidence::read(&text).as_ref(), Ok(&record));
+        assert_eq!((record.device.name.as_str(), record.device.target.as_str()), ("Lab GPU", "sm_80"));
+        assert_eq!((record.conforms, record.corpus.cases), (conforms, 2));
+        let counts = (record.passed, record.failed, record.skipped);
+        assert_eq!(counts, if conforms { (2, 0, 0) } else { (1, 1, 0) });
+        let (stale, wrong) = findings(&record, directory.path());
+        assert_eq!(stale, [""; 0]);
+        assert_eq!(wrong.is_empty(), conforms, "{wrong:?}");
+        let again =
+            made(directory.path(), behaviour).and_then(|record| record.to_json().map_err(|e| e.to_string()));
+        assert_eq!(again.as_ref(), Ok(&text), "a record is the same twice");
+    }
+}
+
+#[test]
+fn no_evidence_is_made_of_a_part_or_of_an_unnamed_device() {
+    let directory = sessions::corpus();
+    let nameless = made(directory.path(), "executes").expect_err("no device");
+    assert!(nameless.contains("member `device`"), "{nameless}");
+    let mut part = Options { filter: Filter::new("*/one").ok(), ..options(&[]) };
+    assert!(evidence::may_be_made_of(&part).is_err_and(|why| why.contains("--filter")));
+    part = Options { profiles: vec![Profile::FORMAT], ..options(&[]) };
+    assert!(evidence::may_be_made_of(&part).is_err_and(|why| why.contains("--profile")));
+    assert_eq!(evidence::may_be_made_of(&options(&[])), Ok(()));
+}
+
+/// Every file that decides what is sent or expected, and words that do not.
+#[test]
+fn evidence_is_stale_when_what_is_sent_or_expected_changes() {
+    let directory = sessions::corpus();
+    let root = directory.path();
+    let record = made(root, "executes-on-device").expect("a record");
+    let mut files = 0;
+    let mut open = vec![root.to_owned()];
+    while let Some(folder) = open.pop() {
+        for entry in std::fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                open.push(path);
+                continue;
+            }
+            let before = std::fs::read(&path).expect("a file");
+            let text = String::from_utf8_lossy(&before).into_owned();
+            let after = match path.extension().and_then(|extension| extension.to_str()) {
+                // Of a case, only its words change; of tensors, the last bit.
+                Some("json") if path.starts_with(root.join("cases")) => {
+                    text.replace("what ", "all that ").into_bytes()
+                }
+                Some("json") => text.replace("\"ir_version\"", "\"later\":1,\"ir_version\"").into_bytes(),
+                _ => before
+                    .iter()
+                    .rev()
+                    .skip(1)
+                    .rev()
+                    .chain([&(before[before.len() - 1] ^ 1)])
+                    .copied()
+                    .collect(),
+            };
+            assert_ne!(before, after, "{}", path.display());
+            std::fs::write(&path, after).expect("a file");
+            let (stale, wrong) = findings(&record, root);
+            let words = path.starts_with(root.join("cases"));
+            assert_eq!(
+                (stale.is_empty(), wrong.is_empty()),
+                (words, true),
+                "{}: {stale:?} {wrong:?}",
+                path.display()
+            );
+            std::fs::write(&path, before).expect("a file");
+            files += 1;
+        }
+    }
+    assert!(files >= 8, "{files} files");
+    assert_eq!(findings(&record, root), (Vec::new(), Vec::new()));
+}

@@ -1,0 +1,13 @@
+//! The runner from outside: what it selects, judges, survives and prints; and the schemas of what it reads and writes.
+
+mod arithmetic;
+mod commands;
+mod evidence;
+mod executing;
+mod hostile;
+mod misbehaving;
+mod oracle;
+mod python_example;
+mod runner;
+mod schemas;
+mod support;

@@ -1,0 +1,133 @@
+//! The corpus conforms to the schemas, and the program schema agrees with what the corpus says about structure.
+
+use std::collections::BTreeMap;
+
+use megakernel_conformance::case::Verdict;
+use megakernel_conformance::store::Corpus;
+use megakernel_ir::protocol::{Method, Profile};
+use megakernel_ir::rule::{Class, Rule};
+use megakernel_test_support::schemas::validator;
+use megakernel_test_support::{files, root};
+use serde_json::Value;
+
+use super::set::{errors, selection_schema, task_graph_schema};
+
+#[test]
+fn every_file_of_the_corpus_conforms() {
+    let corpus = root().join("corpus");
+    let companions = [
+        "task-graph",
+        "system",
+        "translation",
+        "selection-sequence",
+        "selection-index",
+        "selection-request",
+        "selection-review",
+    ]
+    .map(|name| (name, validator(name)));
+    for (schema, folder) in [("case", "cases"), ("program", "programs")] {
+        let validator = validator(schema);
+        let files = files::json_below(&corpus.join(folder));
+        assert!(!files.is_empty(), "corpus/{folder} holds no file");
+        for file in files {
+            let document = files::json(&file);
+            let below = |folder: &str| file.starts_with(corpus.join(folder));
+            let of_companion = match () {
+                () if below("programs/task-graph") => Some(task_graph_schema(&document)),
+                () if below("programs/selection") => Some(selection_schema(&document)),
+                () => None,
+            };
+            let found = if let Some(name) = of_companion {
+                companions
+                    .iter()
+                    .filter(|(of, _)| *of == name)
+                    .flat_map(|(_, v)| errors(v, &document))
+                    .collect()
+            } else {
+                errors(&validator, &document)
+            };
+            assert_eq!(found, [], "{}", file.display());
+        }
+    }
+    assert_eq!(errors(&validator("manifest"), &files::json(&corpus.join("manifest.json"))), []);
+}
+
+/// S rules that a schema can say in part only, or not at all; the schema's description lists them.
+const BEYOND_A_SCHEMA: [Rule; 9] = [
+    Rule::S01, // no JSON value to look at
+    Rule::S02, // lost when the text is read
+    Rule::S04, // 1.0 counts as an integer
+    Rule::S08,
+    Rule::S09,
+    Rule::S15, // n_heads and n_kv_heads
+    Rule::S18,
+    Rule::S19,
+    Rule::S20, // size of the whole buffer
+];
+
+#[test]
+fn the_program_schema_refuses_what_the_structure_rules_refuse() {
+    let corpus = Corpus::load(&root().join("corpus")).expect("a corpus");
+    let validator = validator("program");
+    let mut refused: BTreeMap<Rule, usize> = BTreeMap::new();
+    for case in corpus.cases().iter().filter(|case| {
+        !case.profiles.iter().any(|&profile| [Profile::TASK_GRAPH, Profile::SELECTION].contains(&profile))
+    }) {
+        let document = corpus.document(case).expect("a document");
+        let structure = case.expect.rules.iter().any(|rule| rule.class() == Class::STRUCTURE);
+        let document = match serde_json::from_slice::<Value>(&document) {
+            Ok(document) => document,
+            // What is nested 128 deep is JSON, and deeper than this library reads.
+            Err(error) if error.to_string().starts_with("recursion limit") => continue,
+            Err(error) => {
+                let declared = structure || case.expect.verdict == Verdict::Either;
+                assert!(declared, "{}: {error}, and yet not declared to break a structure rule", case.id);
+                continue;
+            }
+        };
+        let found = errors(&validator, &document);
+        match (case.expect.verdict, case.expect.rules.as_slice()) {
+            (Verdict::Either, _) => {}
+            (Verdict::Reject, rules) if structure => {
+                if found.is_empty() {
+                    let beyond = rules.iter().any(|rule| BEYOND_A_SCHEMA.contains(rule));
+                    assert!(beyond, "{}: breaks {rules:?}, and the schema takes it", case.id);
+                } else {
+                    for rule in rules {
+                        *refused.entry(*rule).or_default() += 1;
+                    }
+                }
+            }
+            _ => assert_eq!(found, [], "{}: breaks no structure rule", case.id),
+        }
+    }
+    for &rule in Rule::ALL.iter().filter(|rule| rule.class() == Class::STRUCTURE) {
+        let can_say = !BEYOND_A_SCHEMA.contains(&rule) || [Rule::S04, Rule::S15, Rule::S20].contains(&rule);
+        assert!(!can_say || refused.contains_key(&rule), "the schema refused no case of {rule}");
+    }
+}
+
+/// The schemas of task graphs refuse a document only where it breaks a rule about its form.
+#[test]
+fn the_task_graph_schemas_take_what_the_rules_on_form_take() {
+    let corpus = Corpus::load(&root().join("corpus")).expect("a corpus");
+    let validators = ["task-graph", "system", "translation"].map(|name| (name, validator(name)));
+    for case in corpus.cases().iter().filter(|case| case.profiles.contains(&Profile::TASK_GRAPH)) {
+        let about_form = |rule: &Rule| {
+            matches!(rule.class(), Class::STRUCTURE | Class::TASK_GRAPH_STRUCTURE | Class::KERNEL_GRAPH)
+        };
+        if case.expect.verdict == Verdict::Either || case.expect.rules.iter().any(about_form) {
+            continue;
+        }
+        // What is written back may break any rule on form but those about the text.
+        if case.method == Method::ROUNDTRIP {
+            continue;
+        }
+        let document = corpus.document(case).expect("a document");
+        let document: Value = serde_json::from_slice(&document).expect("JSON, or the case breaks S01");
+        let name = task_graph_schema(&document);
+        for (_, validator) in validators.iter().filter(|(of, _)| *of == name) {
+            assert_eq!(errors(validator, &document), [], "{}: breaks no rule about its form", case.id);
+        }
+    }
+}

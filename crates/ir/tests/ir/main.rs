@@ -1,0 +1,4 @@
+//! Reading and writing programs.
+
+mod real_programs;
+mod round_trip;

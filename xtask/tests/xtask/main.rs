@@ -1,0 +1,4 @@
+//! The commands of the repository, as a person meets them.
+
+mod programs;
+mod release_gate;
