@@ -4,6 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
+use walkdir::WalkDir;
+
 use crate::print;
 
 /// Every target that the kernels are compiled for in CI.
@@ -105,16 +107,15 @@ fn succeed(command: &mut Command, what: &str) -> Result<(), String> {
 
 /// Copies a folder with all that is in it.
 fn copy(from: &Path, to: &Path) -> Result<(), String> {
-    let about = |cause: std::io::Error| format!("{}: {cause}", from.display());
-    fs::create_dir_all(to).map_err(about)?;
-    for entry in fs::read_dir(from).map_err(about)? {
-        let entry = entry.map_err(about)?;
-        let (from, to) = (entry.path(), to.join(entry.file_name()));
-        if entry.file_type().map_err(about)?.is_dir() {
-            copy(&from, &to)?;
+    for entry in WalkDir::new(from) {
+        let entry = entry.map_err(|cause| format!("{}: {cause}", from.display()))?;
+        let (path, below) = (entry.path(), entry.path().strip_prefix(from).unwrap_or(Path::new("")));
+        let done = if entry.file_type().is_dir() {
+            fs::create_dir_all(to.join(below))
         } else {
-            fs::copy(&from, &to).map_err(|cause| format!("{}: {cause}", from.display()))?;
-        }
+            fs::copy(path, to.join(below)).map(|_| ())
+        };
+        done.map_err(|cause| format!("{}: {cause}", path.display()))?;
     }
     Ok(())
 }

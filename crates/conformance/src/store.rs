@@ -11,6 +11,7 @@ use globset::{Glob, GlobMatcher};
 use megakernel_ir::input;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use walkdir::WalkDir;
 
 use crate::case::{Case, Document, LaunchCase};
 
@@ -254,15 +255,17 @@ struct Reading<'a> {
 
 impl Reading<'_> {
     fn directory(&mut self, directory: &Path) -> Result<(), CorpusError> {
-        let entries = std::fs::read_dir(directory).map_err(|cause| error(directory, cause))?;
-        for entry in entries {
-            let entry = entry.map_err(|cause| error(directory, cause))?;
+        for entry in WalkDir::new(directory).sort_by_file_name() {
+            let entry = entry.map_err(|cause| {
+                let path = cause.path().unwrap_or(directory).to_owned();
+                match cause.into_io_error() {
+                    Some(cause) => error(&path, cause),
+                    None => error(&path, "it is a link to a folder above it"),
+                }
+            })?;
             let path = entry.path();
-            let kind = entry.file_type().map_err(|cause| error(&path, cause))?;
-            if kind.is_dir() {
-                self.directory(&path)?;
-            } else if path.extension().is_some_and(|extension| extension == "json") {
-                let case = self.case(&path)?;
+            if !entry.file_type().is_dir() && path.extension().is_some_and(|extension| extension == "json") {
+                let case = self.case(path)?;
                 self.cases.push(case);
             }
         }

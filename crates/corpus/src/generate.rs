@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use megakernel_conformance::case::{Case, Document, Verdict};
 use megakernel_conformance::store::{Manifest, ManifestEntry};
+use walkdir::WalkDir;
 
 use crate::builder::{Error, Result};
 use crate::companion::Companion;
@@ -330,23 +331,16 @@ fn files_below(directory: &Path) -> std::io::Result<BTreeSet<String>> {
     for part in ["cases", "programs", "tensors"] {
         let root = directory.join(part);
         if root.exists() {
-            walk(&root, part, &mut found)?;
+            for entry in WalkDir::new(&root) {
+                let entry = entry?;
+                if !entry.file_type().is_dir() {
+                    let below = entry.path().strip_prefix(directory).unwrap_or(entry.path());
+                    found.insert(below.to_string_lossy().replace(std::path::MAIN_SEPARATOR, "/"));
+                }
+            }
         }
     }
     Ok(found)
-}
-
-fn walk(directory: &Path, prefix: &str, found: &mut BTreeSet<String>) -> std::io::Result<()> {
-    for entry in fs::read_dir(directory)? {
-        let entry = entry?;
-        let path = format!("{prefix}/{}", entry.file_name().to_string_lossy());
-        if entry.file_type()?.is_dir() {
-            walk(&entry.path(), &path, found)?;
-        } else {
-            found.insert(path);
-        }
-    }
-    Ok(())
 }
 
 /// The program file that a case starts from, if it has one.

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use serde::Deserialize;
+use walkdir::WalkDir;
 
 /// A case, as far as ids go.
 #[derive(Clone, Debug, Deserialize)]
@@ -51,18 +52,13 @@ pub struct Execution {
 /// A file is no case, or there is none.
 pub fn read(folder: &Path) -> Result<Vec<Case>, String> {
     let mut cases = Vec::new();
-    let mut open = vec![folder.to_owned()];
-    while let Some(folder) = open.pop() {
-        let failed = |cause: std::io::Error| format!("{}: {cause}", folder.display());
-        for entry in std::fs::read_dir(&folder).map_err(failed)? {
-            let path = entry.map_err(failed)?.path();
-            if path.is_dir() {
-                open.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "json") {
-                let text = std::fs::read(&path).map_err(|cause| format!("{}: {cause}", path.display()))?;
-                let case = serde_json::from_slice(&text);
-                cases.push(case.map_err(|cause| format!("{}: {cause}", path.display()))?);
-            }
+    for entry in WalkDir::new(folder) {
+        let entry = entry.map_err(|cause| format!("{}: {cause}", folder.display()))?;
+        let path = entry.path();
+        if entry.file_type().is_file() && path.extension().is_some_and(|extension| extension == "json") {
+            let text = std::fs::read(path).map_err(|cause| format!("{}: {cause}", path.display()))?;
+            let case = serde_json::from_slice(&text);
+            cases.push(case.map_err(|cause| format!("{}: {cause}", path.display()))?);
         }
     }
     if cases.is_empty() {

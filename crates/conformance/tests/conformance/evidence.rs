@@ -6,7 +6,7 @@ use megakernel_conformance::evidence::{self, Evidence, Kernels, Subject};
 use megakernel_conformance::run::{self, Options};
 use megakernel_conformance::store::{Corpus, Filter};
 use megakernel_ir::protocol::Profile;
-use megakernel_test_support::schemas;
+use megakernel_test_support::{files, schemas};
 use serde_json::Value;
 
 use crate::support::judged::options;
@@ -73,46 +73,33 @@ fn evidence_is_stale_when_what_is_sent_or_expected_changes() {
     let directory = sessions::corpus();
     let root = directory.path();
     let record = made(root, "executes-on-device").expect("a record");
-    let mut files = 0;
-    let mut open = vec![root.to_owned()];
-    while let Some(folder) = open.pop() {
-        for entry in std::fs::read_dir(folder).expect("a folder") {
-            let path = entry.expect("an entry").path();
-            if path.is_dir() {
-                open.push(path);
-                continue;
+    let mut changed = 0;
+    for path in files::below(root) {
+        let before = std::fs::read(&path).expect("a file");
+        let text = String::from_utf8_lossy(&before).into_owned();
+        let after = match path.extension().and_then(|extension| extension.to_str()) {
+            // Of a case, only its words change; of tensors, the last bit.
+            Some("json") if path.starts_with(root.join("cases")) => {
+                text.replace("what ", "all that ").into_bytes()
             }
-            let before = std::fs::read(&path).expect("a file");
-            let text = String::from_utf8_lossy(&before).into_owned();
-            let after = match path.extension().and_then(|extension| extension.to_str()) {
-                // Of a case, only its words change; of tensors, the last bit.
-                Some("json") if path.starts_with(root.join("cases")) => {
-                    text.replace("what ", "all that ").into_bytes()
-                }
-                Some("json") => text.replace("\"ir_version\"", "\"later\":1,\"ir_version\"").into_bytes(),
-                _ => before
-                    .iter()
-                    .rev()
-                    .skip(1)
-                    .rev()
-                    .chain([&(before[before.len() - 1] ^ 1)])
-                    .copied()
-                    .collect(),
-            };
-            assert_ne!(before, after, "{}", path.display());
-            std::fs::write(&path, after).expect("a file");
-            let (stale, wrong) = findings(&record, root);
-            let words = path.starts_with(root.join("cases"));
-            assert_eq!(
-                (stale.is_empty(), wrong.is_empty()),
-                (words, true),
-                "{}: {stale:?} {wrong:?}",
-                path.display()
-            );
-            std::fs::write(&path, before).expect("a file");
-            files += 1;
-        }
+            Some("json") => text.replace("\"ir_version\"", "\"later\":1,\"ir_version\"").into_bytes(),
+            _ => {
+                before.iter().rev().skip(1).rev().chain([&(before[before.len() - 1] ^ 1)]).copied().collect()
+            }
+        };
+        assert_ne!(before, after, "{}", path.display());
+        std::fs::write(&path, after).expect("a file");
+        let (stale, wrong) = findings(&record, root);
+        let words = path.starts_with(root.join("cases"));
+        assert_eq!(
+            (stale.is_empty(), wrong.is_empty()),
+            (words, true),
+            "{}: {stale:?} {wrong:?}",
+            path.display()
+        );
+        std::fs::write(&path, before).expect("a file");
+        changed += 1;
     }
-    assert!(files >= 8, "{files} files");
+    assert!(changed >= 8, "{changed} files");
     assert_eq!(findings(&record, root), (Vec::new(), Vec::new()));
 }

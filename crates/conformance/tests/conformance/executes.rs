@@ -153,21 +153,16 @@ fn fifo(path: &Path) -> std::io::Result<()> {
 
 /// Makes every bound of every file of references infinite.
 fn widen(corpus: &Path) -> std::io::Result<()> {
-    let mut open = vec![corpus.join("tensors")];
-    while let Some(folder) = open.pop() {
-        for entry in std::fs::read_dir(folder)? {
-            let path = entry?.path();
-            if path.is_dir() {
-                open.push(path);
-            } else if path.to_string_lossy().ends_with(".expected.safetensors") {
-                let mut file = TensorFile::read(&std::fs::read(&path)?).expect("references");
-                for (name, stored) in &mut file.tensors {
-                    if let (true, Stored::F64 { values, .. }) = (name.contains(".bound"), stored) {
-                        values.fill(f64::INFINITY);
-                    }
+    for entry in walkdir::WalkDir::new(corpus.join("tensors")) {
+        let path = entry?.into_path();
+        if path.to_string_lossy().ends_with(".expected.safetensors") {
+            let mut file = TensorFile::read(&std::fs::read(&path)?).expect("references");
+            for (name, stored) in &mut file.tensors {
+                if let (true, Stored::F64 { values, .. }) = (name.contains(".bound"), stored) {
+                    values.fill(f64::INFINITY);
                 }
-                std::fs::write(&path, file.to_bytes().expect("references"))?;
             }
+            std::fs::write(&path, file.to_bytes().expect("references"))?;
         }
     }
     Ok(())

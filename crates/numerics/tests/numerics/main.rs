@@ -5,6 +5,7 @@
 mod conversions;
 mod convert;
 mod judging;
+mod second_opinion;
 mod table;
 mod tensors;
 
