@@ -1080,7 +1080,7 @@ pub(crate) const RULES: &[RuleRecord] = &[
         clause: Clause {
             id: "TS01",
             title: "reserved-tasks",
-            document: "spec/companions/task-graph/rules.md",
+            document: "spec/companions/task-graph/rules/structure.md",
         },
         class: Class::TASK_GRAPH_STRUCTURE,
     },
@@ -1088,43 +1088,63 @@ pub(crate) const RULES: &[RuleRecord] = &[
         clause: Clause {
             id: "TS02",
             title: "reserved-events",
-            document: "spec/companions/task-graph/rules.md",
+            document: "spec/companions/task-graph/rules/structure.md",
         },
         class: Class::TASK_GRAPH_STRUCTURE,
     },
     RuleRecord {
-        clause: Clause { id: "TS03", title: "event-type", document: "spec/companions/task-graph/rules.md" },
+        clause: Clause {
+            id: "TS03",
+            title: "event-type",
+            document: "spec/companions/task-graph/rules/structure.md",
+        },
         class: Class::TASK_GRAPH_STRUCTURE,
     },
     RuleRecord {
         clause: Clause {
             id: "TS04",
             title: "dangling-event",
-            document: "spec/companions/task-graph/rules.md",
+            document: "spec/companions/task-graph/rules/structure.md",
         },
         class: Class::TASK_GRAPH_STRUCTURE,
     },
     RuleRecord {
-        clause: Clause { id: "TS05", title: "event-id", document: "spec/companions/task-graph/rules.md" },
+        clause: Clause {
+            id: "TS05",
+            title: "event-id",
+            document: "spec/companions/task-graph/rules/structure.md",
+        },
         class: Class::TASK_GRAPH_STRUCTURE,
     },
     RuleRecord {
-        clause: Clause { id: "TS06", title: "event-range", document: "spec/companions/task-graph/rules.md" },
+        clause: Clause {
+            id: "TS06",
+            title: "event-range",
+            document: "spec/companions/task-graph/rules/structure.md",
+        },
         class: Class::TASK_GRAPH_STRUCTURE,
     },
     RuleRecord {
-        clause: Clause { id: "TS07", title: "first-tasks", document: "spec/companions/task-graph/rules.md" },
+        clause: Clause {
+            id: "TS07",
+            title: "first-tasks",
+            document: "spec/companions/task-graph/rules/structure.md",
+        },
         class: Class::TASK_GRAPH_STRUCTURE,
     },
     RuleRecord {
-        clause: Clause { id: "TS08", title: "capacity", document: "spec/companions/task-graph/rules.md" },
+        clause: Clause {
+            id: "TS08",
+            title: "capacity",
+            document: "spec/companions/task-graph/rules/structure.md",
+        },
         class: Class::TASK_GRAPH_STRUCTURE,
     },
     RuleRecord {
         clause: Clause {
             id: "TS09",
             title: "tensor-record",
-            document: "spec/companions/task-graph/rules.md",
+            document: "spec/companions/task-graph/rules/structure.md",
         },
         class: Class::TASK_GRAPH_STRUCTURE,
     },
@@ -1132,7 +1152,7 @@ pub(crate) const RULES: &[RuleRecord] = &[
         clause: Clause {
             id: "TS10",
             title: "metadata-alias",
-            document: "spec/companions/task-graph/rules.md",
+            document: "spec/companions/task-graph/rules/structure.md",
         },
         class: Class::TASK_GRAPH_STRUCTURE,
     },
@@ -1140,7 +1160,7 @@ pub(crate) const RULES: &[RuleRecord] = &[
         clause: Clause {
             id: "TD01",
             title: "event-without-producer",
-            document: "spec/companions/task-graph/rules.md",
+            document: "spec/companions/task-graph/rules/deadlock.md",
         },
         class: Class::TASK_GRAPH_DEADLOCK,
     },
@@ -1148,7 +1168,7 @@ pub(crate) const RULES: &[RuleRecord] = &[
         clause: Clause {
             id: "TD02",
             title: "threshold-above-producers",
-            document: "spec/companions/task-graph/rules.md",
+            document: "spec/companions/task-graph/rules/deadlock.md",
         },
         class: Class::TASK_GRAPH_DEADLOCK,
     },
@@ -1156,7 +1176,7 @@ pub(crate) const RULES: &[RuleRecord] = &[
         clause: Clause {
             id: "TD03",
             title: "dependency-cycle",
-            document: "spec/companions/task-graph/rules.md",
+            document: "spec/companions/task-graph/rules/deadlock.md",
         },
         class: Class::TASK_GRAPH_DEADLOCK,
     },
@@ -1164,19 +1184,23 @@ pub(crate) const RULES: &[RuleRecord] = &[
         clause: Clause {
             id: "TD04",
             title: "descending-ids",
-            document: "spec/companions/task-graph/rules.md",
+            document: "spec/companions/task-graph/rules/deadlock.md",
         },
         class: Class::TASK_GRAPH_DEADLOCK,
     },
     RuleRecord {
-        clause: Clause { id: "TD05", title: "lost-task", document: "spec/companions/task-graph/rules.md" },
+        clause: Clause {
+            id: "TD05",
+            title: "lost-task",
+            document: "spec/companions/task-graph/rules/deadlock.md",
+        },
         class: Class::TASK_GRAPH_DEADLOCK,
     },
     RuleRecord {
         clause: Clause {
             id: "TR01",
             title: "partial-trigger",
-            document: "spec/companions/task-graph/rules.md",
+            document: "spec/companions/task-graph/rules/race.md",
         },
         class: Class::TASK_GRAPH_RACE,
     },
@@ -1184,7 +1208,7 @@ pub(crate) const RULES: &[RuleRecord] = &[
         clause: Clause {
             id: "TR02",
             title: "read-write-race",
-            document: "spec/companions/task-graph/rules.md",
+            document: "spec/companions/task-graph/rules/race.md",
         },
         class: Class::TASK_GRAPH_RACE,
     },
@@ -1192,7 +1216,7 @@ pub(crate) const RULES: &[RuleRecord] = &[
         clause: Clause {
             id: "TR03",
             title: "overwrite-race",
-            document: "spec/companions/task-graph/rules.md",
+            document: "spec/companions/task-graph/rules/race.md",
         },
         class: Class::TASK_GRAPH_RACE,
     },
@@ -1200,23 +1224,31 @@ pub(crate) const RULES: &[RuleRecord] = &[
         clause: Clause {
             id: "TR04",
             title: "write-write-race",
-            document: "spec/companions/task-graph/rules.md",
+            document: "spec/companions/task-graph/rules/race.md",
         },
         class: Class::TASK_GRAPH_RACE,
     },
     RuleRecord {
-        clause: Clause { id: "TR05", title: "dead-write", document: "spec/companions/task-graph/rules.md" },
+        clause: Clause {
+            id: "TR05",
+            title: "dead-write",
+            document: "spec/companions/task-graph/rules/race.md",
+        },
         class: Class::TASK_GRAPH_RACE,
     },
     RuleRecord {
-        clause: Clause { id: "TB01", title: "tile-bounds", document: "spec/companions/task-graph/rules.md" },
+        clause: Clause {
+            id: "TB01",
+            title: "tile-bounds",
+            document: "spec/companions/task-graph/rules/bounds.md",
+        },
         class: Class::TASK_GRAPH_BOUNDS,
     },
     RuleRecord {
         clause: Clause {
             id: "TB02",
             title: "tile-alignment",
-            document: "spec/companions/task-graph/rules.md",
+            document: "spec/companions/task-graph/rules/bounds.md",
         },
         class: Class::TASK_GRAPH_BOUNDS,
     },
@@ -1224,7 +1256,7 @@ pub(crate) const RULES: &[RuleRecord] = &[
         clause: Clause {
             id: "TB03",
             title: "undeclared-tensor",
-            document: "spec/companions/task-graph/rules.md",
+            document: "spec/companions/task-graph/rules/bounds.md",
         },
         class: Class::TASK_GRAPH_BOUNDS,
     },
@@ -1232,7 +1264,7 @@ pub(crate) const RULES: &[RuleRecord] = &[
         clause: Clause {
             id: "TX01",
             title: "rank-mismatch",
-            document: "spec/companions/task-graph/rules.md",
+            document: "spec/companions/task-graph/rules/ranks.md",
         },
         class: Class::TASK_GRAPH_RANKS,
     },
@@ -1240,7 +1272,7 @@ pub(crate) const RULES: &[RuleRecord] = &[
         clause: Clause {
             id: "TX02",
             title: "misaligned-event",
-            document: "spec/companions/task-graph/rules.md",
+            document: "spec/companions/task-graph/rules/ranks.md",
         },
         class: Class::TASK_GRAPH_RANKS,
     },
@@ -1248,7 +1280,7 @@ pub(crate) const RULES: &[RuleRecord] = &[
         clause: Clause {
             id: "TX03",
             title: "cross-rank-race",
-            document: "spec/companions/task-graph/rules.md",
+            document: "spec/companions/task-graph/rules/ranks.md",
         },
         class: Class::TASK_GRAPH_RANKS,
     },
@@ -1256,7 +1288,7 @@ pub(crate) const RULES: &[RuleRecord] = &[
         clause: Clause {
             id: "TX04",
             title: "iteration-race",
-            document: "spec/companions/task-graph/rules.md",
+            document: "spec/companions/task-graph/rules/ranks.md",
         },
         class: Class::TASK_GRAPH_RANKS,
     },
@@ -1264,7 +1296,7 @@ pub(crate) const RULES: &[RuleRecord] = &[
         clause: Clause {
             id: "TK01",
             title: "dangling-tensor",
-            document: "spec/companions/task-graph/rules.md",
+            document: "spec/companions/task-graph/rules/kernel-graphs.md",
         },
         class: Class::KERNEL_GRAPH,
     },
@@ -1272,7 +1304,7 @@ pub(crate) const RULES: &[RuleRecord] = &[
         clause: Clause {
             id: "TK02",
             title: "grid-division",
-            document: "spec/companions/task-graph/rules.md",
+            document: "spec/companions/task-graph/rules/kernel-graphs.md",
         },
         class: Class::KERNEL_GRAPH,
     },
@@ -1280,23 +1312,31 @@ pub(crate) const RULES: &[RuleRecord] = &[
         clause: Clause {
             id: "TK03",
             title: "no-shared-tensor",
-            document: "spec/companions/task-graph/rules.md",
+            document: "spec/companions/task-graph/rules/kernel-graphs.md",
         },
         class: Class::KERNEL_GRAPH,
     },
     RuleRecord {
-        clause: Clause { id: "TK04", title: "all-reduce", document: "spec/companions/task-graph/rules.md" },
+        clause: Clause {
+            id: "TK04",
+            title: "all-reduce",
+            document: "spec/companions/task-graph/rules/kernel-graphs.md",
+        },
         class: Class::KERNEL_GRAPH,
     },
     RuleRecord {
-        clause: Clause { id: "TK05", title: "fused-tensor", document: "spec/companions/task-graph/rules.md" },
+        clause: Clause {
+            id: "TK05",
+            title: "fused-tensor",
+            document: "spec/companions/task-graph/rules/kernel-graphs.md",
+        },
         class: Class::KERNEL_GRAPH,
     },
     RuleRecord {
         clause: Clause {
             id: "TK06",
             title: "kernel-capacity",
-            document: "spec/companions/task-graph/rules.md",
+            document: "spec/companions/task-graph/rules/kernel-graphs.md",
         },
         class: Class::KERNEL_GRAPH,
     },
@@ -1304,35 +1344,47 @@ pub(crate) const RULES: &[RuleRecord] = &[
         clause: Clause {
             id: "TK07",
             title: "operator-conflict",
-            document: "spec/companions/task-graph/rules.md",
+            document: "spec/companions/task-graph/rules/kernel-graphs.md",
         },
         class: Class::KERNEL_GRAPH,
     },
     RuleRecord {
-        clause: Clause { id: "TK08", title: "dead-output", document: "spec/companions/task-graph/rules.md" },
+        clause: Clause {
+            id: "TK08",
+            title: "dead-output",
+            document: "spec/companions/task-graph/rules/kernel-graphs.md",
+        },
         class: Class::KERNEL_GRAPH,
     },
     RuleRecord {
         clause: Clause {
             id: "TW01",
             title: "unknown-task-type",
-            document: "spec/companions/task-graph/rules.md",
+            document: "spec/companions/task-graph/rules/warnings.md",
         },
         class: Class::TASK_GRAPH_WARNING,
     },
     RuleRecord {
-        clause: Clause { id: "TW02", title: "unused-event", document: "spec/companions/task-graph/rules.md" },
+        clause: Clause {
+            id: "TW02",
+            title: "unused-event",
+            document: "spec/companions/task-graph/rules/warnings.md",
+        },
         class: Class::TASK_GRAPH_WARNING,
     },
     RuleRecord {
-        clause: Clause { id: "TW03", title: "mixed-layout", document: "spec/companions/task-graph/rules.md" },
+        clause: Clause {
+            id: "TW03",
+            title: "mixed-layout",
+            document: "spec/companions/task-graph/rules/warnings.md",
+        },
         class: Class::TASK_GRAPH_WARNING,
     },
     RuleRecord {
         clause: Clause {
             id: "TW04",
             title: "incomplete-system",
-            document: "spec/companions/task-graph/rules.md",
+            document: "spec/companions/task-graph/rules/warnings.md",
         },
         class: Class::TASK_GRAPH_WARNING,
     },

@@ -1,6 +1,6 @@
 //! Habits of the code: what it reads stands in the repository, tests say when they cannot run, modules are laid out in one way.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::tree::{Files, lines};
 
@@ -96,24 +96,14 @@ pub fn silent_skips(files: &Files) -> Vec<String> {
     })
 }
 
-/// Packages in which modules with children are `x.rs` beside `x/` in one place and `x/mod.rs` in another.
-pub fn mixed_modules(files: &Files) -> Vec<String> {
-    let mut beside: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    let mut inside: BTreeSet<&str> = BTreeSet::new();
-    for (path, _) in files.texts().filter(|(path, _)| path.ends_with(".rs")) {
-        let package = files.package(path);
-        if path.ends_with("/mod.rs") {
-            inside.insert(package);
-        } else if path.strip_suffix(".rs").is_some_and(|module| files.exists(module)) {
-            beside.entry(package).or_default().push(path);
-        }
-    }
-    beside.retain(|package, _| inside.contains(package));
-    beside
-        .into_iter()
-        .map(|(package, found)| {
-            format!("{package} has `mod.rs`, and yet stand beside their folders: {}", found.join(", "))
-        })
+/// Modules with children that stand beside their folder, `x.rs` and `x/`, and not in it, as `x/mod.rs`.
+pub fn modules_beside(files: &Files) -> Vec<String> {
+    let paths = || files.texts().map(|(path, _)| path).filter(|path| path.ends_with(".rs"));
+    let folders: BTreeSet<&str> = paths().filter_map(|path| Some(path.rsplit_once('/')?.0)).collect();
+    paths()
+        .filter_map(|path| Some((path, path.strip_suffix(".rs")?)))
+        .filter(|(_, module)| folders.contains(module))
+        .map(|(path, module)| format!("{path} stands beside {module}/: move it to {module}/mod.rs"))
         .collect()
 }
 
@@ -196,12 +186,12 @@ mod tests {
 
     #[test]
     fn modules_are_laid_out_in_one_way() {
-        let mixed = [("a/Cargo.toml", ""), ("a/src/x.rs", ""), ("a/src/x/y.rs", ""), ("a/src/z/mod.rs", "")];
-        assert_eq!(
-            mixed_modules(&Files::from_texts(&mixed)),
-            ["a has `mod.rs`, and yet stand beside their folders: a/src/x.rs"]
-        );
-        assert_eq!(mixed_modules(&Files::from_texts(&mixed[..3])), Vec::<String>::new());
+        let found =
+            modules_beside(&Files::from_texts(&[("a/x.rs", ""), ("a/x/y.rs", ""), ("a/z/mod.rs", "")]));
+        assert_eq!(found, ["a/x.rs stands beside a/x/: move it to a/x/mod.rs"]);
+        // A folder of other files belongs to whoever reads it.
+        let data = [("a/x.rs", ""), ("a/x/y.json", ""), ("a/z/mod.rs", ""), ("a/z/x.rs", "")];
+        assert_eq!(modules_beside(&Files::from_texts(&data)), Vec::<String>::new());
     }
 
     #[test]

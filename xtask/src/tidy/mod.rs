@@ -106,15 +106,14 @@ fn check(root: &Path, without_corpus: bool) -> Vec<Outcome> {
         "no test is green because it was skipped",
         files.as_ref().map(habits::silent_skips).map_err(Clone::clone),
     );
+    report(
+        "modules stand in their folders",
+        files.as_ref().map(habits::modules_beside).map_err(Clone::clone),
+    );
     outcomes.push(Outcome {
         name: "files are short",
         problems: files.as_ref().map(habits::long_sources).unwrap_or_default(),
         warnings: files.as_ref().map(habits::long_texts).unwrap_or_default(),
-    });
-    outcomes.push(Outcome {
-        name: "modules are laid out in one way",
-        problems: Vec::new(),
-        warnings: files.as_ref().map(habits::mixed_modules).unwrap_or_default(),
     });
     outcomes
 }

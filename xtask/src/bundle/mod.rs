@@ -14,7 +14,7 @@ const TARGETS: &str = "sm_75,sm_80,sm_86,sm_89,sm_90a,sm_100a,sm_120";
 /// What the packed bundle may take.
 const MOST_BYTES: u64 = 64_000_000;
 
-const RUN: &str = include_str!("bundle/run.sh");
+const RUN: &str = include_str!("run.sh");
 
 /// Pack the CUDA harness, its kernels as CUBINs, the runner and the corpus, to be run on a machine with a GPU
 ///
