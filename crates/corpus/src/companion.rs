@@ -4,6 +4,7 @@
 use megakernel_conformance::case::Case;
 use megakernel_conformance::store::Corpus;
 use megakernel_ir::protocol::Worker;
+use megakernel_ir::rule::Rule;
 use serde_json::Value;
 
 use crate::builder::Result;
@@ -49,8 +50,8 @@ pub struct Measured {
 /// The smallest document that breaks a rule, in the section of that rule.
 #[derive(Clone, Copy, Debug)]
 pub struct Example<'a> {
-    /// The id of the rule.
-    pub rule: &'a str,
+    /// The rule.
+    pub rule: Rule,
     /// The document.
     pub text: &'a str,
     /// Whether the rule only warns of it.

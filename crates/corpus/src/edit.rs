@@ -3,6 +3,7 @@
 //! An edit carries the RFC 6902 operations, the rule that it breaks, and the pointer of the diagnostic. The
 //! functions here know how to write an edit; that it breaks one rule and no other is up to the family that makes it.
 
+use megakernel_ir::rule::{Clause, Rule};
 use serde_json::{Value, json};
 
 use crate::builder::{Error, Program, Result};
@@ -13,13 +14,13 @@ pub struct Edit {
     /// RFC 6902 operations.
     pub operations: Vec<Value>,
     /// Rules under which the edited program may be rejected (or warned of).
-    pub rules: Vec<String>,
+    pub rules: Vec<Rule>,
     /// Pointer of the diagnostic, where the edit determines it.
     pub at: Option<String>,
     /// What the edit does, as the summary of its case.
     pub what: String,
     /// Clauses that the case cites besides its rules.
-    pub clauses: Vec<String>,
+    pub clauses: Vec<Clause>,
 }
 
 impl Edit {
@@ -29,14 +30,19 @@ impl Edit {
     }
 
     /// An edit that breaks `rule`.
-    pub fn breaking(rule: &str, what: impl Into<String>) -> Self {
-        Self { rules: vec![rule.into()], what: what.into(), ..Self::default() }
+    pub fn breaking(rule: Rule, what: impl Into<String>) -> Self {
+        Self { rules: vec![rule], what: what.into(), ..Self::default() }
     }
 
     /// Another rule under which the same program may be rejected.
-    pub fn or(mut self, rule: &str) -> Self {
-        self.rules.push(rule.into());
+    pub fn or(mut self, rule: Rule) -> Self {
+        self.rules.push(rule);
         self
+    }
+
+    /// What its case cites: its rules, then its clauses.
+    pub fn cites(&self) -> Vec<Clause> {
+        self.rules.iter().map(|rule| *rule.clause()).chain(self.clauses.iter().copied()).collect()
     }
 
     /// The pointer of the diagnostic.
@@ -46,8 +52,8 @@ impl Edit {
     }
 
     /// Another clause that the case is about.
-    pub fn clause(mut self, clause: &str) -> Self {
-        self.clauses.push(clause.into());
+    pub fn clause(mut self, clause: Clause) -> Self {
+        self.clauses.push(clause);
         self
     }
 
@@ -87,7 +93,7 @@ pub fn buffer_pointer(program: &Program, buffer: &str, rest: &str) -> Result<Str
 }
 
 /// Removes the wait of `task` on the counter of `producer`.
-pub fn drop_wait(program: &Program, task: &str, producer: &str, rule: &str) -> Result<Edit> {
+pub fn drop_wait(program: &Program, task: &str, producer: &str, rule: Rule) -> Result<Edit> {
     let pointer = wait_pointer(program, task, producer)?;
     Ok(Edit::breaking(rule, format!("`{task}` no longer waits for `{producer}`")).remove(pointer))
 }
@@ -100,7 +106,7 @@ pub fn weaken(program: &Program, task: &str, producer: &str, threshold: u64) -> 
         return Err(Error(format!("threshold {threshold} does not weaken a join of {producers}")));
     }
     let pointer = wait_pointer(program, task, producer)?;
-    Ok(Edit::breaking("R01", format!("`{task}` goes on after {threshold} of {producers} producers"))
+    Ok(Edit::breaking(Rule::R01, format!("`{task}` goes on after {threshold} of {producers} producers"))
         .at(pointer.clone())
         .replace(format!("{pointer}/threshold"), threshold))
 }
@@ -113,13 +119,16 @@ pub fn raise(program: &Program, task: &str, producer: &str, threshold: u64) -> R
         return Err(Error(format!("threshold {threshold} is within the {producers} producers")));
     }
     let pointer = wait_pointer(program, task, producer)?;
-    Ok(Edit::breaking("D02", format!("`{task}` waits for {threshold} increments of {producers} producers"))
-        .at(pointer.clone())
-        .replace(format!("{pointer}/threshold"), threshold))
+    Ok(Edit::breaking(
+        Rule::D02,
+        format!("`{task}` waits for {threshold} increments of {producers} producers"),
+    )
+    .at(pointer.clone())
+    .replace(format!("{pointer}/threshold"), threshold))
 }
 
 /// Makes `task` wait for every producer of the counter of `producer`.
-pub fn add_wait(program: &Program, task: &str, producer: &str, rule: &str) -> Result<Edit> {
+pub fn add_wait(program: &Program, task: &str, producer: &str, rule: Rule) -> Result<Edit> {
     let counter = program.out_counter(program.task(producer)?)?;
     let threshold = program.producers(counter)?;
     let pointer = task_pointer(program, task, "waits/-")?;
@@ -131,33 +140,33 @@ pub fn add_wait(program: &Program, task: &str, producer: &str, rule: &str) -> Re
 pub fn add_orphan_wait(program: &Program, task: &str, threshold: u64) -> Result<Edit> {
     let counter = program.len("/counters")?;
     let waits = program.len(&task_pointer(program, task, "waits")?)?;
-    Ok(Edit::breaking("D01", format!("`{task}` waits on a counter that no task increments"))
+    Ok(Edit::breaking(Rule::D01, format!("`{task}` waits on a counter that no task increments"))
         .at(task_pointer(program, task, &format!("waits/{waits}"))?)
         .insert("/counters/-", json!({"id": counter, "init": 0, "note": "orphan"}))
         .insert(task_pointer(program, task, "waits/-")?, json!({"counter": counter, "threshold": threshold})))
 }
 
 /// Makes `task` increment the counter of the task `other` in place of its own.
-pub fn redirect_out(program: &Program, task: &str, other: &str, rule: &str) -> Result<Edit> {
+pub fn redirect_out(program: &Program, task: &str, other: &str, rule: Rule) -> Result<Edit> {
     let counter = program.out_counter(program.task(other)?)?;
     Ok(Edit::breaking(rule, format!("`{task}` increments the counter of `{other}`"))
         .replace(task_pointer(program, task, "out_counter")?, counter))
 }
 
 /// Moves a task to another SM.
-pub fn set_sm(program: &Program, task: &str, sm: i64, rule: &str) -> Result<Edit> {
+pub fn set_sm(program: &Program, task: &str, sm: i64, rule: Rule) -> Result<Edit> {
     Ok(Edit::breaking(rule, format!("`{task}` is assigned to SM {sm}"))
         .replace(task_pointer(program, task, "sm")?, sm))
 }
 
 /// Sets (or adds) a parameter of a task.
-pub fn set_param(program: &Program, task: &str, key: &str, value: Value, rule: &str) -> Result<Edit> {
+pub fn set_param(program: &Program, task: &str, key: &str, value: Value, rule: Rule) -> Result<Edit> {
     let pointer = task_pointer(program, task, &format!("params/{key}"))?;
     Ok(Edit::breaking(rule, format!("`{task}` has {key} = {value}")).insert(pointer, value))
 }
 
 /// Exchanges the places of two tasks in the task list; ids stay dense and in order.
-pub fn swap_tasks(program: &Program, first: &str, second: &str, rule: &str) -> Result<Edit> {
+pub fn swap_tasks(program: &Program, first: &str, second: &str, rule: Rule) -> Result<Edit> {
     let (a, b) = (program.task(first)?, program.task(second)?);
     let mut task_a = program.at(&format!("/tasks/{a}"))?.clone();
     let mut task_b = program.at(&format!("/tasks/{b}"))?.clone();
@@ -169,7 +178,7 @@ pub fn swap_tasks(program: &Program, first: &str, second: &str, rule: &str) -> R
 }
 
 /// Turns a task into a NOP that still waits and still increments its counter.
-pub fn to_nop(program: &Program, task: &str, rule: &str) -> Result<Edit> {
+pub fn to_nop(program: &Program, task: &str, rule: Rule) -> Result<Edit> {
     let index = program.task(task)?;
     let mut nop = program.at(&format!("/tasks/{index}"))?.clone();
     nop["op"] = json!("NOP");
@@ -180,19 +189,19 @@ pub fn to_nop(program: &Program, task: &str, rule: &str) -> Result<Edit> {
 }
 
 /// Changes the type of a buffer.
-pub fn set_dtype(program: &Program, buffer: &str, dtype: &str, rule: &str) -> Result<Edit> {
+pub fn set_dtype(program: &Program, buffer: &str, dtype: &str, rule: Rule) -> Result<Edit> {
     Ok(Edit::breaking(rule, format!("buffer `{buffer}` holds {dtype}"))
         .replace(buffer_pointer(program, buffer, "dtype")?, dtype))
 }
 
 /// Changes the shape of a buffer.
-pub fn set_shape(program: &Program, buffer: &str, shape: &[i64], rule: &str) -> Result<Edit> {
+pub fn set_shape(program: &Program, buffer: &str, shape: &[i64], rule: Rule) -> Result<Edit> {
     Ok(Edit::breaking(rule, format!("buffer `{buffer}` has shape {shape:?}"))
         .replace(buffer_pointer(program, buffer, "shape")?, json!(shape)))
 }
 
 /// Puts a buffer on a page.
-pub fn move_to_page(program: &Program, buffer: &str, page: i64, rule: &str) -> Result<Edit> {
+pub fn move_to_page(program: &Program, buffer: &str, page: i64, rule: Rule) -> Result<Edit> {
     let id = program.buffer(buffer)?;
     Ok(Edit::breaking(rule, format!("buffer `{buffer}` is mapped to page {page}"))
         .insert(format!("/pages/buffer_to_page/{id}"), page))

@@ -1,5 +1,6 @@
 //! The names that programs are written with, and what the generator asks about them.
 
+use megakernel_ir::rule::{CLAUSES, Clause, clause};
 pub use megakernel_ir::{BufferKind as Kind, DType, MemSpace as Space, Opcode as Op};
 
 /// The types that every opcode taking a "float" operand takes.
@@ -11,6 +12,8 @@ pub fn slug(name: &str) -> String {
 }
 
 /// The clause that defines an opcode.
-pub fn clause_of(op: Op) -> String {
-    format!("OPC-{:02}", op.code())
+pub fn clause_of(op: Op) -> Clause {
+    let id = format!("OPC-{:02}", op.code());
+    // Every opcode has a page.
+    CLAUSES.iter().find(|clause| clause.id == id).copied().unwrap_or(clause::OPC_00)
 }

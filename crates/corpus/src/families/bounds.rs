@@ -1,5 +1,6 @@
 //! Rules M03 to M07: tiles and windows beyond their buffers, unwritten elements, and forbidden in-place use.
 
+use megakernel_ir::rule::{Rule, clause};
 use serde_json::{Value, json};
 
 use super::deadlock::plain;
@@ -35,8 +36,8 @@ pub fn tile_bounds(library: &Library, sink: &mut Sink) -> Result<()> {
         ("decoder/i8", "lm_head[t1]", "N_tile", 33, "n_off"),
     ] {
         let base = library.get(name)?;
-        let edit = edit::set_param(&base.program, tile, key, Value::from(value), "M03")?
-            .clause("EXE-04")
+        let edit = edit::set_param(&base.program, tile, key, Value::from(value), Rule::M03)?
+            .clause(clause::EXE_04)
             .at(edit::task_pointer(&base.program, tile, &format!("params/{at}"))?);
         sink.reject_as(base, &format!("{}-{}-{value}", plain(tile), plain(key)), &edit)?;
     }
@@ -52,8 +53,8 @@ pub fn tile_bounds(library: &Library, sink: &mut Sink) -> Result<()> {
         ("gemv/cover-then-tile", "tile[t2]", "n_off", 4096),
     ] {
         let base = library.get(name)?;
-        let edit = edit::set_param(&base.program, tile, key, Value::from(value), "M03")?
-            .clause("EXE-04")
+        let edit = edit::set_param(&base.program, tile, key, Value::from(value), Rule::M03)?
+            .clause(clause::EXE_04)
             .at(edit::task_pointer(&base.program, tile, &format!("params/{key}"))?);
         sink.reject_as(base, &format!("{}-{}-{value}", plain(tile), plain(key)), &edit)?;
     }
@@ -84,22 +85,22 @@ pub fn window_bounds(library: &Library, sink: &mut Sink) -> Result<()> {
         ("decoder/batch-2", "L0.k_cache.append", "pos", 33, "pos"),
     ] {
         let base = library.get(name)?;
-        let edit = edit::set_param(&base.program, task, key, Value::from(value), "M04")?
-            .clause("EXE-09")
+        let edit = edit::set_param(&base.program, task, key, Value::from(value), Rule::M04)?
+            .clause(clause::EXE_09)
             .at(edit::task_pointer(&base.program, task, &format!("params/{at}"))?);
         sink.reject_as(base, &format!("{}-{}-{value}", plain(task), plain(key)), &edit)?;
     }
     // An empty window may stand at the very end, but not behind it.
     let base = library.get("opcode/attention-tile-partial")?;
-    let empty = |start: i64, rule: &str| -> Result<Edit> {
-        let edit = edit::set_param(&base.program, "op", "kv_len", json!(0), rule)?;
-        Ok(edit.insert("/tasks/0/params/kv_start", start).clause("OPC-07"))
+    let empty = |start: i64| -> Result<Edit> {
+        let edit = edit::set_param(&base.program, "op", "kv_len", json!(0), Rule::M04)?;
+        Ok(edit.insert("/tasks/0/params/kv_start", start).clause(clause::OPC_07))
     };
     for start in [0, 8] {
-        let edit = Edit { rules: Vec::new(), ..empty(start, "")? };
+        let edit = Edit { rules: Vec::new(), ..empty(start)? };
         sink.accept(base, &format!("partial-empty-window-at-{start}"), &edit)?;
     }
-    sink.reject_as(base, "empty-window-at-9", &empty(9, "M04")?.at("/tasks/0/params/kv_start"))
+    sink.reject_as(base, "empty-window-at-9", &empty(9)?.at("/tasks/0/params/kv_start"))
 }
 
 /// M05: a reader takes elements that no task has written.
@@ -129,9 +130,11 @@ pub fn unwritten_read(library: &Library, sink: &mut Sink) -> Result<()> {
             "attention/activation-cache" => edit::task_pointer(&base.program, "attention", "inputs/1")?,
             _ => edit::task_pointer(&base.program, "reader", "inputs/0")?,
         };
-        let edit = edit::set_param(&base.program, tile, key, Value::from(value), "M05")?.clause("EXE-08");
+        let edit =
+            edit::set_param(&base.program, tile, key, Value::from(value), Rule::M05)?.clause(clause::EXE_08);
         // A first tile that begins late still leaves the first tile's columns to M05, and reaches beyond the matrix.
-        let edit = if (name, key) == ("gemv/one-tile", "n_off") { edit.or("M03") } else { edit.at(reader) };
+        let edit =
+            if (name, key) == ("gemv/one-tile", "n_off") { edit.or(Rule::M03) } else { edit.at(reader) };
         sink.reject_as(base, &format!("{}-{}-{value}", plain(tile), plain(key)), &edit)?;
     }
     for (name, tile) in [
@@ -144,18 +147,16 @@ pub fn unwritten_read(library: &Library, sink: &mut Sink) -> Result<()> {
         ("reuse/generations-4", "one[t1]"),
     ] {
         let base = library.get(name)?;
-        let edit = edit::to_nop(&base.program, tile, "M05")?.clause("EXE-08").at(edit::task_pointer(
-            &base.program,
-            "reader",
-            "inputs/0",
-        )?);
+        let edit = edit::to_nop(&base.program, tile, Rule::M05)?
+            .clause(clause::EXE_08)
+            .at(edit::task_pointer(&base.program, "reader", "inputs/0")?);
         sink.reject_as(base, &format!("{}-is-dropped", plain(tile)), &edit)?;
     }
     // The second generation covers what the first one left out, so the last reader is served; the first is not.
     let base = library.get("gemv/cover-then-tile")?;
-    let edit = edit::to_nop(&base.program, "tile[t2]", "")?;
+    let edit = edit::to_nop(&base.program, "tile[t2]", Rule::M05)?;
     sink.accept(base, "cover-then-tile-dropped-tile", &Edit { rules: Vec::new(), ..edit })?;
-    let edit = edit::to_nop(&base.program, "cover", "M05")?.at(edit::task_pointer(
+    let edit = edit::to_nop(&base.program, "cover", Rule::M05)?.at(edit::task_pointer(
         &base.program,
         "reader",
         "inputs/0",
@@ -179,8 +180,8 @@ pub fn output_coverage(library: &Library, sink: &mut Sink) -> Result<()> {
         ("reuse/pipelined-rows", "down2", "N_tile", 2),
     ] {
         let base = library.get(name)?;
-        let edit = edit::set_param(&base.program, tile, key, Value::from(value), "M06")?
-            .clause("EXE-08")
+        let edit = edit::set_param(&base.program, tile, key, Value::from(value), Rule::M06)?
+            .clause(clause::EXE_08)
             .at(format!("/buffers/{}", base.program.buffer("y")?));
         sink.reject_as(base, &format!("{}-{}-{value}", plain(tile), plain(key)), &edit)?;
     }
@@ -188,8 +189,8 @@ pub fn output_coverage(library: &Library, sink: &mut Sink) -> Result<()> {
         [("gemv/output-2", "tile[t1]"), ("gemv/output-4", "tile[t0]"), ("reuse/pipelined-rows", "down0")]
     {
         let base = library.get(name)?;
-        let edit = edit::to_nop(&base.program, tile, "M06")?
-            .clause("DAT-04")
+        let edit = edit::to_nop(&base.program, tile, Rule::M06)?
+            .clause(clause::DAT_04)
             .at(format!("/buffers/{}", base.program.buffer("y")?));
         sink.reject_as(base, &format!("{}-is-dropped", plain(tile)), &edit)?;
     }
@@ -207,8 +208,8 @@ pub fn in_place(library: &Library, sink: &mut Sink) -> Result<()> {
         // `change` works in place on a [4, 4] buffer; the second operand of some opcodes is the program's input.
         let base = library.get("reuse/in-place-after-reader")?;
         let change = base.program.task("change")?;
-        let mut edit = Edit::breaking("M07", format!("{op} in place"))
-            .clause("EXE-10")
+        let mut edit = Edit::breaking(Rule::M07, format!("{op} in place"))
+            .clause(clause::EXE_10)
             .at(format!("/tasks/{change}/outputs/0"))
             .replace(format!("/tasks/{change}/op"), op)
             .replace(format!("/tasks/{change}/params"), params);
@@ -223,8 +224,8 @@ pub fn in_place(library: &Library, sink: &mut Sink) -> Result<()> {
         let base = library.get(name)?;
         let index = base.program.task(task)?;
         let a = base.program.buffer("a")?;
-        let edit = Edit::breaking("M07", format!("`{task}` is a SOFTMAX in place"))
-            .clause("EXE-10")
+        let edit = Edit::breaking(Rule::M07, format!("`{task}` is a SOFTMAX in place"))
+            .clause(clause::EXE_10)
             .at(format!("/tasks/{index}/outputs/0"))
             .replace(format!("/tasks/{index}/op"), "SOFTMAX")
             .replace(format!("/tasks/{index}/inputs"), json!([a]));
@@ -238,15 +239,15 @@ pub fn in_place(library: &Library, sink: &mut Sink) -> Result<()> {
     ] {
         let base = library.get(name)?;
         let at = edit::task_pointer(&base.program, task, "outputs/0")?;
-        let edit = Edit::breaking("M07", format!("`{task}` names one cache and writes the other"))
-            .clause("OPC-16")
+        let edit = Edit::breaking(Rule::M07, format!("`{task}` names one cache and writes the other"))
+            .clause(clause::OPC_16)
             .at(at.clone())
             .replace(at, base.program.buffer(output)?);
         sink.reject_as(base, &format!("{}-writes-{}", plain(task), plain(output)), &edit)?;
     }
     let base = library.get("opcode/kv-append-flat")?;
-    let edit = Edit::breaking("M07", "the new rows are the cache itself")
-        .clause("OPC-16")
+    let edit = Edit::breaking(Rule::M07, "the new rows are the cache itself")
+        .clause(clause::OPC_16)
         .at("/tasks/0/outputs/0")
         .replace("/tasks/0/inputs/0", base.program.buffer("y")?);
     sink.reject_as(base, "cache-appended-to-itself", &edit)

@@ -5,6 +5,7 @@ use super::library::{Base, Library};
 use super::sink::Sink;
 use crate::builder::Result;
 use crate::edit::{self, Edit};
+use megakernel_ir::rule::{Rule, clause};
 
 /// R06: a cache row is read without order with the append, or before it.
 pub fn kv_order(library: &Library, sink: &mut Sink) -> Result<()> {
@@ -13,8 +14,8 @@ pub fn kv_order(library: &Library, sink: &mut Sink) -> Result<()> {
     {
         let base = library.get(name)?;
         for (append, input) in [("k_append", 1), ("v_append", 2)] {
-            let edit = edit::drop_wait(&base.program, "attention", append, "R06")?
-                .clause("EXE-08")
+            let edit = edit::drop_wait(&base.program, "attention", append, Rule::R06)?
+                .clause(clause::EXE_08)
                 .at(edit::task_pointer(&base.program, "attention", &format!("inputs/{input}"))?);
             sink.reject_as(base, &format!("without-{}", plain(append)), &edit)?;
         }
@@ -41,8 +42,8 @@ pub fn kv_order(library: &Library, sink: &mut Sink) -> Result<()> {
         let base = library.get(name)?;
         // The waits of `k_again` order a rewrite after the reader: the reader is the one at fault then.
         let at = if reader == "k_again" { append } else { reader };
-        let edit = edit::drop_wait(&base.program, reader, append, "R06")?
-            .clause("EXE-08")
+        let edit = edit::drop_wait(&base.program, reader, append, Rule::R06)?
+            .clause(clause::EXE_08)
             .at(edit::task_pointer(&base.program, at, &format!("inputs/{input}"))?);
         sink.reject_as(base, &format!("{}-without-{}", plain(reader), plain(append)), &edit)?;
     }
@@ -53,17 +54,18 @@ pub fn kv_order(library: &Library, sink: &mut Sink) -> Result<()> {
         let at = edit::task_pointer(&base.program, "attention", "inputs/1")?;
         for len in [10, 32] {
             let edit =
-                edit::set_param(&base.program, "attention", "kv_len", len.into(), "R06")?.at(at.clone());
+                edit::set_param(&base.program, "attention", "kv_len", len.into(), Rule::R06)?.at(at.clone());
             sink.reject_as(base, &format!("{what}-window-of-{len}"), &edit)?;
         }
         for pos in [0, 8] {
-            let edit = edit::set_param(&base.program, "k_append", "pos", pos.into(), "R06")?.at(at.clone());
+            let edit =
+                edit::set_param(&base.program, "k_append", "pos", pos.into(), Rule::R06)?.at(at.clone());
             sink.reject_as(base, &format!("{what}-append-to-row-{pos}"), &edit)?;
         }
         let v = edit::task_pointer(&base.program, "attention", "inputs/2")?;
-        let edit = edit::set_param(&base.program, "v_append", "pos", 4.into(), "R06")?.at(v);
+        let edit = edit::set_param(&base.program, "v_append", "pos", 4.into(), Rule::R06)?.at(v);
         sink.reject_as(base, &format!("{what}-v-append-to-row-4"), &edit)?;
-        let edit = edit::set_param(&base.program, "k_append", "pos", 31.into(), "")?;
+        let edit = edit::set_param(&base.program, "k_append", "pos", 31.into(), Rule::R06)?;
         let edit = Edit { rules: Vec::new(), ..edit };
         sink.accept(base, &format!("{}-append-to-row-31", base.slug()), &edit)?;
     }
@@ -71,16 +73,16 @@ pub fn kv_order(library: &Library, sink: &mut Sink) -> Result<()> {
     let base = library.get("attention/block-rewritten")?;
     let at = edit::task_pointer(&base.program, "attention", "inputs/1")?;
     for len in [5, 6] {
-        let edit = edit::set_param(&base.program, "attention", "kv_len", len.into(), "R06")?
-            .clause("EXE-08")
+        let edit = edit::set_param(&base.program, "attention", "kv_len", len.into(), Rule::R06)?
+            .clause(clause::EXE_08)
             .at(at.clone());
         sink.reject_as(base, &format!("window-of-{len}-with-a-row-to-come"), &edit)?;
     }
     // A window that ends before the appended row need not wait for the append.
     for (name, window) in [("attention/split-2", 0), ("attention/split-8", 3)] {
         let base = library.get(name)?;
-        let edit =
-            edit::drop_wait(&base.program, &format!("window{window}"), "k_append", "")?.clause("EXE-04");
+        let edit = edit::drop_wait(&base.program, &format!("window{window}"), "k_append", Rule::R06)?
+            .clause(clause::EXE_04);
         let edit = Edit { rules: Vec::new(), ..edit };
         sink.accept(base, &format!("{}-old-window-does-not-wait", base.slug()), &edit)?;
     }
@@ -91,11 +93,10 @@ pub fn kv_order(library: &Library, sink: &mut Sink) -> Result<()> {
 /// task itself has written it in between does not help: its own write does not supply its read.
 pub fn kv_in_place(library: &Library, sink: &mut Sink) -> Result<()> {
     let stale = |base: &Base, what: &str| -> Result<Edit> {
-        Ok(Edit::breaking("R06", what).clause("EXE-10").clause("EXE-09").at(edit::task_pointer(
-            &base.program,
-            "update",
-            "inputs/0",
-        )?))
+        Ok(Edit::breaking(Rule::R06, what)
+            .clause(clause::EXE_10)
+            .clause(clause::EXE_09)
+            .at(edit::task_pointer(&base.program, "update", "inputs/0")?))
     };
     for name in ["gelu", "add", "mul", "silu-mul", "shards", "copy", "before-append", "before-update"] {
         let base = library.get(&format!("cache/{name}"))?;
@@ -133,18 +134,18 @@ pub fn kv_unread(library: &Library, sink: &mut Sink) -> Result<()> {
         let mut other = base.program.at(&format!("/buffers/{cache}"))?.clone();
         other["id"] = id.into();
         other["name"] = "another".into();
-        let edit = Edit::breaking("M07", format!("`{task}` writes another cache than it names"))
-            .clause("EXE-04")
-            .clause("OPC-16")
+        let edit = Edit::breaking(Rule::M07, format!("`{task}` writes another cache than it names"))
+            .clause(clause::EXE_04)
+            .clause(clause::OPC_16)
             .insert("/buffers/-", other)
             .replace(edit::task_pointer(&base.program, task, "outputs/0")?, id);
         sink.accept_under(&["validate"], base, &format!("{}-{task}-writes-another", base.slug()), edit)?;
     }
     // Were it read, nobody would have written it before.
     let base = library.get("opcode/kv-append-row")?;
-    let edit = edit::set_shape(&base.program, "i0", &[2, 3], "M02")?
-        .clause("EXE-04")
-        .clause("OPC-16")
+    let edit = edit::set_shape(&base.program, "i0", &[2, 3], Rule::M02)?
+        .clause(clause::EXE_04)
+        .clause(clause::OPC_16)
         .replace(edit::buffer_pointer(&base.program, "y", "kind")?, "ACTIVATION");
     sink.accept_under(&["validate"], base, "misshapen-append-to-an-activation", edit)
 }
@@ -155,8 +156,8 @@ pub fn rows(library: &Library, sink: &mut Sink) -> Result<()> {
     for (block, other) in [(0, 1), (1, 0), (2, 1)] {
         let wait = edit::task_pointer(&base.program, &format!("down{block}"), "waits/0/counter")?;
         let counter = base.program.out_counter(base.program.task(&format!("up{other}"))?)?;
-        let edit = Edit::breaking("R02", format!("`down{block}` waits for the rows of `up{other}`"))
-            .clause("EXE-04")
+        let edit = Edit::breaking(Rule::R02, format!("`down{block}` waits for the rows of `up{other}`"))
+            .clause(clause::EXE_04)
             .at(edit::task_pointer(&base.program, &format!("down{block}"), "inputs/0")?)
             .replace(wait, counter);
         sink.reject_as(base, &format!("down{block}-waits-for-up{other}"), &edit)?;
@@ -165,15 +166,15 @@ pub fn rows(library: &Library, sink: &mut Sink) -> Result<()> {
     for row in 0..3 {
         for (letter, input) in [("k", 1), ("v", 2)] {
             let append = format!("{letter}{row}");
-            let edit = edit::drop_wait(&base.program, "attention", &append, "R03")?
-                .clause("EXE-04")
+            let edit = edit::drop_wait(&base.program, "attention", &append, Rule::R03)?
+                .clause(clause::EXE_04)
                 .at(edit::task_pointer(&base.program, "attention", &format!("inputs/{input}"))?);
             sink.reject_as(base, &format!("without-{append}"), &edit)?;
         }
     }
     let base = library.get("gemm/row-counters-3")?;
     for row in 0..3 {
-        let edit = edit::drop_wait(&base.program, "reader", &format!("row{row}[t0]"), "R03")?
+        let edit = edit::drop_wait(&base.program, "reader", &format!("row{row}[t0]"), Rule::R03)?
             .at(edit::task_pointer(&base.program, "reader", "inputs/0")?);
         sink.reject_as(base, &format!("without-row{row}"), &edit)?;
     }
@@ -192,12 +193,12 @@ pub fn nothing_written(library: &Library, sink: &mut Sink) -> Result<()> {
     ] {
         let base = library.get(name)?;
         let at = edit::task_pointer(&base.program, task, "inputs/0")?;
-        let mut edit = Edit::breaking("R02", format!("`{task}` reads `{buffer}`"))
-            .clause("EXE-08")
+        let mut edit = Edit::breaking(Rule::R02, format!("`{task}` reads `{buffer}`"))
+            .clause(clause::EXE_08)
             .at(at.clone())
             .replace(at, base.program.buffer(buffer)?);
         if what == "own-output" {
-            edit = edit.clause("EXE-10");
+            edit = edit.clause(clause::EXE_10);
         }
         sink.reject_as(base, &format!("{task}-reads-{what}"), &edit)?;
     }
@@ -211,8 +212,8 @@ pub fn nothing_written(library: &Library, sink: &mut Sink) -> Result<()> {
         fresh["id"] = id.into();
         fresh["name"] = "never written".into();
         fresh["kind"] = "ACTIVATION".into();
-        let edit = Edit::breaking("R02", format!("`{task}` reads an activation that no task writes"))
-            .clause("EXE-08")
+        let edit = Edit::breaking(Rule::R02, format!("`{task}` reads an activation that no task writes"))
+            .clause(clause::EXE_08)
             .at(at.clone())
             .insert("/buffers/-", fresh)
             .replace(at, id);
@@ -227,7 +228,7 @@ pub fn nothing_written(library: &Library, sink: &mut Sink) -> Result<()> {
         ("attention/split-4", "combine", "window0"),
     ] {
         let base = library.get(name)?;
-        let edit = edit::drop_wait(&base.program, task, producer, "R02")?.at(edit::task_pointer(
+        let edit = edit::drop_wait(&base.program, task, producer, Rule::R02)?.at(edit::task_pointer(
             &base.program,
             task,
             "inputs/0",
@@ -250,15 +251,15 @@ pub fn on_chip_sharing(library: &Library, sink: &mut Sink) -> Result<()> {
         ("record/every-record", "product", 2, "h"),
     ] {
         let base = library.get(name)?;
-        let edit = edit::set_sm(&base.program, task, sm, "R07")?
-            .clause("PAG-03")
+        let edit = edit::set_sm(&base.program, task, sm, Rule::R07)?
+            .clause(clause::PAG_03)
             .at(format!("/buffers/{}", base.program.buffer(buffer)?));
         sink.reject_as(base, &format!("{}-moves-to-{sm}", plain(task)), &edit)?;
     }
     for space in ["SMEM", "REGISTER"] {
         let base = library.get("on-chip/scratch-shared")?;
         let pointer = edit::buffer_pointer(&base.program, "h", "space")?;
-        let edit = Edit::breaking("R07", format!("the shared buffer is in {space}"))
+        let edit = Edit::breaking(Rule::R07, format!("the shared buffer is in {space}"))
             .at(format!("/buffers/{}", base.program.buffer("h")?))
             .replace(pointer, space);
         sink.reject_as(base, &format!("shared-in-{}", space.to_lowercase()), &edit)?;

@@ -4,6 +4,7 @@ use super::library::Library;
 use super::sink::Sink;
 use crate::builder::{Program, Result};
 use crate::edit::{self, Edit};
+use megakernel_ir::rule::{Rule, clause};
 
 /// D01: a wait on a counter that no task increments.
 pub fn wait_without_producer(library: &Library, sink: &mut Sink) -> Result<()> {
@@ -22,12 +23,14 @@ pub fn wait_without_producer(library: &Library, sink: &mut Sink) -> Result<()> {
         ("gemv/cover-then-tile", "cover", 1),
     ] {
         let base = library.get(name)?;
-        let edit = edit::add_orphan_wait(&base.program, task, threshold)?.clause("EXE-06").clause("DAT-05");
+        let edit = edit::add_orphan_wait(&base.program, task, threshold)?
+            .clause(clause::EXE_06)
+            .clause(clause::DAT_05);
         sink.reject_as(base, &format!("{}-orphan-wait-{threshold}", plain(task)), &edit)?;
     }
     // The sink of the side branch goes to a counter that nobody awaits; what it leaves behind is awaited for nothing.
     let base = library.get("chain/side-branch")?;
-    let edit = edit::redirect_out(&base.program, "side", "loose", "D01")?.at(edit::wait_pointer(
+    let edit = edit::redirect_out(&base.program, "side", "loose", Rule::D01)?.at(edit::wait_pointer(
         &base.program,
         "after_side",
         "side",
@@ -37,11 +40,13 @@ pub fn wait_without_producer(library: &Library, sink: &mut Sink) -> Result<()> {
         let base = library.get(name)?;
         let wait = edit::task_pointer(&base.program, task, "waits/1")?;
         let counter = base.program.len("/counters")?;
-        let edit =
-            Edit::breaking("D01", format!("the second wait of `{task}` moves to a counter without producer"))
-                .at(wait.clone())
-                .insert("/counters/-", serde_json::json!({"id": counter, "init": 0, "note": "orphan"}))
-                .replace(format!("{wait}/counter"), counter);
+        let edit = Edit::breaking(
+            Rule::D01,
+            format!("the second wait of `{task}` moves to a counter without producer"),
+        )
+        .at(wait.clone())
+        .insert("/counters/-", serde_json::json!({"id": counter, "init": 0, "note": "orphan"}))
+        .replace(format!("{wait}/counter"), counter);
         sink.reject_as(base, "redundant-wait-moves", &edit)?;
     }
     Ok(())
@@ -72,14 +77,14 @@ pub fn threshold_above_producers(library: &Library, sink: &mut Sink) -> Result<(
             if what == "twice" && producers == 1 {
                 continue;
             }
-            let edit = edit::raise(&base.program, task, producer, threshold)?.clause("EXE-06");
+            let edit = edit::raise(&base.program, task, producer, threshold)?.clause(clause::EXE_06);
             sink.reject_as(base, &format!("{}-{what}", plain(task)), &edit)?;
         }
     }
     // One NOP of a join signals elsewhere: the join waits for more increments than are left.
     for count in [3, 9, 33] {
         let base = library.get(&format!("fan-in/nops-{count}"))?;
-        let edit = edit::redirect_out(&base.program, "n1", "loose", "D02")?.at(edit::wait_pointer(
+        let edit = edit::redirect_out(&base.program, "n1", "loose", Rule::D02)?.at(edit::wait_pointer(
             &base.program,
             "join",
             "n0",
@@ -102,11 +107,9 @@ pub fn self_wait(library: &Library, sink: &mut Sink) -> Result<()> {
     ] {
         let base = library.get(name)?;
         let waits = base.program.len(&edit::task_pointer(&base.program, task, "waits")?)?;
-        let edit = edit::add_wait(&base.program, task, task, "D03")?.clause("EXE-06").at(edit::task_pointer(
-            &base.program,
-            task,
-            &format!("waits/{waits}"),
-        )?);
+        let edit = edit::add_wait(&base.program, task, task, Rule::D03)?
+            .clause(clause::EXE_06)
+            .at(edit::task_pointer(&base.program, task, &format!("waits/{waits}"))?);
         sink.reject_as(base, &format!("{}-waits-for-itself", plain(task)), &edit)?;
     }
     // The last task of a chain signals the counter it waits for.
@@ -116,7 +119,7 @@ pub fn self_wait(library: &Library, sink: &mut Sink) -> Result<()> {
         ("gemv/four-tiles", "reader", "tile[t0]"),
     ] {
         let base = library.get(name)?;
-        let edit = edit::redirect_out(&base.program, last, before, "D03")?.at(edit::wait_pointer(
+        let edit = edit::redirect_out(&base.program, last, before, Rule::D03)?.at(edit::wait_pointer(
             &base.program,
             last,
             before,
@@ -134,12 +137,14 @@ pub fn self_wait(library: &Library, sink: &mut Sink) -> Result<()> {
         let counter = base.program.out_counter(base.program.task(one)?)?;
         let waits = base.program.len(&edit::task_pointer(&base.program, one, "waits")?)?;
         let wait = serde_json::json!({"counter": counter, "threshold": 1});
-        let edit =
-            Edit::breaking("D03", format!("`{one}` and `{other}` wait for the counter that both increment"))
-                .clause("EXE-05")
-                .at(edit::task_pointer(&base.program, one, &format!("waits/{waits}"))?)
-                .insert(edit::task_pointer(&base.program, one, "waits/-")?, wait.clone())
-                .insert(edit::task_pointer(&base.program, other, "waits/-")?, wait);
+        let edit = Edit::breaking(
+            Rule::D03,
+            format!("`{one}` and `{other}` wait for the counter that both increment"),
+        )
+        .clause(clause::EXE_05)
+        .at(edit::task_pointer(&base.program, one, &format!("waits/{waits}"))?)
+        .insert(edit::task_pointer(&base.program, one, "waits/-")?, wait.clone())
+        .insert(edit::task_pointer(&base.program, other, "waits/-")?, wait);
         sink.reject_as(base, &format!("{}-and-{}-wait-for-theirs", plain(one), plain(other)), &edit)?;
     }
     // A tile waits for the counter that it and its neighbours increment.
@@ -147,7 +152,7 @@ pub fn self_wait(library: &Library, sink: &mut Sink) -> Result<()> {
         let base = library.get(name)?;
         let pointer = edit::task_pointer(&base.program, tile, "waits/-")?;
         let counter = base.program.out_counter(base.program.task(tile)?)?;
-        let edit = Edit::breaking("D03", format!("`{tile}` waits for the counter that it shares"))
+        let edit = Edit::breaking(Rule::D03, format!("`{tile}` waits for the counter that it shares"))
             .at(edit::task_pointer(&base.program, tile, "waits/1")?)
             .insert(pointer, serde_json::json!({"counter": counter, "threshold": threshold}));
         sink.reject_as(base, &format!("{}-waits-for-its-join", plain(tile)), &edit)?;
@@ -181,8 +186,8 @@ pub fn dependency_cycle(library: &Library, sink: &mut Sink) -> Result<()> {
     ] {
         let base = library.get(name)?;
         // Task lists are in order of the dependency edges, so the edited task is the lowest of every cycle.
-        let edit = edit::add_wait(&base.program, first, last, "D04")?
-            .clause("EXE-06")
+        let edit = edit::add_wait(&base.program, first, last, Rule::D04)?
+            .clause(clause::EXE_06)
             .at(format!("/tasks/{}", base.program.task(first)?));
         sink.reject_as(base, &format!("{}-awaits-{}", plain(first), plain(last)), &edit)?;
     }

@@ -1,5 +1,6 @@
 //! Rules L01 to L04, by edits of config and target.
 
+use megakernel_ir::rule::{Rule, clause};
 use serde_json::{Value, json};
 
 use super::library::Library;
@@ -7,8 +8,8 @@ use super::sink::Sink;
 use crate::builder::Result;
 use crate::edit::Edit;
 
-fn put(rule: &str, pointer: &str, value: Value) -> Edit {
-    Edit::breaking(rule, format!("`{pointer}` is {value}")).clause("TGT-03").replace(pointer, value)
+fn put(rule: Rule, pointer: &str, value: Value) -> Edit {
+    Edit::breaking(rule, format!("`{pointer}` is {value}")).clause(clause::TGT_03).replace(pointer, value)
 }
 
 fn text(value: &Value) -> String {
@@ -29,15 +30,15 @@ pub fn shared_memory(library: &Library, sink: &mut Sink) -> Result<()> {
     ] {
         let base = library.get(name)?;
         let at = "/config/smem_bytes_per_block";
-        sink.reject_as(base, &text(&json!(value)), &put("L01", at, json!(value)).at(at))?;
+        sink.reject_as(base, &text(&json!(value)), &put(Rule::L01, at, json!(value)).at(at))?;
     }
     for (name, optin) in [("launch/limits", 16383), ("launch/laptop", 8191), ("launch/server", 0)] {
         let base = library.get(name)?;
-        let edit = put("L01", "/target/smem_bytes_per_block_optin", json!(optin)).clause("TGT-01");
+        let edit = put(Rule::L01, "/target/smem_bytes_per_block_optin", json!(optin)).clause(clause::TGT_01);
         sink.reject_as(base, &format!("target-of-{optin}"), &edit.at("/config/smem_bytes_per_block"))?;
     }
     let base = library.get("launch/config-only")?;
-    let edit = Edit::harmless("any amount of shared memory, without a target").clause("TGT-03");
+    let edit = Edit::harmless("any amount of shared memory, without a target").clause(clause::TGT_03);
     sink.accept(
         base,
         "config-only-any-amount",
@@ -60,11 +61,11 @@ pub fn threads(library: &Library, sink: &mut Sink) -> Result<()> {
     ] {
         let base = library.get(name)?;
         let at = "/config/threads_per_block";
-        sink.reject_as(base, &text(&json!(value)), &put("L02", at, json!(value)).at(at))?;
+        sink.reject_as(base, &text(&json!(value)), &put(Rule::L02, at, json!(value)).at(at))?;
     }
     for (name, most) in [("launch/limits", 1023), ("launch/laptop", 511), ("launch/smallest-block", 0)] {
         let base = library.get(name)?;
-        let edit = put("L02", "/target/max_threads_per_sm", json!(most)).clause("TGT-01");
+        let edit = put(Rule::L02, "/target/max_threads_per_sm", json!(most)).clause(clause::TGT_01);
         sink.reject_as(base, &format!("target-of-{most}"), &edit.at("/config/threads_per_block"))?;
     }
     Ok(())
@@ -83,12 +84,16 @@ pub fn cooperative(library: &Library, sink: &mut Sink) -> Result<()> {
     ] {
         let base = library.get(name)?;
         let at = "/target/supports_cooperative";
-        sink.reject_as(base, "not-cooperative", &put("L03", at, json!(false)).clause("TGT-01").at(at))?;
+        sink.reject_as(
+            base,
+            "not-cooperative",
+            &put(Rule::L03, at, json!(false)).clause(clause::TGT_01).at(at),
+        )?;
     }
     // The member is optional, and its default is true.
     let base = library.get("launch/target-only")?;
     let edit = Edit::harmless("the target does not say whether it supports cooperative launch");
-    let edit = edit.clause("FMT-03").remove("/target/supports_cooperative");
+    let edit = edit.clause(clause::FMT_03).remove("/target/supports_cooperative");
     sink.accept(base, "target-only-not-said", &edit)
 }
 
@@ -105,14 +110,15 @@ pub fn assignment(library: &Library, sink: &mut Sink) -> Result<()> {
     ] {
         let base = library.get(name)?;
         let at = format!("/config/sm_assignment/{task}");
-        let edit = Edit::breaking("L04", format!("the config assigns task {task} to SM {sm}"));
-        let edit = edit.clause("TGT-02").at(at.clone()).insert(at, sm);
+        let edit = Edit::breaking(Rule::L04, format!("the config assigns task {task} to SM {sm}"));
+        let edit = edit.clause(clause::TGT_02).at(at.clone()).insert(at, sm);
         sink.reject_as(base, &format!("task-{task}-to-{}", text(&json!(sm))), &edit)?;
     }
     let base = library.get("launch/explicit")?;
-    let edit = put("L04", "/target/num_sms", json!(3)).clause("TGT-01").at("/config/sm_assignment/0");
+    let edit =
+        put(Rule::L04, "/target/num_sms", json!(3)).clause(clause::TGT_01).at("/config/sm_assignment/0");
     sink.reject_as(base, "target-of-3", &edit)?;
     let base = library.get("launch/explicit-config-only")?;
-    let edit = Edit::harmless("an SM that few targets have, without a target").clause("TGT-02");
+    let edit = Edit::harmless("an SM that few targets have, without a target").clause(clause::TGT_02);
     sink.accept(base, "config-only-any-sm", &edit.replace("/config/sm_assignment/0", 4096))
 }

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use megakernel_ir::rule::Clause;
+
 use crate::builder::{Error, Program, ProgramBuilder, Result};
 
 /// An accepted program that cases are made from.
@@ -12,7 +14,7 @@ pub struct Base {
     /// One line on what the program is.
     pub summary: String,
     /// Clauses that accepting the program depends on.
-    pub clauses: Vec<String>,
+    pub clauses: Vec<Clause>,
     /// The program.
     pub program: Program,
 }
@@ -22,11 +24,10 @@ impl Base {
     pub fn new(
         name: impl Into<String>,
         summary: impl Into<String>,
-        clauses: &[&str],
+        clauses: &[Clause],
         p: ProgramBuilder,
     ) -> Self {
-        let clauses = clauses.iter().map(|clause| (*clause).to_owned()).collect();
-        Self { name: name.into(), summary: summary.into(), clauses, program: p.finish() }
+        Self { name: name.into(), summary: summary.into(), clauses: clauses.to_vec(), program: p.finish() }
     }
 
     /// The family part of the name.

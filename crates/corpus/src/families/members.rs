@@ -1,5 +1,6 @@
 //! Structure rules about single members: S03 to S07, on a program in which every record occurs.
 
+use megakernel_ir::rule::{Rule, clause};
 use serde_json::{Value, json};
 
 use super::deadlock::plain;
@@ -69,8 +70,8 @@ pub fn missing(library: &Library, sink: &mut Sink) -> Result<()> {
     let base = library.get("record/every-record")?;
     for (parent, members) in REQUIRED {
         for member in *members {
-            let edit = Edit::breaking("S03", format!("`{member}` of `{parent}` is missing"))
-                .clause("FMT-03")
+            let edit = Edit::breaking(Rule::S03, format!("`{member}` of `{parent}` is missing"))
+                .clause(clause::FMT_03)
                 .at(*parent)
                 .remove(format!("{parent}/{member}"));
             sink.reject(base, &format!("{}-{}", record(parent), plain(member)), &edit)?;
@@ -79,7 +80,7 @@ pub fn missing(library: &Library, sink: &mut Sink) -> Result<()> {
     for (parent, members) in OPTIONAL {
         for member in *members {
             let edit = Edit::harmless(format!("`{member}` of `{parent}` is left out"))
-                .clause("FMT-03")
+                .clause(clause::FMT_03)
                 .remove(format!("{parent}/{member}"));
             sink.accept(base, &format!("optional-{}-{}", record(parent), plain(member)), &edit)?;
         }
@@ -208,8 +209,8 @@ pub fn types(library: &Library, sink: &mut Sink) -> Result<()> {
     let base = library.get("record/every-record")?;
     for (pointer, expected) in TYPES {
         for value in expected.wrong() {
-            let edit = Edit::breaking("S04", format!("`{pointer}` is {value}"))
-                .clause("FMT-03")
+            let edit = Edit::breaking(Rule::S04, format!("`{pointer}` is {value}"))
+                .clause(clause::FMT_03)
                 .at(*pointer)
                 .replace(*pointer, value.clone());
             sink.reject(base, &format!("{}-{}", plain(&pointer[1..]), value_slug(&value)), &edit)?;
@@ -230,8 +231,8 @@ pub fn types(library: &Library, sink: &mut Sink) -> Result<()> {
             ("beyond-int64", "9223372036854775808"),
         ] {
             let at = format!("{map}/{key}");
-            let edit = Edit::breaking("S04", format!("the key `{key}` in `{map}`"));
-            let edit = edit.clause("FMT-03").at(at.clone()).insert(at, 0);
+            let edit = Edit::breaking(Rule::S04, format!("the key `{key}` in `{map}`"));
+            let edit = edit.clause(clause::FMT_03).at(at.clone()).insert(at, 0);
             sink.reject(base, &format!("{name}-{what}"), &edit)?;
         }
     }
@@ -251,9 +252,9 @@ pub fn names(library: &Library, sink: &mut Sink) -> Result<()> {
         ("/config/sm_assignment", &["roundrobin", "LOAD_BALANCE", "explicit", "", "none"]),
     ] {
         for (index, value) in values.iter().enumerate() {
-            let edit = Edit::breaking("S05", format!("`{pointer}` is `{value}`"))
-                .clause("FMT-02")
-                .clause("DAT-02")
+            let edit = Edit::breaking(Rule::S05, format!("`{pointer}` is `{value}`"))
+                .clause(clause::FMT_02)
+                .clause(clause::DAT_02)
                 .at(pointer)
                 .replace(pointer, *value);
             let plain_value: String = value
@@ -269,7 +270,9 @@ pub fn names(library: &Library, sink: &mut Sink) -> Result<()> {
         ("/config/sm_assignment", &["round_robin", "load_balance"]),
     ] {
         for value in values {
-            let edit = Edit::harmless(format!("`{pointer}` is `{value}`")).clause("FMT-02").clause("TGT-02");
+            let edit = Edit::harmless(format!("`{pointer}` is `{value}`"))
+                .clause(clause::FMT_02)
+                .clause(clause::TGT_02);
             let name = format!("{}-is-{}", plain(&pointer[1..]), plain(value));
             sink.accept(base, &name, &edit.replace(pointer, *value))?;
         }
@@ -306,11 +309,11 @@ const BAD_VERSIONS: &[(&str, &str)] = &[
 /// S06 and S07: versions.
 pub fn versions(library: &Library, sink: &mut Sink) -> Result<()> {
     let base = library.get("chain/copy-1")?;
-    for (member, rule) in [("ir_version", "S06"), ("abi_version", "S07")] {
+    for (member, rule) in [("ir_version", Rule::S06), ("abi_version", Rule::S07)] {
         let pointer = format!("/{member}");
         for (what, text) in BAD_VERSIONS {
             let edit = Edit::breaking(rule, format!("`{member}` is {}", Value::from(*text)))
-                .clause("FMT-05")
+                .clause(clause::FMT_05)
                 .at(pointer.clone())
                 .replace(pointer.clone(), *text);
             sink.reject(base, &format!("{}-{what}", plain(member)), &edit)?;
@@ -328,7 +331,7 @@ pub fn versions(library: &Library, sink: &mut Sink) -> Result<()> {
             if base.program.at(&pointer)? == text {
                 continue;
             }
-            let edit = Edit::harmless(format!("`{member}` is `{text}`")).clause("FMT-05");
+            let edit = Edit::harmless(format!("`{member}` is `{text}`")).clause(clause::FMT_05);
             sink.accept(base, &format!("{}-{what}", plain(member)), &edit.replace(pointer.clone(), text))?;
         }
     }
@@ -337,13 +340,17 @@ pub fn versions(library: &Library, sink: &mut Sink) -> Result<()> {
 
 /// A document of another major version is judged no further, whatever else it holds.
 fn other_major(full: &Base, small: &Base, sink: &mut Sink) -> Result<()> {
-    let edit = Edit::breaking("S06", "another major version, in which tasks are an object").clause("FMT-05");
+    let edit = Edit::breaking(Rule::S06, "another major version, in which tasks are an object")
+        .clause(clause::FMT_05);
     let edit = edit.at("/ir_version").replace("/ir_version", "1.0.0").replace("/tasks", json!({}));
     sink.reject(full, "other-major-hides-types", &edit)?;
-    let edit = Edit::breaking("S07", "another ABI version, in which opcodes have new names").clause("FMT-05");
+    let edit = Edit::breaking(Rule::S07, "another ABI version, in which opcodes have new names")
+        .clause(clause::FMT_05);
     let edit = edit.at("/abi_version").replace("/abi_version", "2.0").replace("/tasks/0/op", "NEW_OP");
     sink.reject(small, "other-abi-hides-names", &edit)?;
-    let edit = Edit::breaking("S06", "both versions have another major part").or("S07").clause("FMT-05");
+    let edit = Edit::breaking(Rule::S06, "both versions have another major part")
+        .or(Rule::S07)
+        .clause(clause::FMT_05);
     sink.reject(small, "both-versions", &edit.replace("/ir_version", "3.0").replace("/abi_version", "3.0"))
 }
 
@@ -351,29 +358,29 @@ fn other_major(full: &Base, small: &Base, sink: &mut Sink) -> Result<()> {
 pub fn integral_floats(library: &Library, sink: &mut Sink) -> Result<()> {
     let base = library.get("record/every-record")?;
     for (pointer, value, rule) in [
-        ("/buffers/1/id", json!(1.0), "S04"),
-        ("/buffers/0/shape/1", json!(16.0), "S04"),
-        ("/counters/0/init", json!(0.0), "S04"),
-        ("/counters/0/init", json!(-0.0), "S04"),
-        ("/tasks/1/inputs/0", json!(3.0), "S04"),
-        ("/tasks/1/out_counter", json!(1.0), "S04"),
-        ("/tasks/1/waits/0/counter", json!(0.0), "S04"),
-        ("/tasks/1/waits/0/threshold", json!(1.0), "S16"),
-        ("/tasks/1/params/K", json!(16.0), "S14"),
-        ("/tasks/1/params/n_off", json!(0.0), "S14"),
-        ("/tasks/0/params/hidden", json!(16.0), "S14"),
-        ("/tasks/1/sm", json!(1.0), "S04"),
-        ("/tasks/1/est_bytes", json!(512.0), "S04"),
-        ("/pages/pages/0/nbytes", json!(64.0), "S04"),
-        ("/pages/buffer_to_page/3", json!(0.0), "S04"),
-        ("/target/num_sms", json!(128.0), "S04"),
-        ("/target/hbm_bytes", json!(8.0e10), "S04"),
-        ("/config/threads_per_block", json!(512.0), "S04"),
-        ("/config/tiling/gemv/N_tile", json!(16.0), "S04"),
-        ("/config/sm_assignment/0", json!(1.0), "S04"),
+        ("/buffers/1/id", json!(1.0), Rule::S04),
+        ("/buffers/0/shape/1", json!(16.0), Rule::S04),
+        ("/counters/0/init", json!(0.0), Rule::S04),
+        ("/counters/0/init", json!(-0.0), Rule::S04),
+        ("/tasks/1/inputs/0", json!(3.0), Rule::S04),
+        ("/tasks/1/out_counter", json!(1.0), Rule::S04),
+        ("/tasks/1/waits/0/counter", json!(0.0), Rule::S04),
+        ("/tasks/1/waits/0/threshold", json!(1.0), Rule::S16),
+        ("/tasks/1/params/K", json!(16.0), Rule::S14),
+        ("/tasks/1/params/n_off", json!(0.0), Rule::S14),
+        ("/tasks/0/params/hidden", json!(16.0), Rule::S14),
+        ("/tasks/1/sm", json!(1.0), Rule::S04),
+        ("/tasks/1/est_bytes", json!(512.0), Rule::S04),
+        ("/pages/pages/0/nbytes", json!(64.0), Rule::S04),
+        ("/pages/buffer_to_page/3", json!(0.0), Rule::S04),
+        ("/target/num_sms", json!(128.0), Rule::S04),
+        ("/target/hbm_bytes", json!(8.0e10), Rule::S04),
+        ("/config/threads_per_block", json!(512.0), Rule::S04),
+        ("/config/tiling/gemv/N_tile", json!(16.0), Rule::S04),
+        ("/config/sm_assignment/0", json!(1.0), Rule::S04),
     ] {
         let edit = Edit::breaking(rule, format!("`{pointer}` is written as {value}"));
-        let edit = edit.clause("FMT-04").replace(pointer, value.clone());
+        let edit = edit.clause(clause::FMT_04).replace(pointer, value.clone());
         let sign = if value_slug(&value).starts_with("minus") { "-minus-zero" } else { "" };
         sink.either(base, &format!("{}{sign}", plain(&pointer[1..])), &edit)?;
     }

@@ -1,5 +1,6 @@
 //! Rules M01, M02 and M08: operands that the opcode does not take, by edits of the programs of one opcode each.
 
+use megakernel_ir::rule::{Rule, clause};
 use serde_json::{Value, json};
 
 use super::accept::opcodes::{Form, forms};
@@ -52,8 +53,8 @@ pub fn operand_dtype(library: &Library, sink: &mut Sink) -> Result<()> {
             // Two of the wrong dtypes, drawn anew for each operand.
             let buffer = format!("i{index}");
             for dtype in two(sink, base, &buffer, &wrong(&taken)) {
-                let edit = edit::set_dtype(&base.program, &buffer, dtype.name(), "M01")?;
-                let edit = edit.clause(&clause).clause("DAT-02").at(operand(&buffer));
+                let edit = edit::set_dtype(&base.program, &buffer, dtype.name(), Rule::M01)?;
+                let edit = edit.clause(clause).clause(clause::DAT_02).at(operand(&buffer));
                 sink.reject_as(base, &format!("{buffer}-{}", slug(dtype.name())), &edit)?;
             }
         }
@@ -65,7 +66,7 @@ pub fn operand_dtype(library: &Library, sink: &mut Sink) -> Result<()> {
             _ => DType::ALL.iter().copied().filter(|dtype| dtype.is_float()).collect(),
         };
         for dtype in two(sink, base, "y", &wrong(&taken)) {
-            let edit = edit::set_dtype(&base.program, "y", dtype.name(), "M01")?.clause(&clause);
+            let edit = edit::set_dtype(&base.program, "y", dtype.name(), Rule::M01)?.clause(clause);
             // A cache is an input of its KV_APPEND as well, and reported there first.
             let at = if form.op == Op::KvAppend { "/tasks/0/inputs/1".to_owned() } else { operand("y") };
             sink.reject_as(base, &format!("y-{}", slug(dtype.name())), &edit.at(at))?;
@@ -81,7 +82,8 @@ pub fn operand_dtype(library: &Library, sink: &mut Sink) -> Result<()> {
         ("dtype/copy-bool", "i0", "U8"),
     ] {
         let base = library.get(name)?;
-        let edit = edit::set_dtype(&base.program, buffer, dtype, "M01")?.clause("OPC-01").at(operand("y"));
+        let edit =
+            edit::set_dtype(&base.program, buffer, dtype, Rule::M01)?.clause(clause::OPC_01).at(operand("y"));
         sink.reject_as(base, &format!("{buffer}-{}", slug(dtype)), &edit)?;
     }
     Ok(())
@@ -242,8 +244,8 @@ const PARAMS: &[(&str, &str, i64)] = &[
 pub fn operand_shape(library: &Library, sink: &mut Sink) -> Result<()> {
     for (name, buffer, shape, alone) in SHAPES {
         let base = library.get(name)?;
-        let mut edit = edit::set_shape(&base.program, buffer, shape, "M02")?.clause("DAT-03");
-        if let Some(clause) = base.clauses.first() {
+        let mut edit = edit::set_shape(&base.program, buffer, shape, Rule::M02)?.clause(clause::DAT_03);
+        if let Some(&clause) = base.clauses.first() {
             edit = edit.clause(clause);
         }
         if *alone {
@@ -255,8 +257,8 @@ pub fn operand_shape(library: &Library, sink: &mut Sink) -> Result<()> {
     }
     for (name, key, value) in PARAMS {
         let base = library.get(name)?;
-        let mut edit = edit::set_param(&base.program, "op", key, json!(value), "M02")?;
-        if let Some(clause) = base.clauses.first() {
+        let mut edit = edit::set_param(&base.program, "op", key, json!(value), Rule::M02)?;
+        if let Some(&clause) = base.clauses.first() {
             edit = edit.clause(clause).at(format!("/tasks/0/params/{key}"));
         }
         let value = value.to_string().replace('-', "minus-");
@@ -264,7 +266,7 @@ pub fn operand_shape(library: &Library, sink: &mut Sink) -> Result<()> {
     }
     // No axis of a scalar can be normalised.
     let base = library.get("opcode/softmax-plain")?;
-    let edit = Edit::breaking("M02", "SOFTMAX of a scalar")
+    let edit = Edit::breaking(Rule::M02, "SOFTMAX of a scalar")
         .replace("/buffers/0/shape", json!([]))
         .replace("/buffers/1/shape", json!([]));
     sink.reject_as(base, "scalar", &edit)
@@ -285,7 +287,9 @@ pub fn quantisation(library: &Library, sink: &mut Sink) -> Result<()> {
         ("dequant-i4-zeros-u8", "i0", "I8"),
     ] {
         let base = library.get(&format!("opcode/{name}"))?;
-        let edit = edit::set_dtype(&base.program, buffer, dtype, "M08")?.clause("OPC-05").at(operand(buffer));
+        let edit = edit::set_dtype(&base.program, buffer, dtype, Rule::M08)?
+            .clause(clause::OPC_05)
+            .at(operand(buffer));
         sink.reject_as(base, &format!("{buffer}-{}", slug(dtype)), &edit)?;
     }
     for (name, buffer, shape) in [
@@ -308,7 +312,9 @@ pub fn quantisation(library: &Library, sink: &mut Sink) -> Result<()> {
         ("dequant-i8-zeros-i8", "i2", &[6, 1]),
     ] {
         let base = library.get(&format!("opcode/{name}"))?;
-        let edit = edit::set_shape(&base.program, buffer, shape, "M08")?.clause("OPC-13").at(operand(buffer));
+        let edit = edit::set_shape(&base.program, buffer, shape, Rule::M08)?
+            .clause(clause::OPC_13)
+            .at(operand(buffer));
         let text: Vec<String> = shape.iter().map(i64::to_string).collect();
         sink.reject_as(base, &format!("{buffer}-{}", text.join("x")), &edit)?;
     }
@@ -326,8 +332,9 @@ pub fn quantisation(library: &Library, sink: &mut Sink) -> Result<()> {
         ("dequant-i4-zeros-u8", "group", 1, "/tasks/0/inputs/1"),
     ] {
         let base = library.get(&format!("opcode/{name}"))?;
-        let edit =
-            edit::set_param(&base.program, "op", key, Value::from(value), "M08")?.clause("OPC-13").at(at);
+        let edit = edit::set_param(&base.program, "op", key, Value::from(value), Rule::M08)?
+            .clause(clause::OPC_13)
+            .at(at);
         sink.reject_as(base, &format!("{key}-{value}"), &edit)?;
     }
     // What the dtype of a weight says does not change which rows the tiles write.
@@ -337,7 +344,7 @@ pub fn quantisation(library: &Library, sink: &mut Sink) -> Result<()> {
         ("decoder/i4-bytes", "L0.gate.weight", "I8"),
     ] {
         let base = library.get(name)?;
-        let edit = edit::set_dtype(&base.program, buffer, dtype, "M08")?.clause("EXE-04");
+        let edit = edit::set_dtype(&base.program, buffer, dtype, Rule::M08)?.clause(clause::EXE_04);
         let name = format!("{}-{buffer}-{}-tiles-as-before", base.slug(), slug(dtype));
         sink.accept_under(&["validate"], base, &name, edit)?;
     }
@@ -347,16 +354,16 @@ pub fn quantisation(library: &Library, sink: &mut Sink) -> Result<()> {
 /// M08: 4-bit weights with an odd number of columns, with everything else in agreement.
 fn odd_rows(library: &Library, sink: &mut Sink) -> Result<()> {
     let base = library.get("opcode/gemv-tile-i4")?;
-    let edit = Edit::breaking("M08", "K is odd: x has 5 elements, the I4 weight rows of 5")
-        .clause("OPC-05")
+    let edit = Edit::breaking(Rule::M08, "K is odd: x has 5 elements, the I4 weight rows of 5")
+        .clause(clause::OPC_05)
         .at("/tasks/0/params/K")
         .replace("/buffers/0/shape", json!([1, 5]))
         .replace("/buffers/1/shape", json!([4, 5]))
         .replace("/tasks/0/params/K", 5);
     sink.reject_as(base, "odd-k", &edit)?;
     let base = library.get("opcode/dequant-i4-zeros-u8")?;
-    let edit = Edit::breaking("M08", "the I4 rows have 9 elements")
-        .clause("OPC-13")
+    let edit = Edit::breaking(Rule::M08, "the I4 rows have 9 elements")
+        .clause(clause::OPC_13)
         .at("/tasks/0/outputs/0")
         .replace("/buffers/0/shape", json!([3, 9]))
         .replace("/buffers/3/shape", json!([3, 9]));

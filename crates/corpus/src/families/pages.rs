@@ -1,5 +1,6 @@
 //! Rules P01 to P06, by edits of the page allocation.
 
+use megakernel_ir::rule::{Rule, clause};
 use serde_json::{Value, json};
 
 use super::deadlock::plain;
@@ -27,47 +28,51 @@ pub fn clobber(library: &Library, sink: &mut Sink) -> Result<()> {
         ("paged/turns-5-4", "b2", 3, "b3"),
     ] {
         let base = library.get(name)?;
-        let edit =
-            edit::move_to_page(&base.program, buffer, page, "P01")?.clause("PAG-02").at(entry(base, blamed)?);
+        let edit = edit::move_to_page(&base.program, buffer, page, Rule::P01)?
+            .clause(clause::PAG_02)
+            .at(entry(base, blamed)?);
         sink.reject_as(base, &format!("{buffer}-to-page-{page}"), &edit)?;
     }
     for (readers, reader) in [(1, 0), (3, 0), (3, 2)] {
         let base = library.get(&format!("paged/after-{readers}-readers"))?;
-        let edit = edit::drop_wait(&base.program, "second", &format!("reader{reader}"), "P01")?
-            .clause("PAG-02")
+        let edit = edit::drop_wait(&base.program, "second", &format!("reader{reader}"), Rule::P01)?
+            .clause(clause::PAG_02)
             .at(entry(base, "b")?);
         sink.reject_as(base, &format!("without-reader{reader}"), &edit)?;
     }
     for name in ["copy", "gelu", "add", "mul", "silu-mul", "allreduce-shard"] {
         let base = library.get(&format!("paged/in-place-{name}"))?;
         let at = entry(base, "b")?;
-        let edit = edit::set_dtype(&base.program, "b", "F16", "P01")?.clause("EXE-10").at(at.clone());
+        let edit =
+            edit::set_dtype(&base.program, "b", "F16", Rule::P01)?.clause(clause::EXE_10).at(at.clone());
         sink.reject_as(base, "narrower-output", &edit)?;
         // A third task reads the first buffer of the page once the second has replaced it.
         let input = edit::task_pointer(&base.program, "last", "inputs/0")?;
-        let edit = Edit::breaking("P01", "`last` reads the buffer whose page was taken over")
+        let edit = Edit::breaking(Rule::P01, "`last` reads the buffer whose page was taken over")
             .at(at)
             .replace(input, base.program.buffer("a")?);
         sink.reject_as(base, "late-reader", &edit)?;
     }
     for name in ["copy", "gelu"] {
         let base = library.get(&format!("paged/in-place-{name}"))?;
-        let edit = Edit::breaking("P01", "the task on one page is a SOFTMAX, which may not be in place")
-            .clause("EXE-10")
+        let edit = Edit::breaking(Rule::P01, "the task on one page is a SOFTMAX, which may not be in place")
+            .clause(clause::EXE_10)
             .at(entry(base, "b")?)
             .replace(edit::task_pointer(&base.program, "change", "op")?, "SOFTMAX");
         sink.reject_as(base, "softmax", &edit)?;
     }
     let base = library.get("paged/in-place-copy")?;
     for shape in [&[16][..], &[2, 8], &[4, 4, 1]] {
-        let edit = edit::set_shape(&base.program, "b", shape, "P01")?.clause("EXE-10").at(entry(base, "b")?);
+        let edit = edit::set_shape(&base.program, "b", shape, Rule::P01)?
+            .clause(clause::EXE_10)
+            .at(entry(base, "b")?);
         sink.reject_as(base, &format!("shape-of-rank-{}-from-{}", shape.len(), shape[0]), &edit)?;
     }
     let base = library.get("decoder/paged")?;
     for (buffer, other) in [("L0.k", "L0.q"), ("L0.up", "L0.gate"), ("L1.v", "L1.q"), ("L1.input_norm", "h0")]
     {
         let page = base.program.int(&entry(base, other)?)?;
-        let edit = edit::move_to_page(&base.program, buffer, page, "P01")?;
+        let edit = edit::move_to_page(&base.program, buffer, page, Rule::P01)?;
         if buffer == "L1.input_norm" {
             // h0 is done with long before the second layer begins.
             sink.accept(base, "decoder-paged-norm-reuses-h0", &Edit { rules: Vec::new(), ..edit })?;
@@ -81,17 +86,17 @@ pub fn clobber(library: &Library, sink: &mut Sink) -> Result<()> {
     }
     for buffer in ["b2", "b3"] {
         let base = library.get("paged/turns-5-4")?;
-        let edit = edit::move_to_page(&base.program, buffer, 0, "")?;
+        let edit = edit::move_to_page(&base.program, buffer, 0, Rule::P01)?;
         sink.accept(base, &format!("turns-5-4-{buffer}-reuses-page-0"), &Edit { rules: Vec::new(), ..edit })?;
     }
     // Live ranges are hints: neither wrong ones nor right ones change a verdict.
     let base = library.get("paged/turns-4-2")?;
     let edit = Edit::harmless("live ranges that contradict the tasks")
-        .clause("PAG-02")
+        .clause(clause::PAG_02)
         .replace("/pages/pages/0/live_start", 7)
         .replace("/pages/pages/0/live_end", 3);
     sink.accept(base, "turns-4-2-wrong-live-range", &edit)?;
-    let edit = edit::move_to_page(&base.program, "b1", 0, "P01")?
+    let edit = edit::move_to_page(&base.program, "b1", 0, Rule::P01)?
         .at(entry(base, "b1")?)
         .replace("/pages/pages/0/live_start", 0)
         .replace("/pages/pages/0/live_end", 3);
@@ -115,8 +120,8 @@ pub fn too_small(library: &Library, sink: &mut Sink) -> Result<()> {
         ("decoder/paged", 0, 127, "h0"),
     ] {
         let base = library.get(name)?;
-        let edit = Edit::breaking("P02", format!("page {page} has {nbytes} bytes"))
-            .clause("PAG-01")
+        let edit = Edit::breaking(Rule::P02, format!("page {page} has {nbytes} bytes"))
+            .clause(clause::PAG_01)
             .at(entry(base, buffer)?)
             .replace(format!("/pages/pages/{page}/nbytes"), nbytes);
         sink.reject_as(base, &format!("page-{page}-of-{nbytes}"), &edit)?;
@@ -124,7 +129,7 @@ pub fn too_small(library: &Library, sink: &mut Sink) -> Result<()> {
     let base = library.get("decoder/paged")?;
     for (buffer, other) in [("L0.act", "L0.k"), ("L1.down", "L1.v")] {
         let page = base.program.int(&entry(base, other)?)?;
-        let edit = edit::move_to_page(&base.program, buffer, page, "P02")?.at(entry(base, buffer)?);
+        let edit = edit::move_to_page(&base.program, buffer, page, Rule::P02)?.at(entry(base, buffer)?);
         sink.reject_as(base, &format!("{}-to-page-of-{}", plain(buffer), plain(other)), &edit)?;
     }
     Ok(())
@@ -140,8 +145,8 @@ pub fn bad_mapping(library: &Library, sink: &mut Sink) -> Result<()> {
             [("first-unknown-buffer", buffers), ("buffer-4096", 4096), ("buffer-max", i64::MAX)]
         {
             let at = format!("/pages/buffer_to_page/{key}");
-            let edit = Edit::breaking("P03", format!("the map names buffer {key}"))
-                .clause("PAG-01")
+            let edit = Edit::breaking(Rule::P03, format!("the map names buffer {key}"))
+                .clause(clause::PAG_01)
                 .at(at.clone())
                 .insert(at, 0);
             sink.reject_as(base, what, &edit)?;
@@ -149,8 +154,8 @@ pub fn bad_mapping(library: &Library, sink: &mut Sink) -> Result<()> {
         let mapped = if name == "paged/turns-4-2" { "b1" } else { "h" };
         let at = entry(base, mapped)?;
         for (what, page) in [("first-unknown-page", pages), ("page-minus-1", -1), ("page-max", i64::MAX)] {
-            let edit = Edit::breaking("P03", format!("`{mapped}` is mapped to page {page}"))
-                .clause("PAG-01")
+            let edit = Edit::breaking(Rule::P03, format!("`{mapped}` is mapped to page {page}"))
+                .clause(clause::PAG_01)
                 .at(at.clone())
                 .replace(at.clone(), page);
             sink.reject_as(base, what, &edit)?;
@@ -171,13 +176,14 @@ pub fn not_pageable(library: &Library, sink: &mut Sink) -> Result<()> {
         ("paged/turns-5-4", "y", 0),
     ] {
         let base = library.get(name)?;
-        let edit =
-            edit::move_to_page(&base.program, buffer, page, "P04")?.clause("PAG-01").at(entry(base, buffer)?);
+        let edit = edit::move_to_page(&base.program, buffer, page, Rule::P04)?
+            .clause(clause::PAG_01)
+            .at(entry(base, buffer)?);
         sink.reject_as(base, &format!("{buffer}-on-page-{page}"), &edit)?;
     }
     for kind in ["KV_CACHE", "IO_OUTPUT"] {
         let base = library.get("paged/every-kind")?;
-        let edit = Edit::breaking("P04", format!("a buffer on a page becomes a {kind}"))
+        let edit = Edit::breaking(Rule::P04, format!("a buffer on a page becomes a {kind}"))
             .at(entry(base, "sink")?)
             .replace(edit::buffer_pointer(&base.program, "sink", "kind")?, kind);
         sink.reject_as(base, &format!("sink-is-{}", plain(kind)), &edit)?;
@@ -198,8 +204,8 @@ pub fn space_mismatch(library: &Library, sink: &mut Sink) -> Result<()> {
         ("record/every-record", 0, "HBM", "h"),
     ] {
         let base = library.get(name)?;
-        let edit = Edit::breaking("P05", format!("page {page} is in {space}"))
-            .clause("PAG-01")
+        let edit = Edit::breaking(Rule::P05, format!("page {page} is in {space}"))
+            .clause(clause::PAG_01)
             .at(entry(base, buffer)?)
             .replace(format!("/pages/pages/{page}/space"), space);
         sink.reject_as(base, &format!("page-{page}-in-{}", plain(space)), &edit)?;
@@ -207,14 +213,14 @@ pub fn space_mismatch(library: &Library, sink: &mut Sink) -> Result<()> {
     for (name, buffer) in [("paged/every-kind", "h"), ("paged/every-kind", "sink"), ("paged/turns-5-4", "b3")]
     {
         let base = library.get(name)?;
-        let edit = Edit::breaking("P05", format!("buffer `{buffer}` is in GLOBAL_SCRATCH"))
+        let edit = Edit::breaking(Rule::P05, format!("buffer `{buffer}` is in GLOBAL_SCRATCH"))
             .at(entry(base, buffer)?)
             .replace(edit::buffer_pointer(&base.program, buffer, "space")?, "GLOBAL_SCRATCH");
         sink.reject_as(base, &format!("{buffer}-in-scratch"), &edit)?;
     }
     for buffer in ["h", "sink"] {
         let base = library.get("paged/every-kind")?;
-        let edit = edit::move_to_page(&base.program, buffer, 4, "P05")?.at(entry(base, buffer)?);
+        let edit = edit::move_to_page(&base.program, buffer, 4, Rule::P05)?.at(entry(base, buffer)?);
         sink.reject_as(base, &format!("{buffer}-to-scratch-page"), &edit)?;
     }
     Ok(())
@@ -236,20 +242,22 @@ pub fn on_chip_capacity(library: &Library, sink: &mut Sink) -> Result<()> {
             ("target-without".into(), format!("/target/{member}"), json!(0)),
         ];
         for (what, pointer, value) in edits {
-            let edit = Edit::breaking("P06", format!("`{pointer}` is {value}"))
-                .clause("PAG-03")
-                .clause("TGT-01")
+            let edit = Edit::breaking(Rule::P06, format!("`{pointer}` is {value}"))
+                .clause(clause::PAG_03)
+                .clause(clause::TGT_01)
                 .at("/pages/pages")
                 .replace(pointer, value);
             sink.reject_as(base, &what, &edit)?;
         }
-        let edit = edit::move_to_page(&base.program, "s1.0", 4, "P06")?.clause("PAG-03").at("/pages/pages");
+        let edit = edit::move_to_page(&base.program, "s1.0", 4, Rule::P06)?
+            .clause(clause::PAG_03)
+            .at("/pages/pages");
         sink.reject_as(base, "larger-page", &edit)?;
         let edit = Edit::breaking(
-            "P06",
+            Rule::P06,
             "a task that uses a page is not assigned, and shares a pool with a spare page",
         )
-        .clause("PAG-03")
+        .clause(clause::PAG_03)
         .at("/pages/pages")
         .replace(edit::task_pointer(&base.program, "t0.0", "sm")?, Value::Null);
         sink.reject_as(base, "unassigned-pool", &edit)?;

@@ -1,5 +1,6 @@
 //! Structure rules about parameters and thresholds: S13 to S16.
 
+use megakernel_ir::rule::{Rule, clause};
 use serde_json::{Value, json};
 
 use super::accept::opcodes::forms;
@@ -37,23 +38,23 @@ pub fn missing(library: &Library, sink: &mut Sink) -> Result<()> {
         seen.push((form.op, quantised));
         let base = library.get(&format!("opcode/{}-{}", slug(form.op.name()), form.name))?;
         for key in required(form.op, quantised) {
-            let edit = Edit::breaking("S13", format!("no `{key}`"))
-                .clause("DAT-08")
-                .clause(&clause_of(form.op))
+            let edit = Edit::breaking(Rule::S13, format!("no `{key}`"))
+                .clause(clause::DAT_08)
+                .clause(clause_of(form.op))
                 .at("/tasks/0/params")
                 .remove(format!("/tasks/0/params/{key}"));
             sink.reject_as(base, &format!("no-{}", slug(key)), &edit)?;
         }
     }
     let base = library.get("opcode/gemv-tile-bias")?;
-    let edit = Edit::breaking("S13", "`qdtype` without `group`").at("/tasks/0/params");
+    let edit = Edit::breaking(Rule::S13, "`qdtype` without `group`").at("/tasks/0/params");
     sink.reject_as(base, "qdtype-without-group", &edit.insert("/tasks/0/params/qdtype", 6))?;
     let base = library.get("opcode/rmsnorm-plain")?;
     // No pointer is declared: the params that S13 would point at are not there.
-    let edit = Edit::breaking("S13", "no params at all").clause("FMT-03");
+    let edit = Edit::breaking(Rule::S13, "no params at all").clause(clause::FMT_03);
     sink.reject_as(base, "no-params", &edit.remove("/tasks/0/params"))?;
     let base = library.get("decoder/two-layers")?;
-    let edit = Edit::breaking("S13", "a RoPE of the second layer has no `theta`");
+    let edit = Edit::breaking(Rule::S13, "a RoPE of the second layer has no `theta`");
     let edit = edit.at(edit::task_pointer(&base.program, "L1.q.rope", "params")?);
     sink.reject_as(
         base,
@@ -99,8 +100,8 @@ pub fn types(library: &Library, sink: &mut Sink) -> Result<()> {
     ] {
         let base = library.get(&format!("opcode/{form}"))?;
         let at = format!("/tasks/0/params/{key}");
-        let edit = Edit::breaking("S14", format!("`{key}` is {value}"));
-        let edit = edit.clause("DAT-08").at(at.clone()).insert(at, value.clone());
+        let edit = Edit::breaking(Rule::S14, format!("`{key}` is {value}"));
+        let edit = edit.clause(clause::DAT_08).at(at.clone()).insert(at, value.clone());
         sink.reject_as(base, &format!("{}-{}", slug(key), value_slug(&value)), &edit)?;
     }
     // The limits of the types themselves are fine.
@@ -111,7 +112,7 @@ pub fn types(library: &Library, sink: &mut Sink) -> Result<()> {
         ("largest-scale", "scale", json!(3.402_823_4e38)),
         ("subnormal-scale", "scale", json!(1e-320)),
     ] {
-        let edit = Edit::harmless(format!("`{key}` is {value}")).clause("DAT-08");
+        let edit = Edit::harmless(format!("`{key}` is {value}")).clause(clause::DAT_08);
         let edit = edit.insert(format!("/tasks/0/params/{key}"), value);
         sink.accept(library.get("opcode/gelu-plain")?, what, &edit)?;
     }
@@ -163,17 +164,17 @@ pub fn ranges(library: &Library, sink: &mut Sink) -> Result<()> {
     ] {
         let base = library.get(&format!("opcode/{form}"))?;
         let at = format!("/tasks/0/params/{key}");
-        let edit = Edit::breaking("S15", format!("`{key}` is {value}"));
-        let edit = edit.clause("DAT-08").at(at.clone()).insert(at, value.clone());
+        let edit = Edit::breaking(Rule::S15, format!("`{key}` is {value}"));
+        let edit = edit.clause(clause::DAT_08).at(at.clone()).insert(at, value.clone());
         sink.reject_as(base, &format!("{}-{}", slug(key), value_slug(&value)), &edit)?;
     }
-    let edit = Edit::harmless("`eps` rounds to minus zero, which is not negative").clause("DAT-08");
+    let edit = Edit::harmless("`eps` rounds to minus zero, which is not negative").clause(clause::DAT_08);
     let edit = edit.replace("/tasks/0/params/eps", json!(-1e-60));
     sink.accept(library.get("opcode/rmsnorm-plain")?, "eps-rounds-to-zero", &edit)?;
     // More kv heads than divide the heads; the relation is reported at the heads.
     let base = library.get("opcode/attention-tile-plain")?;
-    let edit = edit::set_param(&base.program, "op", "n_kv_heads", json!(3), "S15")?;
-    sink.reject_as(base, "n-kv-heads-3", &edit.clause("OPC-07").at("/tasks/0/params/n_heads"))
+    let edit = edit::set_param(&base.program, "op", "n_kv_heads", json!(3), Rule::S15)?;
+    sink.reject_as(base, "n-kv-heads-3", &edit.clause(clause::OPC_07).at("/tasks/0/params/n_heads"))
 }
 
 /// S16: thresholds that are no positive 32-bit integer.
@@ -192,8 +193,8 @@ pub fn thresholds(library: &Library, sink: &mut Sink) -> Result<()> {
             json!(-0.25),
             json!(1e30),
         ] {
-            let edit = Edit::breaking("S16", format!("`{task}` waits for {value}"));
-            let edit = edit.clause("DAT-07").at(at.clone()).replace(at.clone(), value.clone());
+            let edit = Edit::breaking(Rule::S16, format!("`{task}` waits for {value}"));
+            let edit = edit.clause(clause::DAT_07).at(at.clone()).replace(at.clone(), value.clone());
             sink.reject_as(base, &format!("{}-{}", plain(task), value_slug(&value)), &edit)?;
         }
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use megakernel_ir::rule::Clause;
 use serde_json::Value;
 
 use super::numeric::{Operand, Values};
@@ -21,7 +22,7 @@ pub struct Plan {
     /// What the case shows.
     pub summary: String,
     /// The clauses that it tests.
-    pub clauses: Vec<String>,
+    pub clauses: Vec<Clause>,
     /// Path of the program file, relative to the corpus.
     pub path: String,
     /// The program.

@@ -1,5 +1,6 @@
 //! Queues of SMs: rules D05, D06 and D07.
 
+use megakernel_ir::rule::{Rule, clause};
 use serde_json::json;
 
 use super::deadlock::plain;
@@ -13,8 +14,8 @@ pub fn queue_order(library: &Library, sink: &mut Sink) -> Result<()> {
     for (name, length) in [("placed/reversed-3", 3), ("placed/reversed-6", 6), ("placed/no-target", 4)] {
         let base = library.get(name)?;
         for consumer in 0..length - 1 {
-            let edit = edit::set_sm(&base.program, &format!("t{}", consumer + 1), consumer, "D05")?
-                .clause("EXE-02")
+            let edit = edit::set_sm(&base.program, &format!("t{}", consumer + 1), consumer, Rule::D05)?
+                .clause(clause::EXE_02)
                 .at(format!("/tasks/{consumer}"));
             sink.reject_as(base, &format!("t{}-joins-t{consumer}", consumer + 1), &edit)?;
         }
@@ -30,13 +31,13 @@ pub fn queue_order(library: &Library, sink: &mut Sink) -> Result<()> {
     ] {
         let base = library.get(name)?;
         // After the swap the consumer stands where the first of the two stood.
-        let edit = edit::swap_tasks(&base.program, first, second, "D05")?
-            .clause("EXE-02")
+        let edit = edit::swap_tasks(&base.program, first, second, Rule::D05)?
+            .clause(clause::EXE_02)
             .at(format!("/tasks/{}", base.program.task(first)?));
         sink.reject_as(base, &format!("swap-{}-{}", plain(first), plain(second)), &edit)?;
     }
     let base = library.get("decoder/placed-one-sm")?;
-    let edit = edit::add_wait(&base.program, "L0.k[t0]", "L0.q.rope", "D05")?
+    let edit = edit::add_wait(&base.program, "L0.k[t0]", "L0.q.rope", Rule::D05)?
         .at(format!("/tasks/{}", base.program.task("L0.k[t0]")?));
     sink.reject_as(base, "wait-for-a-later-entry", &edit)
 }
@@ -52,7 +53,9 @@ pub fn queue_cycle(library: &Library, sink: &mut Sink) -> Result<()> {
         ("placed/long-ring-3", "f2.1"),
     ] {
         let base = library.get(name)?;
-        let mut edit = edit::add_wait(&base.program, "a0", last, "D06")?.clause("EXE-02").clause("EXE-06");
+        let mut edit = edit::add_wait(&base.program, "a0", last, Rule::D06)?
+            .clause(clause::EXE_02)
+            .clause(clause::EXE_06);
         edit = edit.at("/tasks/0");
         sink.reject_as(base, &format!("closed-by-{}", plain(last)), &edit)?;
     }
@@ -66,14 +69,14 @@ pub fn queue_cycle(library: &Library, sink: &mut Sink) -> Result<()> {
         ("placed/no-target", 1, 3),
     ] {
         let base = library.get(name)?;
-        let edit = edit::set_sm(&base.program, &format!("t{ancestor}"), consumer, "D06")?
-            .clause("EXE-06")
+        let edit = edit::set_sm(&base.program, &format!("t{ancestor}"), consumer, Rule::D06)?
+            .clause(clause::EXE_06)
             .at(format!("/tasks/{consumer}"));
         sink.reject_as(base, &format!("t{ancestor}-joins-t{consumer}"), &edit)?;
     }
     for (first, second) in [("t0", "t4"), ("t1", "t5")] {
         let base = library.get("chain/round-robin-6")?;
-        let edit = edit::swap_tasks(&base.program, first, second, "D06")?
+        let edit = edit::swap_tasks(&base.program, first, second, Rule::D06)?
             .at(format!("/tasks/{}", base.program.task(first)?));
         sink.reject_as(base, &format!("swap-{first}-{second}"), &edit)?;
     }
@@ -97,7 +100,7 @@ pub fn sm_out_of_range(library: &Library, sink: &mut Sink) -> Result<()> {
     ] {
         let base = library.get(name)?;
         let at = edit::task_pointer(&base.program, task, "sm")?;
-        let edit = edit::set_sm(&base.program, task, sm, "D07")?.clause("TGT-01").at(at);
+        let edit = edit::set_sm(&base.program, task, sm, Rule::D07)?.clause(clause::TGT_01).at(at);
         sink.reject_as(
             base,
             &format!("{}-on-{}", plain(task), sm.to_string().replace('-', "minus-")),
@@ -108,7 +111,7 @@ pub fn sm_out_of_range(library: &Library, sink: &mut Sink) -> Result<()> {
         [("placed/independent-12", 3, 3), ("placed/ring-7", 6, 12), ("chain/one-sm-5", 2, 0)]
     {
         let base = library.get(name)?;
-        let edit = Edit::breaking("D07", format!("the target has {sms} SMs only"))
+        let edit = Edit::breaking(Rule::D07, format!("the target has {sms} SMs only"))
             .at(format!("/tasks/{first}/sm"))
             .replace("/target/num_sms", sms);
         sink.reject_as(base, &format!("target-of-{sms}"), &edit)?;

@@ -5,6 +5,7 @@ use super::library::Library;
 use super::sink::Sink;
 use crate::builder::Result;
 use crate::edit;
+use megakernel_ir::rule::{Rule, clause};
 
 /// R01: the reader goes on after the first k of n producers.
 pub fn first_k_of_n(library: &Library, sink: &mut Sink) -> Result<()> {
@@ -32,7 +33,8 @@ pub fn first_k_of_n(library: &Library, sink: &mut Sink) -> Result<()> {
         thresholds.sort_unstable();
         thresholds.dedup();
         for k in thresholds {
-            let edit = edit::weaken(&base.program, task, producer, k)?.clause("EXE-07").clause("DAT-07");
+            let edit =
+                edit::weaken(&base.program, task, producer, k)?.clause(clause::EXE_07).clause(clause::DAT_07);
             sink.reject_as(base, &format!("{k}-of-{n}"), &edit)?;
         }
     }
@@ -41,7 +43,7 @@ pub fn first_k_of_n(library: &Library, sink: &mut Sink) -> Result<()> {
         [("fan-in/nops-3", "join", "n0"), ("fan-in/nops-9", "join", "n0"), ("chain/side-branch", "t1", "t0")]
     {
         let base = library.get(name)?;
-        let edit = edit::redirect_out(&base.program, "loose", producer, "R01")?.at(edit::wait_pointer(
+        let edit = edit::redirect_out(&base.program, "loose", producer, Rule::R01)?.at(edit::wait_pointer(
             &base.program,
             waiter,
             producer,
@@ -76,21 +78,21 @@ pub fn drop_wait(library: &Library, sink: &mut Sink) -> Result<()> {
         ("gemm/ragged-grid", "reader", "tile[t0]"),
     ] {
         let base = library.get(name)?;
-        let edit = edit::drop_wait(&base.program, reader, producer, "R02")?
-            .clause("EXE-08")
+        let edit = edit::drop_wait(&base.program, reader, producer, Rule::R02)?
+            .clause(clause::EXE_08)
             .at(edit::task_pointer(&base.program, reader, "inputs/0")?);
         sink.reject_as(base, &format!("{}-without-{}", plain(reader), plain(producer)), &edit)?;
     }
     // One of several inputs is left unordered.
     for (parts, part) in [(2, 0), (5, 3), (8, 7)] {
         let base = library.get(&format!("fan-in/separate-{parts}"))?;
-        let edit = edit::drop_wait(&base.program, "join", &format!("part{part}"), "R02")?
+        let edit = edit::drop_wait(&base.program, "join", &format!("part{part}"), Rule::R02)?
             .at(edit::task_pointer(&base.program, "join", &format!("inputs/{part}"))?);
         sink.reject_as(base, &format!("join-without-part{part}"), &edit)?;
     }
     for (name, side) in [("diamond/depth-1", 1), ("diamond/wide-6", 4)] {
         let base = library.get(name)?;
-        let edit = edit::drop_wait(&base.program, "bottom0", &format!("side0.{side}"), "R02")?
+        let edit = edit::drop_wait(&base.program, "bottom0", &format!("side0.{side}"), Rule::R02)?
             .at(edit::task_pointer(&base.program, "bottom0", &format!("inputs/{side}"))?);
         sink.reject_as(base, &format!("bottom-without-side{side}"), &edit)?;
     }
@@ -103,8 +105,8 @@ pub fn some_tiles_unordered(library: &Library, sink: &mut Sink) -> Result<()> {
         let base = library.get(&format!("gemv/waves-{first}-{second}"))?;
         let at = edit::task_pointer(&base.program, "reader", "inputs/0")?;
         for (what, producer) in [("first", 0), ("second", first)] {
-            let edit = edit::drop_wait(&base.program, "reader", &format!("tile[t{producer}]"), "R03")?
-                .clause("EXE-07")
+            let edit = edit::drop_wait(&base.program, "reader", &format!("tile[t{producer}]"), Rule::R03)?
+                .clause(clause::EXE_07)
                 .at(at.clone());
             sink.reject_as(base, &format!("without-{what}-wave"), &edit)?;
         }

@@ -1,6 +1,7 @@
 //! Random programs with a random edit each. Their tasks come in layers, and every buffer is written under one counter,
 //! so what an edit breaks follows from where it is made. A case is named after its program, and not after what was drawn.
 
+use megakernel_ir::rule::{Rule, clause};
 use serde_json::Value;
 
 use super::library::{Base, Library};
@@ -45,7 +46,7 @@ pub fn weakened(library: &Library, sink: &mut Sink) -> Result<()> {
         let n = producers(base, &tasks(&base.program)[index]["waits"][0]);
         let k = 1 + prng.below(n as u64 - 1) as i64;
         let at = format!("/tasks/{index}/waits/0");
-        let edit = Edit::breaking("R01", format!("task {index} goes on after {k} of {n} producers"));
+        let edit = Edit::breaking(Rule::R01, format!("task {index} goes on after {k} of {n} producers"));
         sink.reject(base, &base.slug(), &edit.at(at.clone()).replace(format!("{at}/threshold"), k))?;
     }
     Ok(())
@@ -59,7 +60,8 @@ pub fn raised(library: &Library, sink: &mut Sink) -> Result<()> {
         let n = producers(base, &tasks(&base.program)[index]["waits"][0]);
         let k = n + 1 + prng.below(3) as i64;
         let at = format!("/tasks/{index}/waits/0");
-        let edit = Edit::breaking("D02", format!("task {index} waits for {k} increments of {n} producers"));
+        let edit =
+            Edit::breaking(Rule::D02, format!("task {index} waits for {k} increments of {n} producers"));
         sink.reject(base, &base.slug(), &edit.at(at.clone()).replace(format!("{at}/threshold"), k))?;
     }
     Ok(())
@@ -72,7 +74,7 @@ pub fn dropped(library: &Library, sink: &mut Sink) -> Result<()> {
         let reads = |task: &Value| task["waits"][0].is_object() && activation_input(base, task).is_some();
         let Some(index) = draw(prng, base, reads) else { continue };
         let input = activation_input(base, &tasks(&base.program)[index]).unwrap_or_default();
-        let edit = Edit::breaking("R02", format!("task {index} waits for nothing"))
+        let edit = Edit::breaking(Rule::R02, format!("task {index} waits for nothing"))
             .at(format!("/tasks/{index}/inputs/{input}"))
             .remove(format!("/tasks/{index}/waits/0"));
         sink.reject(base, &base.slug(), &edit)?;
@@ -91,7 +93,7 @@ pub fn cyclic(library: &Library, sink: &mut Sink) -> Result<()> {
         let Some(last) = draw(prng, base, |task| task["waits"][0].is_object()) else { continue };
         let counter = base.program.out_counter(last)?;
         let threshold = base.program.producers(counter)?;
-        let edit = Edit::breaking("D04", format!("the first task waits for task {last} and its layer"))
+        let edit = Edit::breaking(Rule::D04, format!("the first task waits for task {last} and its layer"))
             .at("/tasks/0")
             .insert("/tasks/0/waits/-", serde_json::json!({"counter": counter, "threshold": threshold}));
         sink.reject(base, &base.slug(), &edit)?;
@@ -120,8 +122,8 @@ pub fn widened(library: &Library, sink: &mut Sink) -> Result<()> {
         let Some(index) = followed_tile(prng, base, 1) else { continue };
         let pointer = format!("/tasks/{index}/params/N_tile");
         let wider = base.program.int(&pointer)? + 1;
-        let edit = Edit::breaking("R04", format!("the tile of task {index} is one column wider"))
-            .clause("EXE-04")
+        let edit = Edit::breaking(Rule::R04, format!("the tile of task {index} is one column wider"))
+            .clause(clause::EXE_04)
             .at(format!("/tasks/{}/outputs/0", index + 1))
             .replace(pointer, wider);
         sink.reject(base, &base.slug(), &edit)?;
@@ -141,9 +143,9 @@ pub fn narrowed(library: &Library, sink: &mut Sink) -> Result<()> {
             let input = task["inputs"].as_array()?.iter().position(|input| input == output)?;
             Some(format!("/tasks/{reader}/inputs/{input}"))
         });
-        let mut edit = Edit::breaking("M05", format!("the tile of task {index} is one column narrower"));
+        let mut edit = Edit::breaking(Rule::M05, format!("the tile of task {index} is one column narrower"));
         edit.at = reader;
-        sink.reject(base, &base.slug(), &edit.clause("EXE-08").replace(pointer, narrower))?;
+        sink.reject(base, &base.slug(), &edit.clause(clause::EXE_08).replace(pointer, narrower))?;
     }
     Ok(())
 }

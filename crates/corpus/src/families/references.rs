@@ -1,5 +1,6 @@
 //! Structure rules about ids, references, kinds and counts: S08 to S12 and S17 to S22.
 
+use megakernel_ir::rule::{Rule, clause};
 use serde_json::{Value, json};
 
 use super::deadlock::plain;
@@ -8,7 +9,7 @@ use super::sink::Sink;
 use crate::builder::{Result, slug};
 use crate::edit::{self, Edit};
 
-fn put(rule: &str, pointer: &str, value: Value) -> Edit {
+fn put(rule: Rule, pointer: &str, value: Value) -> Edit {
     Edit::breaking(rule, format!("`{pointer}` is {value}")).at(pointer).replace(pointer, value)
 }
 
@@ -34,14 +35,14 @@ pub fn ids(library: &Library, sink: &mut Sink) -> Result<()> {
         ("chain/nop-8", "/tasks/7/id", 8),
         ("gemv/four-tiles", "/buffers/4/id", 0),
     ] {
-        let edit = put("S08", pointer, json!(id)).clause("DAT-01");
+        let edit = put(Rule::S08, pointer, json!(id)).clause(clause::DAT_01);
         sink.reject_as(library.get(name)?, &case(pointer, &json!(id)), &edit)?;
     }
     for (name, list) in
         [("chain/nop-8", "tasks"), ("decoder/gqa", "buffers"), ("fan-in/separate-5", "counters")]
     {
         let base = library.get(name)?;
-        let edit = Edit::breaking("S08", format!("the ids 1 and 2 of `{list}` change places"))
+        let edit = Edit::breaking(Rule::S08, format!("the ids 1 and 2 of `{list}` change places"))
             .at(format!("/{list}/1/id"))
             .replace(format!("/{list}/1/id"), 2)
             .replace(format!("/{list}/2/id"), 1);
@@ -65,15 +66,15 @@ pub fn references(library: &Library, sink: &mut Sink) -> Result<()> {
         ("chain/nop-8", "/tasks/7/out_counter", 8),
         ("chain/nop-8", "/tasks/1/waits/0/counter", i64::MIN),
     ] {
-        let edit = put("S09", pointer, json!(id)).clause("DAT-06");
+        let edit = put(Rule::S09, pointer, json!(id)).clause(clause::DAT_06);
         sink.reject_as(library.get(name)?, &case(pointer, &json!(id)), &edit)?;
     }
     for (name, task) in
         [("launch/explicit", 3_i64), ("record/every-record", 3), ("launch/explicit", i64::MAX)]
     {
         let at = format!("/config/sm_assignment/{task}");
-        let edit = Edit::breaking("S09", format!("the config assigns task {task}, which does not exist"));
-        let edit = edit.clause("TGT-02").at(at.clone()).insert(at, 0);
+        let edit = Edit::breaking(Rule::S09, format!("the config assigns task {task}, which does not exist"));
+        let edit = edit.clause(clause::TGT_02).at(at.clone()).insert(at, 0);
         sink.reject_as(library.get(name)?, &format!("sm-assignment-{task}"), &edit)?;
     }
     Ok(())
@@ -92,14 +93,14 @@ pub fn duplicate_output(library: &Library, sink: &mut Sink) -> Result<()> {
         let base = library.get(name)?;
         let index = base.program.task(task)?;
         let output = base.program.int(&format!("/tasks/{index}/outputs/0"))?;
-        let edit = Edit::breaking("S10", format!("`{task}` lists its output twice"))
-            .clause("DAT-06")
+        let edit = Edit::breaking(Rule::S10, format!("`{task}` lists its output twice"))
+            .clause(clause::DAT_06)
             .at(format!("/tasks/{index}/outputs/1"))
             .insert(format!("/tasks/{index}/outputs/-"), output);
         sink.reject_as(base, &plain(task), &edit)?;
     }
     let base = library.get("record/spare-activations")?;
-    let edit = Edit::breaking("S10", "the first and the last of three outputs are one buffer")
+    let edit = Edit::breaking(Rule::S10, "the first and the last of three outputs are one buffer")
         .at("/tasks/0/outputs/2")
         .replace("/tasks/0/outputs", json!([1, 2, 1]));
     sink.reject_as(base, "first-and-last", &edit)
@@ -145,8 +146,8 @@ pub fn arity(library: &Library, sink: &mut Sink) -> Result<()> {
         ("attention-combine-two", &[0]),
     ] {
         let base = library.get(&format!("opcode/{form}"))?;
-        let mut edit = put("S11", "/tasks/0/inputs", json!(inputs));
-        if let Some(clause) = base.clauses.first() {
+        let mut edit = put(Rule::S11, "/tasks/0/inputs", json!(inputs));
+        if let Some(&clause) = base.clauses.first() {
             edit = edit.clause(clause);
         }
         sink.reject_as(base, &format!("{}-inputs", inputs.len()), &edit)?;
@@ -160,7 +161,7 @@ pub fn arity(library: &Library, sink: &mut Sink) -> Result<()> {
     ] {
         for outputs in [json!([]), json!([1, 2]), json!([1, 2, 3, 4])] {
             let count = outputs.as_array().map_or(0, Vec::len);
-            let edit = Edit::breaking("S11", format!("{op} with {count} outputs"))
+            let edit = Edit::breaking(Rule::S11, format!("{op} with {count} outputs"))
                 .at("/tasks/0/outputs")
                 .replace("/tasks/0/op", op)
                 .replace("/tasks/0/inputs", inputs.clone())
@@ -170,8 +171,8 @@ pub fn arity(library: &Library, sink: &mut Sink) -> Result<()> {
     }
     let base = library.get("chain/nop-8")?;
     for (what, list, buffer) in [("input", "inputs", "IO_INPUT"), ("output", "outputs", "ACTIVATION")] {
-        let edit = Edit::breaking("S11", format!("NOP with an {what}"))
-            .clause("OPC-00")
+        let edit = Edit::breaking(Rule::S11, format!("NOP with an {what}"))
+            .clause(clause::OPC_00)
             .at(format!("/tasks/0/{list}"))
             .insert("/buffers/-", json!({"id": 0, "name": "b", "kind": buffer, "dtype": "F32", "shape": [1]}))
             .insert(format!("/tasks/0/{list}/-"), 0);
@@ -185,12 +186,13 @@ pub fn capacity(library: &Library, sink: &mut Sink) -> Result<()> {
     let base = library.get("record/capacities")?;
     let join = base.program.task("join")?;
     let counter = base.program.out_counter(base.program.task("loose")?)?;
-    let edit = Edit::breaking("S12", "9 inputs").clause("DAT-09").at(format!("/tasks/{join}/inputs"));
+    let edit =
+        Edit::breaking(Rule::S12, "9 inputs").clause(clause::DAT_09).at(format!("/tasks/{join}/inputs"));
     sink.reject_as(base, "9-inputs", &edit.insert(format!("/tasks/{join}/inputs/-"), 0))?;
-    let edit = Edit::breaking("S12", "9 waits").clause("DAT-09").at(format!("/tasks/{join}/waits"));
+    let edit = Edit::breaking(Rule::S12, "9 waits").clause(clause::DAT_09).at(format!("/tasks/{join}/waits"));
     let wait = json!({"counter": counter, "threshold": 1});
     sink.reject_as(base, "9-waits", &edit.insert(format!("/tasks/{join}/waits/-"), wait))?;
-    let edit = Edit::breaking("S12", "9 inputs of a COPY").clause("DAT-09").at("/tasks/0/inputs");
+    let edit = Edit::breaking(Rule::S12, "9 inputs of a COPY").clause(clause::DAT_09).at("/tasks/0/inputs");
     sink.reject_as(
         base,
         "copy-9-inputs",
@@ -199,7 +201,7 @@ pub fn capacity(library: &Library, sink: &mut Sink) -> Result<()> {
     let spares = library.get("record/spare-activations")?;
     for count in [5, 6] {
         let outputs: Vec<usize> = (1..=count).collect();
-        let edit = put("S12", "/tasks/0/outputs", json!(outputs)).clause("DAT-09");
+        let edit = put(Rule::S12, "/tasks/0/outputs", json!(outputs)).clause(clause::DAT_09);
         sink.reject_as(spares, &format!("{count}-outputs"), &edit)?;
     }
     for (name, buffer, shape) in [
@@ -209,7 +211,9 @@ pub fn capacity(library: &Library, sink: &mut Sink) -> Result<()> {
     ] {
         let base = library.get(name)?;
         let rank = shape.as_array().map_or(0, Vec::len);
-        let edit = put("S12", &format!("/buffers/{buffer}/shape"), shape).clause("DAT-03").clause("DAT-09");
+        let edit = put(Rule::S12, &format!("/buffers/{buffer}/shape"), shape)
+            .clause(clause::DAT_03)
+            .clause(clause::DAT_09);
         sink.reject_as(base, &format!("buffer-{buffer}-rank-{rank}"), &edit)?;
     }
     Ok(())
@@ -227,7 +231,7 @@ pub fn counter_init(library: &Library, sink: &mut Sink) -> Result<()> {
         ("record/every-record", 2, i64::MIN),
     ] {
         let pointer = format!("/counters/{counter}/init");
-        let edit = put("S17", &pointer, json!(init)).clause("DAT-05").clause("EXE-09");
+        let edit = put(Rule::S17, &pointer, json!(init)).clause(clause::DAT_05).clause(clause::EXE_09);
         sink.reject_as(library.get(name)?, &case(&pointer, &json!(init)), &edit)?;
     }
     Ok(())
@@ -245,15 +249,17 @@ pub fn read_only(library: &Library, sink: &mut Sink) -> Result<()> {
     ] {
         let base = library.get(name)?;
         let at = edit::task_pointer(&base.program, task, "outputs/0")?;
-        let edit = put("S18", &at, json!(base.program.buffer(buffer)?)).clause("DAT-04").clause("EXE-08");
+        let edit = put(Rule::S18, &at, json!(base.program.buffer(buffer)?))
+            .clause(clause::DAT_04)
+            .clause(clause::EXE_08);
         sink.reject_as(base, &format!("{}-writes-{}", plain(task), plain(buffer)), &edit)?;
     }
     for (name, buffer, writer) in [("chain/gelu-2", "a0", "t0"), ("diamond/depth-1", "side0.1", "side0.1")] {
         let base = library.get(name)?;
         for kind in ["WEIGHT", "CONST", "IO_INPUT"] {
             let pointer = edit::buffer_pointer(&base.program, buffer, "kind")?;
-            let edit = Edit::breaking("S18", format!("`{buffer}` is a {kind}"))
-                .clause("DAT-04")
+            let edit = Edit::breaking(Rule::S18, format!("`{buffer}` is a {kind}"))
+                .clause(clause::DAT_04)
                 .at(edit::task_pointer(&base.program, writer, "outputs/0")?)
                 .replace(pointer, kind);
             sink.reject_as(base, &format!("{}-is-{}", plain(buffer), plain(kind)), &edit)?;
@@ -268,7 +274,8 @@ pub fn outputs(library: &Library, sink: &mut Sink) -> Result<()> {
         let base = library.get(name)?;
         let id = base.program.len("/buffers")?;
         let buffer = json!({"id": id, "name": "lost", "kind": "IO_OUTPUT", "dtype": "F32", "shape": [1]});
-        let edit = Edit::breaking("S19", "another output").clause("DAT-04").at(format!("/buffers/{id}"));
+        let edit =
+            Edit::breaking(Rule::S19, "another output").clause(clause::DAT_04).at(format!("/buffers/{id}"));
         sink.reject_as(base, "another-output", &edit.insert("/buffers/-", buffer))?;
     }
     for (name, task, output) in [
@@ -278,13 +285,13 @@ pub fn outputs(library: &Library, sink: &mut Sink) -> Result<()> {
     ] {
         let base = library.get(name)?;
         let at = format!("/buffers/{}", base.program.buffer(output)?);
-        let edit = edit::to_nop(&base.program, task, "S19")?.clause("DAT-04").at(at);
+        let edit = edit::to_nop(&base.program, task, Rule::S19)?.clause(clause::DAT_04).at(at);
         sink.reject_as(base, &format!("{}-is-dropped", plain(task)), &edit)?;
     }
     for (name, buffer) in [("chain/gelu-2", "x"), ("gemv/four-tiles", "w")] {
         let base = library.get(name)?;
         let id = base.program.buffer(buffer)?;
-        let edit = Edit::breaking("S19", format!("`{buffer}` is an output")).at(format!("/buffers/{id}"));
+        let edit = Edit::breaking(Rule::S19, format!("`{buffer}` is an output")).at(format!("/buffers/{id}"));
         sink.reject_as(
             base,
             &format!("{buffer}-is-output"),
@@ -316,7 +323,7 @@ pub fn shapes(library: &Library, sink: &mut Sink) -> Result<()> {
         ("decoder/gqa", 4, json!([1, 0])),
     ] {
         let pointer = format!("/buffers/{buffer}/shape");
-        let edit = put("S20", &pointer, shape.clone()).clause("DAT-03");
+        let edit = put(Rule::S20, &pointer, shape.clone()).clause(clause::DAT_03);
         sink.reject_as(
             library.get(name)?,
             &case(&pointer, &json!(shape.to_string().replace(',', "x"))),
@@ -325,7 +332,9 @@ pub fn shapes(library: &Library, sink: &mut Sink) -> Result<()> {
     }
     // The type decides too: 2^63 - 1 bytes are the limit, and the same count of wider elements is beyond it.
     let base = library.get("record/large-shapes")?;
-    let edit = Edit::breaking("S20", "2^63 - 1 elements of 4 bytes").clause("DAT-03").at("/buffers/1/shape");
+    let edit = Edit::breaking(Rule::S20, "2^63 - 1 elements of 4 bytes")
+        .clause(clause::DAT_03)
+        .at("/buffers/1/shape");
     sink.reject_as(base, "wider-elements", &edit.replace("/buffers/1/dtype", "I32"))
 }
 
@@ -342,12 +351,12 @@ pub fn spaces(library: &Library, sink: &mut Sink) -> Result<()> {
     ] {
         let base = library.get(name)?;
         let pointer = edit::buffer_pointer(&base.program, buffer, "space")?;
-        let edit = put("S21", &pointer, json!(space)).clause("DAT-04");
+        let edit = put(Rule::S21, &pointer, json!(space)).clause(clause::DAT_04);
         sink.reject_as(base, &format!("{buffer}-in-{}", plain(space)), &edit)?;
     }
     let base = library.get("on-chip/no-pages")?;
     let pointer = edit::buffer_pointer(&base.program, "hot0", "kind")?;
-    let edit = Edit::breaking("S21", "a KV_CACHE in SMEM").clause("DAT-04");
+    let edit = Edit::breaking(Rule::S21, "a KV_CACHE in SMEM").clause(clause::DAT_04);
     let edit = edit.at(edit::buffer_pointer(&base.program, "hot0", "space")?).replace(pointer, "KV_CACHE");
     sink.reject_as(base, "hot0-is-cache", &edit)
 }
@@ -378,8 +387,8 @@ pub fn ranges(library: &Library, sink: &mut Sink) -> Result<()> {
         ("/tasks/0/est_bytes", json!(-1)),
         ("/tasks/2/est_flops", json!(i64::MIN)),
     ] {
-        let edit = put("S22", pointer, value.clone());
-        let edit = if pointer.starts_with("/target") { edit.clause("TGT-01") } else { edit };
+        let edit = put(Rule::S22, pointer, value.clone());
+        let edit = if pointer.starts_with("/target") { edit.clause(clause::TGT_01) } else { edit };
         sink.reject(base, &case(pointer, &value), &edit)?;
     }
     for (what, pointer, value) in [
@@ -390,7 +399,8 @@ pub fn ranges(library: &Library, sink: &mut Sink) -> Result<()> {
         ("live-range-below-zero", "/pages/pages/0/live_start", json!(-77)),
         ("no-prefetch", "/config/pipelining_depth", json!(0)),
     ] {
-        let edit = Edit::harmless(format!("`{pointer}` is {value}")).clause("TGT-01").replace(pointer, value);
+        let edit =
+            Edit::harmless(format!("`{pointer}` is {value}")).clause(clause::TGT_01).replace(pointer, value);
         sink.accept(base, what, &edit)?;
     }
     Ok(())

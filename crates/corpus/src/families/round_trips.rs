@@ -1,5 +1,6 @@
 //! Round trips: what an implementation writes back says what it read.
 
+use megakernel_ir::rule::clause;
 use serde_json::{Value, json};
 
 use super::library::Library;
@@ -92,7 +93,7 @@ fn sparse() -> (Value, Value) {
 
 /// Defaults, unknown members, texts and layouts.
 pub fn texts(library: &Library, sink: &mut Sink) -> Result<()> {
-    let clauses = &["FMT-06", "FMT-03"];
+    let clauses = &[clause::FMT_06, clause::FMT_03];
     let empty = library.get("record/empty")?.program.value().clone();
     let (read, full) = sparse();
     sink.round_trip(
@@ -119,7 +120,13 @@ pub fn texts(library: &Library, sink: &mut Sink) -> Result<()> {
         expected["abi_version"] = json!(abi);
         let text =
             text.replace("\"0.2\"", &format!("\"{abi}\"")).replace("\"0.2.0\"", &format!("\"{version}\""));
-        sink.round_trip(what, "the versions are kept as they are", &["FMT-05", "FMT-06"], &text, expected)?;
+        sink.round_trip(
+            what,
+            "the versions are kept as they are",
+            &[clause::FMT_05, clause::FMT_06],
+            &text,
+            expected,
+        )?;
     }
     // Unknown members: kept or dropped, as the implementation likes.
     let mut unknown = read;
@@ -145,7 +152,7 @@ pub fn texts(library: &Library, sink: &mut Sink) -> Result<()> {
 fn layouts(library: &Library, sink: &mut Sink) -> Result<()> {
     let value = library.get("record/every-record")?.program.value().clone();
     let pretty = serde_json::to_string_pretty(&value).unwrap_or_default();
-    let clauses = &["FMT-06", "FMT-01"];
+    let clauses = &[clause::FMT_06, clause::FMT_01];
     sink.round_trip("pretty", "a member a line", clauses, &pretty, value.clone())?;
     let windows = pretty.replace('\n', "\r\n");
     sink.round_trip("windows-lines", "lines that end in CR LF", clauses, &windows, value.clone())?;
@@ -205,7 +212,7 @@ pub fn values(_: &Library, sink: &mut Sink) -> Result<()> {
         ("empty-name", r#"{"":0," ":1,"é":2,"\u0000":3}"#, json!({"": 0, " ": 1, "é": 2, "\u{0}": 3})),
     ] {
         let summary = format!("`{name}` in meta");
-        sink.round_trip(name, &summary, &["FMT-04", "FMT-06"], &text(written), expected(value))?;
+        sink.round_trip(name, &summary, &[clause::FMT_04, clause::FMT_06], &text(written), expected(value))?;
     }
     parameters(sink)
 }
@@ -235,7 +242,7 @@ fn parameters(sink: &mut Sink) -> Result<()> {
         sink.round_trip(
             name,
             "parameters are kept by value",
-            &["FMT-04", "FMT-06", "DAT-08"],
+            &[clause::FMT_04, clause::FMT_06, clause::DAT_08],
             &document.to_string(),
             document,
         )?;
@@ -244,7 +251,7 @@ fn parameters(sink: &mut Sink) -> Result<()> {
     sink.round_trip(
         "empty-map",
         "an explicit assignment of no task",
-        &["FMT-03", "FMT-06"],
+        &[clause::FMT_03, clause::FMT_06],
         &document.to_string(),
         document,
     )

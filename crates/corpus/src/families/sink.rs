@@ -1,6 +1,7 @@
 //! Where families put their cases.
 
 use megakernel_conformance::case::Case;
+use megakernel_ir::rule::{Clause, Rule, clause};
 use serde_json::{Map, Value, json};
 
 use super::library::Base;
@@ -56,7 +57,7 @@ impl Sink {
     /// The case that accepts a base as it is.
     pub fn base(&mut self, base: &Base) -> Result<()> {
         let mut clauses = base.clauses.clone();
-        clauses.push("DAT-01".into());
+        clauses.push(clause::DAT_01);
         let expect = json!({"verdict": "accept", "warnings": []});
         // Each accepted program belongs to the family of its name, not to the list that writes them all.
         let family = std::mem::replace(&mut self.family, format!("accept/{}", base.family()));
@@ -99,8 +100,12 @@ impl Sink {
 
     /// An accepted case under some profiles only: the rules that the edit breaks belong to others.
     pub fn accept_under(&mut self, profiles: &[&str], base: &Base, name: &str, edit: Edit) -> Result<()> {
-        let what = format!("{}, which {} judges elsewhere", edit.what, edit.rules.join(" and "));
-        let edit = Edit { clauses: vec!["CON-01".into()], rules: Vec::new(), at: None, what, ..edit };
+        let what = format!(
+            "{}, which {} judges elsewhere",
+            edit.what,
+            edit.rules.iter().map(|rule| rule.id()).collect::<Vec<_>>().join(" and ")
+        );
+        let edit = Edit { clauses: vec![clause::CON_01], rules: Vec::new(), at: None, what, ..edit };
         self.edited(base, name, &edit, profiles, json!({"verdict": "accept"}))
     }
 
@@ -121,7 +126,7 @@ impl Sink {
         if edit.operations.is_empty() {
             return Err(Error(format!("case `{}/{name}` has an edit without operations", self.family)));
         }
-        let mut clauses: Vec<String> = edit.rules.iter().chain(&edit.clauses).cloned().collect();
+        let mut clauses = edit.cites();
         if clauses.is_empty() {
             clauses.clone_from(&base.clauses);
         }
@@ -133,10 +138,10 @@ impl Sink {
     }
 
     /// An accepted text.
-    pub fn accept_text(&mut self, name: &str, summary: &str, clauses: &[&str], text: &str) -> Result<()> {
+    pub fn accept_text(&mut self, name: &str, summary: &str, clauses: &[Clause], text: &str) -> Result<()> {
         let id = format!("{}/{name}", self.family);
         let expect = json!({"verdict": "accept", "warnings": []});
-        self.push(id, summary, ALL_PROFILES, &owned(clauses), &Document::Text(text), expect, None)
+        self.push(id, summary, ALL_PROFILES, clauses, &Document::Text(text), expect, None)
     }
 
     /// A text for which the specification leaves the verdict to the implementation.
@@ -144,14 +149,14 @@ impl Sink {
         &mut self,
         name: &str,
         summary: &str,
-        rule: &str,
-        clauses: &[&str],
+        rule: Rule,
+        clauses: &[Clause],
         text: &str,
     ) -> Result<()> {
         let id = format!("{}/{name}", self.family);
         let expect = json!({"verdict": "either", "rules": [rule]});
         let profiles = &["format", "validate"];
-        self.push(id, summary, profiles, &owned(clauses), &Document::Text(text), expect, None)
+        self.push(id, summary, profiles, clauses, &Document::Text(text), expect, None)
     }
 
     /// A rejected text; `twin` is the name of an accepted text of the same family.
@@ -159,7 +164,7 @@ impl Sink {
         &mut self,
         name: &str,
         summary: &str,
-        rules: &[&str],
+        rules: &[Rule],
         twin: &str,
         text: &str,
     ) -> Result<()> {
@@ -171,7 +176,7 @@ impl Sink {
         &mut self,
         name: &str,
         summary: &str,
-        rules: &[&str],
+        rules: &[Rule],
         twin: &str,
         bytes: &[u8],
     ) -> Result<()> {
@@ -179,26 +184,25 @@ impl Sink {
     }
 
     /// A warned text: accepted, with exactly the warning `rule`.
-    pub fn warn_text(&mut self, name: &str, summary: &str, rule: &str, twin: &str, text: &str) -> Result<()> {
+    pub fn warn_text(&mut self, name: &str, summary: &str, rule: Rule, twin: &str, text: &str) -> Result<()> {
         let id = format!("{}/{name}", self.family);
         let twin = Some(format!("{}/{twin}", self.family));
         let expect = json!({"verdict": "accept", "warnings": [rule]});
-        self.push(id, summary, &["validate"], &owned(&[rule]), &Document::Text(text), expect, twin)
+        self.push(id, summary, &["validate"], &[*rule.clause()], &Document::Text(text), expect, twin)
     }
 
     fn reject_document(
         &mut self,
         name: &str,
         summary: &str,
-        rules: &[&str],
+        rules: &[Rule],
         twin: &str,
         document: &Document,
     ) -> Result<()> {
         let id = format!("{}/{name}", self.family);
         let twin = if twin.starts_with("accept/") { twin.into() } else { format!("{}/{twin}", self.family) };
-        let rules = owned(rules);
         let expect = json!({"verdict": "reject", "rules": rules});
-        self.push(id, summary, profiles_of(&rules)?, &rules, document, expect, Some(twin))
+        self.push(id, summary, profiles_of(rules)?, &cited(rules), document, expect, Some(twin))
     }
 
     /// A round trip: the answer must say what `expected` says.
@@ -206,20 +210,20 @@ impl Sink {
         &mut self,
         name: &str,
         summary: &str,
-        clauses: &[&str],
+        clauses: &[Clause],
         text: &str,
         expected: Value,
     ) -> Result<()> {
         let id = format!("{}/{name}", self.family);
         let expect = json!({"verdict": "accept", "document": expected});
-        self.push(id, summary, &["format"], &owned(clauses), &Document::Text(text), expect, None)
+        self.push(id, summary, &["format"], clauses, &Document::Text(text), expect, None)
     }
 
     /// The round trip of a base as it is.
     pub fn round_trip_base(&mut self, base: &Base, expected: Value) -> Result<()> {
         let id = format!("{}/{}", self.family, base.slug());
         let expect = json!({"verdict": "accept", "document": expected});
-        let clauses = owned(&["FMT-06"]);
+        let clauses = [clause::FMT_06];
         let path = base.path();
         let document = Document::Edited(&path, &[]);
         self.push(id, &base.summary, &["format"], &clauses, &document, expect, None)
@@ -231,7 +235,7 @@ impl Sink {
         id: String,
         summary: &str,
         profiles: &[&str],
-        clauses: &[String],
+        clauses: &[Clause],
         document: &Document,
         expect: Value,
         twin: Option<String>,
@@ -248,15 +252,15 @@ impl Sink {
         id: String,
         summary: &str,
         profiles: &[&str],
-        clauses: &[String],
+        clauses: &[Clause],
         document: &Document,
         expect: Value,
         twin: Option<String>,
     ) -> Result<()> {
-        let mut cited: Vec<&String> = Vec::new();
+        let mut cited: Vec<&str> = Vec::new();
         for clause in clauses {
-            if !cited.contains(&clause) {
-                cited.push(clause);
+            if !cited.contains(&clause.id) {
+                cited.push(clause.id);
             }
         }
         let mut record = Map::new();
@@ -304,14 +308,15 @@ pub fn words(name: &str) -> String {
     words.map(str::to_lowercase).collect::<Vec<_>>().join("-")
 }
 
-fn owned(items: &[&str]) -> Vec<String> {
-    items.iter().map(|item| (*item).to_owned()).collect()
+/// The headings of rules.
+pub fn cited(rules: &[Rule]) -> Vec<Clause> {
+    rules.iter().map(|rule| *rule.clause()).collect()
 }
 
 /// The profiles that judge a class of rules. All rules of a case are of classes with the same profiles.
-fn profiles_of(rules: &[String]) -> Result<&'static [&'static str]> {
-    let of = |rule: &String| -> &'static [&'static str] {
-        match rule.as_bytes().first() {
+fn profiles_of(rules: &[Rule]) -> Result<&'static [&'static str]> {
+    let of = |rule: &Rule| -> &'static [&'static str] {
+        match rule.id().as_bytes().first() {
             Some(b'S') => &["format", "validate"],
             Some(b'D' | b'R' | b'P' | b'W') => &["validate"],
             Some(b'M') => &["memory-safety"],

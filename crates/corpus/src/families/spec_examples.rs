@@ -5,6 +5,7 @@ use std::path::Path;
 use megakernel_codegen::Twin;
 use megakernel_codegen::spec::{Definition, Spec};
 use megakernel_conformance::case::Case;
+use megakernel_ir::Rule;
 use serde_json::Value;
 
 use super::sink::Sink;
@@ -31,7 +32,8 @@ pub fn spec_examples(root: &Path, companions: &[Companion], seed: u64) -> Result
 }
 
 fn add(sink: &mut Sink, definition: &Definition, companion: Option<&Companion>) -> Result<()> {
-    let rule = definition.id.as_str();
+    let rule =
+        Rule::from_id(&definition.id).ok_or_else(|| Error("is not in the code: run codegen".to_owned()))?;
     let (broken, twin) = (format!("{rule}/rejected"), format!("{rule}/accepted"));
     let example = definition
         .example()
@@ -41,12 +43,8 @@ fn add(sink: &mut Sink, definition: &Definition, companion: Option<&Companion>) 
         Twin::Text(accepted) => {
             let summary = format!("the text of the specification that rule {rule} rejects");
             sink.reject_text(&broken, &summary, &[rule], &twin, text)?;
-            return sink.accept_text(
-                &twin,
-                "the twin of the specification's rejected text",
-                &[rule],
-                accepted,
-            );
+            let summary = "the twin of the specification's rejected text";
+            return sink.accept_text(&twin, summary, &[*rule.clause()], accepted);
         }
         Twin::Edit(patch) => patch,
     };
@@ -70,5 +68,10 @@ fn add(sink: &mut Sink, definition: &Definition, companion: Option<&Companion>) 
         let summary = format!("the program of the specification that rule {rule} rejects");
         sink.reject_text(&broken, &summary, &[rule], &twin, text)?;
     }
-    sink.accept_text(&twin, "the twin of the specification's program", &[rule], &accepted.to_string())
+    sink.accept_text(
+        &twin,
+        "the twin of the specification's program",
+        &[*rule.clause()],
+        &accepted.to_string(),
+    )
 }

@@ -1,5 +1,6 @@
 //! Documents as text: rules S01 and S02, and what every reader has to accept.
 
+use megakernel_ir::rule::{Rule, clause};
 use serde_json::{Value, json};
 
 use super::library::Library;
@@ -26,8 +27,8 @@ fn nested(depth: usize) -> String {
 /// S01: texts that are not one JSON value in UTF-8.
 pub fn not_json(library: &Library, sink: &mut Sink) -> Result<()> {
     let text = plain_text(library)?;
-    sink.accept_text("plain", "the text that the other cases damage", &["FMT-01"], &text)?;
-    sink.accept_text("meta-plain", "a program of a meta member alone", &["FMT-01"], &with_meta("1"))?;
+    sink.accept_text("plain", "the text that the other cases damage", &[clause::FMT_01], &text)?;
+    sink.accept_text("meta-plain", "a program of a meta member alone", &[clause::FMT_01], &with_meta("1"))?;
     let half = &text[..text.len() / 2];
     let most = &text[..text.len() - 1];
     let broken: Vec<(&str, &str, String)> = vec![
@@ -66,7 +67,7 @@ pub fn not_json(library: &Library, sink: &mut Sink) -> Result<()> {
         ("undefined", "`undefined` for `null`", text.replacen("null", "undefined", 1)),
     ];
     for (name, summary, text) in broken {
-        sink.reject_text(name, summary, &["S01"], "plain", &text)?;
+        sink.reject_text(name, summary, &[Rule::S01], "plain", &text)?;
     }
     for (name, inside) in [
         ("nan", "NaN"),
@@ -94,7 +95,13 @@ pub fn not_json(library: &Library, sink: &mut Sink) -> Result<()> {
         ("wrong-bracket", "[1, 2}"),
         ("two-commas", "[1,,2]"),
     ] {
-        sink.reject_text(name, &format!("`{name}` inside meta"), &["S01"], "meta-plain", &with_meta(inside))?;
+        sink.reject_text(
+            name,
+            &format!("`{name}` inside meta"),
+            &[Rule::S01],
+            "meta-plain",
+            &with_meta(inside),
+        )?;
     }
     not_utf8(sink)
 }
@@ -114,16 +121,16 @@ fn not_utf8(sink: &mut Sink) -> Result<()> {
         for byte in text.bytes() {
             if byte == b'@' { document.extend(wrap(bytes)) } else { document.push(byte) }
         }
-        sink.reject_bytes(name, "bytes that are not UTF-8", &["S01"], "meta-plain", &document)?;
+        sink.reject_bytes(name, "bytes that are not UTF-8", &[Rule::S01], "meta-plain", &document)?;
     }
     let utf16: Vec<u8> = with_meta("1").encode_utf16().flat_map(u16::to_le_bytes).collect();
-    sink.reject_bytes("utf-16", "the text as UTF-16", &["S01"], "meta-plain", &utf16)
+    sink.reject_bytes("utf-16", "the text as UTF-16", &[Rule::S01], "meta-plain", &utf16)
 }
 
 /// S02: two members of one name in an object.
 pub fn duplicate_members(library: &Library, sink: &mut Sink) -> Result<()> {
     let full = library.get("record/every-record")?.program.value().to_string();
-    sink.accept_text("plain", "the text that the other cases damage", &["FMT-01"], &full)?;
+    sink.accept_text("plain", "the text that the other cases damage", &[clause::FMT_01], &full)?;
     for (name, member, twice) in [
         ("root", "\"meta\":", "\"counters\":[],\"meta\":"),
         ("root-last", "\"ir_version\":", "\"config\":null,\"ir_version\":"),
@@ -145,26 +152,31 @@ pub fn duplicate_members(library: &Library, sink: &mut Sink) -> Result<()> {
         ("unknown-member", "\"meta\":", "\"extra\":{\"a\":1,\"b\":2,\"a\":3},\"meta\":"),
     ] {
         let text = full.replacen(member, twice, 1);
-        sink.reject_text(name, &format!("a member twice, in `{name}`"), &["S02"], "plain", &text)?;
+        sink.reject_text(name, &format!("a member twice, in `{name}`"), &[Rule::S02], "plain", &text)?;
     }
     // Names that differ in case or in normal form are different names.
     let close = with_meta(r#"{"A":1,"a":2,"\u00e9":3,"e\u0301":4,"":5," ":6}"#);
-    sink.accept_text("names-that-differ", "names that only look alike", &["FMT-01"], &close)
+    sink.accept_text("names-that-differ", "names that only look alike", &[clause::FMT_01], &close)
 }
 
 /// Texts that every reader accepts, whatever they look like.
 pub fn accepted(library: &Library, sink: &mut Sink) -> Result<()> {
     let value = library.get("record/every-record")?.program.value().clone();
     let pretty = serde_json::to_string_pretty(&value).unwrap_or_default();
-    sink.accept_text("pretty", "a program with a member a line", &["FMT-01", "FMT-06"], &pretty)?;
+    sink.accept_text("pretty", "a program with a member a line", &[clause::FMT_01, clause::FMT_06], &pretty)?;
     let windows = pretty.replace('\n', "\r\n").replace("  ", "\t");
-    sink.accept_text("windows-lines", "lines that end in CR LF, tabs", &["FMT-01"], &windows)?;
+    sink.accept_text("windows-lines", "lines that end in CR LF, tabs", &[clause::FMT_01], &windows)?;
     let spaced = format!("\n\t \r\n{}\r\n\t \n", value);
-    sink.accept_text("white-space-around", "white space before and after the value", &["FMT-01"], &spaced)?;
+    sink.accept_text(
+        "white-space-around",
+        "white space before and after the value",
+        &[clause::FMT_01],
+        &spaced,
+    )?;
     sink.accept_text(
         "reversed-members",
         "members in reverse order",
-        &["FMT-01", "FMT-03"],
+        &[clause::FMT_01, clause::FMT_03],
         &reversed(&value).to_string(),
     )?;
     let escaped =
@@ -172,12 +184,12 @@ pub fn accepted(library: &Library, sink: &mut Sink) -> Result<()> {
     sink.accept_text(
         "escaped-names",
         "member names and opcodes written with escapes",
-        &["FMT-01", "FMT-02"],
+        &[clause::FMT_01, clause::FMT_02],
         &escaped,
     )?;
     for depth in [64, 127, 128] {
         let summary = format!("a document nested {depth} deep");
-        sink.accept_text(&format!("nested-{depth}"), &summary, &["FMT-01"], &nested(depth))?;
+        sink.accept_text(&format!("nested-{depth}"), &summary, &[clause::FMT_01], &nested(depth))?;
     }
     for (name, inside) in [
         ("surrogate-pair", r#""\ud83d\ude00""#),
@@ -192,7 +204,12 @@ pub fn accepted(library: &Library, sink: &mut Sink) -> Result<()> {
         ("empty-names", r#"{"":{"":[]}}"#),
         ("all-types", r#"[null,true,false,0,"",[],{}]"#),
     ] {
-        sink.accept_text(name, &format!("`{name}` inside meta"), &["FMT-01", "FMT-04"], &with_meta(inside))?;
+        sink.accept_text(
+            name,
+            &format!("`{name}` inside meta"),
+            &[clause::FMT_01, clause::FMT_04],
+            &with_meta(inside),
+        )?;
     }
     Ok(())
 }
@@ -201,38 +218,43 @@ pub fn accepted(library: &Library, sink: &mut Sink) -> Result<()> {
 pub fn undecided(_: &Library, sink: &mut Sink) -> Result<()> {
     for depth in [129, 200, 1000, 20_000] {
         let summary = format!("a document nested {depth} deep");
-        sink.either_text(&format!("nested-{depth}"), &summary, "S01", &["FMT-01"], &nested(depth))?;
+        sink.either_text(&format!("nested-{depth}"), &summary, Rule::S01, &[clause::FMT_01], &nested(depth))?;
     }
-    sink.accept_text("plain", "a float that binary64 holds", &["FMT-04"], &with_meta("1e308"))?;
+    sink.accept_text("plain", "a float that binary64 holds", &[clause::FMT_04], &with_meta("1e308"))?;
     for (name, inside) in
         [("overflow", "1e309"), ("overflow-negative", "-1e400"), ("overflow-deep", "[[1e999]]")]
     {
         let summary = "a float that rounds to infinity, inside meta";
-        sink.reject_text(name, summary, &["S01", "S04"], "plain", &with_meta(inside))?;
+        sink.reject_text(name, summary, &[Rule::S01, Rule::S04], "plain", &with_meta(inside))?;
     }
     let program = |eps: &str| {
         format!(
             r#"{{"ir_version":"0.2.0","abi_version":"0.2","buffers":[],"counters":[{{"id":0}}],"tasks":[{{"id":0,"op":"NOP","inputs":[],"outputs":[],"out_counter":0,"params":{{"eps":{eps}}}}}]}}"#
         )
     };
-    sink.accept_text("parameter", "a small float parameter", &["FMT-04", "DAT-08"], &program("1e-06"))?;
+    sink.accept_text(
+        "parameter",
+        "a small float parameter",
+        &[clause::FMT_04, clause::DAT_08],
+        &program("1e-06"),
+    )?;
     let summary = "a float parameter that rounds to infinity";
-    sink.reject_text("parameter-overflow", summary, &["S01", "S14"], "parameter", &program("1e999"))?;
+    sink.reject_text("parameter-overflow", summary, &[Rule::S01, Rule::S14], "parameter", &program("1e999"))?;
     let minus = program("1E-06").replace("{\"id\":0}", "{\"id\":-0}");
-    sink.either_text("integer-minus-zero", "an id written `-0`", "S04", &["FMT-04"], &minus)?;
+    sink.either_text("integer-minus-zero", "an id written `-0`", Rule::S04, &[clause::FMT_04], &minus)?;
     let exponent = program("1E-06").replace("\"id\":0,\"op\"", "\"id\":0e0,\"op\"");
-    sink.either_text("integer-with-exponent", "an id written `0e0`", "S04", &["FMT-04"], &exponent)
+    sink.either_text("integer-with-exponent", "an id written `0e0`", Rule::S04, &[clause::FMT_04], &exponent)
 }
 
 /// Which stage comes first, where a reader might not get to the end of the text, or might think so.
 pub fn stages(_: &Library, sink: &mut Sink) -> Result<()> {
     let deep = nested(128);
-    sink.accept_text("nested-128", "a document nested 128 deep", &["FMT-01"], &deep)?;
+    sink.accept_text("nested-128", "a document nested 128 deep", &[clause::FMT_01], &deep)?;
     for (name, rule, text) in [
-        ("without-tasks", "S03", deep.replacen(",\"tasks\":[]", "", 1)),
-        ("tasks-of-another-type", "S04", deep.replacen("\"tasks\":[]", "\"tasks\":{}", 1)),
-        ("another-version", "S06", deep.replacen("0.2.0", "1.2.0", 1)),
-        ("tasks-twice", "S02", deep.replacen("\"tasks\":[]", "\"tasks\":[],\"tasks\":[]", 1)),
+        ("without-tasks", Rule::S03, deep.replacen(",\"tasks\":[]", "", 1)),
+        ("tasks-of-another-type", Rule::S04, deep.replacen("\"tasks\":[]", "\"tasks\":{}", 1)),
+        ("another-version", Rule::S06, deep.replacen("0.2.0", "1.2.0", 1)),
+        ("tasks-twice", Rule::S02, deep.replacen("\"tasks\":[]", "\"tasks\":[],\"tasks\":[]", 1)),
     ] {
         let summary = format!("a document nested 128 deep that breaks {rule}");
         sink.reject_text(&format!("nested-128-{name}"), &summary, &[rule], "nested-128", &text)?;
@@ -242,7 +264,7 @@ pub fn stages(_: &Library, sink: &mut Sink) -> Result<()> {
             r#"{{"ir_version":"0.2.0","abi_version":"0.2","buffers":[],"counters":[{{"id":0}},{{"id":1}}],"tasks":[{{"id":0,"op":"NOP","inputs":[],"outputs":[],"out_counter":0}},{{"id":1,"op":"NOP","inputs":[],"outputs":[],"out_counter":1,"waits":[{{"counter":0,"threshold":{threshold}}}],"label":"{label}"}}]}}"#
         )
     };
-    sink.accept_text("threshold", "a wait for one task", &["DAT-07"], &program("1", r"\\udc00"))?;
+    sink.accept_text("threshold", "a wait for one task", &[clause::DAT_07], &program("1", r"\\udc00"))?;
     for (name, threshold) in [
         ("beyond-32-bits", "4294967296"),
         ("beyond-64-bits", "18446744073709551616"),
@@ -253,7 +275,7 @@ pub fn stages(_: &Library, sink: &mut Sink) -> Result<()> {
         sink.reject_text(
             &format!("threshold-{name}"),
             &summary,
-            &["S16"],
+            &[Rule::S16],
             "threshold",
             &program(threshold, ""),
         )?;
@@ -262,7 +284,7 @@ pub fn stages(_: &Library, sink: &mut Sink) -> Result<()> {
         sink.reject_text(
             &format!("threshold-{name}-before-half-a-pair"),
             &summary,
-            &["S01"],
+            &[Rule::S01],
             "threshold",
             &text,
         )?;
@@ -270,13 +292,19 @@ pub fn stages(_: &Library, sink: &mut Sink) -> Result<()> {
     for (name, threshold) in [("1e999", "1e999"), ("minus-1e400", "-1e400")] {
         let summary = format!("a threshold of {threshold}, which binary64 does not hold");
         let text = program(threshold, "");
-        sink.reject_text(&format!("threshold-{name}"), &summary, &["S16", "S01"], "threshold", &text)?;
+        sink.reject_text(
+            &format!("threshold-{name}"),
+            &summary,
+            &[Rule::S16, Rule::S01],
+            "threshold",
+            &text,
+        )?;
         let summary = format!("a threshold of {threshold}, and half of a surrogate pair behind it");
         let text = program(threshold, r"\ud83d");
         sink.reject_text(
             &format!("threshold-{name}-before-half-a-pair"),
             &summary,
-            &["S01"],
+            &[Rule::S01],
             "threshold",
             &text,
         )?;
@@ -289,7 +317,7 @@ pub fn roots(_: &Library, sink: &mut Sink) -> Result<()> {
     sink.accept_text(
         "object",
         "the smallest program",
-        &["FMT-01", "DAT-01"],
+        &[clause::FMT_01, clause::DAT_01],
         &json!({"ir_version": "0.2.0", "abi_version": "0.2", "buffers": [], "counters": [], "tasks": []})
             .to_string(),
     )?;
@@ -301,9 +329,9 @@ pub fn roots(_: &Library, sink: &mut Sink) -> Result<()> {
         ("true", "true"),
         ("array-of-program", "[{}]"),
     ] {
-        sink.reject_text(name, "a root that is no object", &["S04"], "object", text)?;
+        sink.reject_text(name, "a root that is no object", &[Rule::S04], "object", text)?;
     }
-    sink.reject_text("empty-object", "a root without members", &["S03"], "object", "{}")
+    sink.reject_text("empty-object", "a root without members", &[Rule::S03], "object", "{}")
 }
 
 fn reversed(value: &Value) -> Value {

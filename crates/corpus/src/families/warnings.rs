@@ -1,5 +1,6 @@
 //! Rules W01 to W06: accepted programs with exactly one warning.
 
+use megakernel_ir::rule::{Rule, clause};
 use serde_json::{Value, json};
 
 use super::library::Library;
@@ -26,8 +27,8 @@ pub fn unknown_param(library: &Library, sink: &mut Sink) -> Result<()> {
         let base = library.get(name)?;
         let escaped = megakernel_ir::diagnostic::pointer_token(key);
         let at = edit::task_pointer(&base.program, task, &format!("params/{escaped}"))?;
-        let edit = Edit::breaking("W01", format!("`{task}` has the parameter `{key}`"));
-        let edit = edit.clause("DAT-08").at(at.clone()).insert(at, value);
+        let edit = Edit::breaking(Rule::W01, format!("`{task}` has the parameter `{key}`"));
+        let edit = edit.clause(clause::DAT_08).at(at.clone()).insert(at, value);
         let what: String = key
             .chars()
             .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' })
@@ -36,7 +37,7 @@ pub fn unknown_param(library: &Library, sink: &mut Sink) -> Result<()> {
     }
     // A known key that the opcode does not use is no reason to warn.
     let base = library.get("chain/copy-1")?;
-    let edit = Edit::harmless("COPY with parameters that it does not use").clause("DAT-08");
+    let edit = Edit::harmless("COPY with parameters that it does not use").clause(clause::DAT_08);
     let edit = edit.replace("/tasks/0/params", json!({"vocab": 7, "dim": -9, "scale": 0, "eps": 0.0}));
     sink.accept(base, "known-but-unused", &edit)
 }
@@ -51,24 +52,28 @@ pub fn gpu_label(library: &Library, sink: &mut Sink) -> Result<()> {
         ("record/every-record", "h100"),
     ] {
         let base = library.get(name)?;
-        let edit = Edit::breaking("W02", format!("`meta.gpu` is `{label}`")).clause("TGT-01").at("/meta/gpu");
+        let edit = Edit::breaking(Rule::W02, format!("`meta.gpu` is `{label}`"))
+            .clause(clause::TGT_01)
+            .at("/meta/gpu");
         let what = label.to_lowercase().trim().replace(' ', "-");
         let case = if what == label { what } else { format!("{what}-changed") };
         let case = if label.is_empty() { "empty".to_owned() } else { case };
         sink.warn(base, &name_of(name, &case), &edit.replace("/meta/gpu", label))?;
     }
     let base = library.get("launch/server")?;
-    let edit = Edit::breaking("W02", "the target changes its name").clause("TGT-01").at("/meta/gpu");
+    let edit =
+        Edit::breaking(Rule::W02, "the target changes its name").clause(clause::TGT_01).at("/meta/gpu");
     sink.warn(base, "launch-server-renamed-target", &edit.replace("/target/name", "lab-129sm"))?;
     for (what, value) in [("number", json!(128)), ("null", Value::Null), ("object", json!({"name": "h100"}))]
     {
-        let edit =
-            Edit::harmless(format!("`meta.gpu` is a {what}")).clause("DAT-01").replace("/meta/gpu", value);
+        let edit = Edit::harmless(format!("`meta.gpu` is a {what}"))
+            .clause(clause::DAT_01)
+            .replace("/meta/gpu", value);
         sink.accept(base, &format!("label-is-a-{what}"), &edit)?;
     }
-    let edit = Edit::harmless("no label").clause("DAT-01").remove("/meta/gpu");
+    let edit = Edit::harmless("no label").clause(clause::DAT_01).remove("/meta/gpu");
     sink.accept(base, "no-label", &edit)?;
-    let edit = Edit::harmless("a label and no target").clause("DAT-01").replace("/target", Value::Null);
+    let edit = Edit::harmless("a label and no target").clause(clause::DAT_01).replace("/target", Value::Null);
     sink.accept(library.get("launch/laptop")?, "no-target", &edit)
 }
 
@@ -82,8 +87,8 @@ pub fn on_chip_unplaced(library: &Library, sink: &mut Sink) -> Result<()> {
         ("record/every-record", "norm", "h"),
     ] {
         let base = library.get(name)?;
-        let mut edit = Edit::breaking("W03", format!("`{task}` has no SM"))
-            .clause("PAG-03")
+        let mut edit = Edit::breaking(Rule::W03, format!("`{task}` has no SM"))
+            .clause(clause::PAG_03)
             .at(format!("/buffers/{}", base.program.buffer(buffer)?))
             .replace(edit::task_pointer(&base.program, task, "sm")?, Value::Null);
         if name == "on-chip/smem" {
@@ -94,7 +99,7 @@ pub fn on_chip_unplaced(library: &Library, sink: &mut Sink) -> Result<()> {
     }
     let base = library.get("chain/gelu-2")?;
     for space in ["SMEM", "REGISTER"] {
-        let edit = Edit::breaking("W03", format!("a buffer of tasks without SM is in {space}"));
+        let edit = Edit::breaking(Rule::W03, format!("a buffer of tasks without SM is in {space}"));
         let pointer = edit::buffer_pointer(&base.program, "a0", "space")?;
         let edit = edit.at(format!("/buffers/{}", base.program.buffer("a0")?)).replace(pointer, space);
         sink.warn(base, &format!("chain-gelu-2-{}", space.to_lowercase()), &edit)?;
@@ -114,13 +119,13 @@ pub fn unused_buffer(library: &Library, sink: &mut Sink) -> Result<()> {
         let base = library.get(name)?;
         let id = base.program.len("/buffers")?;
         let buffer = json!({"id": id, "name": "idle", "kind": kind, "dtype": "F32", "shape": [4]});
-        let edit = Edit::breaking("W04", format!("a {kind} that no task lists")).clause("DAT-03");
+        let edit = Edit::breaking(Rule::W04, format!("a {kind} that no task lists")).clause(clause::DAT_03);
         let edit = edit.at(format!("/buffers/{id}")).insert("/buffers/-", buffer);
         sink.warn(base, &name_of(name, &kind.to_lowercase().replace('_', "-")), &edit)?;
     }
     let base = library.get("paged/every-kind")?;
     let id = base.program.len("/buffers")?;
-    let edit = Edit::breaking("W04", "a buffer on a page that no task lists").clause("PAG-01");
+    let edit = Edit::breaking(Rule::W04, "a buffer on a page that no task lists").clause(clause::PAG_01);
     let buffer = json!({"id": id, "name": "idle", "kind": "ACTIVATION", "dtype": "F32", "shape": [4]});
     let edit = edit.at(format!("/buffers/{id}")).insert("/buffers/-", buffer);
     sink.warn(base, "on-a-page", &edit.insert(format!("/pages/buffer_to_page/{id}"), 0))
@@ -131,12 +136,12 @@ pub fn unused_counter(library: &Library, sink: &mut Sink) -> Result<()> {
     for name in ["record/empty", "chain/copy-1", "gemv/four-tiles", "decoder/gqa", "placed/ring-3"] {
         let base = library.get(name)?;
         let id = base.program.len("/counters")?;
-        let edit = Edit::breaking("W05", "a counter that nothing touches").clause("DAT-05");
+        let edit = Edit::breaking(Rule::W05, "a counter that nothing touches").clause(clause::DAT_05);
         let edit = edit.at(format!("/counters/{id}")).insert("/counters/-", json!({"id": id}));
         sink.warn(base, &name_of(name, "idle-counter"), &edit)?;
     }
     let base = library.get("chain/side-branch")?;
-    let edit = edit::redirect_out(&base.program, "loose", "after_side", "W05")?.clause("DAT-05");
+    let edit = edit::redirect_out(&base.program, "loose", "after_side", Rule::W05)?.clause(clause::DAT_05);
     let counter = base.program.out_counter(base.program.task("loose")?)?;
     sink.warn(base, "chain-side-branch-producer-leaves", &edit.at(format!("/counters/{counter}")))
 }
@@ -154,7 +159,8 @@ pub fn unknown_member(library: &Library, sink: &mut Sink) -> Result<()> {
         ("pages", "/pages/total", Value::Null),
         ("page", "/pages/pages/1/colour", json!({"deep": {"er": [1.5]}})),
     ] {
-        let edit = Edit::breaking("W06", format!("an unknown member at `{pointer}`")).clause("FMT-03");
+        let edit =
+            Edit::breaking(Rule::W06, format!("an unknown member at `{pointer}`")).clause(clause::FMT_03);
         sink.warn(base, what, &edit.at(pointer).insert(pointer, value))?;
     }
     for (what, pointer) in [
@@ -163,7 +169,7 @@ pub fn unknown_member(library: &Library, sink: &mut Sink) -> Result<()> {
         ("target", "/target/tensor_cores"),
         ("config", "/config/search_seed"),
     ] {
-        let edit = Edit::harmless(format!("an unknown member at `{pointer}`")).clause("FMT-03");
+        let edit = Edit::harmless(format!("an unknown member at `{pointer}`")).clause(clause::FMT_03);
         sink.accept(base, what, &edit.insert(pointer, json!({"id": "x", "list": [null, 1e-7]})))?;
     }
     Ok(())

@@ -5,6 +5,7 @@ use super::library::Library;
 use super::sink::Sink;
 use crate::builder::Result;
 use crate::edit;
+use megakernel_ir::rule::{Rule, clause};
 
 /// R04: overlapping writes that nothing orders, after a wait is dropped.
 pub fn unordered_writers(library: &Library, sink: &mut Sink) -> Result<()> {
@@ -19,8 +20,8 @@ pub fn unordered_writers(library: &Library, sink: &mut Sink) -> Result<()> {
         ("attention/same-row-twice", "k_again", "k_append"),
     ] {
         let base = library.get(name)?;
-        let edit = edit::drop_wait(&base.program, second, first, "R04")?
-            .clause("EXE-07")
+        let edit = edit::drop_wait(&base.program, second, first, Rule::R04)?
+            .clause(clause::EXE_07)
             .at(edit::task_pointer(&base.program, second, "outputs/0")?);
         sink.reject_as(base, &format!("{}-without-{}", plain(second), plain(first)), &edit)?;
     }
@@ -28,7 +29,7 @@ pub fn unordered_writers(library: &Library, sink: &mut Sink) -> Result<()> {
         let base = library.get("record/spare-activations")?;
         let target = base.program.buffer(&format!("s{buffer}"))?;
         let pointer = edit::task_pointer(&base.program, &format!("w{other}"), "outputs/0")?;
-        let edit = edit::Edit::breaking("R04", format!("`w{other}` writes what `w{buffer}` writes"))
+        let edit = edit::Edit::breaking(Rule::R04, format!("`w{other}` writes what `w{buffer}` writes"))
             .at(pointer.clone())
             .replace(pointer, target);
         sink.reject_as(base, &format!("w{other}-writes-s{buffer}"), &edit)?;
@@ -37,9 +38,9 @@ pub fn unordered_writers(library: &Library, sink: &mut Sink) -> Result<()> {
     for (name, step) in [("reuse/in-place-2", 1), ("reuse/in-place-6", 3)] {
         let base = library.get(name)?;
         let edit =
-            edit::drop_wait(&base.program, &format!("step{step}"), &format!("step{}", step - 1), "R04")?
-                .or("R05")
-                .clause("EXE-10");
+            edit::drop_wait(&base.program, &format!("step{step}"), &format!("step{}", step - 1), Rule::R04)?
+                .or(Rule::R05)
+                .clause(clause::EXE_10);
         sink.reject_as(base, &format!("step{step}-does-not-wait"), &edit)?;
     }
     Ok(())
@@ -69,8 +70,8 @@ pub fn overlapping_tiles(library: &Library, sink: &mut Sink) -> Result<()> {
         ("gemv/unread-tiles", "row[t0]", "N_tile", 5, "row[t1]"),
     ] {
         let base = library.get(name)?;
-        let edit = edit::set_param(&base.program, tile, key, value.into(), "R04")?
-            .clause("EXE-04")
+        let edit = edit::set_param(&base.program, tile, key, value.into(), Rule::R04)?
+            .clause(clause::EXE_04)
             .at(edit::task_pointer(&base.program, other, "outputs/0")?);
         sink.reject_as(base, &format!("{}-{}-{value}", plain(tile), plain(key)), &edit)?;
     }
@@ -88,8 +89,8 @@ pub fn overlapping_tiles(library: &Library, sink: &mut Sink) -> Result<()> {
         ("attention/blocks", "v0", "pos", 1, "v1"),
     ] {
         let base = library.get(name)?;
-        let edit = edit::set_param(&base.program, tile, key, value.into(), "R04")?
-            .clause("EXE-04")
+        let edit = edit::set_param(&base.program, tile, key, value.into(), Rule::R04)?
+            .clause(clause::EXE_04)
             .at(edit::task_pointer(&base.program, later, "outputs/0")?);
         sink.reject_as(base, &format!("{}-{}-{value}", plain(tile), plain(key)), &edit)?;
     }
@@ -110,14 +111,14 @@ pub fn overwritten_early(library: &Library, sink: &mut Sink) -> Result<()> {
         ("reuse/generations-4", "two[t2]", "reader"),
     ] {
         let base = library.get(name)?;
-        let edit = edit::drop_wait(&base.program, writer, reader, "R05")?
-            .clause("EXE-07")
+        let edit = edit::drop_wait(&base.program, writer, reader, Rule::R05)?
+            .clause(clause::EXE_07)
             .at(edit::task_pointer(&base.program, writer, "outputs/0")?);
         sink.reject_as(base, &format!("{}-without-{}", plain(writer), plain(reader)), &edit)?;
     }
     // The reader waits for the first generation only, and the tiles overwrite a part of it.
     let base = library.get("gemv/cover-then-tile")?;
-    let edit = edit::drop_wait(&base.program, "reader", "tile[t2]", "R05")?.at(edit::task_pointer(
+    let edit = edit::drop_wait(&base.program, "reader", "tile[t2]", Rule::R05)?.at(edit::task_pointer(
         &base.program,
         "tile[t2]",
         "outputs/0",

@@ -7,6 +7,7 @@ use megakernel_corpus::builder::{DType, Op, ProgramBuilder, Tiles, Weights};
 use megakernel_corpus::edit;
 use megakernel_corpus::families::{Base, Library};
 use megakernel_corpus::generate::{Differences, Options, compare, generate, write};
+use megakernel_ir::rule::{Rule, clause};
 use serde_json::{Value, json};
 
 /// `tile[t0]` and `tile[t1]` fill y, `reader` takes it.
@@ -18,7 +19,7 @@ fn two_tiles() -> Base {
     let matrix = p.matrix("w", 6, 4, Weights::Float(DType::F16));
     let done = p.matmul("tile", x, &matrix, y, Tiles::from(4), &[]);
     p.op(Op::Softmax, "reader", &[y], out, &[], &[done]);
-    Base::new("test/two-tiles", "two tiles", &["OPC-05"], p)
+    Base::new("test/two-tiles", "two tiles", &[clause::OPC_05], p)
 }
 
 #[test]
@@ -51,10 +52,11 @@ fn quantised_matrices_have_the_operands_that_their_storage_needs() {
 #[test]
 fn edits_name_their_place() {
     let base = two_tiles();
-    let dropped = edit::drop_wait(&base.program, "reader", "tile[t1]", "R02").expect("there is such a wait");
+    let dropped =
+        edit::drop_wait(&base.program, "reader", "tile[t1]", Rule::R02).expect("there is such a wait");
     assert_eq!(dropped.operations, [json!({"op": "remove", "path": "/tasks/2/waits/0"})]);
     let weaker = edit::weaken(&base.program, "reader", "tile[t0]", 1).expect("a join of 2");
-    assert_eq!(weaker.rules, ["R01"]);
+    assert_eq!(weaker.rules, [Rule::R01]);
     assert_eq!(weaker.at.as_deref(), Some("/tasks/2/waits/0"));
     let orphan = edit::add_orphan_wait(&base.program, "tile[t0]", 3).expect("a task");
     assert_eq!(orphan.at.as_deref(), Some("/tasks/0/waits/0"));
@@ -65,9 +67,12 @@ fn an_edit_that_cannot_break_what_it_says_is_an_error() {
     let base = two_tiles();
     assert!(edit::weaken(&base.program, "reader", "tile[t0]", 2).is_err(), "2 is all of them");
     assert!(edit::raise(&base.program, "reader", "tile[t0]", 2).is_err(), "2 is within them");
-    assert!(edit::drop_wait(&base.program, "tile[t0]", "reader", "R02").is_err(), "there is no such wait");
+    assert!(
+        edit::drop_wait(&base.program, "tile[t0]", "reader", Rule::R02).is_err(),
+        "there is no such wait"
+    );
     let error =
-        edit::drop_wait(&base.program, "writer", "tile[t0]", "R02").expect_err("there is no such task");
+        edit::drop_wait(&base.program, "writer", "tile[t0]", Rule::R02).expect_err("there is no such task");
     assert!(error.to_string().contains("writer"), "{error}");
 }
 

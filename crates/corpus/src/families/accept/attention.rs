@@ -4,10 +4,11 @@
 
 use super::Base;
 use crate::builder::{Attention, Buf, Ctr, DType, Dims, Kind, Op, ProgramBuilder, Space, attention};
+use megakernel_ir::rule::clause;
 
 pub fn bases() -> Vec<Base> {
-    let kv = &["EXE-08", "EXE-09", "DAT-04", "OPC-07", "OPC-16"][..];
-    let rows = &["EXE-04", "EXE-08", "OPC-07", "OPC-16"][..];
+    let kv = &[clause::EXE_08, clause::EXE_09, clause::DAT_04, clause::OPC_07, clause::OPC_16][..];
+    let rows = &[clause::EXE_04, clause::EXE_08, clause::OPC_07, clause::OPC_16][..];
     let mut bases = Vec::new();
     for (name, heads, kv_heads) in [("mha", 4, 4), ("gqa", 8, 2), ("mqa", 6, 1)] {
         let summary = format!("append, then attention of {heads} heads over {kv_heads} cached heads");
@@ -22,11 +23,21 @@ pub fn bases() -> Vec<Base> {
     for parts in [2, 4, 8] {
         let summary = format!("attention in {parts} windows, merged by ATTENTION_COMBINE");
         let dims = Dims { attention: Attention::Split(parts), pos: 20, ..Dims::SMALL };
-        bases.push(Base::new(format!("attention/split-{parts}"), summary, &["OPC-07", "OPC-18"], step(dims)));
+        bases.push(Base::new(
+            format!("attention/split-{parts}"),
+            summary,
+            &[clause::OPC_07, clause::OPC_18],
+            step(dims),
+        ));
     }
     let dims = Dims { batch: Some(2), attention: Attention::Split(3), ..Dims::SMALL };
     let summary = "attention of 2 sequences in 3 windows, merged by ATTENTION_COMBINE";
-    bases.push(Base::new("attention/split-batched-3", summary, &["OPC-07", "OPC-18"], step(dims)));
+    bases.push(Base::new(
+        "attention/split-batched-3",
+        summary,
+        &[clause::OPC_07, clause::OPC_18],
+        step(dims),
+    ));
     for (name, ordered, summary) in [
         (
             "old-rows-unordered",

@@ -4,11 +4,12 @@
 
 use super::Base;
 use crate::builder::{Buf, DType, Op, ProgramBuilder};
+use megakernel_ir::rule::clause;
 
 const SHAPE: [u64; 3] = [4, 1, 4];
 
 pub fn bases() -> Vec<Base> {
-    let clauses = &["EXE-08", "EXE-09", "EXE-10"][..];
+    let clauses = &[clause::EXE_08, clause::EXE_09, clause::EXE_10][..];
     let mut bases = Vec::new();
     for (name, op) in [
         ("gelu", Op::Gelu),

@@ -1,5 +1,6 @@
 //! Chains: every task reads what the task before it wrote. Tasks are labelled `t0`, `t1`, ...
 
+use megakernel_ir::rule::clause;
 use serde_json::json;
 
 use super::Base;
@@ -19,9 +20,7 @@ pub fn bases() -> Vec<Base> {
     .into_iter()
     .map(|(op, length, width)| {
         let p = chain(op, length, width, 1);
-        let clauses = [clause_of(op)];
-        let clauses: Vec<&str> =
-            ["EXE-01", "EXE-05"].into_iter().chain(clauses.iter().map(String::as_str)).collect();
+        let clauses = [clause::EXE_01, clause::EXE_05, clause_of(op)];
         let name = format!("chain/{}-{length}", slug(op.name()));
         Base::new(name, format!("a chain of {length} {} tasks", op.name()), &clauses, p)
     })
@@ -30,7 +29,7 @@ pub fn bases() -> Vec<Base> {
         bases.push(Base::new(
             format!("chain/redundant-waits-{length}"),
             format!("a chain of {length} COPY tasks, each waiting for the two before it"),
-            &["EXE-05", "DAT-07"],
+            &[clause::EXE_05, clause::DAT_07],
             chain(Op::Copy, length, 16, 2),
         ));
     }
@@ -38,17 +37,22 @@ pub fn bases() -> Vec<Base> {
     p.target(laptop());
     p.assign(|task| Some(task % 4));
     let summary = "a chain of 6 GELU tasks handed round 4 SMs";
-    bases.push(Base::new("chain/round-robin-6", summary, &["EXE-02"], p));
+    bases.push(Base::new("chain/round-robin-6", summary, &[clause::EXE_02], p));
     let mut p = chain(Op::Copy, 5, 16, 1);
     p.target(laptop());
     p.assign(|_| Some(2));
-    bases.push(Base::new("chain/one-sm-5", "a chain of 5 COPY tasks in the queue of one SM", &["EXE-02"], p));
+    bases.push(Base::new(
+        "chain/one-sm-5",
+        "a chain of 5 COPY tasks in the queue of one SM",
+        &[clause::EXE_02],
+        p,
+    ));
     let mut p = ProgramBuilder::new("nop-chain");
     nops(&mut p, 8);
     bases.push(Base::new(
         "chain/nop-8",
         "a chain of 8 NOP tasks, which touch no buffer",
-        &["OPC-00", "DAT-05"],
+        &[clause::OPC_00, clause::DAT_05],
         p,
     ));
     let mut p = chain(Op::Copy, 3, 16, 1);
@@ -56,7 +60,7 @@ pub fn bases() -> Vec<Base> {
     p.task(Op::Nop).after(&[side]).label("after_side").add();
     p.task(Op::Nop).label("loose").add();
     let summary = "a chain of 3 COPY tasks with a side branch of NOP tasks and a NOP on its own";
-    bases.push(Base::new("chain/side-branch", summary, &["EXE-05", "OPC-00"], p));
+    bases.push(Base::new("chain/side-branch", summary, &[clause::EXE_05, clause::OPC_00], p));
     bases
 }
 

@@ -4,6 +4,7 @@ use super::Base;
 use crate::builder::{
     Attention, DType, Dims, ProgramBuilder, Space, Weights, config, decode_step, laptop, server,
 };
+use megakernel_ir::rule::clause;
 
 /// One layer with a small vocabulary.
 fn layer(dims: Dims) -> ProgramBuilder {
@@ -11,7 +12,7 @@ fn layer(dims: Dims) -> ProgramBuilder {
 }
 
 pub fn bases() -> Vec<Base> {
-    let whole = &["DAT-04", "EXE-09", "OPC-02", "OPC-08", "OPC-17"][..];
+    let whole = &[clause::DAT_04, clause::EXE_09, clause::OPC_02, clause::OPC_08, clause::OPC_17][..];
     let mut bases = Vec::new();
     let small = Dims::SMALL;
     for (name, summary, dims) in [
@@ -72,7 +73,7 @@ pub fn bases() -> Vec<Base> {
         bases.push(Base::new(
             format!("decoder/placed-{name}"),
             format!("one layer on {sms} SMs"),
-            &["EXE-02"],
+            &[clause::EXE_02],
             p,
         ));
     }
@@ -80,12 +81,12 @@ pub fn bases() -> Vec<Base> {
     p.target(laptop());
     p.assign(|task| (task % 2 == 0).then_some(task / 8 % 4));
     let summary = "one layer of which every second task has an SM";
-    bases.push(Base::new("decoder/placed-half", summary, &["EXE-02"], p));
+    bases.push(Base::new("decoder/placed-half", summary, &[clause::EXE_02], p));
     let mut p = decode_step("decoder", Dims { inner: 32, ..small }, 2, 64);
     p.page_activations(Space::Hbm, |name| {
         name.split_once('.').map_or(name.to_owned(), |(_, rest)| rest.to_owned())
     });
     let summary = "two layers, whose buffers of equal name share a page";
-    bases.push(Base::new("decoder/paged", summary, &["PAG-01", "PAG-02"], p));
+    bases.push(Base::new("decoder/paged", summary, &[clause::PAG_01, clause::PAG_02], p));
     bases
 }

@@ -2,6 +2,7 @@
 
 use super::Base;
 use crate::builder::{Buf, Ctr, DType, Op, ProgramBuilder};
+use megakernel_ir::rule::clause;
 
 pub fn bases() -> Vec<Base> {
     let mut bases = Vec::new();
@@ -10,7 +11,7 @@ pub fn bases() -> Vec<Base> {
         bases.push(Base::new(
             format!("fan-in/shared-{parts}"),
             summary,
-            &["EXE-05", "OPC-15"],
+            &[clause::EXE_05, clause::OPC_15],
             fan_in(parts, true),
         ));
     }
@@ -19,7 +20,7 @@ pub fn bases() -> Vec<Base> {
         bases.push(Base::new(
             format!("fan-in/separate-{parts}"),
             summary,
-            &["DAT-09", "OPC-15"],
+            &[clause::DAT_09, clause::OPC_15],
             fan_in(parts, false),
         ));
     }
@@ -28,19 +29,24 @@ pub fn bases() -> Vec<Base> {
         bases.push(Base::new(
             format!("fan-in/nops-{count}"),
             summary,
-            &["OPC-00", "DAT-05"],
+            &[clause::OPC_00, clause::DAT_05],
             nop_join(count),
         ));
     }
     for count in [2, 4, 16] {
         let summary = format!("{count} tasks read what one task wrote");
-        bases.push(Base::new(format!("fan-out/readers-{count}"), summary, &["EXE-05"], fan_out(count)));
+        bases.push(Base::new(format!("fan-out/readers-{count}"), summary, &[clause::EXE_05], fan_out(count)));
     }
     for depth in [1, 3] {
         let summary = format!("{depth} diamonds on top of each other");
-        bases.push(Base::new(format!("diamond/depth-{depth}"), summary, &["EXE-05"], diamonds(depth, 2)));
+        bases.push(Base::new(
+            format!("diamond/depth-{depth}"),
+            summary,
+            &[clause::EXE_05],
+            diamonds(depth, 2),
+        ));
     }
-    bases.push(Base::new("diamond/wide-6", "a diamond with 6 sides", &["EXE-05"], diamonds(1, 6)));
+    bases.push(Base::new("diamond/wide-6", "a diamond with 6 sides", &[clause::EXE_05], diamonds(1, 6)));
     bases
 }
 

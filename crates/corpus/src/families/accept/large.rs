@@ -1,5 +1,6 @@
 //! One program larger than the limit above which an existing implementation stops looking for races.
 
+use megakernel_ir::rule::clause;
 use serde_json::Value;
 
 use super::Base;
@@ -18,7 +19,7 @@ pub fn bases() -> Vec<Base> {
     let done = p.matmul("t", x, &matrix, y, 1.into(), &[]);
     p.op(Op::Softmax, "reader", &[y], out, &[], &[done]);
     let summary = format!("{TILES} tasks write one buffer, an element each; defaults are left out");
-    let mut base = Base::new("large/one-buffer", summary, &["EXE-07", "FMT-03"], p);
+    let mut base = Base::new("large/one-buffer", summary, &[clause::EXE_07, clause::FMT_03], p);
     base.program = without_defaults(&base.program);
     vec![base]
 }

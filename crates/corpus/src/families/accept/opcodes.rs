@@ -1,6 +1,7 @@
 //! Every opcode in each of its operand forms, and with each dtype that it takes. Each program has one task under test,
 //! labelled `op`, whose inputs are the buffers `i0`, `i1`, ... and whose output is `y`.
 
+use megakernel_ir::rule::clause;
 use serde_json::{Value, json};
 
 use super::Base;
@@ -301,7 +302,7 @@ pub fn bases() -> Vec<Base> {
         let op = slug(form.op.name());
         let clause = clause_of(form.op);
         let summary = format!("{}, form `{}`", form.op.name(), form.name);
-        let clauses = [clause.as_str(), "DAT-06"];
+        let clauses = [clause, clause::DAT_06];
         bases.push(Base::new(format!("opcode/{op}-{}", form.name), summary, &clauses, form.program()));
     }
     // The first form of each opcode in the other floating-point types.
@@ -315,7 +316,7 @@ pub fn bases() -> Vec<Base> {
             let op = slug(form.op.name());
             let clause = clause_of(form.op);
             let summary = format!("{} with {} operands", form.op.name(), dtype.name());
-            let clauses = [clause.as_str(), "DAT-02"];
+            let clauses = [clause, clause::DAT_02];
             let name = format!("dtype/{op}-{}", slug(dtype.name()));
             bases.push(Base::new(name, summary, &clauses, form.in_dtype(*dtype).program()));
         }
@@ -331,7 +332,7 @@ pub fn bases() -> Vec<Base> {
         };
         let name = format!("dtype/copy-{}", slug(dtype.name()));
         let summary = format!("COPY between {} buffers", dtype.name());
-        bases.push(Base::new(name, summary, &["OPC-01", "DAT-02"], copy.program()));
+        bases.push(Base::new(name, summary, &[clause::OPC_01, clause::DAT_02], copy.program()));
     }
     let summary = "every operand of a GEMV_TILE in another floating-point type";
     let mixed = form(
@@ -341,6 +342,11 @@ pub fn bases() -> Vec<Base> {
         (DType::F32, &[1, 4]),
         &[("K", 6), ("N_tile", 4), ("n_off", 0)],
     );
-    bases.push(Base::new("dtype/gemv-tile-mixed", summary, &["OPC-05", "DAT-02"], mixed.program()));
+    bases.push(Base::new(
+        "dtype/gemv-tile-mixed",
+        summary,
+        &[clause::OPC_05, clause::DAT_02],
+        mixed.program(),
+    ));
     bases
 }

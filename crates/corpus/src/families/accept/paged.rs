@@ -2,9 +2,10 @@
 
 use super::Base;
 use crate::builder::{Buf, Ctr, DType, Kind, Op, ProgramBuilder, Space, laptop};
+use megakernel_ir::rule::clause;
 
 pub fn bases() -> Vec<Base> {
-    let clauses = &["PAG-01", "PAG-02"][..];
+    let clauses = &[clause::PAG_01, clause::PAG_02][..];
     let mut bases = Vec::new();
     for (length, pages, space) in
         [(4, 2, Space::Hbm), (7, 2, Space::GlobalScratch), (9, 3, Space::GlobalScratch), (5, 4, Space::Hbm)]
@@ -25,23 +26,28 @@ pub fn bases() -> Vec<Base> {
     for op in [Op::Copy, Op::Gelu, Op::Add, Op::Mul, Op::SiluMul, Op::AllreduceShard] {
         let summary = format!("a {} task reads one buffer of a page and writes another", op.name());
         let name = format!("paged/in-place-{}", crate::builder::slug(op.name()));
-        bases.push(Base::new(name, summary, &["PAG-02", "EXE-10"], in_place(op)));
+        bases.push(Base::new(name, summary, &[clause::PAG_02, clause::EXE_10], in_place(op)));
     }
     let summary = "a program with a buffer of each kind, its two activations on pages, and spare pages";
     bases.push(Base::new("paged/every-kind", summary, clauses, every_kind()));
     for (name, space) in [("smem", Space::Smem), ("register", Space::Register)] {
         let summary =
             format!("two SMs with {} pages that fill the smaller SM's capacity exactly", space.name());
-        bases.push(Base::new(format!("on-chip/{name}"), summary, &["PAG-03"], on_chip(space)));
+        bases.push(Base::new(format!("on-chip/{name}"), summary, &[clause::PAG_03], on_chip(space)));
     }
     let summary = "a buffer is used, then another, then the first again, each on a page of its own";
     bases.push(Base::new("paged/twice", summary, clauses, twice()));
     let summary = "one half of a buffer on a page is written, and no part of it is read";
     bases.push(Base::new("paged/unread-half", summary, clauses, unread_half()));
     let summary = "on-chip buffers without pages, each used on one SM";
-    bases.push(Base::new("on-chip/no-pages", summary, &["PAG-03"], no_pages()));
+    bases.push(Base::new("on-chip/no-pages", summary, &[clause::PAG_03], no_pages()));
     let summary = "a GLOBAL_SCRATCH buffer that tasks on four SMs use";
-    bases.push(Base::new("on-chip/scratch-shared", summary, &["DAT-02", "PAG-03"], scratch_shared()));
+    bases.push(Base::new(
+        "on-chip/scratch-shared",
+        summary,
+        &[clause::DAT_02, clause::PAG_03],
+        scratch_shared(),
+    ));
     bases
 }
 

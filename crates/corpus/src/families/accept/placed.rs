@@ -2,9 +2,10 @@
 
 use super::Base;
 use crate::builder::{Buf, Ctr, DType, Op, ProgramBuilder, laptop, server};
+use megakernel_ir::rule::clause;
 
 pub fn bases() -> Vec<Base> {
-    let clauses = &["EXE-02", "EXE-06"][..];
+    let clauses = &[clause::EXE_02, clause::EXE_06][..];
     let mut bases = Vec::new();
     for sms in [2, 3, 4, 7] {
         let summary =

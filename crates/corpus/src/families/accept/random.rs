@@ -4,6 +4,7 @@
 use super::Base;
 use crate::builder::{Buf, Ctr, DType, Op, ProgramBuilder, Weights, laptop};
 use megakernel_ir::prng::SplitMix64;
+use megakernel_ir::rule::clause;
 
 /// How many programs.
 pub const COUNT: usize = 64;
@@ -15,7 +16,7 @@ pub fn bases(corpus_seed: u64) -> Vec<Base> {
             let name = format!("random/layers-{index:02}");
             let (p, layers) = layered(&mut SplitMix64::for_family(&format!("accept/{name}"), corpus_seed));
             let summary = format!("a random program of {layers} layers and {} tasks", p.task_count());
-            Base::new(name, summary, &["EXE-05", "EXE-07"], p)
+            Base::new(name, summary, &[clause::EXE_05, clause::EXE_07], p)
         })
         .collect()
 }

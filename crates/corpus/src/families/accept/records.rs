@@ -1,5 +1,6 @@
 //! Programs in which every record of the data model occurs, for edits of single members, and programs at the limits.
 
+use megakernel_ir::rule::clause;
 use serde_json::{Value, json};
 
 use super::Base;
@@ -10,29 +11,39 @@ pub fn bases() -> Vec<Base> {
         Base::new(
             "record/empty",
             "no buffers, counters and tasks",
-            &["DAT-01"],
+            &[clause::DAT_01],
             ProgramBuilder::new("empty"),
         ),
         Base::new(
             "record/every-record",
             "a program in which every record occurs",
-            &["DAT-01", "TGT-01", "TGT-02", "PAG-01"],
+            &[clause::DAT_01, clause::TGT_01, clause::TGT_02, clause::PAG_01],
             every_record(),
         ),
         Base::new(
             "record/capacities",
             "8 inputs, 8 waits and rank 4, which is as much as a task may have",
-            &["DAT-09"],
+            &[clause::DAT_09],
             capacities(),
         ),
         Base::new(
             "record/spare-activations",
             "six activations that tasks write and nothing reads",
-            &["DAT-04", "DAT-09"],
+            &[clause::DAT_04, clause::DAT_09],
             spare_activations(),
         ),
-        Base::new("record/large-shapes", "shapes of more than 2^40 elements", &["DAT-03"], large_shapes()),
-        Base::new("record/large-nibbles", "2^63 - 1 elements of half a byte", &["DAT-03"], large_nibbles()),
+        Base::new(
+            "record/large-shapes",
+            "shapes of more than 2^40 elements",
+            &[clause::DAT_03],
+            large_shapes(),
+        ),
+        Base::new(
+            "record/large-nibbles",
+            "2^63 - 1 elements of half a byte",
+            &[clause::DAT_03],
+            large_nibbles(),
+        ),
     ];
     for (name, summary, target, config) in [
         ("target-only", "a target and no config", laptop(), Value::Null),
@@ -52,7 +63,7 @@ pub fn bases() -> Vec<Base> {
         bases.push(Base::new(
             format!("launch/{name}"),
             summary,
-            &["TGT-02", "TGT-03"],
+            &[clause::TGT_02, clause::TGT_03],
             launch(target, config),
         ));
     }

@@ -2,9 +2,10 @@
 
 use super::Base;
 use crate::builder::{Buf, Ctr, DType, Op, ProgramBuilder, Tiles, Weights};
+use megakernel_ir::rule::clause;
 
 pub fn bases() -> Vec<Base> {
-    let clauses = &["EXE-05", "EXE-07"][..];
+    let clauses = &[clause::EXE_05, clause::EXE_07][..];
     let mut bases = Vec::new();
     for readers in [1, 2, 3, 6] {
         let summary = format!("a buffer is read by {readers} tasks and then overwritten, after all of them");
@@ -26,18 +27,23 @@ pub fn bases() -> Vec<Base> {
     }
     for steps in [1, 2, 6] {
         let summary = format!("a buffer is changed in place {steps} times, each time after the time before");
-        bases.push(Base::new(format!("reuse/in-place-{steps}"), summary, &["EXE-10"], in_place(steps)));
+        bases.push(Base::new(format!("reuse/in-place-{steps}"), summary, &[clause::EXE_10], in_place(steps)));
     }
     let summary = "a buffer is changed in place after another task has read it";
-    bases.push(Base::new("reuse/in-place-after-reader", summary, &["EXE-10"], in_place_after_reader()));
+    bases.push(Base::new("reuse/in-place-after-reader", summary, &[clause::EXE_10], in_place_after_reader()));
     for count in [2, 4] {
         let summary = format!("a buffer is filled by {count} tiles, read, filled again and read again");
         bases.push(Base::new(format!("reuse/generations-{count}"), summary, clauses, generations(count)));
     }
     let summary = "a second product reads row blocks of the first as soon as each is written";
-    bases.push(Base::new("reuse/pipelined-rows", summary, &["EXE-04", "OPC-06"], pipelined_rows()));
+    bases.push(Base::new(
+        "reuse/pipelined-rows",
+        summary,
+        &[clause::EXE_04, clause::OPC_06],
+        pipelined_rows(),
+    ));
     let summary = "a GEMM grid with a counter for each row of tiles";
-    bases.push(Base::new("gemm/row-counters-3", summary, &["EXE-04", "OPC-06"], row_counters()));
+    bases.push(Base::new("gemm/row-counters-3", summary, &[clause::EXE_04, clause::OPC_06], row_counters()));
     bases.push(unread_tiles());
     bases
 }
@@ -179,5 +185,5 @@ fn unread_tiles() -> Base {
     p.matmul("row", x, &w, y, 4.into(), &[]);
     p.matmul("grid", x, &w, z, Tiles { n: 6, m: Some(2) }, &[]);
     p.op(Op::Softmax, "out", &[x], out, &[], &[]);
-    Base::new("gemv/unread-tiles", "tiles that no task reads", &["OPC-05", "OPC-06"], p)
+    Base::new("gemv/unread-tiles", "tiles that no task reads", &[clause::OPC_05, clause::OPC_06], p)
 }

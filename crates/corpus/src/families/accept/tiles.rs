@@ -4,10 +4,11 @@
 
 use super::Base;
 use crate::builder::{Buf, Ctr, DType, Matrix, Op, ProgramBuilder, Tiles, Weights};
+use megakernel_ir::rule::clause;
 
 pub fn bases() -> Vec<Base> {
-    let gemv = &["EXE-04", "EXE-07", "OPC-05"][..];
-    let gemm = &["EXE-04", "EXE-07", "OPC-06"][..];
+    let gemv = &[clause::EXE_04, clause::EXE_07, clause::OPC_05][..];
+    let gemm = &[clause::EXE_04, clause::EXE_07, clause::OPC_06][..];
     let mut bases = Vec::new();
     for (name, n, tile) in [
         ("one-tile", 16, 16),

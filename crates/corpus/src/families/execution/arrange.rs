@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use megakernel_ir::rule::{Clause, clause};
 use serde_json::{Map, Value, json};
 
 use crate::builder::{Error, Program, Result, laptop};
@@ -47,11 +48,11 @@ impl Form {
     }
 
     /// A clause that the form adds to what a case tests.
-    pub fn clause(self) -> &'static str {
+    pub fn clause(self) -> Clause {
         match self {
-            Self::Plain | Self::Reversed | Self::Shuffled => "EXE-01",
-            Self::Placed | Self::HalfPlaced => "EXE-02",
-            Self::Paged | Self::PagedReversed => "PAG-01",
+            Self::Plain | Self::Reversed | Self::Shuffled => clause::EXE_01,
+            Self::Placed | Self::HalfPlaced => clause::EXE_02,
+            Self::Paged | Self::PagedReversed => clause::PAG_01,
         }
     }
 

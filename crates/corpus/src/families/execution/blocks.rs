@@ -1,5 +1,6 @@
 //! One launch of a part of a model.
 
+use megakernel_ir::rule::{Clause, clause};
 use serde_json::json;
 
 use super::super::plan::Plan;
@@ -15,16 +16,17 @@ use DType::{BF16, F8E4M3, F16, F32};
 /// The cases.
 pub fn plans(seed: u64) -> Result<Vec<Plan>> {
     let mut plans = Vec::new();
-    let mut add = |name: &str, about: &str, clauses: &[&str], form: Form, p: ProgramBuilder| -> Result<()> {
-        let session = Session::new(("blocks", name), about, clauses, form, p)?;
-        let program = session.program();
-        let mut files = weights(program, seed)?;
-        files.extend(activations(program, seed)?);
-        files.extend(caches(program, seed)?);
-        plans.push(session.shared(&format!("blocks/{name}"), files).launch(Step::default()).plan());
-        Ok(())
-    };
-    let mlp_clauses = &["NUM-08", "OPC-03", "OPC-05", "OPC-09", "OPC-11"][..];
+    let mut add =
+        |name: &str, about: &str, clauses: &[Clause], form: Form, p: ProgramBuilder| -> Result<()> {
+            let session = Session::new(("blocks", name), about, clauses, form, p)?;
+            let program = session.program();
+            let mut files = weights(program, seed)?;
+            files.extend(activations(program, seed)?);
+            files.extend(caches(program, seed)?);
+            plans.push(session.shared(&format!("blocks/{name}"), files).launch(Step::default()).plan());
+            Ok(())
+        };
+    let mlp_clauses = &[clause::NUM_08, clause::OPC_03, clause::OPC_05, clause::OPC_09, clause::OPC_11][..];
     for (name, about, act, weights, form) in [
         ("mlp-f32", "an MLP with a gate", F32, Weights::Float(F32), Form::Reversed),
         ("mlp-f16", "an MLP with a gate, in F16", F16, Weights::Float(F16), Form::Plain),
@@ -57,18 +59,32 @@ pub fn plans(seed: u64) -> Result<Vec<Plan>> {
     for (dtype, form) in [(F32, Form::Shuffled), (BF16, Form::PagedReversed)] {
         let name = format!("ffn-{}", slug(dtype.name()));
         let about = "LAYERNORM, two products in tiles of rows and columns with biases, and GELU between them";
-        add(&name, about, &["NUM-08", "OPC-04", "OPC-06", "OPC-10", "OPC-11"], form, ffn(dtype))?;
+        add(
+            &name,
+            about,
+            &[clause::NUM_08, clause::OPC_04, clause::OPC_06, clause::OPC_10, clause::OPC_11],
+            form,
+            ffn(dtype),
+        )?;
     }
     for (shards, form) in [(1, Form::Plain), (2, Form::Reversed), (4, Form::Placed), (8, Form::PagedReversed)]
     {
         let name = format!("tensor-parallel-{shards}");
         let about = format!("an MLP in {shards} shards, whose results are added");
-        let clauses = &["EXE-10", "NUM-08", "OPC-05", "OPC-09", "OPC-15"];
+        let clauses = &[clause::EXE_10, clause::NUM_08, clause::OPC_05, clause::OPC_09, clause::OPC_15];
         add(&name, &about, clauses, form, tensor_parallel(shards))?;
     }
     let small = Dims { max_seq: 12, pos: 9, ..Dims::SMALL };
-    let clauses = &["EXE-08", "NUM-08", "OPC-05", "OPC-07", "OPC-08", "OPC-11", "OPC-16"][..];
-    let split = &["EXE-08", "NUM-08", "OPC-07", "OPC-16", "OPC-18"][..];
+    let clauses = &[
+        clause::EXE_08,
+        clause::NUM_08,
+        clause::OPC_05,
+        clause::OPC_07,
+        clause::OPC_08,
+        clause::OPC_11,
+        clause::OPC_16,
+    ][..];
+    let split = &[clause::EXE_08, clause::NUM_08, clause::OPC_07, clause::OPC_16, clause::OPC_18][..];
     for (name, about, dims, first, form) in [
         ("attention-f32", "grouped heads", small, 0, Form::Reversed),
         (

@@ -9,12 +9,21 @@ use super::arrange::Form;
 use super::contents::{caches, integers, redrawn, weights};
 use super::session::{Session, Step};
 use crate::builder::{Attention, DType, Dims, ProgramBuilder, Result, Weights, decode_step};
+use megakernel_ir::rule::{Clause, clause};
 
 /// Rows of the vocabulary.
 const VOCABULARY: u64 = 64;
 
 /// Clauses that every decoder tests.
-const CLAUSES: &[&str] = &["EXE-08", "EXE-09", "NUM-08", "OPC-02", "OPC-03", "OPC-05", "OPC-17"];
+const CLAUSES: &[Clause] = &[
+    clause::EXE_08,
+    clause::EXE_09,
+    clause::NUM_08,
+    clause::OPC_02,
+    clause::OPC_03,
+    clause::OPC_05,
+    clause::OPC_17,
+];
 
 struct Decoder {
     name: &'static str,
@@ -51,8 +60,8 @@ impl Decoder {
         let seed = redrawn(seed, draws.get(self.set).copied().unwrap_or(0));
         let mut clauses = CLAUSES.to_vec();
         clauses.extend(match self.dims.attention {
-            Attention::Whole => ["OPC-07", "OPC-16"].iter(),
-            Attention::Split(_) => ["OPC-07", "OPC-16", "OPC-18"].iter(),
+            Attention::Whole => [clause::OPC_07, clause::OPC_16].iter(),
+            Attention::Split(_) => [clause::OPC_07, clause::OPC_16, clause::OPC_18].iter(),
         });
         let summary = format!("{} launches of a decoder: {}", self.steps, self.about);
         let mut session = Session::new(("decode", self.name), summary, &clauses, form, self.program(0))?;

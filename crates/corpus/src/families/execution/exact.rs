@@ -7,6 +7,7 @@ use super::arrange::Form;
 use super::ledger::{Heads, Ledger, session};
 use crate::builder::{Buf, DType, Op, Result, Tiles, slug};
 use megakernel_ir::prng::SplitMix64;
+use megakernel_ir::rule::clause;
 
 use DType::{BF16, F8E4M3, F8E5M2, F16, F32, I4, I8, I32, U8};
 
@@ -57,7 +58,7 @@ pub fn plans() -> Result<Vec<Plan>> {
         let name = format!("products-{}", slug(dtype.name()));
         let about =
             format!("3 launches: three products in tiles of 5 columns and two sums, in {}", dtype.name());
-        let clauses = &["EXE-03", "EXE-09", "OPC-05", "OPC-11"];
+        let clauses = &[clause::EXE_03, clause::EXE_09, clause::OPC_05, clause::OPC_11];
         plans.push(session(("exact", &name), &about, clauses, form, 3, |l, launch| {
             products(l, launch, dtype);
             Ok(())
@@ -67,7 +68,7 @@ pub fn plans() -> Result<Vec<Plan>> {
         let name = format!("grid-{}", slug(dtype.name()));
         let about =
             format!("2 launches: two products in tiles of rows and columns, and a sum, in {}", dtype.name());
-        let clauses = &["EXE-03", "OPC-06", "OPC-11"];
+        let clauses = &[clause::EXE_03, clause::OPC_06, clause::OPC_11];
         plans.push(session(("exact", &name), &about, clauses, form, 2, |l, launch| {
             grid(l, launch, dtype);
             Ok(())
@@ -79,7 +80,8 @@ pub fn plans() -> Result<Vec<Plan>> {
             "6 launches: rows of a table are gathered, appended and read back one by one, in {}; each element differs",
             dtype.name()
         );
-        let clauses = &["EXE-08", "EXE-09", "OPC-01", "OPC-02", "OPC-07", "OPC-16"];
+        let clauses =
+            &[clause::EXE_08, clause::EXE_09, clause::OPC_01, clause::OPC_02, clause::OPC_07, clause::OPC_16];
         plans.push(session(("exact", &name), &about, clauses, form, 6, |l, launch| {
             rows(l, launch, dtype);
             Ok(())
@@ -89,7 +91,7 @@ pub fn plans() -> Result<Vec<Plan>> {
         let name = batch.map_or("means".to_owned(), |batch| format!("means-batch-{batch}"));
         let about =
             "4 launches: append, then the mean of a window of 1, 2, 4 and 8 rows that ends at the new row";
-        let clauses = &["EXE-08", "EXE-09", "OPC-07", "OPC-16"];
+        let clauses = &[clause::EXE_08, clause::EXE_09, clause::OPC_07, clause::OPC_16];
         plans.push(session(("exact", &name), about, clauses, form, 4, |l, launch| {
             means(l, launch, batch);
             Ok(())
@@ -105,7 +107,7 @@ pub fn plans() -> Result<Vec<Plan>> {
             Reversed,
         ),
     ] {
-        let clauses = &["EXE-08", "EXE-09", "OPC-07", "OPC-16"];
+        let clauses = &[clause::EXE_08, clause::EXE_09, clause::OPC_07, clause::OPC_16];
         plans.push(session(("exact", name), about, clauses, form, 10, |l, launch| {
             sliding(l, launch as u64, rows, window);
             Ok(())
@@ -116,7 +118,7 @@ pub fn plans() -> Result<Vec<Plan>> {
         let about = format!(
             "5 launches: the mean of 8 rows of a cache in {parts} windows, of which one may be empty"
         );
-        let clauses = &["EXE-08", "OPC-07", "OPC-16", "OPC-18"];
+        let clauses = &[clause::EXE_08, clause::OPC_07, clause::OPC_16, clause::OPC_18];
         plans.push(session(("exact", &name), &about, clauses, form, 5, |l, launch| {
             merged(l, launch as u64, parts);
             Ok(())
@@ -124,7 +126,7 @@ pub fn plans() -> Result<Vec<Plan>> {
     }
     let about =
         "8 launches: each row appended is the row before and an input added; the caches hold the history";
-    let clauses = &["EXE-08", "EXE-09", "OPC-07", "OPC-11", "OPC-16"];
+    let clauses = &[clause::EXE_08, clause::EXE_09, clause::OPC_07, clause::OPC_11, clause::OPC_16];
     for form in [Plain, Reversed] {
         plans.push(session(("exact", "running-sum"), about, clauses, form, 8, |l, launch| {
             running_sum(l, launch as u64, false);
@@ -139,7 +141,7 @@ pub fn plans() -> Result<Vec<Plan>> {
     for (store, form) in [(I8, Reversed), (I4, Plain), (U8, PagedReversed)] {
         let name = format!("quantised-{}", slug(store.name()));
         let about = "2 launches: products with integer weights whose scales and zero points differ from group to group";
-        let clauses = &["EXE-03", "OPC-05", "OPC-06", "OPC-11", "OPC-13"];
+        let clauses = &[clause::EXE_03, clause::OPC_05, clause::OPC_06, clause::OPC_11, clause::OPC_13];
         plans.push(session(("exact", &name), about, clauses, form, 2, |l, launch| {
             quantised(l, launch, store);
             Ok(())
@@ -149,7 +151,7 @@ pub fn plans() -> Result<Vec<Plan>> {
         let name = format!("shards-{shards}");
         let about =
             format!("2 launches: a product cut along its columns into {shards} shards, summed in place");
-        let clauses = &["EXE-10", "OPC-05", "OPC-15"];
+        let clauses = &[clause::EXE_10, clause::OPC_05, clause::OPC_15];
         plans.push(session(("exact", &name), &about, clauses, form, 2, |l, launch| {
             shards_of(l, launch, shards);
             Ok(())
@@ -159,7 +161,7 @@ pub fn plans() -> Result<Vec<Plan>> {
         let name = format!("walk-{rows}");
         let about =
             format!("12 launches: {rows} walks through a permutation, each step the token picked before");
-        let clauses = &["EXE-09", "OPC-02", "OPC-05", "OPC-17"];
+        let clauses = &[clause::EXE_09, clause::OPC_02, clause::OPC_05, clause::OPC_17];
         plans.push(session(("exact", &name), &about, clauses, form, 12, |l, _| {
             walk(l, rows);
             Ok(())

@@ -12,6 +12,7 @@ use super::exact::mixing;
 use super::ledger::{Heads, Known, Ledger, session};
 use crate::builder::{Buf, Ctr, DType, Result};
 use megakernel_ir::prng::SplitMix64;
+use megakernel_ir::rule::clause;
 
 use DType::{BF16, F32};
 
@@ -27,7 +28,17 @@ const WINDOW: u64 = 8;
 /// The cases.
 pub fn plans() -> Result<Vec<Plan>> {
     let about = "64 launches of a decoder of two layers in which all is exact, each fed the token that the one before picked";
-    let clauses = &["EXE-03", "EXE-08", "EXE-09", "OPC-02", "OPC-05", "OPC-07", "OPC-16", "OPC-17", "OPC-18"];
+    let clauses = &[
+        clause::EXE_03,
+        clause::EXE_08,
+        clause::EXE_09,
+        clause::OPC_02,
+        clause::OPC_05,
+        clause::OPC_07,
+        clause::OPC_16,
+        clause::OPC_17,
+        clause::OPC_18,
+    ];
     let plan = |form| {
         session(("exact", "decoder"), about, clauses, form, STEPS, |l, launch| {
             decoder(l, launch as u64);

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use megakernel_ir::rule::{Clause, clause};
 use serde_json::{Value, json};
 
 use super::super::numeric::Operand;
@@ -453,7 +454,7 @@ impl Ledger {
 pub fn session(
     at: (&str, &str),
     about: &str,
-    clauses: &[&str],
+    clauses: &[Clause],
     form: Form,
     launches: usize,
     build: impl Fn(&mut Ledger, usize) -> Result<()>,
@@ -488,7 +489,7 @@ pub fn session(
         session = Some(match session.take() {
             None => {
                 let mut clauses = clauses.to_vec();
-                clauses.push("NUM-09");
+                clauses.push(clause::NUM_09);
                 let session = Session::new(at, about, &clauses, form, p)?;
                 let session = match weights.is_empty() {
                     true => session,

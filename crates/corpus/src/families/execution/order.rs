@@ -7,6 +7,7 @@ use super::exact::{integers, mixing};
 use super::ledger::{Ledger, session};
 use crate::builder::{Buf, Ctr, DType, Op, Result};
 use megakernel_ir::prng::SplitMix64;
+use megakernel_ir::rule::{Clause, clause};
 
 use DType::{F16, F32};
 
@@ -18,7 +19,7 @@ fn stream(what: &str, launch: usize) -> SplitMix64 {
 type Build = fn(&mut Ledger, usize);
 
 /// A case: its name, what it is about, its clauses, the forms that it is written in, and its launches.
-type Row = (&'static str, &'static str, &'static [&'static str], &'static [Form], Build);
+type Row = (&'static str, &'static str, &'static [Clause], &'static [Form], Build);
 
 /// The cases. They depend on no seed.
 pub fn plans() -> Result<Vec<Plan>> {
@@ -27,49 +28,49 @@ pub fn plans() -> Result<Vec<Plan>> {
         (
             "fan-in-one-counter",
             "2 launches: 12 tasks write a tile each and share one counter; a product reads all tiles",
-            &["EXE-01", "EXE-03", "OPC-05"],
+            &[clause::EXE_01, clause::EXE_03, clause::OPC_05],
             &[Reversed, Placed],
             |l, launch| fan_in(l, launch, true),
         ),
         (
             "fan-in-8-counters",
             "2 launches: 8 tasks write a tile each, with a counter each; a product waits for all 8",
-            &["EXE-01", "EXE-03", "OPC-05"],
+            &[clause::EXE_01, clause::EXE_03, clause::OPC_05],
             &[Reversed, HalfPlaced],
             |l, launch| fan_in(l, launch, false),
         ),
         (
             "written-again",
             "2 launches: a buffer is written and read three times over, each time after the readers before",
-            &["EXE-03", "EXE-07", "OPC-11"],
+            &[clause::EXE_03, clause::EXE_07, clause::OPC_11],
             &[Reversed, Shuffled],
             written_again,
         ),
         (
             "in-place",
             "2 launches: a chain of sums and products in place, with readers in between",
-            &["EXE-10", "OPC-11", "OPC-12"],
+            &[clause::EXE_10, clause::OPC_11, clause::OPC_12],
             &[Reversed, Plain],
             in_place,
         ),
         (
             "turns",
             "2 launches: a long chain of products of two sizes, in two dtypes",
-            &["EXE-03", "OPC-01", "OPC-05"],
+            &[clause::EXE_03, clause::OPC_01, clause::OPC_05],
             &[Paged, PagedReversed],
             turns,
         ),
         (
             "behind-nops",
             "2 launches: the order between writers and readers goes through NOP tasks",
-            &["EXE-03", "EXE-05", "OPC-00"],
+            &[clause::EXE_03, clause::EXE_05, clause::OPC_00],
             &[Shuffled, Placed],
             behind_nops,
         ),
         (
             "rows-as-they-come",
             "2 launches: four appends of different rows, each reader waits for the rows that it reads",
-            &["EXE-03", "EXE-04", "EXE-08", "OPC-16"],
+            &[clause::EXE_03, clause::EXE_04, clause::EXE_08, clause::OPC_16],
             &[Reversed],
             rows_as_they_come,
         ),

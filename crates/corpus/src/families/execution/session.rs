@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use megakernel_ir::rule::Clause;
 use serde_json::{Value, json};
 
 use super::super::plan::{Feed, Inputs, Launch, Plan};
@@ -20,15 +21,15 @@ impl Session {
     pub fn new(
         (group, name): (&str, &str),
         summary: impl Into<String>,
-        clauses: &[&str],
+        clauses: &[Clause],
         form: Form,
         program: ProgramBuilder,
     ) -> Result<Self> {
         let family = format!("execution/{group}");
         let (suffix, form_of) = form.names();
-        let mut clauses: Vec<String> = clauses.iter().map(|clause| (*clause).to_owned()).collect();
-        if !clauses.iter().any(|clause| clause == form.clause()) {
-            clauses.insert(0, form.clause().to_owned());
+        let mut clauses = clauses.to_vec();
+        if !clauses.contains(&form.clause()) {
+            clauses.insert(0, form.clause());
         }
         let plan = Plan {
             id: format!("{family}/{name}{suffix}"),

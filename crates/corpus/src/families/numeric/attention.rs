@@ -5,6 +5,7 @@ use super::data::{Operand, Values, coded, cycle, ends, ints, normals, numel, rea
 use super::matmul::mirrored;
 use super::probe::{self, Shape};
 use crate::builder::{DType, FLOATS, Result};
+use megakernel_ir::rule::clause;
 
 use DType::{BF16, F8E4M3, F8E5M2, F16, F32};
 
@@ -121,12 +122,12 @@ fn plain(b: &mut Bench) -> Result<()> {
     for (turn, (form, att)) in forms().into_iter().enumerate() {
         for (from, to) in round(turn) {
             let operands = att.random(b, "random", &format!("{form}-{from}"), [from; 3]);
-            b.add(att.spec(form, "random", "ordinary numbers", operands, to).clause("NUM-08"))?;
+            b.add(att.spec(form, "random", "ordinary numbers", operands, to).clause(clause::NUM_08))?;
         }
     }
     for (from, to) in round(1).chain(round(2)) {
         let operands = SMALL.random(b, "random", &format!("gqa-{from}"), [from; 3]);
-        b.add(SMALL.spec("gqa", "random", "ordinary numbers", operands, to).clause("NUM-08"))?;
+        b.add(SMALL.spec("gqa", "random", "ordinary numbers", operands, to).clause(clause::NUM_08))?;
     }
     for (dtypes, to) in [
         ([F32, BF16, BF16], F32),
@@ -136,7 +137,9 @@ fn plain(b: &mut Bench) -> Result<()> {
         ([BF16, F32, F16], F8E5M2),
     ] {
         let operands = SMALL.random(b, "mixed", &format!("{dtypes:?}"), dtypes);
-        b.add(SMALL.spec("gqa", "mixed", "operands of different dtypes", operands, to).clause("NUM-01"))?;
+        b.add(
+            SMALL.spec("gqa", "mixed", "operands of different dtypes", operands, to).clause(clause::NUM_01),
+        )?;
     }
     // A query without axes of its own.
     for (from, to) in round(1) {
@@ -180,7 +183,7 @@ fn picked(b: &mut Bench) -> Result<()> {
             let operands =
                 vec![reals(from, &att.q_shape(), q), att.cache(from, &keys), att.cache(from, &values)];
             let about = "each head picks one row of its values, which tell their places";
-            b.add(att.spec(form, "picked", about, operands, to).clause("NUM-07"))?;
+            b.add(att.spec(form, "picked", about, operands, to).clause(clause::NUM_07))?;
         }
     }
     Ok(())
@@ -215,7 +218,7 @@ fn probes(b: &mut Bench) -> Result<()> {
             let operands = vec![q, att.cache(from, &keys), att.cache(from, &values)];
             let about = "scores of zero: an exact mean of small integers, in which every row shows";
             let spec = att.spec(form, "probe", about, operands, to);
-            b.add(spec.clause("NUM-09").known(Values::Reals(known.clone())))?;
+            b.add(spec.clause(clause::NUM_09).known(Values::Reals(known.clone())))?;
         }
     }
     Ok(())
@@ -252,7 +255,7 @@ fn long_windows(b: &mut Bench) -> Result<()> {
             let operands =
                 vec![reals(from, &att.q_shape(), q), att.cache(from, &keys), att.cache(from, &values)];
             let about = "results around the smallest and the largest number of the output";
-            b.add(att.spec(form, "ends", about, operands, to).own_inputs().clause("NUM-03"))?;
+            b.add(att.spec(form, "ends", about, operands, to).own_inputs().clause(clause::NUM_03))?;
         }
     }
     Ok(())
@@ -363,7 +366,7 @@ fn scores(b: &mut Bench) -> Result<()> {
             vec![ints(from, &att.q_shape(), probe.x()), att.cache(from, &keys), att.cache(from, &values)];
         let about = "scores whose partial sums need more bits than a 16-bit float has";
         let spec = att.spec("dim-64", "score-accumulator", about, operands, to);
-        b.add(spec.clause("NUM-06"))?;
+        b.add(spec.clause(clause::NUM_06))?;
     }
     for &(from, to) in FROM_F32 {
         // One row of weight 1 and 1,023 of 2^-12 with values of 16.
@@ -377,7 +380,7 @@ fn scores(b: &mut Bench) -> Result<()> {
             let q = reals(from, &[1, 2], vec![1.0, 1.0]);
             let operands = vec![q, att.cache(from, &keys), att.cache(from, &values)];
             let about = "small weights that an accumulator of 16 bits loses";
-            b.add(att.spec(form, "value-accumulator", about, operands, to).clause("NUM-06"))?;
+            b.add(att.spec(form, "value-accumulator", about, operands, to).clause(clause::NUM_06))?;
         }
     }
     let scales = [
@@ -410,7 +413,7 @@ fn special(b: &mut Bench) -> Result<()> {
                 *value = f64::NAN;
             }
             let about = "a NaN inside the window reaches the heads that read it, and no others";
-            b.add(SMALL.spec(form, "special", about, operands, to).clause("NUM-03"))?;
+            b.add(SMALL.spec(form, "special", about, operands, to).clause(clause::NUM_03))?;
         }
     }
     Ok(())

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use megakernel_ir::rule::{Clause, clause};
 use serde_json::Value;
 
 use super::data::{Operand, Values};
@@ -74,7 +75,7 @@ pub struct Spec {
     preset: Option<Operand>,
     params: Vec<(&'static str, Value)>,
     tiles: Vec<Vec<(&'static str, Value)>>,
-    clauses: Vec<&'static str>,
+    clauses: Vec<Clause>,
     known: Option<Values>,
     own_inputs: bool,
 }
@@ -135,7 +136,7 @@ impl Spec {
     }
 
     /// A clause that the case tests besides that of the opcode.
-    pub fn clause(mut self, clause: &'static str) -> Self {
+    pub fn clause(mut self, clause: Clause) -> Self {
         self.clauses.push(clause);
         self
     }
@@ -268,10 +269,10 @@ impl Bench {
         };
         self.programs.insert(path.clone(), Arc::clone(&program));
         let mut clauses = vec![clause_of(self.op)];
-        clauses.extend(spec.clauses.iter().map(|clause| (*clause).to_owned()));
+        clauses.extend(&spec.clauses);
         // What shows in every case is cited by the plainest ones.
         if spec.data == "random" {
-            clauses.push("NUM-10".to_owned());
+            clauses.push(clause::NUM_10);
         }
         let known = spec.known.into_iter().map(|values| ("y".to_owned(), values)).collect();
         let launch = Launch { files: vec![(file, inputs)], known, ..Launch::default() };

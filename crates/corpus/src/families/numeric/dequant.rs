@@ -3,6 +3,7 @@
 use super::bench::{Bench, FROM_F32, Spec};
 use super::data::{Operand, Values, ends, ints, numel, power, precision, reals};
 use crate::builder::{DType, Result};
+use megakernel_ir::rule::clause;
 
 /// How weights are stored.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -120,7 +121,7 @@ pub fn dequant(b: &mut Bench) -> Result<()> {
                         .output(to, shape)
                         .param("qdtype", store.code())
                         .param("group", group);
-                    b.add(spec.clause("NUM-05"))?;
+                    b.add(spec.clause(clause::NUM_05))?;
                 }
             }
             turn += 1;
@@ -169,7 +170,7 @@ fn dequant_scales(b: &mut Bench) -> Result<()> {
                     .output(to, &[2, groups])
                     .param("qdtype", store.code())
                     .param("group", 2);
-            b.add(spec.clause("NUM-02"))?;
+            b.add(spec.clause(clause::NUM_02))?;
 
             let scale = ends(to, groups as usize).iter().map(|v| v * 0.5).collect();
             let q: Vec<i64> = (0..groups as usize).flat_map(|i| [2, -1 - (i % 3) as i64]).collect();
@@ -183,7 +184,7 @@ fn dequant_scales(b: &mut Bench) -> Result<()> {
             .output(to, &[2, groups])
             .param("qdtype", store.code())
             .param("group", 2);
-            b.add(spec.clause("NUM-03"))?;
+            b.add(spec.clause(clause::NUM_03))?;
 
             let prng = &mut b.prng("special", store.name());
             let q: Vec<i64> = (0..24).map(|_| low + prng.below((high - low + 1) as u64) as i64).collect();
@@ -197,7 +198,7 @@ fn dequant_scales(b: &mut Bench) -> Result<()> {
             .output(to, &[24])
             .param("qdtype", store.code())
             .param("group", 4);
-            b.add(spec.clause("NUM-03"))?;
+            b.add(spec.clause(clause::NUM_03))?;
         }
         for (dtype, low, high) in [(DType::I8, -128, 127), (DType::U8, 0, 255)] {
             for store in [Store::I8, Store::Packed] {

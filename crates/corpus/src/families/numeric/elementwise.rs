@@ -7,6 +7,7 @@ use super::data::{
 };
 use crate::builder::{DType, Result};
 use megakernel_ir::prng::SplitMix64;
+use megakernel_ir::rule::{Clause, clause};
 
 /// Operands of different dtypes: a, b, output.
 const MIXED: &[(DType, DType, DType)] = &[
@@ -26,22 +27,31 @@ pub fn add(b: &mut Bench) -> Result<()> {
     for (from, to) in most() {
         let mut prng = b.prng("random", from.name());
         let pair = [normals(&mut prng, N, 3.0), normals(&mut prng, N, 3.0)];
-        two(b, "plain", "random", "ordinary numbers", from, to, pair, "NUM-05")?;
+        two(b, "plain", "random", "ordinary numbers", from, to, pair, clause::NUM_05)?;
 
         let mut prng = b.prng("cancellation", from.name());
         let (x, y) = (0..N).map(|_| nearly_opposite(&mut prng, from)).unzip();
-        two(b, "plain", "cancellation", "sums much smaller than their terms", from, to, [x, y], "NUM-05")?;
+        two(
+            b,
+            "plain",
+            "cancellation",
+            "sums much smaller than their terms",
+            from,
+            to,
+            [x, y],
+            clause::NUM_05,
+        )?;
 
         let mut prng = b.prng("range", from.name());
         let (low, high) = exponents(from);
         let pair = [spread(&mut prng, N, low, high - 1), spread(&mut prng, N, low, high - 1)];
-        two(b, "plain", "range", "terms of very different magnitudes", from, to, pair, "NUM-02")?;
+        two(b, "plain", "range", "terms of very different magnitudes", from, to, pair, clause::NUM_02)?;
 
         let pair = [coded(from, N), coded(from, N).iter().rev().map(|v| v * 2.0).collect()];
-        two(b, "plain", "coded", "every element tells its place", from, to, pair, "NUM-05")?;
+        two(b, "plain", "coded", "every element tells its place", from, to, pair, clause::NUM_05)?;
     }
     for (from, to) in most() {
-        two(b, "pairs", "special", "each special value with each", from, to, crossed(from), "NUM-03")?;
+        two(b, "pairs", "special", "each special value with each", from, to, crossed(from), clause::NUM_03)?;
     }
     for (from, to) in every() {
         // a is a number of the coarser dtype, b half the distance to the next one of the output's: a tie.
@@ -65,7 +75,7 @@ pub fn add(b: &mut Bench) -> Result<()> {
             .own_inputs()
             .inputs([reals(from, SHAPE, x), reals(from, SHAPE, y)])
             .output(to, SHAPE);
-        b.add(spec.clause("NUM-02"))?;
+        b.add(spec.clause(clause::NUM_02))?;
     }
     for &(x, y, to) in MIXED {
         let mut prng = b.prng("mixed", &format!("{x}-{y}"));
@@ -75,7 +85,7 @@ pub fn add(b: &mut Bench) -> Result<()> {
                 reals(y, SHAPE, normals(&mut prng, N, 2.0)),
             ])
             .output(to, SHAPE);
-        b.add(spec.clause("NUM-01"))?;
+        b.add(spec.clause(clause::NUM_01))?;
     }
     Ok(())
 }
@@ -85,7 +95,7 @@ pub fn mul(b: &mut Bench) -> Result<()> {
     for (from, to) in most() {
         let mut prng = b.prng("random", from.name());
         let pair = [normals(&mut prng, N, 2.0), normals(&mut prng, N, 2.0)];
-        two(b, "two", "random", "ordinary numbers", from, to, pair, "NUM-05")?;
+        two(b, "two", "random", "ordinary numbers", from, to, pair, clause::NUM_05)?;
 
         let mut prng = b.prng("range", from.name());
         let (low, high) = exponents(from);
@@ -102,11 +112,11 @@ pub fn mul(b: &mut Bench) -> Result<()> {
             from,
             to,
             pair,
-            "NUM-02",
+            clause::NUM_02,
         )?;
 
         let pair = [coded(from, N), cycle(&[1.5, -0.75, 2.0, 0.5, -1.25], N)];
-        two(b, "two", "coded", "every element tells its place", from, to, pair, "NUM-05")?;
+        two(b, "two", "coded", "every element tells its place", from, to, pair, clause::NUM_05)?;
 
         let mut prng = b.prng("scaled", from.name());
         let values = normals(&mut prng, N, 4.0);
@@ -128,7 +138,7 @@ pub fn mul(b: &mut Bench) -> Result<()> {
         }
     }
     for (from, to) in most() {
-        two(b, "pairs", "special", "each special value with each", from, to, crossed(from), "NUM-03")?;
+        two(b, "pairs", "special", "each special value with each", from, to, crossed(from), clause::NUM_03)?;
     }
     for &(from, to) in FROM_F32.get(1..).unwrap_or_default() {
         let mut prng = b.prng("halfway", &format!("{from}-{to}"));
@@ -141,7 +151,7 @@ pub fn mul(b: &mut Bench) -> Result<()> {
                 reals(from, SHAPE, vec![4.0; N]),
             ])
             .output(to, SHAPE);
-        b.add(spec.clause("NUM-02"))?;
+        b.add(spec.clause(clause::NUM_02))?;
     }
     for &(x, y, to) in MIXED {
         let mut prng = b.prng("mixed", &format!("{x}-{y}"));
@@ -151,7 +161,7 @@ pub fn mul(b: &mut Bench) -> Result<()> {
                 reals(y, SHAPE, normals(&mut prng, N, 2.0)),
             ])
             .output(to, SHAPE);
-        b.add(spec.clause("NUM-01"))?;
+        b.add(spec.clause(clause::NUM_01))?;
     }
     Ok(())
 }
@@ -175,22 +185,31 @@ pub fn silu_mul(b: &mut Bench) -> Result<()> {
             from,
             to,
             pair,
-            "NUM-07",
+            clause::NUM_07,
         )?;
     }
     for (from, to) in most() {
         let mut prng = b.prng("random", from.name());
         let pair = [normals(&mut prng, N, 2.0), normals(&mut prng, N, 2.0)];
-        two(b, "plain", "random", "ordinary numbers", from, to, pair, "NUM-07")?;
+        two(b, "plain", "random", "ordinary numbers", from, to, pair, clause::NUM_07)?;
 
         let pair = [coded(from, N), coded(from, N).iter().rev().copied().collect()];
-        two(b, "plain", "coded", "every element tells its place", from, to, pair, "NUM-07")?;
+        two(b, "plain", "coded", "every element tells its place", from, to, pair, clause::NUM_07)?;
 
         let mut prng = b.prng("range", from.name());
         let (low, high) = exponents(from);
         let (high, low) = (high.min(12), low.max(-60));
         let pair = [spread(&mut prng, N, low, 3), spread(&mut prng, N, low / 2, high)];
-        two(b, "plain", "range", "gates and factors of very different magnitudes", from, to, pair, "NUM-07")?;
+        two(
+            b,
+            "plain",
+            "range",
+            "gates and factors of very different magnitudes",
+            from,
+            to,
+            pair,
+            clause::NUM_07,
+        )?;
     }
     for (from, to) in most() {
         // A gate of minus infinity is the product of an infinity and a zero: NaN, like any NaN operand.
@@ -204,7 +223,7 @@ pub fn silu_mul(b: &mut Bench) -> Result<()> {
         let spec = Spec::new("vector", "special", "zeros, infinities and NaN")
             .inputs([reals(from, &shape, gate), reals(from, &shape, up)])
             .output(to, &shape);
-        b.add(spec.clause("NUM-03"))?;
+        b.add(spec.clause(clause::NUM_03))?;
     }
     for &(x, y, to) in MIXED {
         let mut prng = b.prng("mixed", &format!("{x}-{y}"));
@@ -214,7 +233,7 @@ pub fn silu_mul(b: &mut Bench) -> Result<()> {
                 reals(y, SHAPE, normals(&mut prng, N, 2.0)),
             ])
             .output(to, SHAPE);
-        b.add(spec.clause("NUM-01"))?;
+        b.add(spec.clause(clause::NUM_01))?;
     }
     Ok(())
 }
@@ -224,7 +243,7 @@ pub fn gelu(b: &mut Bench) -> Result<()> {
     for (from, to) in every() {
         let mut prng = b.prng("random", from.name());
         let values = normals(&mut prng, 256, 1.5);
-        one(b, "plain", "random", "ordinary numbers", from, to, &[2, 128], values, "NUM-07")?;
+        one(b, "plain", "random", "ordinary numbers", from, to, &[2, 128], values, clause::NUM_07)?;
 
         // Between 1 and 4 the exact form and its approximations by tanh or a sigmoid are farthest apart.
         let mut prng = b.prng("knee", from.name());
@@ -239,19 +258,29 @@ pub fn gelu(b: &mut Bench) -> Result<()> {
             to,
             &[6, 64],
             values,
-            "NUM-07",
+            clause::NUM_07,
         )?;
 
         let mut prng = b.prng("tails", from.name());
         let mut values = uniforms(&mut prng, 64, -14.0, -4.0);
         values.extend(uniforms(&mut prng, 32, 4.0, 14.0));
         values.extend([-16.0, -40.0, -200.0, 16.0, 40.0, 200.0, 0.0, -0.0]);
-        one(b, "tails-104", "tails", "far from zero", from, to, &[104], values, "NUM-07")?;
+        one(b, "tails-104", "tails", "far from zero", from, to, &[104], values, clause::NUM_07)?;
 
         let (low, _) = exponents(from);
         let mut prng = b.prng("small", from.name());
         let values = spread(&mut prng, 96, low - 2, low + 20);
-        one(b, "small-96", "small", "close to zero, some subnormal", from, to, &[96], values, "NUM-03")?;
+        one(
+            b,
+            "small-96",
+            "small",
+            "close to zero, some subnormal",
+            from,
+            to,
+            &[96],
+            values,
+            clause::NUM_03,
+        )?;
     }
     for (from, to) in most() {
         let mut values = vec![0.0, -0.0, f64::NAN, 1.0, -1.0];
@@ -269,7 +298,7 @@ pub fn gelu(b: &mut Bench) -> Result<()> {
             to,
             &shape,
             values,
-            "NUM-03",
+            clause::NUM_03,
         )?;
     }
     Ok(())
@@ -285,7 +314,7 @@ fn one(
     to: DType,
     shape: &[u64],
     values: Vec<f64>,
-    clause: &'static str,
+    clause: Clause,
 ) -> Result<()> {
     b.add(Spec::new(form, data, about).input(reals(from, shape, values)).output(to, shape).clause(clause))
 }
@@ -299,7 +328,7 @@ fn two(
     from: DType,
     to: DType,
     [x, y]: [Vec<f64>; 2],
-    clause: &'static str,
+    clause: Clause,
 ) -> Result<()> {
     let shape = if x.len() == N { SHAPE.to_vec() } else { vec![x.len() as u64] };
     let inputs = [reals(from, &shape, x), reals(from, &shape, y)];

@@ -5,6 +5,7 @@ use super::data::{Operand, Values, coded, cycle, ints, normals, numel, reals, ro
 use super::probe::{Probe, Shape, probe};
 use crate::builder::{DType, Result};
 use megakernel_ir::prng::SplitMix64;
+use megakernel_ir::rule::clause;
 
 use DType::{BF16, F8E4M3, F8E5M2, F16, F32};
 
@@ -137,8 +138,8 @@ fn common(b: &mut Bench, e: Extents) -> Result<()> {
         let [left, right] = operands.clone();
         b.add(
             product(e, (&form, "random", "ordinary numbers"), left, right, None, to)
-                .clause("NUM-08")
-                .clause("NUM-12"),
+                .clause(clause::NUM_08)
+                .clause(clause::NUM_12),
         )?;
 
         // A bias of rank 1 or 2, in another dtype each.
@@ -182,7 +183,7 @@ fn common(b: &mut Bench, e: Extents) -> Result<()> {
         }
         let about = "each row of x picks one column of the weight, whose elements tell their places";
         let spec = product(e, (&form, "coded", about), reals(x, &xs, left), reals(w, &ws, right), None, to);
-        b.add(spec.clause("NUM-09").known(Values::Reals(known)))?;
+        b.add(spec.clause(clause::NUM_09).known(Values::Reals(known)))?;
     }
     for to in OUTPUTS {
         bias_exact(b, e, to)?;
@@ -224,7 +225,7 @@ fn bias_exact(b: &mut Bench, e: Extents, to: DType) -> Result<()> {
     let about = "the products are 0, the result is the bias of the column";
     let (x, w) = (ints(BF16, &[e.m, e.k], x), ints(BF16, &[e.n, e.k], w));
     let spec = product(e, (&form, "bias-probe", about), x, w, Some(bias), to).own_inputs();
-    b.add(spec.clause("NUM-09").known(Values::Reals(known)))
+    b.add(spec.clause(clause::NUM_09).known(Values::Reals(known)))
 }
 
 /// Exact sums halfway between two numbers of the output, and around its largest.
@@ -274,7 +275,7 @@ fn halfway(b: &mut Bench, e: Extents, to: DType) -> Result<()> {
     let about = "exact sums halfway between two numbers of the output, or around its largest";
     let (x, w) = (reals(F32, &[e.m, e.k], x), reals(F32, &[e.n, e.k], w));
     let spec = product(e, (&form, "halfway", about), x, w, None, to).own_inputs();
-    b.add(spec.clause("NUM-02").clause("NUM-09").known(Values::Reals(known)))
+    b.add(spec.clause(clause::NUM_02).clause(clause::NUM_09).known(Values::Reals(known)))
 }
 
 /// A NaN or an infinity in one row reaches the results of that row, and no others.
@@ -298,7 +299,7 @@ fn special(b: &mut Bench, e: Extents, to: DType) -> Result<()> {
     }
     let about = "a NaN and infinities of one row do not reach the others";
     let (x, w) = (reals(F32, &[e.m, e.k], x), reals(F32, &[e.n, e.k], w));
-    b.add(product(e, (&e.name(), "special", about), x, w, None, to).clause("NUM-03"))
+    b.add(product(e, (&e.name(), "special", about), x, w, None, to).clause(clause::NUM_03))
 }
 
 /// Exact probes of several lengths: m, n, k, columns and rows of a tile.
@@ -373,7 +374,7 @@ fn add_probe(
     for to in OUTPUTS {
         let (left, right) = (ints(x, &[e.m, e.k], probe.x()), ints(w, &[e.n, e.k], probe.w()));
         let spec = product(e, (&e.name(), data, about), left, right, None, to);
-        b.add(spec.clause("NUM-06").clause("NUM-09").known(Values::Reals(probe.y())))?;
+        b.add(spec.clause(clause::NUM_06).clause(clause::NUM_09).known(Values::Reals(probe.y())))?;
     }
     Ok(())
 }

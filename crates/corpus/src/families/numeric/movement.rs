@@ -1,5 +1,6 @@
 //! Opcodes that move elements: COPY, EMBED, KV_APPEND, SAMPLE_ARGMAX. What they write is known beforehand, bit for bit.
 
+use megakernel_ir::rule::clause;
 use megakernel_numerics::{decode, encode};
 
 use super::bench::{Bench, Spec, every, most, round};
@@ -16,7 +17,7 @@ pub fn copy(b: &mut Bench) -> Result<()> {
             let spec = Spec::new("flat", "special", "zeros, ends of the range, infinities, NaN")
                 .input(reals(from, &[values.len() as u64], values.clone()))
                 .output(to, &[values.len() as u64]);
-            b.add(spec.clause("NUM-02").clause("NUM-03").known(Values::Reals(values)))?;
+            b.add(spec.clause(clause::NUM_02).clause(clause::NUM_03).known(Values::Reals(values)))?;
             if from == to {
                 continue;
             }
@@ -28,7 +29,7 @@ pub fn copy(b: &mut Bench) -> Result<()> {
                     .input(reals(from, &[4, 64], values.clone()))
                     .output(to, &[2, 8, 16]);
             let values = values.iter().map(|v| rounded(from, *v)).collect();
-            b.add(spec.clause("NUM-02").known(Values::Reals(values)))?;
+            b.add(spec.clause(clause::NUM_02).known(Values::Reals(values)))?;
         }
     }
     for (from, to) in every() {
@@ -43,7 +44,7 @@ pub fn copy(b: &mut Bench) -> Result<()> {
         let spec = Spec::new("same-shape", "range", "magnitudes from the smallest to the largest")
             .input(reals(from, &[256], values))
             .output(to, &[256]);
-        b.add(spec.clause("NUM-02"))?;
+        b.add(spec.clause(clause::NUM_02))?;
     }
     for (dtype, low, high) in [
         (DType::I32, i64::from(i32::MIN), i64::from(i32::MAX)),
@@ -59,7 +60,7 @@ pub fn copy(b: &mut Bench) -> Result<()> {
         let spec = Spec::new("integers", "random", "integers over their whole range")
             .input(ints(dtype, &[8, 12], values.clone()))
             .output(dtype, &[6, 16]);
-        b.add(spec.clause("NUM-01").clause("NUM-11").known(Values::Ints(values)))?;
+        b.add(spec.clause(clause::NUM_01).clause(clause::NUM_11).known(Values::Ints(values)))?;
     }
     Ok(())
 }
@@ -105,7 +106,7 @@ pub fn embed(b: &mut Bench) -> Result<()> {
             .input(reals(from, &[3, width], table))
             .output(to, &[2, width])
             .param("hidden", width);
-        b.add(spec.clause("NUM-03"))?;
+        b.add(spec.clause(clause::NUM_03))?;
         if from != to {
             let mut prng = b.prng("halfway", &format!("{from}-{to}"));
             let spec = Spec::new("wide-row", "halfway", "halfway between two numbers of the output")
@@ -114,7 +115,7 @@ pub fn embed(b: &mut Bench) -> Result<()> {
                 .input(reals(from, &[2, 128], ties(&mut prng, from, to, 256)))
                 .output(to, &[2, 128])
                 .param("hidden", 128);
-            b.add(spec.clause("NUM-02"))?;
+            b.add(spec.clause(clause::NUM_02))?;
         }
     }
     Ok(())
@@ -145,7 +146,7 @@ pub fn kv_append(b: &mut Bench) -> Result<()> {
                     .input(reals(from, new, values))
                     .cache(reals(to, cache, held))
                     .param("pos", pos);
-            b.add(spec.clause("EXE-08").known(Values::Reals(known)))?;
+            b.add(spec.clause(clause::EXE_08).known(Values::Reals(known)))?;
         }
     }
     for (from, to) in most() {
@@ -158,14 +159,14 @@ pub fn kv_append(b: &mut Bench) -> Result<()> {
             .input(reals(from, &shape, row))
             .cache(reals(to, &cache, held))
             .param("pos", 1);
-        b.add(spec.clause("NUM-03"))?;
+        b.add(spec.clause(clause::NUM_03))?;
         if from != to {
             let mut prng = b.prng("halfway", &format!("{from}-{to}"));
             let spec = Spec::new("rows-2", "halfway", "halfway between two numbers of the cache's dtype")
                 .input(reals(from, &[2, 4, 16], ties(&mut prng, from, to, 128)))
                 .cache(reals(to, &[4, 4, 16], coded(to, 256)))
                 .param("pos", 1);
-            b.add(spec.clause("NUM-02"))?;
+            b.add(spec.clause(clause::NUM_02))?;
         }
     }
     Ok(())
@@ -276,7 +277,7 @@ pub fn sample_argmax(b: &mut Bench) -> Result<()> {
             let spec = Spec::new("rows-4x3", "special", "infinities, as masked logits have them")
                 .input(reals(dtype, &[4, 3], rows))
                 .output(DType::I32, &[4]);
-            b.add(spec.clause("NUM-03").known(Values::Ints(vec![2, 2, 1, 0])))?;
+            b.add(spec.clause(clause::NUM_03).known(Values::Ints(vec![2, 2, 1, 0])))?;
         }
     }
     Ok(())

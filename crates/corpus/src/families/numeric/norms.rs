@@ -3,6 +3,7 @@
 use super::bench::{Bench, FROM_F32, Spec, most, round};
 use super::data::{coded, cycle, ends, exponents, ints, normals, numel, reals, spread, uniforms};
 use crate::builder::{DType, Result};
+use megakernel_ir::rule::clause;
 
 /// A weight whose elements differ in magnitude and sign.
 fn weight(n: u64) -> Vec<f64> {
@@ -26,7 +27,7 @@ impl Norm<'_> {
             .output(to, self.shape)
             .param("eps", self.eps)
             .param("hidden", hidden)
-            .clause("NUM-08")
+            .clause(clause::NUM_08)
     }
 
     fn layer(self, (from, to): (DType, DType), bias: bool) -> Spec {
@@ -40,7 +41,7 @@ impl Norm<'_> {
             .output(to, self.shape)
             .param("eps", self.eps)
             .param("hidden", hidden)
-            .clause("NUM-08")
+            .clause(clause::NUM_08)
     }
 }
 
@@ -113,7 +114,7 @@ pub fn rmsnorm(b: &mut Bench) -> Result<()> {
         let about = "a row with a NaN, a row of zeros, and rows beside them";
         x.extend([0.25; 4]);
         let (form, data) = ("rows-5x4", "special");
-        b.add(Norm { form, data, about, shape: &[5, 4], eps: 1e-6, x }.rms(pair).clause("NUM-03"))?;
+        b.add(Norm { form, data, about, shape: &[5, 4], eps: 1e-6, x }.rms(pair).clause(clause::NUM_03))?;
         let x = vec![3.0, -5.0, 0.25, 1.0];
         let about = "rows of one element";
         let (form, data) = ("rows-4x1", "special");
@@ -127,7 +128,7 @@ pub fn rmsnorm(b: &mut Bench) -> Result<()> {
         }
         let about = "many small squares after a large one, which an accumulator of 16 bits loses";
         let (form, data) = ("vector-4096", "accumulator");
-        b.add(Norm { form, data, about, shape: &[4096], eps: 0.0, x }.rms(pair).clause("NUM-06"))?;
+        b.add(Norm { form, data, about, shape: &[4096], eps: 0.0, x }.rms(pair).clause(clause::NUM_06))?;
     }
     Ok(())
 }
@@ -144,7 +145,7 @@ fn at_the_ends(b: &mut Bench) -> Result<()> {
                     .output(to, &[2, width])
                     .param("eps", 0.0)
                     .param("hidden", width);
-            b.add(spec.clause("NUM-02").clause("NUM-03"))?;
+            b.add(spec.clause(clause::NUM_02).clause(clause::NUM_03))?;
         }
     }
     Ok(())
@@ -241,7 +242,9 @@ pub fn layernorm(b: &mut Bench) -> Result<()> {
         x.extend([-0.5, 0.5, 0.5, -0.5]);
         let about = "a row with a NaN, rows without variance, and rows beside them";
         let (form, data) = ("bias-5x4", "special");
-        b.add(Norm { form, data, about, shape: &[5, 4], eps: 0.5, x }.layer(pair, true).clause("NUM-03"))?;
+        b.add(
+            Norm { form, data, about, shape: &[5, 4], eps: 0.5, x }.layer(pair, true).clause(clause::NUM_03),
+        )?;
         let x = normals(&mut b.prng("long", pair.0.name()), 1000, 1.0);
         let about = "a long row, no multiple of a power of two above 8";
         let (form, data) = ("plain-1000", "long");
@@ -263,7 +266,9 @@ pub fn layernorm(b: &mut Bench) -> Result<()> {
         x.iter_mut().take(2).for_each(|v| *v *= 64.0);
         let about = "many small squares after large ones, which an accumulator of 16 bits loses";
         let (form, data) = ("plain-2048", "accumulator");
-        b.add(Norm { form, data, about, shape: &[2048], eps: 0.0, x }.layer(pair, false).clause("NUM-06"))?;
+        b.add(
+            Norm { form, data, about, shape: &[2048], eps: 0.0, x }.layer(pair, false).clause(clause::NUM_06),
+        )?;
     }
     Ok(())
 }
@@ -277,8 +282,10 @@ pub fn softmax(b: &mut Bench) -> Result<()> {
                 shape: &[u64],
                 x: Vec<f64>,
                 dim: Option<i64>| {
-        let spec =
-            Spec::new(form, data, about).input(reals(from, shape, x)).output(to, shape).clause("NUM-07");
+        let spec = Spec::new(form, data, about)
+            .input(reals(from, shape, x))
+            .output(to, shape)
+            .clause(clause::NUM_07);
         match dim {
             Some(dim) => spec.param("dim", dim),
             None => spec,
@@ -342,12 +349,12 @@ pub fn softmax(b: &mut Bench) -> Result<()> {
                 .input(reals(from, &shape, vec![0.0; n]))
                 .output(to, &shape)
                 .known(super::data::Values::Reals(vec![1.0 / line; n]));
-            b.add(spec.clause("NUM-09"))?;
+            b.add(spec.clause(clause::NUM_09))?;
         }
         for (form, shape, value) in [("alike-4x16", [4_u64, 16], -7.0), ("alike-3x1", [3, 1], 100.0)] {
             let x = reals(from, &shape, vec![value; numel(&shape)]);
             let spec = Spec::new(form, "offset", "equal scores far from zero").input(x).output(to, &shape);
-            b.add(spec.clause("NUM-08"))?;
+            b.add(spec.clause(clause::NUM_08))?;
         }
         let (nan, inf) = (f64::NAN, f64::NEG_INFINITY);
         let mut x = vec![1.0, nan, 0.5, -2.0, 0.0, -0.0, 0.0, -0.0, 3.0, 1.0, 2.0, -1.0];
@@ -358,7 +365,7 @@ pub fn softmax(b: &mut Bench) -> Result<()> {
         let spec = Spec::new("lines-of-4", "special", "a line with a NaN, terms of minus infinity, zeros")
             .input(reals(from, &shape, x))
             .output(to, &shape);
-        b.add(spec.clause("NUM-03"))?;
+        b.add(spec.clause(clause::NUM_03))?;
     }
     for &(from, to) in FROM_F32 {
         // One term of 1 and 2,047 of about 2^-12: half as much again in all, of which 16-bit accumulators keep nothing.
@@ -370,13 +377,13 @@ pub fn softmax(b: &mut Bench) -> Result<()> {
             let spec = Spec::new(form, "accumulator", "small terms that an accumulator of 16 bits loses")
                 .input(reals(from, &[2048], x))
                 .output(to, &[2048]);
-            b.add(spec.clause("NUM-06"))?;
+            b.add(spec.clause(clause::NUM_06))?;
         }
         let x = ints(from, &[2, 3, 300], (0..1800).map(|i| (i * 7 % 13) - 6).collect());
         let spec = Spec::new("long-lines", "long", "lines no multiple of a power of two above 4")
             .input(x)
             .output(to, &[2, 3, 300]);
-        b.add(spec.clause("NUM-08"))?;
+        b.add(spec.clause(clause::NUM_08))?;
     }
     Ok(())
 }

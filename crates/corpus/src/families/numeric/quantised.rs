@@ -5,6 +5,7 @@ use super::data::{Values, ints, normals, numel, reals};
 use super::dequant::Store;
 use super::matmul::{Extents, signed};
 use super::probe::{Shape, probe};
+use megakernel_ir::rule::clause;
 
 use crate::builder::{DType, Result};
 
@@ -83,7 +84,7 @@ fn random(b: &mut Bench, shapes: &[(Extents, u64); 2]) -> Result<()> {
                     .output(to, &[e.m, e.n])
                     .param("qdtype", store.code())
                     .param("group", group);
-                b.add(e.tiles(spec).clause("NUM-08"))?;
+                b.add(e.tiles(spec).clause(clause::NUM_08))?;
             }
             turn += 1;
         }
@@ -158,7 +159,7 @@ fn probes(b: &mut Bench, shapes: &[(u64, u64, u64, u64, u64, u64)]) -> Result<()
                         .output(to, &[m, n])
                         .param("qdtype", store.code())
                         .param("group", group);
-                    b.add(e.tiles(spec).clause("NUM-09").known(Values::Reals(probe.y())))?;
+                    b.add(e.tiles(spec).clause(clause::NUM_09).known(Values::Reals(probe.y())))?;
                 }
             }
         }

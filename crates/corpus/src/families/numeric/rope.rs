@@ -3,6 +3,7 @@
 use super::bench::{Bench, FROM_F32, Spec, most, round};
 use super::data::{Values, coded, ends, ints, normals, numel, reals, spread};
 use crate::builder::{DType, Result};
+use megakernel_ir::rule::clause;
 
 struct Rope<'a> {
     form: &'a str,
@@ -22,7 +23,7 @@ impl Rope<'_> {
             .output(to, self.shape)
             .param("head_dim", self.shape.last().copied().unwrap_or(2))
             .param("theta", self.theta)
-            .clause("NUM-07")
+            .clause(clause::NUM_07)
     }
 }
 
@@ -155,7 +156,7 @@ pub fn rope(b: &mut Bench) -> Result<()> {
             };
             // Turning does not lengthen a pair beyond F32.
             let x = ends(pair.1, numel(&shape)).iter().map(|v| v * 0.5).collect();
-            b.add(ends_of_range.spec(pair, x).own_inputs().clause("NUM-03"))?;
+            b.add(ends_of_range.spec(pair, x).own_inputs().clause(clause::NUM_03))?;
         }
     }
     for pair in round(0) {
@@ -168,7 +169,7 @@ pub fn rope(b: &mut Bench) -> Result<()> {
             theta: 10_000.0,
         };
         let x = vec![1.0, f64::NAN, 0.5, 2.0, 0.0, -0.0, -0.0, 0.0, 1.0, 0.0, -0.0, -1.0];
-        b.add(special.spec(pair, x).clause("NUM-03"))?;
+        b.add(special.spec(pair, x).clause(clause::NUM_03))?;
     }
     Ok(())
 }

@@ -5,6 +5,7 @@ use super::data::{
     Values, coded, ends, ints, normal, normals, numel, reals, sign, specials, spread, uniform,
 };
 use crate::builder::{DType, Result};
+use megakernel_ir::rule::clause;
 
 /// ALLREDUCE_SHARD over one to eight shards.
 pub fn allreduce(b: &mut Bench) -> Result<()> {
@@ -16,7 +17,7 @@ pub fn allreduce(b: &mut Bench) -> Result<()> {
             let inputs: Vec<_> =
                 (0..shards).map(|_| reals(from, &shape, normals(&mut prng, n, 2.0))).collect();
             let spec = Spec::new(format!("shards-{shards}"), "random", "ordinary numbers");
-            b.add(spec.inputs(inputs).output(to, &shape).clause("NUM-08"))?;
+            b.add(spec.inputs(inputs).output(to, &shape).clause(clause::NUM_08))?;
         }
     }
     for (from, to) in most() {
@@ -38,18 +39,18 @@ pub fn allreduce(b: &mut Bench) -> Result<()> {
             let inputs: Vec<_> = columns.into_iter().map(|values| ints(from, &shape, values)).collect();
             let spec = Spec::new(format!("shards-{shards}"), "probe", "small integers, none of them zero");
             let known = Values::Reals(totals);
-            b.add(spec.inputs(inputs).output(to, &shape).clause("NUM-09").known(known))?;
+            b.add(spec.inputs(inputs).output(to, &shape).clause(clause::NUM_09).known(known))?;
         }
         let mut prng = b.prng("cancellation", from.name());
         let a = normals(&mut prng, n, 4.0);
         let c = normals(&mut prng, n, 0.01);
         let inputs = [a.clone(), c, a.iter().map(|v| -v).collect()].map(|values| reals(from, &shape, values));
         let spec = Spec::new("shards-3", "cancellation", "sums much smaller than their terms");
-        b.add(spec.inputs(inputs).output(to, &shape).clause("NUM-08"))?;
+        b.add(spec.inputs(inputs).output(to, &shape).clause(clause::NUM_08))?;
         let mut prng = b.prng("range", from.name());
         let inputs: Vec<_> = (0..4).map(|_| reals(from, &shape, spread(&mut prng, n, -10, 7))).collect();
         let spec = Spec::new("shards-4", "range", "terms of very different magnitudes");
-        b.add(spec.inputs(inputs).output(to, &shape).clause("NUM-08"))?;
+        b.add(spec.inputs(inputs).output(to, &shape).clause(clause::NUM_08))?;
     }
     for (from, to) in most() {
         let inputs: Vec<_> = (0..6)
@@ -63,7 +64,7 @@ pub fn allreduce(b: &mut Bench) -> Result<()> {
         let other = vec![0.0; values.len()];
         let inputs = [other.clone(), values, other].map(|values| reals(from, &size, values));
         let spec = Spec::new("shards-of-specials", "special", "zeros, ends of the range, infinities, NaN");
-        b.add(spec.inputs(inputs).output(to, &size).clause("NUM-03"))?;
+        b.add(spec.inputs(inputs).output(to, &size).clause(clause::NUM_03))?;
     }
     for &(from, to) in FROM_F32 {
         // 4,099 and 32,771 need 13 and 16 bits; what is left over is small.
@@ -82,7 +83,9 @@ pub fn allreduce(b: &mut Bench) -> Result<()> {
         let spec =
             Spec::new("shards-6", "accumulator", "partial sums that an accumulator of 16 bits cannot hold");
         let known = Values::Reals(totals);
-        b.add(spec.inputs(inputs).output(to, &shape).clause("NUM-06").clause("NUM-09").known(known))?;
+        b.add(
+            spec.inputs(inputs).output(to, &shape).clause(clause::NUM_06).clause(clause::NUM_09).known(known),
+        )?;
     }
     Ok(())
 }
@@ -149,7 +152,7 @@ pub fn combine(b: &mut Bench) -> Result<()> {
                         reals(DType::F32, &shape, partial.values())
                     })
                     .collect();
-                b.add(Spec::new(form, data, about).inputs(inputs).output(to, output).clause("NUM-08"))?;
+                b.add(Spec::new(form, data, about).inputs(inputs).output(to, output).clause(clause::NUM_08))?;
             }
         }
         // An empty partial weighs nothing, whatever its maximum and its accumulator hold. Maxima of 0 weigh exactly 1.
@@ -191,21 +194,21 @@ pub fn combine(b: &mut Bench) -> Result<()> {
             let inputs = [partial(&vec![0.0; count], f64::NEG_INFINITY, 0.0), partial(&values, 0.0, 1.0)];
             let about = "results around the smallest and the largest number of the output";
             let spec = Spec::new(form, "ends", about).own_inputs().inputs(inputs).output(to, &[count as u64]);
-            b.add(spec.clause("NUM-02").clause("NUM-03"))?;
+            b.add(spec.clause(clause::NUM_02).clause(clause::NUM_03))?;
         }
         let nan = [row([1.0, f64::NAN, 3.0], 0.0, 1.0), row([2.0, 4.0, 6.0], 1.0, 2.0)];
         let plain = [row([2.0, 1.0, 5.0], 0.0, 1.0), row([1.0, -1.0, 2.0], 1.0, 2.0)];
         for (form, parts) in [("nan-first", [nan, plain]), ("nan-second", [plain, nan])] {
             let inputs = parts.map(|rows| reals(DType::F32, &[2, 5], rows.concat()));
             let spec = Spec::new(form, "special", "a NaN reaches its own element and no other");
-            b.add(spec.inputs(inputs).output(to, &[2, 3]).clause("NUM-03"))?;
+            b.add(spec.inputs(inputs).output(to, &[2, 3]).clause(clause::NUM_03))?;
         }
         // Maxima of 0: no rescaling, and exact sums divided by a power of two.
         let parts = [[8.0, -4.0, 12.0, 0.0, 2.0], [0.0, 8.0, 4.0, 0.0, 1.0], [4.0, 4.0, -4.0, 0.0, 1.0]];
         let known = vec![3.0, 2.0, 3.0];
         let inputs = parts.map(|row| reals(DType::F32, &[1, 5], row.to_vec()));
         let spec = Spec::new("partials-3x1", "equal", "maxima of 0: exact sums");
-        b.add(spec.inputs(inputs).output(to, &[3]).clause("NUM-09").known(Values::Reals(known)))?;
+        b.add(spec.inputs(inputs).output(to, &[3]).clause(clause::NUM_09).known(Values::Reals(known)))?;
         let empty = reals(DType::F32, &[2, 5], row([0.0; 3], f64::NEG_INFINITY, 0.0).repeat(2));
         let spec = Spec::new("partials-2x2", "empty-all", "every partial is empty: the result is 0");
         let known = Values::Reals(vec![0.0; 6]);

@@ -14,6 +14,8 @@ use std::collections::BTreeMap;
 use megakernel_corpus::builder::{Error, Result};
 use megakernel_corpus::companion::Example;
 use megakernel_corpus::families::{Cases, Document, Library, Sink};
+use megakernel_ir::registry;
+use megakernel_ir::rule::{Class, Clause, clause};
 use serde_json::{Value, json};
 
 use crate::item::{Expect, Item, is_request, select};
@@ -164,9 +166,26 @@ fn push(sink: &mut Sink, items: Vec<Item>) -> Result<()> {
             _ => Some(format!("selection/accept/{}", item.file)),
         };
         let document = Document::Edited(&file, &item.edit);
-        sink.push_as(item.method, id, &item.summary, &["selection"], &item.clauses, &document, expect, twin)?;
+        sink.push_as(
+            item.method,
+            id,
+            &item.summary,
+            &["selection"],
+            &cited(&item.clauses)?,
+            &document,
+            expect,
+            twin,
+        )?;
     }
     Ok(())
+}
+
+/// The headings with these ids: clauses and rules.
+fn cited(ids: &[String]) -> Result<Vec<Clause>> {
+    let rules = registry::rules().map(|rule| *rule.clause());
+    let known: Vec<Clause> = registry::clauses().copied().chain(rules).collect();
+    let cited = |id: &String| known.iter().find(|clause| clause.id == *id).copied();
+    ids.iter().map(|id| cited(id).ok_or_else(|| Error(format!("nothing is called `{id}`")))).collect()
 }
 
 /// The twin of a request without a plan that is no edit of a base: the same file, judged and not answered.
@@ -174,7 +193,7 @@ fn twin_of_stuck(sink: &mut Sink, item: &Item) -> Result<String> {
     let twin = format!("{}/{}-judged", sink.family(), item.name);
     let file = path(item);
     let summary = format!("{}; as a document there is nothing wrong with it", item.summary);
-    let clauses = ["SEL-01".to_owned()];
+    let clauses = [clause::SEL_01];
     let expect = json!({"verdict": "accept"});
     let document = Document::Edited(&file, &[]);
     sink.push_as("validate", twin.clone(), &summary, &["selection"], &clauses, &document, expect, None)?;
@@ -191,6 +210,7 @@ fn texts(_: &Library, sink: &mut Sink) -> Result<()> {
         let mut clauses: Vec<String> =
             rules.iter().filter_map(|rule| rule.as_str().map(str::to_owned)).collect();
         clauses.push("SEL-04".to_owned());
+        let clauses = cited(&clauses)?;
         let id = format!("selection/texts/{name}");
         let twin = twin.map(|twin| format!("selection/texts/{twin}"));
         sink.push_as(method, id, summary, &["selection"], &clauses, &Document::Text(text), expect, twin)
@@ -266,8 +286,8 @@ fn texts(_: &Library, sink: &mut Sink) -> Result<()> {
 /// An example that the definitions do not agree with.
 pub fn spec_example(sink: &mut Sink, example: &Example<'_>) -> Result<()> {
     let rule = example.rule;
-    let method = if rule.starts_with("KN") { "select" } else { "validate" };
-    let clauses = [rule.to_owned()];
+    let method = if rule.class() == Class::SELECTION_NO_PLAN { "select" } else { "validate" };
+    let clauses = [*rule.clause()];
     let twin = format!("{}/{rule}/accepted", sink.family());
     let (name, summary, expect) = if example.warned {
         (
@@ -284,7 +304,7 @@ pub fn spec_example(sink: &mut Sink, example: &Example<'_>) -> Result<()> {
     sink.push_as(method, id, &summary, &["selection"], &clauses, &document, expect, Some(twin.clone()))?;
     let mut expect = json!({"verdict": "accept", "warnings": []});
     if method == "select" && is_request(example.accepted) {
-        let item = select("twin", "", &[rule], example.accepted.clone());
+        let item = select("twin", "", &[rule.id()], example.accepted.clone());
         expect = item.expectation()?;
         expect["warnings"] = json!([]);
     }

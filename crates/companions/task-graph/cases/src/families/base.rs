@@ -7,7 +7,7 @@ use megakernel_corpus::companion::Example;
 use megakernel_corpus::edit::Edit;
 use megakernel_corpus::families::Library;
 use megakernel_corpus::families::{Document as Sent, Sink, words};
-use megakernel_ir::rule::{Rule, Severity};
+use megakernel_ir::rule::{Class, Clause, Severity};
 use megakernel_task_graph::read_translation;
 use serde_json::{Value, json};
 
@@ -25,20 +25,19 @@ pub struct GraphBase {
     /// One line on what it is.
     pub summary: String,
     /// Clauses that accepting it depends on.
-    pub clauses: Vec<String>,
+    pub clauses: Vec<Clause>,
     /// The document, and where its tasks and events are.
     pub document: Document,
 }
 
 impl GraphBase {
     /// Names a finished document.
-    pub fn new(name: &str, summary: &str, clauses: &[&str], document: Document) -> GraphBase {
-        let clauses = clauses.iter().map(|clause| (*clause).to_owned()).collect();
-        GraphBase { name: name.to_owned(), summary: summary.to_owned(), clauses, document }
+    pub fn new(name: &str, summary: &str, clauses: &[Clause], document: Document) -> GraphBase {
+        GraphBase { name: name.to_owned(), summary: summary.to_owned(), clauses: clauses.to_vec(), document }
     }
 
     /// Names a request to translate.
-    pub fn request(name: &str, summary: &str, clauses: &[&str], request: Value) -> GraphBase {
+    pub fn request(name: &str, summary: &str, clauses: &[Clause], request: Value) -> GraphBase {
         let document = Document { value: request, labels: BTreeMap::new() };
         GraphBase::new(name, summary, clauses, document)
     }
@@ -165,7 +164,7 @@ pub trait GraphCases {
         method: &str,
         name: &str,
         summary: &str,
-        clauses: &[&str],
+        clauses: &[Clause],
         sent: &Sent<'_>,
         expect: Value,
         twin: Option<&str>,
@@ -194,15 +193,14 @@ impl GraphCases for Sink {
         method: &str,
         name: &str,
         summary: &str,
-        clauses: &[&str],
+        clauses: &[Clause],
         sent: &Sent<'_>,
         expect: Value,
         twin: Option<&str>,
     ) -> Result<()> {
         let id = format!("{}/{name}", self.family());
-        let clauses: Vec<String> = clauses.iter().map(|clause| (*clause).to_owned()).collect();
         let twin = twin.map(|twin| format!("{}/{twin}", self.family()));
-        self.push_as(method, id, summary, PROFILE, &clauses, sent, expect, twin)
+        self.push_as(method, id, summary, PROFILE, clauses, sent, expect, twin)
     }
 }
 
@@ -210,7 +208,7 @@ fn edited(sink: &mut Sink, base: &GraphBase, name: &str, edit: &Edit, mut expect
     if let Some(at) = &edit.at {
         expect["at"] = json!(at);
     }
-    let mut clauses: Vec<String> = edit.rules.iter().chain(&edit.clauses).cloned().collect();
+    let mut clauses = edit.cites();
     if clauses.is_empty() {
         clauses.clone_from(&base.clauses);
     }
@@ -228,9 +226,8 @@ fn edited(sink: &mut Sink, base: &GraphBase, name: &str, edit: &Edit, mut expect
 /// It is not of the kind that the rule calls for.
 pub fn spec_example(sink: &mut Sink, example: &Example<'_>) -> Result<()> {
     let Example { rule, text, warned, accepted: accepted_twin } = *example;
-    let method = if rule.starts_with("TK") { "translate" } else { "validate" };
-    let known = Rule::from_id(rule).ok_or_else(|| Error(format!("no rule is called {rule}")))?;
-    if warned != (known.severity() == Severity::Warning) {
+    let method = if rule.class() == Class::KERNEL_GRAPH { "translate" } else { "validate" };
+    if warned != (rule.severity() == Severity::Warning) {
         return Err(Error("a warning has a fence `json warned`, any other rule `json rejected`".to_owned()));
     }
     let (name, summary, expect) = if warned {
@@ -241,8 +238,8 @@ pub fn spec_example(sink: &mut Sink, example: &Example<'_>) -> Result<()> {
         (format!("{rule}/rejected"), summary, json!({"verdict": "reject", "rules": [rule]}))
     };
     let twin = format!("{rule}/accepted");
-    sink.graph_text(method, &name, &summary, &[rule], &Sent::Text(text), expect, Some(&twin))?;
+    sink.graph_text(method, &name, &summary, &[*rule.clause()], &Sent::Text(text), expect, Some(&twin))?;
     let (text, expect) = (accepted_twin.to_string(), accepted(accepted_twin)?);
     let summary = "the twin of the specification's document";
-    sink.graph_text(method, &twin, summary, &[rule], &Sent::Text(&text), expect, None)
+    sink.graph_text(method, &twin, summary, &[*rule.clause()], &Sent::Text(&text), expect, None)
 }

@@ -4,6 +4,7 @@ use megakernel_corpus::builder::Result;
 use megakernel_corpus::edit::Edit;
 use megakernel_corpus::families::Library;
 use megakernel_corpus::families::Sink;
+use megakernel_ir::rule::Rule;
 use serde_json::{Value, json};
 
 use super::base::{GraphCases, library};
@@ -42,7 +43,7 @@ pub fn bounds(_: &Library, sink: &mut Sink) -> Result<()> {
         let base = library.get(name)?;
         let at = base.at(label, list)?;
         let edit = members.into_iter().fold(
-            Edit::breaking("TB01", format!("in a tile, {what}")).at(at.clone()),
+            Edit::breaking(Rule::TB01, format!("in a tile, {what}")).at(at.clone()),
             |edit, (member, value): (&str, Value)| edit.replace(format!("{at}/{member}"), value),
         );
         sink.graph_reject(base, what, &edit)?;
@@ -57,7 +58,8 @@ pub fn bounds(_: &Library, sink: &mut Sink) -> Result<()> {
     ] {
         let base = library.get(name)?;
         let at = base.at(label, &format!("{list}/offset"))?;
-        let edit = Edit::breaking("TB02", format!("a tile has {what}")).at(at.clone()).replace(at, offset);
+        let edit =
+            Edit::breaking(Rule::TB02, format!("a tile has {what}")).at(at.clone()).replace(at, offset);
         sink.graph_reject(base, what, &edit)?;
     }
     Ok(())
@@ -74,18 +76,18 @@ pub fn declared(_: &Library, sink: &mut Sink) -> Result<()> {
         ("0:second0", "inputs/0", "offset", json!(16), "all rows, from the second on"),
     ] {
         let at = base.at(label, list)?;
-        let edit = Edit::breaking("TB01", format!("a tile has {what}"))
+        let edit = Edit::breaking(Rule::TB01, format!("a tile has {what}"))
             .at(at.clone())
             .replace(format!("{at}/{member}"), value);
         sink.graph_reject(base, what, &edit)?;
     }
     let at = base.at("0:first0", "inputs/0")?;
-    let edit = Edit::breaking("TB01", "a part of a row passes the end of the row, and not of the tensor")
+    let edit = Edit::breaking(Rule::TB01, "a part of a row passes the end of the row, and not of the tensor")
         .at(at.clone())
         .replace(format!("{at}/dims"), json!([1, 4]))
         .replace(format!("{at}/offset"), 10);
     sink.graph_reject(base, "past the end of a row", &edit)?;
-    let edit = Edit::breaking("TB01", "a tensor is declared with one row less than a tile has")
+    let edit = Edit::breaking(Rule::TB01, "a tensor is declared with one row less than a tile has")
         .at(base.at("0:first0", "inputs/0")?)
         .replace("/kernel_graph/tensors/0/dims", json!([1, 8]));
     sink.graph_reject(base, "declared with fewer rows", &edit)?;
@@ -97,7 +99,7 @@ pub fn declared(_: &Library, sink: &mut Sink) -> Result<()> {
         ("1:reduce-a0", "the first sum has the extents of the slots, on rank 1"),
     ] {
         let at = two.at(label, "outputs/0")?;
-        let edit = Edit::breaking("TB01", format!("the output slot of REDUCE was overwritten: {what}"))
+        let edit = Edit::breaking(Rule::TB01, format!("the output slot of REDUCE was overwritten: {what}"))
             .at(at.clone())
             .replace(format!("{at}/dims"), json!([2, 2, 4]))
             .replace(format!("{at}/strides"), json!([8, 4, 1]));
@@ -112,12 +114,12 @@ pub fn declared(_: &Library, sink: &mut Sink) -> Result<()> {
         ("0:second0", "inputs/1", "data_type", json!(940), "another type of the same width, of a weight"),
     ] {
         let at = base.at(label, list)?;
-        let edit = Edit::breaking("TB03", format!("a tile has {what}"))
+        let edit = Edit::breaking(Rule::TB03, format!("a tile has {what}"))
             .at(at.clone())
             .replace(format!("{at}/{member}"), value);
         sink.graph_reject(base, what, &edit)?;
     }
-    let edit = Edit::breaking("TB03", "a tensor is declared under another name")
+    let edit = Edit::breaking(Rule::TB03, "a tensor is declared under another name")
         .at(base.at("0:first0", "inputs/0")?)
         .replace("/kernel_graph/tensors/0/name", "other");
     sink.graph_reject(base, "declared under another name", &edit)

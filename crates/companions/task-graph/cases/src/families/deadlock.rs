@@ -4,6 +4,7 @@ use megakernel_corpus::builder::Result;
 use megakernel_corpus::edit::Edit;
 use megakernel_corpus::families::Library;
 use megakernel_corpus::families::Sink;
+use megakernel_ir::rule::Rule;
 use megakernel_task_graph::EVENT_INVALID;
 use serde_json::json;
 
@@ -23,7 +24,7 @@ pub fn counts(_: &Library, sink: &mut Sink) -> Result<()> {
         let base = library.get(name)?;
         let (count, end) = (base.at(event, "num_triggers")?, base.at("END", "num_triggers")?);
         let rank = base.int("/all_tasks/1/trigger_event")? - 1;
-        let edit = Edit::breaking("TD01", "the only producer of an event triggers the end in its place")
+        let edit = Edit::breaking(Rule::TD01, "the only producer of an event triggers the end in its place")
             .at(count)
             .replace(base.at(producer, "trigger_event")?, rank + base.index("END")?)
             .replace(end.clone(), base.int(&end)? + 1)
@@ -31,7 +32,7 @@ pub fn counts(_: &Library, sink: &mut Sink) -> Result<()> {
         sink.graph_reject(base, &format!("{event} has no producer"), &edit)?;
     }
     let base = library.get("chain/side-by-side")?;
-    let edit = Edit::breaking("TD01", "a task waits for a new event that nobody triggers")
+    let edit = Edit::breaking(Rule::TD01, "a task waits for a new event that nobody triggers")
         .at("/all_events/3/num_triggers")
         .insert(
             "/all_events/-",
@@ -41,7 +42,7 @@ pub fn counts(_: &Library, sink: &mut Sink) -> Result<()> {
         .replace("/first_tasks", json!([2, 3, 4]));
     sink.graph_reject(base, "new-event", &edit)?;
     let edit =
-        Edit::breaking("TD01", "a task waits for a new event that takes no trigger, and nobody triggers")
+        Edit::breaking(Rule::TD01, "a task waits for a new event that takes no trigger, and nobody triggers")
             .at("/all_events/3/num_triggers")
             .insert(
                 "/all_events/-",
@@ -72,9 +73,10 @@ pub fn counts(_: &Library, sink: &mut Sink) -> Result<()> {
         let base = library.get(name)?;
         let at = base.at(event, "num_triggers")?;
         let count = base.int(&at)?;
-        let edit = Edit::breaking("TD02", format!("an event takes {} triggers and gets {count}", count + by))
-            .at(at.clone())
-            .replace(at, count + by);
+        let edit =
+            Edit::breaking(Rule::TD02, format!("an event takes {} triggers and gets {count}", count + by))
+                .at(at.clone())
+                .replace(at, count + by);
         sink.graph_reject(base, &format!("{event} takes {by} more"), &edit)?;
     }
     Ok(())
@@ -90,8 +92,8 @@ fn redirect(base: &GraphBase, task: &str, event: &str, what: &str) -> Result<Edi
         .replace(end.clone(), base.int(&end)? - 1))
 }
 
-fn broken(edit: Edit, rule: &str, at: String) -> Edit {
-    Edit { rules: vec![rule.to_owned()], ..edit }.at(at)
+fn broken(edit: Edit, rule: Rule, at: String) -> Edit {
+    Edit { rules: vec![rule], ..edit }.at(at)
 }
 
 /// TD03 and TD04.
@@ -112,32 +114,35 @@ pub fn order(_: &Library, sink: &mut Sink) -> Result<()> {
         ),
     ] {
         let base = library.get(name)?;
-        let edit = broken(redirect(base, task, event, what)?, "TD03", base.at(first.unwrap_or(task), "")?);
+        let edit =
+            broken(redirect(base, task, event, what)?, Rule::TD03, base.at(first.unwrap_or(task), "")?);
         sink.graph_reject(base, &format!("{task} triggers {event}"), &edit)?;
     }
     let base = library.get("ranks/two-by-two")?;
-    let edit = Edit::breaking("TD03", "copies wait for the sum that they are a part of, or that comes later")
-        // The copy to the other rank is on no cycle, and waits for a task of higher id all the same.
-        .or("TD04")
-        .at(base.at("0:copy-b0-to-0", "")?)
-        .replace(base.at("0:reduce-b0", "trigger_event")?, base.index("0:ready-b0")?)
-        .replace(base.at("0:ready-b0", "num_triggers")?, 2)
-        .replace(base.at("0:END", "num_triggers")?, 1);
+    let edit =
+        Edit::breaking(Rule::TD03, "copies wait for the sum that they are a part of, or that comes later")
+            // The copy to the other rank is on no cycle, and waits for a task of higher id all the same.
+            .or(Rule::TD04)
+            .at(base.at("0:copy-b0-to-0", "")?)
+            .replace(base.at("0:reduce-b0", "trigger_event")?, base.index("0:ready-b0")?)
+            .replace(base.at("0:ready-b0", "num_triggers")?, 2)
+            .replace(base.at("0:END", "num_triggers")?, 1);
     sink.graph_reject(base, "copies wait for their sum", &edit)?;
 
     // Ids ascend on both ranks, and yet each waits for what the other does later.
     let base = library.get("ranks/exchanges")?;
     let (copy, reduce) = (base.at("0:copy-y-to-1", "")?, base.at("0:reduce-x", "")?);
     let (i, j) = (base.index("0:copy-y-to-1")?, base.index("0:reduce-x")?);
-    let edit = Edit::breaking("TD04", "a rank waits for one exchange before it takes its part in the other")
-        .at(format!("{copy}/dependent_event"))
-        .replace(copy.clone(), base.value(&reduce)?.clone())
-        .replace(reduce.clone(), base.value(&copy)?.clone())
-        .replace(
-            base.at("0:copied-x", "")?,
-            json!({"event_type": 900, "first_task_id": i, "last_task_id": i + 1, "num_triggers": 2}),
-        )
-        .replace("/ranks/0/first_tasks", json!([2, 3, 4, j]));
+    let edit =
+        Edit::breaking(Rule::TD04, "a rank waits for one exchange before it takes its part in the other")
+            .at(format!("{copy}/dependent_event"))
+            .replace(copy.clone(), base.value(&reduce)?.clone())
+            .replace(reduce.clone(), base.value(&copy)?.clone())
+            .replace(
+                base.at("0:copied-x", "")?,
+                json!({"event_type": 900, "first_task_id": i, "last_task_id": i + 1, "num_triggers": 2}),
+            )
+            .replace("/ranks/0/first_tasks", json!([2, 3, 4, j]));
     sink.graph_reject(base, "waits before it copies", &edit)?;
 
     // Two tasks change places with all that they are: ids descend, and nothing else is different.
@@ -159,7 +164,7 @@ fn swapped(sink: &mut Sink, base: &GraphBase, first: &str, second: &str, consume
     let (a, b) = (base.at(first, "")?, base.at(second, "")?);
     let (one, two) = (base.value(&a)?.clone(), base.value(&b)?.clone());
     let (i, j) = (base.index(first)?, base.index(second)?);
-    let mut edit = Edit::breaking("TD04", format!("`{first}` and `{second}` change places: ids descend"))
+    let mut edit = Edit::breaking(Rule::TD04, format!("`{first}` and `{second}` change places: ids descend"))
         .at(format!("{consumer}/dependent_event"))
         .replace(a, two)
         .replace(b, one);
@@ -201,7 +206,7 @@ pub fn lost(_: &Library, sink: &mut Sink) -> Result<()> {
         let count = base.int(&end)? - 1;
         let at = base.at(task, "trigger_event")?;
         let edit =
-            Edit::breaking("TD05", "a task triggers nothing").at(at.clone()).replace(at, EVENT_INVALID);
+            Edit::breaking(Rule::TD05, "a task triggers nothing").at(at.clone()).replace(at, EVENT_INVALID);
         sink.graph_reject(base, &format!("{task} triggers nothing"), &edit.replace(end, count))?;
     }
     // Triggers of an event that nobody waits for lead nowhere.
@@ -211,7 +216,7 @@ pub fn lost(_: &Library, sink: &mut Sink) -> Result<()> {
         let end = base.at("END", "num_triggers")?;
         let position = base.value("/all_events")?.as_array().map_or(0, Vec::len);
         let at = base.at(task, "trigger_event")?;
-        let edit = Edit::breaking("TD05", "a task triggers an event that nobody waits for")
+        let edit = Edit::breaking(Rule::TD05, "a task triggers an event that nobody waits for")
             .at(at.clone())
             .insert(
                 "/all_events/-",
@@ -223,8 +228,8 @@ pub fn lost(_: &Library, sink: &mut Sink) -> Result<()> {
     }
     let base = library.get("ranks/apart")?;
     let at = base.at("1:t2", "trigger_event")?;
-    let edit = Edit::breaking("TD05", "on the second rank nobody triggers the end")
-        .or("TD01")
+    let edit = Edit::breaking(Rule::TD05, "on the second rank nobody triggers the end")
+        .or(Rule::TD01)
         .at(at.clone())
         .replace(at, EVENT_INVALID);
     sink.graph_reject(base, "second-rank", &edit)

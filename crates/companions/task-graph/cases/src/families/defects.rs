@@ -6,6 +6,7 @@ use megakernel_corpus::builder::Result;
 use megakernel_corpus::edit::Edit;
 use megakernel_corpus::families::Library;
 use megakernel_corpus::families::Sink;
+use megakernel_ir::rule::Rule;
 
 use super::base::{GraphCases, library};
 use crate::build::BF16;
@@ -81,28 +82,31 @@ pub fn defects(_: &Library, sink: &mut Sink) -> Result<()> {
 
     let base = library.get("fan/columns")?;
     let count = base.at("e0", "num_triggers")?;
-    let edit =
-        Edit::breaking("TD02", "the join is counted once for each tensor that it shares, and triggered once")
-            .at(count.clone())
-            .replace(count, 2);
+    let edit = Edit::breaking(
+        Rule::TD02,
+        "the join is counted once for each tensor that it shares, and triggered once",
+    )
+    .at(count.clone())
+    .replace(count, 2);
     sink.graph_reject(base, "double-counted-join", &edit)?;
     let base = library.get("fan/join")?;
     let count = base.at("e0", "num_triggers")?;
-    let edit =
-        Edit::breaking("TD02", "each of four producers is counted twice").at(count.clone()).replace(count, 8);
+    let edit = Edit::breaking(Rule::TD02, "each of four producers is counted twice")
+        .at(count.clone())
+        .replace(count, 8);
     sink.graph_reject(base, "double-counted-join", &edit)?;
 
     // The bottom of the diamond needs both branches, and the event of only one of them is made.
     let base = library.get("diamond/merged")?;
     let end = base.index("END")?;
-    let edit = Edit::breaking("TR02", "the edge from the right branch to the join is not made")
+    let edit = Edit::breaking(Rule::TR02, "the edge from the right branch to the join is not made")
         .at(base.at("bottom", "inputs/1")?)
         .replace(base.at("right", "trigger_event")?, end)
         .replace(base.at("join", "num_triggers")?, 1)
         .replace(base.at("END", "num_triggers")?, 2);
     sink.graph_reject(base, "missing-second-edge", &edit)?;
     let base = library.get("diamond/uneven")?;
-    let edit = Edit::breaking("TR02", "the edge from the short branch to the join is not made")
+    let edit = Edit::breaking(Rule::TR02, "the edge from the short branch to the join is not made")
         .at(base.at("end", "inputs/1")?)
         .replace(base.at("b", "trigger_event")?, base.index("END")?)
         .replace(base.at("join", "num_triggers")?, 1)
@@ -112,13 +116,13 @@ pub fn defects(_: &Library, sink: &mut Sink) -> Result<()> {
     // The residual is read, but nothing says so but the tile.
     let base = library.get("diamond/three-ends")?;
     let residual = base.value(&base.at("a", "outputs/0")?)?.clone();
-    let edit = Edit::breaking("TR02", "a residual is added by a task that waits for nothing")
+    let edit = Edit::breaking(Rule::TR02, "a residual is added by a task that waits for nothing")
         .at(base.at("d", "inputs/1")?)
         .insert(base.at("d", "inputs/-")?, residual);
     sink.graph_reject(base, "stripped-residual", &edit)?;
 
     let base = library.get("reuse/buffer")?;
-    let edit = Edit::breaking("TR05", "the reader of the first write is stripped of its input")
+    let edit = Edit::breaking(Rule::TR05, "the reader of the first write is stripped of its input")
         .at(base.at("write", "outputs/0")?)
         .replace(base.at("read", "inputs/0/base_ptr")?, "x");
     sink.graph_reject(base, "stripped-residual", &edit)?;
@@ -126,30 +130,30 @@ pub fn defects(_: &Library, sink: &mut Sink) -> Result<()> {
     // The task that writes the buffer again waits for what it reads itself, not for the old reader.
     let base = library.get("diamond/three-ends")?;
     let edit =
-        Edit::breaking("TR03", "a task writes what another task still reads, and nothing orders the two")
+        Edit::breaking(Rule::TR03, "a task writes what another task still reads, and nothing orders the two")
             .at(base.at("c", "outputs/0")?)
             .replace(base.at("b", "inputs/0/base_ptr")?, "b");
     sink.graph_reject(base, "missing-anti-dependence", &edit)?;
     let base = library.get("fan/all-to-all")?;
-    let edit = Edit::breaking("TR03", "one of four readers overwrites what the others read")
+    let edit = Edit::breaking(Rule::TR03, "one of four readers overwrites what the others read")
         .at(base.at("c3", "outputs/0")?)
         .replace(base.at("c3", "outputs/0/base_ptr")?, "h");
     sink.graph_reject(base, "missing-anti-dependence", &edit)?;
 
     let base = library.get("reuse/in-place")?;
-    let edit = Edit::breaking("TR05", "the task that updates the buffer does not read it")
+    let edit = Edit::breaking(Rule::TR05, "the task that updates the buffer does not read it")
         .at(base.at("write", "outputs/0")?)
         .replace(base.at("update", "inputs/0/base_ptr")?, "u");
     sink.graph_reject(base, "dead-write", &edit)?;
 
     let base = library.get("fan/split")?;
     let edit =
-        Edit::breaking("TD02", "an operator that reads a tensor twice gets two edges, and one trigger")
+        Edit::breaking(Rule::TD02, "an operator that reads a tensor twice gets two edges, and one trigger")
             .at(base.at("e0", "num_triggers")?)
             .replace(base.at("e0", "num_triggers")?, 2);
     sink.graph_reject(base, "duplicate-edge", &edit)?;
     let base = library.get("fan/pairs")?;
-    let edit = Edit::breaking("TD02", "each edge of a pair of operators is made twice")
+    let edit = Edit::breaking(Rule::TD02, "each edge of a pair of operators is made twice")
         .at(base.at("e1", "num_triggers")?)
         .replace(base.at("e1", "num_triggers")?, 4);
     sink.graph_reject(base, "duplicate-edge", &edit)

@@ -1,6 +1,7 @@
 //! The accepted graphs of one rank.
 
 use megakernel_corpus::builder::Result;
+use megakernel_ir::rule::{Clause, clause};
 use serde_json::json;
 
 use super::base::GraphBase;
@@ -15,7 +16,7 @@ const ATTENTION: i64 = 103;
 const EMBED: i64 = 101;
 const ARGMAX: i64 = 109;
 
-const CLAUSES: &[&str] = &["TGR-01", "TGR-02", "TGR-03"];
+const CLAUSES: &[Clause] = &[clause::TGR_01, clause::TGR_02, clause::TGR_03];
 
 /// Every accepted graph and system.
 pub fn all() -> Result<Vec<GraphBase>> {
@@ -330,7 +331,7 @@ fn tiles() -> Result<Vec<GraphBase>> {
     ];
     let mut out: Vec<GraphBase> = table
         .into_iter()
-        .map(|(name, summary, document)| GraphBase::new(name, summary, &["TGR-02"], document))
+        .map(|(name, summary, document)| GraphBase::new(name, summary, &[clause::TGR_02], document))
         .collect();
 
     // Unordered tasks may share a tensor, as long as they share no element.
@@ -434,7 +435,7 @@ fn layers() -> Result<Vec<GraphBase>> {
         }
         layer(&mut graph);
         let mut base = new(name, summary, &graph)?;
-        base.clauses.push("TGR-05".into());
+        base.clauses.push(clause::TGR_05.into());
         out.push(base);
     }
     Ok(out)

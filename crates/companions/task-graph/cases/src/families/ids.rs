@@ -4,6 +4,7 @@ use megakernel_corpus::builder::Result;
 use megakernel_corpus::edit::Edit;
 use megakernel_corpus::families::Library;
 use megakernel_corpus::families::Sink;
+use megakernel_ir::rule::Rule;
 use megakernel_task_graph::NVSHMEM_TAG;
 
 use super::base::{GraphCases, library};
@@ -33,7 +34,7 @@ pub fn ids(_: &Library, sink: &mut Sink) -> Result<()> {
     ] {
         let base = library.get(name)?;
         let at = base.at(task, member)?;
-        let edit = Edit::breaking("TS04", format!("a task names {what}")).at(at.clone()).replace(at, id);
+        let edit = Edit::breaking(Rule::TS04, format!("a task names {what}")).at(at.clone()).replace(at, id);
         sink.graph_reject(base, what, &edit)?;
     }
     for (name, task, member, change, what) in [
@@ -79,11 +80,11 @@ pub fn ids(_: &Library, sink: &mut Sink) -> Result<()> {
         let base = library.get(name)?;
         let at = base.at(task, member)?;
         let id = base.int(&at)?.wrapping_add(change);
-        let edit = Edit::breaking("TS05", what).at(at.clone()).replace(at, id);
+        let edit = Edit::breaking(Rule::TS05, what).at(at.clone()).replace(at, id);
         sink.graph_reject(base, what, &edit)?;
     }
     let base = library.get("chain/two")?;
     let at = base.at("t0", "trigger_event")?;
-    let edit = Edit::breaking("TS05", "minus one for no event").at(at.clone()).replace(at, -1);
+    let edit = Edit::breaking(Rule::TS05, "minus one for no event").at(at.clone()).replace(at, -1);
     sink.graph_reject(base, "minus-one", &edit)
 }

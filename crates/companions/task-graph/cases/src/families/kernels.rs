@@ -1,6 +1,7 @@
 //! The accepted kernel graphs: requests to translate them exactly, for up to 8 ranks, and soundly.
 
 use megakernel_corpus::builder::Result;
+use megakernel_ir::rule::{Clause, clause};
 use serde_json::{Value, json};
 
 use super::base::GraphBase;
@@ -176,15 +177,16 @@ fn fused(groups: i64, blocks: i64, map: [i64; 3]) -> KernelBuilder {
 
 fn exact() -> Vec<GraphBase> {
     let mut out = Vec::new();
-    let clauses = &["TGR-12", "TGR-13", "TGR-14"];
-    let mut add = |name: &str, summary: &str, clauses: &[&str], k: &KernelBuilder, ranks: i64, rank: i64| {
-        out.push(GraphBase::request(
-            &format!("exact/{name}"),
-            summary,
-            clauses,
-            k.request(ranks, rank, "exact"),
-        ));
-    };
+    let clauses = &[clause::TGR_12, clause::TGR_13, clause::TGR_14];
+    let mut add =
+        |name: &str, summary: &str, clauses: &[Clause], k: &KernelBuilder, ranks: i64, rank: i64| {
+            out.push(GraphBase::request(
+                &format!("exact/{name}"),
+                summary,
+                clauses,
+                k.request(ranks, rank, "exact"),
+            ));
+        };
 
     let mut one = KernelBuilder::new();
     let (x, y) = (one.torch("x", BF16, &[4, 8]), one.torch("y", BF16, &[4, 8]));
@@ -193,7 +195,7 @@ fn exact() -> Vec<GraphBase> {
     add(
         "one-on-rank-two",
         "the graph of the third of four ranks, without an all-reduce",
-        &["TGR-16"],
+        &[clause::TGR_16],
         &one,
         4,
         2,
@@ -287,14 +289,14 @@ fn exact() -> Vec<GraphBase> {
         );
         from = to;
     }
-    add("variants", "five operators of one type and four variants", &["TGR-15"], &variants, 1, 0);
+    add("variants", "five operators of one type and four variants", &[clause::TGR_15], &variants, 1, 0);
 
     let mut types = KernelBuilder::new();
     let (x, h, y) =
         (types.torch("x", 925, &[4, 8]), types.cuda("h", I64, &[4, 8]), types.torch("y", 950, &[4, 8]));
     types.operator("widen", 231, [4, 1, 1], &[Some((&x, ROWS))], &[(&h, ROWS)]);
     types.operator("narrow", 301, [2, 2, 1], &[Some((&h, [0, 1, -1]))], &[(&y, [0, 1, -1])]);
-    add("widths", "offsets of elements of 4, 32 and 64 bits", &["TGR-13"], &types, 1, 0);
+    add("widths", "offsets of elements of 4, 32 and 64 bits", &[clause::TGR_13], &types, 1, 0);
 
     for (layers, name, summary) in [
         (1, "decoder", "a decoder layer with embedding and logits"),
@@ -302,14 +304,14 @@ fn exact() -> Vec<GraphBase> {
     ] {
         let mut k = KernelBuilder::new();
         decoder(&mut k, layers);
-        add(name, summary, &["TGR-11", "TGR-14"], &k, 1, 0);
+        add(name, summary, &[clause::TGR_11, clause::TGR_14], &k, 1, 0);
     }
     for (name, summary, k) in [
         ("fused-one-group", "a fused tensor of one group", fused(1, 6, ROWS)),
         ("fused-groups", "a fused tensor whose parts alternate in four groups", fused(4, 12, ROWS)),
         ("fused-both-axes", "a fused tensor cut along both axes", fused(2, 6, [1, 0, -1])),
     ] {
-        add(name, summary, &["TGR-13"], &k, 1, 0);
+        add(name, summary, &[clause::TGR_13], &k, 1, 0);
     }
     for ranks in 2..=8 {
         let rank = ranks * 3 / 4;
@@ -317,7 +319,7 @@ fn exact() -> Vec<GraphBase> {
         add(
             &format!("all-reduce-{ranks}"),
             &summary,
-            &["TGR-14"],
+            &[clause::TGR_14],
             &parallel(ranks, [2, 1, 1], COLUMNS, 1),
             ranks,
             rank,
@@ -326,7 +328,7 @@ fn exact() -> Vec<GraphBase> {
     add(
         "all-reduce-first-rank",
         "rank 0 of two, two all-reduces",
-        &["TGR-14"],
+        &[clause::TGR_14],
         &parallel(2, [4, 1, 1], COLUMNS, 2),
         2,
         0,
@@ -334,7 +336,7 @@ fn exact() -> Vec<GraphBase> {
     add(
         "all-reduce-grid",
         "an all-reduce over a grid of two axes, rank 1 of 3",
-        &["TGR-14"],
+        &[clause::TGR_14],
         &parallel(3, [2, 4, 1], [0, 1, -1], 1),
         3,
         1,
@@ -344,7 +346,7 @@ fn exact() -> Vec<GraphBase> {
 
 fn sound() -> Vec<GraphBase> {
     let mut out = Vec::new();
-    let clauses = &["TGR-17"];
+    let clauses = &[clause::TGR_17];
     let mut add = |name: &str, summary: &str, k: &KernelBuilder, ranks: i64| {
         out.push(GraphBase::request(
             &format!("sound/{name}"),
@@ -411,7 +413,7 @@ fn caches() -> Vec<GraphBase> {
     vec![GraphBase::request(
         "sound/caches",
         "three operators that write the same caches in place",
-        &["TGR-17"],
+        &[clause::TGR_17],
         request,
     )]
 }

@@ -4,6 +4,7 @@ use megakernel_corpus::builder::Result;
 use megakernel_corpus::edit::Edit;
 use megakernel_corpus::families::Library;
 use megakernel_corpus::families::Sink;
+use megakernel_ir::rule::{Rule, clause};
 use serde_json::{Value, json};
 
 use super::base::{GraphBase, GraphCases, library};
@@ -29,16 +30,17 @@ pub fn partial(_: &Library, sink: &mut Sink) -> Result<()> {
     ] {
         let base = library.get(name)?;
         let at = base.at(event, "num_triggers")?;
-        let edit = Edit::breaking("TR01", format!("an event takes {count} of {} triggers", base.int(&at)?))
-            .at(at.clone())
-            .replace(at, count)
-            .clause("TGR-10");
+        let edit =
+            Edit::breaking(Rule::TR01, format!("an event takes {count} of {} triggers", base.int(&at)?))
+                .at(at.clone())
+                .replace(at, count)
+                .clause(clause::TGR_10);
         sink.graph_reject(base, &format!("{event} takes {count}"), &edit)?;
     }
     // The end does not wait for a task that it had waited for not, either.
     let base = library.get("diamond/uneven")?;
     let edit = Edit::breaking(
-        "TR01",
+        Rule::TR01,
         "a task triggers the end in place of an event, and the end does not wait for it",
     )
     .at(base.at("END", "num_triggers")?)
@@ -75,7 +77,7 @@ pub fn unordered(_: &Library, sink: &mut Sink) -> Result<()> {
         let base = library.get(name)?;
         let at = base.at(reader, "inputs/0")?;
         let edit =
-            Edit::breaking("TR02", format!("`{reader}` reads what `{writer}` writes, and neither waits"))
+            Edit::breaking(Rule::TR02, format!("`{reader}` reads what `{writer}` writes, and neither waits"))
                 .at(at.clone())
                 .replace(at, base.value(&base.at(writer, "outputs/0")?)?.clone());
         sink.graph_reject(base, &format!("{reader} reads of {writer}"), &edit)?;
@@ -83,13 +85,13 @@ pub fn unordered(_: &Library, sink: &mut Sink) -> Result<()> {
     // One element is enough.
     let base = library.get("fan/pairs")?;
     let at = base.at("c0", "inputs/0")?;
-    let edit = Edit::breaking("TR02", "a reader takes one column of the other group")
+    let edit = Edit::breaking(Rule::TR02, "a reader takes one column of the other group")
         .at(at.clone())
         .replace(format!("{at}/dims/1"), 9);
     sink.graph_reject(base, "one column more", &edit)?;
     let base = library.get("tiles/quarters")?;
     let edge = tile(base, "w0", "outputs/0", &[("dims", json!([1, 1])), ("offset", json!(8 * 2 + 3 * 2))])?;
-    let edit = Edit::breaking("TR02", "a reader takes the last element of an unordered tile")
+    let edit = Edit::breaking(Rule::TR02, "a reader takes the last element of an unordered tile")
         .at(base.at("w2", "inputs/1")?)
         .insert(base.at("w2", "inputs/-")?, edge);
     sink.graph_reject(base, "one element", &edit)?;
@@ -106,7 +108,7 @@ pub fn unordered(_: &Library, sink: &mut Sink) -> Result<()> {
         // The reader gets the later writer's tensor, at the place of that writer's tile.
         let wanted = base.value(&base.at(writer, "outputs/0")?)?.clone();
         let at = base.at(reader, "inputs/0")?;
-        let edit = Edit::breaking("TR03", format!("`{writer}` writes what `{reader}` may still read"))
+        let edit = Edit::breaking(Rule::TR03, format!("`{writer}` writes what `{reader}` may still read"))
             .at(base.at(writer, "outputs/0")?)
             .replace(at, wanted);
         sink.graph_reject(base, &format!("{writer} overwrites {reader}"), &edit)?;
@@ -126,7 +128,7 @@ pub fn unordered(_: &Library, sink: &mut Sink) -> Result<()> {
         let base = library.get(name)?;
         let at = base.at(second, "outputs/0")?;
         let edit = Edit::breaking(
-            "TR04",
+            Rule::TR04,
             format!("`{first}` and `{second}` write the same tile, and neither waits"),
         )
         .at(at.clone())
@@ -135,7 +137,7 @@ pub fn unordered(_: &Library, sink: &mut Sink) -> Result<()> {
     }
     let base = library.get("tiles/quarters")?;
     let at = base.at("w3", "outputs/0")?;
-    let edit = Edit::breaking("TR04", "a tile begins one row too early")
+    let edit = Edit::breaking(Rule::TR04, "a tile begins one row too early")
         .at(at.clone())
         .replace(format!("{at}/offset"), 8 * 2 + 4 * 2);
     sink.graph_reject(base, "one row early", &edit)
@@ -157,7 +159,7 @@ pub fn dead_writes(_: &Library, sink: &mut Sink) -> Result<()> {
         ("reuse/halves", "r1", "inputs/0", "w1", "the other half is not read"),
     ] {
         let base = library.get(name)?;
-        let edit = Edit::breaking("TR05", what)
+        let edit = Edit::breaking(Rule::TR05, what)
             .at(base.at(writer, "outputs/0")?)
             .replace(base.at(reader, &format!("{list}/base_ptr"))?, "elsewhere");
         sink.graph_reject(base, &format!("{reader} reads elsewhere"), &edit)?;
@@ -167,17 +169,19 @@ pub fn dead_writes(_: &Library, sink: &mut Sink) -> Result<()> {
         [("chain/four", "t1", "t3"), ("chain/extended", "t0", "t2"), ("diamond/uneven", "a1", "end")]
     {
         let base = library.get(name)?;
-        let edit =
-            Edit::breaking("TR05", format!("`{first}` and then `{second}` write a tensor that nobody reads"))
-                .at(base.at(first, "outputs/1")?)
-                .insert(
-                    base.at(first, "outputs/-")?,
-                    tile(base, second, "outputs/0", &[("base_ptr", json!("scratch"))])?,
-                )
-                .insert(
-                    base.at(second, "outputs/-")?,
-                    tile(base, second, "outputs/0", &[("base_ptr", json!("scratch"))])?,
-                );
+        let edit = Edit::breaking(
+            Rule::TR05,
+            format!("`{first}` and then `{second}` write a tensor that nobody reads"),
+        )
+        .at(base.at(first, "outputs/1")?)
+        .insert(
+            base.at(first, "outputs/-")?,
+            tile(base, second, "outputs/0", &[("base_ptr", json!("scratch"))])?,
+        )
+        .insert(
+            base.at(second, "outputs/-")?,
+            tile(base, second, "outputs/0", &[("base_ptr", json!("scratch"))])?,
+        );
         sink.graph_reject(base, &format!("{first} and {second} write scratch"), &edit)?;
     }
     Ok(())

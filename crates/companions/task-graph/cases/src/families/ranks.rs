@@ -4,6 +4,7 @@ use megakernel_corpus::builder::Result;
 use megakernel_corpus::edit::Edit;
 use megakernel_corpus::families::Library;
 use megakernel_corpus::families::Sink;
+use megakernel_ir::rule::Rule;
 use megakernel_task_graph::NVSHMEM_TAG;
 use serde_json::json;
 
@@ -17,7 +18,7 @@ pub fn ranks(_: &Library, sink: &mut Sink) -> Result<()> {
         let base = library.get(name)?;
         let (one, two) =
             (base.value(&format!("/ranks/{a}"))?.clone(), base.value(&format!("/ranks/{b}"))?.clone());
-        let edit = Edit::breaking("TX01", format!("the graphs of ranks {a} and {b} change places"))
+        let edit = Edit::breaking(Rule::TX01, format!("the graphs of ranks {a} and {b} change places"))
             .at(format!("/ranks/{a}"))
             .replace(format!("/ranks/{a}"), two)
             .replace(format!("/ranks/{b}"), one);
@@ -27,10 +28,10 @@ pub fn ranks(_: &Library, sink: &mut Sink) -> Result<()> {
     swapped(sink, "ranks/three", 1, 2)?;
     swapped(sink, "ranks/apart", 0, 1)?;
     let base = library.get("ranks/apart")?;
-    let edit = Edit::breaking("TX01", "the first rank is left out").at("/ranks/0").remove("/ranks/0");
+    let edit = Edit::breaking(Rule::TX01, "the first rank is left out").at("/ranks/0").remove("/ranks/0");
     sink.graph_reject(base, "first left out", &edit)?;
     let base = library.get("ranks/one")?;
-    let edit = Edit::breaking("TX01", "a rank is there twice")
+    let edit = Edit::breaking(Rule::TX01, "a rank is there twice")
         .at("/ranks/1")
         .insert("/ranks/-", base.value("/ranks/0")?.clone());
     sink.graph_reject(base, "there twice", &edit)?;
@@ -38,7 +39,7 @@ pub fn ranks(_: &Library, sink: &mut Sink) -> Result<()> {
     let at = base.at("1:copy-b1-to-0", "trigger_event")?;
     let id = NVSHMEM_TAG | 5 << 32 | (base.int(&at)? & 0xffff_ffff);
     let edit =
-        Edit::breaking("TX01", "a copy goes to a rank that is not there").at("/ranks/1").replace(at, id);
+        Edit::breaking(Rule::TX01, "a copy goes to a rank that is not there").at("/ranks/1").replace(at, id);
     sink.graph_reject(base, "no such rank", &edit)?;
 
     // TX02: two copies of one rank, or a copy and a local task, trigger one event. The counts are right.
@@ -53,14 +54,16 @@ pub fn ranks(_: &Library, sink: &mut Sink) -> Result<()> {
         let at = base.at(copy, "trigger_event")?;
         let id = (base.int(&at)? & !0xffff_ffff) | base.index(event)?;
         let (more, less) = (base.at(event, "num_triggers")?, base.at(waits, "num_triggers")?);
-        let edit =
-            Edit::breaking("TX02", "a copy triggers the event of the other block: two come from one rank")
-                .at(base.at(event, "")?)
-                .replace(at, id)
-                .replace(more.clone(), base.int(&more)? + 1)
-                .replace(less.clone(), base.int(&less)? - 1)
-                // The sum of its own block does not need it.
-                .replace(base.at(reduce, "inputs/1/base_ptr")?, "elsewhere");
+        let edit = Edit::breaking(
+            Rule::TX02,
+            "a copy triggers the event of the other block: two come from one rank",
+        )
+        .at(base.at(event, "")?)
+        .replace(at, id)
+        .replace(more.clone(), base.int(&more)? + 1)
+        .replace(less.clone(), base.int(&less)? - 1)
+        // The sum of its own block does not need it.
+        .replace(base.at(reduce, "inputs/1/base_ptr")?, "elsewhere");
         sink.graph_reject(base, copy, &edit)?;
     }
     for (name, rank, task, event) in [
@@ -72,7 +75,7 @@ pub fn ranks(_: &Library, sink: &mut Sink) -> Result<()> {
         let base = library.get(name)?;
         let label = |label: &str| rank.map_or_else(|| label.to_owned(), |rank| format!("{rank}:{label}"));
         let (more, end) = (base.at(&label(event), "num_triggers")?, base.at(&label("END"), "num_triggers")?);
-        let edit = Edit::breaking("TX02", "a REDUCE triggers an event of copies")
+        let edit = Edit::breaking(Rule::TX02, "a REDUCE triggers an event of copies")
             .at(base.at(&label(event), "")?)
             .replace(
                 base.at(&label(task), "trigger_event")?,
@@ -96,7 +99,7 @@ fn races(sink: &mut Sink, library: &GraphLibrary) -> Result<()> {
         let mut slot = base.value(&base.at(copy, "outputs/0")?)?.clone();
         slot["dims"][0] = json!(1);
         let edit = Edit::breaking(
-            "TX03",
+            Rule::TX03,
             format!("`{reader}` reads a slot, whether or not `{copy}` has written it"),
         )
         .at(base.at(copy, "outputs/0")?)
@@ -122,7 +125,7 @@ fn races(sink: &mut Sink, library: &GraphLibrary) -> Result<()> {
         let base = library.get(name)?;
         let at = base.at(copy, "outputs/0/offset")?;
         let mut edit =
-            Edit::breaking("TX03", what).replace(at, base.int(&base.at(other, "outputs/0/offset")?)?);
+            Edit::breaking(Rule::TX03, what).replace(at, base.int(&base.at(other, "outputs/0/offset")?)?);
         // Of two remote writes either can be named.
         if other.ends_with(&other[..1]) {
             edit = edit.at(base.at(copy, "outputs/0")?);
@@ -140,7 +143,7 @@ fn races(sink: &mut Sink, library: &GraphLibrary) -> Result<()> {
     ] {
         let base = library.get(name)?;
         let edit = Edit::breaking(
-            "TX04",
+            Rule::TX04,
             format!("`{reduce}` reads slots that `{copy}` may already fill for the next iteration"),
         )
         .at(base.at(copy, "outputs/0")?)
@@ -155,7 +158,7 @@ fn races(sink: &mut Sink, library: &GraphLibrary) -> Result<()> {
     ] {
         let base = library.get(name)?;
         let edit = Edit::breaking(
-            "TX04",
+            Rule::TX04,
             format!("`{copy}` reads what its own rank may already write for the next iteration"),
         )
         .at(base.at(copy, "inputs/0")?)

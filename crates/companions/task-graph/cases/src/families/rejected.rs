@@ -4,6 +4,7 @@ use megakernel_corpus::builder::Result;
 use megakernel_corpus::edit::Edit;
 use megakernel_corpus::families::Library;
 use megakernel_corpus::families::Sink;
+use megakernel_ir::rule::Rule;
 use serde_json::{Value, json};
 
 use super::base::{GraphCases, library};
@@ -12,7 +13,7 @@ use super::base::{GraphCases, library};
 pub fn rejected(_: &Library, sink: &mut Sink) -> Result<()> {
     let library = library()?;
     let reject =
-        |sink: &mut Sink, name: &str, rule: &str, at: &str, value: Value, what: &str| -> Result<()> {
+        |sink: &mut Sink, name: &str, rule: Rule, at: &str, value: Value, what: &str| -> Result<()> {
             let base = library.get(name)?;
             let edit = Edit::breaking(rule, what).replace(at, value);
             sink.graph_reject(base, what, &edit)
@@ -20,11 +21,11 @@ pub fn rejected(_: &Library, sink: &mut Sink) -> Result<()> {
     let op = |n: usize, rest: &str| format!("/kernel_graph/operators/{n}/{rest}");
     let tensor = |n: usize, rest: &str| format!("/kernel_graph/tensors/{n}/{rest}");
 
-    reject(sink, "exact/one", "TK01", &op(0, "inputs/0/tensor"), json!("z"), "an input is not declared")?;
+    reject(sink, "exact/one", Rule::TK01, &op(0, "inputs/0/tensor"), json!("z"), "an input is not declared")?;
     reject(
         sink,
         "exact/same",
-        "TK01",
+        Rule::TK01,
         &op(1, "outputs/0/tensor"),
         json!("Y"),
         "an output differs by its case",
@@ -32,16 +33,16 @@ pub fn rejected(_: &Library, sink: &mut Sink) -> Result<()> {
     reject(
         sink,
         "exact/decoder",
-        "TK01",
+        Rule::TK01,
         &op(3, "inputs/1/tensor"),
         json!(""),
         "a weight has an empty name",
     )?;
-    reject(sink, "exact/same", "TK01", &tensor(2, "name"), json!("x"), "a name is declared twice")?;
+    reject(sink, "exact/same", Rule::TK01, &tensor(2, "name"), json!("x"), "a name is declared twice")?;
     reject(
         sink,
         "exact/fused-groups",
-        "TK01",
+        Rule::TK01,
         &tensor(3, "parts/1"),
         json!("down"),
         "a part of a fused tensor is not declared",
@@ -49,18 +50,18 @@ pub fn rejected(_: &Library, sink: &mut Sink) -> Result<()> {
     reject(
         sink,
         "sound/chain",
-        "TK01",
+        Rule::TK01,
         &op(0, "inputs/0/tensor"),
         json!("z"),
         "an input is not declared in the sound mode",
     )?;
 
-    reject(sink, "exact/same", "TK02", &op(1, "grid/0"), json!(5), "5 blocks of 24 columns")?;
-    reject(sink, "exact/grid", "TK02", &op(0, "grid/0"), json!(3), "3 blocks of 4 rows")?;
+    reject(sink, "exact/same", Rule::TK02, &op(1, "grid/0"), json!(5), "5 blocks of 24 columns")?;
+    reject(sink, "exact/grid", Rule::TK02, &op(0, "grid/0"), json!(3), "3 blocks of 4 rows")?;
     reject(
         sink,
         "exact/grid",
-        "TK02",
+        Rule::TK02,
         &op(0, "inputs/0/map"),
         json!([0, 0, -1]),
         "a map names an axis twice",
@@ -68,7 +69,7 @@ pub fn rejected(_: &Library, sink: &mut Sink) -> Result<()> {
     reject(
         sink,
         "exact/same",
-        "TK02",
+        Rule::TK02,
         &op(0, "outputs/0/map"),
         json!([2, -1, -1]),
         "a map names an axis that is not there",
@@ -76,17 +77,17 @@ pub fn rejected(_: &Library, sink: &mut Sink) -> Result<()> {
     reject(
         sink,
         "exact/decoder",
-        "TK02",
+        Rule::TK02,
         &op(1, "inputs/1/map"),
         json!([-2, -1, -1]),
         "a map names axis minus two",
     )?;
-    reject(sink, "exact/grid", "TK02", &op(1, "inputs/0/map"), json!([0, 1]), "a map of two entries")?;
-    reject(sink, "exact/one", "TK02", &op(0, "grid/0"), json!(16), "16 blocks of 4 rows")?;
+    reject(sink, "exact/grid", Rule::TK02, &op(1, "inputs/0/map"), json!([0, 1]), "a map of two entries")?;
+    reject(sink, "exact/one", Rule::TK02, &op(0, "grid/0"), json!(16), "16 blocks of 4 rows")?;
     reject(
         sink,
         "sound/grid",
-        "TK02",
+        Rule::TK02,
         &op(1, "grid/0"),
         json!(5),
         "5 blocks of 24 columns in the sound mode",
@@ -95,7 +96,7 @@ pub fn rejected(_: &Library, sink: &mut Sink) -> Result<()> {
     reject(
         sink,
         "exact/same",
-        "TK03",
+        Rule::TK03,
         &op(1, "inputs/0/tensor"),
         json!("x"),
         "the second operator reads the input of the first",
@@ -103,7 +104,7 @@ pub fn rejected(_: &Library, sink: &mut Sink) -> Result<()> {
     reject(
         sink,
         "exact/decoder",
-        "TK03",
+        Rule::TK03,
         &op(1, "inputs/0/tensor"),
         json!("qkv_0"),
         "an operator reads what it writes",
@@ -111,7 +112,7 @@ pub fn rejected(_: &Library, sink: &mut Sink) -> Result<()> {
     reject(
         sink,
         "exact/grid",
-        "TK03",
+        Rule::TK03,
         &op(0, "outputs/0/tensor"),
         json!("y"),
         "the first operator writes another tensor",
@@ -119,18 +120,25 @@ pub fn rejected(_: &Library, sink: &mut Sink) -> Result<()> {
     reject(
         sink,
         "exact/four-axes",
-        "TK03",
+        Rule::TK03,
         &op(1, "inputs/0/tensor"),
         json!("a"),
         "of four axes, the second operator reads the input of the first",
     )?;
-    reject(sink, "exact/decoder", "TK03", &op(2, "inputs/0"), Value::Null, "attention is given no query")?;
+    reject(
+        sink,
+        "exact/decoder",
+        Rule::TK03,
+        &op(2, "inputs/0"),
+        Value::Null,
+        "attention is given no query",
+    )?;
 
-    reject(sink, "exact/all-reduce-first-rank", "TK04", "/ranks", json!(1), "an all-reduce on one rank")?;
+    reject(sink, "exact/all-reduce-first-rank", Rule::TK04, "/ranks", json!(1), "an all-reduce on one rank")?;
     reject(
         sink,
         "exact/all-reduce-2",
-        "TK04",
+        Rule::TK04,
         &op(1, "inputs/1"),
         Value::Null,
         "an all-reduce without slots",
@@ -138,7 +146,7 @@ pub fn rejected(_: &Library, sink: &mut Sink) -> Result<()> {
     reject(
         sink,
         "exact/all-reduce-2",
-        "TK04",
+        Rule::TK04,
         &op(1, "inputs/1/map"),
         json!([1, -1, -1]),
         "the slots are cut along another axis",
@@ -146,16 +154,23 @@ pub fn rejected(_: &Library, sink: &mut Sink) -> Result<()> {
     reject(
         sink,
         "exact/all-reduce-2",
-        "TK04",
+        Rule::TK04,
         &op(1, "grid/0"),
         json!(4),
         "another grid than its producer's",
     )?;
-    reject(sink, "exact/all-reduce-3", "TK04", &tensor(3, "dims/0"), json!(2), "two slots for three ranks")?;
     reject(
         sink,
         "exact/all-reduce-3",
-        "TK04",
+        Rule::TK04,
+        &tensor(3, "dims/0"),
+        json!(2),
+        "two slots for three ranks",
+    )?;
+    reject(
+        sink,
+        "exact/all-reduce-3",
+        Rule::TK04,
         &tensor(3, "io"),
         json!("cuda"),
         "slots that other ranks cannot write",
@@ -163,7 +178,7 @@ pub fn rejected(_: &Library, sink: &mut Sink) -> Result<()> {
     reject(
         sink,
         "exact/all-reduce-4",
-        "TK04",
+        Rule::TK04,
         &tensor(4, "data_type"),
         json!(950),
         "a sum of another element type",
@@ -171,7 +186,7 @@ pub fn rejected(_: &Library, sink: &mut Sink) -> Result<()> {
     reject(
         sink,
         "exact/all-reduce-4",
-        "TK04",
+        Rule::TK04,
         &op(1, "outputs/0/map"),
         json!([0, -1, -1]),
         "the sum is cut along another axis",
@@ -179,7 +194,7 @@ pub fn rejected(_: &Library, sink: &mut Sink) -> Result<()> {
     reject(
         sink,
         "sound/all-reduce-2",
-        "TK04",
+        Rule::TK04,
         "/ranks",
         json!(1),
         "an all-reduce on one rank in the sound mode",
@@ -187,17 +202,17 @@ pub fn rejected(_: &Library, sink: &mut Sink) -> Result<()> {
     reject(
         sink,
         "sound/all-reduce-3",
-        "TK04",
+        Rule::TK04,
         &op(3, "inputs/1/tensor"),
         json!("slots_0"),
         "two all-reduces share their slots",
     )?;
 
-    reject(sink, "exact/fused-groups", "TK05", &tensor(3, "num_groups"), json!(3), "8 rows in 3 groups")?;
+    reject(sink, "exact/fused-groups", Rule::TK05, &tensor(3, "num_groups"), json!(3), "8 rows in 3 groups")?;
     reject(
         sink,
         "exact/fused-groups",
-        "TK05",
+        Rule::TK05,
         &tensor(3, "dims/0"),
         json!(48),
         "more rows than the parts have",
@@ -205,56 +220,70 @@ pub fn rejected(_: &Library, sink: &mut Sink) -> Result<()> {
     reject(
         sink,
         "exact/fused-one-group",
-        "TK05",
+        Rule::TK05,
         &tensor(2, "dims/1"),
         json!(6),
         "a part with shorter rows",
     )?;
-    reject(sink, "exact/fused-both-axes", "TK05", &tensor(3, "num_groups"), json!(0), "no group")?;
-    reject(sink, "exact/fused-groups", "TK05", &op(0, "grid/0"), json!(6), "a block of rows of two parts")?;
-    reject(sink, "exact/fused-groups", "TK05", &tensor(3, "parts"), json!([]), "no part")?;
+    reject(sink, "exact/fused-both-axes", Rule::TK05, &tensor(3, "num_groups"), json!(0), "no group")?;
+    reject(
+        sink,
+        "exact/fused-groups",
+        Rule::TK05,
+        &op(0, "grid/0"),
+        json!(6),
+        "a block of rows of two parts",
+    )?;
+    reject(sink, "exact/fused-groups", Rule::TK05, &tensor(3, "parts"), json!([]), "no part")?;
     reject(
         sink,
         "exact/fused-one-group",
-        "TK05",
+        Rule::TK05,
         &tensor(2, "data_type"),
         json!(950),
         "parts of two element types",
     )?;
 
-    reject(sink, "exact/one", "TK06", "/ranks", json!(0), "no rank")?;
-    reject(sink, "exact/one", "TK06", "/ranks", json!(9), "nine ranks")?;
-    reject(sink, "exact/one", "TK06", "/rank", json!(1), "the second rank of one")?;
-    reject(sink, "exact/one", "TK06", "/rank", json!(-1), "a negative rank")?;
-    reject(sink, "exact/one", "TK06", &op(0, "grid/1"), json!(0), "a grid without blocks")?;
-    reject(sink, "exact/one", "TK06", &op(0, "grid"), json!([4, 1]), "a grid of two extents")?;
-    reject(sink, "exact/one", "TK06", "/kernel_graph/operators", json!([]), "no operator")?;
+    reject(sink, "exact/one", Rule::TK06, "/ranks", json!(0), "no rank")?;
+    reject(sink, "exact/one", Rule::TK06, "/ranks", json!(9), "nine ranks")?;
+    reject(sink, "exact/one", Rule::TK06, "/rank", json!(1), "the second rank of one")?;
+    reject(sink, "exact/one", Rule::TK06, "/rank", json!(-1), "a negative rank")?;
+    reject(sink, "exact/one", Rule::TK06, &op(0, "grid/1"), json!(0), "a grid without blocks")?;
+    reject(sink, "exact/one", Rule::TK06, &op(0, "grid"), json!([4, 1]), "a grid of two extents")?;
+    reject(sink, "exact/one", Rule::TK06, "/kernel_graph/operators", json!([]), "no operator")?;
     reject(
         sink,
         "exact/four-axes",
-        "TK06",
+        Rule::TK06,
         &tensor(0, "dims"),
         json!([2, 4, 6, 2, 1]),
         "a tensor of five axes",
     )?;
     let whole = json!({"tensor": "x", "map": [-1, -1, -1]});
-    reject(sink, "exact/one", "TK06", &op(0, "inputs"), json!(vec![whole.clone(); 8]), "eight inputs")?;
+    reject(sink, "exact/one", Rule::TK06, &op(0, "inputs"), json!(vec![whole.clone(); 8]), "eight inputs")?;
     reject(
         sink,
         "exact/one",
-        "TK06",
+        Rule::TK06,
         &op(0, "outputs"),
         json!([{"tensor": "y", "map": [0, -1, -1]}, whole.clone(), whole]),
         "three outputs",
     )?;
-    reject(sink, "exact/one", "TK06", &tensor(0, "data_type"), json!(999), "an element type without a size")?;
-    reject(sink, "exact/one", "TK06", &tensor(1, "dims/1"), json!(0), "an axis without extent")?;
+    reject(
+        sink,
+        "exact/one",
+        Rule::TK06,
+        &tensor(0, "data_type"),
+        json!(999),
+        "an element type without a size",
+    )?;
+    reject(sink, "exact/one", Rule::TK06, &tensor(1, "dims/1"), json!(0), "an axis without extent")?;
 
     let uncut = json!([-1, -1, -1]);
     reject(
         sink,
         "sound/chain",
-        "TK07",
+        Rule::TK07,
         &op(0, "outputs/0/map"),
         uncut.clone(),
         "six blocks write the whole output",
@@ -262,7 +291,7 @@ pub fn rejected(_: &Library, sink: &mut Sink) -> Result<()> {
     reject(
         sink,
         "sound/chain",
-        "TK07",
+        Rule::TK07,
         &op(1, "outputs/0/map"),
         uncut.clone(),
         "four blocks write the whole output",
@@ -270,7 +299,7 @@ pub fn rejected(_: &Library, sink: &mut Sink) -> Result<()> {
     reject(
         sink,
         "sound/grid",
-        "TK07",
+        Rule::TK07,
         &op(0, "outputs/0/map"),
         json!([0, -1, -1]),
         "blocks along one of two axes write the same rows",
@@ -278,7 +307,7 @@ pub fn rejected(_: &Library, sink: &mut Sink) -> Result<()> {
     reject(
         sink,
         "sound/decoder",
-        "TK07",
+        Rule::TK07,
         &op(0, "outputs/0/map"),
         uncut.clone(),
         "two blocks write the whole embedding",
@@ -286,18 +315,25 @@ pub fn rejected(_: &Library, sink: &mut Sink) -> Result<()> {
     reject(
         sink,
         "sound/caches",
-        "TK07",
+        Rule::TK07,
         &op(0, "inputs/1/map"),
         uncut.clone(),
         "two blocks of attention update the whole cache",
     )?;
     let own = json!({"tensor": "y1", "map": uncut});
-    reject(sink, "sound/apart", "TK07", &op(1, "inputs/0"), own, "each block reads what the other writes")?;
+    reject(
+        sink,
+        "sound/apart",
+        Rule::TK07,
+        &op(1, "inputs/0"),
+        own,
+        "each block reads what the other writes",
+    )?;
 
     reject(
         sink,
         "sound/apart",
-        "TK08",
+        Rule::TK08,
         &op(1, "outputs/0/tensor"),
         json!("y0"),
         "an output is overwritten by the next operator",
@@ -305,7 +341,7 @@ pub fn rejected(_: &Library, sink: &mut Sink) -> Result<()> {
     reject(
         sink,
         "sound/apart",
-        "TK08",
+        Rule::TK08,
         &op(2, "outputs/0/tensor"),
         json!("y0"),
         "an output is overwritten by the operator after the next",
@@ -313,7 +349,7 @@ pub fn rejected(_: &Library, sink: &mut Sink) -> Result<()> {
     reject(
         sink,
         "sound/dead-write",
-        "TK08",
+        Rule::TK08,
         &op(1, "inputs/0/tensor"),
         json!("x"),
         "the reader between two writes reads another tensor",
@@ -321,14 +357,14 @@ pub fn rejected(_: &Library, sink: &mut Sink) -> Result<()> {
     reject(
         sink,
         "sound/missing-anti-dependence",
-        "TK08",
+        Rule::TK08,
         &op(1, "inputs/0/tensor"),
         json!("x"),
         "nobody reads a buffer before it is used again",
     )?;
     for name in ["sound/chain", "sound/grid"] {
         let base = library.get(name)?;
-        let edit = Edit::breaking("TK08", "the second operator overwrites what it no longer reads")
+        let edit = Edit::breaking(Rule::TK08, "the second operator overwrites what it no longer reads")
             .replace(op(1, "inputs/0/tensor"), "x")
             .replace(op(1, "outputs/0/tensor"), "h");
         sink.graph_reject(base, "reads elsewhere", &edit)?;

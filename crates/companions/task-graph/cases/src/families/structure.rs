@@ -4,6 +4,7 @@ use megakernel_corpus::builder::Result;
 use megakernel_corpus::edit::Edit;
 use megakernel_corpus::families::Library;
 use megakernel_corpus::families::Sink;
+use megakernel_ir::rule::Rule;
 use megakernel_task_graph::EVENT_INVALID;
 use serde_json::{Value, json};
 
@@ -23,7 +24,7 @@ pub fn reserved(_: &Library, sink: &mut Sink) -> Result<()> {
     for (path, what, value) in ts01 {
         let task = path.rsplit_once('/').map_or("", |(task, _)| task);
         // What waits for an event shows in its range as well, which is not looked at while ids dangle.
-        let edit = Edit::breaking("TS01", what).at(task).replace(path, value);
+        let edit = Edit::breaking(Rule::TS01, what).at(task).replace(path, value);
         sink.graph_reject(base, path, &edit)?;
     }
     let base = library.get("fan/join")?;
@@ -33,17 +34,18 @@ pub fn reserved(_: &Library, sink: &mut Sink) -> Result<()> {
         ("c0", 200, "a task of the scheduler"),
         ("p3", 203, "another task of the scheduler"),
     ] {
-        let edit =
-            Edit::breaking("TS01", what).at(base.at(label, "")?).replace(base.at(label, "task_type")?, kind);
+        let edit = Edit::breaking(Rule::TS01, what)
+            .at(base.at(label, "")?)
+            .replace(base.at(label, "task_type")?, kind);
         sink.graph_reject(base, what, &edit)?;
     }
     let base = library.get("chain/extended")?;
-    let edit = Edit::breaking("TS01", "BEGIN triggers nothing")
+    let edit = Edit::breaking(Rule::TS01, "BEGIN triggers nothing")
         .at("/all_tasks/1")
         .replace("/all_tasks/1/trigger_event", EVENT_INVALID);
     sink.graph_reject(base, "begin-triggers-nothing", &edit)?;
     let base = library.get("ranks/two")?;
-    let edit = Edit::breaking("TS01", "in the second rank, BEGIN waits for an event")
+    let edit = Edit::breaking(Rule::TS01, "in the second rank, BEGIN waits for an event")
         .at("/ranks/1/all_tasks/1")
         .replace("/ranks/1/all_tasks/1/dependent_event", (1i64 << 32) | 2);
     sink.graph_reject(base, "begin-waits", &edit)?;
@@ -58,26 +60,26 @@ pub fn reserved(_: &Library, sink: &mut Sink) -> Result<()> {
         ("/all_events/1/last_task_id", "event 1 leaves the last task out", 3),
     ] {
         let event = path.rsplit_once('/').map_or("", |(event, _)| event);
-        sink.graph_reject(base, path, &Edit::breaking("TS02", what).at(event).replace(path, value))?;
+        sink.graph_reject(base, path, &Edit::breaking(Rule::TS02, what).at(event).replace(path, value))?;
     }
-    let edit = Edit::breaking("TS02", "event 0 has a range")
+    let edit = Edit::breaking(Rule::TS02, "event 0 has a range")
         .at("/all_events/0")
         .replace("/all_events/0/first_task_id", 2)
         .replace("/all_events/0/last_task_id", 3);
     sink.graph_reject(base, "event-0-has-a-range", &edit)?;
     let base = library.get("fan/join")?;
     let end = base.at("END", "")?;
-    let edit = Edit::breaking("TS02", "the end has a range")
+    let edit = Edit::breaking(Rule::TS02, "the end has a range")
         .at(end.clone())
         .replace(format!("{end}/last_task_id"), 1);
     sink.graph_reject(base, "end-has-a-range", &edit)?;
-    let edit = Edit::breaking("TS02", "there is a second end").at("/all_events/4").insert(
+    let edit = Edit::breaking(Rule::TS02, "there is a second end").at("/all_events/4").insert(
         "/all_events/-",
         json!({"event_type": 910, "first_task_id": 0, "last_task_id": 0, "num_triggers": 1}),
     );
     sink.graph_reject(base, "second-end", &edit)?;
     let base = library.get("ranks/apart")?;
-    let edit = Edit::breaking("TS02", "the second rank launches one task less")
+    let edit = Edit::breaking(Rule::TS02, "the second rank launches one task less")
         .at("/ranks/1/all_events/1")
         .replace("/ranks/1/all_events/1/last_task_id", 4);
     sink.graph_reject(base, "second-rank-launches-less", &edit)
@@ -99,9 +101,10 @@ pub fn event_types(_: &Library, sink: &mut Sink) -> Result<()> {
     ] {
         let base = library.get(name)?;
         let at = base.at(label, "event_type")?;
-        let mut edit = Edit::breaking("TS03", format!("an event is {what}")).replace(at.clone(), kind).at(at);
+        let mut edit =
+            Edit::breaking(Rule::TS03, format!("an event is {what}")).replace(at.clone(), kind).at(at);
         // Tasks that name such an event name one that they may not name.
-        edit = edit.or("TS04");
+        edit = edit.or(Rule::TS04);
         sink.graph_reject(base, &format!("{label} {kind}"), &edit)?;
     }
     // Where nothing names the event, the type is all that is wrong.
@@ -115,7 +118,7 @@ pub fn event_types(_: &Library, sink: &mut Sink) -> Result<()> {
         let base = library.get(name)?;
         let count = base.value("/all_events")?.as_array().map_or(0, Vec::len);
         let event = json!({"event_type": kind, "first_task_id": 0, "last_task_id": 0, "num_triggers": 1});
-        let edit = Edit::breaking("TS03", format!("an event that nobody uses is of type {kind}"))
+        let edit = Edit::breaking(Rule::TS03, format!("an event that nobody uses is of type {kind}"))
             .at(format!("/all_events/{count}/event_type"))
             .insert("/all_events/-", event);
         sink.graph_reject(base, &format!("unused {kind}"), &edit)?;
@@ -137,20 +140,21 @@ pub fn ranges(_: &Library, sink: &mut Sink) -> Result<()> {
     ] {
         let base = library.get(name)?;
         let path = base.at(label, member)?;
-        let edit = Edit::breaking("TS06", format!("the range of an event {what}"))
+        let edit = Edit::breaking(Rule::TS06, format!("the range of an event {what}"))
             .at(base.at(label, "")?)
             .replace(path.clone(), base.int(&path)? + by);
         sink.graph_reject(base, &format!("{label} {member} {by}"), &edit)?;
     }
     let base = library.get("ranks/two-by-two")?;
     let path = base.at("1:summed", "last_task_id")?;
-    let edit = Edit::breaking("TS06", "on the second rank, the range of an event is short by one")
+    let edit = Edit::breaking(Rule::TS06, "on the second rank, the range of an event is short by one")
         .at(base.at("1:summed", "")?)
         .replace(path.clone(), base.int(&path)? - 1);
     sink.graph_reject(base, "second-rank", &edit)?;
     let base = library.get("chain/two")?;
-    let edit =
-        Edit::breaking("TS06", "an event that no task depends on has a range").at("/all_events/4").insert(
+    let edit = Edit::breaking(Rule::TS06, "an event that no task depends on has a range")
+        .at("/all_events/4")
+        .insert(
             "/all_events/-",
             json!({"event_type": 900, "first_task_id": 2, "last_task_id": 3, "num_triggers": 1}),
         );
@@ -176,11 +180,11 @@ pub fn first_tasks(_: &Library, sink: &mut Sink) -> Result<()> {
         ("diamond/uneven", json!([2, -5]), "/first_tasks/1", "a negative number is listed"),
     ] {
         let base = library.get(name)?;
-        let edit = Edit::breaking("TS07", what).at(at).replace("/first_tasks", value);
+        let edit = Edit::breaking(Rule::TS07, what).at(at).replace("/first_tasks", value);
         sink.graph_reject(base, what, &edit)?;
     }
     let base = library.get("ranks/three")?;
-    let edit = Edit::breaking("TS07", "the third rank lists no first task")
+    let edit = Edit::breaking(Rule::TS07, "the third rank lists no first task")
         .at("/ranks/2/first_tasks")
         .replace("/ranks/2/first_tasks", json!([]));
     sink.graph_reject(base, "third-rank", &edit)
@@ -195,23 +199,23 @@ pub fn capacity(_: &Library, sink: &mut Sink) -> Result<()> {
     for (what, extra) in
         [("an eighth input", tile("more")), ("an eighth input, which is absent", null.clone())]
     {
-        let edit = Edit::breaking("TS08", what)
+        let edit = Edit::breaking(Rule::TS08, what)
             .at(base.at("full", "inputs")?)
             .insert(base.at("full", "inputs/-")?, extra);
         sink.graph_reject(base, what, &edit)?;
     }
-    let edit = Edit::breaking("TS08", "a fourth output, of the extended version")
+    let edit = Edit::breaking(Rule::TS08, "a fourth output, of the extended version")
         .at(base.at("full", "outputs")?)
         .insert(base.at("full", "outputs/-")?, tile("more"));
     sink.graph_reject(base, "fourth-output", &edit)?;
     let base = library.get("chain/two")?;
     let outputs = json!([tile("h1"), tile("b"), tile("c")]);
-    let edit = Edit::breaking("TS08", "three outputs, of the earlier version")
+    let edit = Edit::breaking(Rule::TS08, "three outputs, of the earlier version")
         .at(base.at("t1", "outputs")?)
         .replace(base.at("t1", "outputs")?, outputs);
     sink.graph_reject(base, "third-output", &edit)?;
     let base = library.get("decoder/earlier")?;
-    let edit = Edit::breaking("TS08", "an attention task with 8 inputs")
+    let edit = Edit::breaking(Rule::TS08, "an attention task with 8 inputs")
         .at(base.at("attend1", "inputs")?)
         .insert(base.at("attend1", "inputs/-")?, null);
     sink.graph_reject(base, "attention", &edit)?;
@@ -222,7 +226,7 @@ pub fn capacity(_: &Library, sink: &mut Sink) -> Result<()> {
     ] {
         let list = if tile == "write" { "outputs/0" } else { "inputs/0" };
         let at = base.at(tile, list)?;
-        let edit = Edit::breaking("TS08", format!("a tile of {what}"))
+        let edit = Edit::breaking(Rule::TS08, format!("a tile of {what}"))
             .at(format!("{at}/dims"))
             .replace(format!("{at}/dims"), dims)
             .replace(format!("{at}/strides"), strides);
@@ -262,14 +266,14 @@ pub fn tensors(_: &Library, sink: &mut Sink) -> Result<()> {
     ] {
         let base = library.get(name)?;
         let at = base.at(tile.0, tile.1)?;
-        let edit = Edit::breaking("TS09", format!("a tile with {what}"))
+        let edit = Edit::breaking(Rule::TS09, format!("a tile with {what}"))
             .at(at.clone())
             .replace(format!("{at}/{member}"), value);
         sink.graph_reject(base, what, &edit)?;
     }
     let base = library.get("chain/four")?;
     let at = base.at("t3", "inputs/0")?;
-    let edit = Edit::breaking("TS09", "a tile without axes")
+    let edit = Edit::breaking(Rule::TS09, "a tile without axes")
         .at(at.clone())
         .replace(format!("{at}/dims"), json!([]))
         .replace(format!("{at}/strides"), json!([]));
@@ -290,7 +294,7 @@ pub fn metadata(_: &Library, sink: &mut Sink) -> Result<()> {
         ("next", "merge_task_offset", 1i64 << 31, "the upper half does not fit into 32 bits with sign"),
     ] {
         let at = base.at(label, member)?;
-        let mut edit = Edit::breaking("TS10", what).replace(at.clone(), value);
+        let mut edit = Edit::breaking(Rule::TS10, what).replace(at.clone(), value);
         if member == "task_offset" || what.contains("fit") {
             edit = edit.at(at);
         }
@@ -298,15 +302,17 @@ pub fn metadata(_: &Library, sink: &mut Sink) -> Result<()> {
     }
     let base = library.get("decoder/extended")?;
     for (label, member) in [("attend0", "kv_idx"), ("embed1", "request_id"), ("down1", "merge_task_offset")] {
-        let edit = Edit::breaking("TS10", format!("a task lacks `{member}`"))
+        let edit = Edit::breaking(Rule::TS10, format!("a task lacks `{member}`"))
             .at(base.at(label, "")?)
             .remove(base.at(label, member)?);
         sink.graph_reject(base, &format!("{label} lacks {member}"), &edit)?;
     }
     let base = library.get("decoder/earlier")?;
-    let edit =
-        Edit::breaking("TS10", "one task of a graph of the earlier version has a member of the extended one")
-            .at(base.at("add1", "request_id")?)
-            .insert(base.at("add1", "request_id")?, 0);
+    let edit = Edit::breaking(
+        Rule::TS10,
+        "one task of a graph of the earlier version has a member of the extended one",
+    )
+    .at(base.at("add1", "request_id")?)
+    .insert(base.at("add1", "request_id")?, 0);
     sink.graph_reject(base, "one-has-it", &edit)
 }

@@ -1,6 +1,7 @@
 //! The accepted systems: the graphs of several ranks together.
 
 use megakernel_corpus::builder::Result;
+use megakernel_ir::rule::{Rule, clause};
 
 use super::base::GraphBase;
 use super::graphs::{act, row};
@@ -115,7 +116,7 @@ fn exchanges(rank: u16, order: [&str; 2]) -> GraphBuilder {
 /// Every accepted system, and the bare graphs that copy.
 pub fn all() -> Result<Vec<GraphBase>> {
     let mut out = Vec::new();
-    let clauses = &["TGR-01", "TGR-03", "TGR-05"];
+    let clauses = &[clause::TGR_01, clause::TGR_03, clause::TGR_05];
     for (name, summary, ranks, blocks) in [
         ("ranks/two", "two ranks and two all-reduces", 2, 1),
         ("ranks/two-by-two", "two ranks and two all-reduces of two blocks", 2, 2),
@@ -183,13 +184,13 @@ pub fn all() -> Result<Vec<GraphBase>> {
     out.push(GraphBase::new(
         "declared/chain",
         "a system of one rank with the kernel graph that declares its tensors",
-        &["TGR-01", "TB03"],
+        &[clause::TGR_01, *Rule::TB03.clause()],
         kernels::declared_chain()?,
     ));
     out.push(GraphBase::new(
         "declared/two-ranks",
         "two ranks and two all-reduces, with the kernel graph that declares their tensors",
-        &["TGR-01", "TGR-05", "TB01"],
+        &[clause::TGR_01, clause::TGR_05, *Rule::TB01.clause()],
         system(&parallel(2, 1), Some(kernels::declared_ranks()))?,
     ));
     Ok(out)

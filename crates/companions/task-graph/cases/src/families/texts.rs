@@ -4,6 +4,7 @@ use megakernel_corpus::builder::Result;
 use megakernel_corpus::edit::Edit;
 use megakernel_corpus::families::Library;
 use megakernel_corpus::families::{Document, Sink};
+use megakernel_ir::rule::{Rule, clause};
 use serde_json::{Value, json};
 
 use super::base::{GraphCases, library};
@@ -13,7 +14,7 @@ pub fn texts(_: &Library, sink: &mut Sink) -> Result<()> {
     let library = library()?;
     let text = library.get("chain/one")?.document.value.to_string();
     let accept = json!({"verdict": "accept", "warnings": []});
-    let clauses = &["TGR-06"];
+    let clauses = &[clause::TGR_06];
     sink.graph_text(
         "validate",
         "good",
@@ -34,30 +35,38 @@ pub fn texts(_: &Library, sink: &mut Sink) -> Result<()> {
         None,
     )?;
     let floats = text.replace("\"num_triggers\":1", "\"num_triggers\":1.0e0");
-    let either = json!({"verdict": "either", "rules": ["S04"]});
+    let either = json!({"verdict": "either", "rules": [Rule::S04]});
     let summary = "counts as floats without fraction, which a reader may take for integers";
-    sink.graph_text("validate", "floats", summary, &["FMT-04"], &Document::Text(&floats), either, None)?;
+    sink.graph_text(
+        "validate",
+        "floats",
+        summary,
+        &[clause::FMT_04],
+        &Document::Text(&floats),
+        either,
+        None,
+    )?;
     let cut = text.len().saturating_sub(1);
     let rejected = [
-        ("cut-short", "S01", "the last brace is missing", text.get(..cut).unwrap_or_default().to_owned()),
-        ("trailing", "S01", "there is more behind it", format!("{text}x")),
-        ("comma", "S01", "a comma too many", text.replace("\"first_tasks\":[2]", "\"first_tasks\":[2,]")),
-        ("empty", "S01", "no text at all", String::new()),
+        ("cut-short", Rule::S01, "the last brace is missing", text.get(..cut).unwrap_or_default().to_owned()),
+        ("trailing", Rule::S01, "there is more behind it", format!("{text}x")),
+        ("comma", Rule::S01, "a comma too many", text.replace("\"first_tasks\":[2]", "\"first_tasks\":[2,]")),
+        ("empty", Rule::S01, "no text at all", String::new()),
         (
             "twice",
-            "S02",
+            Rule::S02,
             "`first_tasks` is there twice",
             text.replace("\"first_tasks\":[2]", "\"first_tasks\":[2],\"first_tasks\":[2]"),
         ),
         (
             "twice-in-task",
-            "S02",
+            Rule::S02,
             "a task has two types",
             text.replace("\"task_type\":10", "\"task_type\":10,\"task_type\":10"),
         ),
         (
             "twice-unknown",
-            "S02",
+            Rule::S02,
             "a member that nobody knows is there twice",
             text.replace("\"task_type\":10", "\"task_type\":10,\"x\":1,\"x\":1"),
         ),
@@ -68,18 +77,18 @@ pub fn texts(_: &Library, sink: &mut Sink) -> Result<()> {
             "validate",
             name,
             summary,
-            &[rule, "TGR-06"],
+            &[*rule.clause(), clause::TGR_06],
             &Document::Text(&text),
             expect.clone(),
             Some("good"),
         )?;
-        if rule == "S02" {
+        if rule == Rule::S02 {
             let (name, expect) = (format!("{name}-round-trip"), expect);
             sink.graph_text(
                 "roundtrip",
                 &name,
                 summary,
-                &[rule, "TGR-06"],
+                &[*rule.clause(), clause::TGR_06],
                 &Document::Text(&text),
                 expect,
                 Some("good"),
@@ -87,12 +96,12 @@ pub fn texts(_: &Library, sink: &mut Sink) -> Result<()> {
         }
     }
     let bytes = [text.as_bytes(), b"\xff"].concat();
-    let expect = json!({"verdict": "reject", "rules": ["S01"]});
+    let expect = json!({"verdict": "reject", "rules": [Rule::S01]});
     sink.graph_text(
         "validate",
         "not-utf-8",
         "a byte that is not UTF-8",
-        &["S01"],
+        &[*Rule::S01.clause()],
         &Document::Bytes(&bytes),
         expect,
         Some("good"),
@@ -122,7 +131,7 @@ pub fn members(_: &Library, sink: &mut Sink) -> Result<()> {
         "/all_tasks/3/inputs/1/offset",
     ] {
         let record = path.rsplit_once('/').map_or("", |(record, _)| record);
-        let edit = Edit::breaking("S03", format!("`{path}` is missing")).at(record).remove(path);
+        let edit = Edit::breaking(Rule::S03, format!("`{path}` is missing")).at(record).remove(path);
         sink.graph_reject(base, &format!("without {path}"), &edit)?;
     }
     let wrong: [(&str, Value); 12] = [
@@ -141,14 +150,15 @@ pub fn members(_: &Library, sink: &mut Sink) -> Result<()> {
     ];
     for (path, value) in wrong {
         let edit =
-            Edit::breaking("S04", format!("`{path}` is {value}")).at(path).replace(path, value.clone());
+            Edit::breaking(Rule::S04, format!("`{path}` is {value}")).at(path).replace(path, value.clone());
         sink.graph_reject(base, &format!("{path} is {value}"), &edit)?;
     }
     let base = library.get("ranks/one")?;
-    let edit =
-        Edit::breaking("S04", "the graphs of a system are no list").at("/ranks").replace("/ranks", json!({}));
+    let edit = Edit::breaking(Rule::S04, "the graphs of a system are no list")
+        .at("/ranks")
+        .replace("/ranks", json!({}));
     sink.graph_reject(base, "ranks are no list", &edit)?;
-    let edit = Edit::breaking("S03", "a graph of a system lacks its events")
+    let edit = Edit::breaking(Rule::S03, "a graph of a system lacks its events")
         .at("/ranks/0")
         .remove("/ranks/0/all_events");
     sink.graph_reject(base, "graph lacks events", &edit)?;
@@ -156,19 +166,19 @@ pub fn members(_: &Library, sink: &mut Sink) -> Result<()> {
     for path in ["/kernel_graph/operators", "/kernel_graph/tensors/0/name", "/kernel_graph/operators/0/grid"]
     {
         let record = path.rsplit_once('/').map_or("", |(record, _)| record);
-        let edit = Edit::breaking("S03", format!("`{path}` is missing")).at(record).remove(path);
+        let edit = Edit::breaking(Rule::S03, format!("`{path}` is missing")).at(record).remove(path);
         sink.graph_reject(base, &format!("without {path}"), &edit)?;
     }
     for (path, value) in
         [("/mode", json!(7)), ("/ranks", json!("1")), ("/kernel_graph/operators/0/inputs/0", json!("x"))]
     {
         let edit =
-            Edit::breaking("S04", format!("`{path}` is {value}")).at(path).replace(path, value.clone());
+            Edit::breaking(Rule::S04, format!("`{path}` is {value}")).at(path).replace(path, value.clone());
         sink.graph_reject(base, &format!("{path} is {value}"), &edit)?;
     }
     for (path, value) in [("/mode", json!("safe")), ("/kernel_graph/tensors/0/io", json!("hbm"))] {
         let edit =
-            Edit::breaking("S05", format!("`{path}` is {value}")).at(path).replace(path, value.clone());
+            Edit::breaking(Rule::S05, format!("`{path}` is {value}")).at(path).replace(path, value.clone());
         sink.graph_reject(base, &format!("{path} is {value}"), &edit)?;
     }
     Ok(())

@@ -3,6 +3,7 @@
 use megakernel_corpus::builder::{Error, Result};
 use megakernel_corpus::families::Library;
 use megakernel_corpus::families::{Document, Sink};
+use megakernel_ir::rule::clause;
 use serde_json::{Value, json};
 
 use super::base::{GraphCases, library};
@@ -26,7 +27,7 @@ pub fn trips(_: &Library, sink: &mut Sink) -> Result<()> {
         let path = base.path();
         let id = format!("{}/{}", sink.family(), base.name.replace('/', "-"));
         let expect = json!({"verdict": "accept", "document": base.document.value});
-        let clauses = vec!["TGR-06".to_owned()];
+        let clauses = [clause::TGR_06];
         sink.push_as(
             "roundtrip",
             id,
@@ -110,7 +111,7 @@ pub fn trips(_: &Library, sink: &mut Sink) -> Result<()> {
             "roundtrip",
             name,
             summary,
-            &["TGR-06", "TGR-03"],
+            &[clause::TGR_06, clause::TGR_03],
             &Document::Text(&text),
             expect,
             None,

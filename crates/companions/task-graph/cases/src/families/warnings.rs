@@ -4,6 +4,7 @@ use megakernel_corpus::builder::Result;
 use megakernel_corpus::edit::Edit;
 use megakernel_corpus::families::Library;
 use megakernel_corpus::families::Sink;
+use megakernel_ir::rule::{Rule, clause};
 use megakernel_task_graph::NVSHMEM_TAG;
 use serde_json::json;
 
@@ -23,10 +24,10 @@ pub fn warnings(_: &Library, sink: &mut Sink) -> Result<()> {
     ] {
         let base = library.get(name)?;
         let at = base.at(task, "task_type")?;
-        let edit = Edit::breaking("TW01", format!("a task of type {kind}"))
+        let edit = Edit::breaking(Rule::TW01, format!("a task of type {kind}"))
             .at(at.clone())
             .replace(at, kind)
-            .clause("TGR-05");
+            .clause(clause::TGR_05);
         sink.graph_warn(base, &format!("{task} {kind}"), &edit)?;
     }
     for (name, root, triggers) in [
@@ -41,7 +42,7 @@ pub fn warnings(_: &Library, sink: &mut Sink) -> Result<()> {
         let events = base.value(&format!("{root}/all_events"))?.as_array().map_or(0, Vec::len);
         let event =
             json!({"event_type": 900, "first_task_id": 0, "last_task_id": 0, "num_triggers": triggers});
-        let edit = Edit::breaking("TW02", format!("an event of {triggers} triggers that no task names"))
+        let edit = Edit::breaking(Rule::TW02, format!("an event of {triggers} triggers that no task names"))
             .at(format!("{root}/all_events/{events}"))
             .insert(format!("{root}/all_events/-"), event);
         sink.graph_warn(base, &format!("unused of {triggers}"), &edit)?;
@@ -87,8 +88,9 @@ pub fn warnings(_: &Library, sink: &mut Sink) -> Result<()> {
     ] {
         let base = library.get(name)?;
         let at = base.at(task, list)?;
-        let edit =
-            members.into_iter().fold(Edit::breaking("TW03", what).at(at.clone()), |edit, (member, value)| {
+        let edit = members
+            .into_iter()
+            .fold(Edit::breaking(Rule::TW03, what).at(at.clone()), |edit, (member, value)| {
                 edit.replace(format!("{at}/{member}"), value)
             });
         sink.graph_warn(base, what, &edit)?;
@@ -106,11 +108,11 @@ pub fn warnings(_: &Library, sink: &mut Sink) -> Result<()> {
         let at = base.at(copy, "trigger_event")?;
         let id = NVSHMEM_TAG | rank << 32 | (base.int(&at)? & 0xffff_ffff);
         let partial = base.at(&copy.replace("copy", "reduce"), "inputs/0/base_ptr")?;
-        let edit = Edit::breaking("TW04", format!("a copy goes to rank {rank}"))
+        let edit = Edit::breaking(Rule::TW04, format!("a copy goes to rank {rank}"))
             .at("")
             .replace(at, id)
             .replace(partial, "elsewhere")
-            .clause("TGR-01");
+            .clause(clause::TGR_01);
         sink.graph_warn(base, &format!("{copy} to {rank}"), &edit)?;
     }
     Ok(())

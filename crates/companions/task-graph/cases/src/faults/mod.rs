@@ -14,7 +14,7 @@ use megakernel_corpus::companion::Measured;
 use megakernel_ir::Diagnostic;
 use megakernel_ir::companion::Question;
 use megakernel_ir::protocol::{Answer, DocumentBytes, FromWorker, Method, Profile, Request, Worker};
-use megakernel_ir::rule::Severity;
+use megakernel_ir::rule::{Rule, Severity};
 use megakernel_task_graph::{Mode, read_task_graph, read_translation};
 use megakernel_task_graph_checker as check;
 use serde_json::{Value, json};
@@ -40,13 +40,13 @@ enum Wrong {
     /// Gives this verdict on every graph that it can read.
     Always(bool),
     /// Does not find what breaks these rules.
-    Blind(&'static [&'static str]),
+    Blind(&'static [Rule]),
     /// Judges what this makes of the document.
     Misreads(fn(&mut Value)),
     /// Writes back what this makes of the document.
     Rewrites(fn(&mut Value)),
     /// Translates requests that break one of these rules.
-    Allows(&'static [&'static str]),
+    Allows(&'static [Rule]),
     /// Translates what this makes of the request.
     Mistakes(fn(&mut Value)),
     /// Gives what this makes of the exact translation.
@@ -166,7 +166,7 @@ fn accept(document: Option<String>) -> Value {
     json!({"type": "response", "outcome": "accept", "document": document})
 }
 
-fn reject<'r>(rules: impl Iterator<Item = &'r str>) -> Value {
+fn reject(rules: impl Iterator<Item = Rule>) -> Value {
     let rules: Vec<Value> = rules.map(|rule| json!({"rule": rule, "severity": "error"})).collect();
     json!({"type": "response", "outcome": "reject", "diagnostics": rules})
 }
@@ -181,15 +181,15 @@ fn validate(document: &[u8], wrong: Option<&Wrong>) -> Value {
     };
     let found = match check::judge(misread.as_deref().unwrap_or(document)) {
         Ok(_) if matches!(wrong, Some(Wrong::Always(true))) => Vec::new(),
-        Ok(_) if matches!(wrong, Some(Wrong::Always(false))) => vec![megakernel_ir::Rule::TS01],
+        Ok(_) if matches!(wrong, Some(Wrong::Always(false))) => vec![Rule::TS01],
         Ok(found) => found.into_iter().map(|(rule, _)| rule).collect(),
         Err(refused) => refused.into_iter().map(|diagnostic| diagnostic.rule).collect(),
     };
-    let unseen: &[&str] = match wrong {
+    let unseen: &[Rule] = match wrong {
         Some(Wrong::Blind(unseen)) => unseen,
         _ => &[],
     };
-    let found: Vec<_> = found.into_iter().filter(|rule| !unseen.contains(&rule.id())).collect();
+    let found: Vec<_> = found.into_iter().filter(|rule| !unseen.contains(rule)).collect();
     let rejected = found.iter().any(|rule| rule.severity() == Severity::Error);
     let diagnostics: Vec<Value> = found
         .iter()
@@ -211,7 +211,7 @@ fn roundtrip(document: &[u8], wrong: Option<&Wrong>) -> Value {
             }
             accept(Some(value.to_string()))
         }
-        (Err(refused), _) => reject(refused.iter().map(|found| found.rule.id())),
+        (Err(refused), _) => reject(refused.iter().map(|found| found.rule)),
         (Ok(_), Err(cause)) => json!({"type": "error", "message": cause.to_string()}),
     }
 }
@@ -227,12 +227,11 @@ fn translate(document: &[u8], wrong: Option<&Wrong>, refuse: Refuse<'_>) -> Valu
     let failed = |cause: String| json!({"type": "error", "message": cause});
     // To the request as it stands.
     let refused = refuse(document);
-    let allowed: &[&str] = match wrong {
+    let allowed: &[Rule] = match wrong {
         Some(Wrong::Allows(allowed)) => allowed,
         _ => &[],
     };
-    let mut left =
-        refused.iter().map(|found| found.rule.id()).filter(|rule| !allowed.contains(rule)).peekable();
+    let mut left = refused.iter().map(|found| found.rule).filter(|rule| !allowed.contains(rule)).peekable();
     match (refused.is_empty(), left.peek()) {
         (_, Some(_)) => return reject(left),
         (false, None) => return accept(None),

@@ -1,6 +1,7 @@
 //! The faults.
 
 use super::{GraphFault, Wrong, changes, fault};
+use megakernel_ir::rule::Rule;
 
 /// Every fault.
 pub const FAULTS: &[GraphFault] = &[
@@ -9,7 +10,7 @@ pub const FAULTS: &[GraphFault] = &[
     fault(
         "tg-anti-dependence-unseen",
         "does not look for tasks that overwrite what is still read",
-        Wrong::Blind(&["TR03"]),
+        Wrong::Blind(&[Rule::TR03]),
     ),
     fault(
         "tg-boxes-as-hulls",
@@ -24,10 +25,10 @@ pub const FAULTS: &[GraphFault] = &[
     fault(
         "tg-counts-ignored",
         "assumes that every event takes as many triggers as it gets",
-        Wrong::Blind(&["TD01", "TD02", "TR01"]),
+        Wrong::Blind(&[Rule::TD01, Rule::TD02, Rule::TR01]),
     ),
-    fault("tg-cycles-unseen", "does not look for cycles", Wrong::Blind(&["TD03"])),
-    fault("tg-dead-writes-unseen", "does not look for writes that nobody reads", Wrong::Blind(&["TR05"])),
+    fault("tg-cycles-unseen", "does not look for cycles", Wrong::Blind(&[Rule::TD03])),
+    fault("tg-dead-writes-unseen", "does not look for writes that nobody reads", Wrong::Blind(&[Rule::TR05])),
     fault(
         "tg-declarations-ignored",
         "does not look at the kernel graph",
@@ -36,7 +37,7 @@ pub const FAULTS: &[GraphFault] = &[
     fault(
         "tg-descending-ids-allowed",
         "does not compare ids of producers and dependents",
-        Wrong::Blind(&["TD04"]),
+        Wrong::Blind(&[Rule::TD04]),
     ),
     fault(
         "tg-element-types-ignored",
@@ -49,32 +50,32 @@ pub const FAULTS: &[GraphFault] = &[
         Wrong::Misreads(changes::by_range),
     ),
     fault("tg-first-rank-only", "judges the first rank of a system", Wrong::Misreads(changes::first_rank)),
-    fault("tg-first-tasks-ignored", "does not look at the list of first tasks", Wrong::Blind(&["TS07"])),
+    fault("tg-first-tasks-ignored", "does not look at the list of first tasks", Wrong::Blind(&[Rule::TS07])),
     fault("tg-ids-as-doubles", "reads integers as binary64", Wrong::Misreads(changes::doubles)),
-    fault("tg-ids-undecoded", "does not take event ids apart", Wrong::Blind(&["TS05"])),
-    fault("tg-iterations-ignored", "looks at one iteration only", Wrong::Blind(&["TX04"])),
+    fault("tg-ids-undecoded", "does not take event ids apart", Wrong::Blind(&[Rule::TS05])),
+    fault("tg-iterations-ignored", "looks at one iteration only", Wrong::Blind(&[Rule::TX04])),
     fault(
         "tg-joins-counted-low",
         "does not mind events that take fewer triggers than they get",
-        Wrong::Blind(&["TR01"]),
+        Wrong::Blind(&[Rule::TR01]),
     ),
-    fault("tg-lost-tasks-allowed", "does not mind tasks that reach no end", Wrong::Blind(&["TD05"])),
-    fault("tg-metadata-ignored", "does not compare the metadata", Wrong::Blind(&["TS10"])),
+    fault("tg-lost-tasks-allowed", "does not mind tasks that reach no end", Wrong::Blind(&[Rule::TD05])),
+    fault("tg-metadata-ignored", "does not compare the metadata", Wrong::Blind(&[Rule::TS10])),
     fault(
         "tg-offsets-ignored",
         "takes every tile to begin with its tensor",
         Wrong::Misreads(changes::no_offsets),
     ),
-    fault("tg-range-unchecked", "does not compare ranges with dependents", Wrong::Blind(&["TS06"])),
+    fault("tg-range-unchecked", "does not compare ranges with dependents", Wrong::Blind(&[Rule::TS06])),
     fault(
         "tg-ranks-apart",
         "judges each rank by itself, and no copy between them",
-        Wrong::Blind(&["TX01", "TX02", "TX03", "TX04"]),
+        Wrong::Blind(&[Rule::TX01, Rule::TX02, Rule::TX03, Rule::TX04]),
     ),
     fault(
         "tg-read-after-write-unseen",
         "does not look for tasks that read what is being written",
-        Wrong::Blind(&["TR02"]),
+        Wrong::Blind(&[Rule::TR02]),
     ),
     fault("tg-strides-ignored", "takes every tile for contiguous", Wrong::Misreads(changes::contiguous)),
     fault(
@@ -82,8 +83,16 @@ pub const FAULTS: &[GraphFault] = &[
         "lets two tasks conflict that use a tensor in common",
         Wrong::Misreads(changes::whole_tensors),
     ),
-    fault("tg-warnings-unknown", "never warns", Wrong::Blind(&["TW01", "TW02", "TW03", "TW04"])),
-    fault("tg-write-write-unseen", "does not look for tasks that write the same", Wrong::Blind(&["TR04"])),
+    fault(
+        "tg-warnings-unknown",
+        "never warns",
+        Wrong::Blind(&[Rule::TW01, Rule::TW02, Rule::TW03, Rule::TW04]),
+    ),
+    fault(
+        "tg-write-write-unseen",
+        "does not look for tasks that write the same",
+        Wrong::Blind(&[Rule::TR04]),
+    ),
     fault(
         "tg-back-as-doubles",
         "writes integers back as binary64 has them",
@@ -162,20 +171,32 @@ pub const FAULTS: &[GraphFault] = &[
         Wrong::Unsound(changes::last_is_free),
     ),
     fault("tg-sound-loses-task", "leaves the last task out", Wrong::Unsound(changes::loses_task)),
-    fault("tg-tensors-undeclared", "takes operands that name no tensor", Wrong::Allows(&["TK01"])),
-    fault("tg-grids-uneven", "cuts what its grid does not divide", Wrong::Allows(&["TK02"])),
-    fault("tg-operators-unconnected", "translates exactly what shares no tensor", Wrong::Allows(&["TK03"])),
-    fault("tg-all-reduces-any", "does not look at the operands of an all-reduce", Wrong::Allows(&["TK04"])),
-    fault("tg-fused-any", "does not compare a fused tensor with its parts", Wrong::Allows(&["TK05"])),
-    fault("tg-kernels-any-size", "does not look at the sizes in a kernel graph", Wrong::Allows(&["TK06"])),
+    fault("tg-tensors-undeclared", "takes operands that name no tensor", Wrong::Allows(&[Rule::TK01])),
+    fault("tg-grids-uneven", "cuts what its grid does not divide", Wrong::Allows(&[Rule::TK02])),
+    fault(
+        "tg-operators-unconnected",
+        "translates exactly what shares no tensor",
+        Wrong::Allows(&[Rule::TK03]),
+    ),
+    fault(
+        "tg-all-reduces-any",
+        "does not look at the operands of an all-reduce",
+        Wrong::Allows(&[Rule::TK04]),
+    ),
+    fault("tg-fused-any", "does not compare a fused tensor with its parts", Wrong::Allows(&[Rule::TK05])),
+    fault(
+        "tg-kernels-any-size",
+        "does not look at the sizes in a kernel graph",
+        Wrong::Allows(&[Rule::TK06]),
+    ),
     fault(
         "tg-blocks-conflict",
         "translates soundly blocks of an operator that conflict",
-        Wrong::Allows(&["TK07"]),
+        Wrong::Allows(&[Rule::TK07]),
     ),
     fault(
         "tg-outputs-dead",
         "translates soundly outputs that are overwritten unread",
-        Wrong::Allows(&["TK08"]),
+        Wrong::Allows(&[Rule::TK08]),
     ),
 ];

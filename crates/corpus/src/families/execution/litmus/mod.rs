@@ -18,76 +18,77 @@ use super::super::plan::Plan;
 use super::arrange::Form;
 use super::ledger::session;
 use crate::builder::{Result, server};
+use megakernel_ir::rule::{Clause, clause};
 use places::Places;
 
 /// A case: its name, what it is about, its clauses, and what it does.
-type Row = (&'static str, &'static str, &'static [&'static str], fn(&mut Places<'_>));
+type Row = (&'static str, &'static str, &'static [Clause], fn(&mut Places<'_>));
 
 const TABLE: &[Row] = &[
     (
         "message",
         "6 times: one SM writes a buffer of 64 x 64, and 4 others read a part each as soon as they may",
-        &["OPC-02", "OPC-06"],
+        &[clause::OPC_02, clause::OPC_06],
         shapes::message,
     ),
     (
         "ping-pong",
         "8 times: one SM writes a buffer, 3 others read it and answer, and it is written again",
-        &["EXE-07", "OPC-02", "OPC-06"],
+        &[clause::EXE_07, clause::OPC_02, clause::OPC_06],
         shapes::ping_pong,
     ),
     (
         "relay",
         "24 times: a buffer goes from SM to SM, and each adds to it in place",
-        &["EXE-10", "OPC-11"],
+        &[clause::EXE_10, clause::OPC_11],
         shapes::relay,
     ),
     (
         "causality",
         "9 times: one SM writes, a second reads and writes, and a third that waits for the second alone reads both",
-        &["EXE-05", "OPC-01", "OPC-11"],
+        &[clause::EXE_05, clause::OPC_01, clause::OPC_11],
         shapes::causality,
     ),
     (
         "behind-nops",
         "8 times: what one SM writes is read by another that waits for a NOP on a third and a fourth",
-        &["EXE-05", "OPC-00", "OPC-01"],
+        &[clause::EXE_05, clause::OPC_00, clause::OPC_01],
         shapes::behind_nops,
     ),
     (
         "join-one-counter",
         "5 times: 8 SMs write 12 columns each and share a counter, and a ninth reads all of them",
-        &["OPC-01", "OPC-05"],
+        &[clause::OPC_01, clause::OPC_05],
         |l| shapes::join(l, true),
     ),
     (
         "join-8-counters",
         "5 times: one SM writes a row, 7 others 12 columns each from it, and a ninth waits for the counters of all 8",
-        &["OPC-01", "OPC-05"],
+        &[clause::OPC_01, clause::OPC_05],
         |l| shapes::join(l, false),
     ),
     (
         "fork",
         "5 times: one SM writes a buffer, 8 others read it, and it is written again",
-        &["EXE-07", "OPC-01", "OPC-02"],
+        &[clause::EXE_07, clause::OPC_01, clause::OPC_02],
         shapes::fork,
     ),
     (
         "all-to-all",
         "16 times: 4 SMs write a tile each of one of two buffers, from all of the other",
-        &["EXE-07", "OPC-05"],
+        &[clause::EXE_07, clause::OPC_05],
         shapes::all_to_all,
     ),
     (
         "rows",
         "20 rows of 8 bytes: each is the row before and an input, appended by the next of 3 SMs",
-        &["EXE-04", "OPC-07", "OPC-11", "OPC-16"],
+        &[clause::EXE_04, clause::OPC_07, clause::OPC_11, clause::OPC_16],
         shapes::rows,
     ),
     (
         "token",
         "12 times: one SM picks a token, a second gathers its row, and a third multiplies it",
-        &["OPC-02", "OPC-05", "OPC-17"],
+        &[clause::OPC_02, clause::OPC_05, clause::OPC_17],
         shapes::token,
     ),
 ];
@@ -99,8 +100,12 @@ const UNPLACED: &[&str] = &["message", "ping-pong", "relay", "causality", "all-t
 pub fn plans() -> Result<Vec<Plan>> {
     let mut plans = Vec::new();
     let mut add =
-        |name: &str, about: &str, clauses: &[&str], form, placed, build: &dyn Fn(&mut Places<'_>)| {
-            let clauses = ["EXE-03", "ABI-04", "ABI-06"].iter().chain(clauses).copied().collect::<Vec<_>>();
+        |name: &str, about: &str, clauses: &[Clause], form, placed, build: &dyn Fn(&mut Places<'_>)| {
+            let clauses = [clause::EXE_03, clause::ABI_04, clause::ABI_06]
+                .iter()
+                .chain(clauses)
+                .copied()
+                .collect::<Vec<_>>();
             let plan = session(("litmus", name), about, &clauses, form, 1, |l, _| {
                 let mut places = Places::new(l);
                 build(&mut places);
@@ -122,7 +127,7 @@ pub fn plans() -> Result<Vec<Plan>> {
     add(
         "pages",
         "10 times: one SM writes an activation of its own, and 4 others read it",
-        &["OPC-02", "OPC-06"],
+        &[clause::OPC_02, clause::OPC_06],
         Form::Paged,
         true,
         &shapes::pages,
