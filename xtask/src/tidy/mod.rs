@@ -28,7 +28,7 @@ pub struct Args {
 }
 
 /// One check and what it found: every line names a place and what to do.
-struct Outcome {
+struct Check {
     name: &'static str,
     problems: Vec<String>,
     warnings: Vec<String>,
@@ -38,7 +38,7 @@ struct Outcome {
 pub fn run(root: &Path, args: &Args) -> ExitCode {
     let mut failed = 0;
     let mut out = String::new();
-    for Outcome { name, problems, warnings } in check(root, args.without_corpus) {
+    for Check { name, problems, warnings } in check(root, args.without_corpus) {
         let verdict = if problems.is_empty() { "ok" } else { "FAILED" };
         out.push_str(&format!("tidy: {name} ... {verdict}\n"));
         warnings.iter().for_each(|warning| out.push_str(&format!("  warning: {warning}\n")));
@@ -53,10 +53,10 @@ pub fn run(root: &Path, args: &Args) -> ExitCode {
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn check(root: &Path, without_corpus: bool) -> Vec<Outcome> {
-    let mut outcomes = Vec::new();
+fn check(root: &Path, without_corpus: bool) -> Vec<Check> {
+    let mut checks = Vec::new();
     let mut report = |name, found: Result<Vec<String>, String>| {
-        outcomes.push(Outcome { name, problems: found.unwrap_or_else(|e| vec![e]), warnings: Vec::new() });
+        checks.push(Check { name, problems: found.unwrap_or_else(|e| vec![e]), warnings: Vec::new() });
     };
     let spec = Spec::read(root).unwrap_or_else(|problem| Spec { problems: vec![problem], ..Spec::default() });
     let files = tree::Files::read(root);
@@ -88,10 +88,10 @@ fn check(root: &Path, without_corpus: bool) -> Vec<Outcome> {
             }
             Err(error) => report("the corpus can be read", Err(error)),
         }
-        outcomes.push(evidence(root));
+        checks.push(evidence(root));
     }
     let mut report = |name, found: Result<Vec<String>, String>| {
-        outcomes.push(Outcome { name, problems: found.unwrap_or_else(|e| vec![e]), warnings: Vec::new() });
+        checks.push(Check { name, problems: found.unwrap_or_else(|e| vec![e]), warnings: Vec::new() });
     };
     report("generated code is up to date", megakernel_codegen::update(root, true).map(|_| Vec::new()));
     report("links lead somewhere", files.as_ref().map(links::broken).map_err(Clone::clone));
@@ -110,27 +110,27 @@ fn check(root: &Path, without_corpus: bool) -> Vec<Outcome> {
         "modules stand in their folders",
         files.as_ref().map(habits::modules_beside).map_err(Clone::clone),
     );
-    outcomes.push(Outcome {
+    checks.push(Check {
         name: "files are short",
         problems: files.as_ref().map(habits::long_sources).unwrap_or_default(),
         warnings: files.as_ref().map(habits::long_texts).unwrap_or_default(),
     });
-    outcomes
+    checks
 }
 
 /// Records under `evidence/` that are none. One that is stale is only a warning: corpus and kernels change from day to day, and
 /// evidence is made anew for a release, whose gate insists on it.
-fn evidence(root: &Path) -> Outcome {
+fn evidence(root: &Path) -> Check {
     let name = "evidence can be read";
     let records = match records::read(root, &root.join("evidence"), None) {
         Ok(records) => records,
-        Err(problem) => return Outcome { name, problems: vec![problem], warnings: Vec::new() },
+        Err(problem) => return Check { name, problems: vec![problem], warnings: Vec::new() },
     };
-    let mut outcome = Outcome { name, problems: Vec::new(), warnings: Vec::new() };
+    let mut check = Check { name, problems: Vec::new(), warnings: Vec::new() };
     for (file, found) in records {
-        outcome.problems.extend(found.problem.map(|problem| format!("evidence/{file}: {problem}")));
+        check.problems.extend(found.problem.map(|problem| format!("evidence/{file}: {problem}")));
         let findings = found.stale.iter().map(|why| format!("stale: {why}")).chain(found.wrong);
-        outcome.warnings.extend(findings.map(|what| format!("evidence/{file}: {what}")));
+        check.warnings.extend(findings.map(|what| format!("evidence/{file}: {what}")));
     }
-    outcome
+    check
 }

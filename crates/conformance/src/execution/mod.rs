@@ -8,16 +8,16 @@
 mod expect;
 mod outputs;
 mod session;
-mod stage;
 mod table;
 mod trace;
+mod workspace;
 
 pub use expect::{Expectation, expectations};
 pub use outputs::{Judged, outputs};
 pub use session::Session;
-pub use stage::{Stage, Stages};
 pub use table::{Key, Row, Table, Touched};
 pub use trace::{Traced, follow};
+pub use workspace::{Workspace, Workspaces};
 
 use crate::judge::Mismatch;
 

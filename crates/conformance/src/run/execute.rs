@@ -7,7 +7,7 @@ use megakernel_ir::BufferKind;
 use megakernel_numerics::Tensor;
 
 use super::{Outcome, RunError, Shared, Unit, interrupted};
-use crate::execution::{Expectation, Fault, Session, Stage, Touched, follow, outputs};
+use crate::execution::{Expectation, Fault, Session, Workspace, Touched, follow, outputs};
 use crate::judge::{self, Judgement};
 use crate::oracle::{NoAnswer, Oracle};
 use crate::store::CorpusError;
@@ -26,22 +26,22 @@ impl Shared<'_> {
         }
         let expectations = session.expectations(self.hello.accumulator)?;
         let mut touched = Touched::new(&session.keys(&expectations));
-        let stage = match Stage::new(self.stages, self.corpus, &session, self.oracle.is_some())? {
-            Ok(stage) => stage,
+        let workspace = match Workspace::new(self.workspaces, self.corpus, &session, self.oracle.is_some())? {
+            Ok(workspace) => workspace,
             Err(failure) => {
                 touched.failed(None);
                 self.executed.lock().unwrap_or_else(PoisonError::into_inner).add(&touched);
                 return Ok(Outcome::WorkerFailed { failure, stderr: String::new() });
             }
         };
-        let watch = || stage.watch(&session);
+        let watch = || workspace.watch(&session);
         let answer = self.attempt(worker, |process| {
-            let answer = process.execute(stage.launches(&session), &watch)?;
+            let answer = process.execute(workspace.launches(&session), &watch)?;
             // Once more: what came with the answer counts as well.
             watch().map(|()| answer)
         });
         let outcome = match answer.map(|answer| judge::verdict(unit.case, &answer)) {
-            Ok(Judgement::Passed) => match self.judge(&session, &stage, &expectations, &mut touched) {
+            Ok(Judgement::Passed) => match self.judge(&session, &workspace, &expectations, &mut touched) {
                 Ok(Ok(())) => Outcome::Passed,
                 Ok(Err(Fault { mismatch, key })) => {
                     touched.failed(key);
@@ -73,7 +73,7 @@ impl Shared<'_> {
     fn judge(
         &self,
         session: &Session<'_>,
-        stage: &Stage,
+        workspace: &Workspace,
         expectations: &[Vec<Expectation>],
         touched: &mut Touched,
     ) -> Result<Result<(), Fault>, Unjudged> {
@@ -82,12 +82,12 @@ impl Shared<'_> {
         for (n, expected) in expectations.iter().enumerate() {
             // The trace first: it says which task is to blame for what is wrong with the outputs.
             if let Some(oracle) = self.oracle
-                && let Err(fault) = self.judge_trace(oracle, session, stage, n, &mut caches, touched)?
+                && let Err(fault) = self.judge_trace(oracle, session, workspace, n, &mut caches, touched)?
             {
                 return Ok(Err(fault));
             }
             let Some(launch) = session.launches.get(n) else { continue };
-            let judged = stage
+            let judged = workspace
                 .output(n, &launch.program)
                 .and_then(|file| outputs(&format!("launch {n}"), expected, &file));
             match judged {
@@ -105,14 +105,14 @@ impl Shared<'_> {
         &self,
         oracle: &dyn Oracle,
         session: &Session<'_>,
-        stage: &Stage,
+        workspace: &Workspace,
         n: usize,
         caches: &mut BTreeMap<String, Tensor>,
         touched: &mut Touched,
     ) -> Result<Result<(), Fault>, Unjudged> {
         let Some(launch) = session.launches.get(n) else { return Ok(Ok(())) };
         let program = &launch.program;
-        let files = stage.trace(n, program).and_then(|trace| Ok((trace, stage.output(n, program)?)));
+        let files = workspace.trace(n, program).and_then(|trace| Ok((trace, workspace.output(n, program)?)));
         let (trace, output) = match files {
             Ok(files) => files,
             Err(fault) => return Ok(Err(fault)),

@@ -11,7 +11,7 @@ use megakernel_ir::rule::Rule;
 use megakernel_ir::{DType, Opcode};
 
 use crate::case::Case;
-use crate::execution::{Stages, Table};
+use crate::execution::{Table, Workspaces};
 use crate::judge::{self, Judgement, Mismatch};
 use crate::oracle::Oracle;
 use crate::stop::{Asked, Stop};
@@ -128,7 +128,7 @@ pub enum RunError {
     /// The corpus cannot be used.
     Corpus(CorpusError),
     /// The files for a request cannot be written.
-    Stage(String),
+    Workspace(String),
     /// The oracle has no answer.
     Oracle(String),
 }
@@ -139,7 +139,7 @@ impl std::fmt::Display for RunError {
             RunError::NothingSelected(message) => f.write_str(message),
             RunError::Spawn(cause) => write!(f, "the worker cannot be started: {cause}"),
             RunError::Corpus(cause) => write!(f, "the corpus cannot be used: {cause}"),
-            RunError::Stage(cause) => write!(f, "the files of a request cannot be written: {cause}"),
+            RunError::Workspace(cause) => write!(f, "the files of a request cannot be written: {cause}"),
             RunError::Oracle(cause) => write!(f, "the oracle has no answer: {cause}"),
         }
     }
@@ -197,7 +197,7 @@ pub fn run<'a>(
     // Before there is a worker that could touch it.
     corpus.hold(units.iter().map(|unit| unit.case))?;
     // Goes last, when nobody is left that could write there.
-    let stages = Stages::default();
+    let workspaces = Workspaces::default();
     let _orphans = EndOrphans;
     let (worker, hello) = match WorkerProcess::start(&options.command, &options.stop) {
         Ok(started) => started,
@@ -207,7 +207,7 @@ pub fn run<'a>(
         }
     };
     let run = Shared {
-        stages: &stages,
+        workspaces: &workspaces,
         stop: &options.stop,
         corpus,
         command: &options.command,
@@ -317,7 +317,7 @@ struct Shared<'a> {
     /// Only where the worker writes traces.
     oracle: Option<&'a dyn Oracle>,
     executed: Mutex<Table>,
-    stages: &'a Stages,
+    workspaces: &'a Workspaces,
     stop: &'a Stop,
     next: AtomicUsize,
     /// Failures of the process in a row.

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use megakernel_ir::model::{Program, Task, Wait};
 
-use super::stage::{Action, Stage, counter};
+use super::buffer_set::{Action, BufferSet, counter};
 use crate::{Enumeration as Enumerates, Family as Described};
 
 /// Which waits the tasks of a family may have. Thresholds reach from 1 to the number of producers, where nothing else is said.
@@ -36,7 +36,7 @@ pub struct Family {
     /// Most SMs; with any, every task is in one of the queues, or in none.
     pub sms: usize,
     /// The buffers.
-    pub stage: Stage,
+    pub buffers: BufferSet,
     /// What a task can do.
     pub actions: Vec<Action>,
 }
@@ -104,7 +104,7 @@ impl Enumeration {
                 units.push(Unit { outs: outs.clone(), sms, waits: waits.clone(), size });
             }
         }
-        let record = |task| family.actions.iter().map(|&action| family.stage.task(task, action)).collect();
+        let record = |task| family.actions.iter().map(|&action| family.buffers.task(task, action)).collect();
         let records = (0..family.tasks).map(record).collect();
         Enumeration { family: family.clone(), units, records }
     }
@@ -143,7 +143,7 @@ impl Enumerates for Enumeration {
 
     fn visit(&self, chunk: &Chunk, visit: &mut dyn FnMut(&Program<'static>)) {
         let unit = &self.units[chunk.unit];
-        let mut program = self.family.stage.program(self.family.tasks);
+        let mut program = self.family.buffers.program(self.family.tasks);
         let top = unit.outs.iter().max().map_or(0, |top| top + 1);
         // One more for the wait on a counter that nobody increments.
         let counters = top + usize::from(self.family.waits == Waits::Any);
@@ -170,7 +170,7 @@ impl Enumerates for Enumeration {
                 }
             }
             let chosen = digits.iter().map(|digit| self.family.actions[(digit % actions) as usize]);
-            if !self.family.stage.is_symmetric() || is_first_of_its_images(chosen) {
+            if !self.family.buffers.is_symmetric() || is_first_of_its_images(chosen) {
                 visit(&program);
             }
         }

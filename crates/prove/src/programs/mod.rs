@@ -1,10 +1,10 @@
 //! Programs, and the reference as their validator and explorer.
 
+mod buffer_set;
 mod family;
 pub mod random;
 mod scopes;
 mod shrink;
-mod stage;
 #[cfg(test)]
 mod tests;
 

@@ -33,7 +33,7 @@ const MAX_TASKS: usize = 6;
 const MAX_COUNTERS: usize = 4;
 
 /// The shared buffers: all activations have these extents, all caches so many rows of one element.
-struct Stage {
+struct Shared {
     rows: usize,
     columns: usize,
     activations: Vec<usize>,
@@ -74,8 +74,8 @@ pub fn program(bytes: &mut impl Choices) -> String {
         let kind = if seldom(bytes, 4) { "ACTIVATION" } else { "KV_CACHE" };
         caches.push(add(kind, "F32", &[rows, 1, 1], "HBM"));
     }
-    let stage = Stage { rows, columns, activations, caches, row, square, one, input };
-    let pages = pages(bytes, &stage);
+    let shared = Shared { rows, columns, activations, caches, row, square, one, input };
+    let pages = pages(bytes, &shared);
     let target = target(bytes);
 
     let count = bytes.between(1, MAX_TASKS);
@@ -111,7 +111,7 @@ pub fn program(bytes: &mut impl Choices) -> String {
             true => bytes.between(0, 2).to_string(),
             false => "null".to_owned(),
         };
-        let action = action(bytes, &stage, &mut add);
+        let action = action(bytes, &shared, &mut add);
         tasks.push(format!(
             r#"{{"id":{index},{action},"out_counter":{},"waits":[{}],"sm":{sm}}}"#,
             counters[index],
@@ -141,16 +141,16 @@ fn tile(bytes: &mut impl Choices, extent: usize) -> (usize, usize) {
 /// What a task does, as the members of its record.
 fn action(
     bytes: &mut impl Choices,
-    stage: &Stage,
+    shared: &Shared,
     add: &mut impl FnMut(&str, &str, &[usize], &str) -> usize,
 ) -> String {
-    let Stage { rows, columns, row, square, one, input, .. } = *stage;
+    let Shared { rows, columns, row, square, one, input, .. } = *shared;
     let members = |op: &str, inputs: &[usize], outputs: &[usize], params: &str| {
         format!(r#""op":"{op}","inputs":{inputs:?},"outputs":{outputs:?},"params":{{{params}}}"#)
     };
-    let caches = !stage.caches.is_empty();
-    let x = *bytes.choose(&stage.activations);
-    let y = *bytes.choose(&stage.activations);
+    let caches = !shared.caches.is_empty();
+    let x = *bytes.choose(&shared.activations);
+    let y = *bytes.choose(&shared.activations);
     match bytes.between(0, if caches { 12 } else { 7 }) {
         0 => members("NOP", &[], &[], ""),
         // A tile of rows and columns, from the input or from another activation.
@@ -169,10 +169,10 @@ fn action(
         }
         4 => members("COPY", &[x], &[y], ""),
         5 => members("GELU", &[if seldom(bytes, 3) { x } else { input }], &[y], ""),
-        6 => members("ADD", &[x, *bytes.choose(&stage.activations)], &[y], ""),
+        6 => members("ADD", &[x, *bytes.choose(&shared.activations)], &[y], ""),
         7 => members("SOFTMAX", &[if x == y { input } else { x }], &[y], ""),
         8 => {
-            let cache = *bytes.choose(&stage.caches);
+            let cache = *bytes.choose(&shared.caches);
             // The rows of an activation at once if there is room, or else one row.
             let whole = columns == 1 && seldom(bytes, 3);
             let (new, pos) = if whole { (x, 0) } else { (one, bytes.between(0, rows - 1)) };
@@ -181,20 +181,20 @@ fn action(
         // A cache that is filled, or changed in place.
         9 => members(
             "COPY",
-            &[if columns == 1 { input } else { *bytes.choose(&stage.caches) }],
-            &[*bytes.choose(&stage.caches)],
+            &[if columns == 1 { input } else { *bytes.choose(&shared.caches) }],
+            &[*bytes.choose(&shared.caches)],
             "",
         ),
         10 => {
-            let cache = *bytes.choose(&stage.caches);
+            let cache = *bytes.choose(&shared.caches);
             match bytes.between(0, 2) {
                 0 => members("GELU", &[cache], &[cache], ""),
                 1 => members("MUL", &[cache], &[cache], r#""scale":0.5"#),
-                _ => members("ADD", &[cache, *bytes.choose(&stage.caches)], &[cache], ""),
+                _ => members("ADD", &[cache, *bytes.choose(&shared.caches)], &[cache], ""),
             }
         }
         _ => {
-            let (k, v) = (*bytes.choose(&stage.caches), *bytes.choose(&stage.caches));
+            let (k, v) = (*bytes.choose(&shared.caches), *bytes.choose(&shared.caches));
             let (start, length) = tile(bytes, rows);
             let own = add("ACTIVATION", "F32", &[1], "HBM");
             let params = format!(
@@ -206,13 +206,13 @@ fn action(
 }
 
 /// Two pages with some of the shared buffers on them, or none.
-fn pages(bytes: &mut impl Choices, stage: &Stage) -> String {
+fn pages(bytes: &mut impl Choices, shared: &Shared) -> String {
     if !seldom(bytes, 2) {
         return "null".to_owned();
     }
     let mut bound = String::new();
-    for (index, buffer) in stage.activations.iter().chain(&stage.caches).enumerate() {
-        let is_cache = index >= stage.activations.len();
+    for (index, buffer) in shared.activations.iter().chain(&shared.caches).enumerate() {
+        let is_cache = index >= shared.activations.len();
         // Mostly page 0, now and then a page that is not there.
         let page = if seldom(bytes, 16) { 2 } else { usize::from(seldom(bytes, 3)) };
         let is_bound = if is_cache { seldom(bytes, 8) } else { bytes.ratio(3, 4) };
@@ -227,7 +227,7 @@ fn pages(bytes: &mut impl Choices, stage: &Stage) -> String {
             true => *bytes.choose(&["SMEM", "GLOBAL_SCRATCH"]),
             false => "HBM",
         };
-        let whole = 4 * stage.rows * stage.columns;
+        let whole = 4 * shared.rows * shared.columns;
         let nbytes = if seldom(bytes, 8) { bytes.between(1, whole) } else { whole };
         pages.push(format!(r#"{{"id":{id},"space":"{space}","nbytes":{nbytes}}}"#));
     }

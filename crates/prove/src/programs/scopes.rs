@@ -1,7 +1,7 @@
 //! What is enumerated: the families of each scope.
 
+use super::buffer_set::{Action, BufferSet, Storage, tiles};
 use super::family::{Family, Waits};
-use super::stage::{Action, Stage, Storage, tiles};
 use crate::Scope;
 
 /// Every scope, smallest first.
@@ -18,11 +18,11 @@ pub fn all() -> Vec<Scope<Family>> {
     ]
 }
 
-const NO_BUFFERS: Stage = Stage::activations(0, 1, Storage::Own);
+const NO_BUFFERS: BufferSet = BufferSet::activations(0, 1, Storage::Own);
 
 /// Only counters and queues: no task accesses anything.
 fn order(name: &'static str, tasks: usize, counters: usize, waits: Waits, sms: usize) -> Family {
-    Family { name, tasks, counters, waits, sms, stage: NO_BUFFERS, actions: vec![Action::Nothing] }
+    Family { name, tasks, counters, waits, sms, buffers: NO_BUFFERS, actions: vec![Action::Nothing] }
 }
 
 /// Tasks that write, read, move, copy and change tiles of activations.
@@ -36,8 +36,8 @@ fn tiled(name: &'static str, tasks: usize, waits: Waits, sms: usize, shared: u8,
             actions.extend(tiles(rows).into_iter().map(|tile| Action::Move(buffer, to, tile)));
         }
     }
-    let stage = Stage::activations(shared, rows, Storage::Own);
-    Family { name, tasks, counters: 3, waits, sms, stage, actions }
+    let buffers = BufferSet::activations(shared, rows, Storage::Own);
+    Family { name, tasks, counters: 3, waits, sms, buffers, actions }
 }
 
 /// Tasks that append rows to a cache and attend to rows of it.
@@ -46,7 +46,7 @@ fn cached(name: &'static str, tasks: usize, waits: Waits, sms: usize, rows: u8) 
     let appends = tiles(rows).into_iter().filter(|&(_, count)| count == 1 || count == rows);
     actions.extend(appends.map(Action::Append));
     actions.extend(tiles(rows).into_iter().map(Action::Attend));
-    Family { name, tasks, counters: 3, waits, sms, stage: Stage::cache(rows), actions }
+    Family { name, tasks, counters: 3, waits, sms, buffers: BufferSet::cache(rows), actions }
 }
 
 /// As above, with tasks that fill the cache whole, and that change it in place.
@@ -57,25 +57,32 @@ fn cached_in_place(name: &'static str, tasks: usize, waits: Waits, sms: usize, r
 }
 
 /// Tasks that use activations of two rows that share storage; by tiles, or each whole.
-fn paged(name: &'static str, tasks: usize, waits: Waits, sms: usize, stage: Stage, by_tiles: bool) -> Family {
+fn paged(
+    name: &'static str,
+    tasks: usize,
+    waits: Waits,
+    sms: usize,
+    buffers: BufferSet,
+    by_tiles: bool,
+) -> Family {
     let mut actions = vec![Action::Nothing];
-    let parts = if by_tiles { tiles(stage.rows) } else { vec![(0, stage.rows)] };
-    for buffer in 0..stage.shared {
+    let parts = if by_tiles { tiles(buffers.rows) } else { vec![(0, buffers.rows)] };
+    for buffer in 0..buffers.shared {
         actions.extend(parts.iter().map(|&tile| Action::Write(buffer, tile)));
         actions.extend(parts.iter().map(|&tile| Action::Read(buffer, tile)));
         actions.push(Action::InPlace(buffer));
-        for to in (0..stage.shared).filter(|&to| to != buffer) {
+        for to in (0..buffers.shared).filter(|&to| to != buffer) {
             actions.extend([Action::Copy(buffer, to), Action::Mix(buffer, to)]);
         }
     }
-    Family { name, tasks, counters: 3, waits, sms, stage, actions }
+    Family { name, tasks, counters: 3, waits, sms, buffers, actions }
 }
 
 /// Storage that the rules P02 to P05, R07 and D07 are about.
 fn odd_storage(tasks: usize, sms: usize) -> Vec<Family> {
-    let on = |storage| Stage::activations(1, 2, storage);
+    let on = |storage| BufferSet::activations(1, 2, storage);
     let cache = Family {
-        stage: Stage { storage: Storage::PagedCache, ..Stage::cache(2) },
+        buffers: BufferSet { storage: Storage::PagedCache, ..BufferSet::cache(2) },
         ..cached("cache-on-page", tasks, Waits::Others, 0, 2)
     };
     vec![
@@ -88,9 +95,9 @@ fn odd_storage(tasks: usize, sms: usize) -> Vec<Family> {
     ]
 }
 
-const TWO_ON_A_PAGE: Stage = Stage::activations(2, 2, Storage::OnePage);
-const THREE_ON_A_PAGE: Stage = Stage::activations(3, 1, Storage::OnePage);
-const WIDE_AND_NARROW: Stage = Stage::activations(2, 2, Storage::MixedWidths);
+const TWO_ON_A_PAGE: BufferSet = BufferSet::activations(2, 2, Storage::OnePage);
+const THREE_ON_A_PAGE: BufferSet = BufferSet::activations(3, 1, Storage::OnePage);
+const WIDE_AND_NARROW: BufferSet = BufferSet::activations(2, 2, Storage::MixedWidths);
 
 fn quick() -> Vec<Family> {
     let mut families = vec![

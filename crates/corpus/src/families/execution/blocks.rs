@@ -6,7 +6,7 @@ use serde_json::json;
 use super::super::plan::Plan;
 use super::arrange::Form;
 use super::contents::{activations, caches, weights};
-use super::session::{Session, Step};
+use super::session::{SessionBuilder, Step};
 use crate::builder::{
     Attention, Buf, Ctr, DType, Dims, Op, ProgramBuilder, Result, Tiles, Weights, attention, slug,
 };
@@ -18,7 +18,7 @@ pub fn plans(seed: u64) -> Result<Vec<Plan>> {
     let mut plans = Vec::new();
     let mut add =
         |name: &str, about: &str, clauses: &[Clause], form: Form, p: ProgramBuilder| -> Result<()> {
-            let session = Session::new(("blocks", name), about, clauses, form, p)?;
+            let session = SessionBuilder::new(("blocks", name), about, clauses, form, p)?;
             let program = session.program();
             let mut files = weights(program, seed)?;
             files.extend(activations(program, seed)?);

@@ -7,7 +7,7 @@
 use super::super::plan::{Draws, Inputs, Plan};
 use super::arrange::Form;
 use super::contents::{caches, integers, redrawn, weights};
-use super::session::{Session, Step};
+use super::session::{SessionBuilder, Step};
 use crate::builder::{Attention, DType, Dims, ProgramBuilder, Result, Weights, decode_step};
 use megakernel_ir::rule::{Clause, clause};
 
@@ -64,7 +64,8 @@ impl Decoder {
             Attention::Split(_) => [clause::OPC_07, clause::OPC_16, clause::OPC_18].iter(),
         });
         let summary = format!("{} launches of a decoder: {}", self.steps, self.about);
-        let mut session = Session::new(("decode", self.name), summary, &clauses, form, self.program(0))?;
+        let mut session =
+            SessionBuilder::new(("decode", self.name), summary, &clauses, form, self.program(0))?;
         let contents = weights(session.program(), seed)?;
         let preset = caches(session.program(), seed)?;
         session = session.weights(self.set).shared(&format!("decode/weights-{}", self.set), contents);

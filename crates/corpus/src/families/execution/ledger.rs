@@ -10,7 +10,7 @@ use super::super::numeric::Operand;
 use super::super::numeric::data::{ints, numel, reals, rounded};
 use super::super::plan::{Inputs, Plan};
 use super::arrange::Form;
-use super::session::{Session, Step};
+use super::session::{SessionBuilder, Step};
 use crate::builder::{Buf, Ctr, DType, Error, Matrix, Op, ProgramBuilder, Result, Tiles};
 
 /// What the host read after a launch, by name: outputs and caches.
@@ -460,7 +460,7 @@ pub fn session(
     build: impl Fn(&mut Ledger, usize) -> Result<()>,
 ) -> Result<Plan> {
     let mut kept = Kept::new();
-    let mut session: Option<Session> = None;
+    let mut session: Option<SessionBuilder> = None;
     let (group, name) = at;
     let suffix = form.names().0;
     for launch in 0..launches {
@@ -490,7 +490,7 @@ pub fn session(
             None => {
                 let mut clauses = clauses.to_vec();
                 clauses.push(clause::NUM_09);
-                let session = Session::new(at, about, &clauses, form, p)?;
+                let session = SessionBuilder::new(at, about, &clauses, form, p)?;
                 let session = match weights.is_empty() {
                     true => session,
                     false => session.shared(&format!("{group}/{name}{suffix}"), weights),
@@ -500,5 +500,5 @@ pub fn session(
             Some(session) => session.launch_of(p, step)?,
         });
     }
-    session.map(Session::plan).ok_or_else(|| Error(format!("execution/{group}/{name} has no launch")))
+    session.map(SessionBuilder::plan).ok_or_else(|| Error(format!("execution/{group}/{name} has no launch")))
 }

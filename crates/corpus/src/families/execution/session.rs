@@ -10,13 +10,13 @@ use super::arrange::Form;
 use crate::builder::{Error, Program, ProgramBuilder, Result};
 
 /// One session on its way to a plan.
-pub struct Session {
+pub struct SessionBuilder {
     plan: Plan,
     shared: Vec<(String, Arc<Inputs>)>,
     form: Form,
 }
 
-impl Session {
+impl SessionBuilder {
     /// A session of the family `execution/{group}` that runs `program`, in the form given.
     pub fn new(
         (group, name): (&str, &str),

@@ -13,7 +13,7 @@ const COLUMNS: usize = 100_019;
 /// First row and column, and how many of each.
 type Tile = [usize; 4];
 
-struct Stage {
+struct TiledMatrix {
     writer: Writer,
     prng: SplitMix64,
     /// `[ROWS, 1]`, `[COLUMNS, 1]`, `[1, COLUMNS]`, the matrix, and another one to copy from.
@@ -24,15 +24,15 @@ struct Stage {
     source: usize,
 }
 
-impl Stage {
-    fn new(seed: u64) -> Stage {
+impl TiledMatrix {
+    fn new(seed: u64) -> TiledMatrix {
         let mut writer = Writer::default();
         let column = writer.buffer("IO_INPUT", "F32", &format!("[{ROWS},1]"));
         let row = writer.buffer("CONST", "F32", &format!("[{COLUMNS},1]"));
         let ones = writer.buffer("CONST", "F32", &format!("[1,{COLUMNS}]"));
         let matrix = writer.buffer("ACTIVATION", "F32", &format!("[{ROWS},{COLUMNS}]"));
         let source = writer.buffer("IO_INPUT", "F32", &format!("[{ROWS},{COLUMNS}]"));
-        Stage { writer, prng: SplitMix64::new(seed), column, row, ones, matrix, source }
+        TiledMatrix { writer, prng: SplitMix64::new(seed), column, row, ones, matrix, source }
     }
 
     fn write(&mut self, [m_off, m, n_off, n]: Tile, waits: &[Ready], counter: usize) {
@@ -81,62 +81,62 @@ impl Stage {
 /// One tile after the other, anywhere and of any size, then readers of any rows, a tenth of the tasks. With a copy of the
 /// whole before them, if `is_filled`; without it, nearly every reader reads elements that nobody has written.
 pub fn chain(tasks: usize, seed: u64, is_filled: bool) -> String {
-    let mut stage = Stage::new(seed);
+    let mut tiled = TiledMatrix::new(seed);
     let mut last: Vec<Ready> = Vec::new();
     if is_filled {
-        last = vec![stage.writer.task("COPY", &[stage.source], stage.matrix, &[], "{}")];
+        last = vec![tiled.writer.task("COPY", &[tiled.source], tiled.matrix, &[], "{}")];
     }
     for _ in 0..tasks - tasks / 10 {
-        let (tile, counter) = (stage.tile(), stage.writer.counter());
-        stage.write(tile, &last, counter);
+        let (tile, counter) = (tiled.tile(), tiled.writer.counter());
+        tiled.write(tile, &last, counter);
         last = vec![(counter, 1)];
     }
     for _ in 0..tasks / 10 {
-        let (rows, counter) = (stage.interval(ROWS), stage.writer.counter());
-        stage.read(rows, &last, counter);
+        let (rows, counter) = (tiled.interval(ROWS), tiled.writer.counter());
+        tiled.read(rows, &last, counter);
     }
-    stage.writer.finish(0)
+    tiled.writer.finish(0)
 }
 
 /// Phases in each of which the matrix is written by so many disjoint tiles and then read; a phase waits for the one before.
 pub fn phases(tasks: usize, tiles: usize, seed: u64) -> String {
-    let mut stage = Stage::new(seed);
+    let mut tiled = TiledMatrix::new(seed);
     let mut last: Vec<Ready> = Vec::new();
-    while stage.writer.tasks.len() < tasks {
-        let (written, read) = (stage.writer.counter(), stage.writer.counter());
-        for tile in stage.split([0, ROWS, 0, COLUMNS], tiles) {
-            stage.write(tile, &last, written);
+    while tiled.writer.tasks.len() < tasks {
+        let (written, read) = (tiled.writer.counter(), tiled.writer.counter());
+        for tile in tiled.split([0, ROWS, 0, COLUMNS], tiles) {
+            tiled.write(tile, &last, written);
         }
         let readers = tiles.div_ceil(4);
         for _ in 0..readers {
-            let rows = stage.interval(ROWS);
-            stage.read(rows, &[(written, tiles)], read);
+            let rows = tiled.interval(ROWS);
+            tiled.read(rows, &[(written, tiles)], read);
         }
         last = vec![(written, tiles), (read, readers)];
     }
-    stage.writer.finish(0)
+    tiled.writer.finish(0)
 }
 
 /// Tiles anywhere and of any size, in no order.
 pub fn unordered(tasks: usize, seed: u64) -> String {
-    let mut stage = Stage::new(seed);
+    let mut tiled = TiledMatrix::new(seed);
     for _ in 0..tasks {
-        let (tile, counter) = (stage.tile(), stage.writer.counter());
-        stage.write(tile, &[], counter);
+        let (tile, counter) = (tiled.tile(), tiled.writer.counter());
+        tiled.write(tile, &[], counter);
     }
-    stage.writer.finish(0)
+    tiled.writer.finish(0)
 }
 
 /// Copies of one buffer to another, in no order; every fourth copies back from there.
 pub fn copies(tasks: usize) -> String {
-    let mut stage = Stage::new(0);
+    let mut tiled = TiledMatrix::new(0);
     for index in 0..tasks {
-        let (mut from, mut to) = (stage.source, stage.matrix);
+        let (mut from, mut to) = (tiled.source, tiled.matrix);
         if index % 4 == 3 {
             (from, to) =
-                (stage.matrix, stage.writer.buffer("ACTIVATION", "F32", &format!("[{ROWS},{COLUMNS}]")));
+                (tiled.matrix, tiled.writer.buffer("ACTIVATION", "F32", &format!("[{ROWS},{COLUMNS}]")));
         }
-        stage.writer.task("COPY", &[from], to, &[], "{}");
+        tiled.writer.task("COPY", &[from], to, &[], "{}");
     }
-    stage.writer.finish(0)
+    tiled.writer.finish(0)
 }

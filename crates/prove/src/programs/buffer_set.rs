@@ -4,7 +4,7 @@ use megakernel_ir::model::{Buffer, Counter, IntMap, Page, PageAllocation, Progra
 use megakernel_ir::params::{ParamKey, ParamValue, Params};
 use megakernel_ir::{BufferKind, DType, MemSpace, Number, Opcode, Param};
 
-/// What one task does. Buffers are those of the stage, by index; a tile is a range of rows.
+/// What one task does. Buffers are those of the set, by index; a tile is a range of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Nothing (NOP).
@@ -59,7 +59,7 @@ impl Action {
 
 /// The storage of a family of programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stage {
+pub struct BufferSet {
     /// Rows of every shared buffer and of the cache.
     pub rows: u8,
     /// How many shared buffers there are.
@@ -121,15 +121,15 @@ const ONE: i64 = 1;
 /// The first shared buffer.
 const SHARED: i64 = 2;
 
-impl Stage {
-    /// A stage of so many activations of so many rows.
-    pub const fn activations(shared: u8, rows: u8, storage: Storage) -> Stage {
-        Stage { rows, shared, cache: false, storage }
+impl BufferSet {
+    /// A set of so many activations of so many rows.
+    pub const fn activations(shared: u8, rows: u8, storage: Storage) -> BufferSet {
+        BufferSet { rows, shared, cache: false, storage }
     }
 
-    /// A stage with a cache of so many rows only.
-    pub const fn cache(rows: u8) -> Stage {
-        Stage { rows, shared: 0, cache: true, storage: Storage::Own }
+    /// A set with a cache of so many rows only.
+    pub const fn cache(rows: u8) -> BufferSet {
+        BufferSet { rows, shared: 0, cache: true, storage: Storage::Own }
     }
 
     /// Whether exchanging shared buffers changes nothing.

@@ -34,17 +34,17 @@ const MEDDLED: [ErrorKind; 4] =
     [ErrorKind::NotFound, ErrorKind::AlreadyExists, ErrorKind::PermissionDenied, ErrorKind::NotADirectory];
 
 fn failed(cause: &dyn std::fmt::Display) -> RunError {
-    RunError::Stage(format!("{}: {cause}", std::env::temp_dir().display()))
+    RunError::Workspace(format!("{}: {cause}", std::env::temp_dir().display()))
 }
 
 /// Where the directories of a run's sessions lie. All go with this, when no worker is left that could put something back.
 #[derive(Default)]
-pub struct Stages {
+pub struct Workspaces {
     /// The last one is in use; the others are what workers moved or removed.
     outer: Mutex<Vec<Folder>>,
 }
 
-impl Stages {
+impl Workspaces {
     /// Makes a directory for a session; the inner error is of a kind that a worker can cause.
     fn folder(&self) -> std::io::Result<std::io::Result<Folder>> {
         let mut outer = self.outer.lock().unwrap_or_else(PoisonError::into_inner);
@@ -62,7 +62,7 @@ impl Stages {
 
 /// A private directory with the inputs of a session, which goes when this goes. The names of its files are the same for
 /// all cases of a form.
-pub struct Stage {
+pub struct Workspace {
     directory: Folder,
     inputs: Vec<Vec<PathBuf>>,
     /// What the inputs take on the disk.
@@ -70,23 +70,23 @@ pub struct Stage {
     traces: bool,
 }
 
-impl Stage {
+impl Workspace {
     /// Copies the inputs of a session. With `traces`, the worker is to write traces too.
     ///
     /// # Errors
     /// A file of the corpus cannot be read, or one here cannot be written. The inner error is the worker's fault.
     pub fn new(
-        stages: &Stages,
+        workspaces: &Workspaces,
         corpus: &Corpus,
         session: &Session<'_>,
         traces: bool,
-    ) -> Result<Result<Stage, Failure>, RunError> {
+    ) -> Result<Result<Workspace, Failure>, RunError> {
         for _ in 0..ATTEMPTS {
-            match Stage::attempt(stages, corpus, session, traces)? {
-                Ok(stage) if stage.directory.path().to_str().is_none() => {
+            match Workspace::attempt(workspaces, corpus, session, traces)? {
+                Ok(workspace) if workspace.directory.path().to_str().is_none() => {
                     return Err(failed(&"its path is not UTF-8, which the protocol needs; set TMPDIR"));
                 }
-                Ok(stage) => return Ok(Ok(stage)),
+                Ok(workspace) => return Ok(Ok(workspace)),
                 // Some worker of the run has been at it meanwhile.
                 Err(cause) if MEDDLED.contains(&cause.kind()) => {}
                 Err(cause) => return Err(failed(&cause)),
@@ -96,12 +96,12 @@ impl Stage {
     }
 
     fn attempt(
-        stages: &Stages,
+        workspaces: &Workspaces,
         corpus: &Corpus,
         session: &Session<'_>,
         traces: bool,
-    ) -> Result<std::io::Result<Stage>, RunError> {
-        let directory = match stages.folder().map_err(|cause| failed(&cause))? {
+    ) -> Result<std::io::Result<Workspace>, RunError> {
+        let directory = match workspaces.folder().map_err(|cause| failed(&cause))? {
             Ok(directory) => directory,
             Err(cause) => return Ok(Err(cause)),
         };
@@ -129,7 +129,7 @@ impl Stage {
             }
             inputs.push(paths);
         }
-        Ok(Ok(Stage { directory, inputs, taken, traces }))
+        Ok(Ok(Workspace { directory, inputs, taken, traces }))
     }
 
     /// The launches as the request has them.
@@ -173,7 +173,7 @@ impl Stage {
     /// Reads the trace of a launch in the same way.
     ///
     /// # Errors
-    /// As [`Stage::output`].
+    /// As [`Workspace::output`].
     pub fn trace(&self, launch: usize, program: &Program<'_>) -> Result<TensorFile, Fault> {
         let tasks = program.tasks.len();
         let wanted = |name: &str| name.parse().is_ok_and(|task: usize| task < tasks);
