@@ -7,7 +7,7 @@ use megakernel_ir::BufferKind;
 use megakernel_numerics::Tensor;
 
 use super::{Outcome, RunError, Shared, Unit, interrupted};
-use crate::execution::{Expectation, Fault, Session, Workspace, Touched, follow, outputs};
+use crate::execution::{Expectation, Fault, Session, Touched, Workspace, follow, outputs};
 use crate::judge::{self, Judgement};
 use crate::oracle::{NoAnswer, Oracle};
 use crate::store::CorpusError;
