@@ -435,7 +435,7 @@ fn layers() -> Result<Vec<GraphBase>> {
         }
         layer(&mut graph);
         let mut base = new(name, summary, &graph)?;
-        base.clauses.push(clause::TGR_05.into());
+        base.clauses.push(clause::TGR_05);
         out.push(base);
     }
     Ok(out)

@@ -1,17 +1,18 @@
 //! Programs together with what they compute, where all of it is exact: every task is carried out on the spot, in plain
 //! arithmetic on small integers, so that the results are known without any implementation.
 
+mod session;
+
 use std::collections::BTreeMap;
 
-use megakernel_ir::rule::{Clause, clause};
 use serde_json::{Value, json};
 
 use super::super::numeric::Operand;
 use super::super::numeric::data::{ints, numel, reals, rounded};
-use super::super::plan::{Inputs, Plan};
-use super::arrange::Form;
-use super::session::{SessionBuilder, Step};
-use crate::builder::{Buf, Ctr, DType, Error, Matrix, Op, ProgramBuilder, Result, Tiles};
+use super::super::plan::Inputs;
+use crate::builder::{Buf, Ctr, DType, Matrix, Op, ProgramBuilder, Tiles};
+
+pub use session::session;
 
 /// What the host read after a launch, by name: outputs and caches.
 type Kept = BTreeMap<String, Vec<f64>>;
@@ -448,57 +449,4 @@ impl Ledger {
         let rows: Vec<Vec<f64>> = self.values(w).chunks(k.max(1) as usize).map(<[f64]>::to_vec).collect();
         Known { matrix: Matrix { n: rows.len() as u64, k, operands: vec![w], quantised: None }, rows }
     }
-}
-
-/// A session of exact programs: `build` writes each launch.
-pub fn session(
-    at: (&str, &str),
-    about: &str,
-    clauses: &[Clause],
-    form: Form,
-    launches: usize,
-    build: impl Fn(&mut Ledger, usize) -> Result<()>,
-) -> Result<Plan> {
-    let mut kept = Kept::new();
-    let mut session: Option<SessionBuilder> = None;
-    let (group, name) = at;
-    let suffix = form.names().0;
-    for launch in 0..launches {
-        let mut ledger = Ledger::new(std::mem::take(&mut kept));
-        build(&mut ledger, launch)?;
-        let Ledger { p, entries, weights, inputs, feeds, judged, problems, .. } = ledger;
-        if let Some(problem) = problems.first() {
-            return Err(Error(format!("execution/{group}/{name}, launch {launch}: {problem}")));
-        }
-        let mut step = Step::default();
-        if !inputs.is_empty() {
-            step = step.file(&format!("{group}/{name}{suffix}.{launch}"), inputs);
-        }
-        for (from, to) in feeds {
-            step = step.feed(launch - 1, &from, &to);
-        }
-        for Entry { name, dtype, values, .. } in entries.into_iter().filter(|entry| entry.read_back) {
-            if judged.as_ref().is_none_or(|judged| judged.contains(&name)) {
-                step = step.known(&name, operand(dtype, &[], &values).values);
-            }
-            kept.insert(name, values);
-        }
-        if let Some(judged) = judged {
-            step = step.judge(&judged.iter().map(String::as_str).collect::<Vec<_>>());
-        }
-        session = Some(match session.take() {
-            None => {
-                let mut clauses = clauses.to_vec();
-                clauses.push(clause::NUM_09);
-                let session = SessionBuilder::new(at, about, &clauses, form, p)?;
-                let session = match weights.is_empty() {
-                    true => session,
-                    false => session.shared(&format!("{group}/{name}{suffix}"), weights),
-                };
-                session.launch(step)
-            }
-            Some(session) => session.launch_of(p, step)?,
-        });
-    }
-    session.map(SessionBuilder::plan).ok_or_else(|| Error(format!("execution/{group}/{name} has no launch")))
 }
