@@ -37,7 +37,7 @@ const PYTHON: &str = "python3";
 /// The name of the step that runs the tests.
 const TESTS: &str = "tests";
 
-const STEPS: [Step; 15] = [
+const STEPS: [Step; 16] = [
     Step { name: "format", command: &["cargo", "fmt", "--all", "--check"] },
     Step { name: "tidy", command: &[SELF, "tidy"] },
     Step {
@@ -95,6 +95,7 @@ const STEPS: [Step; 15] = [
         name: "soundness of task graphs",
         command: &[SELF, "prove", "--scope", "task-graph-ci", "--check"],
     },
+    Step { name: "soundness of selection", command: &[SELF, "prove", "--scope", "selection-ci", "--check"] },
     Step { name: TESTS, command: &["cargo", "test", "--workspace"] },
 ];
 

@@ -39,8 +39,8 @@ pub struct Measured {
     pub faults: usize,
     /// How many cases were played.
     pub cases: usize,
-    /// The kill table.
-    pub table: String,
+    /// What the page on adequacy says of them: a heading, a paragraph, the kill table.
+    pub text: String,
     /// A line for each fault that too few cases reject.
     pub survivors: Vec<String>,
     /// A line for each case that the implementation without a fault fails.

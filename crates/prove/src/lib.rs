@@ -13,7 +13,7 @@ mod tally;
 use std::path::Path;
 use std::time::Instant;
 
-pub use report::thousands;
+pub use report::{keep, thousands};
 pub use run::{Disagreement, Options, Outcome, Shard, run};
 pub use subject::{Enumeration, Family, Scope, Subject, Weakness};
 pub use tally::Tally;

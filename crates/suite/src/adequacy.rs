@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use megakernel_adequacy::faults::{Fault, fault};
-use megakernel_adequacy::measure::report::OfCompanion;
 use megakernel_adequacy::measure::{Plan, Result, measure, report};
 use megakernel_adequacy::variants;
 use megakernel_conformance::case::Case;
@@ -94,10 +93,12 @@ fn adequacy(root: &Path, args: &Args) -> std::result::Result<bool, String> {
         }
     };
     if cases.is_empty() {
-        // Of task graphs alone the numbers say nothing.
+        // Of companions alone the numbers say nothing.
         return match graphs.filter(|measured| measured.cases > 0) {
             Some(measured) => graph_verdict(&measured, args.filter.is_none()),
-            None => Err("the corpus has no such case that executes or is about task graphs".to_owned()),
+            None => {
+                Err("the corpus has no such case that executes or is of a companion with faults".to_owned())
+            }
         };
     }
     let plan = Plan {
@@ -131,9 +132,7 @@ fn adequacy(root: &Path, args: &Args) -> std::result::Result<bool, String> {
     let Some(graphs) = graphs else { return Ok(good) };
     good &= graph_verdict(&graphs, args.filter.is_none())?;
     if args.write || args.check {
-        let of_graphs =
-            OfCompanion { faults: graphs.faults, cases: graphs.cases, table: graphs.table.clone() };
-        let page = report::page(&plan, &result, &of_graphs);
+        let page = report::page(&plan, &result, &graphs.text);
         if args.check {
             report::check(root, &page)?;
         } else if result.false_alarms.is_empty() {
@@ -153,7 +152,8 @@ fn of_companions(corpus: &Corpus, wanted: &dyn Fn(&Case) -> bool) -> std::result
         let one = measure(corpus, wanted, &mut references)?;
         all.faults += one.faults;
         all.cases += one.cases;
-        all.table.push_str(&one.table);
+        // A section each, with an empty line between.
+        all.text.push_str(&format!("{}\n", one.text));
         all.survivors.extend(one.survivors);
         all.false_alarms.extend(one.false_alarms);
     }
@@ -170,8 +170,8 @@ fn graph_verdict(measured: &Measured, whole: bool) -> std::result::Result<bool, 
     let lines: String =
         survivors.iter().chain(&measured.false_alarms).map(|problem| format!("{problem}\n")).collect();
     print(&format!(
-        "{}\n{lines}{} faults, {} cases of task graphs: {problems} problems\n",
-        measured.table, measured.faults, measured.cases,
+        "{}\n{lines}{} faults, {} cases of companions: {problems} problems\n",
+        measured.text, measured.faults, measured.cases,
     ))?;
     Ok(problems == 0)
 }

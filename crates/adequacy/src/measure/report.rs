@@ -181,26 +181,14 @@ const DOCUMENT: &str = "spec/adequacy.md";
 /// What the page says besides the tables, with places for them.
 const PAGE: &str = include_str!("page.txt");
 
-/// What the faults of a companion came to.
-pub struct OfCompanion {
-    /// How many faults there are.
-    pub faults: usize,
-    /// How many cases were played.
-    pub cases: usize,
-    /// The kill table.
-    pub table: String,
-}
-
-/// The page.
-pub fn page(plan: &Plan<'_>, result: &Result, graphs: &OfCompanion) -> String {
+/// The page, with what the companions have to say on it.
+pub fn page(plan: &Plan<'_>, result: &Result, companions: &str) -> String {
     let faults = &plan.faults;
     PAGE.replace("{faults}", &faults.len().to_string())
         .replace("{variants}", &plan.variants.len().to_string())
         .replace("{cases}", &plan.cases.len().to_string())
         .replace("{required}", &REQUIRED.to_string())
-        .replace("{graph_faults}", &graphs.faults.to_string())
-        .replace("{graph_cases}", &graphs.cases.to_string())
-        .replace("{graphs}", graphs.table.trim_end())
+        .replace("{companions}", companions.trim_end())
         .replace("{kills}", kill_table(faults, result).trim_end())
         .replace("{long}", long_table(result).trim_end())
         .replace("{reasons}", reasons(faults).trim_end())

@@ -15,5 +15,5 @@ pub const COMPANION: Companion = Companion {
     families: families::FAMILIES,
     files: families::files,
     spec_example: families::spec_example,
-    measure: None,
+    measure: Some(faults::measure),
 };

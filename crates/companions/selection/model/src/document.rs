@@ -173,7 +173,7 @@ pub struct Stage {
 }
 
 /// What a kernel asks of a region (clause SEL-14).
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Constraints {
     /// Extents by role.
     pub shape: BTreeMap<String, RoleRange>,

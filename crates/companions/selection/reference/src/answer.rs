@@ -114,7 +114,7 @@ pub fn plan(request: &Request, kernels: &Kernels) -> Result<Vec<Region>, Stuck> 
     let size = |number: i64| usize::try_from(number).unwrap_or(1);
     let (limit, width) = (size(request.options.limit), size(request.options.beam));
     if width > 1 {
-        return beam(kernels, &request.sequence, limit, Some(width));
+        return beam(kernels, &request.sequence, limit, width);
     }
     let mut regions = Vec::new();
     walk(request, kernels, limit, &mut regions)?;

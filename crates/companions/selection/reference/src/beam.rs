@@ -1,4 +1,4 @@
-//! The beam, and the optimum (clauses SEL-25 and SEL-26).
+//! The beam (clause SEL-25).
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -52,7 +52,7 @@ fn preferred(a: Option<&Arc<Closed>>, b: Option<&Arc<Closed>>) -> Ordering {
     })
 }
 
-/// The plan of a beam of `width` states, or of the optimum where there is no width.
+/// The plan of a beam of `width` states.
 ///
 /// # Errors
 /// Where no state is left.
@@ -60,7 +60,7 @@ pub fn beam(
     kernels: &Kernels,
     sequence: &Sequence,
     limit: usize,
-    width: Option<usize>,
+    width: usize,
 ) -> Result<Vec<Region>, Stuck> {
     let ops = &*sequence.ops;
     let mut automaton = Automaton::new(kernels);
@@ -91,7 +91,7 @@ pub fn beam(
         if let (Some(closed), Some(node)) = (best, automaton.start(op)) {
             next.push(State { closed: Some(closed), anchor: id, node });
         }
-        if let Some(width) = width.filter(|&width| width < next.len()) {
+        if width < next.len() {
             next.sort_by(|a, b| preferred(a.closed.as_ref(), b.closed.as_ref()));
             next.truncate(width);
         }

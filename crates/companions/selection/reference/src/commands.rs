@@ -9,11 +9,12 @@ use megakernel_ir::read_value;
 use megakernel_reference::commands::replay::{Judged, Kind};
 use megakernel_reference::commands::{Command, Companion, describe, finished, options, wrong};
 use megakernel_selection::{Document, Rational, Request, read};
-use serde_json::Value;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 use crate::answer::{Answered, Method, answer, kernels, plan};
-use crate::beam::beam;
 use crate::draw::{svg, text};
+use crate::optimum::optimum;
 use crate::plan::Region;
 
 /// What this companion adds to the reference of programs.
@@ -48,11 +49,55 @@ impl Kind for NoRuns {
     }
 }
 
+/// What to select for.
+#[derive(clap::Args)]
+struct Asked {
+    /// The request; with --index, the sequence
+    file: PathBuf,
+    /// The kernels to choose from
+    #[arg(long, value_name = "FILE")]
+    index: Option<PathBuf>,
+    /// Compute costs for the bandwidth and the matrix units of this target record
+    #[arg(long, value_name = "FILE", requires = "index")]
+    target: Option<PathBuf>,
+}
+
+/// The two figures of a target record that costs depend on, as they are written.
+#[derive(serde::Deserialize)]
+struct Record {
+    target: Figures,
+}
+
+#[derive(serde::Deserialize)]
+struct Figures {
+    hbm_bandwidth_gbs: Box<RawValue>,
+    fp16_tflops: Box<RawValue>,
+}
+
+impl Asked {
+    fn request(&self) -> Result<Value, ExitCode> {
+        let document = load(&self.file)?;
+        let Some(index) = &self.index else {
+            return Ok(document);
+        };
+        let mut options = json!({});
+        if let Some(file) = &self.target {
+            let shown = file.display();
+            let bytes = fs::read(file).map_err(|error| wrong(format_args!("{shown}: {error}")))?;
+            let record: Record = serde_json::from_slice(&bytes)
+                .map_err(|error| wrong(format_args!("{shown}: no target record: {error}")))?;
+            let Figures { hbm_bandwidth_gbs, fp16_tflops } = record.target;
+            options = json!({"machine": {"gbs": hbm_bandwidth_gbs.get(), "tflops": fp16_tflops.get()}});
+        }
+        Ok(json!({"sequence": document, "index": load(index)?, "options": options}))
+    }
+}
+
 /// Choose kernels for the operators of a request (companion specification, SEL-20), and print the plan as JSON.
 #[derive(clap::Args)]
 struct Select {
-    /// The request
-    file: PathBuf,
+    #[command(flatten)]
+    asked: Asked,
     /// Print what the plan costs beside the plan of least cost, in place of the plan
     #[arg(long)]
     compare_optimal: bool,
@@ -61,8 +106,8 @@ struct Select {
 /// Say step by step how kernels are chosen (companion specification, SEL-24).
 #[derive(clap::Args)]
 struct Explain {
-    /// The request
-    file: PathBuf,
+    #[command(flatten)]
+    asked: Asked,
     /// Print the explanation as JSON
     #[arg(long, conflicts_with = "svg")]
     json: bool,
@@ -121,20 +166,24 @@ fn accepted(method: Method, value: &Value, file: &Path) -> Result<Option<Value>,
 }
 
 fn select(options: &Select) -> ExitCode {
-    let value = match load(&options.file) {
+    let file = &options.asked.file;
+    let value = match options.asked.request() {
         Ok(value) => value,
         Err(code) => return code,
     };
     if options.compare_optimal {
-        return match accepted(Method::Validate, &value, &options.file) {
+        return match accepted(Method::Validate, &value, file) {
             Ok(_) => match read(&value) {
                 Ok(Document::Request(request)) => print(&compared(&request)),
-                _ => wrong(format_args!("{}: no request", options.file.display())),
+                _ => wrong(format_args!(
+                    "{}: no request; required one, or a sequence with --index",
+                    file.display()
+                )),
             },
             Err(code) => code,
         };
     }
-    match accepted(Method::Select, &value, &options.file) {
+    match accepted(Method::Select, &value, file) {
         Ok(plan) => print(&format!("{}\n", plan.unwrap_or_default())),
         Err(code) => code,
     }
@@ -159,7 +208,7 @@ fn compared(request: &Request) -> String {
         Err(stuck) => (format!("{name:<9} no plan: stuck at op {}\n", stuck.op), None),
     };
     let (chosen, greedy) = line("chosen", plan(request, &kernels));
-    let (optimum, least) = line("optimum", beam(&kernels, &request.sequence, limit, None));
+    let (best, least) = line("optimum", optimum(&kernels, &request.sequence, limit));
     let gap = match (greedy, least) {
         (Some(greedy), Some(least)) if !least.is_zero() => {
             let ratio = greedy.divided_by(&least).map_or(0.0, |ratio| ratio.approximately());
@@ -168,12 +217,12 @@ fn compared(request: &Request) -> String {
         (None, Some(_)) => "infeasible for the walk, feasible for the optimum\n".to_owned(),
         _ => String::new(),
     };
-    format!("{chosen}{optimum}{gap}")
+    format!("{chosen}{best}{gap}")
 }
 
 fn explain(options: &Explain) -> ExitCode {
-    let explained = load(&options.file).and_then(|value| {
-        accepted(Method::Explain, &value, &options.file).map(|steps| (value, steps.unwrap_or_default()))
+    let explained = options.asked.request().and_then(|value| {
+        accepted(Method::Explain, &value, &options.asked.file).map(|steps| (value, steps.unwrap_or_default()))
     });
     let (value, steps) = match explained {
         Ok(explained) => explained,

@@ -5,9 +5,12 @@ pub mod answer;
 pub mod automaton;
 pub mod beam;
 mod commands;
-mod draw;
+pub mod draw;
 pub mod explain;
 pub mod kernels;
+#[cfg(test)]
+mod laws;
+pub mod optimum;
 pub mod plan;
 pub mod review_rules;
 pub mod rows;

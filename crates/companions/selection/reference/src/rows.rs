@@ -3,7 +3,6 @@
 
 use std::collections::BTreeSet;
 
-use megakernel_selection::document::Extent;
 use megakernel_selection::{Activation, Core, Dtype, Flag, Flags, Linearity, Reason, Rows};
 
 use crate::shape::Shape;
@@ -70,9 +69,11 @@ pub const MOST_ALIGNED: u64 = 1 << 32;
 impl Matrix {
     /// The matrix of a region of one op.
     pub fn of(rows: &Rows) -> Matrix {
-        let mut shape = Shape::default();
         // An op by itself has at most one extent a role: nothing can differ.
-        let _ = unite(&mut shape, rows);
+        let mut shape = Shape::default();
+        for (role, extent) in &rows.shape {
+            shape = shape.united(&Shape::of(role, extent)).unwrap_or(shape);
+        }
         Matrix {
             core: rows.core.map(CoreState::Of),
             linearity: rows.linearity,
@@ -98,7 +99,14 @@ impl Matrix {
     /// # Errors
     /// The first row that fails.
     pub fn compose(&self, rows: &Rows) -> Result<Matrix, Reason> {
-        let other = Matrix::of(rows);
+        self.then(&Matrix::of(rows))
+    }
+
+    /// The matrix of this region with another one behind it, connection left out of account.
+    ///
+    /// # Errors
+    /// The first row that fails.
+    pub fn then(&self, other: &Matrix) -> Result<Matrix, Reason> {
         let core = both(self.core, other.core, cores).ok_or(Reason::SigConflict)?;
         let activation =
             both(self.activation, other.activation, |a, b| (a == b && idempotent(a)).then_some(a))
@@ -110,17 +118,17 @@ impl Matrix {
             }
             *flag |= added;
         }
-        let mut shape = self.shape.clone();
-        unite(&mut shape, rows).ok_or(Reason::ShapeMismatch)?;
+        let shape = self.shape.united(&other.shape).ok_or(Reason::ShapeMismatch)?;
         let chain = both(self.chain, other.chain, |(first, out), (into, last)| {
             (out == into).then_some((first, last))
         })
         .ok_or(Reason::DtypeMismatch)?;
         let acc = both(self.acc, other.acc, join).ok_or(Reason::DtypeMismatch)?;
         let weight = both(self.weight, other.weight, same).ok_or(Reason::DtypeMismatch)?;
-        let order = both(self.order.clone(), other.order, same).ok_or(Reason::LayoutMismatch)?;
-        let pack = both(self.pack.clone(), other.pack, same).ok_or(Reason::LayoutMismatch)?;
-        let trans = both(self.trans.clone(), other.trans, |_, _| None).ok_or(Reason::LayoutMismatch)?;
+        let order = both(self.order.clone(), other.order.clone(), same).ok_or(Reason::LayoutMismatch)?;
+        let pack = both(self.pack.clone(), other.pack.clone(), same).ok_or(Reason::LayoutMismatch)?;
+        let trans =
+            both(self.trans.clone(), other.trans.clone(), |_, _| None).ok_or(Reason::LayoutMismatch)?;
         if !self.storage_writes.is_disjoint(&other.storage_writes) {
             return Err(Reason::EffectConflict);
         }
@@ -209,17 +217,6 @@ pub fn at_or_below(low: Dtype, high: Dtype) -> bool {
 
 fn join(a: Dtype, b: Dtype) -> Option<Dtype> {
     std::iter::once(&a).chain(above(a)).copied().find(|&bound| at_or_below(b, bound))
-}
-
-fn unite(shape: &mut Shape, rows: &Rows) -> Option<()> {
-    for (role, extent) in &rows.shape {
-        match extent {
-            Extent::Known(extent) => shape.known(role, *extent)?,
-            Extent::Symbol(symbol) => shape.symbol(role, symbol)?,
-            Extent::Unknown => shape.unknown(role),
-        }
-    }
-    Some(())
 }
 
 fn divisor(a: u64, b: u64) -> u64 {

@@ -2,18 +2,37 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use megakernel_selection::document::Extent;
+
 /// The row in solved form.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Shape {
-    classes: Vec<Class>,
+    classes: BTreeSet<Class>,
     unknown: BTreeSet<String>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Class {
     roles: BTreeSet<String>,
     symbols: BTreeSet<String>,
     extent: Option<i64>,
+}
+
+impl Class {
+    fn meets(&self, other: &Class) -> bool {
+        !self.roles.is_disjoint(&other.roles) || !self.symbols.is_disjoint(&other.symbols)
+    }
+
+    /// Both in one; `None` if they have different integers.
+    fn with(mut self, other: Class) -> Option<Class> {
+        if self.extent.zip(other.extent).is_some_and(|(one, other)| one != other) {
+            return None;
+        }
+        self.extent = self.extent.or(other.extent);
+        self.roles.extend(other.roles);
+        self.symbols.extend(other.symbols);
+        Some(self)
+    }
 }
 
 /// What is shown of a role.
@@ -28,54 +47,33 @@ pub enum Shown<'a> {
 }
 
 impl Shape {
-    /// The role has this extent; `None` if it has another one.
-    pub fn known(&mut self, role: &str, extent: i64) -> Option<()> {
-        let class = self.class_of_role(role);
-        if class.extent.is_some_and(|known| known != extent) {
-            return None;
+    /// The row of an op that says this of one role.
+    pub fn of(role: &str, extent: &Extent) -> Shape {
+        let mut class = Class { roles: [role.to_owned()].into(), ..Class::default() };
+        let mut unknown = BTreeSet::new();
+        match extent {
+            Extent::Known(extent) => class.extent = Some(*extent),
+            Extent::Symbol(symbol) => class.symbols = [symbol.clone()].into(),
+            Extent::Unknown => unknown = [role.to_owned()].into(),
         }
-        class.extent = Some(extent);
-        Some(())
+        Shape { classes: [class].into(), unknown }
     }
 
-    /// The role has the extent of a symbol; `None` if the two are different already.
-    pub fn symbol(&mut self, role: &str, symbol: &str) -> Option<()> {
-        self.class_of_role(role);
-        let of_symbol = self.take(|class| class.symbols.contains(symbol));
-        let class = self.class_of_role(role);
-        class.symbols.insert(symbol.to_owned());
-        let Some(other) = of_symbol else {
-            return Some(());
-        };
-        let (roles, symbols) = (other.roles, other.symbols);
-        class.roles.extend(roles);
-        class.symbols.extend(symbols);
-        if let (Some(a), Some(b)) = (class.extent, other.extent)
-            && a != b
-        {
-            return None;
+    /// The row that says what both say; `None` if a class would have two integers.
+    pub fn united(&self, other: &Shape) -> Option<Shape> {
+        let mut classes = self.classes.clone();
+        for class in &other.classes {
+            // Classes of one row have nothing in common, so what meets the others' class meets it already.
+            let (meeting, mut rest): (BTreeSet<Class>, BTreeSet<Class>) =
+                classes.into_iter().partition(|known| known.meets(class));
+            let mut one = class.clone();
+            for known in meeting {
+                one = one.with(known)?;
+            }
+            rest.insert(one);
+            classes = rest;
         }
-        class.extent = class.extent.or(other.extent);
-        Some(())
-    }
-
-    /// Nothing is known of the role.
-    pub fn unknown(&mut self, role: &str) {
-        self.class_of_role(role);
-        self.unknown.insert(role.to_owned());
-    }
-
-    fn class_of_role(&mut self, role: &str) -> &mut Class {
-        let found = self.take(|class| class.roles.contains(role));
-        let class = found.unwrap_or_else(|| Class { roles: [role.to_owned()].into(), ..Class::default() });
-        self.classes.push(class);
-        let last = self.classes.len() - 1;
-        &mut self.classes[last]
-    }
-
-    fn take(&mut self, is_it: impl Fn(&Class) -> bool) -> Option<Class> {
-        let at = self.classes.iter().position(is_it)?;
-        Some(self.classes.remove(at))
+        Some(Shape { classes, unknown: &self.unknown | &other.unknown })
     }
 
     fn class(&self, role: &str) -> Option<&Class> {

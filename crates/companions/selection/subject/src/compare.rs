@@ -1,10 +1,13 @@
 //! One request: the reference, the definitions, and the laws.
 
-use megakernel_selection::{GivenPlan, GivenRegion, Index, Options, Rational, Request, Review, Sequence};
+use megakernel_selection::{
+    Constraints, GivenPlan, GivenRegion, Index, Op, Options, Rational, Request, Review, Sequence,
+};
 use megakernel_selection_cases::definition::{self, Question};
 use megakernel_selection_reference::beam::beam;
 use megakernel_selection_reference::explain::Explainer;
 use megakernel_selection_reference::kernels::Kernels;
+use megakernel_selection_reference::optimum::optimum;
 use megakernel_selection_reference::plan::{Region, document};
 use megakernel_selection_reference::review;
 use megakernel_selection_reference::stream::{Selector, Stuck};
@@ -27,6 +30,17 @@ pub struct Count {
     pub dearer: u64,
 }
 
+impl Count {
+    /// Adds another one.
+    pub fn add(&mut self, other: &Count) {
+        self.requests += other.requests;
+        self.planned += other.planned;
+        self.rewound += other.rewound;
+        self.stuck += other.stuck;
+        self.dearer += other.dearer;
+    }
+}
+
 /// Where two of them say different things, or a law is broken.
 #[derive(Clone, Debug)]
 pub struct Disagreement {
@@ -46,14 +60,14 @@ pub struct Disagreement {
 /// The first disagreement.
 pub fn run(scope: &Scope, sequences: impl Iterator<Item = usize>) -> Result<Count, Box<Disagreement>> {
     let mut count = Count::default();
-    let indices: Vec<Index> = (0..scope.indices()).map(|number| scope.index(number)).collect();
-    let kernels: Vec<Kernels> = indices.iter().map(|index| Kernels::new(index, None)).collect();
+    let indices: Vec<(usize, Index)> = scope.indices().map(|number| (number, scope.index(number))).collect();
+    let kernels: Vec<Kernels> = indices.iter().map(|(_, index)| Kernels::new(index, None)).collect();
     for number in sequences {
         let sequence = scope.sequence(number);
-        for (at, (index, kernels)) in indices.iter().zip(&kernels).enumerate() {
+        for ((at, index), kernels) in indices.iter().zip(&kernels) {
             for &limit in &scope.limits {
                 compare(&sequence, index, kernels, limit, &mut count)
-                    .map_err(|what| Box::new(Disagreement { what, sequence: number, index: at, limit }))?;
+                    .map_err(|what| Box::new(Disagreement { what, sequence: number, index: *at, limit }))?;
             }
         }
     }
@@ -90,7 +104,8 @@ pub fn compare(
     count: &mut Count,
 ) -> Result<(), String> {
     count.requests += 1;
-    let question = Question { ops: &sequence.ops, index, machine: None, limit, beam: 1, fault: None };
+    let question =
+        Question { ops: &sequence.ops, index, machine: None, limit, beam: 1, fault: None, table: None };
     let name = |kernel: u32| kernels.id(kernel).to_owned();
     let found = walk(sequence, kernels, limit);
     let defined = definition::explanation(&question);
@@ -106,32 +121,36 @@ pub fn compare(
             }
             laws(sequence, index, kernels, limit, regions, &steps)?;
         }
-        (Err(found), Err(wanted)) if found.op == wanted.0 => {}
-        (found, wanted) => return Err(format!("one has a plan: {:?} {wanted:?}", found.as_ref().err())),
-    }
-    let optimum = definition::best(&question);
-    for width in [2, 3, limit.max(2)] {
-        let question = Question { beam: width, ..question };
-        let found = beam(kernels, sequence, limit, Some(width)).map(|regions| document(&regions, &name));
-        let wanted = definition::plan(&question);
-        if found.as_ref().ok() != wanted.as_ref().ok() {
-            return Err(format!("beams of {width} differ:\n{found:?}\n{wanted:?}"));
-        }
-        if width >= limit.min(sequence.ops.len()) {
-            let regions = found.ok().and_then(|plan| Some(plan.get("regions")?.as_array()?.len()));
-            if regions != optimum.as_ref().map(Vec::len) {
-                return Err(format!("a beam of {width} is not the optimum"));
+        (Err(found), Err(wanted)) if found.op == wanted.0 => {
+            if sequence.ops.iter().all(|op| has_unit(index, op)) {
+                return Err("each op has a kernel of its own, and there is no plan".to_owned());
             }
         }
+        (found, wanted) => return Err(format!("one has a plan: {:?} {wanted:?}", found.as_ref().err())),
     }
-    let found = beam(kernels, sequence, limit, None).ok();
+    let best = definition::best(&question);
     let ends = |regions: &[Region]| {
         regions.iter().map(|region| (region.last, kernels.id(region.kernel).to_owned())).collect::<Vec<_>>()
     };
-    let wanted = optimum
+    let wanted = best
         .map(|regions| regions.into_iter().map(|region| (region.last, region.kernel)).collect::<Vec<_>>());
-    if found.as_deref().map(ends) != wanted {
-        return Err(format!("the optimum differs: {:?} {wanted:?}", found.as_deref().map(ends)));
+    for width in [2, limit.max(2)] {
+        let question = Question { beam: width, ..question };
+        let found = beam(kernels, sequence, limit, width).map(|regions| document(&regions, &name));
+        let defined = definition::plan(&question);
+        if found.as_ref().ok() != defined.as_ref().ok() {
+            return Err(format!("beams of {width} differ:\n{found:?}\n{defined:?}"));
+        }
+        if width >= limit.min(sequence.ops.len()) {
+            let wide = beam(kernels, sequence, limit, width).ok();
+            if wide.as_deref().map(&ends) != wanted {
+                return Err(format!("a beam of {width} is not the optimum: {wide:?} {wanted:?}"));
+            }
+        }
+    }
+    let found = optimum(kernels, sequence, limit).ok();
+    if found.as_deref().map(&ends) != wanted {
+        return Err(format!("the optimum differs: {:?} {wanted:?}", found.as_deref().map(&ends)));
     }
     tally(
         found.as_deref(),
@@ -157,6 +176,19 @@ fn tally(
     if let (Some(greedy), Some(optimum)) = (greedy, optimum) {
         count.dearer += u64::from(greedy > cost(optimum));
     }
+}
+
+/// Whether a kernel of one stage does this op whatever the op asks for, and writes out what it writes: the condition of law 4.
+fn has_unit(index: &Index, op: &Op) -> bool {
+    let asks = Constraints { effects: op.rows.flags.clone(), ..Constraints::default() };
+    index.kernels.iter().any(|kernel| {
+        let stage = kernel.stages.first().filter(|_| kernel.stages.len() == 1);
+        stage.is_some_and(|stage| {
+            stage.class == op.rows.class && stage.core.is_none() && stage.chain.is_none() && stage.out
+        }) && op.rows.flags.iter().all(|flag| kernel.constraints.effects.contains(flag))
+            && Constraints { effects: asks.effects.clone(), ..kernel.constraints.clone() } == asks
+            && op.rows.required.is_none_or(|required| op.rows.offered.unwrap_or(1) % required == 0)
+    })
 }
 
 /// The laws of SEL-26 for a plan with one state.

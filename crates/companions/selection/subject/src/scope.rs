@@ -23,6 +23,8 @@ pub struct Scope {
     pub longest: usize,
     /// Limits of regions.
     pub limits: Vec<usize>,
+    /// Of the indices every so-many-th is taken, from the empty one on.
+    pub step: usize,
 }
 
 /// An op, wherever it stands.
@@ -76,9 +78,26 @@ impl Scope {
         Index { kernels: kernels.map(|(_, kernel)| kernel.clone()).collect() }
     }
 
-    /// How many indices.
-    pub fn indices(&self) -> usize {
-        1 << self.kernels.len()
+    /// How many requests.
+    pub fn requests(&self) -> u64 {
+        (self.sequences() * self.indices().len() * self.limits.len()) as u64
+    }
+
+    /// The dimensions in words.
+    pub fn describe(&self) -> String {
+        let (ops, kernels, limits) = (self.ops.len(), self.kernels.len(), self.limits.len());
+        format!(
+            "{}; up to {} ops of {ops} kinds, {} of the {} indices of {kernels} kernels, {limits} limits",
+            self.about,
+            self.longest,
+            self.indices().len(),
+            1 << kernels
+        )
+    }
+
+    /// The numbers of the indices that are taken.
+    pub fn indices(&self) -> impl ExactSizeIterator<Item = usize> + use<> {
+        (0..1usize << self.kernels.len()).step_by(self.step)
     }
 }
 
@@ -173,6 +192,7 @@ fn words() -> Scope {
         .collect(),
         longest: 5,
         limits: vec![2, 3, 64],
+        step: 1,
     }
 }
 
@@ -202,6 +222,7 @@ fn escapes() -> Scope {
         ],
         longest: 4,
         limits: vec![3, 64],
+        step: 1,
     }
 }
 
@@ -273,6 +294,7 @@ fn rows() -> Scope {
         .collect(),
         longest: 4,
         limits: vec![64],
+        step: 1,
     }
 }
 
@@ -305,6 +327,7 @@ fn effects() -> Scope {
         ],
         longest: 4,
         limits: vec![2, 64],
+        step: 1,
     }
 }
 
@@ -332,5 +355,6 @@ fn cuts() -> Scope {
         ],
         longest: 5,
         limits: vec![1, 2, 3, 4],
+        step: 1,
     }
 }

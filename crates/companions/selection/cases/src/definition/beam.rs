@@ -1,6 +1,7 @@
 //! The beam and the optimum (clauses SEL-25 and SEL-26), with whole lists of regions in place of states.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use megakernel_selection::{Rational, Trigger};
 
@@ -36,7 +37,7 @@ fn close(question: &Question<'_>, state: &State, last: usize) -> Option<Vec<Regi
     if question.is(Fault::BeamTrigger) && trigger != Trigger::End {
         (trigger, reason) = (Trigger::Cut, None);
     }
-    let attrs = matrix.document();
+    let attrs = Arc::new(matrix);
     let mut regions = state.closed.clone();
     regions.push(Region {
         anchor: state.anchor,
@@ -82,13 +83,11 @@ pub fn beam(question: &Question<'_>) -> Result<Vec<Region>, Stuck> {
             order(question, &a.closed, &b.closed)
         });
         let mut seen = Vec::new();
-        if !question.is(Fault::BeamUnmerged) {
-            next.retain(|state| {
-                let new = !seen.contains(&state.anchor);
-                seen.push(state.anchor);
-                new
-            });
-        }
+        next.retain(|state| {
+            let new = !seen.contains(&state.anchor);
+            seen.push(state.anchor);
+            new
+        });
         if !question.is(Fault::BeamAlways) {
             next.truncate(question.beam);
         }

@@ -7,6 +7,7 @@ mod beam;
 mod fault;
 mod kernel;
 mod matrix;
+mod table;
 mod walk;
 
 use megakernel_selection::{Index, Machine, Op, Request};
@@ -14,6 +15,7 @@ use megakernel_selection::{Index, Machine, Op, Request};
 pub use beam::best;
 pub use fault::{Fault, Kind};
 pub use matrix::{Fold, Matrix, fold};
+pub use table::Table;
 pub use walk::{Attempt, Region, Stuck, explanation, plan, regions};
 
 /// What is asked, and what goes wrong.
@@ -31,6 +33,8 @@ pub struct Question<'a> {
     pub beam: usize,
     /// What goes wrong, if anything.
     pub fault: Option<Fault>,
+    /// Where candidates are kept; without it they are found anew each time.
+    pub table: Option<&'a Table>,
 }
 
 impl<'a> Question<'a> {
@@ -44,13 +48,8 @@ impl<'a> Question<'a> {
             limit: size(request.options.limit),
             beam: size(request.options.beam),
             fault: None,
+            table: None,
         }
-    }
-
-    /// The same with something wrong.
-    #[must_use]
-    pub fn with(self, fault: Fault) -> Question<'a> {
-        Question { fault: Some(fault), ..self }
     }
 
     fn is(&self, fault: Fault) -> bool {

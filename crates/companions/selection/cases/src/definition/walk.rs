@@ -1,5 +1,7 @@
 //! The walk with one state (clauses SEL-18 to SEL-24).
 
+use std::sync::Arc;
+
 use megakernel_selection::{Flag, Kernel, Rational, Reason, Trigger};
 use serde_json::{Value, json};
 
@@ -22,8 +24,8 @@ pub struct Region {
     pub reason: Option<Reason>,
     /// The cost.
     pub cost: Rational,
-    /// Its matrix, as a document.
-    pub attrs: Value,
+    /// Its matrix.
+    pub attrs: Arc<Matrix>,
 }
 
 /// There is no plan: the op that no kernel takes, or the anchor of a region that none completes.
@@ -113,6 +115,22 @@ pub fn attempt(
 }
 
 fn candidates<'a>(question: &Question<'a>, anchor: usize, last: usize, matrix: &Matrix) -> Vec<&'a Kernel> {
+    if let Some(table) = question.table {
+        return table.candidates(question, anchor, last, matrix);
+    }
+    let all = 0..question.index.kernels.len();
+    let found = found_anew(question, anchor, last, matrix, all).into_iter();
+    found.filter_map(|at| question.index.kernels.get(at)).collect()
+}
+
+/// Which of these kernels are candidates.
+pub fn found_anew(
+    question: &Question<'_>,
+    anchor: usize,
+    last: usize,
+    matrix: &Matrix,
+    among: impl Iterator<Item = usize>,
+) -> Vec<usize> {
     let keeps = |kernel: &&Kernel| {
         if question.is(Fault::ExactOnly) {
             complete(question, kernel, anchor, last, matrix).is_some()
@@ -120,7 +138,7 @@ fn candidates<'a>(question: &Question<'a>, anchor: usize, last: usize, matrix: &
             viable(question, kernel, anchor, last, matrix)
         }
     };
-    question.index.kernels.iter().filter(keeps).collect()
+    among.filter(|&at| question.index.kernels.get(at).as_ref().is_some_and(&keeps)).collect()
 }
 
 /// The matrix of a region of one op, if a kernel is viable for it.
@@ -138,6 +156,7 @@ struct Checkpoint<'a> {
 
 /// The walk: every attempt of it.
 pub fn attempts(question: &Question<'_>) -> Result<Vec<Attempt>, Stuck> {
+    question.table.inspect(|table| table.prepare(question));
     let is = |fault| question.is(fault);
     let mut found = Vec::new();
     let mut anchor = 0;
@@ -194,7 +213,7 @@ pub fn attempts(question: &Question<'_>) -> Result<Vec<Attempt>, Stuck> {
             trigger,
             reason,
             cost: checkpoint.cost,
-            attrs: shown.document(),
+            attrs: Arc::new(shown),
         };
         found.push(Attempt::Flushed { op: (next < question.ops.len()).then_some(next), region, grown: last });
         anchor = if is(Fault::RewindSkips) { next } else { checkpoint.end + 1 };
@@ -236,7 +255,7 @@ pub fn plan(question: &Question<'_>) -> Result<Value, Stuck> {
             json!({
                 "anchor": region.anchor, "last": region.last, "kernel": region.kernel,
                 "trigger": region.trigger.name(), "reason": region.reason.map(Reason::name),
-                "cost": text(question, &region.cost), "attrs": region.attrs,
+                "cost": text(question, &region.cost), "attrs": region.attrs.document(),
             })
         })
         .collect();

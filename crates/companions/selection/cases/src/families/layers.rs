@@ -8,7 +8,8 @@ use crate::item::{Item, select};
 /// A model: what its layer looks like.
 #[derive(Clone, Copy, Debug)]
 pub struct Model {
-    name: &'static str,
+    /// Its name in the names of files.
+    pub name: &'static str,
     hidden: u64,
     heads: u64,
     kv_heads: u64,
@@ -18,7 +19,8 @@ pub struct Model {
     qk_norm: bool,
 }
 
-const QWEN3_8B: Model = Model {
+/// Qwen3-8B.
+pub const QWEN3_8B: Model = Model {
     name: "qwen3-8b",
     hidden: 4096,
     heads: 32,
@@ -27,7 +29,8 @@ const QWEN3_8B: Model = Model {
     inter: 12_288,
     qk_norm: true,
 };
-const LLAMA_1B: Model = Model {
+/// Llama-3.2-1B.
+pub const LLAMA_1B: Model = Model {
     name: "llama-3.2-1b",
     hidden: 2048,
     heads: 32,
@@ -37,7 +40,7 @@ const LLAMA_1B: Model = Model {
     qk_norm: false,
 };
 
-/// The machine of the costs: the bandwidth and the matrix units of an H100, as its target record writes them.
+/// The machine of the costs: the bandwidth of an H100, and nearly the rate of its matrix units.
 fn machine() -> Value {
     json!({"gbs": "3350.0", "tflops": "989.5"})
 }
@@ -172,6 +175,14 @@ pub mod mpk {
         ]
     }
 
+    /// All task types of the suite's import: those of a layer, and what partial maxima need.
+    pub fn whole() -> Vec<Value> {
+        let mut kernels = index();
+        let more = [("110 argmax_partial", "argmax_partial!"), ("111 argmax_reduce", "argmax_reduce!")];
+        kernels.extend(more.map(|(id, stages)| kernel(id, "1", stages)));
+        kernels
+    }
+
     /// A request for a layer, without some of the kernels.
     pub fn request(model: &Model, m: u64, without: &[&str]) -> Value {
         let is_kept = |kernel: &Value| {
@@ -277,10 +288,31 @@ pub mod amk {
     }
 }
 
-/// Indices with kernels that overlap, where greed can lose.
-fn overlapping() -> Vec<Value> {
+/// The task types of MPK, and one kernel that overlaps with them, so that greed can lose: add and norm in one.
+pub fn overlapping() -> Vec<Value> {
     let mut kernels = mpk::index();
     kernels.push(priced(kernel("add norm", "0", "add! norm/0!"), &[&["m", "n"], &["m", "n"]], &[]));
+    kernels
+}
+
+/// For many tokens: attention takes them all, add and norm may be one kernel, and the norm before a product is repeated in each of its
+/// blocks of 64 columns, which read their rows anew.
+pub fn prefill() -> Vec<Value> {
+    let mut kernels = overlapping();
+    for kernel in &mut kernels {
+        if kernel["id"] == "103 attention" {
+            kernel["id"] = json!("attention of many tokens");
+            kernel["shape"] = json!({});
+        }
+        if kernel["id"] == "102 norm linear" {
+            let term = |times: &str, dims: &[&str]| json!({"times": times, "dims": dims});
+            kernel["cost"] = json!({
+                "fixed": "500000",
+                "bytes": [term("1/32", &["m", "k", "n"]), term("2", &["k", "n"]), term("2", &["m", "n"])],
+                "flops": [term("2", &["m", "n", "k"]), term("1/16", &["m", "n", "k"])],
+            });
+        }
+    }
     kernels
 }
 

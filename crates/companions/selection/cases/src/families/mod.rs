@@ -120,7 +120,7 @@ pub fn files() -> Result<Vec<(String, Vec<u8>)>> {
 }
 
 /// A document with one op, kernel or region a line.
-fn text(value: &Value) -> String {
+pub fn text(value: &Value) -> String {
     fn lines(value: &Value, indent: usize, out: &mut String) {
         let members = match value {
             Value::Object(members) => members,

@@ -110,13 +110,20 @@ pub fn measure(
     let survivors = FAULTS.iter().filter(|fault| count(fault) < REQUIRED);
     measured.survivors =
         survivors.map(|fault| format!("{} survives: {} cases reject it", fault.id, count(fault))).collect();
-    measured.table = table(&count);
+    measured.text = text(measured.cases, &count);
     Ok(measured)
 }
 
-/// The kill table.
-fn table(count: &dyn Fn(&GraphFault) -> usize) -> String {
-    let mut out = String::from("| fault | an implementation that | cases |\n| --- | --- | ---: |\n");
+/// What the page on adequacy says.
+fn text(cases: usize, count: &dyn Fn(&GraphFault) -> usize) -> String {
+    let faults = FAULTS.len();
+    let mut out = format!(
+        "## Task graphs\n\n{faults} faults of implementations of the [task graph companion](companions/task-graph/README.md), and how \
+         many of {cases}\ncases reject each; {REQUIRED} have to. The implementation that has them judges graphs in the plainest way, \
+         and translates soundly by\nwaiting for all of an operator before the next. Without a fault it passes all these cases. Which \
+         requests to\ntranslate break a rule, the reference says for it.\n\n\
+         | fault | an implementation that | cases |\n| --- | --- | ---: |\n"
+    );
     for fault in FAULTS {
         let count = count(fault);
         let cell = if count < REQUIRED { format!("**{count}**") } else { count.to_string() };

@@ -1,0 +1,114 @@
+//! What can go wrong in those who judge sequences, indices, requests and plans.
+
+use megakernel_ir::protocol::{Answer, Method};
+use megakernel_ir::rule::Severity;
+use megakernel_ir::{Diagnostic, Rule};
+
+/// A fault of a judge.
+pub enum Wrong {
+    /// None.
+    Nothing,
+    /// Accepts whatever it can read, or nothing.
+    Always(bool),
+    /// Does not find what breaks these rules.
+    Blind(&'static [&'static str]),
+    /// Names the first of these rules where the second is broken.
+    Mistakes(&'static str, &'static str),
+}
+
+use Wrong::{Always, Blind, Mistakes};
+
+/// Faults of judges: id, summary, what is wrong.
+pub const JUDGES: &[(&str, &str, Wrong)] = &[
+    ("accepts-all", "accepts whatever it can read", Always(true)),
+    ("rejects-all", "rejects whatever it can read", Always(false)),
+    ("blind-types", "takes values of any JSON type", Blind(&["S04"])),
+    ("blind-members", "needs no member", Blind(&["S03"])),
+    ("blind-names", "takes any name", Blind(&["S05"])),
+    ("blind-ranges", "takes any number", Blind(&["KS01"])),
+    ("blind-rationals", "takes any text for a number", Blind(&["KS02"])),
+    ("blind-repeats", "takes lists with an entry twice", Blind(&["KS03"])),
+    ("blind-half-chain", "takes `in` without `out`", Blind(&["KS04"])),
+    ("blind-no-stage", "takes kernels without stages", Blind(&["KS05"])),
+    ("blind-forward", "takes ops that read what comes later", Blind(&["KQ01"])),
+    ("blind-double-write", "takes values that two ops write", Blind(&["KQ02"])),
+    ("blind-readers", "believes the lists of readers", Blind(&["KQ03"])),
+    ("blind-self-conflict", "takes ops whose own rows contradict each other", Blind(&["KQ04"])),
+    ("blind-duplicates", "takes two kernels with one id", Blind(&["KI01"])),
+    ("blind-ambiguous", "takes kernels of which a class does not tell the stage", Blind(&["KI02"])),
+    ("blind-contradiction", "takes constraints that nothing can meet", Blind(&["KI03"])),
+    ("blind-gap", "takes plans that leave out ops", Blind(&["KP01"])),
+    ("blind-overlap", "takes plans that do ops twice", Blind(&["KP02"])),
+    ("blind-kernel", "takes kernels that the index does not have", Blind(&["KP03"])),
+    ("blind-cover", "does not ask whether the kernel does these ops", Blind(&["KP04"])),
+    ("blind-crossed", "takes regions across barriers and markers", Blind(&["KP05"])),
+    ("blind-escape", "does not ask who else reads a value", Blind(&["KP06"])),
+    ("blind-limit", "takes regions of any length", Blind(&["KP07"])),
+    ("any-plan", "takes any plan that covers its ops", Blind(&["KP08"])),
+    ("any-state", "does not look at trigger, cost and matrix", Blind(&["KP09"])),
+    ("no-choice", "takes any plan that covers its ops, and any state", Blind(&["KP08", "KP09"])),
+    ("no-cover", "asks neither for the ops nor for what escapes", Blind(&["KP04", "KP06"])),
+    (
+        "structure-alone",
+        "judges the form of documents alone",
+        Blind(&[
+            "KQ01", "KQ02", "KQ03", "KQ04", "KI01", "KI02", "KI03", "KP01", "KP02", "KP03", "KP04", "KP05",
+            "KP06", "KP07", "KP08", "KP09",
+        ]),
+    ),
+    ("silent-unreachable", "does not warn of kernels that no sequence reaches", Blind(&["KW01"])),
+    ("silent-dominated", "does not warn of kernels that are never chosen", Blind(&["KW02"])),
+    ("silent-hole", "does not warn of prefixes without a kernel", Blind(&["KW03"])),
+    ("silent-unit", "does not warn of classes without a kernel of their own", Blind(&["KW04"])),
+    ("gap-for-overlap", "names a gap where regions overlap", Mistakes("KP01", "KP02")),
+    ("cover-for-escape", "names the ops where a value is lost", Mistakes("KP04", "KP06")),
+    ("choice-for-state", "names the choice where the state is wrong", Mistakes("KP08", "KP09")),
+    ("limit-for-crossed", "names the limit where a marker is crossed", Mistakes("KP07", "KP05")),
+];
+
+impl Wrong {
+    /// The answer of a judge who would say this without the fault.
+    pub fn answer(&self, method: Method, right: &Answer) -> Answer {
+        // A plan is not made by judging.
+        if method != Method::VALIDATE {
+            return right.clone();
+        }
+        let accept = |diagnostics| Answer::Accept { diagnostics, document: None };
+        match (self, right) {
+            (Always(true), Answer::Reject { diagnostics }) if judged(diagnostics) => accept(Vec::new()),
+            (Always(false), Answer::Accept { .. }) => {
+                Answer::Reject { diagnostics: vec![Diagnostic::new(Rule::KQ03, "", String::new())] }
+            }
+            (Blind(unseen), Answer::Accept { diagnostics, .. }) => accept(without(diagnostics, unseen)),
+            (Blind(unseen), Answer::Reject { diagnostics }) => {
+                let left = without(diagnostics, unseen);
+                if left.iter().any(|found| found.severity == Severity::Error) {
+                    Answer::Reject { diagnostics: left }
+                } else {
+                    accept(left)
+                }
+            }
+            (Mistakes(named, broken), Answer::Reject { diagnostics }) => {
+                let mut found = diagnostics.clone();
+                for diagnostic in &mut found {
+                    if diagnostic.rule.id() == *broken
+                        && let Some(rule) = Rule::from_id(named)
+                    {
+                        diagnostic.rule = rule;
+                    }
+                }
+                Answer::Reject { diagnostics: found }
+            }
+            _ => right.clone(),
+        }
+    }
+}
+
+/// Whether it was read at all.
+fn judged(found: &[Diagnostic]) -> bool {
+    !found.iter().any(|found| ["S01", "S02"].contains(&found.rule.id()))
+}
+
+fn without(found: &[Diagnostic], unseen: &[&str]) -> Vec<Diagnostic> {
+    found.iter().filter(|found| !unseen.contains(&found.rule.id())).cloned().collect()
+}
