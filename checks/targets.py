@@ -12,6 +12,7 @@ spills and the bytes of its stack. A target that does not compile, or an opcode 
 
 import ctypes
 import importlib.util
+import os
 import re
 import subprocess
 import sys
@@ -77,6 +78,8 @@ def kernels_for(nvrtc, target):
 def generated_code():
     """What the reference generates from the kernel graph here."""
     command = ["cargo", "run", "--quiet", "--bin", "megakernel-reference", "--"]
+    if "MEGAKERNEL_BUILT" in os.environ:
+        command = [Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug/megakernel-reference"]
     command += ["generate-code", "--ranks", "2", GENERATED / "kernel_graph.json"]
     code = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
     kernels = set(re.findall(r"return kernels::(\w+)<", code))

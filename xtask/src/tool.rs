@@ -33,6 +33,11 @@ pub const CUDA: Program = ("megakernel-cuda-harness", "megakernel-cuda");
 /// The environment variable that tells the runner where the corpus is.
 pub const CORPUS: &str = "MEGAKERNEL_CORPUS";
 
+/// Where this environment variable is set, programs of this workspace are those that lie beside this one, and nothing is built. A
+/// build of single programs chooses other features of the crates below them than a build of the whole workspace does, and so
+/// compiles nearly everything again: who has built the whole workspace, as tests and `.ci/run` have, sets it.
+pub const BUILT: &str = "MEGAKERNEL_BUILT";
+
 /// Runs a command of `megakernel-suite`, and ends as it ends.
 pub fn suite(root: &Path, command: &str, args: &Args) -> ExitCode {
     // The runner has this one, and is built sooner.
@@ -46,12 +51,8 @@ pub fn suite(root: &Path, command: &str, args: &Args) -> ExitCode {
         });
         return ended(done);
     }
-    let done = build(root, SUITE).and_then(|program| {
-        // It finds the repository by this, and would otherwise inherit what cargo set for this program.
-        let mut suite = Command::new(&program);
-        suite.env("CARGO_MANIFEST_DIR", root.join("crates/suite")).arg(command);
-        status(suite.args(&args.arguments))
-    });
+    let done = build(root, SUITE)
+        .and_then(|program| status(Command::new(&program).arg(command).args(&args.arguments)));
     ended(done)
 }
 
@@ -78,10 +79,28 @@ pub fn build(root: &Path, program: Program) -> Result<String, String> {
     Ok(build_all(root, &[program])?.remove(0))
 }
 
-/// Builds programs of this workspace, all at once, and returns their paths.
+/// Builds programs of this workspace, all at once, and returns their paths. With [`BUILT`] it only looks whether they are there.
 pub fn build_all(root: &Path, programs: &[Program]) -> Result<Vec<String>, String> {
     let own = std::env::current_exe().map_err(|cause| format!("the path of xtask is unknown: {cause}"))?;
     let directory = own.parent().ok_or("xtask is in no directory")?;
+    if std::env::var_os(BUILT).is_none() {
+        compile(root, directory, programs)?;
+    }
+    let path = |(_, name): &Program| {
+        let binary = directory.join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
+        if !binary.is_file() {
+            return Err(format!(
+                "{} is missing: run `cargo test --workspace --no-run` first, or unset {BUILT}, which says that it was run",
+                binary.display()
+            ));
+        }
+        binary.into_os_string().into_string().map_err(|path| format!("{} is not UTF-8", path.display()))
+    };
+    programs.iter().map(path).collect()
+}
+
+/// Has cargo build programs of this workspace in the profile that this program was built in.
+fn compile(root: &Path, directory: &Path, programs: &[Program]) -> Result<(), String> {
     let profile = match directory.file_name().and_then(|name| name.to_str()) {
         Some("debug") | None => "dev",
         Some(name) => name,
@@ -99,9 +118,5 @@ pub fn build_all(root: &Path, programs: &[Program]) -> Result<Vec<String>, Strin
     if !status.success() {
         return Err(format!("{names} cannot be built; see above"));
     }
-    let path = |(_, name): &Program| {
-        let binary = directory.join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
-        binary.into_os_string().into_string().map_err(|path| format!("{} is not UTF-8", path.display()))
-    };
-    programs.iter().map(path).collect()
+    Ok(())
 }

@@ -159,24 +159,3 @@ fn stats(generated: &Generated) -> String {
     out.push('\n');
     out
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_number_of_jobs_does_not_show_and_the_tensors_stay_small() {
-        let generated = |jobs| {
-            let args = Args { command: Command::Check, corpus: None, seed: 0, jobs: NonZeroUsize::new(jobs) };
-            generate(&crate::root(), &args).expect("the corpus generates")
-        };
-        let (one, three) = (generated(1), generated(3));
-        assert_eq!(one.files.len(), three.files.len());
-        for (path, bytes) in &one.files {
-            assert!(three.files.get(path) == Some(bytes), "{path} depends on the number of jobs");
-        }
-        let tensors = one.files.iter().filter(|(path, _)| path.starts_with("tensors/"));
-        let bytes: usize = tensors.map(|(_, bytes)| bytes.len()).sum();
-        assert!(bytes < 25_000_000, "the tensor files have {bytes} bytes");
-    }
-}

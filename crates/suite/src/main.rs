@@ -31,10 +31,11 @@ fn main() -> ExitCode {
     }
 }
 
-/// The root of the repository, absolute.
+/// The root of the repository, absolute: the folder of the specification above the package that cargo runs, or else above this one.
 fn root() -> PathBuf {
-    let manifest =
-        std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
-    let manifest = PathBuf::from(manifest);
-    manifest.ancestors().nth(2).map(PathBuf::from).unwrap_or(manifest)
+    let manifest = PathBuf::from(
+        std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into()),
+    );
+    let root = manifest.ancestors().find(|folder| folder.join("spec/core.json").is_file());
+    root.map(PathBuf::from).unwrap_or_else(|| manifest.clone())
 }
