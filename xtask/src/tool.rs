@@ -108,8 +108,13 @@ fn compile(root: &Path, directory: &Path, programs: &[Program]) -> Result<(), St
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     command.args(["build", "--quiet", "--profile", profile]).current_dir(root);
-    for (package, name) in programs {
-        command.args(["--package", package, "--bin", name]);
+    // Cargo chooses features for all packages of a command together. With the same ones each time, a crate that two programs share
+    // is compiled once, not anew for every command.
+    for (package, _) in [SUITE, CONFORM, REFERENCE, CUDA] {
+        command.args(["--package", package]);
+    }
+    for (_, name) in programs {
+        command.args(["--bin", name]);
     }
     let names: Vec<&str> = programs.iter().map(|(_, name)| *name).collect();
     let names = names.join(", ");

@@ -32,6 +32,13 @@ const PLACES: &[(&str, Place, bool)] = &[
         false,
     ),
     (
+        "a fault that cases have to reject",
+        Place::Below("crates/adequacy/src/faults/", "crates/adequacy/src/faults/<group>.rs", |op| {
+            format!("Opcode::{}", op.variant())
+        }),
+        false,
+    ),
+    (
         "its device function",
         Place::File(|op| format!("crates/cuda-harness/cuda/ops/{}.cuh", op.module())),
         true,
