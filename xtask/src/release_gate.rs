@@ -37,13 +37,14 @@ pub struct Args {
 const HOST: &str = "host";
 
 /// What a release needs besides evidence.
-const CHECKS: [(&str, &[&str]); 6] = [
+const CHECKS: [(&str, &[&str]); 7] = [
     ("specification, cases and code agree", &[SELF, "tidy"]),
     ("the corpus is what the generator writes", &[SELF, "corpus", "check"]),
     ("the reference conforms", &[SELF, "conform"]),
     ("the published adequacy is what is measured", &[SELF, "adequacy", "--check"]),
     ("the reference is sound", &[SELF, "prove", "--scope", "ci", "--check"]),
     ("the reference is sound on task graphs", &[SELF, "prove", "--scope", "task-graph-ci", "--check"]),
+    ("the reference is sound on selection", &[SELF, "prove", "--scope", "selection-ci", "--check"]),
 ];
 
 /// One part of the gate.

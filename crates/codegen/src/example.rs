@@ -44,13 +44,18 @@ impl Definition {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
+    use crate::declaration::Declaration;
     use crate::spec::Spec;
 
     fn example(body: &str) -> Option<Example> {
         let text =
             format!("# Rules\n\n### S01 not-json\n\n{body}\n\n### S02 other\n\n```json rejected\n[]\n```\n");
-        let spec = Spec::from_files(&[("spec/rules/structure.md".to_owned(), text)], Vec::new());
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let declarations = Declaration::read_all(&root).expect("declarations");
+        let spec = Spec::from_files(&[("spec/rules/structure.md".to_owned(), text)], declarations);
         spec.definitions.iter().find(|found| found.id == "S01").and_then(Definition::example)
     }
 

@@ -48,7 +48,8 @@ fn with_cargo(script: &str, arguments: &[&str]) -> (Output, String) {
 #[test]
 fn programs_are_built_before_they_are_called() {
     let (output, asked) = with_cargo("exit 0", &["prove", "--list"]);
-    assert_eq!(asked, "build --quiet --profile dev --package megakernel-suite --bin megakernel-suite\n");
+    assert!(asked.starts_with("build --quiet --profile dev --package "), "{asked}");
+    assert!(asked.ends_with(" --bin megakernel-suite\n"), "{asked}");
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
 
     let (output, asked) = with_cargo("exit 101", &["conform", "--help"]);

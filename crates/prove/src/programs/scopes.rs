@@ -8,7 +8,11 @@ use crate::Scope;
 pub fn all() -> Vec<Scope<Family>> {
     vec![
         Scope { name: "quick", about: "seconds; for tests and for trying things out", families: quick() },
-        Scope { name: "ci", about: "2 to 3 minutes on 2 cores; part of `cargo xtask ci`", families: ci() },
+        Scope {
+            name: "ci",
+            about: "some minutes on 2 cores; part of `cargo xtask release-gate`",
+            families: ci(),
+        },
         Scope {
             name: "medium",
             about: "half an hour on 2 cores; more tasks, buffers and rows",

@@ -11,7 +11,7 @@ pub fn all() -> Vec<Scope<Family>> {
         Scope { name: "task-graph-quick", about: "seconds; for tests", families: quick() },
         Scope {
             name: "task-graph-ci",
-            about: "a minute on 2 cores; part of `cargo xtask ci`",
+            about: "some minutes on 2 cores; part of `cargo xtask release-gate`",
             families: ci(),
         },
         Scope { name: "task-graph-large", about: "up to an hour; five tasks with tiles", families: large() },
