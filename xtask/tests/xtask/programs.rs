@@ -53,10 +53,7 @@ fn programs_are_built_before_they_are_called() {
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
 
     let (output, asked) = with_cargo("exit 101", &["conform", "--help"]);
-    assert_eq!(
-        asked,
-        "build --quiet --profile dev --package megakernel-conformance --bin megakernel-conform\n"
-    );
+    assert!(asked.ends_with(" --bin megakernel-conform\n"), "{asked}");
     assert_eq!(output.status.code(), Some(2));
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("megakernel-conform cannot be built; see above"), "{said}");

@@ -67,7 +67,10 @@ fn every_rejected_case_has_an_accepted_twin_that_differs_by_the_edit_alone() {
         if is_twin_by_method(case, twin) {
             continue;
         }
-        assert_eq!(twin.expect.warnings, Some(Vec::new()), "{}: its twin {id} may be warned of", case.id);
+        // A selection answers with a plan; what a document is warned of is judged where it is validated.
+        if twin.method != Method::SELECT {
+            assert_eq!(twin.expect.warnings, Some(Vec::new()), "{}: its twin {id} may be warned of", case.id);
+        }
         if let Document::Base { edit, .. } = &case.document {
             assert_eq!(base_of(case), base_of(twin), "{}: the twin has another base", case.id);
             let value = document(&corpus, twin).expect("a program");
