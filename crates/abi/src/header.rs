@@ -34,16 +34,22 @@ extern "C" {
 #endif
 "#;
 
-const ASSERTIONS: &str = r##"#if defined(__cplusplus)
+const ASSERTIONS: &str = r##"#if defined(__CUDACC_RTC__)
+/* NVRTC before 13.4 has no other. */
+#define AMK_OFFSET(record, field) __INTADDR__(&((record *)0)->field)
+#else
+#define AMK_OFFSET(record, field) __builtin_offsetof(record, field)
+#endif
+#if defined(__cplusplus)
 #define AMK_SIZE(record, size, align) \
   static_assert(sizeof(record) == (size) && alignof(record) == (align), "the size of " #record)
 #define AMK_PLACE(record, field, offset) \
-  static_assert(__builtin_offsetof(record, field) == (offset), "the place of " #record "." #field)
+  static_assert(AMK_OFFSET(record, field) == (offset), "the place of " #record "." #field)
 #else
 #define AMK_SIZE(record, size, align) \
   _Static_assert(sizeof(record) == (size) && _Alignof(record) == (align), "the size of " #record)
 #define AMK_PLACE(record, field, offset) \
-  _Static_assert(__builtin_offsetof(record, field) == (offset), "the place of " #record "." #field)
+  _Static_assert(AMK_OFFSET(record, field) == (offset), "the place of " #record "." #field)
 #endif
 "##;
 
@@ -141,7 +147,7 @@ pub fn header() -> String {
             let _ = writeln!(out, "AMK_PLACE({name}, {}, {});", field.name, field.offset);
         }
     }
-    out.push_str("#undef AMK_SIZE\n#undef AMK_PLACE\n");
+    out.push_str("#undef AMK_SIZE\n#undef AMK_PLACE\n#undef AMK_OFFSET\n");
     out.push_str(WAIT);
     out.push_str(LAUNCH);
     out.push_str(BOTTOM);

@@ -164,16 +164,22 @@ typedef struct amk_program_t {
 } amk_program_t;
 
 /* The compiler and this header agree about every size and every place. */
+#if defined(__CUDACC_RTC__)
+/* NVRTC before 13.4 has no other. */
+#define AMK_OFFSET(record, field) __INTADDR__(&((record *)0)->field)
+#else
+#define AMK_OFFSET(record, field) __builtin_offsetof(record, field)
+#endif
 #if defined(__cplusplus)
 #define AMK_SIZE(record, size, align) \
   static_assert(sizeof(record) == (size) && alignof(record) == (align), "the size of " #record)
 #define AMK_PLACE(record, field, offset) \
-  static_assert(__builtin_offsetof(record, field) == (offset), "the place of " #record "." #field)
+  static_assert(AMK_OFFSET(record, field) == (offset), "the place of " #record "." #field)
 #else
 #define AMK_SIZE(record, size, align) \
   _Static_assert(sizeof(record) == (size) && _Alignof(record) == (align), "the size of " #record)
 #define AMK_PLACE(record, field, offset) \
-  _Static_assert(__builtin_offsetof(record, field) == (offset), "the place of " #record "." #field)
+  _Static_assert(AMK_OFFSET(record, field) == (offset), "the place of " #record "." #field)
 #endif
 AMK_SIZE(amk_counter_t, 4, 4);
 AMK_SIZE(amk_params_t, 88, 4);
@@ -235,6 +241,7 @@ AMK_PLACE(amk_program_t, scratch_bytes, 80);
 AMK_PLACE(amk_program_t, abort_flag, 88);
 #undef AMK_SIZE
 #undef AMK_PLACE
+#undef AMK_OFFSET
 
 /* Wait and signal (ABI-04). One block of threads runs one task at a time.
  *
