@@ -110,6 +110,37 @@ fn both_agree_on_irregular_tiles() {
     );
 }
 
+/// Reads that race and are overtaken, stale ones, and tasks that change what they read: which elements they miss is found for
+/// many at a time.
+#[test]
+fn both_agree_on_reads_that_are_overtaken() {
+    use programs::tiles::{in_place, overtaken, stale};
+    let mut broken = BTreeSet::new();
+    for tiles in [20, 60, 600] {
+        let mut texts = vec![overtaken(40, tiles, 5, true), overtaken(40, tiles, 5, false)];
+        texts.push(stale(40, tiles, 5));
+        for (kind, rule) in [("KV_CACHE", Rule::R06), ("ACTIVATION", Rule::M05)] {
+            for (left_out, again) in [(false, 0), (false, 3), (true, 0), (true, 3)] {
+                let text = in_place(kind, tiles, left_out, again, 5);
+                let verdict = validate_program(&read(text.as_bytes()).expect("reads"), Classes::ALL);
+                // A tile that no task of this launch writes before is stale only if one writes it later.
+                let expected = left_out && (kind == "ACTIVATION" || again == 0);
+                let is_named = verdict.diagnostics.iter().any(|d| d.rule == rule);
+                assert_eq!(is_named, expected, "{kind}, {tiles} tiles: {left_out} {again}");
+                texts.push(text);
+            }
+        }
+        for text in texts {
+            let program = read(text.as_bytes()).expect("reads");
+            let ours = found(&program).expect("few enough are broken");
+            assert_eq!(Some(&ours), judge(&program).as_ref());
+            broken.extend(ours.into_iter().map(|(rule, _)| rule));
+        }
+    }
+    let all = BTreeSet::from([Rule::R03, Rule::R04, Rule::R06, Rule::M05]);
+    assert!(broken.is_superset(&all), "{broken:?}");
+}
+
 #[test]
 fn both_agree_on_larger_programs() {
     for text in [

@@ -19,7 +19,7 @@ use programs::{decoder, paged, random, tiles};
 /// Name, whether it is accepted, and the program of about so many tasks.
 type Kind = (&'static str, bool, fn(usize) -> String);
 
-const KINDS: [Kind; 10] = [
+const KINDS: [Kind; 13] = [
     ("decoder", true, decoder::program),
     ("random", true, |tasks| random::program(tasks, 7)),
     ("paged", true, paged::program),
@@ -27,6 +27,9 @@ const KINDS: [Kind; 10] = [
     ("tiles-in-a-chain", true, |tasks| tiles::chain(tasks, 7, true)),
     ("unwritten-tiles", false, |tasks| tiles::chain(tasks, 7, false)),
     ("unordered-tiles", false, |tasks| tiles::unordered(tasks, 7)),
+    ("overtaken-reads", false, |tasks| tiles::overtaken(tasks / 2, tasks / 2, 7, true)),
+    ("overtaken-reads-of-less", false, |tasks| tiles::overtaken(tasks / 2, tasks / 2, 7, false)),
+    ("stale-rows", false, |tasks| tiles::stale(tasks / 10, tasks - tasks / 10, 7)),
     ("racing-copies", false, tiles::copies),
     ("crowded-page", true, |tasks| paged::crowded(tasks, true)),
     ("crowded-page-unordered", false, |tasks| paged::crowded(tasks, false)),

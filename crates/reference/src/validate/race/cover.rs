@@ -42,7 +42,7 @@ fn hole(region: &Region, boxes: &[Timed]) -> Option<Region> {
             gap(&slice, within.iter(), second)
         }
         _ => {
-            let axis = least_cut(&cut, boxes);
+            let axis = least_cut(&cut, boxes.iter().map(|(one, _)| one));
             slices(region, boxes, axis).find_map(|(slice, within)| hole(&slice, &within))
         }
     }
@@ -143,7 +143,7 @@ fn axes_for_all<'r>(
 fn first(region: &Region, boxes: &[Timed]) -> First {
     let cut = cut_axes(region, boxes.iter().map(|(one, _)| one));
     if cut.len() > 2 {
-        let axis = least_cut(&cut, boxes);
+        let axis = least_cut(&cut, boxes.iter().map(|(one, _)| one));
         let parts = slices(region, boxes, axis).map(|(slice, within)| first(&slice, &within));
         return parts.fold(First::NOTHING, First::and);
     }
@@ -169,7 +169,7 @@ fn bounds<'a>(regions: impl Iterator<Item = &'a Region>) -> Option<Region> {
 }
 
 /// The axes on which some of the boxes do not reach from end to end of the region.
-fn cut_axes<'a>(region: &Region, boxes: impl Iterator<Item = &'a Region>) -> Vec<usize> {
+pub fn cut_axes<'a>(region: &Region, boxes: impl Iterator<Item = &'a Region>) -> Vec<usize> {
     let mut cut = [false; MAX_RANK];
     for one in boxes {
         for ((cut, ends), whole) in cut.iter_mut().zip(one.axes()).zip(region.axes()) {
@@ -180,17 +180,18 @@ fn cut_axes<'a>(region: &Region, boxes: impl Iterator<Item = &'a Region>) -> Vec
 }
 
 /// The places on an axis at which a region or one of the boxes begins or ends, in order.
-fn cuts(region: &Region, boxes: &[Timed], axis: usize) -> Vec<i64> {
-    let mut cuts: Vec<i64> = boxes.iter().flat_map(|(one, _)| one.axes()[axis]).collect();
+pub fn cuts<'a>(region: &Region, boxes: impl Iterator<Item = &'a Region>, axis: usize) -> Vec<i64> {
+    let mut cuts: Vec<i64> = boxes.flat_map(|one| one.axes()[axis]).collect();
     cuts.extend(region.axes()[axis]);
     cuts.sort_unstable();
     cuts.dedup();
     cuts
 }
 
-fn least_cut(axes: &[usize], boxes: &[Timed]) -> usize {
+/// The axis on which the fewest of the boxes differ.
+pub fn least_cut<'a>(axes: &[usize], boxes: impl Iterator<Item = &'a Region> + Clone) -> usize {
     let count = |axis: usize| {
-        let mut ends: Vec<[i64; 2]> = boxes.iter().map(|(one, _)| one.axes()[axis]).collect();
+        let mut ends: Vec<[i64; 2]> = boxes.clone().map(|one| one.axes()[axis]).collect();
         ends.sort_unstable();
         ends.dedup();
         ends.len()
@@ -204,7 +205,7 @@ fn slices<'b>(
     boxes: &'b [Timed],
     axis: usize,
 ) -> impl Iterator<Item = (Region, Vec<Timed>)> + 'b {
-    let cuts = cuts(region, boxes, axis);
+    let cuts = cuts(region, boxes.iter().map(|(one, _)| one), axis);
     (1..cuts.len()).map(move |index| {
         let slice = region.slice(axis, cuts[index - 1], cuts[index] - cuts[index - 1]);
         let within = clipped(&slice, boxes.iter().copied());
@@ -222,7 +223,8 @@ struct Sweep {
 impl Sweep {
     /// Of boxes that reach from end to end on every axis but these two.
     fn new(region: &Region, boxes: &[Timed], [along, across]: [usize; 2]) -> Sweep {
-        let (cuts, intervals) = (cuts(region, boxes, along), self::cuts(region, boxes, across));
+        let cuts_of = |axis| cuts(region, boxes.iter().map(|(one, _)| one), axis);
+        let (cuts, intervals) = (cuts_of(along), cuts_of(across));
         let place = |cuts: &[i64], at: i64| cuts.partition_point(|&cut| cut < at);
         let mut starting: Vec<Vec<u32>> = vec![Vec::new(); cuts.len()];
         let mut ending = starting.clone();
@@ -356,13 +358,15 @@ impl Tree {
     }
 }
 
+/// For tests: random boxes, and their elements one by one.
 #[cfg(test)]
-mod tests {
-    use super::*;
+pub mod testing {
     use megakernel_ir::prng::SplitMix64;
 
+    use crate::region::Region;
+
     /// Random boxes of a buffer of this shape, cut on these axes.
-    fn boxes(rng: &mut SplitMix64, shape: &[i64], axes: &[usize], count: usize) -> Vec<Region> {
+    pub fn boxes(rng: &mut SplitMix64, shape: &[i64], axes: &[usize], count: usize) -> Vec<Region> {
         let one = |_| {
             axes.iter().fold(Region::whole(shape), |region, &axis| {
                 let start = rng.below(shape[axis] as u64) as i64;
@@ -373,7 +377,8 @@ mod tests {
         (0..count).map(one).collect()
     }
 
-    fn elements(region: &Region) -> impl Iterator<Item = [i64; 4]> + '_ {
+    /// All elements of a box.
+    pub fn elements(region: &Region) -> impl Iterator<Item = [i64; 4]> + '_ {
         let [a, b, c, d] = *region.axes();
         (a[0]..a[1]).flat_map(move |i| {
             (b[0]..b[1])
@@ -381,9 +386,17 @@ mod tests {
         })
     }
 
-    fn holds(region: &Region, element: [i64; 4]) -> bool {
+    /// Whether a box holds an element.
+    pub fn holds(region: &Region, element: [i64; 4]) -> bool {
         region.axes().iter().zip(element).all(|([low, high], at)| (*low..*high).contains(&at))
     }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::testing::{boxes, elements, holds};
+    use super::*;
+    use megakernel_ir::prng::SplitMix64;
 
     #[test]
     fn covers_are_those_of_the_elements() {

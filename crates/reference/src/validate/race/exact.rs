@@ -12,7 +12,9 @@ use megakernel_order::happens_before::{Around, Bits, HappensBefore, LANES};
 
 use crate::region::{MAX_RANK, Region};
 use crate::validate::accesses::Access;
+use crate::validate::race::Suspects;
 use crate::validate::race::cover::{First, firsts, holes, uncovered};
+use crate::validate::race::gaps::{Counted, gaps};
 use crate::validate::race::lanes::{self, Lanes};
 
 /// How many reads of a buffer, for each how many writes, and how many accesses in all decide between R03 and R05. A buffer with
@@ -24,17 +26,8 @@ const CHOSEN: usize = 1 << 11;
 const JUDGE_ALL: usize = 1 << 17;
 /// Up to this many accesses, reads are judged one by one.
 const ONE_BY_ONE: usize = 32;
-/// Lists of writes are kept for so many reads at a time.
-const LISTED: usize = 64;
-
-/// What the search for suspects found out about a buffer.
-#[derive(Debug, Default)]
-pub struct Suspects {
-    /// The tasks whose read nobody wrote before, or whose read a later write of this launch makes stale.
-    pub unwritten: BTreeSet<u32>,
-    /// Those that some neighbour is not ordered with. Of many, the first few are evidence enough.
-    pub unordered: BTreeSet<u32>,
-}
+/// Of so many reads, it is said what is wrong with them.
+const KEPT: usize = KEPT_PER_RULE as usize;
 
 /// The accesses of one buffer, in task-list order.
 pub struct Exact<'o> {
@@ -100,6 +93,17 @@ struct Batch<'b> {
 }
 
 impl Batch<'_> {
+    /// The lanes of these accesses, of which there may be others.
+    fn lanes(&self, accesses: &[usize]) -> Bits {
+        let mut bits = Bits::default();
+        for (lane, index) in self.chosen.iter().enumerate() {
+            if accesses.binary_search(index).is_ok() {
+                lanes::set(&mut bits, self.base + lane);
+            }
+        }
+        bits
+    }
+
     /// The lanes of the tasks from this one on.
     fn from(&self, exact: &Exact<'_>, task: u32) -> Bits {
         let first = self.chosen.partition_point(|&index| exact.accesses[index].task < task);
@@ -268,12 +272,7 @@ impl<'o> Exact<'o> {
             return pairs;
         }
         self.batches(&reads, &mut |batch| {
-            let mut open = Bits::default();
-            for (lane, index) in batch.chosen.iter().enumerate() {
-                if reads.binary_search(index).is_ok() {
-                    lanes::set(&mut open, batch.base + lane);
-                }
-            }
+            let mut open = batch.lanes(&reads);
             let mut counts = vec![0; batch.chosen.len()];
             self.compare(batch, &mut |write, lying| {
                 for lane in lanes::each(lanes::both(lying.unordered, &open)) {
@@ -370,50 +369,80 @@ impl<'o> Exact<'o> {
         found
     }
 
+    /// Of these reads, those with elements that some write wants and none covers, as `of` says of a write and the reads around
+    /// it; or, if all elements are wanted, that none covers.
+    fn gaps(&self, reads: &[usize], wants_all: bool, of: fn(&Lying) -> [Bits; 2]) -> Vec<(usize, Region)> {
+        let mut found = Vec::new();
+        self.batches(reads, &mut |batch| {
+            let open = batch.lanes(reads);
+            let regions: Vec<Region> = batch.chosen.iter().map(|&i| self.accesses[i].region).collect();
+            let (all, mut boxes) = (if wants_all { open } else { Bits::default() }, Vec::new());
+            self.compare(batch, &mut |write, lying| {
+                let [covers, wants] = of(lying).map(|bits| lanes::both(bits, &open));
+                if !lanes::is_empty(&covers) || !lanes::is_empty(&wants) {
+                    boxes.push(Counted { region: self.accesses[write].region, covers, wants });
+                }
+            });
+            let gaps = gaps(&regions, batch.base, open, all, &boxes);
+            found.extend(gaps.into_iter().map(|(lane, gap)| (batch.chosen[lane - batch.base], gap)));
+        });
+        found.sort_unstable_by_key(|&(read, _)| read);
+        found
+    }
+
     /// The reads that break M05; of the first of them, also the elements that nobody writes.
     pub fn unwritten(&self, rank: &dyn Fn(u32) -> u32) -> Vec<(usize, Option<Region>)> {
         // A read that nothing is ordered before is R02's.
         let reads: Vec<usize> = self.reads().filter(|&read| self.is_produced(read)).collect();
-        let (mut broken, mut open) = (Vec::new(), Vec::new());
-        let mut found: Vec<(usize, Option<Region>)> = Vec::new();
-        if self.accesses.len() <= ONE_BY_ONE {
-            open = reads;
-        } else if !reads.is_empty() {
-            let places = self.places(rank);
-            for (&read, first) in reads.iter().zip(self.first_writes(&reads, &places)) {
-                let facts = &self.facts[read];
-                // Every write at an earlier place that overlaps the read happens before it, or is unordered with it.
-                if first.is_complete && first.latest < Some(places[read]) {
-                    continue;
-                }
-                if facts.racing.is_none() {
-                    broken.push(read);
-                } else if facts.is_overtaken || self.is_in_place(read) {
-                    open.push(read);
-                } else if !first.is_complete {
-                    broken.push(read);
-                }
-            }
-            let first = &broken[..broken.len().min(KEPT_PER_RULE as usize)];
-            found.extend(first.iter().copied().zip(self.missing(first, &places)));
-            found.extend(broken[first.len()..].iter().map(|&read| (read, None)));
+        if reads.is_empty() {
+            return Vec::new();
         }
-        // An unordered write counts: whether it comes first is R03's and R05's business.
-        let missing = |read: usize, lists: &Lists| {
-            let writes = lists.before.iter().chain(&lists.unordered);
-            uncovered(&self.accesses[read].region, writes.map(|&write| self.accesses[write].region))
-        };
-        for some in open.chunks(LISTED) {
-            // One after the other they may take long, and more than enough are known.
-            if found.len() > KEPT_PER_RULE as usize {
+        if self.accesses.len() <= ONE_BY_ONE {
+            let some = reads.iter().zip(self.lists(&reads));
+            return some
+                .filter_map(|(&read, lists)| Some((read, Some(self.unwritten_of(read, &lists)?))))
+                .collect();
+        }
+        let (mut broken, mut open) = (Vec::new(), Vec::new());
+        let places = self.places(rank);
+        for (&read, first) in reads.iter().zip(self.first_writes(&reads, &places)) {
+            let facts = &self.facts[read];
+            // Every write at an earlier place that overlaps the read happens before it, or is unordered with it.
+            if first.is_complete && first.latest < Some(places[read]) {
+                continue;
+            }
+            if facts.racing.is_none() {
+                broken.push(read);
+            } else if facts.is_overtaken || self.is_in_place(read) {
+                open.push(read);
+            } else if !first.is_complete {
+                broken.push(read);
+            }
+        }
+        let (first, rest) = broken.split_at(broken.len().min(KEPT));
+        let mut found: Vec<_> = first.iter().copied().zip(self.missing(first, &places)).collect();
+        found.extend(rest.iter().map(|&read| (read, None)));
+        for some in open.chunks(LANES) {
+            // More than enough are known.
+            if found.len() > KEPT {
                 break;
             }
-            for (&read, lists) in some.iter().zip(self.lists(some)) {
-                found.extend(missing(read, &lists).map(|region| (read, Some(region))));
-            }
+            let gaps = self.gaps(some, true, |lying| {
+                let mut covers = lying.after;
+                lanes::add(&mut covers, &lying.unordered);
+                [covers, Bits::default()]
+            });
+            found.extend(gaps.into_iter().map(|(read, gap)| (read, Some(gap))));
         }
         found.sort_unstable_by_key(|&(read, _)| read);
         found
+    }
+
+    /// Some elements of the read that nobody writes. An unordered write counts: whether it comes first is R03's and R05's
+    /// business.
+    fn unwritten_of(&self, read: usize, lists: &Lists) -> Option<Region> {
+        let writes = lists.before.iter().chain(&lists.unordered);
+        uncovered(&self.accesses[read].region, writes.map(|&write| self.accesses[write].region))
     }
 
     /// The reads of a cache that take what an earlier launch left of elements that this one writes later, in order; of the
@@ -421,44 +450,50 @@ impl<'o> Exact<'o> {
     pub fn stale(&self, rank: &dyn Fn(u32) -> u32) -> Vec<(usize, Option<(usize, Region)>)> {
         let overtaken = |&read: &usize| self.facts[read].racing.is_none() && self.facts[read].is_overtaken;
         let reads: Vec<usize> = self.reads().filter(overtaken).collect();
-        let (mut broken, mut open) = (Vec::new(), Vec::new());
+        if reads.is_empty() {
+            return Vec::new();
+        }
         if self.accesses.len() <= ONE_BY_ONE {
-            open = reads;
-        } else if !reads.is_empty() {
-            let places = self.places(rank);
-            for (&read, first) in reads.iter().zip(self.first_writes(&reads, &places)) {
-                if first.latest < Some(places[read]) {
-                    continue;
-                }
-                if self.is_in_place(read) { open.push(read) } else { broken.push(read) }
+            let some = reads.iter().zip(self.lists(&reads));
+            return some
+                .filter_map(|(&read, lists)| Some((read, Some(self.stale_by(read, &lists)?))))
+                .collect();
+        }
+        let (mut broken, mut open) = (Vec::new(), Vec::new());
+        let places = self.places(rank);
+        for (&read, first) in reads.iter().zip(self.first_writes(&reads, &places)) {
+            if first.latest < Some(places[read]) {
+                continue;
             }
+            if self.is_in_place(read) { open.push(read) } else { broken.push(read) }
         }
-        let mut found: Vec<(usize, Option<(usize, Region)>)> = Vec::new();
-        for some in open.chunks(LISTED) {
-            for (&read, lists) in some.iter().zip(self.lists(some)) {
-                found.extend(self.stale_by(read, &lists).map(|old| (read, Some(old))));
-            }
+        for some in open.chunks(LANES) {
+            broken.extend(self.outdated(some).into_iter().map(|(read, _)| read));
         }
-        let first = &broken[..broken.len().min(KEPT_PER_RULE as usize)];
-        for some in first.chunks(LISTED) {
-            let lists = self.lists(some);
-            found.extend(some.iter().zip(lists).map(|(&read, lists)| (read, self.stale_by(read, &lists))));
-        }
-        found.extend(broken[first.len()..].iter().map(|&read| (read, None)));
-        found.sort_unstable_by_key(|&(read, _)| read);
-        found
+        broken.sort_unstable();
+        let (first, rest) = broken.split_at(broken.len().min(KEPT));
+        let said = self.outdated(first).into_iter().map(|(read, gap)| {
+            // Nothing is unordered with these reads: what comes later in the order comes after them.
+            let part = |write: &Access| gap.intersection(&write.region);
+            let by = self.accesses.iter().zip(&places).position(|(other, &place)| {
+                let is_later = other.task != self.accesses[read].task && place > places[read];
+                is_later && other.kind == AccessKind::Write && !part(other).is_empty()
+            });
+            (read, by.map(|write| (write, part(&self.accesses[write]))))
+        });
+        said.chain(rest.iter().map(|&read| (read, None))).collect()
+    }
+
+    /// Of these reads, those with elements that are written after them and not before, and some of these elements.
+    fn outdated(&self, reads: &[usize]) -> Vec<(usize, Region)> {
+        self.gaps(reads, false, |lying| [lying.after, lying.before])
     }
 
     /// A write after the read, and elements of both that no write before the read holds.
     fn stale_by(&self, read: usize, lists: &Lists) -> Option<(usize, Region)> {
-        let region = |&write: &usize| self.accesses[write].region;
-        let old = |write| uncovered(&self.shared(read, write), lists.before.iter().map(region));
-        if lists.before.len() + lists.after.len() <= ONE_BY_ONE {
-            return lists.after.iter().find_map(|&write| Some((write, old(write)?)));
-        }
-        let boxes: Vec<Region> = lists.before.iter().chain(&lists.after).map(region).collect();
-        let latest = firsts(&boxes, &[self.accesses[read].region]).first()?.latest?;
-        let write = *lists.after.get(latest.checked_sub(lists.before.len())?)?;
-        Some((write, old(write)?))
+        lists.after.iter().find_map(|&write| {
+            let before = lists.before.iter().map(|&write| self.accesses[write].region);
+            Some((write, uncovered(&self.shared(read, write), before)?))
+        })
     }
 }

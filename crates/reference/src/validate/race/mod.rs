@@ -3,6 +3,7 @@
 pub mod cover;
 mod exact;
 mod frontier;
+mod gaps;
 pub mod lanes;
 mod r01;
 mod r02;
@@ -12,7 +13,7 @@ mod r05;
 mod r06;
 mod r07;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use megakernel_ir::BufferKind;
@@ -25,11 +26,20 @@ use crate::validate::accesses::{Access, Accesses, starts_undefined};
 use crate::validate::describe::Names;
 use crate::validate::memory::m05;
 pub use exact::Exact;
-use exact::{Relations, Suspects};
+use exact::Relations;
 use frontier::{Contents, neighbours};
 
 /// Questions are answered when there are this many.
 const CHUNK: usize = 1 << 22;
+
+/// What the search for suspects found out about a buffer.
+#[derive(Debug, Default)]
+pub struct Suspects {
+    /// The tasks whose read nobody wrote before, or whose read a later write of this launch makes stale.
+    pub unwritten: BTreeSet<u32>,
+    /// Those that some neighbour is not ordered with. Of many, the first few are evidence enough.
+    pub unordered: BTreeSet<u32>,
+}
 
 /// Whether a task breaks R01.
 pub fn has_partial_wait(graph: &Graph, task: &Task<'_>) -> bool {

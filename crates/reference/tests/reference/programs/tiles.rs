@@ -25,12 +25,13 @@ struct TiledMatrix {
 }
 
 impl TiledMatrix {
-    fn new(seed: u64) -> TiledMatrix {
+    /// With a matrix of this kind.
+    fn new(kind: &str, seed: u64) -> TiledMatrix {
         let mut writer = Writer::default();
         let column = writer.buffer("IO_INPUT", "F32", &format!("[{ROWS},1]"));
         let row = writer.buffer("CONST", "F32", &format!("[{COLUMNS},1]"));
         let ones = writer.buffer("CONST", "F32", &format!("[1,{COLUMNS}]"));
-        let matrix = writer.buffer("ACTIVATION", "F32", &format!("[{ROWS},{COLUMNS}]"));
+        let matrix = writer.buffer(kind, "F32", &format!("[{ROWS},{COLUMNS}]"));
         let source = writer.buffer("IO_INPUT", "F32", &format!("[{ROWS},{COLUMNS}]"));
         TiledMatrix { writer, prng: SplitMix64::new(seed), column, row, ones, matrix, source }
     }
@@ -81,7 +82,7 @@ impl TiledMatrix {
 /// One tile after the other, anywhere and of any size, then readers of any rows, a tenth of the tasks. With a copy of the
 /// whole before them, if `is_filled`; without it, nearly every reader reads elements that nobody has written.
 pub fn chain(tasks: usize, seed: u64, is_filled: bool) -> String {
-    let mut tiled = TiledMatrix::new(seed);
+    let mut tiled = TiledMatrix::new("ACTIVATION", seed);
     let mut last: Vec<Ready> = Vec::new();
     if is_filled {
         last = vec![tiled.writer.task("COPY", &[tiled.source], tiled.matrix, &[], "{}")];
@@ -100,7 +101,7 @@ pub fn chain(tasks: usize, seed: u64, is_filled: bool) -> String {
 
 /// Phases in each of which the matrix is written by so many disjoint tiles and then read; a phase waits for the one before.
 pub fn phases(tasks: usize, tiles: usize, seed: u64) -> String {
-    let mut tiled = TiledMatrix::new(seed);
+    let mut tiled = TiledMatrix::new("ACTIVATION", seed);
     let mut last: Vec<Ready> = Vec::new();
     while tiled.writer.tasks.len() < tasks {
         let (written, read) = (tiled.writer.counter(), tiled.writer.counter());
@@ -119,7 +120,7 @@ pub fn phases(tasks: usize, tiles: usize, seed: u64) -> String {
 
 /// Tiles anywhere and of any size, in no order.
 pub fn unordered(tasks: usize, seed: u64) -> String {
-    let mut tiled = TiledMatrix::new(seed);
+    let mut tiled = TiledMatrix::new("ACTIVATION", seed);
     for _ in 0..tasks {
         let (tile, counter) = (tiled.tile(), tiled.writer.counter());
         tiled.write(tile, &[], counter);
@@ -129,7 +130,7 @@ pub fn unordered(tasks: usize, seed: u64) -> String {
 
 /// Copies of one buffer to another, in no order; every fourth copies back from there.
 pub fn copies(tasks: usize) -> String {
-    let mut tiled = TiledMatrix::new(0);
+    let mut tiled = TiledMatrix::new("ACTIVATION", 0);
     for index in 0..tasks {
         let (mut from, mut to) = (tiled.source, tiled.matrix);
         if index % 4 == 3 {
@@ -138,5 +139,68 @@ pub fn copies(tasks: usize) -> String {
         }
         tiled.writer.task("COPY", &[from], to, &[], "{}");
     }
+    tiled.writer.finish(0)
+}
+
+/// Tasks that read any rows while others write disjoint tiles, which together are the whole and begin late; a first column is
+/// written before the reads and once more after them. So every read races and is overtaken, and none lacks an element;
+/// without the first of the tiles, if `is_whole` is false, some do.
+pub fn overtaken(readers: usize, tiles: usize, seed: u64, is_whole: bool) -> String {
+    let mut tiled = TiledMatrix::new("ACTIVATION", seed);
+    let [first, second, read, last] = [0; 4].map(|_| tiled.writer.counter());
+    let column = [0, ROWS, 0, 1];
+    tiled.write(column, &[], first);
+    for _ in 0..readers {
+        let rows = tiled.interval(ROWS);
+        tiled.read(rows, &[(first, 1)], read);
+    }
+    tiled.write(column, &[(read, readers)], second);
+    let mut late = (first, 1);
+    for _ in 0..3 {
+        let own = tiled.writer.buffer("ACTIVATION", "F32", &format!("[{ROWS},{COLUMNS}]"));
+        late = tiled.writer.task("COPY", &[tiled.source], own, &[late], "{}");
+    }
+    for tile in tiled.split([0, ROWS, 0, COLUMNS], tiles).into_iter().skip(usize::from(!is_whole)) {
+        tiled.write(tile, &[late], last);
+    }
+    tiled.writer.finish(0)
+}
+
+/// Tasks that read any rows of a cache, and others that write tiles anywhere after them, one after the other.
+pub fn stale(readers: usize, tiles: usize, seed: u64) -> String {
+    let mut tiled = TiledMatrix::new("KV_CACHE", seed);
+    let read = tiled.writer.counter();
+    for _ in 0..readers {
+        let rows = tiled.interval(ROWS);
+        tiled.read(rows, &[], read);
+    }
+    let mut last = (read, readers);
+    for _ in 0..tiles {
+        let (tile, counter) = (tiled.tile(), tiled.writer.counter());
+        tiled.write(tile, &[last], counter);
+        last = (counter, 1);
+    }
+    tiled.writer.finish(0)
+}
+
+/// Disjoint tiles, of which the first is `left_out` or is not, then a task that changes the whole in place, and a tile that is
+/// written once more after it. The task waits for all tiles of a cache, and for the first column alone of other matrices.
+pub fn in_place(kind: &str, tiles: usize, left_out: bool, again: usize, seed: u64) -> String {
+    let mut tiled = TiledMatrix::new(kind, seed);
+    let [written, column] = [0; 2].map(|_| tiled.writer.counter());
+    tiled.write([0, ROWS, 0, 1], &[], column);
+    let all = tiled.split([0, ROWS, 1, COLUMNS - 1], tiles);
+    let first = if left_out { &all[1..] } else { &all[..] };
+    for &tile in first {
+        tiled.write(tile, &[], written);
+    }
+    let mut waits = vec![(column, 1)];
+    if kind == "KV_CACHE" {
+        waits.push((written, first.len()));
+    }
+    let changed = tiled.writer.task("GELU", &[tiled.matrix], tiled.matrix, &waits, "{}");
+    let counter = tiled.writer.counter();
+    waits.push(changed);
+    tiled.write(all[again], &waits, counter);
     tiled.writer.finish(0)
 }
