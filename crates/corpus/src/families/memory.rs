@@ -348,7 +348,32 @@ pub fn quantisation(library: &Library, sink: &mut Sink) -> Result<()> {
         let name = format!("{}-{buffer}-{}-tiles-as-before", base.slug(), slug(dtype));
         sink.accept_under(&["validate"], base, &name, edit)?;
     }
+    wrong_ranks(library, sink)?;
     odd_rows(library, sink)
+}
+
+/// M08 beside M02: of a weight that has no last axis to judge, the dtype and an odd K are judged still.
+fn wrong_ranks(library: &Library, sink: &mut Sink) -> Result<()> {
+    for (name, weight, shape, dtype) in [
+        ("gemv-tile-i8", "i1", &[24][..], "F16"),
+        ("gemm-tile-i4-bytes", "i1", &[12], "I8"),
+        ("dequant-i8", "i0", &[30], "U8"),
+    ] {
+        let base = library.get(&format!("opcode/{name}"))?;
+        let edit = edit::set_shape(&base.program, weight, shape, Rule::M02)?
+            .or(Rule::M08)
+            .clause(clause::DAT_03)
+            .at(operand(weight))
+            .replace(edit::buffer_pointer(&base.program, weight, "dtype")?, dtype);
+        sink.reject_as(base, &format!("{weight}-of-rank-1-and-{}", slug(dtype)), &edit)?;
+    }
+    let base = library.get("opcode/gemv-tile-i4")?;
+    let edit = Edit::breaking(Rule::M02, "the I4 weight has one axis, and K is odd")
+        .or(Rule::M08)
+        .replace("/buffers/0/shape", json!([1, 5]))
+        .replace("/buffers/1/shape", json!([20]))
+        .replace("/tasks/0/params/K", 5);
+    sink.reject_as(base, "i1-of-rank-1-and-odd-k", &edit)
 }
 
 /// M08: 4-bit weights with an odd number of columns, with everything else in agreement.

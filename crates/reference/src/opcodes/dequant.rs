@@ -65,6 +65,8 @@ mod tests {
                 "input 0 `in0` (buffer 0) has dtype I8; DEQUANT takes U8 or I4 where `qdtype` is 7",
             );
         case("DEQUANT F32[4] F32[1] -> F32[4]; qdtype=6 group=4").assert_problem(Rule::M08, input(0));
+        case("DEQUANT U8[8] F32[2,1] -> F32[2,4]; qdtype=6 group=4")
+            .assert_problems(&[(Rule::M08, input(0)), (Rule::M02, input(0))]);
     }
 
     #[test]

@@ -185,6 +185,15 @@ mod tests {
     }
 
     #[test]
+    fn dtype_and_an_odd_k_are_judged_beside_a_wrong_rank() {
+        let params = "N_tile=4 n_off=0 group=4";
+        case(&format!("GEMV_TILE F32[6] F16[24] F32[4,2] -> F32[4]; K=6 {params} qdtype=6"))
+            .assert_problems(&[(Rule::M08, input(1)), (Rule::M02, input(1))]);
+        case(&format!("GEMV_TILE F32[5] I4[20] F32[4,2] -> F32[4]; K=5 {params} qdtype=7"))
+            .assert_problems(&[(Rule::M02, input(1)), (Rule::M08, param(Param::K))]);
+    }
+
+    #[test]
     fn a_wrong_k_contradicts_x_and_the_quantised_width() {
         case("GEMV_TILE F32[6] I8[4,6] F32[4,2] -> F32[4]; K=8 N_tile=4 n_off=0 group=4 qdtype=6")
             .assert_problems(&[(Rule::M02, param(Param::K)), (Rule::M08, input(1))]);
