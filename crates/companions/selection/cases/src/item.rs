@@ -32,6 +32,8 @@ pub struct Item {
 pub enum Expect {
     /// A plan or an explanation. The plan has this outline, where the family declares one.
     Answer(Option<String>),
+    /// A plan and no warning: rejected cases differ from this one by an edit.
+    Clean,
     /// No plan: this op.
     Stuck(usize),
     /// A rule is broken, at this place.
@@ -151,6 +153,11 @@ impl Item {
                     }
                 }
                 json!({"verdict": "accept", "document": found})
+            }
+            Expect::Clean => {
+                let mut expect = Item { expect: Expect::Answer(None), ..self.clone() }.expectation()?;
+                expect["warnings"] = json!([]);
+                expect
             }
         })
     }

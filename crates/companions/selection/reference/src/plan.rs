@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use megakernel_selection::document::EPILOGUE;
-use megakernel_selection::rational::Natural;
 use megakernel_selection::{Flag, Rational, Reason, Rows, Trigger};
+use num_bigint::BigUint;
 use serde_json::{Map, Value, json};
 
 use crate::rows::Matrix;
@@ -32,21 +32,24 @@ pub struct Region {
     pub ops: Vec<Arc<Rows>>,
 }
 
-/// The sum of many costs: as many fractions as there are denominators.
+/// The sum of many costs: a numerator for each denominator, since few of them differ.
 #[derive(Clone, Debug, Default)]
-pub struct Sum(BTreeMap<String, (Natural, Natural)>);
+pub struct Sum(BTreeMap<BigUint, BigUint>);
 
 impl Sum {
     /// Adds a cost.
     pub fn add(&mut self, cost: &Rational) {
-        let by = cost.denominator();
-        let entry = self.0.entry(by.to_string()).or_insert_with(|| (Natural::zero(), by.clone()));
-        entry.0 = entry.0.plus(cost.numerator());
+        match self.0.get_mut(cost.denominator()) {
+            Some(sum) => *sum += cost.numerator(),
+            None => {
+                self.0.insert(cost.denominator().clone(), cost.numerator().clone());
+            }
+        }
     }
 
     /// The sum.
     pub fn total(&self) -> Rational {
-        let parts = self.0.values().filter_map(|(numerator, by)| Rational::new(numerator, by));
+        let parts = self.0.iter().filter_map(|(by, sum)| Rational::new(sum.clone(), by.clone()));
         parts.fold(Rational::zero(), |sum, part| sum.plus(&part))
     }
 }

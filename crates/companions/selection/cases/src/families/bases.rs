@@ -199,7 +199,10 @@ pub fn accepted() -> Vec<Item> {
         };
         let item =
             select(name, &format!("an accepted document: {}", name.replace('-', ", ")), clauses, value);
-        if is_request { item } else { Item { method: "validate", expect: Expect::Warn(Vec::new()), ..item } }
+        match is_request {
+            true => Item { expect: Expect::Clean, ..item },
+            false => Item { method: "validate", expect: Expect::Warn(Vec::new()), ..item },
+        }
     };
     let mut items: Vec<Item> = NAMES.iter().map(one).collect();
     for name in NAMES.iter().filter(|name| name.starts_with("request")) {
