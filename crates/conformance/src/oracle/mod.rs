@@ -67,8 +67,10 @@ impl Written {
 pub enum NoAnswer {
     /// It is at fault itself, so that nothing can be judged by it.
     Faulty(String),
-    /// Its process was killed, or is silent. A worker can do that to it, so it is no reason to end a run.
-    Lost(String),
+    /// Its process was killed. A worker can do that to it, so it is no reason to end a run.
+    Killed(String),
+    /// Its process is silent, although one had said hello before: a worker may have stopped it.
+    Silent(String),
     /// The run was asked to stop.
     Stopped,
 }
@@ -76,7 +78,7 @@ pub enum NoAnswer {
 impl fmt::Display for NoAnswer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            NoAnswer::Faulty(cause) | NoAnswer::Lost(cause) => f.write_str(cause),
+            NoAnswer::Faulty(cause) | NoAnswer::Killed(cause) | NoAnswer::Silent(cause) => f.write_str(cause),
             NoAnswer::Stopped => f.write_str("the run was asked to stop"),
         }
     }

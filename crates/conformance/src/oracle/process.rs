@@ -59,7 +59,7 @@ impl ProcessOracle {
     fn connection(&self) -> Result<Connection, NoAnswer> {
         if self.lost.load(Ordering::Relaxed) >= LOST {
             let message = format!("the oracle was killed or silent {LOST} times and is not started again");
-            return Err(NoAnswer::Lost(message));
+            return Err(NoAnswer::Killed(message));
         }
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let started = || Connection::start(&self.program, &self.arguments, self.timeout, self.stop.clone());
@@ -70,15 +70,17 @@ impl ProcessOracle {
 
     /// Takes note of a failure. What was done to one process may have been done to those that are idle.
     fn noted(&self, cause: NoAnswer) -> NoAnswer {
-        match cause {
-            NoAnswer::Lost(message) if self.has_spoken.load(Ordering::Relaxed) => {
+        match &cause {
+            NoAnswer::Silent(message) if !self.has_spoken.load(Ordering::Relaxed) => {
+                return NoAnswer::Faulty(message.clone());
+            }
+            NoAnswer::Killed(_) | NoAnswer::Silent(_) => {
                 self.lost.fetch_add(1, Ordering::Relaxed);
                 self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
-                NoAnswer::Lost(message)
             }
-            NoAnswer::Lost(message) => NoAnswer::Faulty(message),
-            other => other,
+            NoAnswer::Faulty(_) | NoAnswer::Stopped => {}
         }
+        cause
     }
 }
 
@@ -250,7 +252,7 @@ impl Connection {
                 }
                 Err(RecvTimeoutError::Timeout) if left.is_zero() => {
                     let message = self.failed(&format!("gave no answer within {:?}", self.timeout));
-                    return Err(NoAnswer::Lost(message));
+                    return Err(NoAnswer::Silent(message));
                 }
                 Err(RecvTimeoutError::Timeout) => {}
             }
@@ -267,7 +269,7 @@ impl Connection {
             }
         };
         match status.and_then(|status| status.signal()) {
-            Some(signal) => NoAnswer::Lost(self.failed(&format!("was killed by signal {signal}"))),
+            Some(signal) => NoAnswer::Killed(self.failed(&format!("was killed by signal {signal}"))),
             None => self.failed("ended before it answered").into(),
         }
     }

@@ -126,7 +126,7 @@ impl Shared<'_> {
         };
         // An oracle that was killed while it was idle says nothing about this launch.
         let traced = match judged() {
-            Err(NoAnswer::Lost(_)) => judged()?,
+            Err(NoAnswer::Killed(_) | NoAnswer::Silent(_)) => judged()?,
             answered => answered?,
         };
         Ok(traced.map(|traced| {
@@ -165,7 +165,7 @@ impl From<NoAnswer> for Unjudged {
     fn from(cause: NoAnswer) -> Unjudged {
         match cause {
             NoAnswer::Faulty(cause) => Unjudged::Run(RunError::Oracle(cause)),
-            NoAnswer::Lost(cause) => Unjudged::Lost(cause),
+            NoAnswer::Killed(cause) | NoAnswer::Silent(cause) => Unjudged::Lost(cause),
             NoAnswer::Stopped => Unjudged::Stopped,
         }
     }

@@ -39,7 +39,7 @@ fn a_record_says_what_ran_where_and_how_it_was_judged() {
         let text = record.to_json().expect("JSON");
         let value: Value = serde_json::from_str(&text).expect("JSON");
         let validator = schemas::validator("evidence");
-        let errors: Vec<String> = validator.iter_errors(&value).map(|error| error.to_string()).collect();
+        let errors = schemas::errors(&validator, &value);
         assert!(errors.is_empty(), "{errors:#?}");
         assert_eq!(Evidence::read(&text).as_ref(), Ok(&record));
         assert_eq!((record.device.name.as_str(), record.device.target.as_str()), ("Lab GPU", "sm_80"));

@@ -128,10 +128,7 @@ fn a_report_of_executions_conforms_to_its_schema() {
         let json = play(behaviour).report.to_json().expect("JSON");
         let value: Value = serde_json::from_str(&json).expect("JSON");
         assert!(value["executed"].is_array() && !json.contains("safetensors"), "{json}");
-        let errors: Vec<String> = validator
-            .iter_errors(&value)
-            .map(|error| format!("{}: {error}", error.instance_path()))
-            .collect();
+        let errors = schemas::errors(&validator, &value);
         assert!(errors.is_empty(), "{behaviour}: {errors:#?}");
     }
 }

@@ -63,10 +63,7 @@ fn every_report_conforms_to_its_schema() {
     {
         let json = judge(&[behaviour]).report.to_json().expect("JSON");
         let value: Value = serde_json::from_str(&json).expect("JSON");
-        let errors: Vec<String> = validator
-            .iter_errors(&value)
-            .map(|error| format!("{}: {error}", error.instance_path()))
-            .collect();
+        let errors = schemas::errors(&validator, &value);
         assert!(errors.is_empty(), "{behaviour}: {errors:#?}");
     }
 }
