@@ -15,6 +15,9 @@ macro_rules! faults {
         pub(super) const FAULTS: &[Fault] = &[$({
             struct Wrong;
             impl Kernels for Wrong {
+                fn steps(&self) -> &dyn Kernels {
+                    self
+                }
                 $($step)+
             }
             Fault { id: $id, summary: $summary, opcodes: $opcodes, outputs: $outputs, why: [$($why,)? ""][0], kernels: &Wrong }

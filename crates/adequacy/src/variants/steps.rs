@@ -107,6 +107,9 @@ impl Style {
 }
 
 impl Kernels for Style {
+    fn steps(&self) -> &dyn Kernels {
+        self
+    }
     fn add(&self, a: f64, b: f64) -> f64 {
         self.held(a + b)
     }

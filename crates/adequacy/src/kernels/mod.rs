@@ -4,6 +4,8 @@
 //! `f64`, because an implementation may hold more than binary32; the defaults hold binary32 values in it. Operands and
 //! whatever is kept in arrays are `f32`, which represents every float dtype exactly.
 
+mod steps;
+
 use std::ops::Range;
 
 use megakernel_ir::{DType, Opcode};
@@ -12,6 +14,9 @@ use crate::parts::{Attended, Heads, Moments, QuantisedRow, Site, Tile, Window, t
 
 /// The steps of an implementation.
 pub trait Kernels: Send + Sync {
+    /// Itself. What a default does in a loop or with arrays stands in [`steps`], once, and not in every implementation.
+    fn steps(&self) -> &dyn Kernels;
+
     // Arithmetic on held values.
 
     /// `a + b`
@@ -64,12 +69,12 @@ pub trait Kernels: Send + Sync {
     /// The sum of terms.
     fn sum(&self, site: Site, terms: &[f32]) -> f64 {
         let _ = site;
-        f64::from(terms.iter().fold(0.0, |sum, term| sum + term))
+        steps::sum(terms)
     }
     /// `start` plus the products of two rows.
     fn dot_onto(&self, site: Site, start: f64, x: &[f32], w: &[f32]) -> f64 {
         let _ = site;
-        f64::from(x.iter().zip(w).fold(start as f32, |sum, (x, w)| sum + x * w))
+        steps::dot_onto(start, x, w)
     }
     /// The sum of the products of two rows.
     fn dot(&self, site: Site, x: &[f32], w: &[f32]) -> f64 {
@@ -101,11 +106,7 @@ pub trait Kernels: Send + Sync {
     }
     /// One element of a matrix product, without bias.
     fn product(&self, tiles: &[Tile], x: &[f32], w: &[f32]) -> f64 {
-        tiles.iter().fold(0.0, |sum, tile| {
-            let x = x.get(tile.x.clone()).unwrap_or_default();
-            let w = w.get(tile.w.clone()).unwrap_or_default();
-            self.carry(self.dot_onto(Site::Matrix, sum, x, w))
-        })
+        steps::product(self.steps(), tiles, x, w)
     }
     /// The partial sum that is kept from one tile to the next.
     fn carry(&self, sum: f64) -> f64 {
@@ -169,13 +170,7 @@ pub trait Kernels: Send + Sync {
     }
     /// The weights of a quantised row.
     fn weights(&self, row: &QuantisedRow<'_>) -> Vec<f64> {
-        let groups = row.scales.len();
-        let weight = |(column, &q): (usize, &f32)| {
-            let group = self.group(column, row.group, row.q.len()).min(groups.saturating_sub(1));
-            let zero = row.zeros.and_then(|zeros| zeros.get(group)).copied();
-            self.weight(q, zero, row.scales.get(group).copied().unwrap_or_default())
-        };
-        row.q.iter().enumerate().map(weight).collect()
+        steps::weights(self.steps(), row)
     }
     /// One element of a product with a quantised weight.
     fn quantised_product(&self, tiles: &[Tile], x: &[f32], weights: &[f32], row: &QuantisedRow<'_>) -> f64 {
@@ -214,8 +209,7 @@ pub trait Kernels: Send + Sync {
     }
     /// The variance of a run around its mean.
     fn variance(&self, run: &[f32], mean: f64) -> f64 {
-        let deviations: Vec<f32> = run.iter().map(|&x| self.sub(f64::from(x), mean) as f32).collect();
-        self.div(self.dot(Site::Variance, &deviations, &deviations), run.len() as f64)
+        steps::variance(self.steps(), run, mean)
     }
     /// One element of LAYERNORM.
     fn layer_value(&self, x: f64, moments: Moments, w: f64, b: Option<f64>, output: DType) -> f64 {
@@ -244,8 +238,7 @@ pub trait Kernels: Send + Sync {
     }
     /// The largest of some numbers; `-inf` if there is none, NaN if one is NaN.
     fn maximum(&self, numbers: &[f32]) -> f64 {
-        let larger = |a: f32, b: f32| if b > a || b.is_nan() { b } else { a };
-        f64::from(numbers.iter().copied().fold(f32::NEG_INFINITY, larger))
+        steps::maximum(numbers)
     }
     /// `exp(s - m)`
     fn exponential(&self, s: f64, m: f64) -> f64 {
@@ -254,10 +247,7 @@ pub trait Kernels: Send + Sync {
     /// SOFTMAX of one line; `all` is the whole operand.
     fn softmax(&self, line: &[f32], all: &[f32]) -> Vec<f64> {
         let _ = all;
-        let m = self.maximum(line);
-        let weights: Vec<f32> = line.iter().map(|&x| self.exponential(f64::from(x), m) as f32).collect();
-        let l = self.sum(Site::Denominator, &weights);
-        weights.iter().map(|&weight| self.div(f64::from(weight), l)).collect()
+        steps::softmax(self.steps(), line)
     }
     /// The cache head of a query head.
     fn kv_head(&self, head: usize, heads: Heads) -> usize {
@@ -297,15 +287,7 @@ pub trait Kernels: Send + Sync {
     }
     /// Attention of one head over its window.
     fn attend(&self, window: &Window<'_>) -> Attended {
-        let m = self.maximum(window.scores);
-        if m == f64::NEG_INFINITY {
-            return self.attended_nothing(window.head_dim);
-        }
-        let weights: Vec<f32> =
-            window.scores.iter().map(|&s| self.exponential(f64::from(s), m) as f32).collect();
-        let l = self.sum(Site::Denominator, &weights);
-        let a = (0..window.head_dim).map(|d| self.dot(Site::Values, &weights, window.column(d))).collect();
-        Attended { a, m, l }
+        steps::attend(self.steps(), window)
     }
     /// Attention over an empty window.
     fn attended_nothing(&self, head_dim: usize) -> Attended {
@@ -323,7 +305,7 @@ pub trait Kernels: Send + Sync {
     }
     /// The row that plain attention writes.
     fn normalise(&self, attended: &Attended) -> Vec<f64> {
-        attended.a.iter().map(|&a| self.div(a, attended.l)).collect()
+        steps::normalise(self.steps(), attended)
     }
     /// `m` and `l` of a partial, from the two elements behind its accumulator.
     fn partial_tail(&self, first: f64, second: f64) -> (f64, f64) {
@@ -331,19 +313,7 @@ pub trait Kernels: Send + Sync {
     }
     /// ATTENTION_COMBINE of one row.
     fn combine(&self, partials: &[Attended]) -> Vec<f64> {
-        let scores: Vec<f32> = partials.iter().map(|partial| partial.m as f32).collect();
-        let m = self.maximum(&scores);
-        let weight = |partial: &Attended| self.partial_weight(partial.m, partial.l, m) as f32;
-        let weights: Vec<f32> = partials.iter().map(weight).collect();
-        let sums: Vec<f32> = partials.iter().map(|partial| partial.l as f32).collect();
-        let l = self.dot(Site::Partials, &weights, &sums);
-        let head_dim = partials.first().map_or(0, |partial| partial.a.len());
-        let merged = |d: usize| {
-            let column: Vec<f32> =
-                partials.iter().filter_map(|partial| partial.a.get(d)).map(|&a| a as f32).collect();
-            self.merged(self.dot(Site::Partials, &weights, &column), l)
-        };
-        (0..head_dim).map(merged).collect()
+        steps::combine(self.steps(), partials)
     }
     /// How many of the partials are merged.
     fn partials(&self, n: usize) -> usize {
@@ -490,4 +460,8 @@ pub trait Kernels: Send + Sync {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Plain;
 
-impl Kernels for Plain {}
+impl Kernels for Plain {
+    fn steps(&self) -> &dyn Kernels {
+        self
+    }
+}
