@@ -5,7 +5,7 @@ pub mod accept;
 mod bounds;
 mod caches;
 mod deadlock;
-mod execution;
+pub mod execution;
 mod known_gaps;
 mod launch;
 mod library;

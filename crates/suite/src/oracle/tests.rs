@@ -1,19 +1,19 @@
 //! The oracle and the plans that it fills in.
 
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 
 use megakernel_corpus::builder::Error;
-use megakernel_corpus::families;
+use megakernel_corpus::families::execution;
 use megakernel_corpus::families::numeric::Values;
-use megakernel_corpus::families::plan::Plan;
-use megakernel_corpus::generate::{Outputs, fill};
+use megakernel_corpus::families::plan::{Draws, Plan};
+use megakernel_corpus::generate::{Options, Outputs, fill, generate};
 use megakernel_reference::validate::{Classes, validate};
 
 use super::*;
 
-fn execution() -> Vec<Plan> {
-    let plans = families::plans(0).expect("plans");
-    plans.into_iter().filter(|plan| plan.id.starts_with("execution/")).collect()
+fn execution() -> &'static [Plan] {
+    static PLANS: OnceLock<Vec<Plan>> = OnceLock::new();
+    PLANS.get_or_init(|| execution::plans(0, &Draws::new()).expect("plans"))
 }
 
 /// The largest bound of a buffer of floats, as a share of its largest value.
@@ -41,7 +41,7 @@ fn limit(id: &str) -> f64 {
 fn execution_bounds_say_something_and_every_launch_is_free_of_warnings() {
     let plans = execution();
     assert!(plans.len() > 60, "{} plans", plans.len());
-    for plan in &plans {
+    for plan in plans {
         let found: Mutex<Vec<String>> = Mutex::new(Vec::new());
         let look = |launches: &[Launch], outputs: &[Outputs]| {
             let mut found = found.lock().expect("no panic before");
@@ -110,4 +110,21 @@ fn execution_cases_with_a_broken_expectation_are_refused() {
         let error = Error::from(fill(&plan, 0, &Vm, None).err().expect("refused"));
         assert!(error.0.contains("by construction"), "{error}");
     }
+}
+
+#[test]
+fn the_number_of_jobs_does_not_show_where_weights_are_drawn_anew() {
+    // With this seed rounding could change a token of a decoder, so that its weights are drawn again.
+    let generated = |jobs| {
+        let root = megakernel_test_support::root();
+        let options = Options { root, companions: &[], seed: 4, jobs, oracle: Some(&Vm), certify: None };
+        generate(&options).expect("the corpus generates").files
+    };
+    let alone = generated(1);
+    assert_eq!(alone, generated(3));
+    // Another seed gives other random programs.
+    let corpus = megakernel_test_support::root().join("corpus");
+    let differs =
+        |(path, bytes): (&String, &Vec<u8>)| std::fs::read(corpus.join(path)).ok().as_ref() != Some(bytes);
+    assert!(alone.iter().filter(|(path, _)| path.starts_with("programs/")).any(differs));
 }

@@ -83,21 +83,16 @@ fn long_probes_have_every_output() {
 }
 
 #[test]
-fn the_same_seed_makes_the_same_numbers_and_another_makes_others() {
-    let (once, again, other) = (cases(), plans(0).expect("plans"), plans(1).expect("plans"));
-    let mut changed = 0;
+fn another_seed_makes_other_numbers() {
+    let (once, other) = (cases(), plans(1).expect("plans"));
     assert_eq!(once.len(), other.len());
-    for ((once, again), other) in once.iter().zip(&again).zip(&other) {
-        assert_eq!(once.id, again.id);
-        let inputs = |plan: &Plan| plan.launches.first().and_then(|launch| launch.files.first()).cloned();
-        let (Some((path, once)), Some((_, again)), Some((_, other))) =
-            (inputs(once), inputs(again), inputs(other))
-        else {
-            continue;
-        };
-        assert!(crate::families::plan::same(&once, &again), "{path}");
-        changed += usize::from(!crate::families::plan::same(&once, &other));
-    }
+    let inputs = |plan: &Plan| plan.launches.first().and_then(|launch| launch.files.first()).cloned();
+    let changed = once.iter().zip(&other).filter(|(once, other)| {
+        assert_eq!(once.id, other.id);
+        let (Some((_, once)), Some((_, other))) = (inputs(once), inputs(other)) else { return false };
+        !crate::families::plan::same(&once, &other)
+    });
+    let changed = changed.count();
     assert!(changed > once.len() / 2, "{changed} of {} files depend on the seed", once.len());
 }
 

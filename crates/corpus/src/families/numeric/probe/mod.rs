@@ -202,8 +202,20 @@ fn land(prng: &mut SplitMix64, from: &[i64], sums: &[i64], column: &[i64]) -> i6
     if prng.below(4) == 0 {
         return value;
     }
-    let after = |w: i64| sums.iter().zip(column).map(|(sum, x)| (sum + x * w).abs()).max().unwrap_or(0);
-    from.iter().copied().min_by_key(|w| after(*w)).unwrap_or(value)
+    // Loops and indices, here and in `shifted`: the search for probes is what takes longest where a corpus is generated, and
+    // builds for tests do not optimise it.
+    let (mut best, mut least) = (value, i64::MAX);
+    for &w in from {
+        let (mut row, mut farthest) = (0, 0);
+        while row < sums.len() && farthest < least {
+            farthest = farthest.max((sums[row] + column[row] * w).abs());
+            row += 1;
+        }
+        if farthest < least {
+            (best, least) = (w, farthest);
+        }
+    }
+    best
 }
 
 /// Whether the block that ends `row`, and every tile that it completes, tells.
@@ -239,11 +251,14 @@ fn ones(x: &[i64]) -> bool {
 
 /// The sum over a tile's k of `x[k + dx] * w[k + dw]`, where both exist.
 fn shifted(x: &[i64], w: &[i64], tile: std::ops::Range<usize>, dx: isize, dw: isize) -> i64 {
-    tile.map(|k| {
-        let moved = |by: isize| k.checked_add_signed(by).unwrap_or(usize::MAX);
-        at(x, moved(dx)) * at(w, moved(dw))
-    })
-    .sum()
+    let (mut sum, mut k) = (0, tile.start as isize);
+    k = k.max(-dx).max(-dw);
+    let end = (tile.end as isize).min(x.len() as isize - dx).min(w.len() as isize - dw);
+    while k < end {
+        sum += x[(k + dx) as usize] * w[(k + dw) as usize];
+        k += 1;
+    }
+    sum
 }
 
 /// The tile that starts at `start`: dropped, repeated, or either or both of its operands taken from the tile before;
