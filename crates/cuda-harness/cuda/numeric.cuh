@@ -57,6 +57,37 @@ typedef amk_format<8, 7, false> amk_bf16;
 typedef amk_format<4, 3, true> amk_e4m3;
 typedef amk_format<5, 2, false> amk_e5m2;
 
+#ifdef AMK_HOST
+AMK_DEVICE float amk_of_half(amk_u16 code) { return amk_f16::decode(code); }
+#endif
+
+// The elements of a chunk of one dtype: as many as N.
+template <int DTYPE>
+struct amk_elements;
+
+template <>
+struct amk_elements<AMK_DTYPE_F32> {
+    enum : int { N = 4 };
+    AMK_METHOD static float at(const amk_chunk& chunk, int i) { return __uint_as_float(chunk.word[i]); }
+};
+
+template <>
+struct amk_elements<AMK_DTYPE_F16> {
+    enum : int { N = 8 };
+    AMK_METHOD static float at(const amk_chunk& chunk, int i) {
+        return amk_of_half(amk_u16(chunk.word[i / 2] >> (i % 2 ? 16 : 0)));
+    }
+};
+
+template <>
+struct amk_elements<AMK_DTYPE_BF16> {
+    enum : int { N = 8 };
+    AMK_METHOD static float at(const amk_chunk& chunk, int i) {
+        const amk_u32 word = chunk.word[i / 2];
+        return __uint_as_float(i % 2 ? word & 0xffff0000u : word << 16);
+    }
+};
+
 // Element i of a buffer as a number. BOOL is 0 or 1; a nibble is its bits, 0 to 15.
 AMK_DEVICE float amk_load(const amk_buffer_t& buffer, amk_i64 i) {
     const void* data = buffer.ptr;

@@ -16,7 +16,49 @@ typedef unsigned short amk_u16;
 typedef unsigned char amk_u8;
 typedef long long amk_i64;
 
-#ifndef AMK_HOST
+// What a thread loads at once, at an address that is a multiple of 16.
+struct alignas(16) amk_chunk {
+    amk_u32 word[4];
+};
+
+#ifdef AMK_HOST
+
+AMK_DEVICE amk_chunk amk_load_chunk(const amk_u8* from) {
+    amk_chunk chunk;
+    for (int i = 0; i < 4; ++i) chunk.word[i] = reinterpret_cast<const amk_u32*>(from)[i];
+    return chunk;
+}
+
+AMK_DEVICE amk_chunk amk_load_chunk_once(const amk_u8* from) { return amk_load_chunk(from); }
+
+#else
+
+// Not by way of `ld.global.nc`: another SM may have written this in the same launch.
+AMK_DEVICE amk_chunk amk_load_chunk(const amk_u8* from) {
+    amk_chunk chunk;
+    asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(chunk.word[0]), "=r"(chunk.word[1]), "=r"(chunk.word[2]), "=r"(chunk.word[3])
+                 : "l"(from)
+                 : "memory");
+    return chunk;
+}
+
+// The same of what nobody reads again soon, as weights are: it takes no place in the cache of the SM.
+AMK_DEVICE amk_chunk amk_load_chunk_once(const amk_u8* from) {
+    amk_chunk chunk;
+    asm volatile("ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(chunk.word[0]), "=r"(chunk.word[1]), "=r"(chunk.word[2]), "=r"(chunk.word[3])
+                 : "l"(from)
+                 : "memory");
+    return chunk;
+}
+
+// The SM on which this block runs.
+AMK_DEVICE amk_u32 amk_sm() {
+    amk_u32 sm;
+    asm volatile("mov.u32 %0, %%smid;" : "=r"(sm));
+    return sm;
+}
 
 // Dynamic shared memory of the block. Nothing is in static shared memory, so that a launch says all that it needs.
 AMK_DEVICE amk_u8* amk_shared() {
@@ -57,5 +99,11 @@ AMK_DEVICE void amk_increment_release(amk_u32* counter) {
 }
 
 AMK_DEVICE float amk_infinity() { return __uint_as_float(0x7f800000u); }
+
+AMK_DEVICE float amk_of_half(amk_u16 code) {
+    float value;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(code));
+    return value;
+}
 
 #endif

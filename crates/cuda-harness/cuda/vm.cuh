@@ -36,9 +36,11 @@ AMK_DEVICE void amk_perturb(amk_u32 seed, int task, amk_u32 point) {
 }
 
 // `states` holds a byte a task, in memory that the host sees while this runs, or is null. `perturb` is the seed of delays, or 0.
-AMK_GLOBAL void amk_vm(amk_program_t program, volatile amk_u8* states, amk_u32 perturb) {
+// `places` holds a word a block, for the SM that it ran on, or is null.
+AMK_GLOBAL void amk_vm(amk_program_t program, volatile amk_u8* states, amk_u32 perturb, amk_u32* places) {
     const int sm = int(blockIdx.x);
     if (sm >= program.num_sms) return;
+    if (places != 0 && threadIdx.x == 0) places[sm] = amk_sm();
     const int* queue = program.sm_queue[sm];
     const int length = program.sm_queue_len[sm];
     for (int position = 0; position < length; ++position) {

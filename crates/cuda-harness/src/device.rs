@@ -76,6 +76,8 @@ pub struct Ended {
     pub tasks: Vec<TaskState>,
     /// What the counters held, by id.
     pub counters: Vec<u32>,
+    /// By block: the SM that it ran on, where the kernels say so.
+    pub places: Vec<u32>,
 }
 
 /// Something that runs launches.

@@ -7,6 +7,7 @@ pub mod device;
 mod footprint;
 pub mod host;
 mod image;
+mod includes;
 mod memory;
 mod place;
 mod plan;

@@ -64,7 +64,7 @@ struct Cli {
     #[arg(long, value_name = "FOLDER")]
     cache: Option<PathBuf>,
 
-    /// Compile the kernels, and answer nothing
+    /// Compile the kernels, on a GPU try a launch without tasks, and answer nothing
     #[arg(long)]
     prepare: bool,
 
@@ -80,11 +80,15 @@ struct Cli {
     #[arg(long, value_name = "FOLDER")]
     cubins: Option<PathBuf>,
 
+    /// With --device cuda: add a line to this file for each launch, the SMs on which its blocks ran
+    #[arg(long, value_name = "FILE")]
+    placement: Option<PathBuf>,
+
     /// The library of NVRTC, or the folder that holds it, if the system does not find it
     #[arg(long, value_name = "PATH")]
     nvrtc: Option<PathBuf>,
 
-    /// Compile the kernels for targets such as sm_90a, which needs no GPU, and answer nothing
+    /// Compile the kernels for targets such as sm_90a, or to PTX for compute_75, which needs no GPU, and answer nothing
     #[arg(long, value_name = "TARGETS", value_delimiter = ',', requires = "out")]
     compile: Vec<String>,
 
@@ -159,7 +163,7 @@ fn run(cli: Cli) -> Result<(), String> {
         return Ok(());
     }
     if let Some(mebibytes) = cli.bandwidth {
-        print!("{}", cuda::measure(&cuda::prepare(&on_gpu)?, mebibytes.max(1))?);
+        print!("{}", cuda::measure(&on_gpu, mebibytes.max(1))?);
         return Ok(());
     }
     let sanitizers = cli.sanitize.unwrap_or_default();
@@ -172,11 +176,14 @@ fn run(cli: Cli) -> Result<(), String> {
                     .to_owned(),
             );
         }
-        DeviceName::Cuda if cli.prepare => return cuda::prepare(&on_gpu).map(|_| ()),
         DeviceName::Host if cli.prepare => return host::build(&on_host).map(|_| ()),
         DeviceName::Cuda => {
             let threads = cli.threads.unwrap_or(cuda::THREADS);
-            Box::new(Cuda::new(&on_gpu, cuda::Launching { threads, limit })?)
+            let cuda = Cuda::new(&on_gpu, cuda::Launching { threads, limit, placement: cli.placement })?;
+            if cli.prepare {
+                return Ok(());
+            }
+            Box::new(cuda)
         }
         DeviceName::Host => {
             let threads = cli.threads.unwrap_or(if sanitizers == Sanitizers::Thread { 32 } else { 64 });

@@ -90,20 +90,7 @@ impl Runner {
             },
         };
         image::read_memory(&image, &places, allocations);
-        Ok(Ended { end, tasks: left.tasks, counters: left.counters })
-    }
-
-    /// Starts the process, so that the first launch need not wait for it.
-    ///
-    /// # Errors
-    /// It cannot be started.
-    pub fn prepare(&mut self) -> Result<(), String> {
-        if self.process.is_none() {
-            let started = self.start(&self.folder.path().join("errors"));
-            let about = |cause| format!("{} cannot be run: {cause}", self.program.display());
-            self.process = Some(started.map_err(about)?);
-        }
-        Ok(())
+        Ok(Ended { end, tasks: left.tasks, counters: left.counters, places: left.places })
     }
 
     /// What the process answers to a line that is no launch.
@@ -122,11 +109,11 @@ impl Runner {
     /// Has the process answer a line.
     fn ask(&mut self, line: &str, patience: Duration) -> io::Result<Outcome> {
         let errors = self.folder.path().join("errors");
-        let mut process = match self.process.take() {
-            Some(process) => process,
-            None => self.start(&errors)?,
+        // What a new process says counts from its start on: it may end before it is asked.
+        let (mut process, said_before) = match self.process.take() {
+            Some(process) => (process, fs::metadata(&errors)?.len()),
+            None => (self.start(&errors)?, 0),
         };
-        let said_before = fs::metadata(&errors)?.len();
         // A process that is gone is noticed below: it closes its output.
         let _ = process.input.as_mut().map(|input| writeln!(input, "{line}"));
         match process.answers.recv_timeout(patience) {
@@ -232,6 +219,18 @@ mod tests {
         };
         let found = ["a", "b", "die", "a", "hang", "a", "b", "c"].map(&mut said);
         assert_eq!(found, ["1", "2", "Some(3): why", "1", "timed out", "1", "2", "3"]);
+    }
+
+    #[test]
+    fn what_a_process_says_before_it_is_asked_is_heard() {
+        let mut runner = shell("echo early >&2; exit 2");
+        for _ in 0..20 {
+            let said = match runner.ask("a", Duration::from_secs(20)) {
+                Ok(Outcome::Died(_, said)) => said,
+                other => unreachable!("{other:?}"),
+            };
+            assert_eq!(said, "early");
+        }
     }
 
     #[test]

@@ -8,8 +8,8 @@ use walkdir::WalkDir;
 
 use crate::print;
 
-/// Every target that the kernels are compiled for in CI.
-const TARGETS: &str = "sm_75,sm_80,sm_86,sm_89,sm_90a,sm_100a,sm_120";
+/// Every target that the kernels are compiled for in CI, and PTX for what comes after them.
+const TARGETS: &str = "sm_75,sm_80,sm_86,sm_89,sm_90a,sm_100a,sm_120,compute_75";
 
 /// What the packed bundle may take.
 const MOST_BYTES: u64 = 64_000_000;
@@ -26,9 +26,10 @@ pub struct Args {
     #[arg(long, value_name = "FOLDER", default_value = "target/bundle")]
     out: PathBuf,
 
-    /// The library of NVRTC, or the folder that holds it, if the system does not find it
+    /// The library of NVRTC, or the folder that holds it, if the system does not find it. Drivers load nothing that was made for
+    /// a later one: of several, each makes kernels for the targets that it knows, and the driver gets the newest that it takes
     #[arg(long, value_name = "PATH")]
-    nvrtc: Option<PathBuf>,
+    nvrtc: Vec<PathBuf>,
 
     /// What to compile the kernels for
     #[arg(long, value_name = "LIST", default_value = TARGETS)]
@@ -64,12 +65,23 @@ fn bundle(root: &Path, args: &Args) -> Result<(), String> {
         // What debuggers need is most of a program. Without `strip` the bundle is larger, which is noticed below.
         let _ = Command::new("strip").arg(&to).status();
     }
-    let mut compile = Command::new(folder.join("megakernel-cuda"));
-    compile.args(["--compile", &args.targets, "--out"]).arg(folder.join("cubins"));
-    if let Some(path) = &args.nvrtc {
-        compile.arg("--nvrtc").arg(path);
+    let compile = |targets: &str, nvrtc: Option<&PathBuf>| {
+        let mut compile = Command::new(folder.join("megakernel-cuda"));
+        compile.args(["--compile", targets, "--out"]).arg(folder.join("cubins"));
+        if let Some(path) = nvrtc {
+            compile.arg("--nvrtc").arg(path);
+        }
+        compile
+    };
+    succeed(&mut compile(&args.targets, args.nvrtc.first()), "the kernels are not compiled")?;
+    for path in args.nvrtc.iter().skip(1) {
+        for target in args.targets.split(',') {
+            let output = compile(target, Some(path)).output();
+            if !output.is_ok_and(|output| output.status.success()) {
+                eprintln!("note: {} makes no kernels for {target}", path.display());
+            }
+        }
     }
-    succeed(&mut compile, "the kernels are not compiled")?;
     copy(&root.join("corpus"), &folder.join("corpus"))?;
     let script = folder.join("run.sh");
     fs::write(&script, RUN).map_err(|cause| format!("{}: {cause}", script.display()))?;

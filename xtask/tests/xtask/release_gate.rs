@@ -23,6 +23,7 @@ static GOOD: LazyLock<Evidence> = LazyLock::new(|| {
     };
     Evidence {
         evidence: FORMAT.to_owned(),
+        date: None,
         suite: env!("CARGO_PKG_VERSION").to_owned(),
         ir_version: IR_VERSION.to_owned(),
         abi_version: ABI_VERSION.to_owned(),
@@ -35,9 +36,8 @@ static GOOD: LazyLock<Evidence> = LazyLock::new(|| {
         device: Facts {
             name: "some CPU".to_owned(),
             target: "host".to_owned(),
-            driver: None,
-            toolkit: None,
             kernels: sources::digest(sources::Kernels::Host, &host::OPTIONS, &[]),
+            ..Facts::default()
         },
         conforms: false,
         passed: cases.cases - 1,

@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use megakernel_conformance::evidence::{self, Evidence, Subject};
 use megakernel_conformance::oracle::{Oracle, ProcessOracle, TIMEOUT};
@@ -169,8 +170,10 @@ pub fn run(args: &Args) -> Done {
     }
     if let Some(path) = &args.evidence {
         let subject = Subject::new(&corpus).map_err(|cause| format!("the corpus cannot be used: {cause}"))?;
-        let record = Evidence::new(&subject, &finished)
+        let mut record = Evidence::new(&subject, &finished)
             .map_err(|cause| format!("there is no evidence to write: {cause}"))?;
+        record.date =
+            SystemTime::now().duration_since(UNIX_EPOCH).ok().map(|since| evidence::day(since.as_secs()));
         keep(path, record.to_json())?;
     }
     Ok(report.exit_code())

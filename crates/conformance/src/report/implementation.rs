@@ -55,6 +55,11 @@ impl Implementation {
                 driver: device.driver.as_ref().map(|text| excerpt(text.as_bytes())),
                 toolkit: device.toolkit.as_ref().map(|text| excerpt(text.as_bytes())),
                 kernels: excerpt(device.kernels.as_bytes()),
+                binary: device.binary.as_ref().map(|text| excerpt(text.as_bytes())),
+                options: excerpts(&device.options),
+                uuid: device.uuid.as_ref().map(|text| excerpt(text.as_bytes())),
+                threads_per_block: device.threads_per_block,
+                placement: device.placement.as_ref().map(|text| excerpt(text.as_bytes())),
             }),
         }
     }

@@ -25,8 +25,8 @@ pub fn hello(behaviour: &str) -> Hello {
                 name: "Lab GPU".to_owned(),
                 target: "sm_80".to_owned(),
                 driver: Some("1.2".to_owned()),
-                toolkit: None,
                 kernels: "0123456789abcdef".repeat(4),
+                ..Facts::default()
             });
         }
         _ => {}

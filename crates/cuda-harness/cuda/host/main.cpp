@@ -104,7 +104,7 @@ const char* run(const Image& image) {
     const auto kernel = [](const amk_program_t& program, unsigned char*) { amk_megakernel(program); };
 #else
     const amk_u32 delays = header.perturb ? amk_u32(header.seed) | 1u : 0u;
-    const auto kernel = [=](const amk_program_t& program, unsigned char* states) { amk_vm(program, states, delays); };
+    const auto kernel = [=](const amk_program_t& program, unsigned char* states) { amk_vm(program, states, delays, nullptr); };
     if (header.shared_bytes < AMK_SHARED_BYTES(header.threads_per_block) || header.threads_per_block % AMK_WARP != 0) {
         status.state = REFUSED;
         return "the instructions need more shared memory";

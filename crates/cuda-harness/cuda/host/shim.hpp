@@ -74,4 +74,6 @@ inline void amk_fence() { shim::fence(); }
 inline void amk_increment(std::uint32_t* counter) { shim::add(counter, 1); }
 inline std::uint32_t amk_poll_acquire(const std::uint32_t* counter) { return shim::poll_acquire(counter); }
 inline void amk_increment_release(std::uint32_t* counter) { shim::increment_release(counter); }
+// Where blocks run means nothing here; each has an SM of its own.
+inline std::uint32_t amk_sm() { return shim::self().block.x; }
 inline float amk_infinity() { return __uint_as_float(0x7f800000u); }

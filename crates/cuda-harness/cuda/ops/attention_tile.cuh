@@ -24,12 +24,16 @@ AMK_DEVICE void amk_op_attention_tile(const amk_program_t& program, const amk_in
     float* scores = warps + amk_threads() / AMK_WARP;
     float* sums = scores + amk_threads();
 
-    for (amk_i64 bh = 0; bh < sequences * heads; ++bh) {
+    // As many elements of a head at a time as there is room for; scores are computed anew for each such part.
+    const amk_i64 parts = (dim + AMK_MAX_HEAD_DIM - 1) / AMK_MAX_HEAD_DIM;
+    for (amk_i64 bh_part = 0; bh_part < sequences * heads * parts; ++bh_part) {
+        const amk_i64 bh = bh_part / parts, from = bh_part % parts * AMK_MAX_HEAD_DIM;
+        const amk_i64 width = dim - from < AMK_MAX_HEAD_DIM ? dim - from : AMK_MAX_HEAD_DIM;
         const amk_i64 b = bh / heads, h = bh % heads;
         const amk_i64 window = (b * rows + p.kv_start) * row + h / shared_heads * dim;
         const amk_i64 mask_row = (mask_by_head ? bh : b) * p.kv_len;
         float max = -amk_infinity(), weight = 0.0f;
-        amk_each(dim, [&](amk_i64 d) { sums[d] = 0.0f; });
+        amk_each(width, [&](amk_i64 d) { sums[d] = 0.0f; });
         for (amk_i64 first = 0; first < p.kv_len; first += amk_threads()) {
             const amk_i64 j = first + amk_thread();
             float score = -amk_infinity();
@@ -49,11 +53,11 @@ AMK_DEVICE void amk_op_attention_tile(const amk_program_t& program, const amk_in
             scores[amk_thread()] = mine;
             weight = weight * rescale + amk_block_sum(mine, warps);
             const amk_i64 chunk = p.kv_len - first < amk_threads() ? p.kv_len - first : amk_threads();
-            amk_each(dim, [&](amk_i64 d) {
+            amk_each(width, [&](amk_i64 d) {
                 float sum = 0.0f;
                 for (amk_i64 i = 0; i < chunk; ++i) {
                     // A row that weighs nothing counts for nothing, whatever v holds there.
-                    if (scores[i] != 0.0f) sum = fmaf(scores[i], amk_load(v, window + (first + i) * row + d), sum);
+                    if (scores[i] != 0.0f) sum = fmaf(scores[i], amk_load(v, window + (first + i) * row + from + d), sum);
                 }
                 sums[d] = sums[d] * rescale + sum;
             });
@@ -61,13 +65,13 @@ AMK_DEVICE void amk_op_attention_tile(const amk_program_t& program, const amk_in
             __syncthreads();
         }
         if (partial) {
-            amk_each(dim, [&](amk_i64 d) { amk_store(y, bh * (dim + 2) + d, sums[d]); });
-            if (amk_thread() == 0) {
+            amk_each(width, [&](amk_i64 d) { amk_store(y, bh * (dim + 2) + from + d, sums[d]); });
+            if (amk_thread() == 0 && from == 0) {
                 amk_store(y, bh * (dim + 2) + dim, max);
                 amk_store(y, bh * (dim + 2) + dim + 1, weight);
             }
         } else {
-            amk_each(dim, [&](amk_i64 d) { amk_store(y, bh * dim + d, sums[d] / weight); });
+            amk_each(width, [&](amk_i64 d) { amk_store(y, bh * dim + from + d, sums[d] / weight); });
         }
     }
 }

@@ -156,8 +156,8 @@ fn matrix(
         ..tables.program()
     };
     let time = timed(stream, || {
-        // No states, no delays.
-        let arguments = vec![super::launches::words(&program), vec![0], vec![0]];
+        // No states, no delays, no places.
+        let arguments = vec![super::launches::words(&program), vec![0], vec![0], vec![0]];
         stream.launch(kernel, blocks as u32, THREADS, shared_bytes(THREADS) as u32, arguments)
     })?;
     Ok((weights, time))

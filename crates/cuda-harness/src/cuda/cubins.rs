@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::nvrtc::Nvrtc;
-use crate::host::{beside, default_cache, unpack};
+use crate::host::{default_cache, unpack};
+use crate::includes::closure;
 use crate::sources::{Kernels, digest};
 
 /// The options of every build, besides the target. Products and sums are rounded one by one, except where the source says
@@ -29,7 +30,7 @@ pub struct Settings {
 /// Compiled kernels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cubin {
-    /// The file.
+    /// The file: a CUBIN, or PTX, which the driver compiles.
     pub path: PathBuf,
     /// What it was compiled for.
     pub target: String,
@@ -37,9 +38,26 @@ pub struct Cubin {
     pub toolkit: Option<String>,
     /// Digest of the kernels.
     pub kernels: String,
+    /// The options of the compiler that decide what the kernels compute; none where they came compiled.
+    pub options: Vec<String>,
     /// The kernel to launch.
     pub entry: &'static str,
 }
+
+impl Cubin {
+    /// What it is, for a message.
+    pub fn describe(&self) -> String {
+        let by = self.toolkit.as_ref().map(|toolkit| format!(", made by {toolkit}")).unwrap_or_default();
+        format!(
+            "{} for {}{by}",
+            if self.target.starts_with("compute_") { "PTX" } else { "the CUBIN" },
+            self.target
+        )
+    }
+}
+
+/// For what PTX is made: whatever is newer than that can run it.
+const PTX: &str = "compute_75";
 
 /// What to compile for a GPU of a compute capability; then, best first, what else runs there.
 pub fn targets(major: i32, minor: i32) -> Vec<String> {
@@ -68,9 +86,7 @@ impl Source {
         let mut text = "#include \"device.cu\"\n".to_owned();
         if let Some(path) = given {
             let path = path.canonicalize().map_err(|cause| about(path, cause))?;
-            let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let files = beside(&path).map_err(|cause| about(&path, cause))?;
-            replaced = files.into_iter().map(|(path, text)| (name(&path), text)).collect();
+            replaced = closure(&path).map_err(|cause| about(&path, cause))?;
             let quoted = path.to_str().filter(|path| !path.contains(['"', '\\']));
             let quoted =
                 quoted.ok_or("the path of the kernels has a quote or a backslash, or is not UTF-8")?;
@@ -81,7 +97,9 @@ impl Source {
             }
             options.push(format!("-I{}", path.parent().unwrap_or(&path).display()));
         }
-        let digest = digest(Kernels::Gpu, &OPTIONS, &replaced);
+        // A file means something else as a VM than as instructions.
+        let role: &[&str] = if settings.vm.is_some() { &[entry] } else { &[] };
+        let digest = digest(Kernels::Gpu, &[&OPTIONS[..], role].concat(), &replaced);
         Ok(Source { text, options, entry, digest })
     }
 
@@ -91,25 +109,36 @@ impl Source {
     }
 
     fn file(&self, target: &str, nvrtc: &Nvrtc) -> String {
-        format!("{}{}.cubin", self.prefix(target), nvrtc.version)
+        format!("{}{}.{}", self.prefix(target), nvrtc.version, ending(target))
     }
 
-    /// The newest of a folder.
-    fn find(&self, folder: &Path, target: &str) -> Option<Cubin> {
+    /// Those of a folder, the newest first. A file that only has the name is passed over.
+    fn find(&self, folder: &Path, target: &str) -> Vec<Cubin> {
         let prefix = self.prefix(target);
-        let entries = fs::read_dir(folder).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
-        let found = entries.filter_map(|path| {
-            let version =
-                path.file_name()?.to_str()?.strip_prefix(&prefix)?.strip_suffix(".cubin")?.to_owned();
-            let key: Vec<u32> = version.split('.').map_while(|part| part.parse().ok()).collect();
-            Some((key, version, path))
-        });
-        let (_, version, path) = found.max()?;
-        Some(self.cubin(path, target, Some(format!("NVRTC {version}"))))
+        let end = format!(".{}", ending(target));
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+        let mut found: Vec<(Vec<u32>, String, PathBuf)> = entries
+            .filter_map(|path| {
+                let version =
+                    path.file_name()?.to_str()?.strip_prefix(&prefix)?.strip_suffix(&end)?.to_owned();
+                let key = version.split('.').map_while(|part| part.parse().ok()).collect();
+                is_compiled(&path).then_some((key, version, path))
+            })
+            .collect();
+        found.sort();
+        let cubin = |(_, version, path)| self.cubin(path, target, Some(format!("NVRTC {version}")));
+        found.into_iter().rev().map(cubin).collect()
     }
 
     fn cubin(&self, path: PathBuf, target: &str, toolkit: Option<String>) -> Cubin {
-        Cubin { path, target: target.to_owned(), toolkit, kernels: self.digest.clone(), entry: self.entry }
+        Cubin {
+            path,
+            target: target.to_owned(),
+            toolkit,
+            kernels: self.digest.clone(),
+            options: OPTIONS.map(str::to_owned).to_vec(),
+            entry: self.entry,
+        }
     }
 
     fn compile(&self, nvrtc: &Nvrtc, target: &str, folder: &Path) -> Result<PathBuf, String> {
@@ -125,7 +154,7 @@ impl Source {
         if !self.options.is_empty() {
             options.extend(nvrtc.headers(&sources.path().join("cuda")));
         }
-        let bytes = nvrtc.compile(&self.text, "kernels.cu", &options)?;
+        let bytes = nvrtc.compile(&self.text, "kernels.cu", &options, ending(target) == "ptx")?;
         // What has the final name is whole.
         let (built, path) = (sources.path().join("cubin"), folder.join(self.file(target, nvrtc)));
         fs::write(&built, bytes).map_err(|cause| about(&built, cause))?;
@@ -134,47 +163,73 @@ impl Source {
     }
 }
 
-/// The kernels for a GPU of a compute capability: from the folder that was given, compiled now or before, or the virtual
-/// machine that was given as a CUBIN.
+/// PTX is made for a virtual architecture, `compute_75`; a CUBIN for a real one.
+fn ending(target: &str) -> &'static str {
+    if target.starts_with("compute_") { "ptx" } else { "cubin" }
+}
+
+/// Whether a file begins as a CUBIN does, or is text that may be PTX.
+fn is_compiled(path: &Path) -> bool {
+    let bytes = fs::read(path).unwrap_or_default();
+    let text = path.extension().is_some_and(|end| end == "ptx");
+    if text { bytes.windows(8).any(|part| part == b".version") } else { bytes.starts_with(b"\x7fELF") }
+}
+
+/// The kernels for a GPU of a compute capability, best first: from the folder that was given, compiled now or before, or the
+/// virtual machine that was given as a CUBIN. A driver may be too old for the first and not for another.
 ///
 /// # Errors
-/// There is no CUBIN that fits and no compiler, or the compiler does not take the sources.
-pub fn find(settings: &Settings, (major, minor): (i32, i32)) -> Result<Cubin, String> {
+/// There is nothing that fits and no compiler, or the compiler does not take the sources.
+pub fn find(settings: &Settings, (major, minor): (i32, i32)) -> Result<Vec<Cubin>, String> {
     let targets = targets(major, minor);
     let best = targets.first().map(String::as_str).unwrap_or_default();
     if let Some(path) = settings.vm.as_ref().filter(|path| path.extension().is_some_and(|end| end == "cubin"))
     {
         let bytes = fs::read(path).map_err(|cause| format!("{}: {cause}", path.display()))?;
-        return Ok(Cubin {
+        return Ok(vec![Cubin {
             path: path.clone(),
             target: best.to_owned(),
             toolkit: None,
             kernels: blake3::hash(&bytes).to_hex().to_string(),
+            options: Vec::new(),
             entry: "amk_megakernel",
-        });
+        }]);
     }
     let source = Source::new(settings)?;
-    let brought = settings.cubins.as_ref();
-    if let Some(cubin) =
-        brought.and_then(|folder| targets.iter().find_map(|target| source.find(folder, target)))
-    {
-        return Ok(cubin);
+    let mut found = Vec::new();
+    if let Some(folder) = &settings.cubins {
+        for target in targets.iter().map(String::as_str).chain([PTX]) {
+            found.extend(source.find(folder, target));
+        }
+    }
+    if !found.is_empty() {
+        return Ok(found);
     }
     let cache = settings.cache.clone().unwrap_or_else(default_cache);
     match Nvrtc::load(settings.nvrtc.as_deref()) {
         Ok(nvrtc) => {
             let path = cache.join(source.file(best, &nvrtc));
-            let path = if path.is_file() { path } else { source.compile(&nvrtc, best, &cache)? };
-            Ok(source.cubin(path, best, Some(format!("NVRTC {}", nvrtc.version))))
+            let path = if is_compiled(&path) { path } else { source.compile(&nvrtc, best, &cache)? };
+            Ok(vec![source.cubin(path, best, Some(format!("NVRTC {}", nvrtc.version)))])
         }
-        // What an NVRTC made that has gone since is as good.
-        Err(missing) => source.find(&cache, best).ok_or_else(|| {
-            format!(
-                "there are no kernels for {best}: {missing}, and no CUBIN of these sources is {}; install CUDA or the pip \
-                 package nvidia-cuda-nvrtc and name its library with --nvrtc",
-                brought.map_or("given with --cubins".to_owned(), |folder| format!("in {}", folder.display()))
-            )
-        }),
+        Err(missing) => {
+            // What an NVRTC made that has gone since is as good.
+            let kept = source.find(&cache, best);
+            let brought = || {
+                settings
+                    .cubins
+                    .as_ref()
+                    .map_or("given with --cubins".to_owned(), |folder| format!("in {}", folder.display()))
+            };
+            if kept.is_empty() {
+                return Err(format!(
+                    "there are no kernels for {best}: {missing}, and no CUBIN of these sources is {}; install CUDA or the pip \
+                     package nvidia-cuda-nvrtc and name its library with --nvrtc",
+                    brought()
+                ));
+            }
+            Ok(kept)
+        }
     }
 }
 
@@ -212,11 +267,50 @@ mod tests {
             format!("{}12.9.cubin", source.prefix("sm_80")),
             format!("{}12.10.cubin", source.prefix("sm_80")),
         ];
-        let found = || find(&settings, (8, 6)).map(|found| (found.path, found.target, found.toolkit));
+        let write = |name: &str, text: &str| {
+            fs::write(folder.path().join(name), text).unwrap_or_else(|cause| unreachable!("{cause}"));
+        };
         for name in &names {
-            fs::write(folder.path().join(name), "").unwrap_or_else(|cause| unreachable!("{cause}"));
+            write(name, "\x7fELF and more");
         }
-        let expected = (folder.path().join(&names[2]), "sm_80".to_owned(), Some("NVRTC 12.10".to_owned()));
-        assert_eq!(found(), Ok(expected));
+        // It has the name of the newest, and is text.
+        write(&format!("{}12.11.cubin", source.prefix("sm_80")), "no CUBIN");
+        // A driver that refuses both may still take this.
+        write(&format!("{}12.4.ptx", source.prefix(PTX)), "//\n.version 8.4\n");
+        let found = find(&settings, (8, 6)).unwrap_or_else(|cause| unreachable!("{cause}"));
+        let found: Vec<_> = found
+            .iter()
+            .map(|found| (found.target.as_str(), found.toolkit.as_deref().unwrap_or_default()))
+            .collect();
+        assert_eq!(found, [("sm_80", "NVRTC 12.10"), ("sm_80", "NVRTC 12.9"), (PTX, "NVRTC 12.4")]);
+    }
+
+    #[test]
+    fn each_file_of_a_folder_has_a_digest_of_its_own_and_so_has_each_of_its_roles() {
+        let folder = tempfile::tempdir().unwrap_or_else(|cause| unreachable!("{cause}"));
+        let path = |name: &str| folder.path().join(name);
+        let write = |name: &str, text: &str| {
+            fs::write(path(name), text).unwrap_or_else(|cause| unreachable!("{cause}"));
+        };
+        fs::create_dir(path("deep")).unwrap_or_else(|cause| unreachable!("{cause}"));
+        for name in ["a.cu", "b.cu"] {
+            write(name, "#include \"deep/c.cuh\"\n");
+        }
+        write("deep/c.cuh", "// one");
+        let digest = |kernels: Option<&str>, vm: Option<&str>| {
+            let settings = Settings { kernels: kernels.map(path), vm: vm.map(path), ..Settings::default() };
+            Source::new(&settings).map(|source| source.digest).unwrap_or_else(|cause| unreachable!("{cause}"))
+        };
+        let before = [
+            digest(Some("a.cu"), None),
+            digest(Some("b.cu"), None),
+            digest(None, Some("a.cu")),
+            digest(None, None),
+        ];
+        write("deep/c.cuh", "// two");
+        let after = digest(Some("a.cu"), None);
+        for (n, one) in before.iter().enumerate() {
+            assert!(*one != after && !before.iter().skip(n + 1).any(|other| one == other), "{n}: {before:?}");
+        }
     }
 }

@@ -65,6 +65,16 @@ impl Gpu {
         version
     }
 
+    /// The number that no other device has, in the driver's notation; of a part of a divided GPU, that of the part.
+    pub fn uuid(self) -> Option<String> {
+        let mut uuid = sys::CUuuid { bytes: [0; 16] };
+        // SAFETY: the device is one of the driver's, and `uuid` is there to be written.
+        let result = unsafe { sys::cuDeviceGetUuid_v2(&mut uuid, self.device) };
+        let digits: String = uuid.bytes.iter().map(|byte| format!("{:02x}", byte.cast_unsigned())).collect();
+        let parts = [0..8, 8..12, 12..16, 16..20, 20..32].map(|part| digits.get(part).unwrap_or_default());
+        (result == CUresult::CUDA_SUCCESS).then(|| format!("GPU-{}", parts.join("-")))
+    }
+
     fn attribute(self, attribute: Attribute) -> Result<i32, String> {
         let mut value = 0;
         // SAFETY: the device is one of the driver's, and `value` is there to be written.
@@ -108,7 +118,17 @@ impl Gpu {
     pub fn activate(self) -> Result<(), String> {
         let mut context = ptr::null_mut();
         // SAFETY: the device is one of the driver's; its context is never given back, so that it lasts.
-        check(unsafe { sys::cuDevicePrimaryCtxRetain(&mut context, self.device) }, "the GPU has no context")?;
+        let made = unsafe { sys::cuDevicePrimaryCtxRetain(&mut context, self.device) };
+        let exclusive =
+            self.attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_MODE).is_ok_and(|mode| mode != 0);
+        check(
+            made,
+            if exclusive {
+                "the GPU is in exclusive mode, in which one process at a time uses it (--jobs 1 of the runner asks for no more)"
+            } else {
+                "the GPU has no context"
+            },
+        )?;
         // SAFETY: the context has just been made.
         check(unsafe { sys::cuCtxSetCurrent(context) }, "the context cannot be used")
     }
@@ -265,6 +285,18 @@ impl Shared {
 /// An argument of a kernel: its bytes, as they are passed.
 pub type Argument = Vec<u64>;
 
+/// How far a stream has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// Something runs.
+    Runs,
+    /// All is done that was begun.
+    Done,
+    /// The driver has ended a kernel that ran for longer than it permits, as it does on a GPU with a display. Nothing works
+    /// after that in this process.
+    Ended,
+}
+
 /// Work that the GPU does in order, beside that of other streams.
 #[derive(Clone, Copy, Debug)]
 pub struct Stream {
@@ -297,6 +329,9 @@ impl Stream {
     /// Copies to the GPU, and waits for it.
     pub fn write(self, to: &Memory, bytes: &[u8]) -> Result<(), String> {
         let size = bytes.len().min(to.bytes);
+        if size == 0 {
+            return Ok(());
+        }
         // SAFETY: both are as large, and last until the copy is over.
         let result =
             unsafe { sys::cuMemcpyHtoDAsync_v2(to.address, bytes.as_ptr().cast(), size, self.stream) };
@@ -307,6 +342,9 @@ impl Stream {
     /// Copies from the GPU, and waits for it.
     pub fn read(self, bytes: &mut [u8], from: &Memory) -> Result<(), String> {
         let size = bytes.len().min(from.bytes);
+        if size == 0 {
+            return Ok(());
+        }
         // SAFETY: both are as large, and last until the copy is over.
         let result =
             unsafe { sys::cuMemcpyDtoHAsync_v2(bytes.as_mut_ptr().cast(), from.address, size, self.stream) };
@@ -322,15 +360,16 @@ impl Stream {
         check(result, "a copy to the GPU")
     }
 
-    /// Whether all is done that was begun.
+    /// How far what was begun has come.
     ///
     /// # Errors
     /// A kernel has gone wrong. Nothing works after that in this process.
-    pub fn is_done(self) -> Result<bool, String> {
+    pub fn progress(self) -> Result<Progress, String> {
         // SAFETY: streams are never destroyed.
         match unsafe { sys::cuStreamQuery(self.stream) } {
-            CUresult::CUDA_ERROR_NOT_READY => Ok(false),
-            other => check(other, "the GPU stopped").map(|()| true),
+            CUresult::CUDA_ERROR_NOT_READY => Ok(Progress::Runs),
+            CUresult::CUDA_ERROR_LAUNCH_TIMEOUT => Ok(Progress::Ended),
+            other => check(other, "the GPU stopped").map(|()| Progress::Done),
         }
     }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use megakernel_abi::{Address, ProgramRecord, Record};
 
-use super::gpu::{Gpu, Kernel, Memory, Module, Shared, Stream};
+use super::gpu::{Gpu, Kernel, Memory, Module, Progress, Shared, Stream};
 use crate::image::{self, Launch};
 
 /// How long a launch that was told to stop may take to do so.
@@ -27,6 +27,8 @@ struct Launcher {
     stop: Shared,
     /// A byte a task.
     states: Shared,
+    /// A word a block.
+    places: Shared,
 }
 
 fn upload(stream: Stream, bytes: &[u8]) -> Result<Memory, String> {
@@ -122,6 +124,7 @@ pub fn serve(cubin: &Path, entry: &str) -> Result<(), String> {
         aside: Stream::new()?,
         stop: Shared::new(4)?,
         states: Shared::new(1 << 12)?,
+        places: Shared::new(1 << 12)?,
     };
     launcher.stop.fill(2);
     for line in io::stdin().lock().lines() {
@@ -173,8 +176,15 @@ impl Launcher {
         if self.states.len() < launch.tasks.len() {
             self.states = Shared::new(launch.tasks.len().next_power_of_two())?;
         }
+        if self.places.len() < launch.blocks.len() {
+            self.places = Shared::new(launch.blocks.len().next_power_of_two())?;
+        }
         self.states.fill(0);
+        self.places.fill(0xff);
         let left = self.launch(&mut bytes, &launch);
+        if let Some(places) = bytes.get_mut(launch.blocks.clone()) {
+            places.copy_from_slice(self.places.read().get(..places.len()).unwrap_or_default());
+        }
         if let Some(states) = bytes.get_mut(launch.tasks.clone()) {
             states.copy_from_slice(self.states.read().get(..states.len()).unwrap_or_default());
         }
@@ -231,20 +241,28 @@ impl Launcher {
             ..tables.program()
         };
         // A virtual machine that is not ours takes the first one and no other.
-        let arguments = vec![words(&program), vec![self.states.address()], vec![launch.perturb]];
+        let arguments = vec![
+            words(&program),
+            vec![self.states.address()],
+            vec![launch.perturb],
+            vec![self.places.address()],
+        ];
         self.stream.launch(self.kernel, blocks as u32, threads, shared, arguments)?;
 
         let limit = Duration::from_millis(launch.limit);
-        let ended = self.wait(limit)?;
-        let stopped = ended || {
+        let mut found = self.wait(limit)?;
+        let ended = found == Progress::Done;
+        if found == Progress::Runs {
             self.aside.begin_write(&tables.abort_flag, self.stop)?;
-            self.wait(GRACE)?
-        };
+            found = self.wait(GRACE)?;
+        }
         let read = |stream: Stream, bytes: &mut [u8], range: &std::ops::Range<usize>, from: &Memory| {
             bytes.get_mut(range.clone()).map_or(Ok(()), |to| stream.read(to, from))
         };
-        if !stopped {
-            read(self.aside, bytes, &launch.counters, &tables.counters)?;
+        if found != Progress::Done {
+            if found == Progress::Runs {
+                read(self.aside, bytes, &launch.counters, &tables.counters)?;
+            }
             // The kernel may still use all of it.
             std::mem::forget((memory, buffers, instructions, tables));
             return Ok(Left { state: image::TIMED_OUT, said: image::HANGS.to_owned(), last: true });
@@ -264,17 +282,17 @@ impl Launcher {
         Ok(Left::new(state, ""))
     }
 
-    /// Whether the kernel ends in time.
-    fn wait(&self, limit: Duration) -> Result<bool, String> {
+    /// How far the kernel comes in time.
+    fn wait(&self, limit: Duration) -> Result<Progress, String> {
         let start = Instant::now();
         let mut pause = Duration::from_micros(20);
-        while !self.stream.is_done()? {
-            if start.elapsed() > limit {
-                return Ok(false);
+        loop {
+            let found = self.stream.progress()?;
+            if found != Progress::Runs || start.elapsed() > limit {
+                return Ok(found);
             }
             std::thread::sleep(pause);
             pause = (pause * 2).min(Duration::from_millis(2));
         }
-        Ok(true)
     }
 }

@@ -7,16 +7,18 @@ mod gpu;
 mod launches;
 mod nvrtc;
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use megakernel_ir::protocol::Facts;
 
-use crate::device::{Device, Ended, Job, Room};
+use crate::device::{Device, End, Ended, Job, Room};
 use crate::image;
 use crate::runner::Runner;
 
-pub use bandwidth::measure;
 pub use cubins::{Cubin, OPTIONS, Settings, compile};
 pub use launches::serve;
 
@@ -33,12 +35,14 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const WITHOUT: &str = "--device host runs the same kernels on the CPU, and checks what they compute, where they write, and signal and wait";
 
 /// How launches are run.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Launching {
     /// Threads of a block; a multiple of 32.
     pub threads: u32,
     /// How long a launch may take.
     pub limit: Duration,
+    /// A file that gets a line for each launch: the SMs of its blocks.
+    pub placement: Option<PathBuf>,
 }
 
 /// A GPU with the kernels for it.
@@ -47,17 +51,27 @@ pub struct Cuda {
     runner: Runner,
     launching: Launching,
     cubin: Cubin,
-    name: String,
+    binary: Option<String>,
+    gpu: gpu::Gpu,
     driver: String,
+    /// Where the blocks of a launch without tasks ran, which was as large as can be.
+    placement: Option<String>,
+    placements: Option<File>,
 }
 
-/// The kernels for the GPU of this machine, which are compiled if that has not been done yet.
-///
-/// # Errors
-/// There is no driver, no GPU, or nothing to compile with; the sentence says what there is without.
-pub fn prepare(settings: &Settings) -> Result<Cubin, String> {
+/// The kernels for the GPU of this machine, best first, which are compiled if that has not been done yet.
+fn prepare(settings: &Settings) -> Result<Vec<Cubin>, String> {
     let gpu = gpu()?;
     cubins::find(settings, gpu.capability()?).map_err(|missing| format!("{missing}; {WITHOUT}"))
+}
+
+/// How fast GEMV_TILE reads so many MiB of weights, beside a plain copy: a table.
+///
+/// # Errors
+/// There is no driver, no GPU, nothing to compile with, or too little memory; the sentence says which.
+pub fn measure(settings: &Settings, mebibytes: usize) -> Result<String, String> {
+    let found = prepare(settings)?;
+    bandwidth::measure(found.first().ok_or("there are no kernels")?, mebibytes)
 }
 
 fn gpu() -> Result<gpu::Gpu, String> {
@@ -79,16 +93,83 @@ impl Cuda {
                 launching.threads
             ));
         }
-        let cubin = prepare(settings)?;
+        let gpu = gpu()?;
+        let found = prepare(settings)?;
         let own = std::env::current_exe()
             .map_err(|cause| format!("the path of this program is unknown: {cause}"))?;
-        let arguments = [RUNNER.to_owned(), path(&cubin.path)?, cubin.entry.to_owned()];
-        let mut runner = Runner::new(own, arguments.to_vec(), Vec::new())?;
-        runner.prepare()?;
         let version = gpu::Gpu::driver_version();
-        let driver = format!("CUDA {}.{}", version / 1000, version % 1000 / 10);
-        Ok(Cuda { runner, launching, cubin, name: gpu()?.name(), driver })
+        let mut driver = format!("CUDA {}.{}", version / 1000, version % 1000 / 10);
+        if let Some(build) = driver_build() {
+            driver = format!("{driver}, driver {build}");
+        }
+        let placements = match &launching.placement {
+            None => None,
+            Some(path) => {
+                let file = OpenOptions::new().append(true).create(true).open(path);
+                Some(file.map_err(|cause| format!("{}: {cause}", path.display()))?)
+            }
+        };
+        let mut refused = Vec::new();
+        for cubin in found {
+            let arguments = [RUNNER.to_owned(), path(&cubin.path)?, cubin.entry.to_owned()];
+            let runner = Runner::new(own.clone(), arguments.to_vec(), Vec::new())?;
+            let binary =
+                std::fs::read(&cubin.path).ok().map(|bytes| blake3::hash(&bytes).to_hex().to_string());
+            let mut cuda = Cuda {
+                runner,
+                launching: launching.clone(),
+                cubin,
+                binary,
+                gpu,
+                driver: driver.clone(),
+                placement: None,
+                placements: None,
+            };
+            match cuda.try_out() {
+                Ok(()) => return Ok(Cuda { placements, ..cuda }),
+                Err(cause) => refused.push(format!("{}: {cause}", cuda.cubin.describe())),
+            }
+        }
+        Err(format!("the driver ({driver}) runs none of the kernels: {}; {WITHOUT}", refused.join("; ")))
     }
+
+    /// Has the driver take the kernels, and runs a launch without tasks on all of the GPU: what the machine cannot do is then
+    /// said once, and no case fails by it.
+    fn try_out(&mut self) -> Result<(), String> {
+        let Room { sms, blocks_per_sm } = self.room(&Job::default())?;
+        let job = Job { num_sms: sms * blocks_per_sm, ..Job::default() };
+        let ended = self.launch(&job, &mut [])?;
+        self.placement = placement(&ended.places);
+        match ended.end {
+            End::Done => Ok(()),
+            // So many threads to a block, or so many blocks: of each launch it is said that it has no room.
+            End::Refused(_) => Ok(()),
+            End::Crashed(said) => Err(format!("a launch without tasks crashed: {said}")),
+            other => Err(format!("a launch without tasks did not end as it should: {other:?}")),
+        }
+    }
+}
+
+/// How blocks lie on SMs, in words.
+fn placement(places: &[u32]) -> Option<String> {
+    let mut blocks: BTreeMap<u32, usize> = BTreeMap::new();
+    places.iter().for_each(|sm| *blocks.entry(*sm).or_default() += 1);
+    let (least, most) = (blocks.values().min()?, blocks.values().max()?);
+    let each = if least == most { most.to_string() } else { format!("{least} to {most}") };
+    Some(format!("{} blocks on {} SMs, {each} on each", places.len(), blocks.len()))
+}
+
+/// The version of the driver itself, where the system shows it.
+fn driver_build() -> Option<String> {
+    let said = std::fs::read_to_string("/proc/driver/nvidia/version").ok()?;
+    version_in(&said)
+}
+
+/// The first word that is numbers with points between them.
+fn version_in(said: &str) -> Option<String> {
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let is_version = |word: &&str| word.contains('.') && word.split('.').all(is_number);
+    said.lines().next()?.split_whitespace().find(is_version).map(str::to_owned)
 }
 
 fn path(path: &Path) -> Result<String, String> {
@@ -107,11 +188,16 @@ impl Device for Cuda {
 
     fn facts(&self) -> Facts {
         Facts {
-            name: self.name.clone(),
+            name: self.gpu.name(),
             target: self.cubin.target.clone(),
             driver: Some(self.driver.clone()),
             toolkit: self.cubin.toolkit.clone(),
             kernels: self.cubin.kernels.clone(),
+            binary: self.binary.clone(),
+            options: self.cubin.options.clone(),
+            uuid: self.gpu.uuid(),
+            threads_per_block: Some(self.launching.threads),
+            placement: self.placement.clone(),
         }
     }
 
@@ -126,9 +212,33 @@ impl Device for Cuda {
     }
 
     fn launch(&mut self, job: &Job, allocations: &mut [Vec<u8>]) -> Result<Ended, String> {
-        let Launching { threads, limit } = self.launching;
+        let Launching { threads, limit, .. } = self.launching;
         let job = Job { shared_bytes: job.shared_bytes.max(shared_bytes(threads)), ..job.clone() };
         let settings = image::Settings { threads, limit: limit.as_millis() as u64 };
-        self.runner.launch(&job, settings, limit + PATIENCE, allocations)
+        let ended = self.runner.launch(&job, settings, limit + PATIENCE, allocations)?;
+        if let (Some(file), false) = (&mut self.placements, ended.places.is_empty()) {
+            let line = format!("{:?}\n", ended.places);
+            file.write_all(line.as_bytes()).map_err(|cause| format!("the file of placements: {cause}"))?;
+        }
+        Ok(ended)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn placement_is_said_in_blocks_and_sms() {
+        assert_eq!(placement(&[3, 1, 3, 1]).as_deref(), Some("4 blocks on 2 SMs, 2 on each"));
+        assert_eq!(placement(&[3, 1, 3]).as_deref(), Some("3 blocks on 2 SMs, 1 to 2 on each"));
+        assert_eq!(placement(&[]), None);
+    }
+
+    #[test]
+    fn the_version_of_the_driver_is_that_of_its_module() {
+        let said = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build\nGCC version: gcc 12.3.0\n";
+        assert_eq!(version_in(said).as_deref(), Some("580.159.04"));
+        assert_eq!(version_in("NVRM version\nGCC version: 12.3.0\n"), None);
     }
 }

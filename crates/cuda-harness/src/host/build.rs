@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::str::FromStr;
 
+use crate::includes::closure;
 use crate::sources::{Kernels, SOURCES, digest};
 
 /// What checks the kernels while they run.
@@ -118,13 +119,12 @@ pub fn build(settings: &Settings) -> Result<Built, String> {
         part(path.as_bytes());
         part(text.as_bytes());
     }
-    // The file may include others that lie beside it.
     let replaced = match &given {
-        Some((_, path)) => beside(path).map_err(|cause| about(path, cause))?,
+        Some((_, path)) => closure(path).map_err(|cause| about(path, cause))?,
         None => Vec::new(),
     };
-    for (path, text) in &replaced {
-        part(path.to_string_lossy().as_bytes());
+    for (name, text) in &replaced {
+        part(name.as_bytes());
         part(text);
     }
     let hash = hash.finalize().to_hex();
@@ -136,7 +136,7 @@ pub fn build(settings: &Settings) -> Result<Built, String> {
             .unwrap_or_default()
             .trim()
             .to_owned(),
-        kernels: kernels_digest(settings.sanitizers, &replaced),
+        kernels: kernels_digest(settings, &replaced),
     };
     let name = format!("amk-host-{}", hash.get(..24).unwrap_or_default());
     let program = cache.join(&name);
@@ -157,14 +157,16 @@ pub fn build(settings: &Settings) -> Result<Built, String> {
 }
 
 /// The digest that evidence names: of a file that replaces kernels, the name counts and not the folder.
-fn kernels_digest(sanitizers: Sanitizers, replaced: &[(PathBuf, Vec<u8>)]) -> String {
+fn kernels_digest(settings: &Settings, replaced: &[(String, Vec<u8>)]) -> String {
     let mut options = OPTIONS.to_vec();
-    if sanitizers != Sanitizers::None {
-        options.push(sanitizers.list());
+    if settings.sanitizers != Sanitizers::None {
+        options.push(settings.sanitizers.list());
     }
-    let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let replaced: Vec<_> = replaced.iter().map(|(path, text)| (name(path), text.clone())).collect();
-    digest(Kernels::Host, &options, &replaced)
+    // A file means something else as a VM than as instructions.
+    if settings.vm.is_some() {
+        options.push("vm");
+    }
+    digest(Kernels::Host, &options, replaced)
 }
 
 /// Where compiled kernels are kept, unless another folder is named.
@@ -220,21 +222,6 @@ fn flags(sanitizers: Sanitizers, given: Option<&(&str, PathBuf)>) -> Result<Vec<
         flags.push(format!("-D{name}=\"{path}\""));
     }
     Ok(flags)
-}
-
-/// The sources in the folder of a file, itself among them.
-pub(crate) fn beside(path: &Path) -> std::io::Result<Vec<(PathBuf, Vec<u8>)>> {
-    let mut texts = Vec::new();
-    for entry in fs::read_dir(path.parent().unwrap_or(path))? {
-        let found = entry?.path();
-        let source = found.extension().and_then(|extension| extension.to_str());
-        let source = source.is_some_and(|extension| ["cu", "cuh", "h", "hpp", "inc"].contains(&extension));
-        if found == path || (source && found.is_file()) {
-            texts.push((found.clone(), fs::read(&found)?));
-        }
-    }
-    texts.sort();
-    Ok(texts)
 }
 
 /// Writes the sources into a folder.

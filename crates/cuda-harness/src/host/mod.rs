@@ -12,7 +12,7 @@ use crate::image;
 use crate::runner::Runner;
 
 pub use build::{Built, OPTIONS, Sanitizers, Settings, build};
-pub(crate) use build::{beside, default_cache, unpack};
+pub(crate) use build::{default_cache, unpack};
 
 /// CUDA threads that a launch may have: fibers, or threads of the CPU.
 const MOST_FIBERS: usize = 1 << 16;
@@ -37,6 +37,7 @@ pub struct Host {
     /// Of the kernels, for [`Device::facts`].
     toolkit: String,
     kernels: String,
+    binary: Option<String>,
     launching: Launching,
     sanitizers: Sanitizers,
 }
@@ -60,8 +61,9 @@ impl Host {
             ("UBSAN_OPTIONS", "print_stacktrace=1:halt_on_error=1"),
             ("TSAN_OPTIONS", "halt_on_error=1:exitcode=66"),
         ];
+        let binary = std::fs::read(&program).ok().map(|bytes| blake3::hash(&bytes).to_hex().to_string());
         let runner = Runner::new(program, Vec::new(), environment)?;
-        Ok(Host { runner, toolkit, kernels, launching, sanitizers: settings.sanitizers })
+        Ok(Host { runner, toolkit, kernels, binary, launching, sanitizers: settings.sanitizers })
     }
 }
 
@@ -85,9 +87,12 @@ impl Device for Host {
         Facts {
             name: processor(&described).unwrap_or_else(|| format!("{} CPU", std::env::consts::ARCH)),
             target: "host".to_owned(),
-            driver: None,
             toolkit: Some(self.toolkit.clone()),
             kernels: self.kernels.clone(),
+            binary: self.binary.clone(),
+            options: OPTIONS.map(str::to_owned).to_vec(),
+            threads_per_block: Some(self.launching.threads),
+            ..Facts::default()
         }
     }
 

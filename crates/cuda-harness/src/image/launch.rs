@@ -33,6 +33,8 @@ pub struct Launch {
     pub tasks: Range<usize>,
     /// The word for how the launch ended.
     pub status: usize,
+    /// A word a block, for the SM that it ran on.
+    pub blocks: Range<usize>,
 }
 
 impl Launch {
@@ -67,6 +69,8 @@ impl Launch {
             queue.push(id as i32);
         }
         let status = size(14)?;
+        let counters = part(size(15)?, size(5)?, 4)?;
+        let blocks = part(counters.end.saturating_add(64).next_multiple_of(64), queues.len(), 4)?;
         Ok(Launch {
             threads: u32::try_from(word(1)?).map_err(|_| not_one())?,
             shared_bytes: word(2)?,
@@ -77,9 +81,10 @@ impl Launch {
             n_buffers,
             buffers: part(size(11)?, n_buffers, BufferRecord::LAYOUT.size)?,
             instructions,
-            counters: part(size(15)?, size(5)?, 4)?,
+            counters,
             tasks: part(status.saturating_add(STATUS), n_tasks, 1)?,
             status,
+            blocks,
         })
     }
 

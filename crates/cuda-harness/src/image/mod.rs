@@ -31,6 +31,9 @@ pub const TIMED_OUT: u32 = 6;
 /// What a runner answers whose launch does not stop when it is told to: it is of no further use.
 pub const HANGS: &str = "hangs";
 
+/// In place of an SM: the kernels did not say where the block ran.
+pub const NOWHERE: u32 = u32::MAX;
+
 /// How a launch is run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Settings {
@@ -46,6 +49,7 @@ pub struct Places {
     allocations: Vec<usize>,
     status: usize,
     counters: usize,
+    blocks: usize,
 }
 
 /// What a launch left besides memory.
@@ -57,6 +61,8 @@ pub struct Left {
     pub tasks: Vec<TaskState>,
     /// By counter id.
     pub counters: Vec<u32>,
+    /// By block: the SM that it ran on, if the kernels said so.
+    pub places: Vec<u32>,
 }
 
 /// Makes an image.
@@ -85,6 +91,8 @@ pub fn write(job: &Job, settings: Settings, allocations: &[Vec<u8>]) -> (Vec<u8>
     image.resize(off_status + STATUS + job.instructions.len(), 0);
     let off_counters = align(&mut image) + 64;
     image.resize(off_counters + 4 * job.n_counters + 64, 0);
+    let off_blocks = align(&mut image);
+    image.resize(off_blocks + 4 * job.num_sms, 0xff);
     let mut header = MAGIC.to_vec();
     for word in [
         u64::from(settings.threads),
@@ -106,7 +114,7 @@ pub fn write(job: &Job, settings: Settings, allocations: &[Vec<u8>]) -> (Vec<u8>
         word64(&mut header, word);
     }
     image.splice(..HEADER, header);
-    (image, Places { allocations: places, status: off_status, counters: off_counters })
+    (image, Places { allocations: places, status: off_status, counters: off_counters, blocks: off_blocks })
 }
 
 fn align(image: &mut Vec<u8>) -> usize {
@@ -146,7 +154,10 @@ pub fn read_status(image: &[u8], places: &Places, job: &Job) -> Left {
     if tasks.iter().all(|state| *state == TaskState::NotStarted) {
         tasks = progress::derive(&job.instructions, &counters);
     }
-    Left { state, tasks, counters }
+    let blocks = image.get(places.blocks..places.blocks + 4 * job.num_sms).unwrap_or_default();
+    let blocks: Vec<u32> = blocks.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
+    let said = blocks.iter().all(|sm| *sm != NOWHERE);
+    Left { state, tasks, counters, places: if said { blocks } else { Vec::new() } }
 }
 
 #[cfg(test)]
@@ -182,7 +193,7 @@ mod tests {
         assert_eq!((image[first], image[first + 7 + GUARD], image[second]), (2, 2, 1));
         let (status, counters) = (word(112) as usize, word(120) as usize);
         assert!(first.is_multiple_of(64) && status + 16 + 3 + 64 <= counters);
-        assert!(counters.is_multiple_of(64) && image.len() == counters + 16 + 64);
+        assert!(counters.is_multiple_of(64) && image.len() == (counters + 16 + 64).next_multiple_of(64) + 20);
         image[first] = 9;
         image[status] = 2;
         image[counters + 4] = 1;
@@ -190,7 +201,13 @@ mod tests {
         assert_eq!((allocations[1][GUARD], allocations[1][GUARD + 1]), (9, 2));
         use TaskState::{Done, NotStarted, Running};
         let left = read_status(&image, &places, &job);
-        assert_eq!((left.state, left.counters), (ABORTED, vec![0, 1, 0, 0]));
+        assert_eq!((left.state, left.counters, left.places), (ABORTED, vec![0, 1, 0, 0], vec![]));
+        let blocks = image.len() - 20;
+        for block in 0..5 {
+            image[blocks + 4 * block..blocks + 4 * block + 4]
+                .copy_from_slice(&(7 + block as u32).to_le_bytes());
+        }
+        assert_eq!(read_status(&image, &places, &job).places, [7, 8, 9, 10, 11]);
         // The kernel said nothing, so that only the counters tell.
         assert_eq!(left.tasks, [Running, NotStarted, NotStarted]);
         image[status + 17] = 3;

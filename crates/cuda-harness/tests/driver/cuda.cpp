@@ -4,7 +4,8 @@
 // other, limits are refused and not corrected.
 //
 // AMK_STAND_IN says what kind of GPU it is: `none` that there is none, `sm_75` that it is an older one, `small` that it has
-// little memory.
+// little memory, `exclusive` that another process has it for itself, `impatient` that it has a display, so that its driver ends
+// what runs for longer than half a second. With `old` the driver is too old for CUBINs of this compiler, and takes PTX.
 
 #define AMK_HOST 1
 #ifdef AMK_VM
@@ -32,16 +33,17 @@
 namespace {
 
 using Result = int;
-constexpr Result SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NO_DEVICE = 100, INVALID_IMAGE = 200, INVALID_CONTEXT = 201;
-constexpr Result NOT_FOUND = 500, NOT_READY = 600, ILLEGAL_ADDRESS = 700, TOO_LARGE = 720;
+constexpr Result SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NO_DEVICE = 100, UNAVAILABLE = 46, INVALID_IMAGE = 200, INVALID_CONTEXT = 201, NO_BINARY = 209;
+constexpr Result NOT_FOUND = 500, NOT_READY = 600, ILLEGAL_ADDRESS = 700, LAUNCH_TIMEOUT = 702, TOO_LARGE = 720;
 
 // The figures of the GPU.
 constexpr int SMS = 8, BLOCKS_PER_SM = 2, MOST_THREADS = 512, SHARED_OPT_IN = 99 << 10, SHARED_UNASKED = 48 << 10;
 constexpr std::size_t MEMORY = std::size_t(2) << 30, LITTLE_MEMORY = std::size_t(1) << 20;
 
 struct Stream {
-    // The kernel that it runs.
+    // A kernel that it runs, and since when.
     std::atomic<bool> busy{false};
+    std::chrono::steady_clock::time_point since;
 };
 
 struct Function {
@@ -77,6 +79,8 @@ const char* kind() {
     return found ? found : "";
 }
 
+bool is(const char* name) { return std::strcmp(kind(), name) == 0; }
+
 std::size_t memory() { return std::strcmp(kind(), "small") == 0 ? LITTLE_MEMORY : MEMORY; }
 
 // A kernel that touches what is not there stops, and its context with it.
@@ -106,6 +110,7 @@ Result cuGetErrorString(Result error, const char** text) {
     *text = error == NO_DEVICE         ? "no CUDA-capable device is detected"
             : error == ILLEGAL_ADDRESS ? "an illegal memory access was encountered"
             : error == INVALID_IMAGE   ? "device kernel image is invalid"
+            : error == NO_BINARY       ? "no kernel image is available for execution on the device"
                                        : "an error of the stand-in";
     return SUCCESS;
 }
@@ -123,6 +128,7 @@ Result cuDeviceGetName(char* name, int room, int) {
 Result cuDeviceGetAttribute(int* value, int attribute, int) {
     const bool old = std::strcmp(kind(), "sm_75") == 0;
     switch (attribute) {
+        case 20: *value = is("exclusive") ? 3 : 0; return SUCCESS;
         case 16: *value = SMS; return SUCCESS;
         case 75: *value = old ? 7 : 9; return SUCCESS;
         case 76: *value = old ? 5 : 0; return SUCCESS;
@@ -134,7 +140,7 @@ Result cuDeviceGetAttribute(int* value, int attribute, int) {
 
 Result cuDevicePrimaryCtxRetain(void** context, int) {
     *context = &broken;
-    return SUCCESS;
+    return is("exclusive") ? UNAVAILABLE : SUCCESS;
 }
 
 Result cuCtxSetCurrent(void* context) {
@@ -142,11 +148,18 @@ Result cuCtxSetCurrent(void* context) {
     return current ? SUCCESS : INVALID_CONTEXT;
 }
 
-// Any file passes for a CUBIN that says so.
+Result cuDeviceGetUuid_v2(unsigned char* uuid, int) {
+    for (int i = 0; i < 16; ++i) uuid[i] = static_cast<unsigned char>(17 * i);
+    return SUCCESS;
+}
+
+// Any file passes for a CUBIN or for PTX that says so.
 Result cuModuleLoadData(void** module, const void* image) {
     CONTEXT();
     *module = functions;
-    return std::memcmp(image, "stand-in", 8) == 0 ? SUCCESS : INVALID_IMAGE;
+    if (std::memcmp(image, "// stand-in", 11) == 0) return SUCCESS;
+    if (std::memcmp(image, "\x7f" "ELF stand-in", 13) != 0) return INVALID_IMAGE;
+    return is("old") ? NO_BINARY : SUCCESS;
 }
 
 Result cuModuleGetFunction(void** function, void*, const char* name) {
@@ -231,9 +244,15 @@ Result cuStreamCreate(void** stream, unsigned flags) {
     return flags == 1 ? SUCCESS : INVALID_VALUE;
 }
 
-Result cuStreamQuery(void* stream) {
+Result cuStreamQuery(void* on) {
     CONTEXT();
-    return static_cast<Stream*>(stream)->busy ? NOT_READY : SUCCESS;
+    auto* stream = static_cast<Stream*>(on);
+    if (!stream->busy) return SUCCESS;
+    if (is("impatient") && std::chrono::steady_clock::now() - stream->since > std::chrono::milliseconds(500)) {
+        broken = LAUNCH_TIMEOUT;
+        return broken;
+    }
+    return NOT_READY;
 }
 
 Result cuStreamSynchronize(void* stream) {
@@ -288,8 +307,10 @@ Result cuLaunchCooperativeKernel(void* function, unsigned blocks, unsigned by, u
 #else
     auto* states = *static_cast<amk_u8**>(arguments[1]);
     const auto perturb = *static_cast<amk_u32*>(arguments[2]);
-    const auto kernel = [=] { amk_vm(program, states, perturb); };
+    auto* places = *static_cast<amk_u32**>(arguments[3]);
+    const auto kernel = [=] { amk_vm(program, states, perturb, places); };
 #endif
+    stream->since = std::chrono::steady_clock::now();
     stream->busy = true;
     std::thread([=] {
         std::signal(SIGSEGV, crashed);

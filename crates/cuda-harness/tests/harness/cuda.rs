@@ -40,12 +40,21 @@ fn programs_run_whole_and_task_by_task() {
         let device = &hello["device"];
         // Task by task there is no evidence to be made, and so no device.
         let alone = options.contains(&"--opcode-only");
-        let named = ["stand-in", "sm_90a", "CUDA 13.0", "NVRTC 13.7"]
-            .map(|text| if alone { Value::Null } else { json!(text) });
-        assert_eq!(
-            [&device["name"], &device["target"], &device["driver"], &device["toolkit"]],
-            named.each_ref()
-        );
+        let threads = if options.contains(&"--threads") { 32 } else { 256 };
+        let expected = json!({
+            "name": "stand-in", "target": "sm_90a", "toolkit": "NVRTC 13.7", "threads_per_block": threads,
+            "uuid": "GPU-00112233-4455-6677-8899-aabbccddeeff", "placement": "16 blocks on 16 SMs, 1 on each",
+            "options": ["--std=c++17", "--fmad=false", "--maxrregcount=128"],
+        });
+        for (key, value) in expected.as_object().expect("an object") {
+            assert_eq!(&device[key], if alone { &Value::Null } else { value }, "{key}: {device}");
+        }
+        assert!(alone || device["driver"].as_str().is_some_and(|text| text.starts_with("CUDA 13.0")));
+        // What was loaded is what the cache holds.
+        let cache = plain().folder().join("cache");
+        let kept = files(&cache).into_iter().find(|name| name.ends_with(".cubin")).expect("a CUBIN");
+        let digest = blake3::hash(&std::fs::read(cache.join(kept)).expect("a file")).to_hex().to_string();
+        assert_eq!(device["binary"], if alone { Value::Null } else { json!(digest) });
         let program = chain(&[("COPY", &[]), ("ADD", &[]), ("ADD", &[])]);
         for _ in 0..2 {
             let answer = worker.execute(std::slice::from_ref(&program), &x());
@@ -119,10 +128,15 @@ AMK_DEVICE void wrong(const amk_program_t& program, const amk_instruction_t& tas
 #define AMK_REPLACE_ADD wrong
 "#;
 
+/// The driver with those.
+fn wrong() -> &'static Driver {
+    static WITH: OnceLock<Driver> = OnceLock::new();
+    WITH.get_or_init(|| Driver::new(Some(WRONG)))
+}
+
 #[test]
 fn a_kernel_that_hangs_crashes_or_writes_outside_costs_its_launch_and_no_other() {
-    let driver = Driver::new(Some(WRONG));
-    let mut worker = driver.worker("", &["--limit", "1"]);
+    let mut worker = wrong().worker("", &["--limit", "1"]);
     let program = chain(&[("COPY", &[]), ("ADD", &[])]);
     let mut ended = |how: f64| {
         let answer = worker.execute(std::slice::from_ref(&program), &[("x", f32s(&[how, 1.0, 1.0]))]);
@@ -242,7 +256,7 @@ fn another_virtual_machine_is_compiled_or_taken_as_a_cubin() {
         }
     }
     let hello = driver.worker("", &[]).say(&json!({"type": "hello", "protocol": "1.0"}));
-    let digest = blake3::hash(b"stand-in").to_hex().to_string();
+    let digest = blake3::hash(b"\x7fELF stand-in").to_hex().to_string();
     assert_eq!(hello["device"]["kernels"], json!(digest), "{hello}");
 }
 
@@ -269,4 +283,86 @@ fn one_sentence_says_what_is_missing() {
     for part in ["no CUDA-capable device is detected", "--device host runs the same kernels"] {
         assert!(text.contains(part), "{text}");
     }
+}
+
+/// What is said by a command that ends with 2, in one line.
+#[track_caller]
+fn sentence(output: &std::process::Output) -> String {
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!((output.status.code(), text.lines().count()), (Some(2), 1), "{text}");
+    text
+}
+
+#[test]
+fn a_driver_that_is_too_old_for_a_cubin_gets_the_next_or_ptx_and_else_no_case_is_played() {
+    let driver = plain().again();
+    let out = driver.folder().join("brought");
+    let folder = out.to_str().expect("a path");
+    assert!(driver.run("none", &["--compile", "sm_90a,compute_75", "--out", folder]).status.success());
+    let mut worker = driver.worker("old", &["--cubins", folder]);
+    let hello = worker.say(&json!({"type": "hello", "protocol": "1.0"}));
+    assert_eq!(hello["device"]["target"], "compute_75", "{hello}");
+    let answer = worker.execute(&[chain(&[("ADD", &[])])], &x());
+    assert_eq!(worker.reals("out-0", "y"), [2.0, -5.0, 6.0], "{answer}");
+    // One that takes CUBINs gets the one for it.
+    let hello = driver.worker("", &["--cubins", folder]).say(&json!({"type": "hello", "protocol": "1.0"}));
+    assert_eq!(hello["device"]["target"], "sm_90a", "{hello}");
+    for options in [&["--prepare"][..], &[]] {
+        let text = sentence(&driver.run("old", options));
+        for part in [
+            "runs none of the kernels: the CUBIN for sm_90a, made by NVRTC 13.7:",
+            "no kernel image is available",
+        ] {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+    }
+}
+
+#[test]
+fn a_gpu_that_another_process_has_is_said_before_any_case() {
+    let text = sentence(&plain().run("exclusive", &["--prepare"]));
+    assert!(text.contains("exclusive mode") && text.contains("--jobs 1"), "{text}");
+}
+
+#[test]
+fn a_launch_that_the_driver_ends_has_timed_out_and_not_crashed() {
+    let mut worker = wrong().worker("impatient", &["--limit", "5"]);
+    let mut said = |how: f64| {
+        let program = chain(&[("COPY", &[]), ("ADD", &[])]);
+        let answer = worker.execute(&[program], &[("x", f32s(&[how, 1.0, 1.0]))]);
+        message(&answer).to_owned()
+    };
+    let hangs = said(1.0);
+    assert!(hangs.contains("TIMEOUT") && hangs.contains("task 1 (ADD) runs"), "{hangs}");
+    assert_eq!(said(0.0), "");
+}
+
+#[test]
+fn the_compiler_that_is_named_is_taken_and_no_other() {
+    let driver = plain().again();
+    let cache = driver.folder().join("cache");
+    let another = driver.another_nvrtc();
+    for path in [another.clone(), another.join("libnvrtc.so")] {
+        let output = driver.run("", &["--prepare", "--nvrtc", path.to_str().expect("a path")]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let names = files(&cache);
+        assert!(names.len() == 1 && names[0].ends_with("-13.9.cubin"), "{names:?}");
+    }
+    std::fs::remove_dir_all(&cache).expect("a folder");
+    let empty = tempfile::tempdir().expect("a folder");
+    let text = sentence(&driver.run("", &["--prepare", "--nvrtc", empty.path().to_str().expect("a path")]));
+    assert!(text.contains("is no NVRTC, and holds none"), "{text}");
+}
+
+#[test]
+fn each_launch_says_where_its_blocks_ran() {
+    let lines = plain().folder().join("places");
+    let mut worker = plain().worker("", &["--placement", lines.to_str().expect("a path")]);
+    let mut program = chain(&[("COPY", &[]), ("ADD", &[]), ("COPY", &[])]);
+    program["tasks"][1]["sm"] = json!(1);
+    program["tasks"][2]["sm"] = json!(4);
+    let answer = worker.execute(&[program], &x());
+    assert_eq!(answer["outcome"], "accept", "{answer}");
+    // SMs that the program names are numbered without gaps. Then the launch for the trace, which is one block.
+    assert_eq!(std::fs::read_to_string(&lines).expect("a file"), "[0, 1, 2]\n[0]\n");
 }

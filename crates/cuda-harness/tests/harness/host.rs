@@ -193,3 +193,38 @@ fn replaced_kernels_are_other_kernels_wherever_they_lie() {
     std::fs::rename(folder.path().join(text.len().to_string()), folder.path().join("moved")).expect("moved");
     assert_eq!(digest(&text), one);
 }
+
+/// More elements of a head than a block has accumulators for.
+#[test]
+fn heads_of_any_size_are_computed_within_shared_memory() {
+    const DIM: usize = 1030;
+    let buffer = |id: usize, name: &str, kind: &str, shape: Value| json!({"id": id, "name": name, "kind": kind, "dtype": "F32", "shape": shape});
+    let program = |partial: bool| {
+        let (width, flags) = if partial { (DIM + 2, 2) } else { (DIM, 0) };
+        json!({"ir_version": "0.2.0", "abi_version": "0.2",
+               "buffers": [buffer(0, "q", "IO_INPUT", json!([1, DIM])), buffer(1, "k", "IO_INPUT", json!([2, 1, DIM])),
+                           buffer(2, "v", "IO_INPUT", json!([2, 1, DIM])), buffer(3, "y", "IO_OUTPUT", json!([1, width]))],
+               "counters": [{"id": 0}],
+               "tasks": [{"id": 0, "op": "ATTENTION_TILE", "inputs": [0, 1, 2], "outputs": [3], "out_counter": 0,
+                          "params": {"head_dim": DIM, "n_heads": 1, "n_kv_heads": 1, "kv_start": 0, "kv_len": 2, "scale": 1.0,
+                                     "flags": flags}}]})
+    };
+    // Both rows weigh the same, so that the output is half their sum.
+    let v: Vec<f64> = (0..2 * DIM).map(|i| (i % DIM) as f64 + if i < DIM { 1.0 } else { 3.0 }).collect();
+    let zeros = f32s(&vec![0.0; 2 * DIM]);
+    let tensors = [("q", f32s(&vec![0.0; DIM])), ("k", zeros), ("v", f32s(&v))].map(|(name, tensor)| {
+        (name, megakernel_numerics::Tensor { shape: shape_of(name, DIM as u64), ..tensor })
+    });
+    let mut worker = Worker::new(&["--sanitize", "address,undefined"]);
+    let mean: Vec<f64> = (0..DIM).map(|i| i as f64 + 2.0).collect();
+    let sums: Vec<f64> = mean.iter().map(|mean| 2.0 * mean).chain([0.0, 2.0]).collect();
+    for (partial, expected) in [(false, mean), (true, sums)] {
+        let answer = worker.execute(&[program(partial)], &tensors);
+        assert_eq!(answer["outcome"], "accept", "{answer}");
+        assert!(worker.reals("out-0", "y") == expected, "{partial}");
+    }
+}
+
+fn shape_of(name: &str, dim: u64) -> Vec<u64> {
+    if name == "q" { vec![1, dim] } else { vec![2, 1, dim] }
+}

@@ -277,7 +277,7 @@ pub struct Hello {
 }
 
 /// A device, and the kernels that run on it: what a record of evidence says of both (clause CON-14).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Facts {
     /// As its driver or the system calls it, such as `NVIDIA H100 80GB HBM3`.
     pub name: String,
@@ -291,6 +291,21 @@ pub struct Facts {
     pub toolkit: Option<String>,
     /// BLAKE3 of the sources of the kernels and of the options that they are compiled with, in hexadecimal.
     pub kernels: String,
+    /// BLAKE3 of the compiled kernels that were loaded, in hexadecimal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub binary: Option<String>,
+    /// The options of the compiler that decide what the kernels compute.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<String>,
+    /// Which device of its name it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uuid: Option<String>,
+    /// Threads of a block.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threads_per_block: Option<u32>,
+    /// Where blocks run that fill the device, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub placement: Option<String>,
 }
 
 fn is_default(accumulator: &Accumulator) -> bool {

@@ -8,6 +8,20 @@ use megakernel_test_support::tools::{Tool, require};
 
 use super::worker::Worker;
 
+#[track_caller]
+fn compile(library: &str, define: Option<&str>, folder: &Path) {
+    let output = Command::new("c++")
+        .args(["-std=c++20", "-O1", "-ffp-contract=off", "-fno-tree-ter", "-shared", "-fPIC", "-pthread"])
+        .args(define)
+        .arg(concat!("-I", env!("CARGO_MANIFEST_DIR"), "/cuda"))
+        .arg(format!("{}/tests/driver/{library}.cpp", env!("CARGO_MANIFEST_DIR")))
+        .arg("-o")
+        .arg(folder.join(format!("lib{library}.so")))
+        .output()
+        .expect("the compiler starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
 /// A folder with a driver, a compiler and a cache for what it makes.
 pub struct Driver {
     folder: tempfile::TempDir,
@@ -40,32 +54,32 @@ impl Driver {
             format!("-D{name}=\"{}\"", path.display())
         });
         for library in ["cuda", "nvrtc"] {
-            let output = Command::new("c++")
-                .args([
-                    "-std=c++20",
-                    "-O1",
-                    "-ffp-contract=off",
-                    "-fno-tree-ter",
-                    "-shared",
-                    "-fPIC",
-                    "-pthread",
-                ])
-                .args(&define)
-                .arg(concat!("-I", env!("CARGO_MANIFEST_DIR"), "/cuda"))
-                .arg(format!("{}/tests/driver/{library}.cpp", env!("CARGO_MANIFEST_DIR")))
-                .arg("-o")
-                .arg(folder.path().join(format!("lib{library}.so")))
-                .output()
-                .expect("the compiler starts");
-            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            compile(library, define.as_deref(), folder.path());
         }
         Driver { folder, given }
+    }
+
+    /// The same libraries with a folder and a cache of their own, which is faster than to compile them.
+    pub fn again(&self) -> Driver {
+        let folder = tempfile::tempdir().expect("a folder");
+        for name in ["libcuda.so", "libnvrtc.so"] {
+            std::fs::copy(self.folder().join(name), folder.path().join(name)).expect("a library");
+        }
+        Driver { folder, given: self.given.clone() }
+    }
+
+    /// Another compiler, 13.9, in a folder of its own, which no search comes upon.
+    pub fn another_nvrtc(&self) -> PathBuf {
+        let folder = self.folder().join("another");
+        std::fs::create_dir_all(&folder).expect("a folder");
+        compile("nvrtc", Some("-DAMK_MINOR=9"), &folder);
+        folder
     }
 
     /// As [`Driver::vm`] does, with a file that passes for the machine's CUBIN.
     pub fn with_cubin(mut self) -> Driver {
         let path = self.folder().join("vm.cubin");
-        std::fs::write(&path, "stand-in").expect("a file");
+        std::fs::write(&path, "\x7fELF stand-in").expect("a file");
         self.given = Some(("--vm", path));
         self
     }
