@@ -12,6 +12,8 @@ use megakernel_conformance::store::{Corpus, Filter};
 use megakernel_conformance::terminal;
 use megakernel_corpus::companion::Measured;
 use megakernel_ir::companion::Composed;
+use megakernel_mutants::measure::{self as validators, Measured as Validators};
+use megakernel_mutants::report as mutants;
 use megakernel_suite::companions::{CASES, REFERENCES};
 
 use crate::print;
@@ -24,6 +26,8 @@ Examples:
       which cases reject this fault
   cargo xtask adequacy --filter 'numeric/rope/*'
       what these cases alone reject
+  cargo xtask adequacy --mutant r05
+      which cases reject validators that go wrong at steps whose ids begin so
   cargo xtask adequacy --write
       write the tables into spec/adequacy.md
 
@@ -32,7 +36,8 @@ Exit code: 0 if every fault is rejected often enough and no variant is rejected,
 /// Measure the corpus by implementations that are known to be wrong, and others that are known to be right
 ///
 /// Every seeded fault has to be rejected by at least three cases at every output dtype in which it can show, and no
-/// legitimate variant by any. All are played in process, and judged as the runner judges a worker.
+/// legitimate variant by any. All are played in process, and judged as the runner judges a worker. So are faulty validators, on
+/// the cases that ask for a verdict.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -44,15 +49,19 @@ pub struct Args {
     #[arg(long = "fault", value_name = "ID", value_parser = known_fault)]
     faults: Vec<&'static Fault>,
 
+    /// Play the faults of validators only, and print the cases that reject those whose id begins like this
+    #[arg(long, value_name = "ID", conflicts_with_all = ["faults", "write", "check"])]
+    mutant: Option<String>,
+
     /// How many threads; by default one for each processor
     #[arg(long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
 
-    /// Write the tables into spec/adequacy.md
+    /// Write the tables into spec/adequacy.md and spec/adequacy-of-validators.md
     #[arg(long, conflicts_with_all = ["filter", "faults"])]
     write: bool,
 
-    /// Fail if the tables are not those of spec/adequacy.md
+    /// Fail if the tables are not those of these pages
     #[arg(long, conflicts_with_all = ["filter", "faults", "write"])]
     check: bool,
 
@@ -80,6 +89,10 @@ pub fn run(root: &Path, args: &Args) -> ExitCode {
 fn adequacy(root: &Path, args: &Args) -> std::result::Result<bool, String> {
     let corpus = args.corpus.clone().unwrap_or_else(|| root.join("corpus"));
     let corpus = Corpus::load(&corpus).map_err(|cause| format!("the corpus cannot be used: {cause}"))?;
+    let jobs = args.jobs.or(std::thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN);
+    if let Some(id) = &args.mutant {
+        return mutant(&of_validators(&corpus, args, jobs)?, id);
+    }
     let wanted = |case: &&Case| {
         case.execute.is_some() && args.filter.as_ref().is_none_or(|filter| filter.matches(&case.id))
     };
@@ -93,13 +106,16 @@ fn adequacy(root: &Path, args: &Args) -> std::result::Result<bool, String> {
         }
     };
     if cases.is_empty() {
-        // Of companions alone the numbers say nothing.
-        return match graphs.filter(|measured| measured.cases > 0) {
-            Some(measured) => graph_verdict(&measured, args.filter.is_none()),
-            None => {
-                Err("the corpus has no such case that executes or is of a companion with faults".to_owned())
-            }
-        };
+        // Of companions or validators alone the tables of numbers say nothing.
+        let measured = of_validators(&corpus, args, jobs)?;
+        let graphs = graphs.filter(|measured| measured.cases > 0);
+        if measured.cases == 0 && graphs.is_none() {
+            return Err("the corpus has no such case that executes, asks for a verdict, or is of a companion with faults".to_owned());
+        }
+        let good = validator_verdict(&measured)?;
+        return Ok(
+            graphs.map_or(Ok(true), |measured| graph_verdict(&measured, args.filter.is_none()))? && good
+        );
     }
     let plan = Plan {
         corpus: &corpus,
@@ -107,7 +123,6 @@ fn adequacy(root: &Path, args: &Args) -> std::result::Result<bool, String> {
         faults: if some { args.faults.clone() } else { report::all_faults() },
         variants: if some { Vec::new() } else { variants::all() },
     };
-    let jobs = args.jobs.or(std::thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN);
     let bar = terminal::progress_bar(plan.cases.len());
     let progress = |so_far: &Result| {
         let alarms = so_far.false_alarms.len();
@@ -131,7 +146,15 @@ fn adequacy(root: &Path, args: &Args) -> std::result::Result<bool, String> {
     let mut good = verdict(&plan, &result, args.filter.is_none())?;
     let Some(graphs) = graphs else { return Ok(good) };
     good &= graph_verdict(&graphs, args.filter.is_none())?;
+    let measured = of_validators(&corpus, args, jobs)?;
+    good &= validator_verdict(&measured)?;
     if args.write || args.check {
+        let validators = mutants::page(&measured);
+        if args.check {
+            mutants::check(root, &validators)?;
+        } else if measured.false_alarms.is_empty() {
+            mutants::write(root, &validators)?;
+        }
         let page = report::page(&plan, &result, &graphs.text);
         if args.check {
             report::check(root, &page)?;
@@ -141,6 +164,49 @@ fn adequacy(root: &Path, args: &Args) -> std::result::Result<bool, String> {
         }
     }
     Ok(good)
+}
+
+fn of_validators(
+    corpus: &Corpus,
+    args: &Args,
+    jobs: NonZeroUsize,
+) -> std::result::Result<Validators, String> {
+    let wanted = |case: &Case| args.filter.as_ref().is_none_or(|filter| filter.matches(&case.id));
+    validators::measure(corpus, &wanted, jobs)
+}
+
+/// Prints what the faults of validators came to. Too few cases for a fault are a gap that the page shows; a case that the validator
+/// without a fault fails is a fault to mend.
+fn validator_verdict(measured: &Validators) -> std::result::Result<bool, String> {
+    if measured.cases == 0 {
+        return Ok(true);
+    }
+    let mut text: String =
+        measured.false_alarms.iter().map(|alarm| format!("false alarm: {alarm}\n")).collect();
+    text.push_str(&format!(
+        "{} faults of validators, {} cases: {} rejected by fewer than {} of them, {} false alarms\n",
+        measured.kills.len(),
+        measured.cases,
+        mutants::survivors(measured).len(),
+        mutants::REQUIRED,
+        measured.false_alarms.len()
+    ));
+    print(&text)?;
+    Ok(measured.false_alarms.is_empty())
+}
+
+/// Prints which cases reject the faults of validators whose id begins like this.
+fn mutant(measured: &Validators, id: &str) -> std::result::Result<bool, String> {
+    let mut text = String::new();
+    for (step, cases) in measured.kills.iter().filter(|(step, _)| step.to_string().starts_with(id)) {
+        text.push_str(&format!("{step}: {} cases\n", measured.count(step)));
+        cases.iter().for_each(|case| text.push_str(&format!("  {case}\n")));
+    }
+    if text.is_empty() {
+        return Err(format!("no case takes a step whose id begins with `{id}`"));
+    }
+    print(&text)?;
+    validator_verdict(measured)
 }
 
 /// The faults of all companions together.

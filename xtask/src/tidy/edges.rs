@@ -93,6 +93,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     // Nor the reference: its arithmetic has to be a second opinion.
     ("megakernel-adequacy", &["megakernel-ir", "megakernel-numerics", "megakernel-conformance"]),
+    // Nor that one: its rules have to be a second opinion.
+    ("megakernel-mutants", &["megakernel-ir", "megakernel-conformance"]),
     // A worker like anybody's. Its tests play cases to it.
     (
         "megakernel-cuda-harness",
@@ -117,6 +119,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "megakernel-corpus",
             "megakernel-task-graph-cases",
             "megakernel-adequacy",
+            "megakernel-mutants",
         ],
     ),
     // Nothing but the reader of the specification, so that the tests of every crate may use it: see `of_metadata`.

@@ -147,6 +147,30 @@ pub fn self_wait(library: &Library, sink: &mut Sink) -> Result<()> {
         .insert(edit::task_pointer(&base.program, other, "waits/-")?, wait);
         sink.reject_as(base, &format!("{}-and-{}-wait-for-theirs", plain(one), plain(other)), &edit)?;
     }
+    // The other producer stands behind the task in a queue, or behind what waits for a task behind it. No queue is at fault.
+    for (name, early, late) in [
+        ("placed/ring-2", "a0", "b1"),
+        ("placed/ring-3", "a0", "b2"),
+        ("placed/long-ring-3", "a0", "b2"),
+        ("placed/independent-12", "t0", "t4"),
+        ("placed/independent-12", "t3", "t11"),
+        ("placed/independent-12", "t5", "t9"),
+    ] {
+        let base = library.get(name)?;
+        let counter = base.program.out_counter(base.program.task(late)?)?;
+        let edit = Edit::breaking(
+            Rule::D03,
+            format!("`{early}` waits for the counter that it increments together with `{late}`"),
+        )
+        .clause(clause::EXE_05)
+        .at(edit::task_pointer(&base.program, early, "waits/0")?)
+        .replace(edit::task_pointer(&base.program, early, "out_counter")?, counter)
+        .insert(
+            edit::task_pointer(&base.program, early, "waits/-")?,
+            serde_json::json!({"counter": counter, "threshold": 2}),
+        );
+        sink.reject_as(base, &format!("{early}-waits-with-{late}-behind-it"), &edit)?;
+    }
     // A tile waits for the counter that it and its neighbours increment.
     for (name, tile, threshold) in [("gemv/four-tiles", "tile[t1]", 4), ("gemm/grid-2x2", "tile[t3]", 3)] {
         let base = library.get(name)?;

@@ -4,6 +4,7 @@
 pub mod accept;
 mod bounds;
 mod caches;
+mod crossings;
 mod deadlock;
 pub mod execution;
 mod known_gaps;
@@ -130,6 +131,37 @@ pub fn all(companions: &[Companion]) -> Vec<Family> {
         ("launch/threads", launch::threads),
         ("launch/cooperative", launch::cooperative),
         ("launch/assignment", launch::assignment),
+        ("crossing/operands-waits", crossings::operands::waits),
+        ("crossing/operands-windows", crossings::operands::windows),
+        ("crossing/operands-arity", crossings::operands::arity),
+        ("crossing/operands-dtypes", crossings::operands::dtypes),
+        ("crossing/operands-shapes", crossings::operands::shapes),
+        ("crossing/operands-ranks", crossings::operands::ranks),
+        ("crossing/operands-precedence", crossings::operands::precedence),
+        ("crossing/operands-in-place", crossings::operands::in_place),
+        ("crossing/operands-parameters", crossings::operands::parameters),
+        ("crossing/operands-unused-parameters", crossings::operands::unused_parameters),
+        ("crossing/members-absent", crossings::members::absent),
+        ("crossing/members-unknown", crossings::members::unknown),
+        ("crossing/members-twice", crossings::members::twice),
+        ("crossing/members-ranges", crossings::members::ranges),
+        ("crossing/members-names", crossings::members::names),
+        ("crossing/members-versions", crossings::members::versions),
+        ("crossing/texts-values", crossings::texts::values),
+        ("crossing/texts-ends", crossings::texts::ends),
+        ("crossing/values-bounds", crossings::values::bounds),
+        ("crossing/values-relations", crossings::values::relations),
+        ("crossing/values-quantisation", crossings::values::quantisation),
+        ("crossing/values-misfits", crossings::values::misfits),
+        ("crossing/values-appends", crossings::values::appends),
+        ("crossing/values-records", crossings::values::records),
+        ("crossing/values-keys", crossings::values::keys),
+        ("crossing/values-launches", crossings::values::launches),
+        ("crossing/values-spaces", crossings::values::spaces),
+        ("crossing/orders-pairs", crossings::orders::pairs),
+        ("crossing/orders-variations", crossings::orders::variations),
+        ("crossing/orders-waits", crossings::orders::waits),
+        ("crossing/orders-queues", crossings::orders::queues),
         ("profiles/other-classes", profiles::other_classes),
         ("profiles/judged-when", profiles::judged_when),
         ("known-gaps/large", known_gaps::large),

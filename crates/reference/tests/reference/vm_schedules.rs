@@ -87,9 +87,14 @@ fn can_be_shown(program: &Program<'_>, rule: Rule) -> bool {
     })
 }
 
-/// Whether the run has ended with a fault that no rule reports, because D03 and D04 leave no order to judge it by.
+/// Whether the run has ended with a fault that no rule of these classes reports: D03 and D04 leave no order to judge it by, and a task
+/// that may not work in place (M07) fails before it reads what nobody has written.
 fn is_first_found(rule: Rule, faults: &BTreeSet<&str>) -> bool {
-    matches!(rule, Rule::D03 | Rule::D04) && !faults.is_empty()
+    match rule {
+        Rule::D03 | Rule::D04 => !faults.is_empty(),
+        Rule::R02 => faults.contains("overwrites"),
+        _ => false,
+    }
 }
 
 #[test]

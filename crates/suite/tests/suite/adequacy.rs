@@ -32,3 +32,13 @@ fn some_cases_are_measured_by_themselves() {
     let output = suite(&["adequacy", "--filter", "numeric/gelu/*", "--fault", "gqa-by-tile"]);
     assert_exit(1, &output);
 }
+
+#[test]
+fn faulty_validators_are_played_on_cases_that_ask_for_a_verdict() {
+    let output = suite(&["adequacy", "--filter", "race/first-k-of-n/*", "--mutant", "rule-left-out:R01"]);
+    assert_exit(0, &output);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.starts_with("rule-left-out:R01: 6 cases\n  race/first-k-of-n/"), "{text}");
+    assert!(text.contains(" 0 false alarms"), "{text}");
+    assert_exit(2, &suite(&["adequacy", "--filter", "race/first-k-of-n/*", "--mutant", "no-such-step"]));
+}

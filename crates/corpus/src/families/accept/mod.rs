@@ -12,11 +12,14 @@ mod fans;
 pub mod large;
 pub mod opcodes;
 mod paged;
+pub mod pairs;
 mod placed;
 pub mod random;
 mod records;
 mod reuse;
 mod tiles;
+pub mod units;
+pub mod windows;
 
 /// Builds every accepted program. The corpus seed decides the random ones.
 pub fn library(corpus_seed: u64) -> Result<Library> {
@@ -29,8 +32,11 @@ pub fn library(corpus_seed: u64) -> Result<Library> {
         caches::bases,
         decoders::bases,
         placed::bases,
+        pairs::bases,
         paged::bases,
         opcodes::bases,
+        units::bases,
+        windows::bases,
         records::bases,
         large::bases,
     ];
