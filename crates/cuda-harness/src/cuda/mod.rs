@@ -177,7 +177,7 @@ fn path(path: &Path) -> Result<String, String> {
 }
 
 /// Shared memory that our kernels need; `AMK_SHARED_BYTES` of cuda/task.cuh.
-fn shared_bytes(threads: u32) -> u64 {
+pub(crate) fn shared_bytes(threads: u32) -> u64 {
     4 * (u64::from(threads) / 32 + u64::from(threads) + 512) + 16
 }
 

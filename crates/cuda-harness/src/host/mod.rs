@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use megakernel_ir::protocol::Facts;
 
+use crate::cuda::shared_bytes;
 use crate::device::{Device, End, Ended, Job, Room};
 use crate::image;
 use crate::runner::Runner;
@@ -109,8 +110,11 @@ impl Device for Host {
             let reason = format!("the CPU runs at most {most} CUDA threads at once");
             return Ok(Ended { end: End::Refused(reason), ..Ended::default() });
         }
-        let job = Job { shared_bytes: job.shared_bytes.max(SHARED_BYTES), ..job.clone() };
         let Launching { threads, limit } = self.launching;
+        // Where accesses are checked there is not a byte more than on a GPU, so that one behind the end is seen.
+        let checked = matches!(self.sanitizers, Sanitizers::Address | Sanitizers::AddressUndefined);
+        let least = if checked { shared_bytes(threads) } else { SHARED_BYTES };
+        let job = Job { shared_bytes: job.shared_bytes.max(least), ..job.clone() };
         let settings = image::Settings { threads, limit: limit.as_millis() as u64 };
         self.runner.launch(&job, settings, limit, allocations)
     }
