@@ -1,7 +1,10 @@
 //! `cargo xtask ci`: every check of the repository, the quick ones first.
 
+use std::io::{ErrorKind, Read};
 use std::path::Path;
 use std::process::{Command, ExitCode};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 /// Run every check of the repository: format, lints, tests, tidy, corpus, conformance, soundness
@@ -76,27 +79,64 @@ const STEPS: [Step; 15] = [
     Step { name: TESTS, command: &["cargo", "test", "--workspace"] },
 ];
 
+/// How many steps run at once: most of them use one processor for part of their time.
+const AT_ONCE: usize = 2;
+
 /// The command: 0 when every step passed, 1 otherwise.
 pub fn run(root: &Path, args: &Args) -> ExitCode {
-    let mut failed = Vec::new();
-    let steps = STEPS.iter().filter(|step| !(args.no_tests && step.name == TESTS));
+    let steps: Vec<&Step> = STEPS.iter().filter(|step| !(args.no_tests && step.name == TESTS)).collect();
+    let (next, failed) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     // A failed step does not hide what the next ones find.
-    for step in steps.clone() {
-        println!("\n== {}: {}", step.name, step.command.join(" "));
-        let start = Instant::now();
-        let required = if IN_PART.contains(&step.name) { IN_PART_CODE } else { 0 };
-        let passed = exit_code(root, step.command) == Some(required);
-        println!("== {}: {} in {:.0?}", step.name, if passed { "ok" } else { "FAILED" }, start.elapsed());
-        if !passed {
-            failed.push(step.name);
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                while let Some(step) = steps.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    if !step.passes(root) {
+                        failed.lock().unwrap_or_else(PoisonError::into_inner).push(step.name);
+                    }
+                }
+            });
         }
-    }
+    });
+    let mut failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
     if failed.is_empty() {
-        println!("\nci: all {} steps passed", steps.count());
+        println!("\nci: all {} steps passed", steps.len());
         return ExitCode::SUCCESS;
     }
+    failed.sort_by_key(|name| steps.iter().position(|step| step.name == *name));
     println!("\nci: failed: {}", failed.join(", "));
     ExitCode::FAILURE
+}
+
+impl Step {
+    /// Runs the command, and then prints what it wrote and how it ended: others run beside it.
+    fn passes(&self, root: &Path) -> bool {
+        println!("-- {} begins", self.name);
+        let start = Instant::now();
+        let required = if IN_PART.contains(&self.name) { IN_PART_CODE } else { 0 };
+        let (code, said) = output(root, self.command);
+        let passed = code == Some(required);
+        let (name, how) = (self.name, if passed { "ok" } else { "FAILED" });
+        let shown = said.trim_end();
+        let end = if shown.is_empty() { "" } else { "\n" };
+        let command = self.command.join(" ");
+        println!("\n== {name}: {command}\n{shown}{end}== {name}: {how} in {:.0?}", start.elapsed());
+        passed
+    }
+}
+
+/// Runs a command, and gives its exit code, if it came to one, and what it wrote to its two outputs.
+fn output(root: &Path, command: &[&str]) -> (Option<i32>, String) {
+    let ended = process(root, command).and_then(|mut process| {
+        let (mut reader, writer) = std::io::pipe()?;
+        let mut child = process.stdout(writer.try_clone()?).stderr(writer).spawn()?;
+        // The command's own ends of the pipe would keep it open.
+        drop(process);
+        let mut said = Vec::new();
+        reader.read_to_end(&mut said)?;
+        Ok((child.wait()?.code(), String::from_utf8_lossy(&said).into_owned()))
+    });
+    ended.unwrap_or_else(|e| (None, format!("{} cannot be run: {e}", command.join(" "))))
 }
 
 /// Runs a command, and says whether it ended well.
@@ -106,23 +146,25 @@ pub fn execute(root: &Path, command: &[&str]) -> bool {
 
 /// Runs a command and gives its exit code, if it came to one.
 fn exit_code(root: &Path, command: &[&str]) -> Option<i32> {
-    let (program, arguments) = command.split_first()?;
+    let status = process(root, command).and_then(|mut process| process.status());
+    status.map_err(|e| eprintln!("error: {} cannot be run: {e}", command.join(" "))).ok()?.code()
+}
+
+/// A command as a step says it, at the root of the repository.
+fn process(root: &Path, command: &[&str]) -> std::io::Result<Command> {
+    let (program, arguments) = command.split_first().ok_or(ErrorKind::InvalidInput)?;
     let program = match *program {
-        SELF => std::env::current_exe().map(Into::into).ok(),
-        "cargo" => Some(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())),
-        other => Some(other.into()),
+        SELF => std::env::current_exe()?.into(),
+        "cargo" => std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()),
+        other => other.into(),
     };
-    let Some(program) = program else {
-        eprintln!("error: the path of xtask is unknown");
-        return None;
-    };
+    let mut process = Command::new(program);
     // The lints of the documentation are warnings, and a warning fails as it does in the step before.
-    let status = Command::new(program)
+    process
         .args(arguments.iter().map(|argument| with_python(argument, std::env::var("PYTHON").ok().as_deref())))
         .env("RUSTDOCFLAGS", "--deny warnings")
-        .current_dir(root)
-        .status();
-    status.map_err(|e| eprintln!("error: {} cannot be run: {e}", command.join(" "))).ok()?.code()
+        .current_dir(root);
+    Ok(process)
 }
 
 /// The argument, with the Python that the caller wants: one with numpy, say.
@@ -158,5 +200,14 @@ mod tests {
         assert!(!execute(here, &["cargo", "no-such-command"]));
         assert!(!execute(here, &["no-such-program-at-all"]));
         assert!(!execute(here, &[]));
+    }
+
+    #[test]
+    fn a_step_says_what_its_command_wrote() {
+        let here = Path::new(".");
+        let (code, said) = output(here, &["sh", "-c", "echo one; echo two >&2; exit 3"]);
+        assert_eq!((code, said.as_str()), (Some(3), "one\ntwo\n"));
+        let (code, said) = output(here, &["no-such-program-at-all"]);
+        assert!(code.is_none() && said.contains("no-such-program-at-all cannot be run"), "{said}");
     }
 }
