@@ -4,10 +4,11 @@ stand-ins for kernels of generated_code/.
 
     python checks/targets.py             compile, and compare the table with the published one
     python checks/targets.py --write     write the table anew
-    python checks/targets.py sm_90a      only these targets; print what the compiler says of the kernels
+    python checks/targets.py sm_90a      only these targets
+    python checks/targets.py --log ...   print what the compiler says of the kernels, too
 
 The table, crates/cuda-harness/targets.md, gives for each opcode and target the registers of a thread, the bytes that it
-spills and the bytes of its stack. A target that does not compile, or an opcode that the compiler does not report, fails.
+spills and the bytes of its stack. A target that does not compile, an opcode that the compiler does not report, or a figure that is not the published one, fails.
 """
 
 import ctypes
@@ -116,8 +117,11 @@ def cell(values):
 
 def main():
     arguments = sys.argv[1:]
-    write = "--write" in arguments
-    chosen = [argument for argument in arguments if argument != "--write"] or TARGETS
+    write, log = "--write" in arguments, "--log" in arguments
+    chosen = [argument for argument in arguments if argument not in ("--write", "--log")] or TARGETS
+    unknown = set(chosen) - set(TARGETS)
+    if unknown or (write and chosen != TARGETS):
+        sys.exit(f"error: no target {', '.join(sorted(unknown))}" if unknown else "error: --write takes all targets")
     nvrtc = library()
     major, minor = ctypes.c_int(), ctypes.c_int()
     nvrtc.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
@@ -126,25 +130,43 @@ def main():
         logs = dict(zip(chosen, pool.map(lambda target: kernels_for(nvrtc, target), chosen)))
         code = generated_code()
         list(pool.map(lambda target: compile_generated(nvrtc, target, code), chosen))
-    if chosen != TARGETS:
-        for target, (log, size) in logs.items():
-            print(f"== {target}: {size} bytes of CUBIN\n{log}")
-        return
-    table = {target: figures(log) for target, (log, _) in logs.items()}
+    if log:
+        for target, (said, size) in logs.items():
+            print(f"== {target}: {size} bytes of CUBIN\n{said}")
+    table = {target: figures(said) for target, (said, _) in logs.items()}
     opcodes = re.findall(r"^AMK_SINGLE\((\w+)\)", (SOURCES / "single.cuh").read_text(), re.M)
-    lines = ["| | " + " | ".join(TARGETS) + " |", "| --- |" + " ---: |" * len(TARGETS)]
-    for kernel in ["vm", *opcodes]:
-        missing = [target for target in TARGETS if kernel not in table[target]]
+    kernels = ["vm", *opcodes]
+    for kernel in kernels:
+        missing = [target for target in chosen if kernel not in table[target]]
         if missing:
             sys.exit(f"error: the compiler reports nothing about {kernel} for {', '.join(missing)}")
-        lines.append(f"| {kernel} | " + " | ".join(cell(table[target][kernel]) for target in TARGETS) + " |")
-    text = HEADER.format(version=f"{major.value}.{minor.value}") + "\n".join(lines) + "\n"
     if write:
-        TABLE.write_text(text)
+        TABLE.write_text(page(f"{major.value}.{minor.value}", kernels, table))
         print(f"{TABLE.relative_to(ROOT)} written")
-    elif TABLE.read_text() != text:
+    elif chosen == TARGETS and TABLE.read_text() != page(f"{major.value}.{minor.value}", kernels, table):
         sys.exit(f"error: {TABLE.relative_to(ROOT)} is out of date: run `python checks/targets.py --write`")
-    print(f"{len(opcodes)} opcodes, the machine, and generated code compile for {len(TARGETS)} targets")
+    known = published()
+    for target in chosen:
+        for kernel in kernels:
+            now, before = cell(table[target][kernel]), known.get((kernel, target))
+            if now != before:
+                sys.exit(f"error: {kernel} for {target} is {now}, and {TABLE.relative_to(ROOT)} says {before}: run "
+                         "`python checks/targets.py --write`")
+    print(f"{len(opcodes)} opcodes, the machine, and generated code compile for {', '.join(chosen)}")
+
+
+def page(version, kernels, table):
+    """The table as it is published."""
+    lines = ["| | " + " | ".join(TARGETS) + " |", "| --- |" + " ---: |" * len(TARGETS)]
+    for kernel in kernels:
+        lines.append(f"| {kernel} | " + " | ".join(cell(table[target][kernel]) for target in TARGETS) + " |")
+    return HEADER.format(version=version) + "\n".join(lines) + "\n"
+
+
+def published():
+    """The cells of the published table, by kernel and target."""
+    rows = [line.strip("| ").split(" | ") for line in TABLE.read_text().splitlines() if line.startswith("| ")]
+    return {(row[0], target): text for row in rows for target, text in zip(TARGETS, row[1:])}
 
 
 main()

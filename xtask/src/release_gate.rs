@@ -37,10 +37,11 @@ pub struct Args {
 const HOST: &str = "host";
 
 /// What a release needs besides evidence.
-const CHECKS: [(&str, &[&str]); 7] = [
+const CHECKS: [(&str, &[&str]); 8] = [
     ("specification, cases and code agree", &[SELF, "tidy"]),
     ("the corpus is what the generator writes", &[SELF, "corpus", "check"]),
     ("the reference conforms", &[SELF, "conform"]),
+    ("the kernels compile for every target", &["checks/run", "targets"]),
     ("the published adequacy is what is measured", &[SELF, "adequacy", "--check"]),
     ("the reference is sound", &[SELF, "prove", "--scope", "ci", "--check"]),
     ("the reference is sound on task graphs", &[SELF, "prove", "--scope", "task-graph-ci", "--check"]),
