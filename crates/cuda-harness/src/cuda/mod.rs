@@ -85,7 +85,7 @@ impl Cuda {
     /// Finds the GPU and the kernels for it, and starts the process that runs them.
     ///
     /// # Errors
-    /// As [`prepare`] does; or the process cannot be started.
+    /// There is no driver, no GPU, no kernels for it, or a number of threads that no block has; or the process cannot be started.
     pub fn new(settings: &Settings, launching: Launching) -> Result<Cuda, String> {
         if launching.threads == 0 || launching.threads > 1024 || !launching.threads.is_multiple_of(32) {
             return Err(format!(
