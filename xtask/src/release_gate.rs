@@ -37,7 +37,7 @@ pub struct Args {
 const HOST: &str = "host";
 
 /// What a release needs besides evidence.
-const CHECKS: [(&str, &[&str]); 8] = [
+const CHECKS: [(&str, &[&str]); 9] = [
     ("specification, cases and code agree", &[SELF, "tidy"]),
     ("the corpus is what the generator writes", &[SELF, "corpus", "check"]),
     ("the reference conforms", &[SELF, "conform"]),
@@ -45,6 +45,10 @@ const CHECKS: [(&str, &[&str]); 8] = [
     ("the published adequacy is what is measured", &[SELF, "adequacy", "--check"]),
     ("the reference is sound", &[SELF, "prove", "--scope", "ci", "--check"]),
     ("the reference is sound on task graphs", &[SELF, "prove", "--scope", "task-graph-ci", "--check"]),
+    (
+        "the reference is sound on task graphs of the current generator",
+        &[SELF, "prove", "--scope", "task-graph-current", "--check"],
+    ),
     ("the reference is sound on selection", &[SELF, "prove", "--scope", "selection-ci", "--check"]),
 ];
 

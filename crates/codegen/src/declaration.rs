@@ -27,6 +27,9 @@ pub struct Declaration {
     pub documents: Vec<Document>,
     /// Members of `expect` that its checker judges.
     pub checks: Vec<Named>,
+    /// Data that its model has as constants.
+    #[serde(default)]
+    pub tables: Vec<DataTable>,
     /// For editors.
     #[serde(rename = "$schema", default)]
     _schema: Option<String>,
@@ -100,6 +103,34 @@ pub struct Document {
     pub name: String,
     /// A file in `schemas/`.
     pub schema: String,
+}
+
+/// A file of data in the folder of the companion.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DataTable {
+    /// Its name.
+    pub file: String,
+    /// The lists in it.
+    pub lists: Vec<DataList>,
+    /// By member: what the records that stand there are called in code.
+    pub records: BTreeMap<String, String>,
+    /// By member: the enum of the names that stand there.
+    pub names: BTreeMap<String, String>,
+}
+
+/// A list of records.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DataList {
+    /// Where it stands in the file.
+    pub member: String,
+    /// The constant.
+    pub name: String,
+    /// What its records are called.
+    pub record: String,
+    /// In a sentence.
+    pub summary: String,
 }
 
 /// Something with a name and a sentence.

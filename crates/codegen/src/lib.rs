@@ -17,6 +17,7 @@ pub mod markdown;
 pub mod opcodes;
 mod render;
 pub mod spec;
+pub mod tables;
 
 pub use example::{Example, Twin};
 use opcodes::Table;
@@ -50,6 +51,9 @@ pub fn update(root: &Path, check: bool) -> Result<String, String> {
     for (path, wanted) in compose::files(root, &spec.declarations)? {
         let wanted = if path.ends_with(".rs") { rustfmt(root, &wanted)? } else { wanted };
         file(path, &wanted, "what is composed of companions");
+    }
+    for (path, wanted) in tables::files(root, &spec.declarations)? {
+        file(&path, &rustfmt(root, &wanted)?, "tables of a companion");
     }
     file(NAMES, &names(&spec), &format!("{} declarations", spec.declarations.len()));
     let table = Table::read(root)?;

@@ -543,46 +543,56 @@ impl Rule {
     pub const TR04: Rule = Rule(104);
     /// TR05 dead-write
     pub const TR05: Rule = Rule(105);
+    /// TR06 unordered-accumulation
+    pub const TR06: Rule = Rule(106);
+    /// TR07 no-start-value
+    pub const TR07: Rule = Rule(107);
     /// TB01 tile-bounds
-    pub const TB01: Rule = Rule(106);
+    pub const TB01: Rule = Rule(108);
     /// TB02 tile-alignment
-    pub const TB02: Rule = Rule(107);
+    pub const TB02: Rule = Rule(109);
     /// TB03 undeclared-tensor
-    pub const TB03: Rule = Rule(108);
+    pub const TB03: Rule = Rule(110);
     /// TX01 rank-mismatch
-    pub const TX01: Rule = Rule(109);
+    pub const TX01: Rule = Rule(111);
     /// TX02 misaligned-event
-    pub const TX02: Rule = Rule(110);
+    pub const TX02: Rule = Rule(112);
     /// TX03 cross-rank-race
-    pub const TX03: Rule = Rule(111);
+    pub const TX03: Rule = Rule(113);
     /// TX04 iteration-race
-    pub const TX04: Rule = Rule(112);
+    pub const TX04: Rule = Rule(114);
+    /// TX05 mismatched-collective
+    pub const TX05: Rule = Rule(115);
+    /// TX06 collectives-at-once
+    pub const TX06: Rule = Rule(116);
     /// TK01 dangling-tensor
-    pub const TK01: Rule = Rule(113);
+    pub const TK01: Rule = Rule(117);
     /// TK02 grid-division
-    pub const TK02: Rule = Rule(114);
+    pub const TK02: Rule = Rule(118);
     /// TK03 no-shared-tensor
-    pub const TK03: Rule = Rule(115);
+    pub const TK03: Rule = Rule(119);
     /// TK04 all-reduce
-    pub const TK04: Rule = Rule(116);
+    pub const TK04: Rule = Rule(120);
     /// TK05 fused-tensor
-    pub const TK05: Rule = Rule(117);
+    pub const TK05: Rule = Rule(121);
     /// TK06 kernel-capacity
-    pub const TK06: Rule = Rule(118);
+    pub const TK06: Rule = Rule(122);
     /// TK07 operator-conflict
-    pub const TK07: Rule = Rule(119);
+    pub const TK07: Rule = Rule(123);
     /// TK08 dead-output
-    pub const TK08: Rule = Rule(120);
+    pub const TK08: Rule = Rule(124);
+    /// TK09 operator-type
+    pub const TK09: Rule = Rule(125);
     /// TW01 unknown-task-type
-    pub const TW01: Rule = Rule(121);
+    pub const TW01: Rule = Rule(126);
     /// TW02 unused-event
-    pub const TW02: Rule = Rule(122);
+    pub const TW02: Rule = Rule(127);
     /// TW03 mixed-layout
-    pub const TW03: Rule = Rule(123);
+    pub const TW03: Rule = Rule(128);
     /// TW04 incomplete-system
-    pub const TW04: Rule = Rule(124);
+    pub const TW04: Rule = Rule(129);
     /// All that the specification declares, in order.
-    pub const ALL: [Rule; 125] = [
+    pub const ALL: [Rule; 130] = [
         Rule::S01,
         Rule::S02,
         Rule::S03,
@@ -689,6 +699,8 @@ impl Rule {
         Rule::TR03,
         Rule::TR04,
         Rule::TR05,
+        Rule::TR06,
+        Rule::TR07,
         Rule::TB01,
         Rule::TB02,
         Rule::TB03,
@@ -696,6 +708,8 @@ impl Rule {
         Rule::TX02,
         Rule::TX03,
         Rule::TX04,
+        Rule::TX05,
+        Rule::TX06,
         Rule::TK01,
         Rule::TK02,
         Rule::TK03,
@@ -704,6 +718,7 @@ impl Rule {
         Rule::TK06,
         Rule::TK07,
         Rule::TK08,
+        Rule::TK09,
         Rule::TW01,
         Rule::TW02,
         Rule::TW03,
@@ -1238,6 +1253,22 @@ pub(crate) const RULES: &[RuleRecord] = &[
     },
     RuleRecord {
         clause: Clause {
+            id: "TR06",
+            title: "unordered-accumulation",
+            document: "spec/companions/task-graph/rules/race.md",
+        },
+        class: Class::TASK_GRAPH_RACE,
+    },
+    RuleRecord {
+        clause: Clause {
+            id: "TR07",
+            title: "no-start-value",
+            document: "spec/companions/task-graph/rules/race.md",
+        },
+        class: Class::TASK_GRAPH_RACE,
+    },
+    RuleRecord {
+        clause: Clause {
             id: "TB01",
             title: "tile-bounds",
             document: "spec/companions/task-graph/rules/bounds.md",
@@ -1288,6 +1319,22 @@ pub(crate) const RULES: &[RuleRecord] = &[
         clause: Clause {
             id: "TX04",
             title: "iteration-race",
+            document: "spec/companions/task-graph/rules/ranks.md",
+        },
+        class: Class::TASK_GRAPH_RANKS,
+    },
+    RuleRecord {
+        clause: Clause {
+            id: "TX05",
+            title: "mismatched-collective",
+            document: "spec/companions/task-graph/rules/ranks.md",
+        },
+        class: Class::TASK_GRAPH_RANKS,
+    },
+    RuleRecord {
+        clause: Clause {
+            id: "TX06",
+            title: "collectives-at-once",
             document: "spec/companions/task-graph/rules/ranks.md",
         },
         class: Class::TASK_GRAPH_RANKS,
@@ -1352,6 +1399,14 @@ pub(crate) const RULES: &[RuleRecord] = &[
         clause: Clause {
             id: "TK08",
             title: "dead-output",
+            document: "spec/companions/task-graph/rules/kernel-graphs.md",
+        },
+        class: Class::KERNEL_GRAPH,
+    },
+    RuleRecord {
+        clause: Clause {
+            id: "TK09",
+            title: "operator-type",
             document: "spec/companions/task-graph/rules/kernel-graphs.md",
         },
         class: Class::KERNEL_GRAPH,
@@ -1943,6 +1998,12 @@ pub mod clause {
     /// TGR-21 Witnesses.
     pub const TGR_21: Clause =
         Clause { id: "TGR-21", title: "Witnesses", document: "spec/companions/task-graph/execution.md" };
+    /// TGR-22 Selections.
+    pub const TGR_22: Clause =
+        Clause { id: "TGR-22", title: "Selections", document: "spec/companions/task-graph/format.md" };
+    /// TGR-23 Rendezvous.
+    pub const TGR_23: Clause =
+        Clause { id: "TGR-23", title: "Rendezvous", document: "spec/companions/task-graph/execution.md" };
     /// TGT-01 GpuTarget.
     pub const TGT_01: Clause =
         Clause { id: "TGT-01", title: "GpuTarget", document: "spec/target-and-config.md" };
@@ -2128,6 +2189,8 @@ pub const CLAUSES: &[Clause] = &[
     clause::TGR_19,
     clause::TGR_20,
     clause::TGR_21,
+    clause::TGR_22,
+    clause::TGR_23,
     clause::TGT_01,
     clause::TGT_02,
     clause::TGT_03,

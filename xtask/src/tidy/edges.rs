@@ -111,6 +111,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "megakernel-ir",
             "megakernel-numerics",
             "megakernel-task-graph",
+            "megakernel-task-graph-checker",
             "megakernel-task-graph-reference",
             "megakernel-reference",
             "megakernel-prove",

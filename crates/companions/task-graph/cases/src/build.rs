@@ -103,7 +103,9 @@ pub struct NewTask {
     inputs: Option<Vec<Value>>,
     outputs: Option<Vec<Value>>,
     after: Option<Event>,
+    signalled: bool,
     trigger: Trigger,
+    word: Option<[i64; 2]>,
 }
 
 impl NewTask {
@@ -116,8 +118,27 @@ impl NewTask {
             inputs: None,
             outputs: None,
             after: None,
+            signalled: false,
             trigger: Trigger::End,
+            word: None,
         }
+    }
+
+    /// The metadata word: its lower half, as `expert_offset` has it, and its upper half.
+    pub fn word(mut self, low: i64, high: i64) -> NewTask {
+        self.word = Some([low, high]);
+        self
+    }
+
+    /// The metadata of a request.
+    pub fn request(self, request: i64) -> NewTask {
+        self.word(-65536 + request, -1)
+    }
+
+    /// The event that puts signal and that it waits for.
+    pub fn after_signal(mut self, event: Event) -> NewTask {
+        self.signalled = true;
+        self.after(event)
     }
 
     /// What it reads, in order.
@@ -206,6 +227,11 @@ impl GraphBuilder {
         event
     }
 
+    /// Sets how often other ranks trigger an event.
+    pub fn count(&mut self, event: Event, triggers: i64) {
+        self.remote.insert(event, triggers);
+    }
+
     /// Adds a task.
     pub fn add(&mut self, task: NewTask) {
         self.tasks.push(task);
@@ -263,12 +289,19 @@ impl GraphBuilder {
                     EventId { rank, position: event.position() as u32, nvshmem: true }
                 }
             };
-            let dependent = task.after.map_or(EVENT_INVALID, |event| self.id(event.position()).bits());
+            let waits = |event: Event| EventId { nvshmem: task.signalled, ..self.id(event.position()) };
+            let dependent = task.after.map_or(EVENT_INVALID, |event| waits(event).bits());
             if task.after.is_none() {
                 first.push(n + 2);
             }
             let tiles = (&task.inputs, &task.outputs);
-            tasks.push(self.task(task.task_type, task.variant, tiles, trigger.bits(), dependent, false));
+            let mut record = self.task(task.task_type, task.variant, tiles, trigger.bits(), dependent, false);
+            if let (Some(word), true) = (task.word, self.extended) {
+                for (member, value) in metadata(word) {
+                    record[member] = json!(value);
+                }
+            }
+            tasks.push(record);
             place(&task.label, format!("{root}/all_tasks/{}", n + 2))?;
         }
         let value = json!({"all_events": events, "all_tasks": tasks, "first_tasks": first});
@@ -305,6 +338,17 @@ impl GraphBuilder {
         put("variant_id", json!(variant));
         Value::Object(task)
     }
+}
+
+/// The five views of a metadata word: its lower and its upper half.
+pub fn metadata([low, high]: [i64; 2]) -> [(&'static str, i64); 5] {
+    [
+        ("expert_offset", low),
+        ("kv_idx", low >> 16 & 0xffff),
+        ("merge_task_offset", high),
+        ("request_id", i64::from(low as i16)),
+        ("task_offset", low),
+    ]
 }
 
 fn event(kind: EventType, triggers: i64, first: usize, last: usize) -> Value {

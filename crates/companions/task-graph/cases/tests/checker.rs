@@ -3,13 +3,14 @@
 #![allow(clippy::panic, reason = "a helper of a test fails the test")]
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 use megakernel_conformance::case::{Case, Document, Verdict};
 use megakernel_corpus::families::{Cases, Library, Sink};
 use megakernel_ir::Rule;
 use megakernel_ir::protocol::Method;
 use megakernel_ir::rule::Severity;
-use megakernel_task_graph_cases::{FAMILIES, barrier, exact, library};
+use megakernel_task_graph_cases::{FAMILIES, GraphLibrary, barrier, exact, library};
 use megakernel_task_graph_checker::{Findings, judge, sound};
 use serde_json::Value;
 
@@ -26,9 +27,9 @@ fn cases() -> Vec<Case> {
 fn document(case: &Case) -> Option<Vec<u8>> {
     match &case.document {
         Document::Base { base, edit } => {
-            let library = library().expect("the library");
+            static LIBRARY: LazyLock<GraphLibrary> = LazyLock::new(|| library().expect("the library"));
             let mut value: Value =
-                library.iter().find(|b| b.path() == *base).expect("a base").document.value.clone();
+                LIBRARY.iter().find(|b| b.path() == *base).expect("a base").document.value.clone();
             json_patch::patch(&mut value, edit).unwrap_or_else(|error| panic!("{}: {error}", case.id));
             Some(value.to_string().into_bytes())
         }

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use megakernel_task_graph::{EventId, Task, Tile, element_bits};
+use megakernel_task_graph::{Effect, EventId, Select, Task, Tile, element_bits};
 
-use super::Subject;
 use super::order::Node;
+use super::{Subject, is_collective, is_put};
 
 /// A tile that a task reads or writes.
 #[derive(Clone, Debug)]
@@ -20,6 +20,12 @@ pub struct Access {
     pub reads: bool,
     /// Whether the task writes it.
     pub writes: bool,
+    /// Whether it writes by adding.
+    pub adds: bool,
+    /// Whether what it writes is but a start value for later.
+    pub resets: bool,
+    /// What it selects: by what, for which type if not for all, and which.
+    pub parts: Vec<Part>,
     /// Whether the memory is another rank's.
     pub remote: bool,
     /// Element type.
@@ -32,36 +38,62 @@ pub struct Access {
     pub offset: i64,
 }
 
-/// Types whose second and third inputs are caches, written in place.
-const CACHES: [i64; 10] = [103, 104, 115, 116, 117, 153, 164, 257, 263, 284];
+/// A part of a tile that a task selects.
+pub type Part = (Select, Option<i64>, i64);
 
 /// Every access of every task, in the order of the document.
 pub fn of(subject: &Subject<'_>) -> Vec<Access> {
     let mut accesses = Vec::new();
     for graph in 0..subject.graphs.len() {
         for (t, task) in subject.tasks(graph).iter().enumerate().skip(2) {
-            for (n, tile) in task.inputs().iter().enumerate() {
-                let in_place = CACHES.contains(&task.task_type) && (n == 1 || n == 2);
-                let at = subject.at(graph, &format!("/all_tasks/{t}/inputs/{n}"));
-                accesses.extend(access(subject.rank(graph), tile, (graph, t), at, true, in_place));
-            }
-            for (n, tile) in task.outputs().iter().enumerate() {
-                let at = subject.at(graph, &format!("/all_tasks/{t}/outputs/{n}"));
-                let written = access(subject.rank(graph), tile, (graph, t), at, false, true);
-                accesses.extend(written.map(|access| copied(access, task, n)));
+            for (list, tiles) in [("inputs", task.inputs()), ("outputs", task.outputs())] {
+                for (n, tile) in tiles.iter().enumerate() {
+                    let at = subject.at(graph, &format!("/all_tasks/{t}/{list}/{n}"));
+                    let Some(access) = access(subject.rank(graph), task, (list, n, tile), (graph, t), at)
+                    else {
+                        continue;
+                    };
+                    if list == "inputs" && n == 0 && is_collective(task) && !subject.bare {
+                        let others = (0..subject.graphs.len()).filter(|other| *other != graph);
+                        accesses.extend(others.map(|other| Access {
+                            storage: (subject.rank(other), access.storage.1.clone()),
+                            remote: true,
+                            ..access.clone()
+                        }));
+                    }
+                    accesses.push(if list == "outputs" { put(access, task) } else { access });
+                }
             }
         }
     }
     accesses
 }
 
-fn access(rank: u16, tile: &Tile<'_>, node: Node, at: String, reads: bool, writes: bool) -> Option<Access> {
-    (!tile.is_null()).then(|| Access {
+fn access(
+    rank: u16,
+    task: &Task<'_>,
+    (list, n, tile): (&str, usize, &Tile<'_>),
+    node: Node,
+    at: String,
+) -> Option<Access> {
+    let known = task.known_type();
+    let role =
+        known.and_then(|known| if list == "inputs" { known.inputs.get(n) } else { known.outputs.get(n) });
+    let plain = if list == "inputs" { Effect::Read } else { Effect::Write };
+    let effect = role.map_or(plain, |role| role.access);
+    if tile.is_null() || effect == Effect::None {
+        return None;
+    }
+    let selects = role.map(|role| role.by).unwrap_or_default();
+    Some(Access {
         node,
         at,
         storage: (rank, tile.base_ptr.to_string()),
-        reads,
-        writes,
+        reads: matches!(effect, Effect::Read | Effect::Modify | Effect::Reset),
+        writes: effect != Effect::Read,
+        adds: effect == Effect::Add,
+        resets: effect == Effect::Reset,
+        parts: selects.iter().filter_map(|select| part(task, *select)).collect(),
         remote: false,
         dtype: tile.data_type,
         dims: tile.dims.to_vec(),
@@ -70,9 +102,16 @@ fn access(rank: u16, tile: &Tile<'_>, node: Node, at: String, reads: bool, write
     })
 }
 
-/// A copy writes one slot in the memory of the rank whose event it triggers.
-fn copied(mut access: Access, task: &Task<'_>, output: usize) -> Access {
-    if task.task_type == 199 && output == 0 {
+fn part(task: &Task<'_>, select: Select) -> Option<Part> {
+    let how = select.selection()?;
+    let value = task.member(how.member)?;
+    let own = if how.own { Some(task.task_type) } else { None };
+    Some((select, own, if how.modulo == 0 { value } else { value.rem_euclid(how.modulo) }))
+}
+
+/// A put writes one slot in the memory of the rank whose event it triggers.
+fn put(mut access: Access, task: &Task<'_>) -> Access {
+    if is_put(task) {
         if let Some(first) = access.dims.first_mut() {
             *first = 1;
         }
@@ -150,39 +189,63 @@ impl Access {
     }
 }
 
-/// How the accesses of a storage are compared.
+/// An element, or a byte, for one choice of parts.
+pub type Element = (i64, usize);
+
+/// How the accesses of a storage are compared. Each goes for some choices of parts.
 #[derive(Clone, Debug)]
 pub enum Storage {
     /// As sets of elements, by index of the access.
-    Regular(BTreeMap<usize, BTreeSet<i64>>),
+    Regular(BTreeMap<usize, BTreeSet<Element>>),
     /// As ranges of bytes.
-    Mixed(BTreeMap<usize, (i64, i64)>),
+    Mixed(BTreeMap<usize, (i64, i64, BTreeSet<usize>)>),
 }
 
 impl Storage {
-    /// What two accesses share: elements, or bytes.
-    pub fn overlap(&self, a: usize, b: usize) -> BTreeSet<i64> {
+    /// What two accesses share.
+    pub fn overlap(&self, a: usize, b: usize) -> BTreeSet<Element> {
         match self {
             Storage::Regular(of) => match (of.get(&a), of.get(&b)) {
                 (Some(a), Some(b)) => a.intersection(b).copied().collect(),
                 _ => BTreeSet::new(),
             },
             Storage::Mixed(of) => match (of.get(&a), of.get(&b)) {
-                (Some(a), Some(b)) => (a.0.max(b.0)..=a.1.min(b.1)).collect(),
+                (Some(a), Some(b)) => {
+                    a.2.intersection(&b.2)
+                        .flat_map(|&choice| (a.0.max(b.0)..=a.1.min(b.1)).map(move |byte| (byte, choice)))
+                        .collect()
+                }
                 _ => BTreeSet::new(),
             },
         }
     }
 
     /// Whether the access touches any of these.
-    pub fn touches(&self, access: usize, elements: &BTreeSet<i64>) -> bool {
+    pub fn touches(&self, access: usize, elements: &BTreeSet<Element>) -> bool {
         match self {
             Storage::Regular(of) => of.get(&access).is_some_and(|own| !own.is_disjoint(elements)),
-            Storage::Mixed(of) => {
-                of.get(&access).is_some_and(|(first, last)| elements.range(first..=last).next().is_some())
-            }
+            Storage::Mixed(of) => of.get(&access).is_some_and(|(first, last, choices)| {
+                elements
+                    .iter()
+                    .any(|(byte, choice)| (first..=last).contains(&byte) && choices.contains(choice))
+            }),
         }
     }
+}
+
+/// Every choice of one part by each selection, or of none that is named.
+fn choices(accesses: &[(usize, &Access)]) -> Vec<Vec<Part>> {
+    let named: BTreeSet<Part> =
+        accesses.iter().flat_map(|(_, access)| access.parts.iter().copied()).collect();
+    let kinds: BTreeSet<(Select, Option<i64>)> = named.iter().map(|part| (part.0, part.1)).collect();
+    kinds.into_iter().fold(vec![Vec::new()], |choices, kind| {
+        let of_kind = named.iter().filter(move |part| (part.0, part.1) == kind);
+        let each = |choice: &Vec<Part>| {
+            let with = of_kind.clone().map(|part| choice.iter().chain([part]).copied().collect());
+            with.chain([choice.clone()]).collect::<Vec<_>>()
+        };
+        choices.iter().flat_map(each).collect()
+    })
 }
 
 /// The storages, by name.
@@ -197,10 +260,27 @@ pub fn storages(accesses: &[Access]) -> Storages {
     let of = |indices: Vec<usize>| {
         let tiles: Vec<(usize, &Access)> =
             indices.into_iter().filter_map(|n| accesses.get(n).map(|access| (n, access))).collect();
+        let choices = choices(&tiles);
+        let fitting = |access: &Access| -> BTreeSet<usize> {
+            let fits = |&choice: &usize| {
+                let chosen = choices.get(choice).map(Vec::as_slice).unwrap_or_default();
+                access.parts.iter().all(|part| chosen.contains(part))
+            };
+            (0..choices.len()).filter(fits).collect()
+        };
         if mixed(&tiles) {
-            return Storage::Mixed(tiles.iter().map(|(n, access)| (*n, access.bytes())).collect());
+            let of = |access: &Access| {
+                let (first, last) = access.bytes();
+                (first, last, fitting(access))
+            };
+            return Storage::Mixed(tiles.iter().map(|(n, access)| (*n, of(access))).collect());
         }
-        Storage::Regular(tiles.iter().map(|(n, access)| (*n, access.elements())).collect())
+        let of = |access: &Access| {
+            let fitting = fitting(access);
+            let elements = access.elements().into_iter();
+            elements.flat_map(|element| fitting.iter().map(move |&choice| (element, choice))).collect()
+        };
+        Storage::Regular(tiles.iter().map(|(n, access)| (*n, of(access))).collect())
     };
     members.into_iter().map(|(storage, indices)| (storage, of(indices))).collect()
 }

@@ -1,10 +1,10 @@
 //! TD, and TR01, which counts the same triggers.
 
 use megakernel_ir::Rule;
-use megakernel_task_graph::{EVENT_INVALID, EventType, Task};
+use megakernel_task_graph::{EVENT_INVALID, EventId, EventType, Task};
 
 use super::order::Order;
-use super::{Findings, Subject};
+use super::{Findings, Subject, is_collective, is_put};
 
 /// TD01 to TD05 and TR01.
 pub fn errors(subject: &Subject<'_>, order: &Order) -> Findings {
@@ -17,8 +17,10 @@ pub fn errors(subject: &Subject<'_>, order: &Order) -> Findings {
 /// Whether copies of ranks that are not seen may trigger the event.
 fn from_elsewhere(subject: &Subject<'_>, graph: usize, event: usize) -> bool {
     let tasks = subject.tasks(graph);
-    let reduced = |task: &Task<'_>| task.task_type == 107 && subject.dependent(task) == Some(event);
-    let copied = |task: &Task<'_>| task.task_type == 199 && subject.trigger(task) == Some((graph, event));
+    let tagged = |task: &Task<'_>| EventId::from_bits(task.dependent_event).is_some_and(|id| id.nvshmem);
+    let reduced =
+        |task: &Task<'_>| (task.task_type == 107 || tagged(task)) && subject.dependent(task) == Some(event);
+    let copied = |task: &Task<'_>| is_put(task) && subject.trigger(task) == Some((graph, event));
     subject.incomplete() && tasks.iter().any(|task| reduced(task) || copied(task))
 }
 
@@ -55,7 +57,7 @@ fn cycles(subject: &Subject<'_>, order: &Order) -> Findings {
             told.push(n);
             found.insert((Rule::TD03, subject.at(graph, &format!("/all_tasks/{task}"))));
         }
-        for &next in order.successors(n) {
+        for &next in order.direct(n) {
             let Some(&(other, consumer)) = order.nodes().get(next) else { continue };
             if other == graph && consumer < task && !order.is_before(next, n) {
                 let at = subject.at(graph, &format!("/all_tasks/{consumer}/dependent_event"));
@@ -75,15 +77,24 @@ fn queues(subject: &Subject<'_>, order: &Order) -> Option<(Rule, String)> {
     let nodes = order.nodes();
     let mut edges: Vec<Vec<usize>> = (0..nodes.len()).map(|n| order.successors(n).to_vec()).collect();
     for (n, pair) in nodes.windows(2).enumerate() {
-        if let ([a, b], Some(edges)) = (pair, edges.get_mut(n)) {
-            edges.extend((a.0 == b.0).then_some(n + 1));
+        if let ([a, b], Some(edges)) = (pair, edges.get_mut(n))
+            && a.0 == b.0
+        {
+            edges.push(n + 1);
+            edges.extend(order.mates(n + 1));
         }
     }
     let waits = |&consumer: &usize| {
+        let rank = |n: usize| nodes.get(n).map(|node| node.0);
+        let mates = order.mates(consumer);
         (0..nodes.len()).any(|producer| {
-            let apart = nodes.get(producer).map(|node| node.0) != nodes.get(consumer).map(|node| node.0);
+            let apart = rank(producer) != rank(consumer) && order.direct(producer).contains(&consumer);
+            let through = mates.iter().any(|&mate| {
+                let behind = producer + 1 == mate && rank(producer) == rank(mate);
+                mate != consumer && (behind || order.direct(producer).contains(&mate))
+            });
             let back = || super::order::reached(&edges, consumer).get(producer).copied().unwrap_or(false);
-            apart && order.successors(producer).contains(&consumer) && back()
+            (apart || through) && back()
         })
     };
     let &(graph, task) = nodes.get((0..nodes.len()).find(waits)?)?;
@@ -100,6 +111,10 @@ fn lost(subject: &Subject<'_>, order: &Order) -> Findings {
             // What becomes of a trigger in a graph that is not seen cannot be told.
             return task.trigger_event != EVENT_INVALID;
         };
+        let meets = |task: &Task<'_>| is_collective(task) && subject.dependent(task) == Some(event);
+        if subject.bare && subject.tasks(0).iter().any(meets) {
+            return true;
+        }
         let event = subject.graphs.get(graph).and_then(|graph| graph.all_events.get(event));
         event.is_some_and(|event| event.event_type == EventType::EndOfTaskGraph as i64)
     };

@@ -6,7 +6,9 @@
 use std::collections::BTreeSet;
 
 use megakernel_ir::{Diagnostic, Rule};
-use megakernel_task_graph::{EventId, KernelGraph, System, Task, TaskGraph, read_system, read_task_graph};
+use megakernel_task_graph::{
+    EventId, KernelGraph, Reach, System, Task, TaskGraph, read_system, read_task_graph,
+};
 use serde_json::Value;
 
 mod access;
@@ -60,7 +62,7 @@ impl<'a> Subject<'a> {
         let elsewhere = |task: &Task<'_>| {
             EventId::from_bits(task.trigger_event).is_some_and(|id| id.nvshmem && id.rank != self.rank(0))
         };
-        self.bare && self.tasks(0).iter().any(elsewhere)
+        self.bare && self.tasks(0).iter().any(|task| elsewhere(task) || is_collective(task))
     }
 
     /// The event that a task triggers, as graph and position; nothing where that graph is not seen or there is none.
@@ -73,6 +75,16 @@ impl<'a> Subject<'a> {
     fn dependent(&self, task: &Task<'_>) -> Option<usize> {
         EventId::from_bits(task.dependent_event).map(|id| id.position as usize)
     }
+}
+
+/// Whether a task writes into the memory of the rank whose event it triggers.
+fn is_put(task: &Task<'_>) -> bool {
+    task.known_type().is_some_and(|known| known.reach == Reach::Put)
+}
+
+/// Whether a task meets those of the other ranks.
+fn is_collective(task: &Task<'_>) -> bool {
+    task.known_type().is_some_and(|known| known.reach == Reach::Rendezvous)
 }
 
 /// Judges a document: a system if it has a member `ranks`, else the graph of one rank.
@@ -106,8 +118,12 @@ fn judge_subject(subject: &Subject<'_>) -> Findings {
     found.extend(bounds::errors(subject, &accesses));
     found.extend(bounds::warnings(&storages, &accesses));
     found.extend(ranks::events(subject));
-    if !order.cyclic() {
+    let mismatched = ranks::collectives(subject, &order);
+    let met = mismatched.is_empty();
+    found.extend(mismatched);
+    if met && !order.cyclic() {
         found.extend(race::errors(&order, &accesses, &storages));
+        found.extend(ranks::at_once(subject, &order));
         found.extend(ranks::races(subject, &order, &accesses, &storages));
     }
     found

@@ -1,6 +1,8 @@
 //! Happens-before, by walking from every task.
 
-use super::Subject;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Subject, is_collective};
 
 /// A task: its graph and its index there.
 pub type Node = (usize, usize);
@@ -8,19 +10,23 @@ pub type Node = (usize, usize);
 /// What comes before what.
 pub struct Order {
     nodes: Vec<Node>,
+    /// By events.
+    direct: Vec<Vec<usize>>,
+    /// By events, and by the events of mates.
     edges: Vec<Vec<usize>>,
+    mates: Vec<Vec<usize>>,
     before: Vec<Vec<bool>>,
 }
 
 impl Order {
-    /// Walks the edges: from each task to all that depend on the event that it triggers.
+    /// Walks the edges: from each task to all that depend on the event that it triggers, and to the mates of those.
     pub fn new(subject: &Subject<'_>) -> Order {
         let mut nodes = Vec::new();
         for graph in 0..subject.graphs.len() {
             nodes.extend((2..subject.tasks(graph).len()).map(|task| (graph, task)));
         }
         let task = |&(graph, task): &Node| subject.tasks(graph).get(task);
-        let edges: Vec<Vec<usize>> = nodes
+        let direct: Vec<Vec<usize>> = nodes
             .iter()
             .map(|producer| {
                 let Some(target) = task(producer).and_then(|task| subject.trigger(task)) else {
@@ -32,8 +38,27 @@ impl Order {
                 (0..nodes.len()).filter(|&n| nodes.get(n).and_then(waits) == Some(target)).collect()
             })
             .collect();
+        let mates = mates(subject, &nodes);
+        let edges: Vec<Vec<usize>> = direct
+            .iter()
+            .map(|next| {
+                let met = next.iter().flat_map(|&n| mates.get(n).into_iter().flatten());
+                let all: BTreeSet<usize> = next.iter().chain(met).copied().collect();
+                all.into_iter().collect()
+            })
+            .collect();
         let before = (0..nodes.len()).map(|from| reached(&edges, from)).collect();
-        Order { nodes, edges, before }
+        Order { nodes, direct, edges, mates, before }
+    }
+
+    /// The tasks that depend on the event that this one triggers.
+    pub fn direct(&self, n: usize) -> &[usize] {
+        self.direct.get(n).map_or(&[], Vec::as_slice)
+    }
+
+    /// The collectives that meet this one, itself among them; none if it has no mate on some rank.
+    pub fn mates(&self, n: usize) -> &[usize] {
+        self.mates.get(n).map_or(&[], Vec::as_slice)
     }
 
     /// Every task from 2 on of every rank.
@@ -43,7 +68,8 @@ impl Order {
 
     /// Where a task stands among the nodes.
     pub fn index(&self, node: Node) -> usize {
-        self.nodes.iter().position(|other| *other == node).unwrap_or(usize::MAX)
+        // They stand in the order of the document.
+        self.nodes.binary_search(&node).unwrap_or(usize::MAX)
     }
 
     /// Whether `a` has finished when `b` starts.
@@ -61,10 +87,37 @@ impl Order {
         (0..self.nodes.len()).any(|n| self.is_before(n, n))
     }
 
-    /// The tasks that wait for this one.
+    /// The tasks that come after this one by an edge.
     pub fn successors(&self, n: usize) -> &[usize] {
         self.edges.get(n).map_or(&[], Vec::as_slice)
     }
+}
+
+/// Of each collective those that it meets: on every rank, the one that is as far along its team by ids.
+fn mates(subject: &Subject<'_>, nodes: &[Node]) -> Vec<Vec<usize>> {
+    let mut teams: BTreeMap<i64, Vec<Vec<usize>>> = BTreeMap::new();
+    for (n, &(graph, task)) in nodes.iter().enumerate() {
+        let task = subject.tasks(graph).get(task);
+        if let Some(task) = task.filter(|task| is_collective(task) && !subject.bare) {
+            let team = teams.entry(task.task_offset.0.unwrap_or(0));
+            let ranks = team.or_insert_with(|| vec![Vec::new(); subject.graphs.len()]);
+            if let Some(own) = ranks.get_mut(graph) {
+                own.push(n);
+            }
+        }
+    }
+    let mut mates = vec![Vec::new(); nodes.len()];
+    for ranks in teams.values() {
+        for nth in 0..ranks.iter().map(Vec::len).min().unwrap_or(0) {
+            let all: Vec<usize> = ranks.iter().filter_map(|own| own.get(nth).copied()).collect();
+            for &n in &all {
+                if let Some(of) = mates.get_mut(n) {
+                    of.clone_from(&all);
+                }
+            }
+        }
+    }
+    mates
 }
 
 /// What one or more edges lead to.

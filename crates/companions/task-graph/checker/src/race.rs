@@ -1,4 +1,4 @@
-//! TR02 to TR05: pairs of tasks of one rank.
+//! TR02 to TR07: pairs of tasks of one rank.
 
 use std::collections::BTreeSet;
 
@@ -8,20 +8,31 @@ use super::Findings;
 use super::access::{Access, Storages};
 use super::order::Order;
 
-/// TR02 to TR05.
+/// TR02 to TR07.
 pub fn errors(order: &Order, accesses: &[Access], storages: &Storages) -> Findings {
     let mut found = Findings::new();
     let mut racing: BTreeSet<&(u16, String)> = BTreeSet::new();
+    let mut unordered_sums = BTreeSet::new();
     for (n, later) in accesses.iter().enumerate() {
         for (m, earlier) in accesses.iter().enumerate() {
-            let pair = earlier.node.0 == later.node.0 && earlier.node.1 < later.node.1;
-            if !pair || earlier.remote || later.remote || !conflict(storages, accesses, m, n) {
+            if earlier.node >= later.node || earlier.storage != later.storage {
                 continue;
             }
-            if !order.unordered(order.index(earlier.node), order.index(later.node)) {
+            if !order.unordered(order.index(earlier.node), order.index(later.node))
+                || !conflict(storages, accesses, m, n)
+            {
                 continue;
             }
             racing.insert(&later.storage);
+            if earlier.remote || later.remote {
+                // TX03 says so.
+                continue;
+            }
+            if let Some(adding) = [earlier, later].into_iter().find(|access| access.adds) {
+                found.insert((Rule::TR06, adding.at.clone()));
+                unordered_sums.insert(&later.storage);
+                continue;
+            }
             if earlier.writes && later.reads {
                 found.insert((Rule::TR02, later.at.clone()));
             }
@@ -33,7 +44,13 @@ pub fn errors(order: &Order, accesses: &[Access], storages: &Storages) -> Findin
             }
         }
     }
-    for (n, write) in accesses.iter().enumerate().filter(|(_, access)| access.writes && !access.remote) {
+    for (n, sum) in accesses.iter().enumerate().filter(|(_, access)| access.adds && !access.remote) {
+        if !unordered_sums.contains(&sum.storage) && !is_set(accesses, storages, n) {
+            found.insert((Rule::TR07, sum.at.clone()));
+        }
+    }
+    let values = |access: &Access| access.writes && !access.adds && !access.resets && !access.remote;
+    for (n, write) in accesses.iter().enumerate().filter(|(_, access)| values(access)) {
         if !racing.contains(&write.storage) && dead(order, accesses, storages, n) {
             found.insert((Rule::TR05, write.at.clone()));
         }
@@ -41,11 +58,25 @@ pub fn errors(order: &Order, accesses: &[Access], storages: &Storages) -> Findin
     found
 }
 
+/// Whether every element of a tile to which is added is written by some task of the rank, without adding.
+fn is_set(accesses: &[Access], storages: &Storages, n: usize) -> bool {
+    let Some(sum) = accesses.get(n) else { return true };
+    let Some(storage) = storages.get(&sum.storage) else { return true };
+    let sets =
+        |access: &Access| access.writes && !access.adds && !access.remote && access.storage == sum.storage;
+    let all: BTreeSet<usize> = (0..accesses.len()).filter(|m| accesses.get(*m).is_some_and(sets)).collect();
+    storage
+        .overlap(n, n)
+        .into_iter()
+        .all(|element| all.iter().any(|m| storage.touches(*m, &BTreeSet::from([element]))))
+}
+
 /// Whether the two touch a common element, and one of them writes.
 pub fn conflict(storages: &Storages, accesses: &[Access], a: usize, b: usize) -> bool {
     let (Some(first), Some(second)) = (accesses.get(a), accesses.get(b)) else { return false };
     first.storage == second.storage
         && (first.writes || second.writes)
+        && !(first.adds && second.adds)
         && storages.get(&first.storage).is_some_and(|storage| !storage.overlap(a, b).is_empty())
 }
 
@@ -70,7 +101,7 @@ fn dead(order: &Order, accesses: &[Access], storages: &Storages, n: usize) -> bo
         }
         let read = accesses.iter().enumerate().any(|(r, reader)| {
             let at = order.index(reader.node);
-            reader.reads
+            (reader.reads || reader.adds)
                 && reader.storage == write.storage
                 && order.is_before(from, at)
                 && (at == to || order.is_before(at, to))

@@ -8,9 +8,10 @@ use megakernel_task_graph::{
     Tile, element_bits,
 };
 
-use super::{Findings, Subject};
+use super::{Findings, Subject, is_put};
 
-const COPY: i64 = 199;
+/// The put of the current generator, which signals.
+const SIGNALLING: i64 = 301;
 
 /// Every TS rule, and TX01, without which ids mean nothing.
 pub fn errors(subject: &Subject<'_>) -> Findings {
@@ -114,7 +115,7 @@ fn ids(subject: &Subject<'_>, graph: usize, t: usize, task: &Task<'_>, report: R
     if task.trigger_event != EVENT_INVALID {
         let at = format!("/all_tasks/{t}/trigger_event");
         match EventId::from_bits(task.trigger_event) {
-            Some(id) if id.nvshmem == (task.task_type == COPY) && (id.nvshmem || id.rank == own) => {
+            Some(id) if id.nvshmem == is_put(task) && (id.nvshmem || id.rank == own) => {
                 let target = subject.graph_of(id.rank);
                 let known = target.map(|graph| kind(graph, id.position));
                 let may = |kind| matches!(kind, Some(EventType::Empty | EventType::EndOfTaskGraph));
@@ -128,7 +129,7 @@ fn ids(subject: &Subject<'_>, graph: usize, t: usize, task: &Task<'_>, report: R
     if task.dependent_event != EVENT_INVALID {
         let at = format!("/all_tasks/{t}/dependent_event");
         match EventId::from_bits(task.dependent_event) {
-            Some(id) if !id.nvshmem && id.rank == own => {
+            Some(id) if id.nvshmem == signalled(subject, graph, id.position) && id.rank == own => {
                 if kind(graph, id.position) != Some(EventType::Empty) {
                     report(Rule::TS04, at);
                 }
@@ -136,6 +137,17 @@ fn ids(subject: &Subject<'_>, graph: usize, t: usize, task: &Task<'_>, report: R
             _ => report(Rule::TS05, at),
         }
     }
+}
+
+/// Whether a put signals an event of a graph: one that there is, or one of its own the same event of a rank that there is not.
+fn signalled(subject: &Subject<'_>, graph: usize, position: u32) -> bool {
+    (0..subject.graphs.len()).any(|from| {
+        subject.tasks(from).iter().filter(|task| task.task_type == SIGNALLING).any(|task| {
+            EventId::from_bits(task.trigger_event).is_some_and(|id| {
+                id.position == position && subject.graph_of(id.rank).unwrap_or(from) == graph
+            })
+        })
+    })
 }
 
 fn records(subject: &Subject<'_>, graph: usize, t: usize, task: &Task<'_>, report: Report<'_>) {
@@ -231,9 +243,7 @@ pub fn warnings(subject: &Subject<'_>) -> Findings {
     for graph in 0..subject.graphs.len() {
         let tasks = subject.tasks(graph);
         for (t, task) in tasks.iter().enumerate() {
-            let known =
-                matches!(task.task_type, 0 | 10 | 101..=121 | 151..=164 | 199 | 231..=295 | 301 | 302);
-            if !known {
+            if task.known_type().is_none() {
                 found.insert((Rule::TW01, subject.at(graph, &format!("/all_tasks/{t}/task_type"))));
             }
         }

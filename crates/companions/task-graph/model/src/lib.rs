@@ -3,11 +3,16 @@
 //!
 //! As in [`megakernel_ir::model`], reading checks the shape of the records and nothing else: ids may be dangling here.
 
+mod generated;
 mod shape;
+mod types;
 
 use megakernel_ir::model::{Given, Meta, Text};
 use megakernel_ir::{Diagnostic, names, read_record, record};
 use smallvec::SmallVec;
+
+pub use generated::{SELECTIONS, TASK_TYPES};
+pub use types::{Effect, Member, Reach, Role, Select, Selection, TaskType, Version};
 
 /// An event id that names no event. Its bits include those of [`NVSHMEM_TAG`]: compare with this first.
 pub const EVENT_INVALID: i64 = 0x7fff_ffff_ffff_fffe;

@@ -1,6 +1,7 @@
 //! Reading and validating MPK task graphs: `cargo bench -p megakernel-task-graph-reference --bench task_graph`. A real graph,
 //! and decoders of the same make with 12,000 to 1,000,000 tasks; each also with a race in every layer, where
-//! validating includes finding the places of the diagnostics. Of all rounds the fastest counts.
+//! validating includes finding the places of the diagnostics; and the graphs of eight ranks together, with 36 layers in which they
+//! meet twice for 16 blocks. Of all rounds the fastest counts.
 
 #![allow(missing_docs, clippy::unwrap_used)]
 
@@ -18,6 +19,10 @@ const NONE: i64 = 0x7fff_ffff_ffff_fffe;
 /// A graph as text, task by task. Events are those that some task has named.
 #[derive(Default)]
 struct Graph {
+    /// The rank, as event ids have it.
+    rank: usize,
+    /// The team of the collectives that are added next.
+    team: usize,
     tasks: Vec<String>,
     /// First and last dependent, and triggers, of the events from 2 on.
     events: Vec<(usize, usize, usize)>,
@@ -44,10 +49,13 @@ impl Graph {
             event.1 = id + 1;
         }
         self.events[trigger - 2].2 += 1;
-        let wait = wait.map_or(NONE, |event| event as i64);
+        let own = |event: usize| (self.rank << 32 | event) as i64;
+        let (wait, trigger) = (wait.map_or(NONE, own), own(trigger));
+        let [low, middle] = if kind == 302 { [self.team as i64, 0] } else { [-65536, 65535] };
+        let request = if kind == 302 { low } else { 0 };
         let (inputs, outputs) = (inputs.join(","), outputs.join(","));
         self.tasks.push(format!(
-            r#"{{"dependent_event":{wait},"expert_offset":-65536,"inputs":[{inputs}],"kv_idx":65535,"merge_task_offset":-1,"outputs":[{outputs}],"request_id":0,"task_offset":-65536,"task_type":{kind},"trigger_event":{trigger},"variant_id":0}}"#
+            r#"{{"dependent_event":{wait},"expert_offset":{low},"inputs":[{inputs}],"kv_idx":{middle},"merge_task_offset":-1,"outputs":[{outputs}],"request_id":{request},"task_offset":{low},"task_type":{kind},"trigger_event":{trigger},"variant_id":0}}"#
         ));
     }
 
@@ -64,7 +72,7 @@ impl Graph {
             );
         }
         text.push_str(r#"],"all_tasks":["#);
-        for (kind, trigger) in [(0, NONE), (10, 1)] {
+        for (kind, trigger) in [(0, NONE), (10, (self.rank << 32 | 1) as i64)] {
             let _ = write!(
                 text,
                 r#"{{"dependent_event":{NONE},"expert_offset":-1,"inputs":null,"kv_idx":-1,"merge_task_offset":-1,"outputs":null,"request_id":-1,"task_offset":-1,"task_type":{kind},"trigger_event":{trigger},"variant_id":0}},"#
@@ -94,8 +102,24 @@ const LAYER: usize = 8 + 64 + HEADS + 16 + 8 + 96 + 48 + 16;
 
 /// A decoder with about so many tasks, of the operators and tiles of the real Qwen3 graph. If it races, the MLP of every layer
 /// waits for the norm's input and not for the norm.
-fn decoder(tasks: usize, races: bool) -> String {
-    let mut graph = Graph::default();
+fn decoder(tasks: usize, races: bool, rank: Option<usize>) -> String {
+    let mut graph = Graph { rank: rank.unwrap_or(0), ..Graph::default() };
+    // Where there are other ranks, a product is a part of a sum, and the next event that of the sum.
+    let sum = |graph: &mut Graph, parts: &[usize], from: &str, to: &str| {
+        let summed = graph.event();
+        for (index, &event) in parts.iter().enumerate() {
+            graph.team = index;
+            let block = |name: &str| tile(name, 0, ROWS, index * 64, 64, HIDDEN);
+            graph.task(302, Some(event), summed, &[block(from)], &[block(to)]);
+        }
+        summed
+    };
+    let product = |graph: &mut Graph, name: &'static str, own: &'static str| -> (Vec<usize>, &'static str) {
+        match rank {
+            Some(_) => ((0..16).map(|_| graph.event()).collect(), own),
+            None => (vec![graph.event(); 16], name),
+        }
+    };
     let whole = |name: &str, width: usize| tile(name, 0, ROWS, 0, width, width);
     let part = |name: &str, index: usize, columns: usize, width: usize| {
         tile(name, 0, ROWS, index * columns, columns, width)
@@ -144,15 +168,19 @@ fn decoder(tasks: usize, races: bool) -> String {
             let inputs = [part("attn_in", head, 512, 4096), cache("k_cache"), cache("v_cache")];
             graph.task(116, Some(event), attended, &inputs, &[part("attn_out", head, 256, 2048)]);
         }
-        let projected = graph.event();
-        for index in 0..16 {
+        let (parts, target) = product(&mut graph, "attn_proj_out", "attn_proj_part");
+        for (index, &event) in parts.iter().enumerate() {
             let inputs = [
                 whole("attn_out", 2048),
                 weight(&named("o"), index, 64, 2048),
                 part("mlp_out", index, 64, HIDDEN),
             ];
-            graph.task(108, Some(attended), projected, &inputs, &[part("attn_proj_out", index, 64, HIDDEN)]);
+            graph.task(108, Some(attended), event, &inputs, &[part(target, index, 64, HIDDEN)]);
         }
+        let projected = match rank {
+            Some(_) => sum(&mut graph, &parts, target, "attn_proj_out"),
+            None => parts[0],
+        };
         let normed = norm(&mut graph, projected, "attn_proj_out", &named("post_norm"));
         let normed = if races { projected } else { normed };
         let pairs: Vec<usize> = (0..48).map(|_| graph.event()).collect();
@@ -170,15 +198,19 @@ fn decoder(tasks: usize, races: bool) -> String {
                 &[part("silu_out", index, 64, FFN)],
             );
         }
-        ready = graph.event();
-        for index in 0..16 {
+        let (parts, target) = product(&mut graph, "mlp_out", "mlp_part");
+        for (index, &event) in parts.iter().enumerate() {
             let inputs = [
                 whole("silu_out", FFN),
                 weight(&named("down"), index, 64, FFN),
                 part("attn_proj_out", index, 64, HIDDEN),
             ];
-            graph.task(108, Some(activated), ready, &inputs, &[part("mlp_out", index, 64, HIDDEN)]);
+            graph.task(108, Some(activated), event, &inputs, &[part(target, index, 64, HIDDEN)]);
         }
+        ready = match rank {
+            Some(_) => sum(&mut graph, &parts, target, "mlp_out"),
+            None => parts[0],
+        };
     }
     let end = graph.event();
     graph.task(111, Some(ready), end, &[whole("mlp_out", HIDDEN)], &[whole("token", 1)]);
@@ -222,14 +254,34 @@ fn measure(name: &str, text: &str, accepted: bool, rounds: usize) -> (f64, [f64;
     (tasks as f64, seconds)
 }
 
+/// The graphs of eight ranks.
+fn measure_ranks(rounds: usize) {
+    let texts: Vec<String> = (0..8).map(|rank| decoder(36 * LAYER, false, Some(rank))).collect();
+    let read =
+        || texts.iter().map(|text| read_task_graph(black_box(text.as_bytes())).unwrap()).collect::<Vec<_>>();
+    let ranks = read();
+    let validate = || validate_graphs(black_box(Graphs::System(&ranks, None)));
+    let verdict = validate();
+    assert!(verdict.diagnostics.is_empty(), "{:?}", verdict.diagnostics.first());
+    let reading = least(rounds, || drop(read())).as_secs_f64() * 1e3;
+    let validating = least(rounds, || drop(validate())).as_secs_f64() * 1e3;
+    println!(
+        "| 8 ranks, 36 layers | {} | {:.1} | {reading:.2} ms | {validating:.2} ms | {:.2} ms |",
+        ranks.iter().map(|graph| graph.all_tasks.len()).sum::<usize>(),
+        texts.iter().map(String::len).sum::<usize>() as f64 / 1e6,
+        reading + validating
+    );
+}
+
 fn main() {
     println!("| graph | tasks | MB | read | validate | both |");
     println!("| --- | ---: | ---: | ---: | ---: | ---: |");
     measure("qwen3-0.6b, 2 layers", &fixtures::text("mpk/qwen3_06b_2l.json"), true, 50);
+    measure_ranks(5);
     let sizes = [(12_000, 20), (100_000, 5), (1_000_000, 3)];
     for (kind, accepted) in [("decoder", true), ("rejected", false)] {
         let row = |&(tasks, rounds): &(usize, usize)| {
-            measure(&format!("{kind}-{tasks}"), &decoder(tasks, !accepted), accepted, rounds)
+            measure(&format!("{kind}-{tasks}"), &decoder(tasks, !accepted, None), accepted, rounds)
         };
         let rows: Vec<_> = sizes.iter().map(row).collect();
         let [(fewest, fast), .., (most, slow)] = rows.as_slice() else { continue };

@@ -24,7 +24,8 @@ pub enum Reason {
     PartialTrigger,
     /// An event that waits for no trigger has none.
     NothingAwaited,
-    /// Copies of one rank, or copies and other tasks, trigger one event.
+    /// What is put together wrongly goes wrong in no order of accesses: copies of one rank, or copies and other tasks, that trigger
+    /// one event; mates of different tiles; a sum that nothing sets.
     Composition,
     /// Tiles of several layouts: their hulls meet, they do not.
     Hull,
@@ -184,11 +185,17 @@ impl Evidence<'_> {
             }
             Rule::TD05 => or_deadlock(tasks.iter().any(|&task| faults.lost >> task & 1 == 1)),
             Rule::TR01 => shown(faults.shows()),
-            Rule::TR02 | Rule::TR03 | Rule::TR04 | Rule::TX03 => {
+            Rule::TR07 => Some(Reason::Composition),
+            Rule::TX05 => shown(faults.shows()).or(Some(Reason::Composition)),
+            Rule::TX06 => {
+                let (one, other) = pair()?;
+                or_deadlock(race(&faults.at_once, one, other) || race(&faults.at_once, one, next + other))
+            }
+            Rule::TR02 | Rule::TR03 | Rule::TR04 | Rule::TR06 | Rule::TX03 => {
                 let (one, other) = pair()?;
                 let rw = found.rule != Rule::TR04 && race(&alone.read_write, one, other);
-                let ww =
-                    [Rule::TR04, Rule::TX03].contains(&found.rule) && race(&alone.write_write, one, other);
+                let ww = [Rule::TR04, Rule::TR06, Rule::TX03].contains(&found.rule)
+                    && race(&alone.write_write, one, other);
                 or_deadlock(rw || ww).or_else(|| self.hulls.then_some(Reason::Hull))
             }
             Rule::TR05 => {
@@ -240,7 +247,7 @@ impl Evidence<'_> {
     fn missed(&self, rules: &[Rule]) -> Option<&'static str> {
         let broken = |any: &[Rule]| any.iter().any(|rule| rules.contains(rule));
         let (alone, faults) = (self.alone, self.faults);
-        let counts = broken(&[Rule::TD01, Rule::TD02, Rule::TD03, Rule::TR01]);
+        let counts = broken(&[Rule::TD01, Rule::TD02, Rule::TD03, Rule::TR01, Rule::TX05]);
         if (alone.deadlock() || faults.deadlock()) && !counts {
             return Some("a deadlock");
         }
@@ -265,11 +272,11 @@ impl Evidence<'_> {
                 tasks.clone().any(|other| others >> other & 1 == 1 && wanted(one, other))
             })
         };
-        if raced(&alone.read_write, &own) && !broken(&[Rule::TR02, Rule::TR03]) {
+        if raced(&alone.read_write, &own) && !broken(&[Rule::TR02, Rule::TR03, Rule::TR06, Rule::TX03]) {
             return Some("a race of a read and a write");
         }
         // Two copies of a rank into another one's memory race there.
-        if raced(&alone.write_write, &own) && !broken(&[Rule::TR04, Rule::TX03]) {
+        if raced(&alone.write_write, &own) && !broken(&[Rule::TR04, Rule::TR06, Rule::TX03]) {
             return Some("a race of two writes");
         }
         let cross = |one: usize, other: usize| !own(one, other);
@@ -277,12 +284,26 @@ impl Evidence<'_> {
         if across && !broken(&[Rule::TX03]) {
             return Some("a race across ranks");
         }
+        if alone.has_teams_at_once() && !broken(&[Rule::TX06]) {
+            return Some("two collectives of a team at once");
+        }
         if alone.has_dead_write() && !alone.has_race() && !broken(&[Rule::TR05]) {
             return Some("a dead write");
         }
-        let excused =
-            broken(&[Rule::TD05, Rule::TR02, Rule::TR03, Rule::TR04, Rule::TX02, Rule::TX03, Rule::TX04]);
-        if (faults.has_race() || faults.lost != 0) && !excused {
+        let excused = broken(&[
+            Rule::TD05,
+            Rule::TR02,
+            Rule::TR03,
+            Rule::TR04,
+            Rule::TR06,
+            Rule::TX02,
+            Rule::TX03,
+            Rule::TX04,
+        ]);
+        if faults.has_teams_at_once() && !excused && !broken(&[Rule::TX06]) {
+            return Some("two collectives of a team at once, in two iterations");
+        }
+        if (faults.has_race() || faults.lost != 0) && !excused && !broken(&[Rule::TX06]) {
             return Some("what one iteration does to the next");
         }
         None

@@ -1,54 +1,53 @@
 //! Task types by number (clause TGR-05).
 
+use megakernel_task_graph::{Effect, Reach, Role, TaskType};
+
 /// Ends the kernel.
 pub const TERMINATE: i64 = 0;
 /// Begins an iteration.
 pub const BEGIN_TASK_GRAPH: i64 = 10;
 /// Adds up what all ranks have sent.
 pub const REDUCE: i64 = 107;
-/// Sends a tile to another rank.
+/// Sends a tile to another rank: the earlier generator's.
 pub const NVSHMEM_COPY: i64 = 199;
-
-/// Types whose inputs 1 and 2 are caches, which they read and write in place.
-const ATTENTION: [i64; 10] = [103, 104, 115, 116, 117, 153, 164, 257, 263, 284];
+/// Sends a tile to another rank: the current generator's.
+pub const NVSHMEM_PUT: i64 = 301;
+/// Sums up a tile of all ranks, which meet for it.
+pub const NVSHMEM_TILE_ALLREDUCE: i64 = 302;
 
 /// Whether a type is the scheduler's own.
 pub fn is_scheduler(task_type: i64) -> bool {
     (200..=203).contains(&task_type)
 }
 
-/// Whether a task of this type writes the input at this position too.
-pub fn writes_input(task_type: i64, position: usize) -> bool {
-    (1..=2).contains(&position) && ATTENTION.contains(&task_type)
+/// Whether a task writes into the memory of the rank whose event it triggers.
+pub fn is_put(task_type: i64) -> bool {
+    TaskType::of(task_type).is_some_and(|one| one.reach == Reach::Put)
 }
 
-/// Whether the type is one that is known to exist.
-pub fn is_known(task_type: i64) -> bool {
-    matches!(task_type, 0 | 10 | 101..=121 | 151..=164 | 199 | 231..=295 | 301 | 302)
+/// Whether a task meets those of all other ranks.
+pub fn is_collective(task_type: i64) -> bool {
+    TaskType::of(task_type).is_some_and(|one| one.reach == Reach::Rendezvous)
+}
+
+/// What the table says of an operand, if it says anything.
+pub fn role(task_type: i64, is_output: bool, position: usize) -> Option<&'static Role> {
+    let known = TaskType::of(task_type)?;
+    if is_output { known.outputs.get(position) } else { known.inputs.get(position) }
+}
+
+/// What a task does with an operand.
+pub fn effect(task_type: i64, is_output: bool, position: usize) -> Effect {
+    let otherwise = if is_output { Effect::Write } else { Effect::Read };
+    role(task_type, is_output, position).map_or(otherwise, |role| role.access)
+}
+
+/// Whether a task of this type writes the operand.
+pub fn writes(task_type: i64, is_output: bool, position: usize) -> bool {
+    !matches!(effect(task_type, is_output, position), Effect::None | Effect::Read)
 }
 
 /// The type for people.
 pub fn name(task_type: i64) -> String {
-    let name = match task_type {
-        0 => "TERMINATE",
-        10 => "BEGIN_TASK_GRAPH",
-        101 => "EMBEDDING",
-        102 => "RMS_NORM_LINEAR",
-        103 => "ATTENTION_1",
-        104 => "ATTENTION_2",
-        105 => "SILU_MUL_LINEAR_WITH_RESIDUAL",
-        106 => "ALLREDUCE",
-        107 => "REDUCE",
-        108 => "LINEAR_WITH_RESIDUAL",
-        109 => "ARGMAX",
-        110 => "ARGMAX_PARTIAL",
-        111 => "ARGMAX_REDUCE",
-        112 => "FIND_NGRAM_PARTIAL",
-        113 => "FIND_NGRAM_GLOBAL",
-        114 => "TARGET_VERIFY_GREEDY",
-        115 => "SINGLE_BATCH_EXTEND_ATTENTION",
-        199 => "NVSHMEM_COPY",
-        other => return format!("type {other}"),
-    };
-    name.to_owned()
+    TaskType::of(task_type).map_or_else(|| format!("type {task_type}"), |one| one.name.to_owned())
 }

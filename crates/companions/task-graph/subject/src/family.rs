@@ -399,8 +399,8 @@ mod tests {
     #[test]
     fn every_choice_is_visited_once() {
         let actions = vec![
-            Action { kind: 101, reads: &[], writes: &[] },
-            Action { kind: 102, reads: &[], writes: &[] },
+            Action { kind: 101, reads: &[], writes: &[], word: 0 },
+            Action { kind: 102, reads: &[], writes: &[], word: 0 },
         ];
         let family =
             Family { name: "", tasks: 2, events: 1, orders: Orders::Any, ranks: Ranks::One, actions };

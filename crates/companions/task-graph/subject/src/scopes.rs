@@ -14,14 +14,19 @@ pub fn all() -> Vec<Scope<Family>> {
             about: "some minutes on 2 cores; part of `cargo xtask release-gate`",
             families: ci(),
         },
+        Scope {
+            name: "task-graph-current",
+            about: "a minute on 2 cores; sums, selections and meetings; part of `cargo xtask release-gate`",
+            families: current(),
+        },
         Scope { name: "task-graph-large", about: "up to an hour; five tasks with tiles", families: large() },
     ]
 }
 
-const NOTHING: Action = Action { kind: 101, reads: &[], writes: &[] };
+const NOTHING: Action = Action { kind: 101, reads: &[], writes: &[], word: 0 };
 
 const fn action(reads: &'static [Part], writes: &'static [Part]) -> Action {
-    Action { kind: 101, reads, writes }
+    Action { kind: 101, reads, writes, word: 0 }
 }
 
 // A tensor of two rows and two columns, in parts.
@@ -63,7 +68,7 @@ fn parts() -> Vec<Action> {
         action(&[CORNER], &[]),
         action(&[], &[CORNER]),
         action(&[COLUMN], &[CORNER]),
-        Action { kind: 103, reads: &[OTHER, COLUMN], writes: &[] },
+        Action { kind: 103, reads: &[OTHER, COLUMN], writes: &[], word: 0 },
     ]);
     all
 }
@@ -103,10 +108,10 @@ fn exchange() -> Vec<Action> {
     vec![
         NOTHING,
         action(&[], &[PART]),
-        Action { kind: 107, reads: &[PART, SLOTS], writes: &[SUM] },
+        Action { kind: 107, reads: &[PART, SLOTS], writes: &[SUM], word: 0 },
         action(&[MORE], &[]),
-        Action { kind: COPY, reads: &[PART], writes: &[SLOTS] },
-        Action { kind: COPY, reads: &[PART], writes: &[MORE] },
+        Action { kind: COPY, reads: &[PART], writes: &[SLOTS], word: 0 },
+        Action { kind: COPY, reads: &[PART], writes: &[MORE], word: 0 },
     ]
 }
 
@@ -116,14 +121,65 @@ const SLOTS_OF_THREE: Part = ("slots", 0, &[3, 1, 2], &[2, 2, 1]);
 fn exchange_of_three() -> Vec<Action> {
     vec![
         action(&[], &[PART]),
-        Action { kind: 107, reads: &[PART, SLOTS_OF_THREE], writes: &[SUM] },
-        Action { kind: COPY, reads: &[PART], writes: &[SLOTS_OF_THREE] },
+        Action { kind: 107, reads: &[PART, SLOTS_OF_THREE], writes: &[SUM], word: 0 },
+        Action { kind: COPY, reads: &[PART], writes: &[SLOTS_OF_THREE], word: 0 },
     ]
 }
 
 /// Copies that are no more than triggers.
 fn signals() -> Vec<Action> {
-    vec![NOTHING, Action { kind: COPY, reads: &[], writes: &[] }]
+    vec![NOTHING, Action { kind: COPY, reads: &[], writes: &[], word: 0 }]
+}
+
+/// What adds to a tensor, sets it, and reads it.
+fn sums() -> Vec<Action> {
+    let add = |writes| Action { kind: 251, reads: &[], writes, word: 0 };
+    vec![
+        NOTHING,
+        action(&[], &[ALL]),
+        action(&[ALL], &[]),
+        add(&[ALL]),
+        add(&[TOP]),
+        Action { kind: 260, reads: &[ALL], writes: &[], word: 0 },
+    ]
+}
+
+/// Experts that begin at 0, at 1, and a stride further; a request; and what knows neither.
+fn selections() -> Vec<Action> {
+    let experts = |word| Action { kind: 254, reads: &[], writes: &[ALL], word };
+    vec![
+        NOTHING,
+        action(&[], &[ALL]),
+        action(&[ALL], &[]),
+        experts(0),
+        experts(1),
+        experts(10),
+        Action { kind: 274, reads: &[OTHER, OTHER, ALL], writes: &[], word: 1 },
+    ]
+}
+
+/// Collectives of two teams, and what writes and reads their operands.
+fn meetings() -> Vec<Action> {
+    let meet = |reads, word| Action { kind: 302, reads, writes: &[SUM], word };
+    vec![
+        NOTHING,
+        action(&[], &[PART]),
+        action(&[], &[MORE]),
+        meet(&[PART], 0),
+        meet(&[MORE], 0),
+        meet(&[PART], 1),
+    ]
+}
+
+/// The same in few.
+fn few_meetings() -> Vec<Action> {
+    let meet = |reads, writes, word| Action { kind: 302, reads, writes, word };
+    vec![
+        action(&[], &[PART]),
+        meet(&[PART], &[SUM], 0),
+        meet(&[MORE], &[OTHER], 0),
+        meet(&[MORE], &[OTHER], 1),
+    ]
 }
 
 fn family(
@@ -148,6 +204,10 @@ fn quick() -> Vec<Family> {
         family("ranks", (2, 2), Full, Twins, exchange()),
         family("exchange", (3, 2), Sound, Twins, exchange()),
         family("signals-of-three", (2, 1), Full, Ring, signals()),
+        family("sums", (3, 2), Sound, One, sums()),
+        family("selections", (2, 1), Sound, One, selections()),
+        family("meetings", (2, 1), Full, Twins, few_meetings()),
+        family("meetings-of-a-pair", (2, 1), Sound, Pair, few_meetings()),
     ]
 }
 
@@ -171,6 +231,18 @@ fn ci() -> Vec<Family> {
         family("exchange-of-a-pair", (2, 1), Sound, Pair, exchange()),
         family("signals-of-three", (2, 2), Full, Ring, signals()),
         family("exchange-of-three", (3, 2), Sound, Ring, exchange_of_three()),
+    ]
+}
+
+fn current() -> Vec<Family> {
+    use {Orders::*, Ranks::*};
+    vec![
+        family("sums", (4, 3), Sound, One, sums()),
+        family("selections", (3, 2), Sound, One, selections()),
+        family("meetings", (3, 2), Sound, Twins, meetings()),
+        family("meetings-in-any-order", (2, 2), Full, Twins, few_meetings()),
+        family("meetings-of-a-pair", (2, 1), Sound, Pair, meetings()),
+        family("meetings-of-three", (2, 1), Sound, Ring, few_meetings()),
     ]
 }
 

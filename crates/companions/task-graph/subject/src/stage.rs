@@ -38,6 +38,8 @@ pub struct Action {
     pub reads: &'static [Part],
     /// What it lists as outputs.
     pub writes: &'static [Part],
+    /// The lower half of its metadata word: a request, an expert, a team.
+    pub word: i64,
 }
 
 /// The type of a task that copies into the memory of a rank.
@@ -57,13 +59,13 @@ fn tile(&(name, offset, dims, strides): &Part) -> Tile<'static> {
 fn task(kind: i64, dependent: i64, trigger: i64) -> Task<'static> {
     Task {
         dependent_event: dependent,
-        expert_offset: Given(None),
+        expert_offset: Given(Some(0)),
         inputs: Some(Vec::new()),
-        kv_idx: Given(None),
-        merge_task_offset: Given(None),
+        kv_idx: Given(Some(0)),
+        merge_task_offset: Given(Some(0)),
         outputs: Some(Vec::new()),
-        request_id: Given(None),
-        task_offset: Given(None),
+        request_id: Given(Some(0)),
+        task_offset: Given(Some(0)),
         task_type: kind,
         trigger_event: trigger,
         variant_id: 0,
@@ -127,6 +129,10 @@ pub fn system(ranks: &[Order], events: usize) -> System<'static> {
 /// Makes a task of a rank do this. A copy writes the slot of its rank, which is where its output begins.
 pub fn act(task: &mut Task<'static>, action: &Action, rank: usize) {
     task.task_type = action.kind;
+    // Small words: all in the lowest part.
+    for member in [&mut task.expert_offset, &mut task.request_id, &mut task.task_offset] {
+        member.0 = Some(action.word);
+    }
     task.inputs = Some(action.reads.iter().map(tile).collect());
     let mut outputs: Vec<_> = action.writes.iter().map(tile).collect();
     if action.kind == COPY {

@@ -10,7 +10,7 @@ use super::family::Family;
 use super::{Systems, text, validate};
 
 /// The rules that are about runs.
-const JUDGED: [Rule; 13] = [
+const JUDGED: [Rule; 16] = [
     Rule::TD01,
     Rule::TD02,
     Rule::TD03,
@@ -21,9 +21,12 @@ const JUDGED: [Rule; 13] = [
     Rule::TR03,
     Rule::TR04,
     Rule::TR05,
+    Rule::TR06,
     Rule::TX02,
     Rule::TX03,
     Rule::TX04,
+    Rule::TX05,
+    Rule::TX06,
 ];
 
 fn quick() -> Scope<Family> {

@@ -26,6 +26,7 @@ pub fn all() -> Result<Vec<GraphBase>> {
     all.extend(tiles()?);
     all.extend(layers()?);
     all.extend(systems::all()?);
+    all.extend(super::current::bases()?);
     Ok(all)
 }
 
@@ -100,8 +101,8 @@ fn chains() -> Result<Vec<GraphBase>> {
     let e = graph.event("e");
     let outputs = [act("a", 8).whole(), act("b", 8).whole(), act("c", 8).whole()];
     let inputs: Vec<Tile> = (0..7).map(|n| act(&format!("i{n}"), 8).whole()).collect();
-    graph.add(NewTask::new("full", 231).reads(&inputs).writes(&outputs).triggers(e));
-    graph.add(NewTask::new("next", 232).reads(&outputs).writes(&[act("d", 8).whole()]).after(e));
+    graph.add(NewTask::new("full", 121).reads(&inputs).writes(&outputs).triggers(e));
+    graph.add(NewTask::new("next", 120).reads(&outputs).writes(&[act("d", 8).whole()]).after(e));
     let mut base = new("chain/full", "7 inputs and 3 outputs, as many as the extended version has", &graph)?;
     let task = base.at("next", "")?;
     if let Some(task) = base.document.value.pointer_mut(&task).and_then(|task| task.as_object_mut()) {

@@ -2,6 +2,7 @@
 
 mod base;
 mod bounds;
+mod current;
 mod deadlock;
 mod defects;
 mod graphs;
@@ -44,6 +45,12 @@ pub const FAMILIES: &[(&str, Cases)] = &[
     ("task-graph/declared", bounds::declared),
     ("task-graph/ranks", ranks::ranks),
     ("task-graph/warnings", warnings::warnings),
+    ("task-graph/operands", current::operands::operands),
+    ("task-graph/selections", current::selections::selections),
+    ("task-graph/sums", current::sums::sums),
+    ("task-graph/collectives", current::collectives::collectives),
+    ("task-graph/meetings", current::meetings::meetings),
+    ("task-graph/puts", current::puts::puts),
     ("task-graph/near", near::near),
     ("task-graph/round-trip", trips::trips),
     ("task-graph/defects", defects::defects),

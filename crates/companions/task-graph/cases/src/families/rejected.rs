@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::base::{GraphCases, library};
 
-/// TK01 to TK08.
+/// TK01 to TK09.
 pub fn rejected(_: &Library, sink: &mut Sink) -> Result<()> {
     let library = library()?;
     let reject =
@@ -368,6 +368,23 @@ pub fn rejected(_: &Library, sink: &mut Sink) -> Result<()> {
             .replace(op(1, "inputs/0/tensor"), "x")
             .replace(op(1, "outputs/0/tensor"), "h");
         sink.graph_reject(base, "reads elsewhere", &edit)?;
+    }
+
+    // TK09: what takes part in something larger.
+    for (name, operator, code) in [
+        ("sound/chain", 0, 301),
+        ("sound/chain", 1, 302),
+        ("sound/grid", 0, 251),
+        ("sound/decoder", 0, 163),
+        ("sound/apart", 1, 251),
+        ("sound/apart", 0, 302),
+    ] {
+        let base = library.get(name)?;
+        let at = op(operator, "task_type");
+        let edit = Edit::breaking(Rule::TK09, format!("operator {operator} is of type {code}"))
+            .at(at.clone())
+            .replace(at, code);
+        sink.graph_reject(base, &format!("{operator} of type {code}"), &edit)?;
     }
     Ok(())
 }

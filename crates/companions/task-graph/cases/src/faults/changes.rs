@@ -3,6 +3,8 @@
 use megakernel_task_graph::{EVENT_INVALID, NVSHMEM_TAG};
 use serde_json::{Value, json};
 
+use crate::build::metadata;
+
 /// The graphs of a document.
 fn graphs(document: &mut Value) -> Vec<&mut Value> {
     if document.get("ranks").is_some_and(Value::is_array) {
@@ -78,6 +80,91 @@ pub fn caches_read(document: &mut Value) {
     tasks(document, |task| {
         if matches!(task["task_type"].as_i64(), Some(103 | 115)) {
             task["task_type"] = json!(118);
+        }
+    });
+}
+
+/// Tasks of other types.
+pub fn retyped(document: &mut Value, types: &[(i64, i64)]) {
+    tasks(document, |task| {
+        let other = types.iter().find(|(from, _)| task["task_type"] == *from);
+        if let Some((_, to)) = other {
+            task["task_type"] = json!(to);
+        }
+    });
+}
+
+/// Metadata words with these bits cleared, of all tasks but the reserved ones.
+fn masked(document: &mut Value, low: i64, high: bool) {
+    tasks(document, |task| {
+        let word = (task["expert_offset"].as_i64(), task["merge_task_offset"].as_i64());
+        if let ((Some(word), Some(upper)), false) = (word, task["task_type"] == 0 || task["task_type"] == 10)
+        {
+            let kept = i64::from((word & low) as i32);
+            for (member, value) in metadata([kept, if high { upper } else { 0 }]) {
+                task[member] = json!(value);
+            }
+        }
+    });
+}
+
+/// No task of a request.
+pub fn no_requests(document: &mut Value) {
+    masked(document, !0xffff, true);
+}
+
+/// No task of a chunk, or of what else the middle of the word says.
+pub fn no_middle(document: &mut Value) {
+    masked(document, 0xffff, true);
+}
+
+/// No task with an upper half of the word.
+pub fn no_upper(document: &mut Value) {
+    masked(document, !0, false);
+}
+
+/// No metadata that says anything.
+pub fn no_words(document: &mut Value) {
+    masked(document, 0, false);
+}
+
+/// Collectives of one team.
+pub fn one_team(document: &mut Value) {
+    tasks(document, |task| {
+        if task["task_type"] == 302 && task.get("task_offset").is_some() {
+            for (member, value) in metadata([0, -1]) {
+                task[member] = json!(value);
+            }
+        }
+    });
+}
+
+/// Each collective of a rank in a team of its own.
+pub fn own_teams(document: &mut Value) {
+    for graph in graphs(document) {
+        let collectives = list(graph, "all_tasks").into_iter().filter(|task| task["task_type"] == 302);
+        for (n, task) in (0..).zip(collectives.filter(|task| task.get("task_offset").is_some())) {
+            for (member, value) in metadata([n, -1]) {
+                task[member] = json!(value);
+            }
+        }
+    }
+}
+
+/// Waits for events that puts signal like any other.
+pub fn waits_untagged(document: &mut Value) {
+    tasks(document, |task| {
+        if let Some(id) = task["dependent_event"].as_i64().filter(|id| *id != EVENT_INVALID) {
+            task["dependent_event"] = json!(id & !NVSHMEM_TAG);
+        }
+    });
+}
+
+/// Collectives that sum up a tensor of their own rank's alone.
+pub fn operands_apart(document: &mut Value) {
+    tasks(document, |task| {
+        if task["task_type"] == 302 {
+            task["inputs"] = json!([]);
         }
     });
 }

@@ -22,9 +22,13 @@ use serde_json::{Value, json};
 use crate::{barrier, exact};
 
 mod changes;
+mod current;
 mod table;
 
-pub use table::FAULTS;
+/// Every fault.
+pub fn faults() -> impl Iterator<Item = &'static GraphFault> + Clone {
+    table::FAULTS.iter().chain(current::FAULTS)
+}
 
 /// Cases that have to reject a fault.
 const REQUIRED: usize = 3;
@@ -43,6 +47,8 @@ enum Wrong {
     Blind(&'static [Rule]),
     /// Judges what this makes of the document.
     Misreads(fn(&mut Value)),
+    /// Takes tasks of a type for those of another one.
+    Retypes(&'static [(i64, i64)]),
     /// Writes back what this makes of the document.
     Rewrites(fn(&mut Value)),
     /// Translates requests that break one of these rules.
@@ -90,7 +96,7 @@ pub fn measure(
         }
     };
     let mut counts = Counts::new();
-    let mut measured = Measured { faults: FAULTS.len(), ..Measured::default() };
+    let mut measured = Measured { faults: faults().count(), ..Measured::default() };
     for case in
         corpus.cases().iter().filter(|case| case.profiles.contains(&Profile::TASK_GRAPH) && wanted(case))
     {
@@ -100,14 +106,14 @@ pub fn measure(
             let alarm = format!("false alarm: {}: {}; found {}", case.id, mismatch.expected, mismatch.actual);
             measured.false_alarms.push(alarm);
         }
-        for fault in FAULTS.iter().filter(|fault| fault.wrong.concerns(case)) {
+        for fault in faults().filter(|fault| fault.wrong.concerns(case) && fault.wrong.shows(&document)) {
             if matches!(play(case, &document, Some(&fault.wrong), refuse), Judgement::Failed(_)) {
                 *counts.entry(fault.id).or_default() += 1;
             }
         }
     }
     let count = |fault: &GraphFault| counts.get(fault.id).copied().unwrap_or_default();
-    let survivors = FAULTS.iter().filter(|fault| count(fault) < REQUIRED);
+    let survivors = faults().filter(|fault| count(fault) < REQUIRED);
     measured.survivors =
         survivors.map(|fault| format!("{} survives: {} cases reject it", fault.id, count(fault))).collect();
     measured.text = text(measured.cases, &count);
@@ -116,15 +122,15 @@ pub fn measure(
 
 /// What the page on adequacy says.
 fn text(cases: usize, count: &dyn Fn(&GraphFault) -> usize) -> String {
-    let faults = FAULTS.len();
+    let many = faults().count();
     let mut out = format!(
-        "## Task graphs\n\n{faults} faults of implementations of the [task graph companion](companions/task-graph/README.md), and how \
+        "## Task graphs\n\n{many} faults of implementations of the [task graph companion](companions/task-graph/README.md), and how \
          many of {cases}\ncases reject each; {REQUIRED} have to. The implementation that has them judges graphs in the plainest way, \
          and translates soundly by\nwaiting for all of an operator before the next. Without a fault it passes all these cases. Which \
          requests to\ntranslate break a rule, the reference says for it.\n\n\
          | fault | an implementation that | cases |\n| --- | --- | ---: |\n"
     );
-    for fault in FAULTS {
+    for fault in faults() {
         let count = count(fault);
         let cell = if count < REQUIRED { format!("**{count}**") } else { count.to_string() };
         let _ = writeln!(out, "| `{}` | {} | {cell} |", fault.id, fault.summary);
@@ -135,7 +141,7 @@ fn text(cases: usize, count: &dyn Fn(&GraphFault) -> usize) -> String {
 impl Wrong {
     fn concerns(&self, case: &Case) -> bool {
         let method = match self {
-            Wrong::Always(_) | Wrong::Blind(_) | Wrong::Misreads(_) => Method::VALIDATE,
+            Wrong::Always(_) | Wrong::Blind(_) | Wrong::Misreads(_) | Wrong::Retypes(_) => Method::VALIDATE,
             Wrong::Rewrites(_) => Method::ROUNDTRIP,
             Wrong::Allows(_)
             | Wrong::Mistakes(_)
@@ -144,6 +150,26 @@ impl Wrong {
             | Wrong::ExactOnly => Method::TRANSLATE,
         };
         case.method == method
+    }
+
+    /// Whether it can make a difference to a document: one that it reads as it stands, it judges as it should.
+    fn shows(&self, document: &[u8]) -> bool {
+        match (self, self.misread(document)) {
+            (Wrong::Misreads(_) | Wrong::Retypes(_), Some((before, after))) => before != after,
+            _ => true,
+        }
+    }
+
+    /// A document before and after it has been misread.
+    fn misread(&self, document: &[u8]) -> Option<(Value, Value)> {
+        let before: Value = serde_json::from_slice(document).ok()?;
+        let mut after = before.clone();
+        match self {
+            Wrong::Misreads(change) => change(&mut after),
+            Wrong::Retypes(types) => changes::retyped(&mut after, types),
+            _ => return None,
+        }
+        Some((before, after))
     }
 }
 
@@ -179,13 +205,8 @@ fn reject(rules: impl Iterator<Item = Rule>) -> Value {
 }
 
 fn validate(document: &[u8], wrong: Option<&Wrong>) -> Value {
-    let misread = match wrong {
-        Some(Wrong::Misreads(change)) => serde_json::from_slice(document).ok().map(|mut value| {
-            change(&mut value);
-            value.to_string().into_bytes()
-        }),
-        _ => None,
-    };
+    let misread =
+        wrong.and_then(|wrong| wrong.misread(document)).map(|(_, after)| after.to_string().into_bytes());
     let found = match check::judge(misread.as_deref().unwrap_or(document)) {
         Ok(_) if matches!(wrong, Some(Wrong::Always(true))) => Vec::new(),
         Ok(_) if matches!(wrong, Some(Wrong::Always(false))) => vec![Rule::TS01],

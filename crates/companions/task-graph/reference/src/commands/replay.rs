@@ -137,6 +137,14 @@ impl Teller<'_> {
                     verb(second)
                 )]
             }
+            Outcome::AtOnce { tasks: [one, other] } => {
+                let next = if one.iteration < other.iteration { ", of the next iteration," } else { "" };
+                vec![format!(
+                    "at once: {} and {}{next} can both be started, and their team cannot tell them apart",
+                    self.task(one.task),
+                    self.task(other.task)
+                )]
+            }
             Outcome::Early { task, missing } => vec![format!(
                 "early: {} has started, and {}, which triggers the same event as those it waited for, has not finished",
                 self.task(task.task),
@@ -171,12 +179,19 @@ impl Teller<'_> {
             }
         }];
         for &instance in stuck.iter().take(EXPLAINED) {
-            if let Some(Blocked::Count { event, count, needed }) = machine.blocked(instance) {
-                lines.push(format!(
+            match machine.blocked(instance) {
+                Some(Blocked::Count { event, count, needed }) => lines.push(format!(
                     "{} waits for {} to reach {needed}; it is {count}",
                     self.task(instance.task),
                     self.event(event)
-                ));
+                )),
+                Some(Blocked::Mates) => {
+                    lines.push(format!(
+                        "{} waits for mates that some rank does not have",
+                        self.task(instance.task)
+                    ));
+                }
+                _ => {}
             }
         }
         if stuck.len() > EXPLAINED {
@@ -215,7 +230,11 @@ impl Teller<'_> {
 }
 
 fn verb(access: &Access) -> &'static str {
-    if access.writes { "writes" } else { "reads" }
+    match access.writes {
+        true if access.adds => "adds to",
+        true => "writes",
+        false => "reads",
+    }
 }
 
 fn bytes((start, end): (i128, i128)) -> String {

@@ -17,6 +17,8 @@ pub struct Faults {
     pub read_write: [Instances; MAX_INSTANCES],
     /// For each task, those that may run beside it and write what it writes.
     pub write_write: [Instances; MAX_INSTANCES],
+    /// For each collective, those of its team that may have started on its rank when it starts.
+    pub at_once: [Instances; MAX_INSTANCES],
     /// For each task, those of the first iteration that overwrite what it wrote, unread.
     pub dead: [Instances; MAX_INSTANCES],
     /// For each task, those that can start before it has finished.
@@ -32,6 +34,7 @@ impl Default for Faults {
             lost: 0,
             read_write: [0; MAX_INSTANCES],
             write_write: [0; MAX_INSTANCES],
+            at_once: [0; MAX_INSTANCES],
             dead: [0; MAX_INSTANCES],
             without: [0; MAX_INSTANCES],
         }
@@ -49,6 +52,11 @@ impl Faults {
         self.read_write.iter().chain(&self.write_write).any(|&others| others != 0)
     }
 
+    /// Whether two collectives of a team run on one rank at once.
+    pub fn has_teams_at_once(&self) -> bool {
+        self.at_once.iter().any(|&others| others != 0)
+    }
+
     /// Whether a write is overwritten unread.
     pub fn has_dead_write(&self) -> bool {
         self.dead.iter().any(|&others| others != 0)
@@ -56,7 +64,7 @@ impl Faults {
 
     /// Whether anything goes wrong but for dead writes, which change no result.
     pub fn shows(&self) -> bool {
-        self.deadlock() || self.lost != 0 || self.has_race()
+        self.deadlock() || self.lost != 0 || self.has_race() || self.has_teams_at_once()
     }
 
     /// Whether there is nothing at all.
@@ -73,6 +81,7 @@ impl Faults {
             (self.lost != 0, "lost task"),
             (any(&self.read_write), "read-write race"),
             (any(&self.write_write), "write-write race"),
+            (any(&self.at_once), "two collectives of a team at once"),
             (any(&self.dead), "dead write"),
         ]
         .into_iter()

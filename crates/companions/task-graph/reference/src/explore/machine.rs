@@ -25,8 +25,10 @@ pub enum Step {
 pub enum Blocked {
     /// It has started.
     Started,
-    /// Its rank has not ended the iteration before.
+    /// Its rank, or that of a mate, has not ended the iteration before.
     Iteration,
+    /// It has no mate on some rank.
+    Mates,
     /// Its event has been triggered too few times.
     Count {
         /// The event.
@@ -108,6 +110,16 @@ impl<'s> Machine<'s> {
             return Some(Blocked::Started);
         }
         let task = self.setup.tasks.get(instance.task)?;
+        if task.is_stranded {
+            return Some(Blocked::Mates);
+        }
+        let starts = |&task: &usize| self.start_blocked(Instance { task, ..instance });
+        [instance.task].iter().chain(&task.mates).find_map(starts)
+    }
+
+    /// What keeps a task from starting by itself, not counting mates that it then waits for.
+    pub fn start_blocked(&self, instance: Instance) -> Option<Blocked> {
+        let task = self.setup.tasks.get(instance.task)?;
         if instance.iteration > 0 && !self.has_ended(task.rank, instance.iteration - 1) {
             return Some(Blocked::Iteration);
         }
@@ -180,9 +192,18 @@ impl<'s> Machine<'s> {
         }
         loop {
             let before = self.steps.len();
-            for queue in &mut queues {
-                while queue.front().is_some_and(|&head| self.run(head).is_ok()) {
-                    queue.pop_front();
+            for rank in 0..queues.len() {
+                while let Some(head) = queues.get(rank).and_then(|queue| queue.front().copied()) {
+                    // A mate has come if it stands at the head of its queue, or has gone on already.
+                    let mates =
+                        self.setup.tasks.get(head.task).map(|task| task.mates.as_slice()).unwrap_or_default();
+                    let have_come = mates.iter().map(|&task| Instance { task, ..head }).all(|mate| {
+                        self.is_finished(mate) || queues.iter().any(|queue| queue.front() == Some(&mate))
+                    });
+                    if !have_come || self.run(head).is_err() {
+                        break;
+                    }
+                    queues.get_mut(rank).map(std::collections::VecDeque::pop_front);
                 }
             }
             if self.steps.len() == before {

@@ -44,6 +44,11 @@ pub enum Outcome {
         /// The bits that both access.
         bits: (i128, i128),
     },
+    /// Two collectives of one team can both start on one rank.
+    AtOnce {
+        /// The tasks.
+        tasks: [Instance; 2],
+    },
     /// A task has started though another one that triggers its event has not finished.
     Early {
         /// The task.
@@ -123,7 +128,16 @@ pub fn replay(setup: &Setup, diagnostic: &Diagnostic) -> Result<Replay, NotRepla
         Rule::TD04 => deadlock(setup, &tasks, true),
         Rule::TD05 => tasks.first().and_then(|&task| lost(setup, first(task))),
         Rule::TR01 => partial(setup, &tasks),
-        Rule::TR02 | Rule::TR03 | Rule::TR04 | Rule::TX03 => {
+        Rule::TX05 => deadlock(setup, &tasks, false),
+        Rule::TX06 => {
+            let [one, other] = pair()?;
+            let next = Instance { task: other, iteration: 1 };
+            (one != other)
+                .then(|| at_once(setup, first(one), first(other)))
+                .flatten()
+                .or_else(|| at_once(setup, first(one), next))
+        }
+        Rule::TR02 | Rule::TR03 | Rule::TR04 | Rule::TR06 | Rule::TX03 => {
             let [one, other] = pair()?;
             race(setup, first(one), first(other), 1)
         }
@@ -206,6 +220,18 @@ fn race(setup: &Setup, one: Instance, other: Instance, iterations: usize) -> Opt
     Some(Replay { steps, outcome: Outcome::Race { tasks: [one, other], accesses, bits } })
 }
 
+fn at_once(setup: &Setup, one: Instance, other: Instance) -> Option<Replay> {
+    let iterations = other.iteration + 1;
+    let mut machine = Machine::new(setup, iterations);
+    machine.run_all(|instance| instance == one || instance == other);
+    if machine.start_blocked(one).is_some() || machine.start_blocked(other).is_some() {
+        return None;
+    }
+    let machine = trimmed(&machine, &[one, other], false, iterations);
+    let steps = machine.steps().to_vec();
+    Some(Replay { steps, outcome: Outcome::AtOnce { tasks: [one, other] } })
+}
+
 fn overtaken(setup: &Setup, late: Instance, early: Instance) -> Option<Replay> {
     let event = setup.tasks.get(late.task)?.trigger?;
     if setup.tasks.get(early.task)?.trigger != Some(event) {
@@ -243,13 +269,17 @@ fn dead_write(setup: &Setup, one: Instance, other: Instance) -> Option<Replay> {
     let found = setup.meetings(one.task, other.task, |one, other| one.writes && other.writes);
     for (first, second, _) in found {
         let mut shared = Spans(first.spans().common(&second.spans()).collect());
-        for write in between.iter().flat_map(|&task| accesses(task, first.storage, true)) {
+        for write in between
+            .iter()
+            .flat_map(|&task| accesses(task, first.storage, true))
+            .filter(|write| write.parts.is_empty() || write.parts == first.parts)
+        {
             shared = shared.without(&write.spans());
         }
         let mut reads =
             between.iter().chain([&other.task]).flat_map(|&task| accesses(task, first.storage, false));
         if let Some(&bits) = shared.0.first()
-            && !reads.any(|read| read.spans().meet(&shared).is_some())
+            && !reads.any(|read| read.is_beside(first) && read.spans().meet(&shared).is_some())
         {
             let accesses = [first.clone(), second.clone()];
             machine.step(Step::Start(other)).ok()?;
@@ -287,10 +317,13 @@ fn trimmed<'s>(long: &Machine<'s>, wanted: &[Instance], ends: bool, iterations: 
     let mut needed = std::collections::HashSet::new();
     let mut stack: Vec<Instance> = Vec::new();
     let before = |instance: Instance, stack: &mut Vec<Instance>| {
-        let Some(task) = setup.tasks.get(instance.task) else { return };
-        stack.extend(task.dependent.into_iter().flat_map(|event| enough(event, instance.iteration)));
-        if let (Some(before), Some(&end)) = (instance.iteration.checked_sub(1), setup.ends.get(task.rank)) {
-            stack.extend(enough(end, before));
+        let mates = setup.tasks.get(instance.task).map(|task| task.mates.as_slice()).unwrap_or_default();
+        for task in [instance.task].iter().chain(mates).filter_map(|&task| setup.tasks.get(task)) {
+            stack.extend(task.dependent.into_iter().flat_map(|event| enough(event, instance.iteration)));
+            if let (Some(before), Some(&end)) = (instance.iteration.checked_sub(1), setup.ends.get(task.rank))
+            {
+                stack.extend(enough(end, before));
+            }
         }
     };
     wanted.iter().for_each(|&instance| before(instance, &mut stack));

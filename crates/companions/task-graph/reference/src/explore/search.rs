@@ -40,10 +40,11 @@ impl Explorer {
         for one in each(all) {
             for other in each(all & !(1 << one)) {
                 let written = cells(&system.writes, other);
+                let both_add = cells(&system.adds, one) & cells(&system.adds, other);
                 if cells(&system.reads, one) & written != 0 {
                     conflicts[0][one] |= 1 << other;
                 }
-                if cells(&system.writes, one) & written != 0 {
+                if cells(&system.writes, one) & written & !both_add != 0 {
                     conflicts[1][one] |= 1 << other;
                 }
             }
@@ -67,6 +68,15 @@ impl Explorer {
                     faults.read_write[i] |= conflicts[0][i] & ready;
                     faults.write_write[i] |= conflicts[1][i] & ready;
                     self.next.push(finished | 1 << i);
+                }
+                if system.rivals.iter().any(|&rivals| rivals != 0) {
+                    let started = each(all & !finished)
+                        .filter(|&i| system.can_start(i, finished))
+                        .fold(0, |set: Instances, i| set | 1 << i);
+                    for i in each(started) {
+                        let rivals = system.rivals.get(i).copied().unwrap_or_default();
+                        faults.at_once[i] |= rivals & started & !(1 << i);
+                    }
                 }
                 for i in each(all & !finished) {
                     faults.without[i] |= finished | ready;
@@ -106,14 +116,14 @@ fn dead_writes(system: &Compact, faults: &mut Faults) {
     for (first, dead) in dead.iter_mut().enumerate().take(tasks) {
         for second in (0..tasks).filter(|&second| system.ranks.get(first) == system.ranks.get(second)) {
             let between = |other: usize| before(first, other) && before(other, second);
-            let mut shared = of(&system.own_writes, first) & of(&system.own_writes, second);
+            let mut shared = of(&system.values, first) & of(&system.own_writes, second);
             if shared == 0 || !before(first, second) {
                 continue;
             }
             for other in (0..tasks).filter(|&other| between(other)) {
                 shared &= !of(&system.own_writes, other);
             }
-            let reads = |reader: usize| of(&system.reads, reader) & shared != 0;
+            let reads = |reader: usize| (of(&system.reads, reader) | of(&system.adds, reader)) & shared != 0;
             if shared != 0 && !reads(second) && !(0..tasks).any(|reader| between(reader) && reads(reader)) {
                 *dead |= 1 << second;
             }

@@ -2,14 +2,16 @@
 
 use std::collections::HashMap;
 
-use megakernel_task_graph::{EVENT_INVALID, EventId, EventType, System, Task, TaskGraph, Tile};
+use megakernel_task_graph::{
+    EVENT_INVALID, Effect, EventId, EventType, Reach, Select, System, Task, TaskGraph, Tile,
+};
 
 use super::footprint::{Shape, Spans};
 
-const COPY: i64 = 199;
 const REDUCE: i64 = 107;
-/// The tasks that write into their inputs 1 and 2, the caches.
-const ATTENTION: [i64; 10] = [103, 104, 115, 116, 117, 153, 164, 257, 263, 284];
+
+/// A part that a task selects: by what, for tasks of which type if not of all, and which.
+pub type Part = (Select, Option<i64>, i64);
 
 /// What a task does to a storage.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,6 +20,12 @@ pub struct Access {
     pub storage: usize,
     /// Otherwise it reads.
     pub writes: bool,
+    /// Whether it writes by adding, which reads too.
+    pub adds: bool,
+    /// Whether it leaves a start value for whoever comes next.
+    pub resets: bool,
+    /// What of the tile it accesses; all if empty.
+    pub parts: Vec<Part>,
     /// Where.
     pub shape: Shape,
 }
@@ -37,6 +45,12 @@ pub struct Work {
     pub trigger: Option<usize>,
     /// What it accesses.
     pub accesses: Vec<Access>,
+    /// Of a collective, its team.
+    pub team: Option<i64>,
+    /// The tasks that have to start before it goes on, itself among them; none if it is no collective.
+    pub mates: Vec<usize>,
+    /// Whether mates are missing, so that it never goes on.
+    pub is_stranded: bool,
 }
 
 /// An event of the system.
@@ -132,23 +146,42 @@ impl Setup {
                 elsewhere |= target == Some(None);
                 let target = target.flatten();
                 let mut accesses = Vec::new();
-                let add = |at: usize, writes: bool, tile: &Tile<'_>, shape: Shape| {
+                let add = |at: usize,
+                           (writes, effect): (bool, Effect),
+                           tile: &Tile<'_>,
+                           parts: &[Part],
+                           shape: Shape| {
                     let next = names.len();
                     let storage = *names.entry((at, tile.base_ptr.to_string())).or_insert(next);
-                    accesses.push(Access { storage, writes, shape });
+                    let (adds, resets) = (effect == Effect::Add, writes && effect == Effect::Reset);
+                    accesses.push(Access { storage, writes, adds, resets, parts: parts.to_vec(), shape });
                 };
-                footprint(task, rank, target, add);
-                if let Some(event) = dependent.filter(|_| task.task_type == REDUCE)
+                footprint(task, rank, (target, graphs.len()), add);
+                let reach = task.known_type().map_or(Reach::Own, |known| known.reach);
+                let signalled = EventId::from_bits(task.dependent_event).is_some_and(|id| id.nvshmem);
+                if let Some(event) = dependent.filter(|_| task.task_type == REDUCE || signalled)
                     && let Some(tagged) = tagged.get_mut(event)
                 {
                     *tagged = true;
                 }
-                if let Some(event) = trigger.filter(|_| task.task_type == COPY)
+                if let Some(event) = trigger.filter(|_| reach == Reach::Put)
                     && let Some(tagged) = tagged.get_mut(event)
                 {
                     *tagged = true;
                 }
-                setup.tasks.push(Work { rank, id, kind: task.task_type, dependent, trigger, accesses });
+                let team = (reach == Reach::Rendezvous).then(|| task.task_offset.0.unwrap_or(0));
+                elsewhere |= bare.is_some() && team.is_some();
+                setup.tasks.push(Work {
+                    rank,
+                    id,
+                    kind: task.task_type,
+                    dependent,
+                    trigger,
+                    accesses,
+                    team,
+                    mates: Vec::new(),
+                    is_stranded: false,
+                });
             }
         }
         // A graph that triggers no other rank's events is a system of its own.
@@ -160,10 +193,38 @@ impl Setup {
                 }
             }
         }
+        if bare.is_none() {
+            setup.meet(graphs.len());
+        }
         let mut storages: Vec<_> = names.into_iter().collect();
         storages.sort_by_key(|&(_, index)| index);
         setup.storages = storages.into_iter().map(|(name, _)| name).collect();
         Ok(setup)
+    }
+
+    /// Finds the mates of collectives: the first of a team on each rank, the second, and so on.
+    fn meet(&mut self, ranks: usize) {
+        let teams: std::collections::BTreeSet<i64> = self.tasks.iter().filter_map(|task| task.team).collect();
+        for team in teams {
+            for nth in 0.. {
+                let of_rank = |rank: usize| {
+                    let own = |&index: &usize| {
+                        self.tasks.get(index).is_some_and(|task| task.rank == rank && task.team == Some(team))
+                    };
+                    (0..self.tasks.len()).filter(own).nth(nth)
+                };
+                let mates: Vec<usize> = (0..ranks).filter_map(of_rank).collect();
+                if mates.is_empty() {
+                    break;
+                }
+                for &mate in &mates {
+                    if let Some(task) = self.tasks.get_mut(mate) {
+                        task.is_stranded = mates.len() < ranks;
+                        task.mates.clone_from(&mates);
+                    }
+                }
+            }
+        }
     }
 
     /// The index of a task from its number through all ranks, as diagnostics have it.
@@ -182,7 +243,7 @@ impl Setup {
 
     /// Where two tasks meet, if one of them writes: the accesses, the earlier task's first, and the bits.
     pub fn conflict(&self, first: usize, second: usize) -> Option<(&Access, &Access, (i128, i128))> {
-        self.meetings(first, second, |one, other| one.writes || other.writes).next()
+        self.meetings(first, second, |one, other| one.conflicts(other)).next()
     }
 
     /// Where two tasks meet with accesses that satisfy a condition.
@@ -198,36 +259,84 @@ impl Setup {
             .iter()
             .flat_map(move |one| accesses(second).iter().map(move |other| (one, other)));
         pairs
-            .filter(move |(one, other)| one.storage == other.storage && wanted(one, other))
+            .filter(move |(one, other)| {
+                one.storage == other.storage && one.is_beside(other) && wanted(one, other)
+            })
             .filter_map(|(one, other)| Some((one, other, one.shape.spans().meet(&other.shape.spans())?)))
     }
 }
 
-/// What a task of `rank` reads and writes; `target` is the rank of its trigger event.
+/// What a task of `rank` reads, writes and adds to; `target` is the rank of its trigger event, of so many ranks.
 fn footprint(
     task: &Task<'_>,
     rank: usize,
-    target: Option<usize>,
-    mut add: impl FnMut(usize, bool, &Tile<'_>, Shape),
+    (target, ranks): (Option<usize>, usize),
+    mut add: impl FnMut(usize, (bool, Effect), &Tile<'_>, &[Part], Shape),
 ) {
-    for (index, tile) in task.inputs().iter().enumerate().filter(|(_, tile)| !tile.is_null()) {
-        add(rank, false, tile, Shape::new(tile));
-        if ATTENTION.contains(&task.task_type) && (index == 1 || index == 2) {
-            add(rank, true, tile, Shape::new(tile));
+    let known = task.known_type();
+    let reach = known.map_or(Reach::Own, |known| known.reach);
+    let lists = [(false, task.inputs()), (true, task.outputs())];
+    for (is_output, index, tile) in lists
+        .iter()
+        .flat_map(|&(is_output, tiles)| tiles.iter().enumerate().map(move |(i, t)| (is_output, i, t)))
+    {
+        if tile.is_null() {
+            continue;
+        }
+        let role = known
+            .and_then(|known| if is_output { known.outputs.get(index) } else { known.inputs.get(index) });
+        let effect = role.map_or(if is_output { Effect::Write } else { Effect::Read }, |role| role.access);
+        let parts: Vec<Part> =
+            role.map_or(&[][..], |role| role.by).iter().filter_map(|&select| part(task, select)).collect();
+        let (reads, writes) = match effect {
+            Effect::None => (false, false),
+            Effect::Read => (true, false),
+            Effect::Write | Effect::Add => (false, true),
+            Effect::Modify | Effect::Reset => (true, true),
+        };
+        let mut at = vec![rank];
+        let mut shape = Shape::new(tile);
+        if is_output && reach == Reach::Put {
+            shape = shape.slot();
+            at = target.into_iter().collect();
+        } else if !is_output && index == 0 && reach == Reach::Rendezvous {
+            at = (0..ranks).collect();
+        }
+        for memory in at {
+            if reads {
+                add(memory, (false, effect), tile, &parts, shape.clone());
+            }
+            if writes {
+                add(memory, (true, effect), tile, &parts, shape.clone());
+            }
         }
     }
-    for (index, tile) in task.outputs().iter().enumerate().filter(|(_, tile)| !tile.is_null()) {
-        match target {
-            _ if task.task_type != COPY || index > 0 => add(rank, true, tile, Shape::new(tile)),
-            Some(target) => add(target, true, tile, Shape::new(tile).slot()),
-            None => {}
-        }
-    }
+}
+
+/// What a task selects by one of the selections of the table.
+fn part(task: &Task<'_>, select: Select) -> Option<Part> {
+    let how = select.selection()?;
+    let value = task.member(how.member)?;
+    let value = if how.modulo > 0 { value.rem_euclid(how.modulo) } else { value };
+    Some((select, how.own.then_some(task.task_type), value))
 }
 
 impl Access {
     /// Where.
     pub fn spans(&self) -> Spans {
         self.shape.spans()
+    }
+
+    /// Whether it matters which of two comes first.
+    pub fn conflicts(&self, other: &Access) -> bool {
+        (self.writes || other.writes) && !(self.adds && other.adds)
+    }
+
+    /// Whether two may access the same of their tiles: nothing is selected that differs.
+    pub fn is_beside(&self, other: &Access) -> bool {
+        self.parts.iter().all(|&(select, own, value)| {
+            let same = other.parts.iter().filter(|&&(theirs, type_of, _)| (theirs, type_of) == (select, own));
+            same.into_iter().all(|&(_, _, theirs)| theirs == value)
+        })
     }
 }

@@ -39,7 +39,7 @@ pub fn explore(system: &Compact) -> Faults {
                     if system.reads[j] & system.writes[i] != 0 {
                         faults.read_write[j] |= bit;
                     }
-                    if system.writes[i] & system.writes[j] != 0 {
+                    if system.writes[i] & system.writes[j] & !(system.adds[i] & system.adds[j]) != 0 {
                         faults.write_write[i] |= 1 << j;
                         faults.write_write[j] |= bit;
                     }
@@ -52,6 +52,11 @@ pub fn explore(system: &Compact) -> Faults {
                 enabled = true;
                 next.push(State { finished: state.finished | bit, ..state.clone() });
             }
+        }
+        for i in (0..n).filter(|&i| state.finished & 1 << i == 0 && system.can_start(i, state.finished)) {
+            let others = (0..n)
+                .filter(|&j| j != i && state.finished & 1 << j == 0 && system.can_start(j, state.finished));
+            faults.at_once[i] |= others.fold(0, |set: Instances, j| set | 1 << j) & system.rivals[i];
         }
         for (iteration, ends) in system.ends.iter().enumerate() {
             let mine = ((1 << system.tasks) - 1) << (iteration * system.tasks);

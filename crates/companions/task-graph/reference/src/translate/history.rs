@@ -1,10 +1,10 @@
 //! Who last wrote each tensor, and who has read it since, tile by tile.
 
 use super::events::Events;
-use super::plan::{Block, Operand, Operator, PerAxis, Plan};
+use megakernel_task_graph::Effect;
 
-/// Types whose inputs 1 and 2 are caches, read and written (clause TGR-05).
-const ATTENTION: [i64; 10] = [103, 104, 115, 116, 117, 153, 164, 257, 263, 284];
+use super::plan::{Block, Operand, Operator, PerAxis, Plan};
+use crate::types;
 
 /// A tensor as the tasks of an operator access it.
 #[derive(Debug)]
@@ -13,6 +13,8 @@ pub struct Access<'p> {
     pub tensor: usize,
     /// Whether it is written; it may be read too.
     pub writes: bool,
+    /// Whether it is read.
+    pub reads: bool,
     /// Where among the operator's operands it stands, for messages.
     pub at: Place,
     /// What is accessed; of a part of a fused tensor all is taken to be.
@@ -34,7 +36,7 @@ impl<'p> Access<'p> {
     /// An access to a tensor that is cut as the operand says, or to all of it.
     pub fn new(tensor: usize, writes: bool, at: Place, cut: Option<&'p Operand>) -> Access<'p> {
         let tiles = cut.map_or(1, |operand| operand.cuts.iter().product()) as usize;
-        Access { tensor, writes, at, cut, known: vec![None; tiles] }
+        Access { tensor, writes, reads: !writes, at, cut, known: vec![None; tiles] }
     }
 
     /// The operand, unless all of a part is accessed.
@@ -51,6 +53,13 @@ impl<'p> Access<'p> {
 /// Everything that an operator accesses, except for the buffer of an all-reduce, which nothing else may access.
 pub fn accesses<'p>(plan: &Plan<'_>, operator: &'p Operator) -> Vec<Access<'p>> {
     let mut found = Vec::new();
+    let touched = |is_output: bool, number: usize, operand: &'p Operand, at: Place| {
+        let effect = types::effect(operator.task_type, is_output, number);
+        let writes = !matches!(effect, Effect::None | Effect::Read);
+        let reads = matches!(effect, Effect::Read | Effect::Modify | Effect::Reset | Effect::Add);
+        let access = Access::new(operand.tensor, writes, at, Some(operand));
+        (effect != Effect::None).then_some(Access { reads, ..access })
+    };
     let buffer = operator.all_reduce().map(|[_, buffer, _]| buffer.tensor);
     for (number, operand) in operator.inputs.iter().enumerate() {
         let Some(operand) = operand.as_ref().filter(|operand| Some(operand.tensor) != buffer) else {
@@ -60,12 +69,11 @@ pub fn accesses<'p>(plan: &Plan<'_>, operator: &'p Operator) -> Vec<Access<'p>> 
         let parts = &plan.tensors[operand.tensor].parts;
         found.extend(parts.iter().map(|part| Access::new(part.tensor, false, at, None)));
         if parts.is_empty() {
-            let writes = (1..=2).contains(&number) && ATTENTION.contains(&operator.task_type);
-            found.push(Access::new(operand.tensor, writes, at, Some(operand)));
+            found.extend(touched(false, number, operand, at));
         }
     }
     for (number, operand) in operator.outputs.iter().enumerate() {
-        found.push(Access::new(operand.tensor, true, Place::Output(number), Some(operand)));
+        found.extend(touched(true, number, operand, Place::Output(number)));
     }
     found
 }

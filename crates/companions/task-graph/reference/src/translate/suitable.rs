@@ -1,6 +1,7 @@
-//! What no graph could make good in sound mode: rules TK07 and TK08, and what TK04 asks there.
+//! What no graph could make good in sound mode: rules TK07 to TK09, and what TK04 asks there.
 
 use megakernel_ir::{Diagnostic, Rule};
+use megakernel_task_graph::{Effect, Reach, TaskType};
 
 use super::history::{Access, Place, accesses};
 use super::plan::{Operator, Plan};
@@ -10,13 +11,23 @@ pub fn check(plan: &Plan<'_>) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     let mut unread = vec![false; plan.tensors.len()];
     for (index, operator) in plan.operators.iter().enumerate() {
+        let known = TaskType::of(operator.task_type);
+        let adds = |known: &TaskType| known.outputs.iter().any(|role| role.access == Effect::Add);
+        if let Some(known) = known.filter(|known| known.reach != Reach::Own || adds(known)) {
+            let message = format!(
+                "{} cannot be translated soundly: it works together with other ranks, or with tasks beside it; an all-reduce is of type ALLREDUCE (106)",
+                known.name
+            );
+            let at = format!("/kernel_graph/operators/{index}/task_type");
+            found.push(Diagnostic::new(Rule::TK09, at, message));
+        }
         let accesses = accesses(plan, operator);
         for access in accesses.iter().filter(|access| access.writes) {
             if let Some(message) = conflict(plan, operator, access, &accesses) {
                 found.push(Diagnostic::new(Rule::TK07, pointer(index, access), message));
             }
         }
-        for access in accesses.iter().filter(|access| reads(access)) {
+        for access in accesses.iter().filter(|access| access.reads) {
             unread[access.tensor] = false;
         }
         for access in accesses.iter().filter(|access| access.writes) {
@@ -31,11 +42,6 @@ pub fn check(plan: &Plan<'_>) -> Vec<Diagnostic> {
     }
     all_reduces(plan, &mut found);
     found
-}
-
-/// Caches are inputs: what is written there is read as well.
-fn reads(access: &Access<'_>) -> bool {
-    matches!(access.at, Place::Input(_))
 }
 
 fn pointer(operator: usize, access: &Access<'_>) -> String {

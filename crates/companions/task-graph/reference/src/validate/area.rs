@@ -93,7 +93,8 @@ impl Layout {
         match self {
             Layout::Regular(strides) => TileRegion::Box {
                 strides: strides.iter().rev().copied().collect(),
-                r#box: area.iter().rev().copied().collect(),
+                // Behind the strides stand selections.
+                r#box: area.iter().take(strides.len()).rev().copied().collect(),
             },
             Layout::Irregular => TileRegion::Bytes { bytes: area.first().copied().unwrap_or_default() },
         }

@@ -7,7 +7,7 @@ use megakernel_order::Findings;
 use megakernel_task_graph::{TensorDecl, Tile, element_bits};
 use smallvec::SmallVec;
 
-use crate::types::writes_input;
+use crate::types;
 use crate::validate::area::Footprint;
 use crate::validate::storage::is_slot;
 use crate::validate::world::World;
@@ -30,7 +30,7 @@ pub fn check(world: &World<'_, '_, '_>, findings: &mut Findings) {
                         findings.broken(Rule::TB02, place() + "/offset", message);
                     }
                     let footprint = Footprint { tile, is_slot: is_slot(task, is_output) };
-                    let is_written = is_output || writes_input(task.task_type, position);
+                    let is_written = types::writes(task.task_type, is_output, position);
                     let mut beyond = wraps(footprint, is_written);
                     if let Some(declared) = &declared {
                         match undeclared(tile, declared.get(&*tile.base_ptr).copied()) {

@@ -6,6 +6,7 @@
 mod area;
 mod bounds;
 mod deadlock;
+mod meetings;
 mod order;
 mod race;
 mod rank;
@@ -77,7 +78,7 @@ fn check(graphs: &Graphs<'_, '_>, findings: &mut Findings) {
         return;
     }
     let is_partial = match graphs {
-        Graphs::Bare(..) => ranks.iter().any(Rank::copies_to_others),
+        Graphs::Bare(..) => ranks.iter().any(Rank::reaches_others),
         Graphs::System(..) => {
             ranks::check_ids(&ranks, findings);
             !findings.accepts()
@@ -87,6 +88,7 @@ fn check(graphs: &Graphs<'_, '_>, findings: &mut Findings) {
     warnings::check(&world, findings);
     bounds::check(&world, findings);
     ranks::check_events(&world, findings);
+    meetings::check(&world, findings);
     let events = Events::new(&world);
     deadlock::check(&world, events.order.is_some(), findings);
     let storages = Storage::all(&world);
@@ -98,7 +100,9 @@ fn check(graphs: &Graphs<'_, '_>, findings: &mut Findings) {
             warnings::mixed_layout(&world, first, storage.name, findings);
         }
     }
-    if let Some(order) = events.order.as_ref().filter(|_| !findings.has(Rule::TD03)) {
+    if let Some(order) =
+        events.order.as_ref().filter(|_| !findings.has(Rule::TD03) && !findings.has(Rule::TX05))
+    {
         race::check(&world, &HappensBefore::new(&events.graph, order), &storages, &layouts, findings);
     }
 }

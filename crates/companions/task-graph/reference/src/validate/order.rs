@@ -3,6 +3,7 @@
 
 use megakernel_order::{Edges, Graph, Order};
 
+use crate::types;
 use crate::validate::world::{Trigger, World};
 
 /// The graph of events.
@@ -17,8 +18,8 @@ impl Events {
     /// The edges that the document has, and between unknown ranks those that it may have (see [`World::is_partial`]): a
     /// copy to another rank may come before every event from elsewhere whose dependents all come later in the queue.
     pub fn new(world: &World<'_, '_, '_>) -> Events {
-        let events = world.events();
-        let arrivals: Vec<Vec<(u32, u32)>> = match world.is_partial {
+        let events = world.events() + world.meetings.len();
+        let arrivals: Vec<Vec<(u32, Arrival)>> = match world.is_partial {
             true => (0..world.ranks.len()).map(|rank| arrivals(world, rank)).collect(),
             false => Vec::new(),
         };
@@ -29,24 +30,39 @@ impl Events {
         }));
         // Nothing waits on this one.
         let nowhere = events;
+        let elsewhere = |task: u32| {
+            let (rank, _) = world.place(task);
+            let list = arrivals.get(rank).map(Vec::as_slice).unwrap_or_default();
+            let later = list.partition_point(|&(first, _)| first <= task);
+            if later < list.len() { starts[rank] + later as u32 } else { nowhere }
+        };
         let mut edges = Edges::with_capacity(world.triggers.len());
-        for (task, (trigger, wait)) in world.triggers.iter().zip(&world.dependent).enumerate() {
+        for (task, trigger) in (0..world.tasks()).zip(&world.triggers) {
             let out = match trigger {
                 Trigger::Event(event) => *event,
                 Trigger::Nothing => nowhere,
-                Trigger::Elsewhere => {
-                    let (rank, _) = world.place(task as u32);
-                    let list = arrivals.get(rank).map(Vec::as_slice).unwrap_or_default();
-                    let later = list.partition_point(|&(first, _)| first <= task as u32);
-                    if later < list.len() { starts[rank] + later as u32 } else { nowhere }
-                }
+                Trigger::Elsewhere => elsewhere(task),
             };
-            edges.push(out, *wait);
+            // Alone, a collective also waits for mates that are not there to be seen.
+            let mates = world.is_partial.then(|| mates(&arrivals, &starts, world.rank(task), task)).flatten();
+            edges.push(out, world.wait(task).into_iter().chain(mates));
+        }
+        // What comes before the start of a collective comes before all that meet it, wherever those are.
+        for &task in world.meetings.met() {
+            let meeting = world.meetings.of(task).map_or(nowhere, |meeting| world.events() + meeting);
+            edges.push(meeting, world.dependent[task as usize]);
+        }
+        for &(task, arrival) in arrivals.iter().flatten() {
+            if arrival == Arrival::Task(task) {
+                edges.push(elsewhere(task), world.dependent[task as usize]);
+            }
         }
         for (list, &start) in arrivals.iter().zip(&starts) {
-            for (index, &(_, event)) in list.iter().enumerate() {
+            for (index, &(_, arrival)) in list.iter().enumerate() {
                 let node = start + index as u32;
-                edges.push(event, Some(node));
+                if let Arrival::Event(event) = arrival {
+                    edges.push(event, Some(node));
+                }
                 if index + 1 < list.len() {
                     edges.push(node + 1, Some(node));
                 }
@@ -65,15 +81,35 @@ impl Events {
     }
 }
 
-/// The events of a rank that others may trigger, by their first dependents.
-fn arrivals(world: &World<'_, '_, '_>, rank: usize) -> Vec<(u32, u32)> {
+/// What may come from ranks that are not there to be seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Arrival {
+    /// The triggers of an event.
+    Event(u32),
+    /// The mates of a collective.
+    Task(u32),
+}
+
+/// The events of a rank that others may trigger, by their first dependents, and its collectives.
+fn arrivals(world: &World<'_, '_, '_>, rank: usize) -> Vec<(u32, Arrival)> {
     let (mut list, mut last) = (Vec::new(), None);
     for task in world.tasks_of(rank) {
+        if types::is_collective(world.task(task).task_type) {
+            list.push((task, Arrival::Task(task)));
+        }
         let Some(event) = world.dependent[task as usize] else { continue };
         if last != Some(event) && world.is_from_elsewhere(event) && world.dependents.of(event)[0] == task {
-            list.push((task, event));
+            list.push((task, Arrival::Event(event)));
         }
         last = Some(event);
     }
     list
+}
+
+/// The node at which the mates of a collective arrive.
+fn mates(arrivals: &[Vec<(u32, Arrival)>], starts: &[u32], rank: usize, task: u32) -> Option<u32> {
+    let list = arrivals.get(rank)?;
+    let from = list.partition_point(|&(first, _)| first < task);
+    let index = list[from..].iter().take(2).position(|&(_, arrival)| arrival == Arrival::Task(task))?;
+    Some(starts.get(rank)? + (from + index) as u32)
 }

@@ -2,6 +2,7 @@
 
 use megakernel_task_graph::{EVENT_INVALID, EventId, TaskGraph};
 
+use crate::types;
 use crate::validate::Graphs;
 
 /// A graph and where it stands.
@@ -51,10 +52,13 @@ impl<'g, 'a> Rank<'g, 'a> {
         ranks.iter().find(|one| one.number == usize::from(rank))
     }
 
-    /// Whether some task copies to another rank.
-    pub fn copies_to_others(&self) -> bool {
-        let ids = self.graph.all_tasks.iter().filter_map(|task| EventId::from_bits(task.trigger_event));
-        ids.into_iter().any(|id| id.nvshmem && id.rank != self.declared)
+    /// Whether some task writes to another rank, or meets its tasks.
+    pub fn reaches_others(&self) -> bool {
+        self.graph.all_tasks.iter().skip(2).any(|task| {
+            let id = EventId::from_bits(task.trigger_event);
+            types::is_collective(task.task_type)
+                || id.is_some_and(|id| id.nvshmem && id.rank != self.declared)
+        })
     }
 
     /// Whether its tasks have the metadata members.

@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 
 use megakernel_ir::diagnostic::AccessKind;
-use megakernel_task_graph::{Task, Tile};
+use megakernel_task_graph::{Effect, Select, Task, Tile};
 
-use crate::types::{NVSHMEM_COPY, writes_input};
+use crate::types;
 use crate::validate::area::{Area, Footprint, Layout};
 use crate::validate::world::{Trigger, World};
+use smallvec::SmallVec;
 
 /// A tensor in the memory of a rank.
 pub struct Storage<'g> {
@@ -17,8 +18,18 @@ pub struct Storage<'g> {
     pub name: &'g str,
     /// Whether any task writes it.
     pub is_written: bool,
+    /// Whether any task adds to it.
+    pub is_added_to: bool,
+    /// What tasks select of it: each is one more axis of its areas.
+    axes: Vec<Axis>,
     uses: Vec<Use>,
 }
+
+/// A selection, with the type of the tasks that it means something to if it is no other's (clause TGR-22).
+type Axis = (Select, Option<i64>);
+
+/// Along an axis of selections: what an access that selects nothing covers.
+const EVERYTHING: [i64; 2] = [-(1 << 40), 1 << 40];
 
 /// A tile of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,8 +49,18 @@ pub struct Access {
     pub of: Use,
     /// Read or write.
     pub kind: AccessKind,
+    /// Of a write: whether it adds, so that it reads as well.
+    pub adds: bool,
     /// The elements.
     pub area: Area,
+}
+
+impl Access {
+    /// Whether two accesses in any order need not have the same result.
+    pub fn conflicts(&self, other: &Access) -> bool {
+        let writes = self.kind == AccessKind::Write || other.kind == AccessKind::Write;
+        writes && !(self.adds && other.adds)
+    }
 }
 
 impl Use {
@@ -55,6 +76,23 @@ impl Use {
         Some(Footprint { tile: self.tile(world)?, is_slot: is_slot(world.task(self.task), self.is_output) })
     }
 
+    /// What the task does with the tile.
+    pub fn effect(self, world: &World<'_, '_, '_>) -> Effect {
+        types::effect(world.task(self.task).task_type, self.is_output, usize::from(self.position))
+    }
+
+    /// What it selects of the tile, with the values.
+    fn selected<'w>(self, world: &'w World<'_, '_, '_>) -> impl Iterator<Item = (Axis, i64)> + use<'w> {
+        let task = world.task(self.task);
+        let role = types::role(task.task_type, self.is_output, usize::from(self.position));
+        role.map_or(&[][..], |role| role.by).iter().filter_map(move |&select| {
+            let how = select.selection()?;
+            let value = task.member(how.member)?;
+            let value = if how.modulo == 0 { value } else { value.rem_euclid(how.modulo) };
+            Some(((select, how.own.then_some(task.task_type)), value))
+        })
+    }
+
     /// JSON pointer of the tile.
     pub fn pointer(self, world: &World<'_, '_, '_>) -> String {
         let list = if self.is_output { "outputs" } else { "inputs" };
@@ -64,7 +102,7 @@ impl Use {
 
 /// Whether a task writes one slot of its outputs only.
 pub fn is_slot(task: &Task<'_>, is_output: bool) -> bool {
-    is_output && task.task_type == NVSHMEM_COPY
+    is_output && types::is_put(task.task_type)
 }
 
 impl<'g> Storage<'g> {
@@ -81,28 +119,46 @@ impl<'g> Storage<'g> {
                 let outputs = task.outputs().iter().enumerate().map(|(i, tile)| (true, i, tile));
                 for (is_output, position, tile) in inputs.chain(outputs).filter(|(.., tile)| !tile.is_null())
                 {
+                    let of = Use { task: global, is_output, position: position as u8 };
+                    let effect = types::effect(task.task_type, is_output, position);
+                    if effect == Effect::None {
+                        continue;
+                    }
                     let owner = match world.triggers[global as usize] {
                         _ if !is_slot(task, is_output) => rank,
                         Trigger::Event(event) => world.event_place(event).0,
                         // In memory that is not there to be looked at.
                         Trigger::Elsewhere | Trigger::Nothing => continue,
                     };
-                    let cached = &mut recent[position % 8 + if is_output { 8 } else { 0 }];
-                    if cached.0 != owner || cached.1 != &*tile.base_ptr {
-                        let index = *by_name.entry((owner, &tile.base_ptr)).or_insert_with(|| {
-                            storages.push(Storage {
-                                rank: owner,
-                                name: &tile.base_ptr,
-                                is_written: false,
-                                uses: Vec::new(),
+                    let meets = !is_output && position == 0 && types::is_collective(task.task_type);
+                    let everywhere = meets && !world.is_partial;
+                    let others = (0..world.ranks.len()).filter(|&other| everywhere && other != rank);
+                    for owner in [owner].into_iter().chain(others) {
+                        let cached = &mut recent[position % 8 + if is_output { 8 } else { 0 }];
+                        if cached.0 != owner || cached.1 != &*tile.base_ptr {
+                            let index = *by_name.entry((owner, &tile.base_ptr)).or_insert_with(|| {
+                                storages.push(Storage {
+                                    rank: owner,
+                                    name: &tile.base_ptr,
+                                    is_written: false,
+                                    is_added_to: false,
+                                    axes: Vec::new(),
+                                    uses: Vec::new(),
+                                });
+                                storages.len() - 1
                             });
-                            storages.len() - 1
-                        });
-                        *cached = (owner, &tile.base_ptr, index);
+                            *cached = (owner, &tile.base_ptr, index);
+                        }
+                        let storage = &mut storages[cached.2];
+                        storage.is_written |= effect != Effect::Read;
+                        storage.is_added_to |= effect == Effect::Add;
+                        for (axis, _) in of.selected(world) {
+                            if !storage.axes.contains(&axis) {
+                                storage.axes.push(axis);
+                            }
+                        }
+                        storage.uses.push(of);
                     }
-                    let storage = &mut storages[cached.2];
-                    storage.is_written |= is_output || writes_input(task.task_type, position);
-                    storage.uses.push(Use { task: global, is_output, position: position as u8 });
                 }
             }
         }
@@ -133,15 +189,22 @@ impl<'g> Storage<'g> {
         let mut accesses = Vec::with_capacity(self.uses.len());
         for &of in &self.uses {
             let Some(footprint) = of.footprint(world) else { continue };
-            let area = layout.area(footprint);
-            if of.is_output {
-                accesses.push(Access { of, kind: AccessKind::Write, area });
-                continue;
+            let mut area = layout.area(footprint);
+            if !self.axes.is_empty() {
+                let own: SmallVec<[(Axis, i64); 4]> = of.selected(world).collect();
+                area.extend(self.axes.iter().map(|axis| {
+                    let value = own.iter().find(|(other, _)| other == axis).map(|(_, value)| *value);
+                    value.map_or(EVERYTHING, |value| [value, value.saturating_add(1)])
+                }));
             }
-            if writes_input(world.task(of.task).task_type, usize::from(of.position)) {
-                accesses.push(Access { of, kind: AccessKind::Write, area: area.clone() });
+            let effect = of.effect(world);
+            let adds = effect == Effect::Add;
+            if !matches!(effect, Effect::None | Effect::Read) {
+                accesses.push(Access { of, kind: AccessKind::Write, adds, area: area.clone() });
             }
-            accesses.push(Access { of, kind: AccessKind::Read, area });
+            if matches!(effect, Effect::Read | Effect::Modify | Effect::Reset) {
+                accesses.push(Access { of, kind: AccessKind::Read, adds, area });
+            }
         }
         accesses
     }

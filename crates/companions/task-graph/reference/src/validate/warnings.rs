@@ -2,9 +2,8 @@
 
 use megakernel_ir::Rule;
 use megakernel_order::Findings;
-use megakernel_task_graph::EventType;
+use megakernel_task_graph::{EventType, TaskType};
 
-use crate::types;
 use crate::validate::storage::Use;
 use crate::validate::world::World;
 
@@ -12,12 +11,12 @@ use crate::validate::world::World;
 pub fn check(world: &World<'_, '_, '_>, findings: &mut Findings) {
     for rank in world.ranks {
         for (index, task) in rank.graph.all_tasks.iter().enumerate() {
-            if !types::is_known(task.task_type) {
+            if TaskType::of(task.task_type).is_none() {
                 findings.broken(
                     Rule::TW01,
                     rank.at(&format!("/all_tasks/{index}/task_type")),
                     format!(
-                        "task type {} is unknown: it is taken to read its inputs and to write its outputs",
+                        "task type {} is not in the table of types: it is taken to read its inputs and to write its outputs, and nothing else; judge with a newer table if there is one",
                         task.task_type
                     ),
                 );
@@ -37,7 +36,7 @@ pub fn check(world: &World<'_, '_, '_>, findings: &mut Findings) {
     }
     let is_in_system = world.ranks.iter().any(|rank| rank.is_in_system());
     if world.is_partial && !is_in_system {
-        let message = "tasks copy to other ranks, whose graphs are not in the document: order that they may bring is taken for granted, and what they may break is not judged; judge all ranks together";
+        let message = "tasks write to other ranks, or meet theirs, and those graphs are not in the document: order that they may bring is taken for granted, and what they may break is not judged; judge all ranks together";
         findings.broken(Rule::TW04, "", message);
     }
 }

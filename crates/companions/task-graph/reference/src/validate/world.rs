@@ -2,8 +2,9 @@
 
 use megakernel_task_graph::{EVENT_INVALID, Event, EventId, EventType, KernelGraph, Task};
 
-use crate::types::{self, NVSHMEM_COPY, REDUCE};
+use crate::types::{self, REDUCE};
 use crate::validate::Graphs;
+use crate::validate::meetings::Meetings;
 use crate::validate::rank::Rank;
 
 /// Where a trigger leads.
@@ -35,6 +36,8 @@ pub struct World<'r, 'g, 'a> {
     pub producers: Lists,
     /// Of each event, the tasks that wait for it.
     pub dependents: Lists,
+    /// Which collectives meet; none where ranks are unknown.
+    pub meetings: Meetings,
 }
 
 /// A list of tasks for each event, ascending.
@@ -110,7 +113,19 @@ impl<'r, 'g, 'a> World<'r, 'g, 'a> {
         let kernel_graph = match *graphs {
             Graphs::Bare(_, kernel_graph) | Graphs::System(_, kernel_graph) => kernel_graph,
         };
+        let numbered = ranks.iter().enumerate().flat_map(|(index, rank)| {
+            let tasks = rank.graph.all_tasks.iter().enumerate();
+            tasks.map(move |(number, task)| (index, number, task))
+        });
+        let meetings = match is_partial || ranks.len() < 2 {
+            true => Meetings::default(),
+            false => Meetings::new(
+                ranks.len(),
+                numbered.map(|(rank, number, task)| (task_starts[rank] + number as u32, rank, task)),
+            ),
+        };
         World {
+            meetings,
             producers: Lists::new(events, by_trigger),
             dependents: Lists::new(events, by_wait),
             ranks,
@@ -198,6 +213,29 @@ impl<'r, 'g, 'a> World<'r, 'g, 'a> {
         }
     }
 
+    /// What a task waits for: the number of an event, or, beyond those, of the meeting that it takes part in.
+    pub fn wait(&self, task: u32) -> Option<u32> {
+        let meeting = self.meetings.of(task).map(|meeting| self.events() + meeting);
+        meeting.or(self.dependent[task as usize])
+    }
+
+    /// The tasks that wait for an event, or take part in a meeting.
+    pub fn waiters(&self, wait: u32) -> &[u32] {
+        match wait.checked_sub(self.events()) {
+            None => self.dependents.of(wait),
+            Some(meeting) => self.meetings.tasks(meeting),
+        }
+    }
+
+    /// Where it goes on from what a task waits for: to the meeting of a collective from its event, else to what the task triggers.
+    pub fn onward(&self, from: u32, task: u32) -> Option<u32> {
+        match (self.wait(task), self.triggers[task as usize]) {
+            (Some(wait), _) if wait != from => Some(wait),
+            (_, Trigger::Event(event)) => Some(event),
+            _ => None,
+        }
+    }
+
     /// Whether an event ends an iteration of its rank.
     pub fn is_end(&self, event: u32) -> bool {
         self.event(event).event_type == EventType::EndOfTaskGraph as i64
@@ -212,7 +250,10 @@ impl<'r, 'g, 'a> World<'r, 'g, 'a> {
     /// Whether tasks of ranks that are not there may trigger the event.
     pub fn is_from_elsewhere(&self, event: u32) -> bool {
         self.is_partial
-            && (self.dependents.of(event).iter().any(|&task| self.task(task).task_type == REDUCE)
-                || self.producers.of(event).iter().any(|&task| self.task(task).task_type == NVSHMEM_COPY))
+            && (self.dependents.of(event).iter().any(|&task| {
+                let task = self.task(task);
+                task.task_type == REDUCE
+                    || EventId::from_bits(task.dependent_event).is_some_and(|id| id.nvshmem)
+            }) || self.producers.of(event).iter().any(|&task| types::is_put(self.task(task).task_type)))
     }
 }

@@ -16,7 +16,7 @@ fn request() -> String {
     let whole = |tensor: &str| json!({"tensor": tensor, "map": [-1, -1, -1]});
     let cut = |tensor: &str, map: [i64; 3]| json!({"tensor": tensor, "map": map});
     let residual = |name: &str, scale: serde_json::Value, inputs: [&str; 2], output: &str| {
-        json!({"name": name, "task_type": 301, "grid": [4, 2, 1], "params": {"scale": scale},
+        json!({"name": name, "task_type": 121, "grid": [4, 2, 1], "params": {"scale": scale},
             "inputs": [cut(inputs[0], [1, 0, -1]), cut(inputs[1], [1, 0, -1]), null], "outputs": [cut(output, [1, 0, -1])]})
     };
     json!({"mode": "sound", "kernel_graph": {
@@ -44,7 +44,7 @@ fn a_graph_runs_on_the_host() {
     let request = read_translation(text.as_bytes()).expect("a request");
     let code = generate(&request).expect("code");
     assert_eq!(code.matches("template <> struct Variant<102, ").count(), 2);
-    assert_eq!(code.matches("template <> struct Variant<301, ").count(), 2);
+    assert_eq!(code.matches("template <> struct Variant<121, ").count(), 2);
     let graph = write_record(&translate(&request).expect("a graph"), Layout::Indent(2));
 
     let folder = tempfile::tempdir().expect("a folder");

@@ -71,6 +71,104 @@ fn local_sums_of_the_pair_race() {
     assert_eq!(broken_rules(Graphs::System(&swapped, None)), [Rule::TX01]);
 }
 
+/// Graphs of the generator of spring 2026 that are safe alone: one token on one GPU, eight requests, experts, and a gate in parts.
+const NOW_ALONE: [&str; 4] =
+    ["now_q06_2l_cc90.json", "now_q06_2l_cc90_b8.json", "now_moe30b_2l_t1.json", "now_moe30b_2l_splitk.json"];
+
+fn pair(names: [&str; 2], judge: impl FnOnce(&[TaskGraph<'_>])) {
+    let files = names.map(file);
+    let ranks: Vec<TaskGraph<'_>> =
+        files.iter().map(|bytes| read_task_graph(bytes).expect("a graph")).collect();
+    judge(&ranks);
+}
+
+#[test]
+fn current_graphs_of_one_rank_are_accepted() {
+    for name in NOW_ALONE {
+        assert_eq!(validate(&file(name)).diagnostics, [], "{name}");
+    }
+}
+
+/// Every layer has two collectives, and each uses the other buffer: nothing is reused before everybody has read it.
+#[test]
+fn ranks_that_meet_are_accepted() {
+    pair(["now_q06_tp2_tile_r0.json", "now_q06_tp2_tile_r1.json"], |ranks| {
+        assert_eq!(validate_graphs(Graphs::System(ranks, None)).diagnostics, []);
+        // One collective of rank 1 is another task: those of rank 0 wait for ever.
+        let mut broken = ranks.to_vec();
+        let last = broken[1].all_tasks.iter().rposition(|task| task.task_type == 302).expect("a collective");
+        broken[1].all_tasks[last].task_type = 121;
+        assert_eq!(broken_rules(Graphs::System(&broken, None)), [Rule::TX05]);
+        // Both sums of the last layer in one buffer.
+        let mut broken = ranks.to_vec();
+        for task in broken.iter_mut().flat_map(|graph| &mut graph.all_tasks) {
+            for tile in task.inputs.iter_mut().chain(&mut task.outputs).flatten() {
+                if &*tile.base_ptr == "mlp_out" {
+                    tile.base_ptr = "attn_proj_out".into();
+                }
+            }
+        }
+        assert_eq!(broken_rules(Graphs::System(&broken, None)), [Rule::TX03]);
+    });
+}
+
+/// Puts and reductions as Ampere gets them: the own partial sums, the one buffer of all exchanges, and everything else before an
+/// exchange race with what follows it on the same rank.
+#[test]
+fn ranks_that_put_without_a_put_of_their_own_race() {
+    pair(["now_q06_tp2_ag_r0.json", "now_q06_tp2_ag_r1.json"], |ranks| {
+        let verdict = validate_graphs(Graphs::System(ranks, None));
+        let rules = broken_rules(Graphs::System(ranks, None));
+        assert_eq!(rules, [Rule::TR02, Rule::TR03, Rule::TR04, Rule::TX03]);
+        let named = |rule: Rule, tensor: &str, kind: &str| {
+            verdict.diagnostics.iter().any(|found| {
+                found.rule == rule
+                    && found.message.contains(&format!("`{tensor}`"))
+                    && found.message.contains(&format!("({kind})"))
+            })
+        };
+        for tensor in ["attn_proj_out", "mlp_out"] {
+            assert!(named(Rule::TR03, tensor, "LINEAR_WITH_RESIDUAL"), "{tensor}");
+        }
+        assert!(named(Rule::TX03, "all_reduce_buf", "NVSHMEM_ALLGATHER_STRIDED_PUT"));
+        assert!(named(Rule::TR02, "rmsnorm_out", "RMS_NORM") && named(Rule::TR04, "rmsnorm_out", "RMS_NORM"));
+    });
+    for name in ["now_q06_tp2_ag_r0.json", "now_q06_tp2_tile_r1.json"] {
+        let rules: Vec<Rule> = validate(&file(name)).diagnostics.iter().map(|found| found.rule).collect();
+        assert_eq!(rules, [Rule::TW04], "{name}");
+    }
+}
+
+/// What the requests, the experts and the parts of a sum say is needed: without it, the same graphs are races.
+#[test]
+fn without_metadata_the_same_graphs_race() {
+    for (name, kind, tensor) in [
+        ("now_q06_2l_cc90_b8.json", 153, "layer_0_k_cache"),
+        ("now_moe30b_2l_t1.json", 254, "mlp_mid"),
+        ("now_moe30b_2l_t1.json", 255, "mlp_out"),
+    ] {
+        let bytes = file(name);
+        let mut graph = read_task_graph(&bytes).expect("a graph");
+        for task in graph.all_tasks.iter_mut().filter(|task| task.task_type == kind) {
+            for member in
+                [&mut task.request_id, &mut task.kv_idx, &mut task.expert_offset, &mut task.task_offset]
+            {
+                member.0 = Some(0);
+            }
+        }
+        let verdict = validate_graphs(Graphs::Bare(&graph, None));
+        let races = verdict.diagnostics.iter().filter(|found| found.rule == Rule::TR04);
+        assert!(races.clone().count() > 0 && races.clone().all(|f| !f.message.contains("`x`")), "{name}");
+        assert!(races.into_iter().any(|found| found.message.contains(&format!("`{tensor}`"))), "{name}");
+    }
+    let bytes = file("now_moe30b_2l_splitk.json");
+    let mut graph = read_task_graph(&bytes).expect("a graph");
+    for task in graph.all_tasks.iter_mut().filter(|task| task.task_type == 251) {
+        task.task_type = 253;
+    }
+    assert_eq!(broken_rules(Graphs::Bare(&graph, None)), [Rule::TR04]);
+}
+
 #[test]
 fn every_graph_is_written_as_it_was_read() {
     for name in ALONE.into_iter().chain(PAIR) {

@@ -260,7 +260,7 @@ fn decoders_are_translated() {
 fn what_the_published_generator_gets_wrong() {
     let whole = |tensor: &str| json!({"tensor": tensor, "map": [-1, -1, -1]});
     let cut = |tensor: &str| json!({"tensor": tensor, "map": [0, -1, -1]});
-    let operator = |inputs: Value, output: &str| json!({"name": output, "task_type": 301, "grid": [2, 1, 1], "inputs": inputs, "outputs": [cut(output)]});
+    let operator = |inputs: Value, output: &str| json!({"name": output, "task_type": 121, "grid": [2, 1, 1], "inputs": inputs, "outputs": [cut(output)]});
     let graph = |operators: Value| {
         let names = ["a", "b", "c", "d", "x"];
         let tensors = names.map(|name| json!({"name": name, "data_type": 941, "dims": [4]}));

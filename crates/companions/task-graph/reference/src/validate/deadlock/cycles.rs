@@ -7,7 +7,7 @@ use megakernel_order::cycles::{components, shortest_cycle};
 
 use crate::validate::world::{Trigger, World};
 
-/// Of each event, the number of the cycle that it is on; 0 for none. Empty where there is no cycle.
+/// Of each event and meeting, the number of the cycle that it is on; 0 for none. Empty where there is no cycle.
 pub struct OnCycle(Vec<u32>);
 
 impl OnCycle {
@@ -19,9 +19,7 @@ impl OnCycle {
     /// Whether a task is a step of the cycle that an event is on.
     pub fn joins(&self, world: &World<'_, '_, '_>, event: u32, task: u32) -> bool {
         let number = |event: u32| self.0.get(event as usize).copied().unwrap_or(0);
-        let (Trigger::Event(trigger), Some(wait)) =
-            (world.triggers[task as usize], world.dependent[task as usize])
-        else {
+        let (Trigger::Event(trigger), Some(wait)) = (world.triggers[task as usize], world.wait(task)) else {
             return false;
         };
         number(event) != 0 && number(trigger) == number(event) && number(wait) == number(event)
@@ -37,14 +35,11 @@ pub(super) fn check(world: &World<'_, '_, '_>, is_ordered: bool, findings: &mut 
     if is_ordered && loops.is_empty() {
         return OnCycle(Vec::new());
     }
-    let events = world.events() as usize;
-    // From an event, each task that waits for it leads to the event that the task triggers, if any.
+    let events = (world.events() + world.meetings.len()) as usize;
+    // From an event, each task that waits for it leads to the event that the task triggers, if any; a collective, to its meeting.
     let successors = |event: u32, index: usize| {
-        let task = *world.dependents.of(event).get(index)?;
-        Some(match world.triggers[task as usize] {
-            Trigger::Event(next) => next,
-            _ => event,
-        })
+        let task = *world.waiters(event).get(index)?;
+        Some(world.onward(event, task).unwrap_or(event))
     };
     let mut found = components(events, successors);
     let mut is_found = vec![false; events];
@@ -64,7 +59,7 @@ pub(super) fn check(world: &World<'_, '_, '_>, is_ordered: bool, findings: &mut 
         component.iter().for_each(|&event| on_cycle.0[event as usize] = number as u32 + 1);
     }
     let step_through = |event: u32| {
-        world.dependents.of(event).iter().copied().filter(|&task| on_cycle.joins(world, event, task)).min()
+        world.waiters(event).iter().copied().filter(|&task| on_cycle.joins(world, event, task)).min()
     };
     for component in &found {
         let lowest = component.iter().filter_map(|&event| step_through(event)).min();
@@ -99,8 +94,7 @@ fn cycle(
     first: u32,
     successors: impl Fn(u32, usize) -> Option<u32>,
 ) -> Vec<CycleStep> {
-    let (Trigger::Event(from), Some(to)) = (world.triggers[first as usize], world.dependent[first as usize])
-    else {
+    let (Trigger::Event(from), Some(to)) = (world.triggers[first as usize], world.wait(first)) else {
         return Vec::new();
     };
     let mut steps = vec![CycleStep { task: first, then: Before::Counter(from) }];
@@ -113,10 +107,10 @@ fn cycle(
         (true, _) => None,
         (false, _) => successors(event, index),
     };
-    let events = shortest_cycle(world.events() as usize, from, closed);
+    let events = shortest_cycle((world.events() + world.meetings.len()) as usize, from, closed);
     for pair in events.windows(2) {
         let through = |task: &&u32| world.triggers[**task as usize] == Trigger::Event(pair[1]);
-        if let Some(&task) = world.dependents.of(pair[0]).iter().find(through) {
+        if let Some(&task) = world.waiters(pair[0]).iter().find(through) {
             steps.push(CycleStep { task, then: Before::Counter(pair[1]) });
         }
     }

@@ -49,54 +49,60 @@ pub(super) fn check(world: &World<'_, '_, '_>, on_cycle: &OnCycle, findings: &mu
     }
 }
 
-/// Cycles of waits and queues over several ranks.
+/// Cycles of waits, meetings and queues over several ranks.
 fn across_ranks(world: &World<'_, '_, '_>, findings: &mut Findings) {
     if runs_in_order(world) {
         return;
     }
-    // Nodes are the tasks, then the events. A task leads to its event and to the next task of its rank.
+    // Nodes are the tasks, then events and meetings. A task leads to its event, to the next task of its rank, and to the meeting of that.
     let tasks = world.tasks();
+    let nodes = (tasks + world.events() + world.meetings.len()) as usize;
+    let meeting = |task: u32| world.meetings.of(task).map(|meeting| tasks + world.events() + meeting);
     let successors = |node: u32, index: usize| match node.checked_sub(tasks) {
-        Some(event) => world.dependents.of(event).get(index).copied(),
+        Some(wait) => {
+            let waiters = world.waiters(wait);
+            let met = || waiters.iter().filter_map(|&task| meeting(task)).filter(|&other| other != node);
+            waiters.get(index).copied().or_else(|| met().nth(index - waiters.len()))
+        }
         None => {
-            let (_, number) = world.place(node);
-            let next = (number >= 2)
-                .then_some(node + 1)
-                .filter(|&next| next < tasks && world.place(next).0 == world.place(node).0);
+            let next = next(world, node);
             let trigger = match world.triggers[node as usize] {
                 Trigger::Event(event) => Some(tasks + event),
                 _ => None,
             };
-            [next, trigger].into_iter().flatten().nth(index)
+            [next, next.and_then(meeting), trigger].into_iter().flatten().nth(index)
         }
     };
-    let nodes = (tasks + world.events()) as usize;
     let found = components(nodes, successors);
-    // The lowest task that waits for another rank within a component.
+    // The lowest task within a component that waits for another rank, by itself or through a mate.
     let across = |component: &[u32]| {
-        let within = |task: &u32| component.binary_search(task).is_ok();
+        let within = |node: &u32| component.binary_search(node).is_ok();
         component.iter().copied().filter(|&node| node < tasks).find_map(|task| {
-            let event = world.dependent[task as usize].filter(|event| within(&(tasks + event)))?;
-            let other = |producer: &&u32| within(producer) && world.rank(**producer) != world.rank(task);
-            let producer = *world.producers.of(event).iter().find(other)?;
-            Some((task, producer, event))
+            let own = world.dependent[task as usize].and_then(|event| {
+                let other = |producer: &&u32| within(producer) && world.rank(**producer) != world.rank(task);
+                within(&(tasks + event))
+                    .then(|| world.producers.of(event).iter().copied().find(|p| other(&p)))?
+            });
+            let mates = world.meetings.of(task).map_or(&[][..], |meeting| world.meetings.tasks(meeting));
+            let of_mates = || {
+                mates.iter().filter(|&&mate| mate != task).find_map(|&mate| {
+                    let before = mate.checked_sub(1).filter(|&before| next(world, before) == Some(mate));
+                    let producers = world.dependent[mate as usize].map_or(&[][..], |e| world.producers.of(e));
+                    before.into_iter().chain(producers.iter().copied()).find(|p| within(p))
+                })
+            };
+            own.or_else(of_mates).map(|producer| (task, producer))
         })
     };
-    let Some((task, producer, event)) = found.iter().filter_map(|component| across(component)).min() else {
+    let Some((task, producer)) = found.iter().filter_map(|component| across(component)).min() else {
         return;
     };
     findings.report(Rule::TD04, || {
-        let steps: Vec<CycleStep> = shortest_cycle(nodes, task, |node, index| {
-            // Through the edge in question and no other into the task.
-            match node.checked_sub(tasks) {
-                Some(other) if other == event => (index == 0).then_some(task),
-                _ => successors(node, index),
-            }
-        })
-        .iter()
-        .filter(|&&node| node < tasks)
-        .map(|&task| CycleStep { task, then: Before::Queue(world.rank(task) as i64) })
-        .collect();
+        let steps: Vec<CycleStep> = shortest_cycle(nodes, task, successors)
+            .iter()
+            .filter(|&&node| node < tasks)
+            .map(|&task| CycleStep { task, then: Before::Queue(world.rank(task) as i64) })
+            .collect();
         let steps = with_reasons(world, steps);
         let message = format!(
             "{} waits for {}, which in the queues of single workers comes after it, over {} ranks; order the tasks of all ranks alike",
@@ -106,18 +112,25 @@ fn across_ranks(world: &World<'_, '_, '_>, findings: &mut Findings) {
         );
         Diagnostic::new(Rule::TD04, world.at_task(task, "/dependent_event"), message)
             .tasks([task, producer])
-            .counters([event])
+            .counters(world.dependent[task as usize])
             .witness(Witness::Cycle { steps })
     });
 }
 
-/// Why each step of a cycle comes before the next: its event, if the next waits for that, or else the queue.
+/// The task that stands behind another one in the queue of a single worker.
+fn next(world: &World<'_, '_, '_>, task: u32) -> Option<u32> {
+    let (rank, number) = world.place(task);
+    (number >= 2 && task + 1 < world.tasks_of(rank).end).then_some(task + 1)
+}
+
+/// Why each step of a cycle comes before the next: its event, if the next or a mate of it waits for that, or else the queue.
 fn with_reasons(world: &World<'_, '_, '_>, mut steps: Vec<CycleStep>) -> Vec<CycleStep> {
     let next: Vec<u32> = steps.iter().cycle().skip(1).take(steps.len()).map(|step| step.task).collect();
     for (step, next) in steps.iter_mut().zip(next) {
-        if let (Trigger::Event(event), Some(wait)) =
-            (world.triggers[step.task as usize], world.dependent[next as usize])
-            && event == wait
+        let own = [next];
+        let mates = world.meetings.of(next).map_or(&own[..], |meeting| world.meetings.tasks(meeting));
+        if let Trigger::Event(event) = world.triggers[step.task as usize]
+            && mates.iter().any(|&mate| world.dependent[mate as usize] == Some(event))
         {
             step.then = Before::Counter(event);
         }
@@ -131,17 +144,25 @@ fn runs_in_order(world: &World<'_, '_, '_>) -> bool {
     let mut heads: Vec<u32> = (0..world.ranks.len()).map(|rank| world.tasks_of(rank).start).collect();
     loop {
         let mut is_stuck = true;
-        for (rank, head) in heads.iter_mut().enumerate() {
-            while *head < world.tasks_of(rank).end {
-                let blocked =
-                    world.dependent[*head as usize].is_some_and(|event| missing[event as usize] > 0);
-                if blocked {
+        for rank in 0..heads.len() {
+            while heads[rank] < world.tasks_of(rank).end {
+                let head = heads[rank];
+                let waits = |task: u32| {
+                    world.dependent[task as usize].is_some_and(|event| missing[event as usize] > 0)
+                };
+                let has_come = |mate: u32| {
+                    let at = heads[world.rank(mate)];
+                    at > mate || at == mate && !waits(mate)
+                };
+                let meeting =
+                    world.meetings.of(head).map_or(&[][..], |meeting| world.meetings.tasks(meeting));
+                if waits(head) || !meeting.iter().all(|&mate| has_come(mate)) {
                     break;
                 }
-                if let Trigger::Event(event) = world.triggers[*head as usize] {
+                if let Trigger::Event(event) = world.triggers[head as usize] {
                     missing[event as usize] -= 1;
                 }
-                *head += 1;
+                heads[rank] += 1;
                 is_stuck = false;
             }
         }

@@ -3,6 +3,7 @@
 use megakernel_ir::{Diagnostic, Rule};
 use megakernel_order::Findings;
 
+use crate::types;
 use crate::validate::world::{Trigger, World};
 
 pub(super) fn check(world: &World<'_, '_, '_>, findings: &mut Findings) {
@@ -13,7 +14,11 @@ pub(super) fn check(world: &World<'_, '_, '_>, findings: &mut Findings) {
         open.push(event);
     }
     // Where a trigger of another rank leads is not known: to the end, for all that can be said.
-    let elsewhere = (0..world.tasks()).filter(|&task| world.triggers[task as usize] == Trigger::Elsewhere);
+    let is_elsewhere = |task: u32| {
+        world.triggers[task as usize] == Trigger::Elsewhere
+            || world.is_partial && types::is_collective(world.task(task).task_type)
+    };
+    let elsewhere = (0..world.tasks()).filter(|&task| is_elsewhere(task));
     let mut reach = |event: Option<u32>, open: &mut Vec<u32>| {
         if let Some(event) = event
             && !std::mem::replace(&mut reaches[event as usize], true)
@@ -27,6 +32,10 @@ pub(super) fn check(world: &World<'_, '_, '_>, findings: &mut Findings) {
     while let Some(event) = open.pop() {
         for &task in world.producers.of(event) {
             reach(world.dependent[task as usize], &mut open);
+            // What comes before a mate comes before the task.
+            for &mate in world.meetings.of(task).map_or(&[][..], |meeting| world.meetings.tasks(meeting)) {
+                reach(world.dependent[mate as usize], &mut open);
+            }
         }
     }
     for rank in 0..world.ranks.len() {

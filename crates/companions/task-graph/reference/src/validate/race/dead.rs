@@ -3,6 +3,7 @@
 use megakernel_ir::Rule;
 use megakernel_ir::diagnostic::AccessKind;
 use megakernel_order::Findings;
+use megakernel_task_graph::Effect;
 
 use crate::validate::race::exact::storage_name;
 use crate::validate::race::walk::Dead;
@@ -17,7 +18,9 @@ pub(super) fn check(
     findings: &mut Findings,
 ) {
     let key = |one: Use| (one.task, one.is_output, one.position);
+    // A start value that is left for whoever comes next need not be wanted.
     let mut found = found.to_vec();
+    found.retain(|dead| dead.write.effect(world) != Effect::Reset);
     found.sort_by_key(|dead| (key(dead.write), key(dead.next)));
     found.dedup_by_key(|dead| key(dead.write));
     for Dead { write, next } in found {

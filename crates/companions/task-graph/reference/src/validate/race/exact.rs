@@ -70,8 +70,7 @@ impl ByTask<'_> {
         for i in one {
             for j in other.clone() {
                 let (first, second) = (&self.0[i.min(j)], &self.0[i.max(j)]);
-                let writes = first.kind == AccessKind::Write || second.kind == AccessKind::Write;
-                if writes && overlap(&first.area, &second.area) {
+                if first.conflicts(second) && overlap(&first.area, &second.area) {
                     pairs.push([i.max(j) as u32, i.min(j) as u32]);
                 }
             }
@@ -136,6 +135,7 @@ fn pairs(
     (pairs, is_complete)
 }
 
+/// Reports what is broken, and gives back which rules are.
 pub(super) fn check(
     world: &World<'_, '_, '_>,
     of: &Accessed<'_, '_>,
@@ -143,7 +143,7 @@ pub(super) fn check(
     order: &HappensBefore<'_>,
     effort: &mut Effort,
     findings: &mut Findings,
-) {
+) -> BTreeSet<Rule> {
     let mut accesses = ByTask(of.accesses.iter().collect());
     accesses.0.sort_by_key(|access| (access.of.task, access.kind));
     let (pairs, is_complete) = pairs(&accesses, suspects, order, effort);
@@ -155,6 +155,8 @@ pub(super) fn check(
         let (rule, pair) = match (first.kind, second.kind) {
             _ if is_remote(second) => (Rule::TX03, [first, second]),
             _ if is_remote(first) => (Rule::TX03, [second, first]),
+            _ if second.adds => (Rule::TR06, [first, second]),
+            _ if first.adds => (Rule::TR06, [second, first]),
             (AccessKind::Write, AccessKind::Read) => (Rule::TR02, [first, second]),
             (AccessKind::Read, _) => (Rule::TR03, [first, second]),
             (AccessKind::Write, AccessKind::Write) => (Rule::TR04, [first, second]),
@@ -178,8 +180,17 @@ pub(super) fn check(
                 (Rule::TR04, _) => {
                     format!("{this} and {that} write the same elements of {storage} in any order")
                 }
+                (Rule::TR06, kind) => {
+                    let verb = if kind == AccessKind::Read { "reads" } else { "writes" };
+                    format!("{this} adds to {storage}, which {that} {verb}, and nothing orders the two")
+                }
                 (_, AccessKind::Read) => {
                     format!("{this} writes {storage}, which {that} reads, and nothing orders the two")
+                }
+                _ if at.kind == AccessKind::Read => {
+                    format!(
+                        "{this} reads {storage} from afar, which {that} writes, and nothing orders the two"
+                    )
                 }
                 (_, AccessKind::Write) => {
                     format!("{this} and {that} both write {storage}, and nothing orders the two")
@@ -193,6 +204,7 @@ pub(super) fn check(
             race::overlap(*rule, world, of, [*other, *at], false, (at.of.pointer(world), what + &pairs))
         });
     }
+    counts.into_keys().collect()
 }
 
 /// The storage in messages.
@@ -219,6 +231,7 @@ mod tests {
         let write = |task| Access {
             of: Use { task, is_output: true, position: 0 },
             kind: AccessKind::Write,
+            adds: false,
             area: [[0, 1]].into_iter().collect(),
         };
         let accesses: Vec<Access> = (0..tasks).map(write).collect();

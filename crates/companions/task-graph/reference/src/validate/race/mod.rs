@@ -1,11 +1,12 @@
-//! The rules that need happens-before: TR02 to TR05 and TX03. The method is that of [`megakernel_reference::validate`]: neighbours among
+//! The rules that need happens-before: TR02 to TR07 and TX03. The method is that of [`megakernel_reference::validate`]: neighbours among
 //! the accesses of a storage first, and pairs only where some neighbours are unordered.
 
 mod dead;
 mod exact;
+mod start;
 mod walk;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use megakernel_ir::Rule;
 use megakernel_ir::diagnostic::{self, Diagnostic, Witness};
@@ -13,6 +14,7 @@ use megakernel_order::Findings;
 use megakernel_order::happens_before::{HappensBefore, Question};
 
 use crate::validate::area::Layout;
+use crate::validate::meetings;
 use crate::validate::ranks::iteration;
 use crate::validate::storage::{Access, Storage};
 use crate::validate::world::World;
@@ -73,16 +75,26 @@ pub fn check(
     }
     settle(&mut questions, &mut asked_for);
     let mut effort = Effort::default();
+    let mut unordered_sums = BTreeSet::new();
     for (&index, suspects) in &racing {
-        exact::check(world, &accessed(index), suspects, order, &mut effort, findings);
+        let broken = exact::check(world, &accessed(index), suspects, order, &mut effort, findings);
+        if broken.contains(&Rule::TR06) {
+            unordered_sums.insert(index);
+        }
     }
     for (index, found) in dead.iter().filter(|(index, _)| !racing.contains_key(index)) {
         dead::check(world, &accessed(*index), found, findings);
     }
+    let sums = (0..storages.len()).filter(|index| storages[*index].is_added_to);
+    for index in sums.filter(|index| !unordered_sums.contains(index)) {
+        start::check(world, &accessed(index), findings);
+    }
     if !world.is_partial && world.ranks.len() > 1 {
         let sound =
             (0..storages.len()).filter(|index| storages[*index].is_written && !racing.contains_key(index));
-        iteration::check(world, order, sound.map(accessed), findings);
+        let reach = iteration::Reach::new(world, order);
+        meetings::at_once(world, order, &reach, findings);
+        iteration::check(world, &reach, sound.map(accessed), findings);
     }
 }
 

@@ -116,6 +116,8 @@ struct Cell {
     /// Two readers for each event: for those who come after, tasks that trigger one event are alike, and of two at least
     /// one is another task than the writer that asks.
     readers: SmallVec<[u32; 4]>,
+    /// Likewise those that have added since the last write.
+    adding: SmallVec<[u32; 4]>,
 }
 
 fn cells(
@@ -145,18 +147,29 @@ fn cells(
             let cell = &mut cells[cell];
             let writer = cell.writers.first().map(|&writer| accesses[writer as usize].of.task);
             writer.into_iter().for_each(&mut after);
+            let event = out[task as usize];
+            let remember = |tasks: &mut SmallVec<[u32; 4]>| {
+                let recent = tasks.iter().rev().take(8);
+                if recent.filter(|&&other| out[other as usize] == event).count() < 2 {
+                    tasks.push(task);
+                }
+            };
             match access.kind {
                 AccessKind::Read => {
+                    cell.adding.iter().for_each(|&adding| after(adding));
                     cell.is_read = true;
-                    let event = out[task as usize];
-                    let recent = cell.readers.iter().rev().take(8);
-                    if recent.filter(|&&reader| out[reader as usize] == event).count() < 2 {
-                        cell.readers.push(task);
-                    }
+                    remember(&mut cell.readers);
+                }
+                AccessKind::Write if access.adds => {
+                    // Each goes on from what the others have left, and may come before any of those that read.
+                    cell.readers.iter().for_each(|&reader| after(reader));
+                    cell.is_read = true;
+                    remember(&mut cell.adding);
                 }
                 AccessKind::Write => {
-                    cell.readers.iter().for_each(|&reader| after(reader));
+                    cell.readers.iter().chain(&cell.adding).for_each(|&earlier| after(earlier));
                     cell.readers.clear();
+                    cell.adding.clear();
                     if writer != Some(task) {
                         for &writer in &cell.writers {
                             match overwritten.iter_mut().find(|(other, _)| *other == writer) {
@@ -214,15 +227,17 @@ fn pairs(
     let mut found = Vec::new();
     for (index, access) in accesses.iter().enumerate() {
         for earlier in &accesses[..index] {
-            let writes = [earlier, access].iter().any(|access| access.kind == AccessKind::Write);
-            if writes && earlier.of.task != access.of.task && overlap(&earlier.area, &access.area) {
+            if earlier.conflicts(access)
+                && earlier.of.task != access.of.task
+                && overlap(&earlier.area, &access.area)
+            {
                 let question = Question { earlier: earlier.of.task, later: access.of.task };
                 if order.quick(question) != Some(true) {
                     ask(question);
                 }
             }
         }
-        if access.kind == AccessKind::Write && is_local(access) {
+        if access.kind == AccessKind::Write && !access.adds && is_local(access) {
             let next = overwritten(access, &accesses[index + 1..]);
             found.extend(
                 next.into_iter()
@@ -243,7 +258,7 @@ fn overwritten<'x>(write: &Access, later: &'x [Access]) -> Vec<&'x Access> {
         if of_task.iter().any(|access| access.of.task == write.of.task) {
             continue;
         }
-        reads.extend(of_task.iter().filter(|access| access.kind == AccessKind::Read));
+        reads.extend(of_task.iter().filter(|access| access.kind == AccessKind::Read || access.adds));
         let writes = || of_task.iter().filter(|access| access.kind == AccessKind::Write);
         let shared: Vec<Area> = writes()
             .flat_map(|access| {
@@ -265,7 +280,7 @@ fn overwritten<'x>(write: &Access, later: &'x [Access]) -> Vec<&'x Access> {
 }
 
 /// The part of an area that is not in another, as disjoint boxes.
-fn minus(area: &Area, other: &Area) -> Vec<Area> {
+pub fn minus(area: &Area, other: &Area) -> Vec<Area> {
     if !overlap(area, other) {
         return vec![area.clone()];
     }

@@ -19,7 +19,7 @@ use crate::validate::world::{Trigger, World};
 type Ranks = SmallVec<[u64; 1]>;
 
 /// Which ranks' ends tasks lead to, and which ranks' begins lead to tasks.
-struct Reach<'w, 'r, 'g, 'a> {
+pub struct Reach<'w, 'r, 'g, 'a> {
     world: &'w World<'r, 'g, 'a>,
     /// Of each event.
     ends: Vec<Ranks>,
@@ -38,9 +38,9 @@ fn union(set: &mut Ranks, other: &Ranks) {
 }
 
 impl<'w, 'r, 'g, 'a> Reach<'w, 'r, 'g, 'a> {
-    fn new(world: &'w World<'r, 'g, 'a>, order: &HappensBefore<'_>) -> Reach<'w, 'r, 'g, 'a> {
+    pub fn new(world: &'w World<'r, 'g, 'a>, order: &HappensBefore<'_>) -> Reach<'w, 'r, 'g, 'a> {
         let none: Ranks = smallvec![0; world.ranks.len().div_ceil(64)];
-        let events = world.events();
+        let events = world.events() + world.meetings.len();
         let sequence = || order.sequence().iter().copied().filter(|&event| event < events);
         let mut reach = Reach {
             world,
@@ -49,19 +49,32 @@ impl<'w, 'r, 'g, 'a> Reach<'w, 'r, 'g, 'a> {
         };
         for event in sequence() {
             let mut begins = none.clone();
-            for &task in world.producers.of(event) {
-                union(&mut begins, &reach.begins_of(task));
+            match event.checked_sub(world.events()) {
+                None => {
+                    for &task in world.producers.of(event) {
+                        union(&mut begins, &reach.begins_of(task));
+                    }
+                }
+                // A meeting follows the starts of all who meet.
+                Some(meeting) => {
+                    for &task in world.meetings.tasks(meeting) {
+                        insert(&mut begins, world.rank(task));
+                        if let Some(wait) = world.dependent[task as usize] {
+                            union(&mut begins, &reach.begins[wait as usize]);
+                        }
+                    }
+                }
             }
             reach.begins[event as usize] = begins;
         }
         for event in sequence().collect::<Vec<_>>().into_iter().rev() {
             let mut ends = none.clone();
-            if world.is_end(event) {
+            if event < world.events() && world.is_end(event) {
                 insert(&mut ends, world.event_place(event).0);
             }
-            for &task in world.dependents.of(event) {
-                if let Some(own) = reach.ends_of(task) {
-                    union(&mut ends, own);
+            for &task in world.waiters(event) {
+                if let Some(next) = world.onward(event, task) {
+                    union(&mut ends, &reach.ends[next as usize]);
                 }
             }
             reach.ends[event as usize] = ends;
@@ -79,8 +92,8 @@ impl<'w, 'r, 'g, 'a> Reach<'w, 'r, 'g, 'a> {
     fn begins_of(&self, task: u32) -> Ranks {
         let mut begins: Ranks = smallvec![0; self.world.ranks.len().div_ceil(64)];
         insert(&mut begins, self.world.rank(task));
-        if let Some(event) = self.world.dependent[task as usize] {
-            union(&mut begins, &self.begins[event as usize]);
+        if let Some(wait) = self.world.wait(task) {
+            union(&mut begins, &self.begins[wait as usize]);
         }
         begins
     }
@@ -97,6 +110,24 @@ impl<'w, 'r, 'g, 'a> Reach<'w, 'r, 'g, 'a> {
         self.ends_of(task).is_some_and(|ends| ends.iter().any(|&word| word != 0))
     }
 
+    /// Whether a task of the next iteration may run while another one does, or before; both of one rank.
+    pub fn may_meet(&self, first: u32, next: u32) -> bool {
+        self.leaves(first)
+            && [first, next].into_iter().all(|task| self.reaches_an_end(task))
+            && !self.is_before_start(first, next)
+    }
+
+    /// Whether `earlier` comes before the start of `later` of the next iteration, which waits for no mates.
+    fn is_before_start(&self, earlier: u32, later: u32) -> bool {
+        let mut begins: Ranks = smallvec![0; self.world.ranks.len().div_ceil(64)];
+        insert(&mut begins, self.world.rank(later));
+        if let Some(event) = self.world.dependent[later as usize] {
+            union(&mut begins, &self.begins[event as usize]);
+        }
+        self.ends_of(earlier)
+            .is_some_and(|ends| ends.iter().zip(&begins).any(|(ends, begins)| ends & begins != 0))
+    }
+
     /// The tasks that need a closer look: those that do not lead to the end of their own rank.
     fn leaves(&self, task: u32) -> bool {
         let rank = self.world.rank(task);
@@ -108,16 +139,15 @@ impl<'w, 'r, 'g, 'a> Reach<'w, 'r, 'g, 'a> {
 /// Judges the rule on storages without races in an iteration, and on events.
 pub fn check<'s, 'g: 's>(
     world: &World<'_, 'g, '_>,
-    order: &HappensBefore<'_>,
+    reach: &Reach<'_, '_, '_, '_>,
     storages: impl Iterator<Item = Accessed<'s, 'g>>,
     findings: &mut Findings,
 ) {
-    let reach = Reach::new(world, order);
     for of in storages {
-        check_storage(world, &reach, &of, findings);
+        check_storage(world, reach, &of, findings);
     }
     for event in (0..world.events()).filter(|&event| world.is_awaited(event)) {
-        check_event(world, &reach, event, findings);
+        check_event(world, reach, event, findings);
     }
 }
 
@@ -133,18 +163,18 @@ fn check_storage(
         return;
     }
     // Tasks with the same ends, or the same begins, are alike; most storages need no look at areas at all.
-    let mut earlier = BTreeMap::<(Option<&Ranks>, AccessKind), Vec<&Access>>::new();
-    let mut later = BTreeMap::<(Ranks, AccessKind), Vec<&Access>>::new();
+    let mut earlier = BTreeMap::<(Option<&Ranks>, AccessKind, bool), Vec<&Access>>::new();
+    let mut later = BTreeMap::<(Ranks, AccessKind, bool), Vec<&Access>>::new();
     for access in of.accesses.iter().filter(|access| reach.reaches_an_end(access.of.task)) {
-        earlier.entry((reach.ends_of(access.of.task), access.kind)).or_default().push(access);
-        later.entry((reach.begins_of(access.of.task), access.kind)).or_default().push(access);
+        let Access { kind, adds, .. } = *access;
+        earlier.entry((reach.ends_of(access.of.task), kind, adds)).or_default().push(access);
+        later.entry((reach.begins_of(access.of.task), kind, adds)).or_default().push(access);
     }
     let mut broken = BTreeMap::<(u32, bool, u8), [&Access; 2]>::new();
-    for ((_, first_kind), first) in &earlier {
-        for ((_, second_kind), second) in &later {
-            let reads = *first_kind == AccessKind::Read && *second_kind == AccessKind::Read;
+    for first in earlier.values() {
+        for second in later.values() {
             let (Some(one), Some(other)) = (first.first(), second.first()) else { continue };
-            if reads || reach.is_before(one.of.task, other.of.task) {
+            if !one.conflicts(other) || reach.is_before(one.of.task, other.of.task) {
                 continue;
             }
             for &x in first {
@@ -166,6 +196,7 @@ fn check_storage(
             let at = if is_remote(y) { y } else { x };
             let verb = |access: &Access| match access.kind {
                 AccessKind::Read => "reads",
+                AccessKind::Write if access.adds => "adds to",
                 AccessKind::Write => "writes",
             };
             let message = format!(

@@ -8,7 +8,7 @@ use megakernel_ir::{Diagnostic, Rule};
 use megakernel_order::Findings;
 use megakernel_task_graph::EventId;
 
-use crate::types::NVSHMEM_COPY;
+use crate::types::{NVSHMEM_COPY, NVSHMEM_PUT};
 use crate::validate::rank::Rank;
 use crate::validate::world::World;
 
@@ -49,11 +49,14 @@ pub fn check_events(world: &World<'_, '_, '_>, findings: &mut Findings) {
 /// What is wrong with the triggers of an event that copies trigger.
 pub fn misaligned(world: &World<'_, '_, '_>, event: u32) -> Option<(String, Vec<u32>)> {
     let producers = world.producers.of(event);
-    let is_copy = |task: u32| world.task(task).task_type == NVSHMEM_COPY;
-    let copy = producers.iter().copied().find(|&task| is_copy(task))?;
     if world.is_from_elsewhere(event) {
         return None;
     }
+    if let Some(found) = uneven(world, producers) {
+        return Some(found);
+    }
+    let is_copy = |task: u32| world.task(task).task_type == NVSHMEM_COPY;
+    let copy = producers.iter().copied().find(|&task| is_copy(task))?;
     if let Some(other) = producers.iter().copied().find(|&task| !is_copy(task)) {
         let message = format!(
             "{} and by {}; an event that copies trigger is triggered by nothing else",
@@ -74,4 +77,20 @@ pub fn misaligned(world: &World<'_, '_, '_>, event: u32) -> Option<(String, Vec<
         }
     }
     None
+}
+
+/// Ranks of which one puts more often than another, with a put of each.
+fn uneven(world: &World<'_, '_, '_>, producers: &[u32]) -> Option<(String, Vec<u32>)> {
+    let mut by_rank = BTreeMap::<usize, (u32, usize)>::new();
+    for &task in producers.iter().filter(|&&task| world.task(task).task_type == NVSHMEM_PUT) {
+        by_rank.entry(world.rank(task)).or_insert((task, 0)).1 += 1;
+    }
+    let (&first, &(put, count)) = by_rank.first_key_value()?;
+    let (&rank, &(other, more)) = by_rank.iter().find(|(_, (_, other))| *other != count)?;
+    let message = format!(
+        "{count} puts of rank {first}, among them {}, and {more} of rank {rank}, among them {}; every rank puts as often",
+        world.task_name(put),
+        world.task_name(other)
+    );
+    Some((message, vec![put, other]))
 }

@@ -4,10 +4,30 @@ use megakernel_ir::Rule;
 use megakernel_order::Findings;
 use megakernel_task_graph::{EVENT_INVALID, EventId, EventType, Task};
 
-use crate::types::NVSHMEM_COPY;
+use crate::types::{self, NVSHMEM_PUT};
 use crate::validate::rank::Rank;
 
+/// Of each event of a rank, whether an NVSHMEM_ALLGATHER_STRIDED_PUT triggers it: one of the document, or, since the peers may not be
+/// there, one of its own graph the event at the same position of a rank that is not.
+fn signalled(rank: &Rank<'_, '_>, ranks: &[Rank<'_, '_>]) -> Vec<bool> {
+    let mut signalled = vec![false; rank.graph.all_events.len()];
+    for other in ranks {
+        let puts = other.graph.all_tasks.iter().filter(|task| task.task_type == NVSHMEM_PUT);
+        for id in puts.filter_map(|task| EventId::from_bits(task.trigger_event)) {
+            let stands_for = match Rank::named(ranks, id.rank) {
+                Some(target) => target.number == rank.number,
+                None => other.number == rank.number,
+            };
+            if let Some(mark) = signalled.get_mut(id.position as usize).filter(|_| stands_for) {
+                *mark = true;
+            }
+        }
+    }
+    signalled
+}
+
 pub(super) fn check(rank: &Rank<'_, '_>, ranks: &[Rank<'_, '_>], findings: &mut Findings) {
+    let signalled = signalled(rank, ranks);
     for (index, task) in rank.graph.all_tasks.iter().enumerate().skip(2) {
         for (member, bits) in
             [("trigger_event", task.trigger_event), ("dependent_event", task.dependent_event)]
@@ -16,7 +36,7 @@ pub(super) fn check(rank: &Rank<'_, '_>, ranks: &[Rank<'_, '_>], findings: &mut 
                 continue;
             }
             let is_trigger = member == "trigger_event";
-            let wrong = match well_formed(rank, task, bits, is_trigger) {
+            let wrong = match well_formed(rank, task, bits, is_trigger, &signalled) {
                 Err(message) => Some((Rule::TS05, message)),
                 Ok(id) => dangling(rank, ranks, id, is_trigger).map(|message| (Rule::TS04, message)),
             };
@@ -32,19 +52,38 @@ pub(super) fn check(rank: &Rank<'_, '_>, ranks: &[Rank<'_, '_>], findings: &mut 
 }
 
 /// Whether the bits above the position are those that this task can have.
-fn well_formed(rank: &Rank<'_, '_>, task: &Task<'_>, bits: i64, is_trigger: bool) -> Result<EventId, String> {
+fn well_formed(
+    rank: &Rank<'_, '_>,
+    task: &Task<'_>,
+    bits: i64,
+    is_trigger: bool,
+    signalled: &[bool],
+) -> Result<EventId, String> {
     let Some(id) = EventId::from_bits(bits) else {
         return Err(format!(
             "{bits:#x} is no event id: bits 0 to 31 are the position, 32 to 47 the rank, and above stands the NVSHMEM tag (0x1e00) or nothing"
         ));
     };
-    let is_copy = is_trigger && task.task_type == NVSHMEM_COPY;
+    let is_put = is_trigger && types::is_put(task.task_type);
+    let is_signalled = !is_trigger && signalled.get(id.position as usize).is_some_and(|&mark| mark);
     match id.nvshmem {
-        true if !is_copy => {
-            Err("the NVSHMEM tag is for the trigger of an NVSHMEM_COPY (199) only".to_owned())
+        true if is_trigger && !is_put => Err(format!(
+            "the NVSHMEM tag is for the triggers of tasks that write to other ranks, and {} is none",
+            types::name(task.task_type)
+        )),
+        false if is_put => {
+            Err(format!("the trigger of {} carries the NVSHMEM tag", types::name(task.task_type)))
         }
-        false if is_copy => Err("the trigger of an NVSHMEM_COPY (199) carries the NVSHMEM tag".to_owned()),
-        false if id.rank != rank.declared => Err(format!(
+        true if !is_trigger && !is_signalled => Err(format!(
+            "the NVSHMEM tag is for waiting on events that other ranks signal, and no put triggers event {}",
+            id.position
+        )),
+        false if is_signalled && id.rank == rank.declared => Err(format!(
+            "puts signal event {}: to wait for it, the id needs the NVSHMEM tag; set it to {}",
+            id.position,
+            EventId { nvshmem: true, ..id }.bits()
+        )),
+        _ if (!is_trigger || !id.nvshmem) && id.rank != rank.declared => Err(format!(
             "the id names rank {}, required {}, the rank of the event that task 1 triggers",
             id.rank, rank.declared
         )),

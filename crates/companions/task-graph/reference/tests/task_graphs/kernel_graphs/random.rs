@@ -63,7 +63,7 @@ pub fn kernel_graph(random: &mut Random, operators: usize, ranks: i64) -> Value 
         }
         tensors[output].unread = true;
         let outputs = vec![operand(&tensors[output].name, [1, 0, -1])];
-        graph.operator(&format!("op_{number}"), 301, grid, inputs, outputs);
+        graph.operator(&format!("op_{number}"), 121, grid, inputs, outputs);
     }
     graph.value()
 }
