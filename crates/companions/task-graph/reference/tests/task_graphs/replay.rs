@@ -89,6 +89,8 @@ fn every_rejected_case_is_replayed() {
             Rule::TD03 | Rule::TD04 => broken.contains(&Rule::TR01),
             // What never ends does not end too early.
             Rule::TD05 => [Rule::TD01, Rule::TD02, Rule::TD03].iter().any(|rule| broken.contains(rule)),
+            // Mates that sum up different tiles go on, and wrongly; one that is missing is a deadlock, which is shown.
+            Rule::TX05 => true,
             _ => broken.contains(&Rule::TW03),
         };
         all.extend(without.into_iter().filter(|rule| !excused(rule)).map(|rule| (id.clone(), rule)));

@@ -39,7 +39,7 @@ template <class V, class Context> void rms_norm_linear(const Task &task, Context
 }
 
 // out = scale * in + residual
-template <class V, class Context> void task_301(const Task &task, Context &context) {
+template <class V, class Context> void task_121(const Task &task, Context &context) {
   context.started(task, has_shape<typename V::Out0>(task.outputs[0]) && task.inputs[2].data == nullptr);
   const Tensor &out = task.outputs[0];
   for (long long i = 0; i < out.dim[0]; ++i)
