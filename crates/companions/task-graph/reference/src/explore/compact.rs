@@ -105,8 +105,12 @@ impl Compact {
                 needs.extend(task.mates.iter().filter_map(|&mate| setup.tasks.get(mate)).flat_map(starts));
                 needs.extend(task.is_stranded.then_some(Need { of: 0, count: i64::MAX }));
                 compact.needs.push(needs);
-                let is_rival =
-                    |other: &Work| task.team.is_some() && (other.rank, other.team) == (task.rank, task.team);
+                // On one rank alone, a collective has no mates that another could meet.
+                let is_rival = |other: &Work| {
+                    setup.ends.len() > 1
+                        && task.team.is_some()
+                        && (other.rank, other.team) == (task.rank, task.team)
+                };
                 let rivals = (0..instances).filter(|i| setup.tasks.get(i % tasks).is_some_and(is_rival));
                 compact.rivals.push(rivals.fold(0, |set: Instances, i| set | 1 << i));
                 compact.reads.push(reads);

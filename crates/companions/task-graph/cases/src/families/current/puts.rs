@@ -318,7 +318,7 @@ fn alone(sink: &mut Sink) -> Result<()> {
             clauses,
             &Document::Text(&sent),
             expect,
-            Some(&right),
+            Some("one-rank"),
         )?;
     }
     Ok(())
