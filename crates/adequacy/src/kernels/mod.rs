@@ -14,7 +14,7 @@ use crate::parts::{Attended, Heads, Moments, QuantisedRow, Site, Tile, Window, t
 
 /// The steps of an implementation.
 pub trait Kernels: Send + Sync {
-    /// Itself. What a default does in a loop or with arrays stands in [`steps`], once, and not in every implementation.
+    /// Itself. What a default does in a loop or with arrays stands in the module `steps`, once, and not in every implementation.
     fn steps(&self) -> &dyn Kernels;
 
     // Arithmetic on held values.
