@@ -7,6 +7,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::declaration::{DataTable, Declaration};
+use crate::opcodes::camel;
 
 /// Where the constants of a companion stand, relative to the repository, and what they are; still without layout.
 ///
@@ -68,18 +69,6 @@ fn literal(table: &DataTable, member: &str, value: &Value) -> String {
         },
         other => other.to_string(),
     }
-}
-
-/// `word-low` as `WordLow`.
-fn camel(name: &str) -> String {
-    let parts = name.split(['-', '_']).map(|part| {
-        let mut letters = part.chars();
-        letters
-            .next()
-            .map(|first| first.to_uppercase().chain(letters).collect::<String>())
-            .unwrap_or_default()
-    });
-    parts.collect()
 }
 
 #[cfg(test)]

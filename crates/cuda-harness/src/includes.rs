@@ -37,14 +37,23 @@ pub fn closure(path: &Path) -> io::Result<Vec<(String, Vec<u8>)>> {
         }
         found.insert(file, text);
     }
-    let name = |file: &Path| file.strip_prefix(&home).unwrap_or(file).to_string_lossy().into_owned();
+    // As the first file could include it: the same wherever the tree lies.
+    let name = |file: &Path| {
+        let mut above = home.ancestors().enumerate();
+        let found = above.find_map(|(up, folder)| Some((up, file.strip_prefix(folder).ok()?)));
+        let (up, rest) = found.unwrap_or((0, file));
+        "../".repeat(up) + &rest.to_string_lossy()
+    };
     let own = found.remove(&path).map(|text| (name(&path), text));
-    Ok(own.into_iter().chain(found.into_iter().map(|(file, text)| (name(&file), text))).collect())
+    let mut others: Vec<_> = found.into_iter().map(|(file, text)| (name(&file), text)).collect();
+    others.sort();
+    Ok(own.into_iter().chain(others).collect())
 }
 
 /// Whether a line includes something, and what, unless a macro says it.
 fn included(line: &str) -> Option<Option<String>> {
     let rest = line.trim_start().strip_prefix('#')?.trim_start().strip_prefix("include")?;
+    let rest = rest.strip_prefix("_next").unwrap_or(rest);
     if rest.starts_with(|next: char| next.is_alphanumeric() || next == '_') {
         return None;
     }
@@ -105,6 +114,12 @@ mod tests {
         ]);
         assert_eq!(names(&folder, "a.cu"), ["a.cu", "deep/one.cuh", "deep/three.inc", "two.h"]);
         assert_eq!(names(&folder, "b.cu"), ["b.cu", "a.cu", "deep/one.cuh", "deep/three.inc", "two.h"]);
+    }
+
+    #[test]
+    fn files_above_are_named_from_the_first_one() {
+        let folder = folder(&[("k/a.cu", "#include_next \"../common/x.cuh\"\n"), ("common/x.cuh", "")]);
+        assert_eq!(names(&folder, "k/a.cu"), ["a.cu", "../common/x.cuh"]);
     }
 
     #[test]

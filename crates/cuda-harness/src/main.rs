@@ -140,6 +140,9 @@ fn run(cli: Cli) -> Result<(), String> {
     if cli.perturb && cli.vm.is_some() {
         return Err("--perturb delays tasks in the VM of this harness, and cannot in that of --vm".to_owned());
     }
+    if cli.placement.is_some() && (matches!(cli.device, DeviceName::Host) || cli.vm.is_some()) {
+        return Err("--placement says where the VM of this harness runs on a GPU: it needs --device cuda, and no --vm".to_owned());
+    }
     if let Some([cubin, kernel]) = cli.cuda_runner.as_deref() {
         return cuda::serve(cubin, &kernel.to_string_lossy());
     }

@@ -12,6 +12,11 @@ pub enum Kernels {
     Gpu,
 }
 
+/// Digest of a file as it was loaded: BLAKE3, in hexadecimal; none where it cannot be read.
+pub(crate) fn of_file(path: &std::path::Path) -> Option<String> {
+    Some(blake3::hash(&std::fs::read(path).ok()?).to_hex().to_string())
+}
+
 /// Digest of the kernels of a device as they are in this binary (clause CON-14): BLAKE3, in hexadecimal, of the sources, of the
 /// options that decide what they compute, and of the files that replace some, by name. Neither the compiler nor the
 /// architecture is in it: they are facts of their own, and the digest of a GPU's kernels is the same for every GPU.

@@ -106,6 +106,9 @@ fn adequacy(root: &Path, args: &Args) -> std::result::Result<bool, String> {
         }
     };
     if cases.is_empty() {
+        if some {
+            return Err("the corpus has no such case that executes".to_owned());
+        }
         // Of companions or validators alone the tables of numbers say nothing.
         let measured = of_validators(&corpus, args, jobs)?;
         let graphs = graphs.filter(|measured| measured.cases > 0);

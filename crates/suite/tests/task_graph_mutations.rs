@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use megakernel_ir::Rule;
 use megakernel_ir::prng::SplitMix64;
-use megakernel_task_graph::TASK_TYPES;
+use megakernel_task_graph::{EVENT_INVALID as NO_ID, NVSHMEM_TAG as TAG, TASK_TYPES};
 use megakernel_task_graph_cases::library;
 use megakernel_task_graph_checker::judge;
 use megakernel_task_graph_reference::validate;
@@ -15,8 +15,6 @@ use serde_json::{Value, json};
 
 /// Changed graphs that keep the structure rules.
 const WANTED: usize = 720;
-const NO_ID: i64 = 0x7fff_ffff_ffff_fffe;
-const TAG: i64 = 0x1e00_0000_0000_0000;
 
 struct Random(SplitMix64);
 

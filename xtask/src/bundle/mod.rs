@@ -75,11 +75,17 @@ fn bundle(root: &Path, args: &Args) -> Result<(), String> {
     };
     succeed(&mut compile(&args.targets, args.nvrtc.first()), "the kernels are not compiled")?;
     for path in args.nvrtc.iter().skip(1) {
+        let mut made = false;
         for target in args.targets.split(',') {
             let output = compile(target, Some(path)).output();
-            if !output.is_ok_and(|output| output.status.success()) {
+            if output.is_ok_and(|output| output.status.success()) {
+                made = true;
+            } else {
                 eprintln!("note: {} makes no kernels for {target}", path.display());
             }
+        }
+        if !made {
+            return Err(format!("{} makes no kernels at all", path.display()));
         }
     }
     copy(&root.join("corpus"), &folder.join("corpus"))?;

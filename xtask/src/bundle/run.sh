@@ -21,7 +21,7 @@ failed=
 # A step with its name and limit in seconds. Its output is kept, and the end of it shown. The runner ends with 3 where all passed of
 # a part of the cases.
 step() {
-    name=$1 limit=$2 part=${part:-0}
+    name=$1 limit=$2
     shift 2
     printf '\n== %s\n' "$name"
     timeout "$limit" "$@" >"$out/$name.txt" 2>&1

@@ -250,13 +250,13 @@ impl Opcode {
     }
 }
 
-/// `n_kv_heads` as `NKvHeads`.
-fn camel(name: &str) -> String {
+/// `n_kv_heads` as `NKvHeads`, and `word-low` as `WordLow`.
+pub(crate) fn camel(name: &str) -> String {
     let capital = |word: &str| {
         let mut letters = word.chars();
         letters.next().map(|first| first.to_ascii_uppercase().to_string() + letters.as_str())
     };
-    name.split('_').filter_map(capital).collect()
+    name.split(['-', '_']).filter_map(capital).collect()
 }
 
 #[cfg(test)]

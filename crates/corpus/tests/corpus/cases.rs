@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use megakernel_conformance::case::{Case, Document, Verdict};
 use megakernel_corpus::generate::{Generated, Options, base_of, generate};
 use megakernel_ir::Rule;
-use megakernel_ir::protocol::{Method, Profile};
+use megakernel_ir::protocol::Method;
 use megakernel_ir::rule::CLAUSES;
 use serde_json::Value;
 
@@ -23,7 +23,7 @@ fn generated(jobs: usize) -> Generated {
 /// The corpus without what is executed, made once for all tests.
 fn corpus() -> &'static Generated {
     static CORPUS: OnceLock<Generated> = OnceLock::new();
-    CORPUS.get_or_init(|| generated(2))
+    CORPUS.get_or_init(|| generated(4))
 }
 
 fn by_id(corpus: &Generated) -> BTreeMap<&str, &Case> {
@@ -121,9 +121,7 @@ fn edits_are_small() {
     let corpus = corpus();
     for case in &corpus.cases {
         if let Document::Base { edit, .. } = &case.document {
-            // A task of a task graph that gets another type gets other operands with it.
-            let most = if case.profiles.contains(&Profile::TASK_GRAPH) { 21 } else { 4 };
-            assert!(edit.0.len() <= most, "{}: {} operations are not one edit", case.id, edit.0.len());
+            assert!(edit.0.len() <= 4, "{}: {} operations are not one edit", case.id, edit.0.len());
         }
     }
 }

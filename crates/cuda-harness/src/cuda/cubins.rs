@@ -215,20 +215,16 @@ pub fn find(settings: &Settings, (major, minor): (i32, i32)) -> Result<Vec<Cubin
         Err(missing) => {
             // What an NVRTC made that has gone since is as good.
             let kept = source.find(&cache, best);
-            let brought = || {
-                settings
-                    .cubins
-                    .as_ref()
-                    .map_or("given with --cubins".to_owned(), |folder| format!("in {}", folder.display()))
-            };
-            if kept.is_empty() {
-                return Err(format!(
-                    "there are no kernels for {best}: {missing}, and no CUBIN of these sources is {}; install CUDA or the pip \
-                     package nvidia-cuda-nvrtc and name its library with --nvrtc",
-                    brought()
-                ));
+            if !kept.is_empty() {
+                return Ok(kept);
             }
-            Ok(kept)
+            let place = settings.cubins.as_ref();
+            let place =
+                place.map_or("given with --cubins".to_owned(), |folder| format!("in {}", folder.display()));
+            Err(format!(
+                "there are no kernels for {best}: {missing}, and no CUBIN of these sources is {place}; install CUDA or the pip \
+                 package nvidia-cuda-nvrtc and name its library with --nvrtc"
+            ))
         }
     }
 }

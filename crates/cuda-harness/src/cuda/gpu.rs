@@ -119,8 +119,9 @@ impl Gpu {
         let mut context = ptr::null_mut();
         // SAFETY: the device is one of the driver's; its context is never given back, so that it lasts.
         let made = unsafe { sys::cuDevicePrimaryCtxRetain(&mut context, self.device) };
-        let exclusive =
-            self.attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_MODE).is_ok_and(|mode| mode != 0);
+        // 3 is CU_COMPUTEMODE_EXCLUSIVE_PROCESS; it is asked for only where it explains something.
+        let exclusive = made != sys::CUresult::CUDA_SUCCESS
+            && self.attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_MODE) == Ok(3);
         check(
             made,
             if exclusive {

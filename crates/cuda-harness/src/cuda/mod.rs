@@ -18,6 +18,7 @@ use megakernel_ir::protocol::Facts;
 use crate::device::{Device, End, Ended, Job, Room};
 use crate::image;
 use crate::runner::Runner;
+use crate::sources::of_file;
 
 pub use cubins::{Cubin, OPTIONS, Settings, compile};
 pub use launches::serve;
@@ -60,8 +61,7 @@ pub struct Cuda {
 }
 
 /// The kernels for the GPU of this machine, best first, which are compiled if that has not been done yet.
-fn prepare(settings: &Settings) -> Result<Vec<Cubin>, String> {
-    let gpu = gpu()?;
+fn prepare(gpu: gpu::Gpu, settings: &Settings) -> Result<Vec<Cubin>, String> {
     cubins::find(settings, gpu.capability()?).map_err(|missing| format!("{missing}; {WITHOUT}"))
 }
 
@@ -70,8 +70,14 @@ fn prepare(settings: &Settings) -> Result<Vec<Cubin>, String> {
 /// # Errors
 /// There is no driver, no GPU, nothing to compile with, or too little memory; the sentence says which.
 pub fn measure(settings: &Settings, mebibytes: usize) -> Result<String, String> {
-    let found = prepare(settings)?;
-    bandwidth::measure(found.first().ok_or("there are no kernels")?, mebibytes)
+    let mut refused = Vec::new();
+    for cubin in prepare(gpu()?, settings)? {
+        match bandwidth::measure(&cubin, mebibytes) {
+            Ok(table) => return Ok(table),
+            Err(cause) => refused.push(format!("{}: {cause}", cubin.describe())),
+        }
+    }
+    Err(refused.join("; "))
 }
 
 fn gpu() -> Result<gpu::Gpu, String> {
@@ -94,7 +100,7 @@ impl Cuda {
             ));
         }
         let gpu = gpu()?;
-        let found = prepare(settings)?;
+        let found = prepare(gpu, settings)?;
         let own = std::env::current_exe()
             .map_err(|cause| format!("the path of this program is unknown: {cause}"))?;
         let version = gpu::Gpu::driver_version();
@@ -113,8 +119,7 @@ impl Cuda {
         for cubin in found {
             let arguments = [RUNNER.to_owned(), path(&cubin.path)?, cubin.entry.to_owned()];
             let runner = Runner::new(own.clone(), arguments.to_vec(), Vec::new())?;
-            let binary =
-                std::fs::read(&cubin.path).ok().map(|bytes| blake3::hash(&bytes).to_hex().to_string());
+            let binary = of_file(&cubin.path);
             let mut cuda = Cuda {
                 runner,
                 launching: launching.clone(),
@@ -141,9 +146,8 @@ impl Cuda {
         let ended = self.launch(&job, &mut [])?;
         self.placement = placement(&ended.places);
         match ended.end {
-            End::Done => Ok(()),
-            // So many threads to a block, or so many blocks: of each launch it is said that it has no room.
-            End::Refused(_) => Ok(()),
+            // Where not one block has room nothing ran; of each launch it is said why.
+            End::Done | End::Refused(_) => Ok(()),
             End::Crashed(said) => Err(format!("a launch without tasks crashed: {said}")),
             other => Err(format!("a launch without tasks did not end as it should: {other:?}")),
         }

@@ -11,6 +11,7 @@ use crate::cuda::shared_bytes;
 use crate::device::{Device, End, Ended, Job, Room};
 use crate::image;
 use crate::runner::Runner;
+use crate::sources::of_file;
 
 pub use build::{Built, OPTIONS, Sanitizers, Settings, build};
 pub(crate) use build::{default_cache, unpack};
@@ -62,7 +63,7 @@ impl Host {
             ("UBSAN_OPTIONS", "print_stacktrace=1:halt_on_error=1"),
             ("TSAN_OPTIONS", "halt_on_error=1:exitcode=66"),
         ];
-        let binary = std::fs::read(&program).ok().map(|bytes| blake3::hash(&bytes).to_hex().to_string());
+        let binary = of_file(&program);
         let runner = Runner::new(program, Vec::new(), environment)?;
         Ok(Host { runner, toolkit, kernels, binary, launching, sanitizers: settings.sanitizers })
     }

@@ -49,7 +49,7 @@ fn threads_race_where_an_order_is_missing_and_nowhere_else() {
 
 #[test]
 fn results_are_wrong_in_weak_memory_where_an_order_is_missing_and_nowhere_else() {
-    assert_passes(&["--sanitize", "order", "--repeat", "3", "--perturb"], "execution/litmus/*");
+    assert_passes(&["--sanitize", "order", "--repeat", "5", "--perturb"], "execution/litmus/*");
     for (fault, _, cases) in FAULTS {
         if let Some(cases) = cases {
             assert_wrong_numbers(&["--sanitize", "order", "--kernels", &kernels(fault)], cases);
@@ -101,7 +101,7 @@ fn what_depends_on_placement_is_unstable() {
 
 #[test]
 fn litmus_programs_and_the_decoder_are_stable() {
-    assert_passes(&["--repeat", "5", "--perturb", "--poison"], "execution/litmus/*");
+    assert_passes(&["--repeat", "15", "--perturb", "--poison"], "execution/litmus/*");
     assert_passes(&["--repeat", "3"], "execution/exact/decoder*");
 }
 
@@ -112,6 +112,7 @@ fn options_that_would_do_nothing_are_refused() {
         (&["--opcode-only", "--repeat", "2"][..], "which --opcode-only leaves out"),
         (&["--opcode-only", "--perturb"], "which --opcode-only leaves out"),
         (&["--perturb", "--vm", &vm], "cannot in that of --vm"),
+        (&["--placement", "placed.txt"], "it needs --device cuda"),
     ] {
         let output =
             Command::new(env!("CARGO_BIN_EXE_megakernel-cuda")).args(options).output().expect("it runs");

@@ -31,6 +31,8 @@ fn some_cases_are_measured_by_themselves() {
     assert!(String::from_utf8_lossy(&output.stdout).starts_with("gelu-tanh: "));
     let output = suite(&["adequacy", "--filter", "numeric/gelu/*", "--fault", "gqa-by-tile"]);
     assert_exit(1, &output);
+    // A fault of numbers cannot be played where nothing executes.
+    assert_exit(2, &suite(&["adequacy", "--filter", "race/first-k-of-n/*", "--fault", "gelu-tanh"]));
 }
 
 #[test]

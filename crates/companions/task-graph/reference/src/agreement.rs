@@ -186,6 +186,8 @@ impl Evidence<'_> {
             Rule::TD05 => or_deadlock(tasks.iter().any(|&task| faults.lost >> task & 1 == 1)),
             Rule::TR01 => shown(faults.shows()),
             Rule::TR07 => Some(Reason::Composition),
+            // A mate that is missing hangs the others.
+            Rule::TX05 if tasks.len() == 1 => or_deadlock(false),
             Rule::TX05 => shown(faults.shows()).or(Some(Reason::Composition)),
             Rule::TX06 => {
                 let (one, other) = pair()?;

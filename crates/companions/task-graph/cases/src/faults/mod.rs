@@ -154,14 +154,14 @@ impl Wrong {
 
     /// Whether it can make a difference to a document: one that it reads as it stands, it judges as it should.
     fn shows(&self, document: &[u8]) -> bool {
-        match (self, self.misread(document)) {
-            (Wrong::Misreads(_) | Wrong::Retypes(_), Some((before, after))) => before != after,
-            _ => true,
-        }
+        self.misread(document).is_none_or(|(before, after)| before != after)
     }
 
     /// A document before and after it has been misread.
     fn misread(&self, document: &[u8]) -> Option<(Value, Value)> {
+        if !matches!(self, Wrong::Misreads(_) | Wrong::Retypes(_)) {
+            return None;
+        }
         let before: Value = serde_json::from_slice(document).ok()?;
         let mut after = before.clone();
         match self {

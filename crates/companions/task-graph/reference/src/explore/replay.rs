@@ -128,8 +128,9 @@ pub fn replay(setup: &Setup, diagnostic: &Diagnostic) -> Result<Replay, NotRepla
         Rule::TD04 => deadlock(setup, &tasks, true),
         Rule::TD05 => tasks.first().and_then(|&task| lost(setup, first(task))),
         Rule::TR01 => partial(setup, &tasks),
-        // Mates that differ in their operands hang nobody.
-        Rule::TX05 => return deadlock(setup, &tasks, false).ok_or(NotReplayed::NoRun),
+        // Mates that differ in their operands hang nobody; one that is missing does.
+        Rule::TX05 if tasks.len() > 1 => return deadlock(setup, &tasks, false).ok_or(NotReplayed::NoRun),
+        Rule::TX05 => deadlock(setup, &tasks, false),
         Rule::TX06 => {
             let [one, other] = pair()?;
             let next = Instance { task: other, iteration: 1 };

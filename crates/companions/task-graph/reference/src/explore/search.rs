@@ -49,6 +49,8 @@ impl Explorer {
                 }
             }
         }
+        let has_rivals = |&i: &usize| system.rivals.get(i).is_some_and(|&rivals| rivals != 0);
+        let in_teams = each(all).filter(has_rivals).fold(0, |set: Instances, i| set | 1 << i);
         self.level.clear();
         self.level.push(0);
         while !self.level.is_empty() {
@@ -69,8 +71,8 @@ impl Explorer {
                     faults.write_write[i] |= conflicts[1][i] & ready;
                     self.next.push(finished | 1 << i);
                 }
-                if system.rivals.iter().any(|&rivals| rivals != 0) {
-                    let started = each(all & !finished)
+                if in_teams & !finished != 0 {
+                    let started = each(in_teams & !finished)
                         .filter(|&i| system.can_start(i, finished))
                         .fold(0, |set: Instances, i| set | 1 << i);
                     for i in each(started) {

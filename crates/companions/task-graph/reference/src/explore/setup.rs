@@ -1,6 +1,6 @@
 //! A system as tables: who triggers what, who waits for what, who accesses what.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use megakernel_task_graph::{
     EVENT_INVALID, Effect, EventId, EventType, Reach, Select, System, Task, TaskGraph, Tile,
@@ -204,19 +204,17 @@ impl Setup {
 
     /// Finds the mates of collectives: the first of a team on each rank, the second, and so on.
     fn meet(&mut self, ranks: usize) {
-        let teams: std::collections::BTreeSet<i64> = self.tasks.iter().filter_map(|task| task.team).collect();
-        for team in teams {
-            for nth in 0.. {
-                let of_rank = |rank: usize| {
-                    let own = |&index: &usize| {
-                        self.tasks.get(index).is_some_and(|task| task.rank == rank && task.team == Some(team))
-                    };
-                    (0..self.tasks.len()).filter(own).nth(nth)
-                };
-                let mates: Vec<usize> = (0..ranks).filter_map(of_rank).collect();
-                if mates.is_empty() {
-                    break;
-                }
+        let mut teams: BTreeMap<i64, Vec<Vec<usize>>> = BTreeMap::new();
+        for (index, task) in self.tasks.iter().enumerate() {
+            let Some(team) = task.team else { continue };
+            let of_ranks = teams.entry(team).or_insert_with(|| vec![Vec::new(); ranks]);
+            if let Some(own) = of_ranks.get_mut(task.rank) {
+                own.push(index);
+            }
+        }
+        for of_ranks in teams.values() {
+            for nth in 0..of_ranks.iter().map(Vec::len).max().unwrap_or(0) {
+                let mates: Vec<usize> = of_ranks.iter().filter_map(|own| own.get(nth).copied()).collect();
                 for &mate in &mates {
                     if let Some(task) = self.tasks.get_mut(mate) {
                         task.is_stranded = mates.len() < ranks;

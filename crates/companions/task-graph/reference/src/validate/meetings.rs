@@ -160,8 +160,10 @@ pub fn at_once(
                 }
             }
         }
+        // Most lead to the end of their own rank, and meet nothing of the next iteration.
+        let leaving: Vec<u32> = own.iter().copied().filter(|&first| reach.leaves(first)).collect();
         for &second in own {
-            if let Some(&first) = own.iter().find(|&&first| reach.may_meet(first, second)) {
+            if let Some(&first) = leaving.iter().find(|&&first| reach.may_meet(first, second)) {
                 broken.entry(second).or_insert((first, true));
             }
         }

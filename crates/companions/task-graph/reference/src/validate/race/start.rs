@@ -23,6 +23,7 @@ pub(super) fn check(world: &World<'_, '_, '_>, of: &Accessed<'_, '_>, findings: 
         // Tasks that add to one tile stand side by side.
         let is_set = match last {
             Some((area, is_set)) if *area == access.area => is_set,
+            _ if starts.binary_search(&&access.area).is_ok() => true,
             _ => {
                 let mut left = vec![access.area.clone()];
                 for start in &starts {

@@ -129,7 +129,7 @@ impl<'w, 'r, 'g, 'a> Reach<'w, 'r, 'g, 'a> {
     }
 
     /// The tasks that need a closer look: those that do not lead to the end of their own rank.
-    fn leaves(&self, task: u32) -> bool {
+    pub fn leaves(&self, task: u32) -> bool {
         let rank = self.world.rank(task);
         self.ends_of(task)
             .is_none_or(|ends| ends.get(rank / 64).is_none_or(|word| word & (1 << (rank % 64)) == 0))

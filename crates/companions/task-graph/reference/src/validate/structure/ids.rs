@@ -7,18 +7,18 @@ use megakernel_task_graph::{EVENT_INVALID, EventId, EventType, Task};
 use crate::types::{self, NVSHMEM_PUT};
 use crate::validate::rank::Rank;
 
-/// Of each event of a rank, whether an NVSHMEM_ALLGATHER_STRIDED_PUT triggers it: one of the document, or, since the peers may not be
-/// there, one of its own graph the event at the same position of a rank that is not.
-fn signalled(rank: &Rank<'_, '_>, ranks: &[Rank<'_, '_>]) -> Vec<bool> {
-    let mut signalled = vec![false; rank.graph.all_events.len()];
-    for other in ranks {
-        let puts = other.graph.all_tasks.iter().filter(|task| task.task_type == NVSHMEM_PUT);
+/// Of each event of each rank, whether an NVSHMEM_ALLGATHER_STRIDED_PUT triggers it: one of the document, or, since the peers may
+/// not be there, one of its own graph the event at the same position of a rank that is not.
+pub(super) fn signalled(ranks: &[Rank<'_, '_>]) -> Vec<Vec<bool>> {
+    let mut signalled: Vec<Vec<bool>> =
+        ranks.iter().map(|rank| vec![false; rank.graph.all_events.len()]).collect();
+    for (own, rank) in ranks.iter().enumerate() {
+        let puts = rank.graph.all_tasks.iter().filter(|task| task.task_type == NVSHMEM_PUT);
         for id in puts.filter_map(|task| EventId::from_bits(task.trigger_event)) {
-            let stands_for = match Rank::named(ranks, id.rank) {
-                Some(target) => target.number == rank.number,
-                None => other.number == rank.number,
-            };
-            if let Some(mark) = signalled.get_mut(id.position as usize).filter(|_| stands_for) {
+            let named = Rank::named(ranks, id.rank);
+            let target = named.and_then(|named| ranks.iter().position(|one| one.number == named.number));
+            let marks = signalled.get_mut(target.unwrap_or(own));
+            if let Some(mark) = marks.and_then(|marks| marks.get_mut(id.position as usize)) {
                 *mark = true;
             }
         }
@@ -26,8 +26,12 @@ fn signalled(rank: &Rank<'_, '_>, ranks: &[Rank<'_, '_>]) -> Vec<bool> {
     signalled
 }
 
-pub(super) fn check(rank: &Rank<'_, '_>, ranks: &[Rank<'_, '_>], findings: &mut Findings) {
-    let signalled = signalled(rank, ranks);
+pub(super) fn check(
+    rank: &Rank<'_, '_>,
+    ranks: &[Rank<'_, '_>],
+    signalled: &[bool],
+    findings: &mut Findings,
+) {
     for (index, task) in rank.graph.all_tasks.iter().enumerate().skip(2) {
         for (member, bits) in
             [("trigger_event", task.trigger_event), ("dependent_event", task.dependent_event)]
@@ -36,7 +40,7 @@ pub(super) fn check(rank: &Rank<'_, '_>, ranks: &[Rank<'_, '_>], findings: &mut 
                 continue;
             }
             let is_trigger = member == "trigger_event";
-            let wrong = match well_formed(rank, task, bits, is_trigger, &signalled) {
+            let wrong = match well_formed(rank, task, bits, is_trigger, signalled) {
                 Err(message) => Some((Rule::TS05, message)),
                 Ok(id) => dangling(rank, ranks, id, is_trigger).map(|message| (Rule::TS04, message)),
             };

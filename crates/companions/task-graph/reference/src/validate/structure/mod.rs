@@ -15,10 +15,11 @@ use crate::validate::rank::Rank;
 
 /// Judges the rules on every rank.
 pub fn check(ranks: &[Rank<'_, '_>], findings: &mut Findings) {
-    for rank in ranks {
+    let signalled = ids::signalled(ranks);
+    for (rank, signalled) in ranks.iter().zip(&signalled) {
         let mut own = findings.part();
         reserved::check(rank, &mut own);
-        ids::check(rank, ranks, &mut own);
+        ids::check(rank, ranks, signalled, &mut own);
         // An id that leads nowhere would break a range as well.
         let ids_hold = own.accepts();
         ranges::check_first_tasks(rank, &mut own);
