@@ -44,9 +44,9 @@ pub fn read(steps: &Steps, bytes: &[u8]) -> Option<Json> {
     if reader.peek() == Some('\u{feff}') && steps.errs("text-byte-order-mark") {
         reader.at += 1;
     }
-    reader.space()?;
+    reader.space();
     let value = reader.value(1)?;
-    reader.space()?;
+    reader.space();
     if reader.at < reader.text.len() && !steps.errs("text-after-the-value") {
         return None;
     }
@@ -74,7 +74,7 @@ impl Reader<'_> {
         word.chars().enumerate().all(|(i, c)| self.text.get(self.at + i) == Some(&c))
     }
 
-    fn space(&mut self) -> Option<()> {
+    fn space(&mut self) {
         while let Some(found) = self.peek() {
             let is_space = match found {
                 ' ' | '\n' => true,
@@ -99,7 +99,6 @@ impl Reader<'_> {
                 break;
             }
         }
-        Some(())
     }
 
     fn value(&mut self, depth: usize) -> Option<Json> {
@@ -149,13 +148,13 @@ impl Reader<'_> {
     fn list(&mut self, depth: usize) -> Option<Json> {
         self.at += 1;
         let mut items = Vec::new();
-        self.space()?;
+        self.space();
         if self.take(']') {
             return Some(Json::List(items));
         }
         loop {
             items.push(self.value(depth + 1)?);
-            self.space()?;
+            self.space();
             if self.take(']') {
                 return Some(Json::List(items));
             }
@@ -164,7 +163,7 @@ impl Reader<'_> {
                 None if self.steps.errs("text-cut-short") => return Some(Json::List(items)),
                 _ => return None,
             }
-            self.space()?;
+            self.space();
             if self.peek() == Some(']') && self.steps.errs("text-trailing-comma-in-array") {
                 self.at += 1;
                 return Some(Json::List(items));
@@ -175,7 +174,7 @@ impl Reader<'_> {
     fn object(&mut self, depth: usize) -> Option<Json> {
         self.at += 1;
         let mut members = Vec::new();
-        self.space()?;
+        self.space();
         if self.take('}') {
             return Some(Json::Object(members));
         }
@@ -186,14 +185,14 @@ impl Reader<'_> {
                 c if c.is_alphabetic() && self.steps.errs("text-bare-names") => self.bare(),
                 _ => return None,
             };
-            self.space()?;
+            self.space();
             if !self.take(':') {
                 return None;
             }
-            self.space()?;
+            self.space();
             let value = self.value(depth + 1)?;
             members.push(Member { name, raw, value });
-            self.space()?;
+            self.space();
             if self.take('}') {
                 return Some(Json::Object(members));
             }
@@ -202,7 +201,7 @@ impl Reader<'_> {
                 None if self.steps.errs("text-cut-short") => return Some(Json::Object(members)),
                 _ => return None,
             }
-            self.space()?;
+            self.space();
             if self.peek() == Some('}') && self.steps.errs("text-trailing-comma-in-object") {
                 self.at += 1;
                 return Some(Json::Object(members));

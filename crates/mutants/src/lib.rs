@@ -81,14 +81,14 @@ fn stages(steps: &Steps, document: &[u8], profile: Profile, found: &Found<'_>) {
     // Rules of other classes are judged as well, and then left out: what they find must not be reported.
     let all = Found::new(steps);
     let accesses = memory::judge(steps, &program, &all);
-    let order = order::judge(steps, &program, &all);
+    let before = order::judge(steps, &program, &all);
     let races = races::Races::new(steps, &program, &all, &accesses);
-    if let Some(before) = &order.before {
+    if let Some(before) = &before {
         races.ordered(before);
     }
     races.outputs();
     races.on_chip();
-    pages::judge(steps, &program, order.before.as_ref(), &all);
+    pages::judge(steps, &program, before.as_ref(), &all);
     launch::judge(steps, &program, &all);
     all.rules().into_iter().filter(|rule| judges(rule.class())).for_each(|rule| found.add(rule));
     if profile == Profile::VALIDATE || steps.errs("warnings-under-every-profile") {

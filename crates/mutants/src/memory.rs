@@ -293,16 +293,13 @@ impl Memory<'_> {
         let mut region = whole.clone();
         let parts = self.tiles(operand, is_write, buffer);
         let tiles = if fits { parts.as_slice() } else { &[] };
+        let row = if is_write { 4 } else { operand.min(3) };
         for &(axis, start, length) in tiles {
             let Some(interval) = region.get_mut(axis) else { continue };
             let all = *interval;
             let clip = |low: i128, high: i128| [low.clamp(0, all[1]), high.clamp(0, all[1])];
             let step = |name, right: [i128; 2], low: i128, high: i128| {
-                steps.step_of(
-                    [name, form, PLACES[usize::from(is_write) * 4 + operand.min(3)][axis.min(3)]],
-                    right,
-                    || clip(low, high),
-                )
+                steps.step_of([name, form, PLACES[row][axis.min(3)]], right, || clip(low, high))
             };
             let end = start + length;
             let tile = clip(start, end);
@@ -370,16 +367,13 @@ fn shrink(region: &Region, [first, last]: [i128; 2]) -> Region {
     region
 }
 
-/// Operands by place, and their axes: inputs, then outputs.
-const PLACES: [[&str; 4]; 8] = [
+/// Operands by place, and their axes: inputs, then the output.
+const PLACES: [[&str; 4]; 5] = [
     ["inputs/0 axis 0", "inputs/0 axis 1", "inputs/0 axis 2", "inputs/0 axis 3"],
     ["inputs/1 axis 0", "inputs/1 axis 1", "inputs/1 axis 2", "inputs/1 axis 3"],
     ["inputs/2 axis 0", "inputs/2 axis 1", "inputs/2 axis 2", "inputs/2 axis 3"],
     ["inputs/3 axis 0", "inputs/3 axis 1", "inputs/3 axis 2", "inputs/3 axis 3"],
     ["outputs/0 axis 0", "outputs/0 axis 1", "outputs/0 axis 2", "outputs/0 axis 3"],
-    ["outputs/1 axis 0", "outputs/1 axis 1", "outputs/1 axis 2", "outputs/1 axis 3"],
-    ["outputs/2 axis 0", "outputs/2 axis 1", "outputs/2 axis 2", "outputs/2 axis 3"],
-    ["outputs/3 axis 0", "outputs/3 axis 1", "outputs/3 axis 2", "outputs/3 axis 3"],
 ];
 
 /// Whether one buffer may be an input and the output (clause EXE-10), KV_APPEND aside.

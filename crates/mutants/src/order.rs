@@ -12,14 +12,8 @@ use crate::steps::Steps;
 /// Which edges are kept.
 type Keep<'k> = &'k dyn Fn(usize, usize) -> bool;
 
-/// The order of the tasks, where there is one.
-pub struct Order {
-    /// Happens-before.
-    pub before: Option<Relation>,
-}
-
-/// Judges waits and queues, and gives the order.
-pub fn judge(steps: &Steps, program: &Program, found: &Found<'_>) -> Order {
+/// Judges waits and queues, and gives happens-before, where there is an order.
+pub fn judge(steps: &Steps, program: &Program, found: &Found<'_>) -> Option<Relation> {
     let judging = Judging { steps, program, found };
     let mut self_wait = false;
     for (index, task) in program.tasks.iter().enumerate() {
@@ -34,7 +28,7 @@ pub fn judge(steps: &Steps, program: &Program, found: &Found<'_>) -> Order {
     let has_order = !self_wait && !cycle;
     let has_order = steps.step("order-despite-self-waits", has_order, || !cycle);
     let has_order = has_order || self_wait && !cycle && steps.errs("order-of-what-waits-for-itself");
-    Order { before: has_order.then(|| judging.happens_before(&edges)) }
+    has_order.then(|| judging.happens_before(&edges))
 }
 
 struct Judging<'a> {
@@ -252,15 +246,15 @@ impl Judging<'_> {
             ("edges-with-unplaced-tasks-missing", &|a, b| sm(a).is_some() == sm(b).is_some()),
         ];
         cuts.into_iter().fold(edges, |edges, (name, keep)| {
-            let cut = edges.filtered(keep);
-            step(name, edges, &|| cut.clone())
+            let whole = edges.clone();
+            step(name, edges, &|| whole.filtered(keep))
         })
     }
 
     /// D04; says whether it is broken.
     fn cycles(&self, edges: &Relation) -> bool {
         let steps = self.steps;
-        let cycles = edges.cycles(|_| true);
+        let cycles = edges.cycles();
         let has = !cycles.is_empty();
         let has = steps.step("cycle-of-two-only", has, || edges.pairs().any(|(a, b)| edges.has(b, a)));
         let has = steps.step("cycle-of-more-than-two-only", has, || cycles.iter().any(|set| set.len() > 2));
@@ -270,7 +264,7 @@ impl Judging<'_> {
         });
         let is_nop = |task: usize| self.program.tasks.get(task).is_some_and(|task| task.op == Opcode::Nop);
         let has = steps.step("cycle-with-nop-unseen", has, || {
-            !edges.filtered(|a, b| !is_nop(a) && !is_nop(b)).cycles(|_| true).is_empty()
+            !edges.filtered(|a, b| !is_nop(a) && !is_nop(b)).cycles().is_empty()
         });
         let has = steps.step("cycle-of-nop-alone-unseen", has, || {
             cycles.iter().any(|set| set.iter().any(|&task| !is_nop(task)))
@@ -278,7 +272,7 @@ impl Judging<'_> {
         let has =
             steps.step("cycle-with-the-first-task-only", has, || cycles.iter().any(|set| set.contains(&0)));
         let has = steps.step("cycle-from-a-task-without-waits-only", has, || {
-            let closed = edges.closure(|_| true, usize::MAX);
+            let closed = edges.closed();
             let starts = |task: usize| self.program.tasks.get(task).is_some_and(|task| task.waits.is_empty());
             (0..self.program.tasks.len()).any(|a| starts(a) && cycles.iter().any(|set| closed.has(a, set[0])))
         });
@@ -294,6 +288,7 @@ impl Judging<'_> {
         let backward = |a: usize, b: usize| sm(a).is_some() && sm(a) == sm(b) && a > b;
         let any =
             |keep: &dyn Fn(usize, usize) -> bool| edges.pairs().any(|(a, b)| backward(a, b) && keep(a, b));
+        let closed = edges.closed();
         let has = any(&|_, _| true);
         let has = steps.step("queue-order-of-neighbours-only", has, || any(&|a, b| a == b + 1));
         let has = steps.step("queue-order-but-of-neighbours", has, || any(&|a, b| a != b + 1));
@@ -304,12 +299,10 @@ impl Judging<'_> {
             edges.pairs().any(|(a, b)| sm(a) == sm(b) && a > b)
         });
         let has = steps.step("queue-order-of-all-tasks", has, || edges.pairs().any(|(a, b)| a > b));
-        let has = steps.step("queue-order-through-others", has, || {
-            edges.closure(|_| true, usize::MAX).pairs().any(|(a, b)| backward(a, b))
-        });
+        let has =
+            steps.step("queue-order-through-others", has, || closed.pairs().any(|(a, b)| backward(a, b)));
         self.found.require(Rule::D05, !has);
 
-        let closed = edges.closure(|_| true, usize::MAX);
         let common = |a: usize, b: usize| closed.has(a, b) && closed.has(b, a);
         let kept = edges.filtered(|a, b| !backward(a, b) && !common(a, b));
         let ring = |edges: &Relation, next: &dyn Fn(usize, usize) -> bool| {
@@ -321,7 +314,7 @@ impl Judging<'_> {
                     graph.add(before, task);
                 }
             }
-            graph.cycles(|_| true)
+            graph.cycles()
         };
         let all = |_: usize, _: usize| true;
         let rings = ring(&kept, &all);
@@ -389,7 +382,7 @@ impl Judging<'_> {
         let is_nop = |task: usize| tasks.get(task).is_some_and(|task| task.op == Opcode::Nop);
         let any = |_: usize| true;
         let step = |name, right: Relation, wrong: &dyn Fn() -> Relation| self.steps.step(name, right, wrong);
-        let closed = edges.closure(any, usize::MAX);
+        let closed = edges.closed();
         let closed = step("order-direct-only", closed, &|| edges.clone());
         let closed = step("order-over-two-edges-only", closed, &|| edges.closure(any, 2));
         let closed = step("order-over-three-edges-only", closed, &|| edges.closure(any, 3));
@@ -406,17 +399,17 @@ impl Judging<'_> {
             for b in 0..tasks.len() {
                 (0..b).filter(|&a| sm(a).is_some() && sm(a) == sm(b)).for_each(|a| more.add(a, b));
             }
-            more.closure(any, usize::MAX)
+            more.closed()
         });
         let closed = step("order-of-neighbours-in-a-queue", closed, &|| {
             let mut more = edges.clone();
             (1..tasks.len())
                 .filter(|&b| sm(b).is_some() && sm(b - 1) == sm(b))
                 .for_each(|b| more.add(b - 1, b));
-            more.closure(any, usize::MAX)
+            more.closed()
         });
         let closed = step("order-of-the-list", closed, &|| {
-            let mut more = closed_copy(edges);
+            let mut more = edges.closed();
             for b in 0..tasks.len() {
                 (0..b)
                     .filter(|&a| !more.has(b, a))
@@ -432,10 +425,10 @@ impl Judging<'_> {
             for b in 0..tasks.len() {
                 (0..b).filter(|&a| out(a) == out(b)).for_each(|a| more.add(a, b));
             }
-            more.closure(any, usize::MAX)
+            more.closed()
         });
         step("order-of-joint-waiters", closed, &|| {
-            let mut more = closed_copy(edges);
+            let mut more = edges.closed();
             for b in 0..tasks.len() {
                 let waits = |task: usize| tasks.get(task).map(|task| task.waits.clone()).unwrap_or_default();
                 (0..b).filter(|&a| !waits(a).is_empty() && waits(a) == waits(b)).for_each(|a| more.add(a, b));
@@ -443,8 +436,4 @@ impl Judging<'_> {
             more
         })
     }
-}
-
-fn closed_copy(edges: &Relation) -> Relation {
-    edges.closure(|_| true, usize::MAX)
 }

@@ -136,7 +136,7 @@ impl Program {
 }
 
 impl Buffer {
-    /// The number of elements; nothing where it is beyond 63 bits or an extent is none.
+    /// The number of elements; nothing where it is beyond 127 bits.
     pub fn numel(&self) -> Option<i128> {
         let mut product: i128 = 1;
         for &extent in &self.shape {

@@ -75,11 +75,16 @@ impl Relation {
         closed
     }
 
+    /// What its edges lead to.
+    pub fn closed(&self) -> Relation {
+        self.closure(|_| true, usize::MAX)
+    }
+
     /// The sets of two or more tasks that reach each other, as one of each of their tasks.
-    pub fn cycles(&self, is_task: impl Fn(usize) -> bool) -> Vec<Vec<usize>> {
-        let closed = self.closure(|_| true, usize::MAX);
+    pub fn cycles(&self) -> Vec<Vec<usize>> {
+        let closed = self.closed();
         let mut sets: Vec<Vec<usize>> = Vec::new();
-        for a in (0..self.rows.len()).filter(|&a| is_task(a) && closed.has(a, a)) {
+        for a in (0..self.rows.len()).filter(|&a| closed.has(a, a)) {
             match sets.iter_mut().find(|set| closed.has(set[0], a) && closed.has(a, set[0])) {
                 Some(set) => set.push(a),
                 None => sets.push(vec![a]),

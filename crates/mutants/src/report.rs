@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::path::Path;
 
 use crate::Step;
 use crate::measure::{ENOUGH, Measured};
@@ -10,7 +9,8 @@ use crate::measure::{ENOUGH, Measured};
 /// Cases that have to reject a fault.
 pub const REQUIRED: usize = 3;
 
-const DOCUMENT: &str = "spec/adequacy-of-validators.md";
+/// Where the page stands.
+pub const DOCUMENT: &str = "spec/adequacy-of-validators.md";
 
 /// What the page says besides the tables, with places for them.
 const PAGE: &str = include_str!("page.txt");
@@ -63,32 +63,4 @@ pub fn page(measured: &Measured) -> String {
         .replace("{open}", &survivors.len().to_string())
         .replace("{table}", table(measured).trim_end())
         .replace("{survivors}", list(&survivors).trim_end())
-}
-
-/// Writes the page.
-///
-/// # Errors
-/// It cannot be written.
-pub fn write(root: &Path, page: &str) -> Result<(), String> {
-    std::fs::write(root.join(DOCUMENT), page)
-        .map_err(|cause| format!("{DOCUMENT} cannot be written: {cause}"))
-}
-
-/// Compares the page with the one that is there.
-///
-/// # Errors
-/// They differ, or it cannot be read.
-pub fn check(root: &Path, page: &str) -> Result<(), String> {
-    let found = std::fs::read_to_string(root.join(DOCUMENT))
-        .map_err(|cause| format!("{DOCUMENT} cannot be read: {cause}"))?;
-    if found == page {
-        return Ok(());
-    }
-    let line = found.lines().zip(page.lines()).take_while(|(found, made)| found == made).count();
-    Err(format!(
-        "{DOCUMENT} is out of date from line {} on; found `{}`, required `{}`; write it with `cargo xtask adequacy --write`",
-        line + 1,
-        found.lines().nth(line).unwrap_or_default(),
-        page.lines().nth(line).unwrap_or_default()
-    ))
 }

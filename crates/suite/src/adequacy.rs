@@ -70,6 +70,12 @@ pub struct Args {
     corpus: Option<PathBuf>,
 }
 
+impl Args {
+    fn wants(&self, case: &Case) -> bool {
+        self.filter.as_ref().is_none_or(|filter| filter.matches(&case.id))
+    }
+}
+
 fn known_fault(id: &str) -> std::result::Result<&'static Fault, String> {
     fault(id).ok_or_else(|| format!("no fault has the id `{id}`"))
 }
@@ -93,17 +99,13 @@ fn adequacy(root: &Path, args: &Args) -> std::result::Result<bool, String> {
     if let Some(id) = &args.mutant {
         return mutant(&of_validators(&corpus, args, jobs)?, id);
     }
-    let wanted = |case: &&Case| {
-        case.execute.is_some() && args.filter.as_ref().is_none_or(|filter| filter.matches(&case.id))
-    };
-    let cases: Vec<&Case> = corpus.cases().iter().filter(wanted).collect();
+    let wanted = |case: &Case| args.wants(case);
+    let cases: Vec<&Case> =
+        corpus.cases().iter().filter(|case| case.execute.is_some() && wanted(case)).collect();
     let some = !args.faults.is_empty();
     let graphs = match some {
         true => None,
-        false => {
-            let wanted = |case: &Case| args.filter.as_ref().is_none_or(|filter| filter.matches(&case.id));
-            Some(of_companions(&corpus, &wanted)?)
-        }
+        false => Some(of_companions(&corpus, &wanted)?),
     };
     if cases.is_empty() {
         if some {
@@ -151,22 +153,34 @@ fn adequacy(root: &Path, args: &Args) -> std::result::Result<bool, String> {
     good &= graph_verdict(&graphs, args.filter.is_none())?;
     let measured = of_validators(&corpus, args, jobs)?;
     good &= validator_verdict(&measured)?;
-    if args.write || args.check {
-        let validators = mutants::page(&measured);
-        if args.check {
-            mutants::check(root, &validators)?;
-        } else if measured.false_alarms.is_empty() {
-            mutants::write(root, &validators)?;
-        }
-        let page = report::page(&plan, &result, &graphs.text);
-        if args.check {
-            report::check(root, &page)?;
-        } else if result.false_alarms.is_empty() {
-            // A shortfall of the corpus stands in the page; a false alarm is a fault to mend first.
-            report::write(root, &page)?;
-        }
+    // A shortfall of the corpus stands in a page; a false alarm is a fault to mend before it is written.
+    if args.check || args.write && measured.false_alarms.is_empty() {
+        settle(root, mutants::DOCUMENT, &mutants::page(&measured), args.check)?;
+    }
+    if args.check || args.write && result.false_alarms.is_empty() {
+        settle(root, report::DOCUMENT, &report::page(&plan, &result, &graphs.text), args.check)?;
     }
     Ok(good)
+}
+
+/// Writes a page, or compares it with the one that is there.
+fn settle(root: &Path, document: &str, page: &str, check: bool) -> std::result::Result<(), String> {
+    let path = root.join(document);
+    if !check {
+        return std::fs::write(path, page).map_err(|cause| format!("{document} cannot be written: {cause}"));
+    }
+    let found =
+        std::fs::read_to_string(path).map_err(|cause| format!("{document} cannot be read: {cause}"))?;
+    if found == page {
+        return Ok(());
+    }
+    let line = found.lines().zip(page.lines()).take_while(|(found, made)| found == made).count();
+    Err(format!(
+        "{document} is out of date from line {} on; found `{}`, required `{}`; write it with `cargo xtask adequacy --write`",
+        line + 1,
+        found.lines().nth(line).unwrap_or_default(),
+        page.lines().nth(line).unwrap_or_default()
+    ))
 }
 
 fn of_validators(
@@ -174,8 +188,7 @@ fn of_validators(
     args: &Args,
     jobs: NonZeroUsize,
 ) -> std::result::Result<Validators, String> {
-    let wanted = |case: &Case| args.filter.as_ref().is_none_or(|filter| filter.matches(&case.id));
-    validators::measure(corpus, &wanted, jobs)
+    validators::measure(corpus, &|case| args.wants(case), jobs)
 }
 
 /// Prints what the faults of validators came to. Too few cases for a fault are a gap that the page shows; a case that the validator

@@ -1,7 +1,6 @@
 //! The result as tables, and its page in the specification.
 
 use std::fmt::Write;
-use std::path::Path;
 
 use crate::faults::{self, Fault};
 use megakernel_ir::DType;
@@ -176,7 +175,8 @@ fn number(value: f64) -> String {
     }
 }
 
-const DOCUMENT: &str = "spec/adequacy.md";
+/// Where the page stands.
+pub const DOCUMENT: &str = "spec/adequacy.md";
 
 /// What the page says besides the tables, with places for them.
 const PAGE: &str = include_str!("page.txt");
@@ -193,29 +193,6 @@ pub fn page(plan: &Plan<'_>, result: &Result, companions: &str) -> String {
         .replace("{long}", long_table(result).trim_end())
         .replace("{reasons}", reasons(faults).trim_end())
         .replace("{tightness}", tightness_table(result).trim_end())
-}
-
-/// Writes the page.
-pub fn write(root: &Path, page: &str) -> std::result::Result<(), String> {
-    std::fs::write(root.join(DOCUMENT), page)
-        .map_err(|cause| format!("{DOCUMENT} cannot be written: {cause}"))
-}
-
-/// Compares the page with the one that is there.
-pub fn check(root: &Path, page: &str) -> std::result::Result<(), String> {
-    let found = std::fs::read_to_string(root.join(DOCUMENT))
-        .map_err(|cause| format!("{DOCUMENT} cannot be read: {cause}"))?;
-    if found == page {
-        return Ok(());
-    }
-    let different = found.lines().zip(page.lines()).position(|(found, made)| found != made);
-    let line = different.unwrap_or_else(|| found.lines().count().min(page.lines().count()));
-    Err(format!(
-        "{DOCUMENT} is out of date from line {} on; found `{}`, required `{}`; write it with `cargo xtask adequacy --write`",
-        line + 1,
-        found.lines().nth(line).unwrap_or_default(),
-        page.lines().nth(line).unwrap_or_default()
-    ))
 }
 
 /// All faults, as a plan without filter has them.

@@ -10,52 +10,77 @@ use super::sink::Sink;
 use crate::builder::Result;
 use crate::edit::Edit;
 
+/// The members of a record: those that it has to have, and those that it may have and that may not be null.
+pub type Members = (&'static [&'static str], &'static [&'static str]);
+
+/// A program.
+pub const ROOT: Members = (&["ir_version", "abi_version", "buffers", "counters", "tasks"], &["meta"]);
+/// A buffer.
+pub const BUFFER: Members = (&["id", "name", "kind", "dtype", "shape"], &["space"]);
+/// A counter.
+pub const COUNTER: Members = (&["id"], &["init", "note"]);
+/// A task.
+pub const TASK: Members = (
+    &["id", "op", "inputs", "outputs", "out_counter"],
+    &["waits", "params", "est_bytes", "est_flops", "label"],
+);
+/// A wait.
+pub const WAIT: Members = (&["counter", "threshold"], &[]);
+/// The pages.
+pub const PAGES: Members = (&["buffer_to_page", "pages"], &[]);
+/// A page.
+pub const PAGE: Members = (&["id", "space", "nbytes"], &["live_start", "live_end"]);
+/// The target.
+pub const TARGET: Members = (
+    &[
+        "name",
+        "sm_arch",
+        "num_sms",
+        "smem_bytes_per_sm",
+        "smem_bytes_per_block_optin",
+        "regs_per_sm",
+        "max_threads_per_sm",
+        "max_regs_per_thread",
+        "l2_bytes",
+        "hbm_bytes",
+        "hbm_bandwidth_gbs",
+        "fp16_tflops",
+    ],
+    &["clock_ghz", "supports_cooperative", "wddm_tdr", "measured_bw_gbs", "note"],
+);
+/// The configuration.
+pub const CONFIG: Members = (
+    &[],
+    &[
+        "tiling",
+        "fusion_grouping",
+        "sm_assignment",
+        "pipelining_depth",
+        "page_allocation",
+        "threads_per_block",
+        "smem_bytes_per_block",
+    ],
+);
+
 const REQUIRED: &[(&str, &[&str])] = &[
-    ("", &["ir_version", "abi_version", "buffers", "counters", "tasks"]),
-    ("/buffers/1", &["id", "name", "kind", "dtype", "shape"]),
-    ("/counters/2", &["id"]),
-    ("/tasks/1", &["id", "op", "inputs", "outputs", "out_counter"]),
-    ("/tasks/1/waits/0", &["counter", "threshold"]),
-    ("/pages", &["buffer_to_page", "pages"]),
-    ("/pages/pages/1", &["id", "space", "nbytes"]),
-    (
-        "/target",
-        &[
-            "name",
-            "sm_arch",
-            "num_sms",
-            "smem_bytes_per_sm",
-            "smem_bytes_per_block_optin",
-            "regs_per_sm",
-            "max_threads_per_sm",
-            "max_regs_per_thread",
-            "l2_bytes",
-            "hbm_bytes",
-            "hbm_bandwidth_gbs",
-            "fp16_tflops",
-        ],
-    ),
+    ("", ROOT.0),
+    ("/buffers/1", BUFFER.0),
+    ("/counters/2", COUNTER.0),
+    ("/tasks/1", TASK.0),
+    ("/tasks/1/waits/0", WAIT.0),
+    ("/pages", PAGES.0),
+    ("/pages/pages/1", PAGE.0),
+    ("/target", TARGET.0),
 ];
 
 const OPTIONAL: &[(&str, &[&str])] = &[
     ("", &["meta", "config"]),
     ("/buffers/0", &["space", "source"]),
-    ("/counters/0", &["init", "note"]),
+    ("/counters/0", COUNTER.1),
     ("/tasks/2", &["params", "est_bytes", "est_flops", "label"]),
-    ("/pages/pages/0", &["live_start", "live_end"]),
-    ("/target", &["clock_ghz", "supports_cooperative", "wddm_tdr", "measured_bw_gbs", "note"]),
-    (
-        "/config",
-        &[
-            "tiling",
-            "fusion_grouping",
-            "sm_assignment",
-            "pipelining_depth",
-            "page_allocation",
-            "threads_per_block",
-            "smem_bytes_per_block",
-        ],
-    ),
+    ("/pages/pages/0", PAGE.1),
+    ("/target", TARGET.1),
+    ("/config", CONFIG.1),
 ];
 
 /// The record that a pointer leads to, as part of a case name.

@@ -11,7 +11,7 @@ use crate::builder::{Op, Result, clause_of, slug};
 use crate::edit::{self, Edit};
 
 /// The parameters that an opcode cannot do without.
-fn required(op: Op, quantised: bool) -> &'static [&'static str] {
+pub fn required(op: Op, quantised: bool) -> &'static [&'static str] {
     match (op, quantised) {
         (Op::Embed, _) => &["hidden"],
         (Op::RmsNorm | Op::LayerNorm, _) => &["eps", "hidden"],

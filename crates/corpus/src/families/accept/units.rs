@@ -42,6 +42,11 @@ impl Unit {
         self.params.iter().any(|(key, _)| *key == "qdtype")
     }
 
+    /// The place of the quantised weight.
+    pub fn weight(&self) -> usize {
+        usize::from(self.op != Op::Dequant)
+    }
+
     /// `make0`.. write the inputs `i0`.., `op` reads them and writes `y`, `use` reads that, and `again0`.. overwrite the inputs.
     fn program(&self, placement: &str) -> ProgramBuilder {
         let mut p = ProgramBuilder::new("unit");
@@ -78,6 +83,11 @@ impl Unit {
     }
 }
 
+/// A parameter: an integer where it is whole.
+pub fn number(value: f64) -> Value {
+    if value.fract() == 0.0 { json!(value as i64) } else { json!(value) }
+}
+
 fn unit(
     op: Op,
     name: &'static str,
@@ -85,7 +95,6 @@ fn unit(
     (dtype, output): (DType, &[u64]),
     params: &[(&'static str, f64)],
 ) -> Unit {
-    let number = |value: f64| if value.fract() == 0.0 { json!(value as i64) } else { json!(value) };
     Unit {
         op,
         name,

@@ -5,7 +5,7 @@ use megakernel_ir::rule::clause;
 use serde_json::Value;
 
 use super::Base;
-use super::units::PLACEMENTS;
+use super::units::{PLACEMENTS, number};
 use crate::builder::{Buf, Ctr, DType, Op, ProgramBuilder, clause_of, slug};
 
 /// An operand of which the task touches rows 1 and 2 of four.
@@ -21,6 +21,19 @@ pub enum Rows {
     Caches,
     /// Not written by any task, of this shape.
     Given(DType, &'static [u64]),
+}
+
+impl Rows {
+    /// The dtype and the shape of its buffer.
+    fn buffer(self) -> (DType, Vec<u64>) {
+        match self {
+            Rows::Matrix(n) => (DType::F32, vec![4, n]),
+            Rows::Vector => (DType::F32, vec![4]),
+            Rows::Cache => (DType::F32, vec![4, 1, 2]),
+            Rows::Caches => (DType::F32, vec![2, 4, 1, 2]),
+            Rows::Given(dtype, shape) => (dtype, shape.to_vec()),
+        }
+    }
 }
 
 /// A task under test.
@@ -45,6 +58,12 @@ impl Window {
         format!("window/{}-{}-{placement}", slug(self.op.name()), self.name)
     }
 
+    /// The placements that it comes in: KV_APPEND has nothing to join.
+    pub fn placements(&self) -> impl Iterator<Item = &'static str> {
+        let is_append = self.op == Op::KvAppend;
+        PLACEMENTS.into_iter().filter(move |&placement| !(is_append && placement == "joined"))
+    }
+
     /// `i{operand}.{row}` write the rows, `op` reads those in the middle, `rest0`.. write what `op` does not.
     fn program(&self, placement: &str) -> ProgramBuilder {
         let mut p = ProgramBuilder::new("window");
@@ -52,20 +71,17 @@ impl Window {
         let (mut made, mut late): (Vec<Ctr>, Vec<(usize, Rows, Buf)>) = Default::default();
         for (index, &rows) in self.inputs.iter().enumerate() {
             let name = format!("i{index}");
-            let buffer = match rows {
-                Rows::Given(dtype, shape) => p.input(&name, dtype, shape),
-                Rows::Matrix(n) => p.act(&name, DType::F32, &[4, n]),
-                Rows::Vector => p.act(&name, DType::F32, &[4]),
-                Rows::Cache => p.act(&name, DType::F32, &[4, 1, 2]),
-                Rows::Caches => p.act(&name, DType::F32, &[2, 4, 1, 2]),
-            };
-            inputs.push(buffer);
-            if !matches!(rows, Rows::Given(..)) {
-                for row in [1, 2] {
-                    made.push(write(&mut p, index, rows, buffer, row));
-                }
-                late.push((index, rows, buffer));
+            let (dtype, shape) = rows.buffer();
+            if matches!(rows, Rows::Given(..)) {
+                inputs.push(p.input(&name, dtype, &shape));
+                continue;
             }
+            let buffer = p.act(&name, dtype, &shape);
+            inputs.push(buffer);
+            for row in [1, 2] {
+                made.push(write(&mut p, index, rows, buffer, row));
+            }
+            late.push((index, rows, buffer));
         }
         let y = match self.op {
             Op::KvAppend => p.act("y", DType::F32, self.output),
@@ -86,15 +102,9 @@ impl Window {
         let given: Vec<Buf> = needed
             .iter()
             .enumerate()
-            .map(|(index, &rows)| {
-                let shape: &[u64] = match rows {
-                    Rows::Given(dtype, shape) => return p.input(&format!("g{index}"), dtype, shape),
-                    Rows::Matrix(n) => &[4, n],
-                    Rows::Vector => &[4],
-                    Rows::Cache => &[4, 1, 2],
-                    Rows::Caches => &[2, 4, 1, 2],
-                };
-                p.input(&format!("g{index}"), DType::F32, shape)
+            .map(|(index, rows)| {
+                let (dtype, shape) = rows.buffer();
+                p.input(&format!("g{index}"), dtype, &shape)
             })
             .collect();
         for (index, params) in self.rest.iter().enumerate() {
@@ -162,11 +172,6 @@ fn write(p: &mut ProgramBuilder, operand: usize, rows: Rows, buffer: Buf, row: i
 pub fn windows() -> Vec<Window> {
     use DType::{F32, I8};
     use Rows::{Cache, Caches, Given, Matrix, Vector};
-    let number = |params: &[(&'static str, f64)]| -> Vec<(&'static str, Value)> {
-        let value =
-            |value: f64| if value.fract() == 0.0 { Value::from(value as i64) } else { Value::from(value) };
-        params.iter().map(|(key, number)| (*key, value(*number))).collect()
-    };
     let columns = || vec![vec![("n_off", 0), ("N_tile", 1)], vec![("n_off", 3), ("N_tile", 1)]];
     let frame = || {
         vec![
@@ -193,7 +198,7 @@ pub fn windows() -> Vec<Window> {
         inputs: inputs.to_vec(),
         output,
         rest,
-        params: number(params),
+        params: params.iter().map(|(key, value)| (*key, number(*value))).collect(),
     };
     const X: Rows = Given(F32, &[1, 2]);
     const Q: Rows = Given(I8, &[4, 2]);
@@ -258,11 +263,7 @@ pub fn windows() -> Vec<Window> {
 pub fn bases() -> Vec<Base> {
     let mut bases = Vec::new();
     for window in windows() {
-        for placement in PLACEMENTS {
-            // Nothing to join.
-            if placement == "joined" && window.op == Op::KvAppend {
-                continue;
-            }
+        for placement in window.placements() {
             let summary = format!(
                 "{}, form `{}`, on two rows in the middle, while others write the first and the last, {placement}",
                 window.op.name(),

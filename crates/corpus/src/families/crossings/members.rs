@@ -1,80 +1,42 @@
 //! Every member of every record, in several programs: left out, null, unknown, twice, out of range, of another spelling.
 
+use std::collections::BTreeSet;
+
 use megakernel_ir::rule::{Rule, clause};
 use serde_json::{Value, json};
 
 use crate::builder::Result;
 use crate::edit::Edit;
 use crate::families::library::{Base, Library};
+use crate::families::members::{BUFFER, CONFIG, COUNTER, Members, PAGE, PAGES, ROOT, TARGET, TASK, WAIT};
 use crate::families::parameters::value_slug;
 use crate::families::sink::{Sink, words};
 
-/// A record: where it is, its required members, and its optional ones that may not be null.
-type Record = (&'static str, &'static [&'static str], &'static [&'static str]);
-
-const ROOT: Record = ("", &["ir_version", "abi_version", "buffers", "counters", "tasks"], &["meta"]);
-const BUFFER: (&[&str], &[&str]) = (&["id", "name", "kind", "dtype", "shape"], &["space"]);
-const TASK: (&[&str], &[&str]) = (
-    &["id", "op", "inputs", "outputs", "out_counter"],
-    &["waits", "params", "est_bytes", "est_flops", "label"],
-);
-const WAIT: (&[&str], &[&str]) = (&["counter", "threshold"], &[]);
-const PAGE: (&[&str], &[&str]) = (&["id", "space", "nbytes"], &["live_start", "live_end"]);
-const TARGET: Record = (
-    "/target",
-    &[
-        "name",
-        "sm_arch",
-        "num_sms",
-        "smem_bytes_per_sm",
-        "smem_bytes_per_block_optin",
-        "regs_per_sm",
-        "max_threads_per_sm",
-        "max_regs_per_thread",
-        "l2_bytes",
-        "hbm_bytes",
-        "hbm_bandwidth_gbs",
-        "fp16_tflops",
-    ],
-    &["clock_ghz", "supports_cooperative", "wddm_tdr", "measured_bw_gbs", "note"],
-);
-const CONFIG: Record = (
-    "/config",
-    &[],
-    &[
-        "tiling",
-        "fusion_grouping",
-        "sm_assignment",
-        "pipelining_depth",
-        "page_allocation",
-        "threads_per_block",
-        "smem_bytes_per_block",
-    ],
-);
+/// Where a record is, and its members.
+type Record = (&'static str, Members);
 
 /// The records of some programs, each kind of record twice.
 fn records() -> Vec<(&'static str, Record)> {
-    let at = |pointer, (required, optional)| (pointer, required, optional);
     vec![
-        ("launch/server", ROOT),
-        ("launch/server", at("/buffers/1", BUFFER)),
-        ("launch/server", at("/counters/1", (&["id"], &["init", "note"]))),
-        ("launch/server", at("/tasks/1", TASK)),
-        ("launch/server", at("/tasks/2/waits/0", WAIT)),
-        ("launch/server", TARGET),
-        ("launch/server", CONFIG),
-        ("launch/laptop", TARGET),
-        ("record/every-record", TARGET),
-        ("launch/laptop", CONFIG),
-        ("paged/every-kind", ROOT),
-        ("paged/every-kind", at("/buffers/4", BUFFER)),
-        ("paged/every-kind", at("/counters/0", (&["id"], &["init", "note"]))),
-        ("paged/every-kind", at("/tasks/0", TASK)),
-        ("paged/every-kind", at("/pages", (&["buffer_to_page", "pages"], &[]))),
-        ("paged/every-kind", at("/pages/pages/3", PAGE)),
-        ("chain/gelu-2", at("/tasks/1/waits/0", WAIT)),
-        ("decoder/paged", at("/pages", (&["buffer_to_page", "pages"], &[]))),
-        ("decoder/paged", at("/pages/pages/0", PAGE)),
+        ("launch/server", ("", ROOT)),
+        ("launch/server", ("/buffers/1", BUFFER)),
+        ("launch/server", ("/counters/1", COUNTER)),
+        ("launch/server", ("/tasks/1", TASK)),
+        ("launch/server", ("/tasks/2/waits/0", WAIT)),
+        ("launch/server", ("/target", TARGET)),
+        ("launch/server", ("/config", CONFIG)),
+        ("launch/laptop", ("/target", TARGET)),
+        ("record/every-record", ("/target", TARGET)),
+        ("launch/laptop", ("/config", CONFIG)),
+        ("paged/every-kind", ("", ROOT)),
+        ("paged/every-kind", ("/buffers/4", BUFFER)),
+        ("paged/every-kind", ("/counters/0", COUNTER)),
+        ("paged/every-kind", ("/tasks/0", TASK)),
+        ("paged/every-kind", ("/pages", PAGES)),
+        ("paged/every-kind", ("/pages/pages/3", PAGE)),
+        ("chain/gelu-2", ("/tasks/1/waits/0", WAIT)),
+        ("decoder/paged", ("/pages", PAGES)),
+        ("decoder/paged", ("/pages/pages/0", PAGE)),
     ]
 }
 
@@ -93,7 +55,7 @@ fn everywhere(library: &Library, each: &mut dyn FnMut(&Base, Record) -> Result<(
 
 /// S03, S04 and defaults: each member left out, and null.
 pub fn absent(library: &Library, sink: &mut Sink) -> Result<()> {
-    everywhere(library, &mut |base, (parent, required, optional)| {
+    everywhere(library, &mut |base, (parent, (required, optional))| {
         for member in required {
             let edit =
                 Edit::breaking(Rule::S03, format!("no `{member}` in `{parent}`")).clause(clause::FMT_03);
@@ -129,7 +91,7 @@ pub fn absent(library: &Library, sink: &mut Sink) -> Result<()> {
 
 /// W06 and what is allowed: a member that nobody knows, also one that differs from a known one in case.
 pub fn unknown(library: &Library, sink: &mut Sink) -> Result<()> {
-    everywhere(library, &mut |base, (parent, required, optional)| {
+    everywhere(library, &mut |base, (parent, (required, optional))| {
         let known = required.iter().chain(optional).next().copied().unwrap_or("id");
         for (what, member) in [("unknown", "colour".to_owned()), ("capital", known.to_uppercase())] {
             let at = format!("{parent}/{member}");
@@ -151,14 +113,11 @@ pub fn unknown(library: &Library, sink: &mut Sink) -> Result<()> {
 /// S02: the first member of a record twice, with its own value, with another one, and with its name escaped.
 pub fn twice(library: &Library, sink: &mut Sink) -> Result<()> {
     const MARK: &str = "\"@@\":0";
-    everywhere(library, &mut |base, (parent, _, _)| {
+    let mut seen = BTreeSet::new();
+    everywhere(library, &mut |base, (parent, _)| {
         let twin = words(&base.slug());
         let whole = base.program.value().to_string();
-        if parent.is_empty()
-            || parent == "/pages" && base.name == "decoder/paged"
-            || parent == "/tasks/1/waits/0"
-            || parent == "/target" && base.name != "launch/server"
-        {
+        if seen.insert(base.name.clone()) {
             sink.accept_text(&twin, "the text that the other cases damage", &[clause::FMT_01], &whole)?;
         }
         let mut marked = base.program.value().clone();
@@ -188,7 +147,7 @@ pub fn ranges(library: &Library, sink: &mut Sink) -> Result<()> {
     for name_of_base in ["launch/server", "launch/laptop", "record/every-record"] {
         let base = library.get(name_of_base)?;
         let floats = ["hbm_bandwidth_gbs", "fp16_tflops", "clock_ghz", "measured_bw_gbs"];
-        let ints = TARGET.1.iter().filter(|member| **member != "name" && !floats.contains(member));
+        let ints = TARGET.0.iter().filter(|member| **member != "name" && !floats.contains(member));
         let mut members: Vec<(String, i64)> =
             ints.map(|member| (format!("/target/{member}"), i64::from(*member == "num_sms"))).collect();
         members.extend(floats.map(|member| (format!("/target/{member}"), 0)));

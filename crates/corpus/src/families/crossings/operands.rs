@@ -8,6 +8,7 @@ use crate::edit::{self, Edit};
 use crate::families::accept::units::{PLACEMENTS, Unit, units};
 use crate::families::accept::windows::{self, Rows};
 use crate::families::library::{Base, Library};
+use crate::families::parameters;
 use crate::families::sink::Sink;
 
 /// Calls `each` with every form in every placement, and the number of the placement.
@@ -28,6 +29,14 @@ pub fn op_pointer(base: &Base, rest: &str) -> Result<String> {
 /// The inputs that tasks write before the opcode reads them.
 fn made(unit: &Unit) -> impl Iterator<Item = usize> {
     (0..unit.inputs.len()).filter(|&input| !unit.is_cache(input))
+}
+
+/// The buffer of an operand, and the one that it is copied from or to.
+fn buffers(input: Option<usize>) -> [String; 2] {
+    match input {
+        Some(input) => [format!("i{input}"), format!("s{input}")],
+        None => ["y".to_owned(), "z".to_owned()],
+    }
 }
 
 /// R02 and R05: the task does not wait for the writer of an operand, or the one that overwrites it not for the task; and who reads
@@ -56,10 +65,7 @@ pub fn waits(library: &Library, sink: &mut Sink) -> Result<()> {
 /// R02 to R04 and M06 of tiles: a row that the task reads is not waited for, and its tile reaches into a row that another task writes.
 pub fn windows(library: &Library, sink: &mut Sink) -> Result<()> {
     for window in windows::windows() {
-        for placement in PLACEMENTS {
-            if placement == "joined" && window.op == Op::KvAppend {
-                continue;
-            }
+        for placement in window.placements() {
             let base = library.get(&window.base(placement))?;
             let waiter = if placement == "joined" { "join" } else { "op" };
             for (input, rows) in window.inputs.iter().enumerate() {
@@ -141,7 +147,7 @@ enum Takes {
 }
 
 fn takes_dtype(unit: &Unit, input: Option<usize>) -> Takes {
-    let weight = if unit.op == Op::Dequant { 0 } else { 1 };
+    let weight = unit.weight();
     let partial = unit.params.iter().any(|(key, _)| *key == "flags");
     match (unit.op, input) {
         (Op::Copy, _) | (Op::KvAppend, None | Some(1)) => Takes::Other,
@@ -172,10 +178,8 @@ pub fn dtypes(library: &Library, sink: &mut Sink) -> Result<()> {
         }
         let operands = made(unit).map(Some).chain([None]);
         for input in operands {
-            let (buffer, copy, at) = match input {
-                Some(input) => (format!("i{input}"), format!("s{input}"), format!("inputs/{input}")),
-                None => ("y".to_owned(), "z".to_owned(), "outputs/0".to_owned()),
-            };
+            let [buffer, copy] = buffers(input);
+            let at = input.map_or_else(|| "outputs/0".to_owned(), |input| format!("inputs/{input}"));
             let (good, bad) = match takes_dtype(unit, input) {
                 Takes::Other => continue,
                 Takes::One => (None, [DType::F16, DType::I8, DType::U8]),
@@ -246,10 +250,7 @@ pub fn precedence(library: &Library, sink: &mut Sink) -> Result<()> {
         Ok(())
     })?;
     for window in windows::windows() {
-        for placement in PLACEMENTS {
-            if placement == "joined" && window.op == Op::KvAppend {
-                continue;
-            }
+        for placement in window.placements() {
             let base = library.get(&window.base(placement))?;
             let quantised = window.params.iter().any(|(key, _)| *key == "qdtype");
             let buffer = if quantised { "i1" } else { "i0" };
@@ -265,7 +266,7 @@ pub fn precedence(library: &Library, sink: &mut Sink) -> Result<()> {
 
 /// The rule that an operand breaks when one of its axes grows and nothing else does; nothing where it may.
 fn grown(unit: &Unit, input: Option<usize>, axis: usize, rank: usize) -> Option<Rule> {
-    let weight = if unit.op == Op::Dequant { 0 } else { 1 };
+    let weight = unit.weight();
     let last = axis + 1 == rank;
     match (unit.op, input) {
         (Op::Embed, Some(1)) if axis == 0 => None,
@@ -286,10 +287,7 @@ fn grown(unit: &Unit, input: Option<usize>, axis: usize, rank: usize) -> Option<
 pub fn shapes(library: &Library, sink: &mut Sink) -> Result<()> {
     everywhere(library, &mut |unit, base, number| {
         for input in made(unit).map(Some).chain([None]) {
-            let (buffer, copy) = match input {
-                Some(input) => (format!("i{input}"), format!("s{input}")),
-                None => ("y".to_owned(), "z".to_owned()),
-            };
+            let [buffer, copy] = buffers(input);
             let shape = edit::buffer_pointer(&base.program, &buffer, "shape")?;
             let rank = base.program.len(&shape)?;
             for axis in 0..rank {
@@ -314,7 +312,7 @@ pub fn shapes(library: &Library, sink: &mut Sink) -> Result<()> {
 /// What comes of one axis more, of extent 1, in front of the others: nothing, if the operand is judged by its elements or by its last
 /// axes alone.
 fn with_axis(unit: &Unit, input: Option<usize>) -> Option<Rule> {
-    let weight = if unit.op == Op::Dequant { 0 } else { 1 };
+    let weight = unit.weight();
     let is_batch = unit.name.starts_with("batch");
     let is_partial = unit.name.contains("partial");
     match (unit.op, input) {
@@ -337,10 +335,7 @@ fn with_axis(unit: &Unit, input: Option<usize>) -> Option<Rule> {
 pub fn ranks(library: &Library, sink: &mut Sink) -> Result<()> {
     everywhere(library, &mut |unit, base, _| {
         for input in made(unit).map(Some).chain([None]) {
-            let (buffer, copy) = match input {
-                Some(input) => (format!("i{input}"), format!("s{input}")),
-                None => ("y".to_owned(), "z".to_owned()),
-            };
+            let [buffer, copy] = buffers(input);
             let shape = edit::buffer_pointer(&base.program, &buffer, "shape")?;
             if base.program.len(&shape)? == 4 {
                 continue;
@@ -397,10 +392,7 @@ pub fn parameters(library: &Library, sink: &mut Sink) -> Result<()> {
             let edit = |rule, what: String| {
                 Edit::breaking(rule, what).clause(clause_of(unit.op)).clause(clause::DAT_08)
             };
-            let optional = matches!((unit.op, *key), (_, "m_off" | "flags" | "dim"))
-                || *key == "scale" && unit.op == Op::Mul
-                || *key == "qdtype" && unit.op != Op::Dequant;
-            if !optional {
+            if parameters::required(unit.op, unit.is_quantised()).contains(key) {
                 let edit = edit(Rule::S13, format!("no `{key}`")).at(op_pointer(base, "params")?);
                 sink.reject_as(base, &format!("no-{}", slug(key)), &edit.remove(at.clone()))?;
             }
@@ -412,14 +404,13 @@ pub fn parameters(library: &Library, sink: &mut Sink) -> Result<()> {
                 "dim" | "scale" | "eps" => continue,
                 "qdtype" => 6,
                 "n_off" | "m_off" | "kv_start" | "kv_len" | "pos" | "flags" => 0,
-                "theta" => 1,
                 _ => 1,
             };
             let below = [least - 1, least - 7, least - 1][number];
             let edit = edit(Rule::S15, format!("`{key}` is {below}")).at(at.clone());
             sink.reject_as(
                 base,
-                &format!("{}-of-{}", slug(key), crate::families::parameters::value_slug(&json!(below))),
+                &format!("{}-of-{}", slug(key), parameters::value_slug(&json!(below))),
                 &edit.replace(at, below),
             )?;
         }

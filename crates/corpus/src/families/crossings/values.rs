@@ -11,9 +11,10 @@ use crate::families::library::{Base, Library};
 use crate::families::parameters::value_slug;
 use crate::families::sink::{Sink, words};
 
-/// `value` in place of what is at `at`, which breaks a rule.
-fn put(rule: Rule, at: &str, value: Value) -> Edit {
-    Edit::breaking(rule, format!("`{at}` is {value}")).at(at).insert(at, value)
+/// `value` at `at`, which breaks a rule: what is there is replaced, and a member that is not is added.
+fn put(base: &Base, rule: Rule, at: &str, value: Value) -> Edit {
+    let edit = Edit::breaking(rule, format!("`{at}` is {value}")).at(at);
+    if base.program.at(at).is_ok() { edit.replace(at, value) } else { edit.insert(at, value) }
 }
 
 fn named(at: &str, value: &Value) -> String {
@@ -23,16 +24,9 @@ fn named(at: &str, value: &Value) -> String {
 /// Rejects each of some values.
 fn reject_all(sink: &mut Sink, base: &Base, rule: Rule, at: &str, values: &[Value]) -> Result<()> {
     for value in values {
-        let edit = put(rule, at, value.clone());
-        sink.reject_as(base, &named(at, value), &Edit { operations: replacing(base, at, value), ..edit })?;
+        sink.reject_as(base, &named(at, value), &put(base, rule, at, value.clone()))?;
     }
     Ok(())
-}
-
-/// An entry of an array is replaced, and a member added or replaced.
-fn replacing(base: &Base, at: &str, value: &Value) -> Vec<Value> {
-    let op = if base.program.at(at).is_ok() { "replace" } else { "add" };
-    vec![json!({"op": op, "path": at, "value": value})]
 }
 
 /// M03 and M04: tiles and windows that begin or end one element behind their operand, and at the largest number that there is.
@@ -154,7 +148,7 @@ pub fn quantisation(library: &Library, sink: &mut Sink) -> Result<()> {
         if !unit.is_quantised() {
             return Ok(());
         }
-        let weight = if unit.op == Op::Dequant { 0 } else { 1 };
+        let weight = unit.weight();
         let is_i8 = unit.name.starts_with("i8");
         let clauses = |edit: Edit| edit.clause(clause_of(unit.op)).clause(clause::DAT_08);
         let buffers = |edit: Edit, index: usize, rest: &str, value: Value| -> Result<Edit> {
@@ -294,13 +288,9 @@ pub fn records(library: &Library, sink: &mut Sink) -> Result<()> {
 
 fn reject_shapes(sink: &mut Sink, base: &Base, rule: Rule, shapes: &[Value]) -> Result<()> {
     for shape in shapes {
-        let edit = put(rule, "/buffers/0/shape", shape.clone()).clause(clause::DAT_03);
+        let edit = put(base, rule, "/buffers/0/shape", shape.clone()).clause(clause::DAT_03);
         let name = words(&format!("shape-{}", shape.to_string().replace('-', "minus-")));
-        sink.reject_as(
-            base,
-            &name,
-            &Edit { operations: replacing(base, "/buffers/0/shape", shape), ..edit },
-        )?;
+        sink.reject_as(base, &name, &edit)?;
     }
     Ok(())
 }
@@ -369,12 +359,8 @@ pub fn spaces(library: &Library, sink: &mut Sink) -> Result<()> {
     for buffer in ["x", "w", "bias", "cache", "y"] {
         let at = edit::buffer_pointer(&base.program, buffer, "space")?;
         for space in &SPACES[1..] {
-            let edit = put(Rule::S21, &at, json!(space)).clause(clause::DAT_04);
-            sink.reject_as(
-                base,
-                &words(&format!("{buffer}-in-{space}")),
-                &Edit { operations: replacing(base, &at, &json!(space)), ..edit },
-            )?;
+            let edit = put(base, Rule::S21, &at, json!(space)).clause(clause::DAT_04);
+            sink.reject_as(base, &words(&format!("{buffer}-in-{space}")), &edit)?;
         }
         let id = base.program.buffer(buffer)?;
         for page in [2, 3] {

@@ -164,7 +164,8 @@ fn clipped(region: &Region, boxes: impl Iterator<Item = Timed>) -> Vec<Timed> {
         .collect()
 }
 
-fn bounds<'a>(regions: impl Iterator<Item = &'a Region>) -> Option<Region> {
+/// The least box that holds all of them.
+pub fn bounds<'a>(regions: impl Iterator<Item = &'a Region>) -> Option<Region> {
     regions.copied().reduce(|bounds, region| bounds.hull(&region))
 }
 

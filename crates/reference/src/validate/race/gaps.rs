@@ -8,7 +8,7 @@
 use megakernel_order::happens_before::Bits;
 
 use crate::region::{MAX_RANK, Region};
-use crate::validate::race::cover::{cut_axes, cuts, least_cut};
+use crate::validate::race::cover::{self, cut_axes, cuts, least_cut};
 use crate::validate::race::lanes::{self, Lanes};
 
 /// A box, and the lanes that it counts for.
@@ -32,9 +32,7 @@ pub fn gaps(
     boxes: &[Counted],
 ) -> Vec<(usize, Region)> {
     let asked = lanes::each(open).filter_map(|lane| regions.get(lane.checked_sub(base)?));
-    let Some(bounds) = asked.copied().reduce(|bounds, region| bounds.hull(&region)) else {
-        return Vec::new();
-    };
+    let Some(bounds) = cover::bounds(asked) else { return Vec::new() };
     let mut search = Search { regions, base, open, found: Vec::new() };
     let mut boxes = within(&bounds, boxes);
     boxes.push(Counted { region: bounds, covers: Bits::default(), wants: all });
