@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use megakernel_conformance::case::{Case, Document, Verdict};
 use megakernel_corpus::generate::{Generated, Options, base_of, generate};
 use megakernel_ir::Rule;
-use megakernel_ir::protocol::Method;
+use megakernel_ir::protocol::{Method, Profile};
 use megakernel_ir::rule::CLAUSES;
 use serde_json::Value;
 
@@ -121,7 +121,10 @@ fn edits_are_small() {
     let corpus = corpus();
     for case in &corpus.cases {
         if let Document::Base { edit, .. } = &case.document {
-            assert!(edit.0.len() <= 4, "{}: {} operations are not one edit", case.id, edit.0.len());
+            // A task of a task graph that gets another type gets other operands with it. To replace the whole task would be one
+            // operation, and hide which of its members differ.
+            let most = if case.profiles.contains(&Profile::TASK_GRAPH) { 21 } else { 4 };
+            assert!(edit.0.len() <= most, "{}: {} operations are not one edit", case.id, edit.0.len());
         }
     }
 }

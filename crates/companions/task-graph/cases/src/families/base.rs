@@ -1,6 +1,6 @@
 //! The accepted documents, and how cases are made of them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use megakernel_corpus::builder::{Error, Result};
 use megakernel_corpus::companion::Example;
@@ -216,43 +216,8 @@ fn edited(sink: &mut Sink, base: &GraphBase, name: &str, edit: &Edit, mut expect
     let summary = format!("{}; base: {}", edit.what, base.summary);
     let method = if base.is_request() { "translate" } else { "validate" };
     let path = base.path();
-    let operations = few(base, &edit.operations)?;
-    let document = Sent::Edited(&path, &operations);
+    let document = Sent::Edited(&path, &edit.operations);
     sink.push_as(method, id, &summary, PROFILE, &clauses, &document, expect, Some(base.case_id()))
-}
-
-/// How many operations an edit may have before changes of one task become a change of the whole task.
-const FEW: usize = 4;
-
-/// The operations, or others that come to the same: what gets another type gets other operands with it, and is one change.
-fn few(base: &GraphBase, operations: &[Value]) -> Result<Vec<Value>> {
-    let paths: Vec<&str> = operations.iter().filter_map(|one| one["path"].as_str()).collect();
-    let task = |path: &str| {
-        let (graph, rest) = path.split_once("/all_tasks/")?;
-        let (index, _) = rest.split_once('/')?;
-        Some(format!("{graph}/all_tasks/{index}"))
-    };
-    let moves = |path: &&str| path.contains("/all_tasks/") && task(path).is_none();
-    if operations.len() <= FEW || paths.iter().any(moves) {
-        return Ok(operations.to_vec());
-    }
-    let mut document = base.document.value.clone();
-    let patch: json_patch::Patch =
-        serde_json::from_value(json!(operations)).map_err(|error| Error(error.to_string()))?;
-    json_patch::patch(&mut document, &patch).map_err(|error| Error(error.to_string()))?;
-    let mut tasks = BTreeSet::new();
-    let mut found = Vec::new();
-    for (operation, path) in operations.iter().zip(paths) {
-        match task(path) {
-            None => found.push(operation.clone()),
-            Some(task) if tasks.contains(&task) => {}
-            Some(task) => {
-                found.push(json!({"op": "replace", "path": task, "value": document.pointer(&task)}));
-                tasks.insert(task);
-            }
-        }
-    }
-    Ok(found)
 }
 
 /// The example of a rule of the companion, and its twin.
