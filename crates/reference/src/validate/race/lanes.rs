@@ -129,6 +129,12 @@ pub fn each(bits: Bits) -> impl Iterator<Item = usize> {
     })
 }
 
+/// The last bit that is set.
+pub fn last(bits: &Bits) -> Option<usize> {
+    let word = bits.iter().rposition(|&word| word != 0)?;
+    Some(word * 64 + 63 - bits[word].leading_zeros() as usize)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -146,6 +152,7 @@ mod tests {
             for one in &boxes {
                 let expected: Vec<usize> =
                     (0..boxes.len()).filter(|&i| boxes[i].overlaps(one)).map(|i| base + i).collect();
+                assert_eq!(last(&lanes.overlapping(one)), expected.last().copied());
                 assert_eq!(each(lanes.overlapping(one)).collect::<Vec<_>>(), expected);
             }
         }
