@@ -15,6 +15,8 @@ pub struct Edit {
     pub operations: Vec<Value>,
     /// Rules under which the edited program may be rejected (or warned of).
     pub rules: Vec<Rule>,
+    /// Whether it breaks each of the rules, and not perhaps one of them.
+    pub breaks_each: bool,
     /// Pointer of the diagnostic, where the edit determines it.
     pub at: Option<String>,
     /// What the edit does, as the summary of its case.
@@ -38,6 +40,11 @@ impl Edit {
     pub fn or(mut self, rule: Rule) -> Self {
         self.rules.push(rule);
         self
+    }
+
+    /// Another rule that the same program breaks as well: who claims to name every rule names both.
+    pub fn and(self, rule: Rule) -> Self {
+        Self { breaks_each: true, ..self.or(rule) }
     }
 
     /// What its case cites: its rules, then its clauses.

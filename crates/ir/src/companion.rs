@@ -41,6 +41,13 @@ impl Composed {
         self
     }
 
+    /// The same worker, of which each reference names every rule that a document breaks.
+    #[must_use]
+    pub fn naming_every_rule(mut self) -> Composed {
+        self.hello.every_rule = true;
+        self
+    }
+
     fn of(&mut self, profile: Profile) -> Result<&mut dyn Reference, Answer> {
         match self.references.iter_mut().find(|reference| reference.profiles().contains(&profile)) {
             Some(reference) => Ok(reference.as_mut()),

@@ -122,6 +122,13 @@ pub enum Witness {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         next_iteration: bool,
     },
+    /// Ops of a sequence and kernels of an index that show what is wrong with the choice of kernels.
+    Choice {
+        /// Ids of ops, ascending.
+        ops: Vec<u64>,
+        /// Ids of kernels.
+        kernels: Vec<String>,
+    },
 }
 
 /// Part of the memory of a tensor (clause TGR-04).

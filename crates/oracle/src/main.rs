@@ -69,5 +69,7 @@ fn main() -> ExitCode {
 fn worker() -> Composed {
     let mut references: Vec<Box<dyn Reference>> = vec![Box::new(Programs)];
     references.extend(COMPANIONS.iter().map(|companion| (companion.reference)()));
-    Composed::new("megakernel-reference", env!("CARGO_PKG_VERSION"), references).with_traces()
+    Composed::new("megakernel-reference", env!("CARGO_PKG_VERSION"), references)
+        .with_traces()
+        .naming_every_rule()
 }

@@ -96,7 +96,7 @@ fn of_companion(case: &Case, profile: Profile, reference: &mut dyn Reference, do
             message: None,
         })
     };
-    match conversation(case, document, &mut ask)? {
+    match conversation(case, &[], document, &mut ask)? {
         Judgement::Passed => {}
         Judgement::Failed(mismatch) => {
             return Err(format!("{}: {}; found {}", case.id, mismatch.expected, mismatch.actual).into());
@@ -121,6 +121,10 @@ fn check(case: &Case, profile: Profile, found: &[Diagnostic]) -> Result<(), Stri
     }
     if expect.verdict == Verdict::Reject && errors.is_empty() {
         return Err("accepted".to_owned());
+    }
+    let is_lacking = |rule: &&Rule| expect.every_rule && errors.iter().all(|found| found.rule != **rule);
+    if let Some(rule) = expect.rules.iter().find(is_lacking) {
+        return Err(format!("{rule} is not named"));
     }
     if let Some(warnings) = &expect.warnings {
         let mut reported: Vec<Rule> =

@@ -14,7 +14,8 @@ use megakernel_reference::validate::{Classes, validate};
 use megakernel_reference::vm::steps::{advance, greedy};
 use megakernel_reference::vm::{Loaded, Schedule, Session, Settings};
 use megakernel_selection_cases::build::{Op, kernel, op, request};
-use megakernel_selection_cases::families::layers::mpk;
+use megakernel_selection_cases::families::layers::{LLAMA_1B, mpk};
+use megakernel_selection_reference::kernel_graph::{self, Setting};
 use megakernel_selection_reference::{Answered, Method, answer};
 use megakernel_task_graph::{Mode, Translation, read_kernel_graph, read_task_graph};
 use megakernel_task_graph_reference::bridge::{Options, import};
@@ -99,7 +100,7 @@ fn decoder(without: &[&str]) -> Value {
 }
 
 /// How many tasks share so many columns: a tile of a fused weight lies in one of its parts.
-fn tasks(columns: i64) -> i64 {
+fn tasks(columns: u64) -> u64 {
     match columns {
         48 => 6,
         32 | 64 => 8,
@@ -107,80 +108,17 @@ fn tasks(columns: i64) -> i64 {
     }
 }
 
-fn read_of(op: &Value, operand: usize) -> &str {
-    op["reads"][operand].as_str().unwrap_or_default()
-}
-
-/// The operator that a kernel does the ops of a region with.
-fn operator(kernel: &str, ops: &[Value]) -> Value {
-    let task_type: i64 =
-        kernel.split(' ').next().and_then(|number| number.parse().ok()).expect("a task type");
-    let (first, last) = (&ops[0], &ops[ops.len() - 1]);
-    let columns = last["shape"]["n"].as_i64().unwrap_or(1);
-    let of = |class: &str| ops.iter().find(|op| op["sig"]["class"] == class).expect("such an op");
-    let eps = json!({"eps": 1e-6});
-    let x = read_of(first, 0);
-    let (grid, inputs, params): (i64, Vec<(&str, i64)>, Value) = match task_type {
-        101 => (4, vec![(x, -1), (read_of(first, 1), 1)], json!({"input_source": 1})),
-        102 => (tasks(columns), vec![(x, -1), (read_of(first, 1), -1), (read_of(last, 1), 0)], eps),
-        103 => {
-            let cache = |class: &str| of(class)["effects"]["writes"][0].as_str().expect("a cache");
-            let (q, k, turned) = (of("norm_q"), of("norm_k"), of("rope_q"));
-            let mut inputs = vec![(x, 1), (cache("append_k"), 2), (cache("append_v"), 2)];
-            inputs.extend([(read_of(q, 1), -1), (read_of(k, 1), -1)]);
-            inputs.extend([(read_of(turned, 1), -1), (read_of(turned, 2), -1)]);
-            (2, inputs, json!({"eps": 1e-6, "theta": 10000.0}))
-        }
-        105 | 108 => {
-            let product = of("linear");
-            (4, vec![(x, -1), (read_of(product, 1), 0), (read_of(last, 1), 1)], json!({}))
-        }
-        110 => (6, vec![(x, 1)], json!({})),
-        111 => (1, vec![(x, -1), (read_of(first, 1), -1)], json!({})),
-        118 => (1, vec![(x, -1)], json!({})),
-        119 => (1, vec![(x, -1), (read_of(first, 1), -1)], eps),
-        120 => (tasks(columns), vec![(x, -1), (read_of(first, 1), 0)], json!({})),
-        other => panic!("no operator for task type {other}"),
-    };
-    let operand = |(tensor, axis): (&str, i64)| json!({"tensor": tensor, "map": [axis, -1, -1]});
-    let axis = if grid > 1 { 1 } else { -1 };
-    let written = last["writes"].as_array().into_iter().flatten();
-    json!({
-        "name": kernel, "task_type": task_type, "grid": [grid, 1, 1], "params": params,
-        "inputs": inputs.into_iter().map(operand).collect::<Vec<_>>(),
-        "outputs": written.map(|write| operand((write["value"].as_str().unwrap_or_default(), axis))).collect::<Vec<_>>(),
-    })
-}
-
-/// The kernel graph of a plan: an operator for each region, and a tensor for each value that a region writes out.
+/// The kernel graph of a plan, with the tensors of the example's host.
 fn kernel_graph(request: &Value, plan: &Value) -> Value {
-    let ops = request["sequence"]["ops"].as_array().expect("ops");
-    let mut tensors: Vec<Value> = example()["tensors"].as_array().expect("tensors").clone();
-    let fixed = ["cuda"];
     // The values of the example's own graph are not those of this one, but for the parts of the maximum.
-    tensors.retain(|tensor| {
-        !fixed.contains(&tensor["io"].as_str().unwrap_or_default())
-            || tensor["name"].as_str().unwrap_or_default().starts_with("argmax_part")
-    });
-    let mut operators = Vec::new();
-    for region in plan["regions"].as_array().expect("regions") {
-        let at = |name: &str| region[name].as_u64().expect("an op") as usize;
-        let covered = &ops[at("anchor")..=at("last")];
-        let operator = operator(region["kernel"].as_str().expect("an id"), covered);
-        let last = &covered[covered.len() - 1];
-        for output in operator["outputs"].as_array().expect("outputs") {
-            if tensors.iter().all(|tensor| tensor["name"] != output["tensor"]) {
-                // A norm has as many columns as it reads.
-                let shape = &last["shape"];
-                let columns = shape["n"].as_i64().or(shape["k"].as_i64()).expect("columns");
-                tensors.push(
-                    json!({"name": output["tensor"], "data_type": 941, "dims": [1, columns], "io": "cuda"}),
-                );
-            }
-        }
-        operators.push(operator);
-    }
-    json!({"tensors": tensors, "operators": operators})
+    let of_host = |tensor: &&Value| {
+        tensor["io"] != "cuda" || tensor["name"].as_str().is_some_and(|name| name.starts_with("argmax_part"))
+    };
+    let example = example();
+    let tensors: Vec<Value> =
+        example["tensors"].as_array().expect("tensors").iter().filter(of_host).cloned().collect();
+    let setting = Setting { tensors: &tensors, positions: 16, tasks: &tasks, eps: 1e-6, theta: 10_000.0 };
+    kernel_graph::kernel_graph(request, plan, &setting).expect("a kernel graph")
 }
 
 fn selected(request: &Value) -> Value {
@@ -319,6 +257,44 @@ fn other_plans_yield_the_same_bits() {
     let lengths: Vec<usize> = plans.iter().map(Vec::len).collect();
     // 1 + 2 * 5 + 1 + 2; each of the five 102 becomes two, and each of the two 105 becomes two.
     assert_eq!(lengths, [14, 19, 16, 21]);
+}
+
+/// What no tensor is given for is made up of the extents of the ops: those of Llama-3.2-1B here, which has no norms of heads.
+#[test]
+fn a_layer_of_a_real_model_becomes_a_program() {
+    let request = mpk::request(&LLAMA_1B, 1, &[]);
+    let plan = selected(&request);
+    let tasks = |columns: u64| columns / 64;
+    let setting = Setting { tensors: &[], positions: 16, tasks: &tasks, eps: 1e-6, theta: 10_000.0 };
+    let graph = kernel_graph::kernel_graph(&request, &plan, &setting).expect("a kernel graph");
+    let dims = |name: &str| {
+        let tensors = graph["tensors"].as_array().into_iter().flatten();
+        tensors.filter(|tensor| tensor["name"] == name).map(|tensor| &tensor["dims"]).collect::<Vec<_>>()
+    };
+    // 32 heads of queries and 8 of keys and values, of 64 elements each; 2,048 wide, and 8,192 between.
+    for (name, extents) in [
+        ("x", json!([1, 2048])),
+        ("w_in", json!([2048])),
+        ("w_qkv", json!([48 * 64, 2048])),
+        ("k_cache", json!([1, 16, 8, 64])),
+        ("cos", json!([16, 64])),
+        ("o", json!([1, 2048])),
+        ("w_gate_up", json!([2 * 8192, 2048])),
+        ("w_down", json!([2048, 8192])),
+    ] {
+        assert_eq!(dims(name), [&extents], "{name}");
+    }
+    let attention = &graph["operators"][1];
+    assert_eq!((&attention["task_type"], &attention["grid"]), (&json!(103), &json!([8, 1, 1])));
+    assert_eq!((&attention["inputs"][3], &attention["inputs"][4]), (&Value::Null, &Value::Null));
+    let text = graph.to_string();
+    let kernel_graph = read_kernel_graph(text.as_bytes()).expect("a kernel graph");
+    let request = Translation { kernel_graph, ranks: 1, rank: 0, mode: Mode::Sound, extra: Vec::new() };
+    let task_graph = write_record(&translate(&request).expect("a translation"), Layout::Compact);
+    let task_graph = read_task_graph(task_graph.as_bytes()).expect("a task graph");
+    let imported = import(&[&task_graph], &request.kernel_graph, &Options::default()).expect("no refusal");
+    let judged = validate(imported.program.as_bytes(), Classes::ALL).diagnostics;
+    assert!(judged.is_empty(), "{judged:?}");
 }
 
 #[test]

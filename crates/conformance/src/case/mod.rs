@@ -84,6 +84,9 @@ pub struct Expect {
     /// For a rejection: the rules that may be named, at least one of which has to be.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<Rule>,
+    /// Whether the document breaks each of the rules, so that who claims to name every one has to name them all.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub every_rule: bool,
     /// JSON pointer that the reference reports. Other implementations are not held to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<String>,
@@ -171,6 +174,11 @@ impl Case {
                 return Err(format!("`expect.warnings` names {rule}, which is not a warning"));
             }
         }
+        if expect.every_rule && (expect.verdict != Verdict::Reject || expect.rules.len() < 2) {
+            return Err("`expect.every_rule` says that a rejected document breaks each of several rules; list them in \
+                        `expect.rules`, or leave it out"
+                .to_owned());
+        }
         let accepts = expect.verdict == Verdict::Accept;
         let judged = expect.document.is_some() || !expect.checks.is_empty();
         if accepts && self.method.answer() == Carries::Document {
@@ -257,7 +265,14 @@ mod tests {
         case.expect.rules.clear();
         assert!(case.check().expect_err("nothing to compare with").contains("expect.document"));
 
+        let mut case = example();
+        case.expect.every_rule = true;
+        assert!(case.check().expect_err("one rule is not several").contains("`expect.every_rule`"));
+
         case.method = Method::VALIDATE;
+        case.expect.every_rule = false;
+        case.expect.verdict = Verdict::Accept;
+        case.expect.rules.clear();
         case.expect.checks.insert("undeclared".to_owned(), Value::Null);
         assert!(case.check().expect_err("nobody judges it").contains("`expect.undeclared`"));
     }

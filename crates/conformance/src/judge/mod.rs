@@ -57,6 +57,16 @@ fn not_claimed<'a>(rules: impl ExactSizeIterator<Item = &'a Rule>) -> String {
     format!("{noun} {} {verb} not claimed", ids.join(", "))
 }
 
+/// The rules that a rejection has to name, all of them: those that the document breaks, where the worker claims to name every one.
+pub fn owed(case: &Case, hello: &Hello) -> Vec<Rule> {
+    let rules = case.expect.rules.iter().copied();
+    if case.expect.every_rule && hello.every_rule {
+        rules.filter(|rule| hello.implements(rule.id())).collect()
+    } else {
+        Vec::new()
+    }
+}
+
 /// Judges outcome and rules of an answer. What an accepted round trip returns is left to [`compare_documents`].
 pub fn verdict(case: &Case, answer: &FromWorker) -> Judgement {
     let failed = |actual: String| Judgement::Failed(Mismatch { expected: expected(case), actual });
@@ -118,14 +128,23 @@ pub fn verdict(case: &Case, answer: &FromWorker) -> Judgement {
 /// Sends a question, and gives the answer.
 pub type Ask<'a, E> = dyn FnMut(&Question<'_>) -> Result<FromWorker, E> + 'a;
 
-/// Judges a case that does not execute by the answers that `ask` gives, in as many requests as it takes.
+/// Judges a case that does not execute by the answers that `ask` gives, in as many requests as it takes. A rejection has to name
+/// the rules `owed`.
 ///
 /// # Errors
 /// Those of `ask`.
-pub fn conversation<E>(case: &Case, document: &[u8], ask: &mut Ask<'_, E>) -> Result<Judgement, E> {
+pub fn conversation<E>(
+    case: &Case,
+    owed: &[Rule],
+    document: &[u8],
+    ask: &mut Ask<'_, E>,
+) -> Result<Judgement, E> {
     let question = Question { method: case.method, document, arguments: case.arguments.as_ref() };
     let answer = ask(&question)?;
-    let judgement = verdict(case, &answer);
+    let judgement = match verdict(case, &answer) {
+        Judgement::Passed => named(owed, &answer),
+        other => other,
+    };
     let accepted = answer.outcome.as_deref() == Some("accept");
     if judgement != Judgement::Passed || !accepted {
         return Ok(judgement);
@@ -146,6 +165,21 @@ pub fn conversation<E>(case: &Case, document: &[u8], ask: &mut Ask<'_, E>) -> Re
         Carries::Verdict | Carries::Files => Ok(()),
     };
     Ok(compared.map_or_else(Judgement::Failed, |()| Judgement::Passed))
+}
+
+/// Whether a rejection names all of these rules.
+fn named(owed: &[Rule], answer: &FromWorker) -> Judgement {
+    let diagnostics = answer.diagnostics.as_deref().unwrap_or_default();
+    let errors = rules(diagnostics, "error");
+    let lacking: Vec<&str> = owed.iter().map(|rule| rule.id()).filter(|id| !errors.contains(id)).collect();
+    if lacking.is_empty() {
+        return Judgement::Passed;
+    }
+    let ids: Vec<&str> = owed.iter().map(|rule| rule.id()).collect();
+    Judgement::Failed(Mismatch {
+        expected: format!("reject, errors {}, since the worker claims `every_rule`", ids.join(" and ")),
+        actual: format!("reject, {}, without {}", describe(diagnostics, "error"), lacking.join(" and ")),
+    })
 }
 
 /// Rules and severities have to be ones that the specification has.

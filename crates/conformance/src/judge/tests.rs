@@ -126,6 +126,20 @@ fn unclaimed_profiles_and_rules_are_skipped_before_asking() {
     assert_eq!(skip(&reject, Profile::VALIDATE, &hello), Some(reason));
 }
 
+#[test]
+fn who_claims_every_rule_owes_those_that_it_implements() {
+    let mut hello = Hello::new("x", "1", &[Profile::VALIDATE]);
+    let expect = json!({"verdict": "reject", "rules": ["R01", "R02"], "every_rule": true});
+    let both = case(Method::VALIDATE, expect);
+    let one = case(Method::VALIDATE, json!({"verdict": "reject", "rules": ["R01", "R02"]}));
+    assert_eq!(owed(&both, &hello), []);
+    hello.every_rule = true;
+    assert_eq!(owed(&both, &hello), [Rule::R01, Rule::R02]);
+    assert_eq!(owed(&one, &hello), []);
+    hello.rules = Some(vec!["R02".to_owned()]);
+    assert_eq!(owed(&both, &hello), [Rule::R02]);
+}
+
 fn trip(declared: Value, sent: &str, returned: &str) -> Result<(), Mismatch> {
     let case = case(Method::ROUNDTRIP, json!({"verdict": "accept", "document": declared}));
     let answer = response(json!({"outcome": "accept", "document": returned}));

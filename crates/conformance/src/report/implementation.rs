@@ -19,6 +19,9 @@ pub struct Implementation {
     /// The rules that it claims, if not all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rules: Option<Vec<String>>,
+    /// Whether it claims to name every rule that a document breaks.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub every_rule: bool,
     /// The opcodes that it executes, if not all.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub opcodes: Vec<String>,
@@ -45,6 +48,7 @@ impl Implementation {
             protocol: excerpt(hello.protocol.as_bytes()),
             profiles: excerpts(&hello.profiles),
             rules: hello.rules.as_deref().map(excerpts),
+            every_rule: hello.every_rule,
             opcodes: excerpts(&hello.opcodes),
             dtypes: excerpts(&hello.dtypes),
             accumulator: hello.claims(Profile::EXECUTE).then_some(hello.accumulator),

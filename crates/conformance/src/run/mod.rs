@@ -369,7 +369,7 @@ impl Shared<'_> {
             return self.execute(unit, worker);
         }
         let document = self.corpus.document(unit.case)?;
-        let judgement = self.attempt(worker, |process| converse(process, unit, &document));
+        let judgement = self.attempt(worker, |process| converse(process, unit, self.hello, &document));
         Ok(judgement.map_or_else(|outcome| outcome, Outcome::from))
     }
 
@@ -436,9 +436,16 @@ impl Shared<'_> {
 }
 
 /// Asks what the unit asks.
-fn converse(worker: &mut WorkerProcess, unit: &Unit<'_>, document: &[u8]) -> Result<Judgement, Failure> {
+fn converse(
+    worker: &mut WorkerProcess,
+    unit: &Unit<'_>,
+    hello: &Hello,
+    document: &[u8],
+) -> Result<Judgement, Failure> {
     let Unit { case, profile } = *unit;
-    judge::conversation(case, document, &mut |question| worker.question(profile, question))
+    judge::conversation(case, &judge::owed(case, hello), document, &mut |question| {
+        worker.question(profile, question)
+    })
 }
 
 impl From<Judgement> for Outcome {

@@ -148,6 +148,23 @@ fn a_worker_that_never_rejects_conforms_in_part_only() {
 }
 
 #[test]
+fn who_claims_to_name_every_rule_names_the_second_one_too() {
+    let directory = corpus();
+    let edit = json!([{"op": "add", "path": "/meta/breaks", "value": ["R01", "R05"]}]);
+    let document = json!({"base": "programs/empty.json", "edit": edit});
+    let expect = json!({"verdict": "reject", "rules": ["R01", "R05"], "every_rule": true});
+    write_case(directory.path(), "race/two-rules", &json!(["validate"]), "validate", document, expect);
+    // The first claims nothing, so that one rule would do.
+    for (behaviour, failed) in [("good", 0), ("names-every-rule", 0), ("names-one-rule", 1)] {
+        let report = play(directory.path(), &options(&[behaviour])).expect("a run");
+        assert_eq!((report.totals.passed, report.totals.failed), (31 - failed, failed), "{behaviour}");
+        let text = terminal::render(&report, &Style::default());
+        let lacking = text.contains("reject, error R01 (test), without R05");
+        assert_eq!(lacking, failed == 1, "{text}");
+    }
+}
+
+#[test]
 fn a_third_party_may_add_members() {
     let judged = judge_with(&only(options(&["third-party-members"]), &[], Some("accept/*")));
     judged.assert_conforms_in_part("0 of 2 rules, 5 of 9 cases");

@@ -2,7 +2,7 @@
 //! survive. The first argument names the behaviour, the second one a file for those that leave a trace.
 //!
 //! Its idea of a program is small: text that is not JSON breaks S01, an object without `tasks` breaks S03, and
-//! `meta.breaks` names any other rule that the document is to break.
+//! `meta.breaks` names any other rule that the document is to break, or several.
 
 use std::io::{BufRead, Write, stdin, stdout};
 use std::process::{Command, ExitCode, Stdio, exit};
@@ -151,6 +151,7 @@ impl Worker for TestWorker {
                 hello.profiles.push("speed".to_owned());
                 hello.rules = Some(vec!["S01".to_owned(), "R1".to_owned()]);
             }
+            "names-every-rule" | "names-one-rule" => hello.every_rule = true,
             "no-rules" => hello.rules = Some(Vec::new()),
             "some-rules" => hello.rules = Some(vec!["S01".to_owned(), "R01".to_owned()]),
             // A process that was started again finds the trace of the one before.
@@ -264,10 +265,19 @@ impl Worker for TestWorker {
                 let document = Some(r#"{"tasks":[]}"#.to_owned());
                 return Answer::Accept { diagnostics: Vec::new(), document };
             }
+            "names-one-rule" => return first_alone(judge(request)),
             _ => {}
         }
         judge(request)
     }
+}
+
+/// Stops at the first finding.
+fn first_alone(mut answer: Answer) -> Answer {
+    if let Answer::Reject { diagnostics } = &mut answer {
+        diagnostics.truncate(1);
+    }
+    answer
 }
 
 impl TestWorker {
@@ -324,14 +334,13 @@ fn judge(request: &Request<'_>) -> Answer {
     if value.get("tasks").is_none() {
         return reject(Rule::S03);
     }
-    let breaks = value.pointer("/meta/breaks").and_then(Value::as_str).and_then(Rule::from_id);
-    let mut diagnostics = Vec::new();
-    match breaks {
-        Some(rule) if rule.class() == Class::WARNING => {
-            diagnostics.push(Diagnostic::new(rule, "/meta", "test"))
-        }
-        Some(rule) if request.profile.judges(rule.class()) => return reject(rule),
-        _ => {}
+    let breaks = value.pointer("/meta/breaks").unwrap_or(&Value::Null);
+    let breaks = breaks.as_array().map_or(std::slice::from_ref(breaks), Vec::as_slice);
+    let judged = |rule: &Rule| rule.class() == Class::WARNING || request.profile.judges(rule.class());
+    let rules = breaks.iter().filter_map(Value::as_str).filter_map(Rule::from_id).filter(judged);
+    let diagnostics: Vec<Diagnostic> = rules.map(|rule| Diagnostic::new(rule, "", "test")).collect();
+    if diagnostics.iter().any(Diagnostic::is_error) {
+        return Answer::Reject { diagnostics };
     }
     let document = (request.method == Method::ROUNDTRIP).then(|| value.to_string());
     Answer::Accept { diagnostics, document }

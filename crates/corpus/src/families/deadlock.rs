@@ -1,6 +1,6 @@
 //! Programs that cannot finish: rules D01 to D04, by edits of waits and counters.
 
-use super::library::Library;
+use super::library::{Base, Library};
 use super::sink::Sink;
 use crate::builder::{Program, Result};
 use crate::edit::{self, Edit};
@@ -182,6 +182,54 @@ pub fn self_wait(library: &Library, sink: &mut Sink) -> Result<()> {
         sink.reject_as(base, &format!("{}-waits-for-its-join", plain(tile)), &edit)?;
     }
     Ok(())
+}
+
+/// D03 beside D04, D05 and D06: a self-wait makes no edges, and hides none of those that other waits make.
+pub fn beside_self_wait(library: &Library, sink: &mut Sink) -> Result<()> {
+    // A task awaits a later one, and one that may be of that cycle or not awaits itself.
+    for (name, first, last, itself) in [
+        ("chain/mul-5", "t1", "t3", "t4"),
+        ("chain/nop-8", "t0", "t7", "t3"),
+        ("fan-out/readers-4", "source", "reader1", "reader3"),
+        ("diamond/depth-3", "side1.0", "top2", "bottom2"),
+    ] {
+        let base = library.get(name)?;
+        let edit = edit::add_wait(&base.program, first, last, Rule::D03)?.and(Rule::D04);
+        let name = format!("{}-awaits-{}", plain(first), plain(last));
+        sink.reject_as(
+            base,
+            &format!("{name}-and-{}-itself", plain(itself)),
+            &and_itself(base, itself, edit)?,
+        )?;
+    }
+    // A consumer stands before its producer in a queue.
+    for (name, consumer, itself) in
+        [("placed/reversed-3", 0, "t2"), ("placed/reversed-6", 2, "t0"), ("placed/no-target", 1, "t1")]
+    {
+        let base = library.get(name)?;
+        let producer = format!("t{}", consumer + 1);
+        let edit = edit::set_sm(&base.program, &producer, consumer, Rule::D03)?.and(Rule::D05);
+        let name = format!("{producer}-joins-t{consumer}-and-{itself}-awaits-itself");
+        sink.reject_as(base, &name, &and_itself(base, itself, edit)?)?;
+    }
+    // Queues block each other.
+    for (name, last, itself) in
+        [("placed/ring-2", "b1", "a1"), ("placed/ring-3", "b2", "a0"), ("placed/long-ring-3", "f2.1", "b2")]
+    {
+        let base = library.get(name)?;
+        let edit = edit::add_wait(&base.program, "a0", last, Rule::D03)?.and(Rule::D06);
+        let name = format!("closed-by-{}-and-{itself}-awaits-itself", plain(last));
+        sink.reject_as(base, &name, &and_itself(base, itself, edit)?)?;
+    }
+    Ok(())
+}
+
+/// The edit, after which a task awaits itself as well.
+fn and_itself(base: &Base, task: &str, edit: Edit) -> Result<Edit> {
+    let wait = edit::add_wait(&base.program, task, task, Rule::D03)?;
+    let what = format!("{}, and {}", edit.what, wait.what);
+    let operations = edit.operations.into_iter().chain(wait.operations).collect();
+    Ok(Edit { operations, what, ..edit }.clause(clause::EXE_05))
 }
 
 /// D04: a cycle of dependency edges.

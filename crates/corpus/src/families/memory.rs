@@ -361,7 +361,7 @@ fn wrong_ranks(library: &Library, sink: &mut Sink) -> Result<()> {
     ] {
         let base = library.get(&format!("opcode/{name}"))?;
         let edit = edit::set_shape(&base.program, weight, shape, Rule::M02)?
-            .or(Rule::M08)
+            .and(Rule::M08)
             .clause(clause::DAT_03)
             .at(operand(weight))
             .replace(edit::buffer_pointer(&base.program, weight, "dtype")?, dtype);
@@ -369,7 +369,7 @@ fn wrong_ranks(library: &Library, sink: &mut Sink) -> Result<()> {
     }
     let base = library.get("opcode/gemv-tile-i4")?;
     let edit = Edit::breaking(Rule::M02, "the I4 weight has one axis, and K is odd")
-        .or(Rule::M08)
+        .and(Rule::M08)
         .replace("/buffers/0/shape", json!([1, 5]))
         .replace("/buffers/1/shape", json!([20]))
         .replace("/tasks/0/params/K", 5);

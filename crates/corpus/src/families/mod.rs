@@ -97,6 +97,7 @@ pub fn all(companions: &[Companion]) -> Vec<Family> {
         ("deadlock/wait-without-producer", deadlock::wait_without_producer),
         ("deadlock/threshold-above-producers", deadlock::threshold_above_producers),
         ("deadlock/self-wait", deadlock::self_wait),
+        ("deadlock/beside-self-wait", deadlock::beside_self_wait),
         ("deadlock/dependency-cycle", deadlock::dependency_cycle),
         ("deadlock/queue-order", queues::queue_order),
         ("deadlock/queue-cycle", queues::queue_cycle),

@@ -73,6 +73,9 @@ impl Sink {
     pub fn reject(&mut self, base: &Base, name: &str, edit: &Edit) -> Result<()> {
         let profiles = profiles_of(&edit.rules)?;
         let mut expect = json!({"verdict": "reject", "rules": edit.rules});
+        if edit.breaks_each {
+            expect["every_rule"] = json!(true);
+        }
         if let Some(at) = &edit.at {
             expect["at"] = json!(at);
         }

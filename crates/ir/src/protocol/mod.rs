@@ -256,6 +256,9 @@ pub struct Hello {
     /// Ids of the rules that it implements; absent: all rules of its profiles.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rules: Option<Vec<String>>,
+    /// Whether it names every rule that a document breaks, of those that it implements.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub every_rule: bool,
     /// Opcodes that it executes; empty: all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub opcodes: Vec<String>,
@@ -324,6 +327,7 @@ impl Hello {
             opcodes: Vec::new(),
             dtypes: Vec::new(),
             targets: Vec::new(),
+            every_rule: false,
             trace: false,
             accumulator: Accumulator::default(),
             device: None,

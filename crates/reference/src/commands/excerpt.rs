@@ -44,7 +44,7 @@ impl Renderer {
                 .annotation(AnnotationKind::Primary.span(excerpt.span.clone()).label(&diagnostic.pointer));
             group = group.element(snippet);
         }
-        let mut notes: Vec<String> = diagnostic.witness.as_ref().map(explain).into_iter().collect();
+        let mut notes: Vec<String> = diagnostic.witness.as_ref().map(in_words).into_iter().collect();
         notes.push(format!("see {}#{}-{}", rule.clause().document, rule.id().to_lowercase(), rule.slug()));
         for note in &notes {
             group = group.element(Level::NOTE.message(note));
@@ -112,7 +112,7 @@ fn offset_of(text: &str, position: Position) -> Option<usize> {
 }
 
 /// A witness in words.
-fn explain(witness: &Witness) -> String {
+pub fn in_words(witness: &Witness) -> String {
     match witness {
         Witness::Cycle { steps } => {
             let step = |task: u32, then: Before| match then {
@@ -159,6 +159,16 @@ fn explain(witness: &Witness) -> String {
                 second.task,
                 access(second.access)
             )
+        }
+        Witness::Choice { ops, kernels } => {
+            let ids = |noun: &str, ids: Vec<String>| {
+                let more = if ids.len() > SHOWN { ", ..." } else { "" };
+                let shown = ids.get(..SHOWN).unwrap_or(&ids).join(", ");
+                (!ids.is_empty()).then(|| format!("{noun} {shown}{more}"))
+            };
+            let ops = ids("ops", ops.iter().map(u64::to_string).collect());
+            let kernels = ids("kernels", kernels.iter().map(|kernel| format!("`{kernel}`")).collect());
+            ops.into_iter().chain(kernels).collect::<Vec<_>>().join("; ")
         }
     }
 }

@@ -17,7 +17,7 @@ use megakernel_ir::companion::Reference;
 use megakernel_ir::input;
 use megakernel_ir::terminal;
 
-pub use excerpt::Renderer;
+pub use excerpt::{Renderer, in_words};
 pub use programs::COMMANDS;
 
 /// A command of the program.

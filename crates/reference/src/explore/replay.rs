@@ -94,8 +94,8 @@ pub fn replay(program: &Program<'_>, diagnostic: &Diagnostic) -> Result<Replay, 
         Witness::Unordered { first, second, .. } => run.together(&[first.task, second.task]),
         Witness::Clobber { first, second, .. } => run.together(&[first.task, second.task]),
         Witness::Unwritten { task, .. } => run.together(&[*task]),
-        // Task graphs are replayed by `task_graph::explore`.
-        Witness::Overlap { .. } => return Err(NotReplayed::NoWitness),
+        // Task graphs are replayed by `task_graph::explore`, and choices of kernels do not run.
+        Witness::Overlap { .. } | Witness::Choice { .. } => return Err(NotReplayed::NoWitness),
     };
     ended
         .or_else(|| Run::new(program, diagnostic.rule).all_in_order(&tasks))
@@ -140,6 +140,7 @@ fn named(witness: &Witness) -> Vec<u32> {
         Witness::Clobber { first, second, .. } => vec![first.task, second.task],
         Witness::Unwritten { task, .. } => vec![*task],
         Witness::Overlap { first, second, .. } => vec![first.task, second.task],
+        Witness::Choice { .. } => Vec::new(),
     }
 }
 

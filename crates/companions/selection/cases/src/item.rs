@@ -1,6 +1,7 @@
 //! Cases before they are written: a document, what is asked, and what is expected.
 
 use megakernel_corpus::builder::{Error, Result};
+use megakernel_ir::rule::{Clause, Rule, clause};
 use megakernel_selection::{Document, read, read_request};
 use serde_json::{Value, json};
 
@@ -14,7 +15,7 @@ pub struct Item {
     /// What it shows.
     pub summary: String,
     /// Clauses and rules.
-    pub clauses: Vec<String>,
+    pub clauses: Vec<Clause>,
     /// `validate`, `select` or `explain`.
     pub method: &'static str,
     /// The name of its file, below `programs/selection/`.
@@ -37,19 +38,19 @@ pub enum Expect {
     /// No plan: this op.
     Stuck(usize),
     /// A rule is broken, at this place.
-    Reject(&'static str, Option<String>),
+    Reject(Rule, Option<String>),
     /// Accepted with these warnings.
-    Warn(Vec<&'static str>),
+    Warn(Vec<Rule>),
     /// Accepted, whatever is warned of.
     Accept,
 }
 
 /// An accepted request to select.
-pub fn select(file: &str, summary: &str, clauses: &[&str], base: Value) -> Item {
+pub fn select(file: &str, summary: &str, clauses: &[Clause], base: Value) -> Item {
     Item {
         name: words(file),
         summary: summary.to_owned(),
-        clauses: clauses.iter().map(|clause| (*clause).to_owned()).collect(),
+        clauses: clauses.to_vec(),
         method: "select",
         file: file.to_owned(),
         base,
@@ -94,7 +95,7 @@ impl Item {
         let mut item = self.clone();
         item.method = "explain";
         item.name = format!("{}-explained", self.name);
-        item.clauses = vec!["SEL-24".to_owned()];
+        item.clauses = vec![clause::SEL_24];
         if matches!(item.expect, Expect::Answer(_)) {
             item.expect = Expect::Answer(None);
         }
@@ -135,7 +136,7 @@ impl Item {
                     Err(stuck) if stuck.0 == *op => {}
                     other => return Err(problem(format!("declared stuck at {op}, found {other:?}"))),
                 }
-                json!({"verdict": "reject", "rules": ["KN01"], "at": format!("/sequence/ops/{op}")})
+                json!({"verdict": "reject", "rules": [Rule::KN01], "at": format!("/sequence/ops/{op}")})
             }
             Expect::Answer(outline) => {
                 let request = read_request(&document).map_err(|faults| problem(format!("{faults:?}")))?;

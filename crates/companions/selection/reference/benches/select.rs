@@ -1,6 +1,8 @@
 //! The streaming selector: `cargo bench -p megakernel-selection-reference --bench select`. Up to a million ops as they come, of which
-//! none is kept, against an index of a thousand kernels, most of which overlap. *Layers* repeats a few hundred different ops, as
-//! models do; *distinct* has extents that never occur twice, so that nothing that was found before helps.
+//! none is kept, against an index of a thousand kernels, most of which overlap. *Layers* repeats a few hundred different ops in one
+//! order, as models do; *shuffled* has them in no order, so that nearly every region is a new one; *distinct* has extents that never
+//! occur twice, so that nothing that was found before helps. Before each, processor time of a single run is printed: other work on the
+//! machine does not lengthen that.
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
 
@@ -46,15 +48,23 @@ fn index() -> Index {
     Index { kernels: kernels.collect() }
 }
 
+/// How the ops of a sequence follow each other.
+#[derive(Clone, Copy, PartialEq)]
+enum Order {
+    Layers,
+    Shuffled,
+    Distinct,
+}
+
 /// Matrices of the ops of the sequences.
 struct Ops {
     rows: Vec<Arc<Rows>>,
-    distinct: bool,
+    order: Order,
     draws: SplitMix64,
 }
 
 impl Ops {
-    fn new(distinct: bool) -> Ops {
+    fn new(order: Order) -> Ops {
         let one = |number: usize| {
             let mut rows = Rows::of_class(&format!("class{}", number % CLASSES));
             rows.core = Some(Core::Elementwise);
@@ -62,14 +72,20 @@ impl Ops {
             rows.shape = BTreeMap::from([("m".to_owned(), Extent::Known(1 + number as i64 / 160))]);
             Arc::new(rows)
         };
-        Ops { rows: (0..320).map(one).collect(), distinct, draws: SplitMix64::for_family("bench", 11) }
+        let mut draws = SplitMix64::for_family("bench", 11);
+        let mut rows: Vec<_> = (0..320).map(one).collect();
+        draws.shuffle(&mut rows);
+        Ops { rows, order, draws }
     }
 
     /// The op with this id: it reads what the one before has written.
     fn op(&mut self, id: u32) -> Op {
-        let at = usize::try_from(self.draws.next_u64() % self.rows.len() as u64).unwrap();
+        let at = match self.order {
+            Order::Layers => id as usize % self.rows.len(),
+            Order::Shuffled | Order::Distinct => self.draws.index(self.rows.len()),
+        };
         let mut rows = Arc::clone(&self.rows[at]);
-        if self.distinct {
+        if self.order == Order::Distinct {
             let mut own = (*rows).clone();
             own.shape.insert("n".to_owned(), Extent::Known(1 + i64::from(id / 3)));
             rows = Arc::new(own);
@@ -90,8 +106,8 @@ impl Listener for Counted {
 }
 
 /// Selects for so many ops; gives how many were held at most.
-fn select(kernels: &Kernels, ops: u32, distinct: bool) -> usize {
-    let mut source = Ops::new(distinct);
+fn select(kernels: &Kernels, ops: u32, order: Order) -> usize {
+    let mut source = Ops::new(order);
     let mut selector = Selector::new(kernels, 64);
     let (mut counted, mut held) = (Counted::default(), 0);
     for id in 0..ops {
@@ -110,21 +126,32 @@ fn peak() -> Option<u64> {
     Some(line.split_whitespace().nth(1)?.parse::<u64>().ok()? / 1024)
 }
 
+/// The processor time of this thread so far, in seconds, where the system says so.
+fn processor() -> Option<f64> {
+    let times = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    Some(times.split_whitespace().next()?.parse::<f64>().ok()? / 1e9)
+}
+
 fn benches(criterion: &mut Criterion) {
     let index = index();
     let kernels = Kernels::new(&index, None);
-    for (name, distinct) in [("layers", false), ("distinct", true)] {
+    for (name, order) in
+        [("layers", Order::Layers), ("shuffled", Order::Shuffled), ("distinct", Order::Distinct)]
+    {
         let mut group = criterion.benchmark_group(name);
         group.sample_size(10);
         for ops in [10_000, 100_000, 1_000_000] {
-            let held = select(&kernels, ops, distinct);
+            let start = processor();
+            let held = select(&kernels, ops, order);
+            let took = start.zip(processor()).map(|(start, end)| end - start);
             println!(
-                "{name}, {ops} ops: at most {held} ops held; peak of the process so far {:?} MB",
+                "{name}, {ops} ops: {took:?} s of processor time; at most {held} ops held; peak of the process so far \
+                 {:?} MB",
                 peak()
             );
             group.throughput(Throughput::Elements(ops.into()));
             group.bench_with_input(BenchmarkId::from_parameter(ops), &ops, |bencher, &ops| {
-                bencher.iter(|| black_box(select(&kernels, ops, distinct)));
+                bencher.iter(|| black_box(select(&kernels, ops, order)));
             });
         }
         group.finish();

@@ -142,7 +142,12 @@ fn produced(method: Method, request: &Request) -> Result<Option<Value>, Fault> {
         } else {
             format!("no kernel completes a region from op {}", stuck.op)
         };
-        Fault::new(Rule::KN01, format!("/sequence/ops/{}", stuck.op), message)
+        let fault = Fault::new(Rule::KN01, format!("/sequence/ops/{}", stuck.op), message);
+        if method == Method::Explain || request.options.beam == 1 {
+            shown(fault, &stuck, request, &kernels)
+        } else {
+            fault
+        }
     };
     match method {
         Method::Validate => Ok(None),
@@ -157,4 +162,18 @@ fn produced(method: Method, request: &Request) -> Result<Option<Value>, Fault> {
             Ok(Some(json!({"steps": explainer.steps})))
         }
     }
+}
+
+/// The fault, with the ops of the region in which the walk is stuck and the kernels that were viable for it.
+fn shown(fault: Fault, stuck: &Stuck, request: &Request, kernels: &Kernels) -> Fault {
+    if stuck.begins {
+        return fault.shown_by([stuck.op], []);
+    }
+    let mut explainer = Explainer::new(kernels);
+    // It comes to the same op as before.
+    let _ = walk(request, kernels, usize::try_from(request.options.limit).unwrap_or(1), &mut explainer);
+    let step = explainer.steps.last();
+    let last = step.and_then(|step| usize::try_from(step.get("op")?.as_u64()?).ok()).unwrap_or(stuck.op);
+    let viable = step.and_then(|step| step.get("viable")?.as_array()).map(Vec::as_slice).unwrap_or_default();
+    fault.shown_by(stuck.op..=last, viable.iter().filter_map(Value::as_str))
 }

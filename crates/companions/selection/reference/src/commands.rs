@@ -1,4 +1,4 @@
-//! The commands of kernel selection: `select`, `explain` and `validate-selection`.
+//! The commands of kernel selection: `select`, `explain`, `plan-kernel-graph` and `validate-selection`.
 
 use std::fs;
 use std::io::Write as _;
@@ -7,15 +7,17 @@ use std::process::ExitCode;
 
 use megakernel_ir::read_value;
 use megakernel_reference::commands::replay::{Judged, Kind};
-use megakernel_reference::commands::{Command, Companion, describe, finished, options, wrong};
-use megakernel_selection::{Document, Rational, Request, read};
+use megakernel_reference::commands::{Command, Companion, describe, finished, in_words, options, wrong};
+use megakernel_selection::{Document, Fault, Rational, Request, read};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::answer::{Answered, Method, answer, kernels, plan};
 use crate::draw::{svg, text};
+use crate::kernel_graph::{Setting, kernel_graph};
 use crate::optimum::optimum;
 use crate::plan::Region;
+use crate::serve::diagnostic;
 
 /// What this companion adds to the reference of programs.
 pub static COMPANION: Companion =
@@ -29,6 +31,10 @@ const COMMANDS: &[Command] = &[
     Command {
         describe: || describe::<Explain>("explain"),
         run: |matches, _| options(matches).map_or_else(|code| code, |options: Explain| explain(&options)),
+    },
+    Command {
+        describe: || describe::<Graph>("plan-kernel-graph"),
+        run: |matches, _| options(matches).map_or_else(|code| code, |options: Graph| graph(&options)),
     },
     Command {
         describe: || describe::<Validate>("validate-selection"),
@@ -116,6 +122,19 @@ struct Explain {
     svg: Option<PathBuf>,
 }
 
+/// Choose kernels over the task types of MPK, and print the kernel graph that has an operator for each region.
+#[derive(clap::Args)]
+struct Graph {
+    #[command(flatten)]
+    asked: Asked,
+    /// Rows of the caches and of the tables of the rotation
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u64).range(1..=1 << 31))]
+    positions: u64,
+    /// Columns of a product that a task computes, where they divide its width
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u64).range(1..=1 << 31))]
+    columns: u64,
+}
+
 /// Judge operator sequences, indices of kernels, requests and plans.
 #[derive(clap::Args)]
 struct Validate {
@@ -139,29 +158,21 @@ fn print(text: &str) -> ExitCode {
 fn accepted(method: Method, value: &Value, file: &Path) -> Result<Option<Value>, ExitCode> {
     match answer(method, value) {
         Answered::Accept { warnings, document } => {
-            for fault in warnings {
-                eprintln!(
-                    "warning[{}]: {}\n  --> {} {}",
-                    fault.rule,
-                    fault.message,
-                    file.display(),
-                    fault.pointer
-                );
-            }
+            warnings.into_iter().for_each(|fault| say("warning", fault, file));
             Ok(document)
         }
         Answered::Reject(faults) => {
-            for fault in faults {
-                eprintln!(
-                    "error[{}]: {}\n  --> {} {}",
-                    fault.rule,
-                    fault.message,
-                    file.display(),
-                    fault.pointer
-                );
-            }
+            faults.into_iter().for_each(|fault| say("error", fault, file));
             Err(ExitCode::from(1))
         }
+    }
+}
+
+fn say(severity: &str, fault: Fault, file: &Path) {
+    let found = diagnostic(fault);
+    eprintln!("{severity}[{}]: {}\n  --> {} {}", found.rule, found.message, file.display(), found.pointer);
+    if let Some(witness) = &found.witness {
+        eprintln!("  = note: {}", in_words(witness));
     }
 }
 
@@ -235,6 +246,24 @@ fn explain(options: &Explain) -> ExitCode {
         };
     }
     if options.json { print(&format!("{steps}\n")) } else { print(&text(&value, &steps)) }
+}
+
+fn graph(options: &Graph) -> ExitCode {
+    let file = &options.asked.file;
+    let selected =
+        options.asked.request().and_then(|value| Ok((accepted(Method::Select, &value, file)?, value)));
+    let (plan, value) = match selected {
+        Ok((plan, value)) => (plan.unwrap_or_default(), value),
+        Err(code) => return code,
+    };
+    let tasks =
+        |columns: u64| if columns.is_multiple_of(options.columns) { columns / options.columns } else { 1 };
+    let setting =
+        Setting { tensors: &[], positions: options.positions, tasks: &tasks, eps: 1e-6, theta: 10_000.0 };
+    match kernel_graph(&value, &plan, &setting) {
+        Ok(graph) => print(&format!("{graph}\n")),
+        Err(why) => wrong(format_args!("{}: {why}", file.display())),
+    }
 }
 
 fn validate(options: &Validate) -> ExitCode {

@@ -68,24 +68,78 @@ fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// The ops from top to bottom, each with the candidates when it joined; the regions as bars beside them.
-pub fn svg(request: &Value, explanation: &Value) -> String {
-    const ROW: usize = 24;
-    let ops = request.pointer("/sequence/ops").and_then(Value::as_array).map_or(0, Vec::len);
-    let mut body = String::new();
-    let y = |op: usize| 40 + op * ROW;
-    let mut line = |x: usize, y: usize, class: &str, text: &str| {
-        body.push_str(&format!("<text x=\"{x}\" y=\"{y}\" class=\"{class}\">{}</text>\n", escaped(text)));
-    };
-    line(16, 20, "h", "op");
-    line(170, 20, "h", "candidates (complete ones in bold)");
-    line(640, 20, "h", "kernel, and what stopped the region");
-    for op in 0..ops {
-        line(16, y(op) + 15, "o", &format!("{op} {}", class(request, op)));
+/// Height of a line, and width of a character.
+const ROW: usize = 24;
+const CHARACTER: usize = 8;
+/// So many characters of candidates are shown; the others are counted.
+const SHOWN: usize = 64;
+/// Where the columns begin, and how much lies between them.
+const LEFT: usize = 16;
+const GAP: usize = 28;
+
+/// A line of text in a column.
+struct Line {
+    row: usize,
+    /// Its class of style, and the text, in parts.
+    parts: Vec<(&'static str, String)>,
+}
+
+impl Line {
+    fn new(row: usize, style: &'static str, text: String) -> Line {
+        Line { row, parts: vec![(style, text)] }
     }
+
+    fn width(&self) -> usize {
+        self.parts.iter().map(|(_, text)| text.chars().count() * CHARACTER).sum()
+    }
+}
+
+/// Where the text of a row stands.
+fn baseline(row: usize) -> usize {
+    16 + row * ROW
+}
+
+/// A column of lines from `x` on; gives where it ends.
+fn column(out: &mut String, x: usize, lines: &[Line]) -> usize {
+    for line in lines {
+        let part =
+            |(style, text): &(&str, String)| format!("<tspan class=\"{style}\">{}</tspan>", escaped(text));
+        let parts: String = line.parts.iter().map(part).collect();
+        out.push_str(&format!("<text x=\"{x}\" y=\"{}\">{parts}</text>\n", baseline(line.row)));
+    }
+    x + lines.iter().map(Line::width).max().unwrap_or(0)
+}
+
+/// The candidates of a step: complete ones are set off, and of very many the first.
+fn candidates(row: usize, step: &Value) -> Line {
+    let (complete, viable) = (names(step, "complete"), names(step, "viable"));
+    let (mut parts, mut length) = (Vec::new(), 0);
+    for (at, kernel) in viable.iter().enumerate() {
+        length += kernel.chars().count() + 3;
+        if length > SHOWN && at > 0 {
+            parts.push(("t", format!(" and {} more", viable.len() - at)));
+            break;
+        }
+        if at > 0 {
+            parts.push(("t", " · ".to_owned()));
+        }
+        parts.push((if complete.contains(kernel) { "b" } else { "t" }, kernel.clone()));
+    }
+    Line { row, parts }
+}
+
+/// The ops from top to bottom; beside them the regions as bars, with the kernel of each and what stopped it, and the candidates when
+/// the op joined.
+pub fn svg(request: &Value, explanation: &Value) -> String {
+    let ops = request.pointer("/sequence/ops").and_then(Value::as_array).map_or(0, Vec::len);
+    let mut named = vec![Line::new(0, "b", "op".to_owned())];
+    named.extend((0..ops).map(|op| Line::new(op + 1, "o", format!("{op} {}", class(request, op)))));
+    let mut chosen = vec![Line::new(0, "b", "kernel".to_owned())];
+    let mut stops = vec![Line::new(0, "b", "what stopped the region".to_owned())];
+    let mut left = vec![Line::new(0, "b", "candidates left (complete ones dark)".to_owned())];
     // The last time that an op joined is the one that counts: earlier ones were fed again.
     let mut joined: Vec<Option<&Value>> = vec![None; ops];
-    let mut bars = String::new();
+    let mut regions = Vec::new();
     for step in steps(explanation) {
         if word(step, "action") != "flush" {
             if let Some(slot) = joined.get_mut(number(step, "op")) {
@@ -94,36 +148,36 @@ pub fn svg(request: &Value, explanation: &Value) -> String {
             continue;
         }
         let (anchor, last) = (number(step, "anchor"), number(step, "last"));
-        let height = (last + 1 - anchor) * ROW - 4;
-        bars.push_str(&format!(
-            "<rect x=\"620\" y=\"{}\" width=\"8\" height=\"{height}\" rx=\"3\"/>\n",
-            y(anchor) + 2
-        ));
-        line(640, y(anchor) + 15, "k", word(step, "kernel"));
-        if last > anchor {
-            line(640, y(anchor) + 15 + ROW, "t", &stopped(step));
-        } else {
-            line(880, y(anchor) + 15, "t", &stopped(step));
-        }
+        regions.push((anchor, last));
+        chosen.push(Line::new(anchor + 1, "b", word(step, "kernel").to_owned()));
+        let at = match step.get("op").and_then(Value::as_u64) {
+            Some(op) => format!(" at op {op}"),
+            None => String::new(),
+        };
+        let rewound = match number(step, "rewound") {
+            0 => String::new(),
+            n => format!("; {n} fed again"),
+        };
+        stops.push(Line::new(anchor + 1, "t", format!("{}{at}{rewound}", stopped(step))));
     }
-    for (op, step) in joined.iter().enumerate() {
-        let Some(step) = step else { continue };
-        let complete = names(step, "complete");
-        let spans: Vec<String> = names(step, "viable")
-            .iter()
-            .map(|kernel| {
-                let weight = if complete.contains(kernel) { " class=\"c\"" } else { "" };
-                format!("<tspan{weight}>{}</tspan>", escaped(kernel))
-            })
-            .collect();
-        bars.push_str(&format!(
-            "<text x=\"170\" y=\"{}\" class=\"v\">{}</text>\n",
-            y(op) + 15,
-            spans.join(" · ")
+    left.extend(joined.iter().enumerate().filter_map(|(op, step)| Some(candidates(op + 1, (*step)?))));
+    let mut text = String::new();
+    let bar = column(&mut text, LEFT, &named) + GAP;
+    let end = column(&mut text, bar + GAP, &chosen) + GAP;
+    let end = column(&mut text, end, &stops) + GAP;
+    let width = column(&mut text, end, &left) + LEFT;
+    let height = baseline(ops) + LEFT;
+    let mut shapes = String::new();
+    for (anchor, last) in regions {
+        let (top, height) = (baseline(anchor + 1) - 16, (last + 1 - anchor) * ROW - 4);
+        shapes.push_str(&format!("<line x1=\"{LEFT}\" y1=\"{0}\" x2=\"{width}\" y2=\"{0}\"/>\n", top - 2));
+        shapes.push_str(&format!(
+            "<rect class=\"r\" x=\"{bar}\" y=\"{top}\" width=\"8\" height=\"{height}\" rx=\"3\"/>\n"
         ));
     }
+    let style = "text{font:13px sans-serif}.o,.b{fill:#222}.t{fill:#667}.b{font-weight:bold}.r{fill:#4a7}line{stroke:#ddd}";
     format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"1100\" height=\"{}\" viewBox=\"0 0 1100 {0}\">\n<style>text{{font:13px sans-serif;fill:#222}}.h{{font-weight:bold}}.t{{fill:#777}}.v{{fill:#777}}.c{{font-weight:bold;fill:#222}}.k{{font-weight:bold}}rect{{fill:#4a7}}</style>\n{body}{bars}</svg>\n",
-        y(ops) + 16
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\">\n\
+         <style>{style}</style>\n<rect width=\"{width}\" height=\"{height}\" fill=\"#fff\"/>\n{shapes}{text}</svg>\n"
     )
 }

@@ -7,6 +7,7 @@ pub mod beam;
 mod commands;
 pub mod draw;
 pub mod explain;
+pub mod kernel_graph;
 pub mod kernels;
 #[cfg(test)]
 mod laws;

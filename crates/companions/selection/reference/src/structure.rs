@@ -152,7 +152,8 @@ pub fn computable(sequence: &Sequence, at: &str, found: &mut Vec<Fault>) {
         for (place, write) in op.writes.iter().enumerate() {
             if let Some(first) = written.get(&write.value) {
                 let message = format!("op {first} writes the value too");
-                found.push(Fault::new(Rule::KQ02, format!("{at}/ops/{id}/writes/{place}/value"), message));
+                let at = format!("{at}/ops/{id}/writes/{place}/value");
+                found.push(Fault::new(Rule::KQ02, at, message).shown_by([*first, id], []));
                 wrong.insert(write.value);
             } else {
                 written.insert(write.value, id);
@@ -165,7 +166,8 @@ pub fn computable(sequence: &Sequence, at: &str, found: &mut Vec<Fault>) {
                 && writer >= id
             {
                 let message = format!("op {writer} writes the value, which is not before op {id}");
-                found.push(Fault::new(Rule::KQ01, format!("{at}/ops/{id}/reads/{place}"), message));
+                let at = format!("{at}/ops/{id}/reads/{place}");
+                found.push(Fault::new(Rule::KQ01, at, message).shown_by([id, writer], []));
                 wrong.insert(*value);
             }
             let list = readers.entry(*value).or_default();
@@ -180,14 +182,17 @@ pub fn computable(sequence: &Sequence, at: &str, found: &mut Vec<Fault>) {
             let actual = readers.get(&write.value).map(Vec::as_slice).unwrap_or_default();
             if write.readers != actual && !wrong.contains(&write.value) {
                 let message = format!("found {:?}, required {actual:?}, the ops that read it", write.readers);
-                found.push(Fault::new(Rule::KQ03, format!("{at}/ops/{id}/writes/{place}/readers"), message));
+                let readers = actual.iter().filter_map(|&reader| usize::try_from(reader).ok());
+                let at = format!("{at}/ops/{id}/writes/{place}/readers");
+                found.push(Fault::new(Rule::KQ03, at, message).shown_by(readers.chain([id]), []));
             }
         }
         if let (Some(required), Some(offered)) = (op.rows.required, op.rows.offered)
             && offered.checked_rem(required) != Some(0)
         {
             let message = format!("{offered} is no multiple of {required}");
-            found.push(Fault::new(Rule::KQ04, format!("{at}/ops/{id}/requirements"), message));
+            let at = format!("{at}/ops/{id}/requirements");
+            found.push(Fault::new(Rule::KQ04, at, message).shown_by([id], []));
         }
     }
 }

@@ -12,23 +12,17 @@ pub fn warnings(index: &Index, at: &str, found: &mut Vec<Fault>) {
     for (number, kernel) in index.kernels.iter().enumerate() {
         let at = format!("{at}/kernels/{number}");
         if !reachable(&kernel.stages) {
-            found.push(Fault::new(
-                Rule::KW01,
-                &*at,
-                format!("the cores of the stages of `{}` do not compose", kernel.id),
-            ));
+            let message = format!("the cores of the stages of `{}` do not compose", kernel.id);
+            found.push(Fault::new(Rule::KW01, &*at, message).shown_by([], [&*kernel.id]));
         }
         if let Some(other) = index.kernels.iter().find(|other| dominates(other, kernel)) {
-            found.push(Fault::new(
-                Rule::KW02,
-                &*at,
-                format!("`{}` does all that `{}` does, for no more", other.id, kernel.id),
-            ));
+            let message = format!("`{}` does all that `{}` does, for no more", other.id, kernel.id);
+            found.push(Fault::new(Rule::KW02, &*at, message).shown_by([], [&*kernel.id, &*other.id]));
         }
     }
-    if let Some(word) = hole(index) {
+    if let Some((word, begin)) = hole(index) {
         let message = format!("some kernel begins with {}, and none does just that", word.join(", "));
-        found.push(Fault::new(Rule::KW03, format!("{at}/kernels"), message));
+        found.push(Fault::new(Rule::KW03, format!("{at}/kernels"), message).shown_by([], begin));
     }
     let mut seen = HashSet::new();
     for (number, kernel) in index.kernels.iter().enumerate() {
@@ -36,7 +30,8 @@ pub fn warnings(index: &Index, at: &str, found: &mut Vec<Fault>) {
             if seen.insert(&stage.class) && !index.kernels.iter().any(|kernel| is_unit(kernel, &stage.class))
             {
                 let message = format!("no kernel does `{}` alone", stage.class);
-                found.push(Fault::new(Rule::KW04, format!("{at}/kernels/{number}/stages/{place}"), message));
+                let at = format!("{at}/kernels/{number}/stages/{place}");
+                found.push(Fault::new(Rule::KW04, at, message).shown_by([], [&*kernel.id]));
             }
         }
     }
@@ -95,8 +90,9 @@ fn dominates(a: &Kernel, b: &Kernel) -> bool {
         })
 }
 
-/// The shortest word that is a beginning of a word of a kernel and no kernel's word, and of those the bytewise first.
-fn hole(index: &Index) -> Option<Vec<&str>> {
+/// The shortest word that is a beginning of a word of a kernel and no kernel's word, and of those the bytewise first; and the
+/// kernels that begin with it.
+fn hole(index: &Index) -> Option<(Vec<&str>, Vec<&str>)> {
     // Where each kernel that begins like the word has come to.
     let mut seen: HashSet<Vec<(usize, usize)>> = HashSet::new();
     let mut queue = VecDeque::from([(
@@ -124,7 +120,9 @@ fn hole(index: &Index) -> Option<Vec<&str>> {
                     .is_some_and(|kernel| kernel.stages.iter().skip(from).all(|stage| stage.optional))
             };
             if !places.iter().any(ends) {
-                return Some(word);
+                let kernels: BTreeSet<usize> = places.iter().map(|&(kernel, _)| kernel).collect();
+                let ids = kernels.into_iter().filter_map(|kernel| index.kernels.get(kernel));
+                return Some((word, ids.map(|kernel| &*kernel.id).collect()));
             }
             if seen.insert(places.clone()) {
                 queue.push_back((word, places));

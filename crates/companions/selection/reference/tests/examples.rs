@@ -41,10 +41,11 @@ fn accepted(value: &Value) {
     }
 }
 
-fn indices() -> [(&'static str, Value); 4] {
+fn indices() -> [(&'static str, Value); 5] {
     let index = |kernels: Vec<Value>| json!({"kernels": kernels});
     [
         ("mpk", index(mpk::whole())),
+        ("mpk-current", index(mpk::current())),
         ("amk", index(amk::index())),
         ("overlapping", index(overlapping())),
         ("prefill", index(prefill())),

@@ -298,7 +298,7 @@ pub fn shapes(library: &Library, sink: &mut Sink) -> Result<()> {
                 edit = edit.replace(format!("{shape}/{axis}"), extent);
                 if unit.is_quantised() && unit.op != Op::Dequant && input == Some(1) && rule == Rule::M02 {
                     // Its scales lack rows as well.
-                    edit = edit.or(Rule::M08);
+                    edit = edit.and(Rule::M08);
                 }
                 let other = edit::buffer_pointer(&base.program, &copy, &format!("shape/{axis}"))?;
                 edit = edit.replace(other, extent);

@@ -84,7 +84,7 @@ pub fn beam(question: &Question<'_>) -> Result<Vec<Region>, Stuck> {
         });
         let mut seen = Vec::new();
         next.retain(|state| {
-            let new = !seen.contains(&state.anchor);
+            let new = question.is(Fault::BeamUnmerged) || !seen.contains(&state.anchor);
             seen.push(state.anchor);
             new
         });

@@ -125,6 +125,7 @@ faults! {
     CostDecimal Plan "cost-decimal" "writes costs as decimals",
     BeamIgnored Beam "beam-ignored" "answers with the plan of one state",
     BeamAlways Beam "beam-optimum" "keeps all states whatever the width",
+    BeamUnmerged Beam "beam-unmerged" "keeps several states with the same anchor, so that there is less room for others",
     BeamTie Beam "beam-tie" "of equal costs keeps the state with more regions",
     BeamEnds Beam "beam-ends" "of equal costs and counts keeps the last list of ends",
     BeamTrigger Beam "beam-trigger" "names every trigger cut but the last",

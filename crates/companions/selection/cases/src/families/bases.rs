@@ -1,5 +1,6 @@
 //! The accepted documents that rejected cases are edits of. None of them is warned of.
 
+use megakernel_ir::rule::{Clause, clause};
 use serde_json::{Value, json};
 
 use crate::build::{Op, kernel, op, request_with, sequence, with};
@@ -191,11 +192,11 @@ pub fn accepted() -> Vec<Item> {
     let one = |name: &&str| {
         let value = base(name);
         let is_request = name.starts_with("request");
-        let clauses: &[&str] = match *name {
-            name if name.starts_with("sequence") => &["SEL-01", "SEL-02", "SEL-03"],
-            name if name.starts_with("index") => &["SEL-01", "SEL-13"],
-            name if name.starts_with("request") => &["SEL-01", "SEL-04"],
-            _ => &["SEL-01", "SEL-23"],
+        let clauses: &[Clause] = match *name {
+            name if name.starts_with("sequence") => &[clause::SEL_01, clause::SEL_02, clause::SEL_03],
+            name if name.starts_with("index") => &[clause::SEL_01, clause::SEL_13],
+            name if name.starts_with("request") => &[clause::SEL_01, clause::SEL_04],
+            _ => &[clause::SEL_01, clause::SEL_23],
         };
         let item =
             select(name, &format!("an accepted document: {}", name.replace('-', ", ")), clauses, value);
@@ -206,7 +207,7 @@ pub fn accepted() -> Vec<Item> {
     };
     let mut items: Vec<Item> = NAMES.iter().map(one).collect();
     for name in NAMES.iter().filter(|name| name.starts_with("request")) {
-        let item = select(name, "a request that is judged and not answered", &["SEL-01"], base(name));
+        let item = select(name, "a request that is judged and not answered", &[clause::SEL_01], base(name));
         let name = format!("{name}-judged");
         items.push(Item { method: "validate", name, expect: Expect::Warn(Vec::new()), ..item });
     }

@@ -1,5 +1,6 @@
 //! Effects, requirements and connection on pairs of ops (SEL-06, SEL-11, SEL-12), and the order of reasons.
 
+use megakernel_ir::rule::{Rule, clause};
 use serde_json::{Value, json};
 
 use super::rows::{pair, several};
@@ -41,7 +42,7 @@ pub fn effects() -> Vec<Item> {
     ];
     let item = |(file, summary, rows, result): (&str, &str, Vec<Value>, Result<(), &str>)| {
         let rows: Vec<&Value> = rows.iter().collect();
-        several(&format!("effects-{file}"), summary, "SEL-11", &rows, result)
+        several(&format!("effects-{file}"), summary, clause::SEL_11, &rows, result)
     };
     let mut items: Vec<Item> = cases.into_iter().map(item).collect();
     // Everything that writes storage has to be written out: these kernels do.
@@ -108,11 +109,11 @@ pub fn requirements() -> Vec<Item> {
         let row = |(required, offered): (u64, u64)| r(Some(required), Some(offered));
         let file = format!("requirements-each-{}-{}-{}-{}", first.0, first.1, second.0, second.1);
         let summary = format!("each has what it requires: {} of {}, {} of {}; not both", first.0, first.1, second.0, second.1);
-        items.push(pair(&file, &summary, "SEL-12", [&row(first), &row(second)], conflict));
+        items.push(pair(&file, &summary, clause::SEL_12, [&row(first), &row(second)], conflict));
     }
     for (file, summary, rows, result) in cases {
         let whole: Vec<&Value> = rows.iter().collect();
-        let mut item = several(&format!("requirements-{file}"), summary, "SEL-12", &whole, result);
+        let mut item = several(&format!("requirements-{file}"), summary, clause::SEL_12, &whole, result);
         // What is offered is needed to be complete: ops that only require get an alignment from the other side.
         if result.is_err() {
             item = loosened(item);
@@ -141,7 +142,7 @@ fn loosened(mut item: Item) -> Item {
                 continue;
             }
             item = item.stuck(from);
-            item.clauses.push("KN01".to_owned());
+            item.clauses.push(*Rule::KN01.clause());
             break;
         }
     }
@@ -166,7 +167,7 @@ pub fn reasons() -> Vec<Item> {
     let build = |file: &str, summary: &str, first: Op, second: Op, reason: &str| {
         let kernels = [kernel("a", "2", "a!"), kernel("b", "3", "b!"), kernel("whole", "4", "a! b!")];
         let outline = format!("0-0 a compose:{reason}; 1-1 b end");
-        select(file, summary, &["SEL-05", "SEL-19"], request(&[first, second], &kernels)).plan(&outline)
+        select(file, summary, &[clause::SEL_05, clause::SEL_19], request(&[first, second], &kernels)).plan(&outline)
     };
     for (at, (first, a, b)) in rows.iter().enumerate() {
         for (second, c, d) in rows.iter().skip(at + 1) {
@@ -224,7 +225,7 @@ pub fn connections() -> Vec<Item> {
             (Ok(()), _) => "0-1 ab end".to_owned(),
             (Err(reason), _) => format!("0-0 a compose:{reason}; 1-1 b end"),
         };
-        items.push(select(&format!("connection-{file}"), summary, &["SEL-06"], request(&ops, &kernels)).plan(&outline));
+        items.push(select(&format!("connection-{file}"), summary, &[clause::SEL_06], request(&ops, &kernels)).plan(&outline));
     }
     items
 }

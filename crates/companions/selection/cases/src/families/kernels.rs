@@ -1,5 +1,6 @@
 //! Constraints, stages and costs of kernels.
 
+use megakernel_ir::rule::clause;
 use serde_json::{Value, json};
 
 use crate::build::{Op, chain, kernel, link, op, request, request_with, with};
@@ -110,7 +111,7 @@ pub fn constraints() -> Vec<Item> {
         kernels.push(with(kernel("narrow", "1", "a!"), &asked));
         kernels.push(with(kernel("narrow_ab", "3", "a b!"), &asked));
         let first = link(op("a").rows(&rows), 0, true);
-        let clause = if matches!(takes, NotYet) { ["SEL-14", "SEL-15"] } else { ["SEL-14", "SEL-14"] };
+        let clause = if matches!(takes, NotYet) { [clause::SEL_14, clause::SEL_15] } else { [clause::SEL_14, clause::SEL_14] };
         let outline = if matches!(takes, Yes) { "0-0 narrow end" } else { "0-0 wide_a end" };
         items.push(select(&format!("constraint-{file}"), summary, &clause, request(&[first], &kernels)).plan(outline));
         // With a second op of an empty matrix, viable or not shows in the trigger.
@@ -148,7 +149,7 @@ pub fn later() -> Vec<Item> {
         let [first, second] = &rows;
         let ops = [link(op("a").rows(first), 0, false), link(op("b").rows(second), 1, true)];
         let kernels = [kernel("a", "1", "a!"), kernel("b", "1", "b!"), with(kernel("ab", "3", "a b!"), &asked)];
-        items.push(select(&format!("later-{file}"), summary, &["SEL-14", "SEL-15"], request(&ops, &kernels)).plan("0-1 ab end"));
+        items.push(select(&format!("later-{file}"), summary, &[clause::SEL_14, clause::SEL_15], request(&ops, &kernels)).plan("0-1 ab end"));
     }
     items
 }
@@ -174,7 +175,7 @@ pub fn stages() -> Vec<Item> {
         let ops = chain(&classes);
         let file = format!("optional-{}", classes.join(""));
         let summary = format!("optional stages: {}", classes.join(", "));
-        items.push(select(&file, &summary, &["SEL-13", "SEL-20"], request(&ops, &optional)).plan(outline));
+        items.push(select(&file, &summary, &[clause::SEL_13, clause::SEL_20], request(&ops, &optional)).plan(outline));
     }
     for (file, summary, cores, outline) in [
         ("core-met", "a stage with a core, and an op that has it", ["gemm", "ew"], "0-1 two end"),
@@ -185,7 +186,7 @@ pub fn stages() -> Vec<Item> {
         let kernels = [kernel("two", "3", "a:gemm b:ew!"), kernel("a", "2", "a!"), kernel("b", "2", "b!"), kernel("ac", "2", "a c!")];
         let [first, second] = cores.map(|core| if core.is_empty() { json!({}) } else { json!({"sig": {"core": core}}) });
         let ops = [link(op("a").rows(&first), 0, false), link(op("b").rows(&second), 1, true)];
-        items.push(select(&format!("stage-{file}"), summary, &["SEL-13"], request(&ops, &kernels)).plan(outline));
+        items.push(select(&format!("stage-{file}"), summary, &[clause::SEL_13], request(&ops, &kernels)).plan(outline));
     }
     let add = |reads: &[&str]| vec![op("linear").reads(&["x", "w"]).writes("y"), op("add").reads(reads).writes("z").output()];
     let kernels = |stage: &str| {
@@ -214,7 +215,7 @@ pub fn stages() -> Vec<Item> {
             fused = fused.into_iter().map(|kernel| if kernel["id"] == "fused" { crate::build::kernel("fused", "4", &format!("linear! {stage}")) } else { kernel }).collect();
         }
         let outline = if fits { "0-1 fused end" } else { "0-0 linear empty; 1-1 add end" };
-        items.push(select(&format!("chain-operand-{file}"), summary, &["SEL-13"], request(&ops, &fused)).plan(outline));
+        items.push(select(&format!("chain-operand-{file}"), summary, &[clause::SEL_13], request(&ops, &fused)).plan(outline));
     }
     let mut many: Vec<String> = (0..300).map(|n| format!("w{n}")).collect();
     if let Some(operand) = many.get_mut(200) {
@@ -228,7 +229,7 @@ pub fn stages() -> Vec<Item> {
         }
         let kernels = [fused, kernel("linear", "3", "linear!"), kernel("add", "2", "add!")];
         let summary = format!("operand {position} of 300 is asked for, operand 200 is chained");
-        items.push(select(&format!("chain-operand-many-{file}"), &summary, &["SEL-13"], request(&add(&reads), &kernels)).plan(outline));
+        items.push(select(&format!("chain-operand-many-{file}"), &summary, &[clause::SEL_13], request(&add(&reads), &kernels)).plan(outline));
     }
     items
 }
@@ -260,7 +261,7 @@ pub fn escapes() -> Vec<Item> {
         ("optional-out", "the stage that writes out is left out", vec![op("a").reads(&["x"]).writes("y"), op("c").reads(&["y"]).writes("z").output()], "a b!? c", "0-0 a end; 1-1 c end"),
     ];
     for (file, summary, ops, fused, outline) in cases {
-        items.push(select(&format!("escape-{file}"), summary, &["SEL-15", "SEL-21"], request(&ops, &index(fused))).plan(outline));
+        items.push(select(&format!("escape-{file}"), summary, &[clause::SEL_15, clause::SEL_21], request(&ops, &index(fused))).plan(outline));
     }
     // Several linears read one norm.
     let separate = |n: usize| {
@@ -281,7 +282,7 @@ pub fn escapes() -> Vec<Item> {
             }
         };
         let summary = format!("{n} products read one norm, and the fused kernel does not write it out");
-        items.push(select(&format!("escape-norm-{n}"), &summary, &["SEL-15", "SEL-21"], request(&separate(n), &kernels)).plan(&outline));
+        items.push(select(&format!("escape-norm-{n}"), &summary, &[clause::SEL_15, clause::SEL_21], request(&separate(n), &kernels)).plan(&outline));
         let kernels = [kernel("norm", "2", "norm!"), kernel("linear", "3", "linear!"), kernel("norm_linear", "4", "norm! linear/0!")];
         let outline = if n == 1 {
             "0-1 norm_linear end".to_owned()
@@ -291,7 +292,7 @@ pub fn escapes() -> Vec<Item> {
             regions.join("; ")
         };
         let summary = format!("{n} products read one norm, and the fused kernel writes it out");
-        items.push(select(&format!("escape-norm-{n}-out"), &summary, &["SEL-15"], request(&separate(n), &kernels)).plan(&outline));
+        items.push(select(&format!("escape-norm-{n}-out"), &summary, &[clause::SEL_15], request(&separate(n), &kernels)).plan(&outline));
     }
     items
 }
@@ -304,7 +305,7 @@ pub fn costs() -> Vec<Item> {
     for (file, longer) in [("one", "a! b?"), ("two", "z? a! b? c?"), ("front", "y? z? a!")] {
         let kernels = [kernel("long", "2", longer), kernel("short", "1", "a!")];
         let summary = format!("the cheaper kernel beside one with the stages {longer}");
-        items.push(select(&format!("cost-stages-{file}"), &summary, &["SEL-18"], request(&chain(&["a"]), &kernels)).plan("0-0 short end"));
+        items.push(select(&format!("cost-stages-{file}"), &summary, &[clause::SEL_18], request(&chain(&["a"]), &kernels)).plan("0-0 short end"));
     }
     let one = |kernels: &[Value]| request(&chain(&["a"]), kernels);
     for (file, summary, kernels, wins) in [
@@ -329,7 +330,7 @@ pub fn costs() -> Vec<Item> {
         ("large-fraction", "fractions of 19 digits", vec![("x", "1000000000000000001/1000000000000000000"), ("y", "1000000000000000000/999999999999999999")], "x"),
     ] {
         let kernels: Vec<Value> = kernels.into_iter().map(|(id, cost)| kernel(id, cost, "a!")).collect();
-        items.push(select(&format!("cost-{file}"), summary, &["SEL-16", "SEL-18"], one(&kernels)).plan(&format!("0-0 {wins} end")));
+        items.push(select(&format!("cost-{file}"), summary, &[clause::SEL_16, clause::SEL_18], one(&kernels)).plan(&format!("0-0 {wins} end")));
     }
     let term = |times: &str, dims: &[&str]| json!({"times": times, "dims": dims});
     let priced = |id: &str, fixed: &str, bytes: &[Value], flops: &[Value]| {
@@ -358,12 +359,12 @@ pub fn costs() -> Vec<Item> {
     ];
     for (file, summary, shape, kernels, options, wins) in formulas {
         let base = request_with(&shaped(shape), &kernels, options);
-        items.push(select(&format!("cost-{file}"), summary, &["SEL-16"], base).plan(&format!("0-0 {wins} end")));
+        items.push(select(&format!("cost-{file}"), summary, &[clause::SEL_16], base).plan(&format!("0-0 {wins} end")));
     }
     for (file, costs) in [("thirds", ["1/3", "1/3", "1/3"]), ("mixed", ["1/2", "1/3", "1/7"]), ("decimal", ["0.1", "0.2", "0.30"]), ("large", ["9999999999999999999.5", "1/3", "1/9999999999999999999"])] {
         let kernels: Vec<Value> = ["a", "b", "c"].into_iter().zip(costs).map(|(class, cost)| kernel(class, cost, &format!("{class}!"))).collect();
         let summary = format!("the cost of a plan of {}", costs.join(", "));
-        items.push(select(&format!("cost-plan-{file}"), &summary, &["SEL-23"], request(&chain(&["a", "b", "c"]), &kernels)));
+        items.push(select(&format!("cost-plan-{file}"), &summary, &[clause::SEL_23], request(&chain(&["a", "b", "c"]), &kernels)));
     }
     items
 }

@@ -1,5 +1,6 @@
 //! A decoder layer of real shapes, lowered for two instruction sets, against their indices.
 
+use megakernel_ir::rule::{Clause, clause};
 use serde_json::{Value, json};
 
 use crate::build::{Op, kernel, op, request_with, with};
@@ -183,12 +184,30 @@ pub mod mpk {
         kernels
     }
 
+    /// The task types that the generator of 2026 makes of such layers: attention over a paged cache takes any number of tokens, and
+    /// costs more to begin than that of one.
+    pub fn current() -> Vec<Value> {
+        let stages = "norm_q? norm_k? rope_q rope_k append_k! append_v! attention!";
+        let mut kernels = index();
+        kernels.push(with(
+            kernel("116 paged attention", "5000000", stages),
+            &json!({"effects": ["cache", "read_after_write"]}),
+        ));
+        kernels.push(kernel("121 identity", "1", "identity!"));
+        kernels
+    }
+
     /// A request for a layer, without some of the kernels.
     pub fn request(model: &Model, m: u64, without: &[&str]) -> Value {
+        request_over(index(), model, m, without)
+    }
+
+    /// A request for a layer over one of the indices, without some of its kernels.
+    pub fn request_over(kernels: Vec<Value>, model: &Model, m: u64, without: &[&str]) -> Value {
         let is_kept = |kernel: &Value| {
             !without.iter().any(|id| kernel["id"].as_str().is_some_and(|kernel| kernel.starts_with(id)))
         };
-        let kernels: Vec<Value> = index().into_iter().filter(is_kept).collect();
+        let kernels: Vec<Value> = kernels.into_iter().filter(is_kept).collect();
         request_with(&layer(model, m), &kernels, json!({"machine": machine()}))
     }
 }
@@ -316,10 +335,49 @@ pub fn prefill() -> Vec<Value> {
     kernels
 }
 
+/// A layer in one token, a batch and a prefill, over the task types of 2026.
+fn current(model: &Model, clauses: &[Clause]) -> Vec<Item> {
+    let mut items = Vec::new();
+    // Some models do without the norms of queries and keys.
+    let shift = if model.qk_norm { 0 } else { 2 };
+    for m in [1, 8, 512] {
+        for without in ["", "102", "105", "116"] {
+            let norm = |at: usize, reason: &str| match without {
+                "102" => format!("{at}-{at} 119 norm empty; {0}-{0} 120 linear compose:{reason}", at + 1),
+                _ => format!("{at}-{} 102 norm linear compose:{reason}", at + 1),
+            };
+            let attention = if m == 1 { "103 attention" } else { "116 paged attention" };
+            let [o, hn, a] = [9, 11, 13].map(|op| op - shift);
+            let last = match without {
+                "105" => format!("{a}-{a} 118 silu_mul empty; {}-{} 108 linear add end", a + 1, a + 2),
+                _ => format!("{a}-{} 105 silu_mul linear add end", a + 2),
+            };
+            let outline = [
+                norm(0, "sig_conflict"),
+                format!("2-{} {attention} compose:sig_conflict", o - 1),
+                format!("{o}-{} 108 linear add compose:sig_conflict", o + 1),
+                norm(hn, "shape_mismatch"),
+                last,
+            ];
+            let what = if without.is_empty() { "all".to_owned() } else { format!("without-{without}") };
+            let left_out: &[&str] = if without.is_empty() { &[] } else { &[without] };
+            let base = mpk::request_over(mpk::current(), model, m, left_out);
+            let summary =
+                format!("a layer of {}, tokens: {m}, over the task types of MPK in 2026, {what}", model.name);
+            let file = format!("layer-mpk-current-{}-{m}-{what}", model.name);
+            let item = select(&file, &summary, clauses, base);
+            // Without it, nothing takes the attention of several tokens.
+            let is_stuck = without == "116" && m > 1;
+            items.push(if is_stuck { item.stuck(2) } else { item.plan(&outline.join("; ")) });
+        }
+    }
+    items
+}
+
 /// The layers.
 pub fn layers() -> Vec<Item> {
     let mut items = Vec::new();
-    let clauses = &["SEL-13", "SEL-16", "SEL-20"];
+    let clauses = &[clause::SEL_13, clause::SEL_16, clause::SEL_20];
     for model in [mpk::QWEN3_0_6B, QWEN3_8B, LLAMA_1B] {
         for (what, without) in [
             ("all", vec![]),
@@ -371,7 +429,16 @@ pub fn layers() -> Vec<Item> {
         let base = request_with(&mpk::layer(&mpk::QWEN3_0_6B, 1), &overlapping(), options);
         let summary =
             format!("add and norm in one kernel, beside the task types of MPK, with a beam of {beam}");
-        items.push(select(&format!("layer-overlapping-{beam}"), &summary, &["SEL-25", "SEL-20"], base));
+        items.push(select(
+            &format!("layer-overlapping-{beam}"),
+            &summary,
+            &[clause::SEL_25, clause::SEL_20],
+            base,
+        ));
+    }
+    // Behind all others, since some of these are explained by their places.
+    for model in [mpk::QWEN3_0_6B, QWEN3_8B, LLAMA_1B] {
+        items.extend(current(&model, clauses));
     }
     items
 }

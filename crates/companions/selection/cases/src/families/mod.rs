@@ -4,6 +4,8 @@ mod bases;
 mod hazards;
 mod kernels;
 pub mod layers;
+#[cfg(test)]
+mod occurrences;
 mod replays;
 mod rows;
 mod rules;
@@ -14,8 +16,7 @@ use std::collections::BTreeMap;
 use megakernel_corpus::builder::{Error, Result};
 use megakernel_corpus::companion::Example;
 use megakernel_corpus::families::{Cases, Document, Library, Sink};
-use megakernel_ir::registry;
-use megakernel_ir::rule::{Class, Clause, clause};
+use megakernel_ir::rule::{Class, Clause, Rule, clause};
 use serde_json::{Value, json};
 
 use crate::item::{Expect, Item, is_request, select};
@@ -166,26 +167,9 @@ fn push(sink: &mut Sink, items: Vec<Item>) -> Result<()> {
             _ => Some(format!("selection/accept/{}", item.file)),
         };
         let document = Document::Edited(&file, &item.edit);
-        sink.push_as(
-            item.method,
-            id,
-            &item.summary,
-            &["selection"],
-            &cited(&item.clauses)?,
-            &document,
-            expect,
-            twin,
-        )?;
+        sink.push_as(item.method, id, &item.summary, &["selection"], &item.clauses, &document, expect, twin)?;
     }
     Ok(())
-}
-
-/// The headings with these ids: clauses and rules.
-fn cited(ids: &[String]) -> Result<Vec<Clause>> {
-    let rules = registry::rules().map(|rule| *rule.clause());
-    let known: Vec<Clause> = registry::clauses().copied().chain(rules).collect();
-    let cited = |id: &String| known.iter().find(|clause| clause.id == *id).copied();
-    ids.iter().map(|id| cited(id).ok_or_else(|| Error(format!("nothing is called `{id}`")))).collect()
 }
 
 /// The twin of a request without a plan that is no edit of a base: the same file, judged and not answered.
@@ -206,11 +190,9 @@ fn texts(_: &Library, sink: &mut Sink) -> Result<()> {
     let request = bases::base("request-basic").to_string();
     let accept = json!({"verdict": "accept", "warnings": []});
     let mut put = |method: &str, name: &str, summary: &str, text: &str, expect: Value, twin: Option<&str>| {
-        let rules = expect.get("rules").and_then(Value::as_array).cloned().unwrap_or_default();
-        let mut clauses: Vec<String> =
-            rules.iter().filter_map(|rule| rule.as_str().map(str::to_owned)).collect();
-        clauses.push("SEL-04".to_owned());
-        let clauses = cited(&clauses)?;
+        let rules = expect.get("rules").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let rules = rules.iter().filter_map(|rule| Rule::from_id(rule.as_str()?));
+        let clauses: Vec<Clause> = rules.map(|rule| *rule.clause()).chain([clause::SEL_04]).collect();
         let id = format!("selection/texts/{name}");
         let twin = twin.map(|twin| format!("selection/texts/{twin}"));
         sink.push_as(method, id, summary, &["selection"], &clauses, &Document::Text(text), expect, twin)
@@ -224,50 +206,50 @@ fn texts(_: &Library, sink: &mut Sink) -> Result<()> {
         accept.clone(),
         None,
     )?;
-    let reject = |rule: &str| json!({"verdict": "reject", "rules": [rule]});
+    let reject = |rule: Rule| json!({"verdict": "reject", "rules": [rule]});
     let cut = good.get(..good.len() - 1).unwrap_or_default();
     for (name, rule, summary, text) in [
-        ("cut-short", "S01", "the last brace is missing", cut.to_owned()),
-        ("behind", "S01", "there is more behind it", format!("{good},")),
-        ("comment", "S01", "a comment", good.replacen('{', "{/* ops */", 1)),
-        ("nothing", "S01", "no text at all", String::new()),
+        ("cut-short", Rule::S01, "the last brace is missing", cut.to_owned()),
+        ("behind", Rule::S01, "there is more behind it", format!("{good},")),
+        ("comment", Rule::S01, "a comment", good.replacen('{', "{/* ops */", 1)),
+        ("nothing", Rule::S01, "no text at all", String::new()),
         (
             "nan",
-            "S01",
+            Rule::S01,
             "an extent that is NaN",
             good.replacen("\"sig\":", "\"shape\":{\"m\":NaN},\"sig\":", 1),
         ),
-        ("twice", "S02", "ops twice", format!("{cut},\"ops\":[]}}")),
+        ("twice", Rule::S02, "ops twice", format!("{cut},\"ops\":[]}}")),
         (
             "twice-class",
-            "S02",
+            Rule::S02,
             "a class twice",
             good.replacen("\"class\":\"linear\"", "\"class\":\"linear\",\"class\":\"linear\"", 1),
         ),
         (
             "twice-role",
-            "S02",
+            Rule::S02,
             "a role twice",
             good.replacen("\"sig\":", "\"shape\":{\"m\":1,\"m\":1},\"sig\":", 1),
         ),
-        ("twice-unknown", "S02", "an unknown member twice", format!("{cut},\"x\":1,\"x\":1}}")),
-        ("root-array", "S04", "an array", format!("[{good}]")),
-        ("root-null", "S04", "null", "null".to_owned()),
+        ("twice-unknown", Rule::S02, "an unknown member twice", format!("{cut},\"x\":1,\"x\":1}}")),
+        ("root-array", Rule::S04, "an array", format!("[{good}]")),
+        ("root-null", Rule::S04, "null", "null".to_owned()),
     ] {
         put("validate", name, summary, &text, reject(rule), Some("good"))?;
     }
     let floats = good.replacen("\"sig\":", "\"shape\":{\"m\":4.0},\"sig\":", 1);
-    let either = json!({"verdict": "either", "rules": ["S04"]});
+    let either = json!({"verdict": "either", "rules": [Rule::S04]});
     put("validate", "float", "an extent of 4.0, which a reader may take for 4", &floats, either, None)?;
     put("validate", "request", "a request in one line", &request, accept, None)?;
     let cut = request.get(..request.len() - 1).unwrap_or_default();
-    put("select", "request-cut", "a request that is cut short", cut, reject("S01"), Some("request"))?;
+    put("select", "request-cut", "a request that is cut short", cut, reject(Rule::S01), Some("request"))?;
     put(
         "select",
         "request-twice",
         "an index twice",
         &format!("{cut},\"index\":{{\"kernels\":[]}}}}"),
-        reject("S02"),
+        reject(Rule::S02),
         Some("request"),
     )?;
     put(
@@ -275,7 +257,7 @@ fn texts(_: &Library, sink: &mut Sink) -> Result<()> {
         "explain-cut",
         "a request to explain that is cut short",
         cut,
-        reject("S01"),
+        reject(Rule::S01),
         Some("request"),
     )
 }
@@ -304,7 +286,7 @@ pub fn spec_example(sink: &mut Sink, example: &Example<'_>) -> Result<()> {
     sink.push_as(method, id, &summary, &["selection"], &clauses, &document, expect, Some(twin.clone()))?;
     let mut expect = json!({"verdict": "accept", "warnings": []});
     if method == "select" && is_request(example.accepted) {
-        let item = select("twin", "", &[rule.id()], example.accepted.clone());
+        let item = select("twin", "", &[*rule.clause()], example.accepted.clone());
         expect = Item { expect: Expect::Clean, ..item }.expectation()?;
     }
     let text = example.accepted.to_string();

@@ -1,6 +1,7 @@
 //! The same question in other words: renamed values and storages, kernels in another order, labels, and the same request
 //! again. The plan is the same (SEL-22).
 
+use megakernel_ir::rule::clause;
 use serde_json::{Value, json};
 
 use super::layers::mpk;
@@ -43,9 +44,9 @@ pub fn replays() -> Vec<Item> {
             ("labels", "with labels and notes", labelled(&base)),
         ];
         for (variant, summary, document) in variants {
-            let mut item = select(&format!("replay-{name}-{variant}"), summary, &["SEL-22"], document);
+            let mut item = select(&format!("replay-{name}-{variant}"), summary, &[clause::SEL_22], document);
             item.summary = format!("{name} {summary}");
-            if let Ok(expect) = select("plain", "", &["SEL-22"], base.clone()).expectation()
+            if let Ok(expect) = select("plain", "", &[clause::SEL_22], base.clone()).expectation()
                 && let Some(plan) = expect.get("document")
             {
                 item = item.plan(&outline_of(plan));

@@ -1,5 +1,6 @@
 //! Each operator of SEL-07 to SEL-10 on pairs of ops.
 
+use megakernel_ir::rule::{Clause, clause};
 use serde_json::{Value, json};
 
 use crate::build::{Op, kernel, link, op, request, with};
@@ -9,18 +10,18 @@ use crate::item::{Item, select};
 pub(super) fn pair(
     file: &str,
     summary: &str,
-    clause: &str,
+    about: Clause,
     rows: [&Value; 2],
     result: Result<(), &str>,
 ) -> Item {
-    several(file, summary, clause, &rows, result)
+    several(file, summary, about, &rows, result)
 }
 
 /// Ops of the classes a, then b: all but the last compose, and the last one may not.
 pub(super) fn several(
     file: &str,
     summary: &str,
-    clause: &str,
+    about: Clause,
     rows: &[&Value],
     result: Result<(), &str>,
 ) -> Item {
@@ -46,7 +47,7 @@ pub(super) fn several(
         }
         Err(reason) => format!("0-0 a compose:{reason}; 1-1 b end"),
     };
-    let clauses = if result.is_err() { vec![clause, "SEL-05", "SEL-19"] } else { vec![clause] };
+    let clauses = if result.is_err() { vec![about, clause::SEL_05, clause::SEL_19] } else { vec![about] };
     select(file, summary, &clauses, request(&ops, &kernels)).plan(&outline)
 }
 
@@ -72,9 +73,9 @@ pub fn cores() -> Vec<Item> {
             let summary = format!("core {} meets {}", or_none(state), or_none(core));
             items.push(if state == "norm+move" {
                 let rows = [&core_row("norm"), &core_row("move"), &core_row(core)];
-                several(&file, &summary, "SEL-07", &rows, result)
+                several(&file, &summary, clause::SEL_07, &rows, result)
             } else {
-                pair(&file, &summary, "SEL-07", [&core_row(state), &core_row(core)], result)
+                pair(&file, &summary, clause::SEL_07, [&core_row(state), &core_row(core)], result)
             });
         }
     }
@@ -87,7 +88,7 @@ pub fn cores() -> Vec<Item> {
         let rows = rows.map(core_row);
         let summary = format!("cores {order}: an elementwise op between does not help");
         let rows: Vec<&Value> = rows.iter().collect();
-        items.push(several(&format!("core-{order}"), &summary, "SEL-07", &rows, Err("sig_conflict")));
+        items.push(several(&format!("core-{order}"), &summary, clause::SEL_07, &rows, Err("sig_conflict")));
     }
     items
 }
@@ -101,12 +102,12 @@ pub fn linearity() -> Vec<Item> {
             let row = |name: &str| if name.is_empty() { json!({}) } else { json!({"sig": {"linearity": name}}) };
             let file = format!("linearity-{}-{}", or_none(state), or_none(added));
             let summary = format!("linearity {} meets {}", or_none(state), or_none(added));
-            items.push(pair(&file, &summary, "SEL-07", [&row(state), &row(added)], Ok(())));
+            items.push(pair(&file, &summary, clause::SEL_07, [&row(state), &row(added)], Ok(())));
         }
     }
     let rows = ["nonlinear", "linear", "linear"].map(|name| json!({"sig": {"linearity": name}}));
     let rows: Vec<&Value> = rows.iter().collect();
-    items.push(several("linearity-stays", "nonlinear first, and linear twice after it", "SEL-07", &rows, Ok(())));
+    items.push(several("linearity-stays", "nonlinear first, and linear twice after it", clause::SEL_07, &rows, Ok(())));
     items
 }
 
@@ -121,7 +122,7 @@ pub fn activations() -> Vec<Item> {
         let once = ["relu", "relu6", "hardtanh"].contains(&name);
         let result = if once { Ok(()) } else { Err("activation_conflict") };
         let summary = format!("{name} twice");
-        items.push(pair(&format!("activation-{name}-twice"), &summary, "SEL-08", [&row(name), &row(name)], result));
+        items.push(pair(&format!("activation-{name}-twice"), &summary, clause::SEL_08, [&row(name), &row(name)], result));
     }
     for (a, b) in [
         ("relu", "gelu"),
@@ -135,16 +136,16 @@ pub fn activations() -> Vec<Item> {
     ] {
         let summary = format!("{b} after {a}");
         let result = Err("activation_conflict");
-        items.push(pair(&format!("activation-{a}-{b}"), &summary, "SEL-08", [&row(a), &row(b)], result));
+        items.push(pair(&format!("activation-{a}-{b}"), &summary, clause::SEL_08, [&row(a), &row(b)], result));
     }
     for (a, b) in [("", "silu"), ("relu", ""), ("none", "gelu"), ("tanh", "none"), ("none", "none")] {
         let summary = format!("activation {} meets {}", or_none(a), or_none(b));
         let file = format!("activation-{}-{}-free", if a.is_empty() { "absent" } else { a }, if b.is_empty() { "absent" } else { b });
-        items.push(pair(&file, &summary, "SEL-08", [&row(a), &row(b)], Ok(())));
+        items.push(pair(&file, &summary, clause::SEL_08, [&row(a), &row(b)], Ok(())));
     }
     let rows = [row("relu"), row(""), row("relu")];
     let rows: Vec<&Value> = rows.iter().collect();
-    items.push(several("activation-relu-apart", "relu twice with another op between", "SEL-08", &rows, Ok(())));
+    items.push(several("activation-relu-apart", "relu twice with another op between", clause::SEL_08, &rows, Ok(())));
     items
 }
 
@@ -158,22 +159,22 @@ pub fn flags() -> Vec<Item> {
         for (a, b) in [(true, true), (true, false), (false, true)] {
             let result = if a && b { Err("epilogue_repeat") } else { Ok(()) };
             let summary = format!("{name} {a}, then {b}");
-            items.push(pair(&format!("flag-{name}-{a}-{b}"), &summary, "SEL-08", [&row(a), &row(b)], result));
+            items.push(pair(&format!("flag-{name}-{a}-{b}"), &summary, clause::SEL_08, [&row(a), &row(b)], result));
         }
         for other in names.into_iter().filter(|other| *other != name) {
             let both = json!({"epilogue": {name: true, other: true}});
             let one = json!({"epilogue": {other: true}});
             let summary = format!("{name} and {other}, then {other} again");
             let file = format!("flag-{name}-{other}-again");
-            items.push(pair(&file, &summary, "SEL-08", [&both, &one], Err("epilogue_repeat")));
+            items.push(pair(&file, &summary, clause::SEL_08, [&both, &one], Err("epilogue_repeat")));
         }
     }
     let rows = names.map(|name| json!({"epilogue": {name: true}}));
     let rows: Vec<&Value> = rows.iter().collect();
-    items.push(several("flag-all", "each of the flags once", "SEL-08", &rows, Ok(())));
+    items.push(several("flag-all", "each of the flags once", clause::SEL_08, &rows, Ok(())));
     let rows = [json!({"epilogue": {"bias": true}}), json!({"epilogue": {"scale": true}}), json!({"epilogue": {"bias": true}})];
     let rows: Vec<&Value> = rows.iter().collect();
-    items.push(several("flag-apart", "bias twice, with scale between", "SEL-08", &rows, Err("epilogue_repeat")));
+    items.push(several("flag-apart", "bias twice, with scale between", clause::SEL_08, &rows, Err("epilogue_repeat")));
     items
 }
 
@@ -260,7 +261,7 @@ pub fn shapes() -> Vec<Item> {
     for (file, summary, rows, result) in cases {
         let rows: Vec<Value> = rows.into_iter().map(s).collect();
         let rows: Vec<&Value> = rows.iter().collect();
-        items.push(several(&format!("shape-{file}"), summary, "SEL-09", &rows, result));
+        items.push(several(&format!("shape-{file}"), summary, clause::SEL_09, &rows, result));
     }
     items
 }
@@ -285,11 +286,11 @@ pub fn dtypes() -> Vec<Item> {
         ("swapped", Some(("F32", "F16")), Some(("F32", "F16")), mismatch),
     ] {
         let summary = format!("chain: {a:?}, then {b:?}").replace('"', "").replace("Some", "").replace("None", "none");
-        items.push(pair(&format!("chain-{file}"), &summary, "SEL-10", [&link(a), &link(b)], result));
+        items.push(pair(&format!("chain-{file}"), &summary, clause::SEL_10, [&link(a), &link(b)], result));
     }
     let rows = [link(Some(("F16", "F32"))), link(None), link(Some(("F16", "F16")))];
     let rows: Vec<&Value> = rows.iter().collect();
-    items.push(several("chain-across", "an op without dtypes does not break a chain", "SEL-10", &rows, mismatch));
+    items.push(several("chain-across", "an op without dtypes does not break a chain", clause::SEL_10, &rows, mismatch));
     let acc = |dtype: &str| json!({"dtype": {"acc": dtype}});
     const ALL: [&str; 9] = ["F32", "F16", "BF16", "F8E4M3", "F8E5M2", "I32", "I8", "I4", "BOOL"];
     for (at, a) in ALL.into_iter().enumerate() {
@@ -300,7 +301,7 @@ pub fn dtypes() -> Vec<Item> {
                 _ => 2,
             };
             let result = if group(a) == group(b) { Ok(()) } else { mismatch };
-            items.push(pair(&format!("acc-{a}-{b}"), &format!("sums in {a} meet sums in {b}"), "SEL-10", [&acc(a), &acc(b)], result));
+            items.push(pair(&format!("acc-{a}-{b}"), &format!("sums in {a} meet sums in {b}"), clause::SEL_10, [&acc(a), &acc(b)], result));
         }
     }
     for (file, order) in [
@@ -313,13 +314,13 @@ pub fn dtypes() -> Vec<Item> {
         let rows = order.map(acc);
         let rows: Vec<&Value> = rows.iter().collect();
         let summary = format!("sums in {}: the bound does not depend on the order", order.join(", "));
-        items.push(several(&format!("acc-{file}"), &summary, "SEL-10", &rows, Ok(())));
+        items.push(several(&format!("acc-{file}"), &summary, clause::SEL_10, &rows, Ok(())));
     }
     let weight = |dtype: &str| if dtype.is_empty() { json!({}) } else { json!({"dtype": {"weight": dtype}}) };
     for (a, b) in [("F16", "F16"), ("I4", "I4"), ("F16", "BF16"), ("I8", "I4"), ("", "I8"), ("F8E4M3", ""), ("F8E4M3", "F8E5M2"), ("F32", "F16")] {
         let result = if a == b || a.is_empty() || b.is_empty() { Ok(()) } else { mismatch };
         let summary = format!("weights of {} and {}", or_none(a), or_none(b));
-        items.push(pair(&format!("weight-{}-{}", or_none(a), or_none(b)), &summary, "SEL-10", [&weight(a), &weight(b)], result));
+        items.push(pair(&format!("weight-{}-{}", or_none(a), or_none(b)), &summary, clause::SEL_10, [&weight(a), &weight(b)], result));
     }
     items
 }
@@ -387,7 +388,7 @@ pub fn layouts() -> Vec<Item> {
             let case = if a == "Row" { "-case" } else { "" };
             let file = format!("{sub}-{}-{}{case}", name(a).to_lowercase(), name(b));
             let summary = format!("{sub} {} meets {}", name(a), name(b));
-            items.push(pair(&file, &summary, "SEL-10", [&row(a), &row(b)], if fits { Ok(()) } else { mismatch }));
+            items.push(pair(&file, &summary, clause::SEL_10, [&row(a), &row(b)], if fits { Ok(()) } else { mismatch }));
         }
     }
     items

@@ -1,6 +1,7 @@
 //! The walk: triggers and their precedence, checkpoints and rewinding, limits, beams, and long sequences.
 
 use megakernel_ir::prng::SplitMix64;
+use megakernel_ir::rule::{Clause, Rule, clause};
 use serde_json::{Value, json};
 
 use crate::build::{Op, chain, kernel, link, op, request, request_with, with};
@@ -52,7 +53,7 @@ pub fn triggers() -> Vec<Item> {
             let outline = format!("0-1 aa {trigger}; 2-2 {last} end");
             let file = if first == second { (*first).to_owned() } else { format!("{first}-{second}") };
             let summary = if first == second { format!("a region ends by {first}") } else { format!("{first} and {second} at once") };
-            items.push(select(&format!("trigger-{file}"), &summary, &["SEL-19"], request_with(&ops, &kernels, options)).plan(&outline));
+            items.push(select(&format!("trigger-{file}"), &summary, &[clause::SEL_19], request_with(&ops, &kernels, options)).plan(&outline));
         }
     }
     let markers = |marked: &[usize], marker: &str| {
@@ -72,7 +73,7 @@ pub fn triggers() -> Vec<Item> {
     ] {
         for marker in ["sync", "join"] {
             let summary = format!("{marker} before op {marked:?}");
-            items.push(select(&format!("marker-{marker}-{file}"), &summary, &["SEL-19", "SEL-02"], request(&markers(&marked, marker), &kernels)).plan(outline));
+            items.push(select(&format!("marker-{marker}-{file}"), &summary, &[clause::SEL_19, clause::SEL_02], request(&markers(&marked, marker), &kernels)).plan(outline));
         }
     }
     for (file, barriers, outline) in [
@@ -85,10 +86,10 @@ pub fn triggers() -> Vec<Item> {
         let one = |at: usize| if barriers.contains(&at) { plain(at, at == 3).barrier() } else { plain(at, at == 3) };
         let ops: Vec<Op> = (0..4).map(one).collect();
         let summary = format!("barriers at {barriers:?}");
-        items.push(select(&format!("barrier-{file}"), &summary, &["SEL-19"], request(&ops, &kernels)).plan(outline));
+        items.push(select(&format!("barrier-{file}"), &summary, &[clause::SEL_19], request(&ops, &kernels)).plan(outline));
     }
     items.push(
-        select("barrier-no-kernel", "no kernel may be a barrier", &["SEL-18", "KN01"], request(&[plain(0, false), plain(1, true).barrier()], &[kernel("a", "2", "a!")]))
+        select("barrier-no-kernel", "no kernel may be a barrier", &[clause::SEL_18, *Rule::KN01.clause()], request(&[plain(0, false), plain(1, true).barrier()], &[kernel("a", "2", "a!")]))
             .stuck(1),
     );
     let many: Vec<Op> = chain(&["a"; 7]);
@@ -104,7 +105,7 @@ pub fn triggers() -> Vec<Item> {
         (4096, "0-4 aaaaa empty; 5-6 aa end"),
     ] {
         let summary = format!("seven ops under a limit of {limit}");
-        items.push(select(&format!("limit-{limit}"), &summary, &["SEL-19", "SEL-20"], request_with(&many, &kernels, json!({"limit": limit}))).plan(outline));
+        items.push(select(&format!("limit-{limit}"), &summary, &[clause::SEL_19, clause::SEL_20], request_with(&many, &kernels, json!({"limit": limit}))).plan(outline));
     }
     items
 }
@@ -143,7 +144,7 @@ pub fn checkpoints() -> Vec<Item> {
         ("single", "one op", vec!["gemm"], vec![g()], Ok("0-0 g end")),
     ];
     for (file, summary, classes, kernels, result) in cases {
-        let clauses: &[&str] = if result.is_ok() { &["SEL-15", "SEL-18", "SEL-20"] } else { &["SEL-18", "SEL-20", "KN01"] };
+        let clauses: &[Clause] = if result.is_ok() { &[clause::SEL_15, clause::SEL_18, clause::SEL_20] } else { &[clause::SEL_18, clause::SEL_20, *Rule::KN01.clause()] };
         let item = select(&format!("checkpoint-{file}"), summary, clauses, request(&chain(&classes), &kernels));
         items.push(match result {
             Ok(outline) => item.plan(outline),
@@ -168,7 +169,7 @@ pub fn checkpoints() -> Vec<Item> {
         }
         let file = format!("word-{}", classes.join(""));
         let summary = format!("the word {}", classes.join(" "));
-        items.push(select(&file, &summary, &["SEL-20", "SEL-26"], request(&chain(&classes), &index)));
+        items.push(select(&file, &summary, &[clause::SEL_20, clause::SEL_26], request(&chain(&classes), &index)));
     }
     // The matrix of the plan is that of the checkpoint.
     for (file, rows) in [
@@ -187,11 +188,11 @@ pub fn checkpoints() -> Vec<Item> {
             .collect();
         let ops = [link(op("a"), 0, false), link(op("b").rows(&rows), 1, false), link(op("d"), 2, true)];
         let summary = format!("{file} of an op that is fed again does not show in the region before it");
-        items.push(select(&format!("checkpoint-attrs-{file}"), &summary, &["SEL-20", "SEL-23"], request(&ops, &kernels)).plan("0-0 a empty; 1-1 b empty; 2-2 d end"));
+        items.push(select(&format!("checkpoint-attrs-{file}"), &summary, &[clause::SEL_20, clause::SEL_23], request(&ops, &kernels)).plan("0-0 a empty; 1-1 b empty; 2-2 d end"));
         let one = [kernel("a", "1", "a!"), kernel("b", "1", "b!")].map(|kernel| with(kernel, &effects));
         let ops = [link(op("a"), 0, false), link(op("b").rows(&rows), 1, true)];
         let summary = format!("{file} of an op that finds no kernel with the region before it");
-        items.push(select(&format!("attempt-attrs-{file}"), &summary, &["SEL-19", "SEL-23"], request(&ops, &one)).plan("0-0 a empty; 1-1 b end"));
+        items.push(select(&format!("attempt-attrs-{file}"), &summary, &[clause::SEL_19, clause::SEL_23], request(&ops, &one)).plan("0-0 a empty; 1-1 b end"));
     }
     items
 }
@@ -218,17 +219,23 @@ pub fn beams() -> Vec<Item> {
         ("lossy-end", vec!["a", "b", "c", "d", "d"], lossy),
         ("open-cheap", vec!["a", "b", "c", "d"], vec![kernel("a", "1", "a!"), kernel("b", "1", "b!"), kernel("c", "1", "c!"), kernel("d", "1", "d!"), kernel("abcd", "100", "a b c d!")]),
         ("pruned", vec!["a", "b", "c", "d", "e"], vec![kernel("a", "1", "a!"), kernel("b", "1", "b!"), kernel("c", "1", "c!"), kernel("d", "1", "d!"), kernel("e", "1", "e!"), kernel("abcde", "1/2", "a b c d e!"), kernel("bcde", "1/2", "b c d e!"), kernel("cde", "9", "c d e!")]),
+        // Two ways to the same anchor, and a dear region that begins there: unless they are merged, no state is left that cuts it.
+        ("merge", vec!["a", "b", "c", "d"], vec![kernel("a", "1", "a!"), kernel("b", "1", "b!"), kernel("c", "1", "c!"), kernel("d", "1", "d!"), kernel("ab", "2", "a b!"), kernel("cd", "50", "c d!")]),
+        ("merge-stuck", vec!["a", "b", "c", "d"], vec![kernel("a", "1", "a!"), kernel("b", "1", "b!"), kernel("c", "1", "c!"), kernel("d", "1", "d!"), kernel("ab", "2", "a b!"), kernel("cde", "1", "c d e!")]),
+        ("merge-three", vec!["a", "b", "c", "d", "e"], vec![kernel("a", "1", "a!"), kernel("b", "1", "b!"), kernel("c", "1", "c!"), kernel("d", "1", "d!"), kernel("e", "1", "e!"), kernel("ab", "2", "a b!"), kernel("bc", "2", "b c!"), kernel("abc", "3", "a b c!"), kernel("de", "50", "d e!")]),
     ];
     for (file, classes, kernels) in tables {
         for beam in [1, 2, 3, 4, 64] {
             let base = request_with(&chain(&classes), &kernels, json!({"beam": beam}));
             let summary = format!("{} with a beam of {beam}", classes.join(" "));
-            let item = select(&format!("beam-{file}-{beam}"), &summary, &["SEL-25"], base);
+            let item = select(&format!("beam-{file}-{beam}"), &summary, &[clause::SEL_25], base);
             items.push(match (file, beam) {
                 ("never", _) => item.stuck(1),
                 ("none", _) => item.stuck(1),
                 ("stuck", 1) => item.stuck(2),
                 ("stuck", 2..) => item.plan("0-0 a cut; 1-2 bc end"),
+                ("merge" | "merge-stuck", 2..) => item.plan("0-1 ab empty; 2-2 c cut; 3-3 d end"),
+                ("merge-three", 2..) => item.plan("0-2 abc empty; 3-3 d cut; 4-4 e end"),
                 ("dear", 2..) => item.plan("0-0 lin cut; 1-2 add_norm end"),
                 ("ties" | "ties-fraction", 4..) if file == "ties-fraction" => item.plan("0-2 aaa end"),
                 _ => item,
@@ -241,7 +248,7 @@ pub fn beams() -> Vec<Item> {
         for limit in [1, 2, 3] {
             let base = request_with(&marked, &kernels, json!({"beam": beam, "limit": limit}));
             let summary = format!("a marker, and a limit of {limit}, with a beam of {beam}");
-            items.push(select(&format!("beam-marker-{limit}-{beam}"), &summary, &["SEL-25", "SEL-19"], base));
+            items.push(select(&format!("beam-marker-{limit}-{beam}"), &summary, &[clause::SEL_25, clause::SEL_19], base));
         }
     }
     items
@@ -265,7 +272,7 @@ pub fn sizes() -> Vec<Item> {
     for ops in [50, 300, 1000, 2000] {
         let classes: Vec<&str> = layer.iter().copied().cycle().take(ops).collect();
         let summary = format!("{ops} ops in a row");
-        items.push(select(&format!("size-{ops}"), &summary, &["SEL-20", "SEL-23"], request(&chain(&classes), &kernels)));
+        items.push(select(&format!("size-{ops}"), &summary, &[clause::SEL_20, clause::SEL_23], request(&chain(&classes), &kernels)));
     }
     for (ops, limit) in [(64, 64), (65, 64), (256, 128), (600, 300)] {
 
@@ -276,11 +283,11 @@ pub fn sizes() -> Vec<Item> {
         let classes: Vec<&str> = classes.iter().map(String::as_str).collect();
         let base = request_with(&chain(&classes), &[kernel("all", "1", &words.join(" ")), kernel("c0", "1", "c0!")], json!({"limit": limit}));
         let summary = format!("a region of {} ops of {ops}, and a limit of {limit}", ops.min(limit));
-        items.push(select(&format!("size-region-{ops}-{limit}"), &summary, &["SEL-20"], base));
+        items.push(select(&format!("size-region-{ops}-{limit}"), &summary, &[clause::SEL_20], base));
     }
     let many: Vec<Value> = (0..400).map(|at| kernel(&format!("k{at}"), &format!("{}/{}", 1 + at * 7 % 31, 1 + at % 13), &format!("{}!", layer[at % 6]))).collect();
     let classes: Vec<&str> = layer.iter().copied().cycle().take(36).collect();
-    items.push(select("size-kernels", "400 kernels, most of them alike", &["SEL-18"], request(&chain(&classes), &many)));
+    items.push(select("size-kernels", "400 kernels, most of them alike", &[clause::SEL_18], request(&chain(&classes), &many)));
     items
 }
 
@@ -353,7 +360,7 @@ pub fn randoms() -> Vec<Item> {
         let options = json!({"limit": ([2, 3, 64][prng.index(3)]), "beam": ([1, 1, 1, 2][prng.index(4)])});
         let base = request_with(&ops, &kernels, options);
         let summary = format!("{count} random ops, {} kernels", kernels.len());
-        items.push(select(&format!("random-{number}"), &summary, &["SEL-20"], base));
+        items.push(select(&format!("random-{number}"), &summary, &[clause::SEL_20], base));
     }
     items
 }

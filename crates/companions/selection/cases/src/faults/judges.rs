@@ -11,9 +11,9 @@ pub enum Wrong {
     /// Accepts whatever it can read, or nothing.
     Always(bool),
     /// Does not find what breaks these rules.
-    Blind(&'static [&'static str]),
+    Blind(&'static [Rule]),
     /// Names the first of these rules where the second is broken.
-    Mistakes(&'static str, &'static str),
+    Mistakes(Rule, Rule),
 }
 
 use Wrong::{Always, Blind, Mistakes};
@@ -22,48 +22,62 @@ use Wrong::{Always, Blind, Mistakes};
 pub const JUDGES: &[(&str, &str, Wrong)] = &[
     ("accepts-all", "accepts whatever it can read", Always(true)),
     ("rejects-all", "rejects whatever it can read", Always(false)),
-    ("blind-types", "takes values of any JSON type", Blind(&["S04"])),
-    ("blind-members", "needs no member", Blind(&["S03"])),
-    ("blind-names", "takes any name", Blind(&["S05"])),
-    ("blind-ranges", "takes any number", Blind(&["KS01"])),
-    ("blind-rationals", "takes any text for a number", Blind(&["KS02"])),
-    ("blind-repeats", "takes lists with an entry twice", Blind(&["KS03"])),
-    ("blind-half-chain", "takes `in` without `out`", Blind(&["KS04"])),
-    ("blind-no-stage", "takes kernels without stages", Blind(&["KS05"])),
-    ("blind-forward", "takes ops that read what comes later", Blind(&["KQ01"])),
-    ("blind-double-write", "takes values that two ops write", Blind(&["KQ02"])),
-    ("blind-readers", "believes the lists of readers", Blind(&["KQ03"])),
-    ("blind-self-conflict", "takes ops whose own rows contradict each other", Blind(&["KQ04"])),
-    ("blind-duplicates", "takes two kernels with one id", Blind(&["KI01"])),
-    ("blind-ambiguous", "takes kernels of which a class does not tell the stage", Blind(&["KI02"])),
-    ("blind-contradiction", "takes constraints that nothing can meet", Blind(&["KI03"])),
-    ("blind-gap", "takes plans that leave out ops", Blind(&["KP01"])),
-    ("blind-overlap", "takes plans that do ops twice", Blind(&["KP02"])),
-    ("blind-kernel", "takes kernels that the index does not have", Blind(&["KP03"])),
-    ("blind-cover", "does not ask whether the kernel does these ops", Blind(&["KP04"])),
-    ("blind-crossed", "takes regions across barriers and markers", Blind(&["KP05"])),
-    ("blind-escape", "does not ask who else reads a value", Blind(&["KP06"])),
-    ("blind-limit", "takes regions of any length", Blind(&["KP07"])),
-    ("any-plan", "takes any plan that covers its ops", Blind(&["KP08"])),
-    ("any-state", "does not look at trigger, cost and matrix", Blind(&["KP09"])),
-    ("no-choice", "takes any plan that covers its ops, and any state", Blind(&["KP08", "KP09"])),
-    ("no-cover", "asks neither for the ops nor for what escapes", Blind(&["KP04", "KP06"])),
+    ("blind-types", "takes values of any JSON type", Blind(&[Rule::S04])),
+    ("blind-members", "needs no member", Blind(&[Rule::S03])),
+    ("blind-names", "takes any name", Blind(&[Rule::S05])),
+    ("blind-ranges", "takes any number", Blind(&[Rule::KS01])),
+    ("blind-rationals", "takes any text for a number", Blind(&[Rule::KS02])),
+    ("blind-repeats", "takes lists with an entry twice", Blind(&[Rule::KS03])),
+    ("blind-half-chain", "takes `in` without `out`", Blind(&[Rule::KS04])),
+    ("blind-no-stage", "takes kernels without stages", Blind(&[Rule::KS05])),
+    ("blind-forward", "takes ops that read what comes later", Blind(&[Rule::KQ01])),
+    ("blind-double-write", "takes values that two ops write", Blind(&[Rule::KQ02])),
+    ("blind-readers", "believes the lists of readers", Blind(&[Rule::KQ03])),
+    ("blind-self-conflict", "takes ops whose own rows contradict each other", Blind(&[Rule::KQ04])),
+    ("blind-duplicates", "takes two kernels with one id", Blind(&[Rule::KI01])),
+    ("blind-ambiguous", "takes kernels of which a class does not tell the stage", Blind(&[Rule::KI02])),
+    ("blind-contradiction", "takes constraints that nothing can meet", Blind(&[Rule::KI03])),
+    ("blind-gap", "takes plans that leave out ops", Blind(&[Rule::KP01])),
+    ("blind-overlap", "takes plans that do ops twice", Blind(&[Rule::KP02])),
+    ("blind-kernel", "takes kernels that the index does not have", Blind(&[Rule::KP03])),
+    ("blind-cover", "does not ask whether the kernel does these ops", Blind(&[Rule::KP04])),
+    ("blind-crossed", "takes regions across barriers and markers", Blind(&[Rule::KP05])),
+    ("blind-escape", "does not ask who else reads a value", Blind(&[Rule::KP06])),
+    ("blind-limit", "takes regions of any length", Blind(&[Rule::KP07])),
+    ("any-plan", "takes any plan that covers its ops", Blind(&[Rule::KP08])),
+    ("any-state", "does not look at trigger, cost and matrix", Blind(&[Rule::KP09])),
+    ("no-choice", "takes any plan that covers its ops, and any state", Blind(&[Rule::KP08, Rule::KP09])),
+    ("no-cover", "asks neither for the ops nor for what escapes", Blind(&[Rule::KP04, Rule::KP06])),
     (
         "structure-alone",
         "judges the form of documents alone",
         Blind(&[
-            "KQ01", "KQ02", "KQ03", "KQ04", "KI01", "KI02", "KI03", "KP01", "KP02", "KP03", "KP04", "KP05",
-            "KP06", "KP07", "KP08", "KP09",
+            Rule::KQ01,
+            Rule::KQ02,
+            Rule::KQ03,
+            Rule::KQ04,
+            Rule::KI01,
+            Rule::KI02,
+            Rule::KI03,
+            Rule::KP01,
+            Rule::KP02,
+            Rule::KP03,
+            Rule::KP04,
+            Rule::KP05,
+            Rule::KP06,
+            Rule::KP07,
+            Rule::KP08,
+            Rule::KP09,
         ]),
     ),
-    ("silent-unreachable", "does not warn of kernels that no sequence reaches", Blind(&["KW01"])),
-    ("silent-dominated", "does not warn of kernels that are never chosen", Blind(&["KW02"])),
-    ("silent-hole", "does not warn of prefixes without a kernel", Blind(&["KW03"])),
-    ("silent-unit", "does not warn of classes without a kernel of their own", Blind(&["KW04"])),
-    ("gap-for-overlap", "names a gap where regions overlap", Mistakes("KP01", "KP02")),
-    ("cover-for-escape", "names the ops where a value is lost", Mistakes("KP04", "KP06")),
-    ("choice-for-state", "names the choice where the state is wrong", Mistakes("KP08", "KP09")),
-    ("limit-for-crossed", "names the limit where a marker is crossed", Mistakes("KP07", "KP05")),
+    ("silent-unreachable", "does not warn of kernels that no sequence reaches", Blind(&[Rule::KW01])),
+    ("silent-dominated", "does not warn of kernels that are never chosen", Blind(&[Rule::KW02])),
+    ("silent-hole", "does not warn of prefixes without a kernel", Blind(&[Rule::KW03])),
+    ("silent-unit", "does not warn of classes without a kernel of their own", Blind(&[Rule::KW04])),
+    ("gap-for-overlap", "names a gap where regions overlap", Mistakes(Rule::KP01, Rule::KP02)),
+    ("cover-for-escape", "names the ops where a value is lost", Mistakes(Rule::KP04, Rule::KP06)),
+    ("choice-for-state", "names the choice where the state is wrong", Mistakes(Rule::KP08, Rule::KP09)),
+    ("limit-for-crossed", "names the limit where a marker is crossed", Mistakes(Rule::KP07, Rule::KP05)),
 ];
 
 impl Wrong {
@@ -91,10 +105,8 @@ impl Wrong {
             (Mistakes(named, broken), Answer::Reject { diagnostics }) => {
                 let mut found = diagnostics.clone();
                 for diagnostic in &mut found {
-                    if diagnostic.rule.id() == *broken
-                        && let Some(rule) = Rule::from_id(named)
-                    {
-                        diagnostic.rule = rule;
+                    if diagnostic.rule == *broken {
+                        diagnostic.rule = *named;
                     }
                 }
                 Answer::Reject { diagnostics: found }
@@ -106,9 +118,9 @@ impl Wrong {
 
 /// Whether it was read at all.
 fn judged(found: &[Diagnostic]) -> bool {
-    !found.iter().any(|found| ["S01", "S02"].contains(&found.rule.id()))
+    !found.iter().any(|found| [Rule::S01, Rule::S02].contains(&found.rule))
 }
 
-fn without(found: &[Diagnostic], unseen: &[&str]) -> Vec<Diagnostic> {
-    found.iter().filter(|found| !unseen.contains(&found.rule.id())).cloned().collect()
+fn without(found: &[Diagnostic], unseen: &[Rule]) -> Vec<Diagnostic> {
+    found.iter().filter(|found| !unseen.contains(&found.rule)).cloned().collect()
 }

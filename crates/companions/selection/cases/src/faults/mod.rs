@@ -179,7 +179,7 @@ fn judge(played: &Played<'_>, answer: &Value) -> Judgement {
     let mut ask = |_: &Asked<'_>| -> Result<FromWorker, String> {
         serde_json::from_value(answer.clone()).map_err(|cause| cause.to_string())
     };
-    match conversation(played.case, &played.bytes, &mut ask) {
+    match conversation(played.case, &[], &played.bytes, &mut ask) {
         Ok(judgement) => judgement,
         Err(cause) => Judgement::Skipped(cause),
     }

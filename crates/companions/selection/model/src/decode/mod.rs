@@ -24,12 +24,31 @@ pub struct Fault {
     pub pointer: String,
     /// What was found, and what is required.
     pub message: String,
+    /// Ops that show it.
+    pub ops: Vec<usize>,
+    /// Ids of kernels that show it.
+    pub kernels: Vec<String>,
 }
 
 impl Fault {
     /// A broken rule and its place.
     pub fn new(rule: Rule, pointer: impl Into<String>, message: impl Into<String>) -> Fault {
-        Fault { rule, pointer: pointer.into(), message: message.into() }
+        let (pointer, message) = (pointer.into(), message.into());
+        Fault { rule, pointer, message, ops: Vec::new(), kernels: Vec::new() }
+    }
+
+    /// The same, shown by these ops and kernels.
+    #[must_use]
+    pub fn shown_by<'k>(
+        mut self,
+        ops: impl IntoIterator<Item = usize>,
+        kernels: impl IntoIterator<Item = &'k str>,
+    ) -> Fault {
+        self.ops = ops.into_iter().collect();
+        self.ops.sort_unstable();
+        self.ops.dedup();
+        self.kernels = kernels.into_iter().map(str::to_owned).collect();
+        self
     }
 }
 

@@ -178,7 +178,7 @@ fn play(case: &Case, document: &[u8], wrong: Option<&Wrong>, refuse: Refuse<'_>)
         serde_json::from_value(answer(question.method, question.document, wrong, refuse))
             .map_err(|cause| cause.to_string())
     };
-    match conversation(case, document, &mut ask) {
+    match conversation(case, &[], document, &mut ask) {
         Ok(judgement) => judgement,
         Err(cause) => Judgement::Skipped(cause),
     }
