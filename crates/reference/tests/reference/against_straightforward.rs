@@ -114,10 +114,19 @@ fn both_agree_on_irregular_tiles() {
 /// many at a time.
 #[test]
 fn both_agree_on_reads_that_are_overtaken() {
-    use programs::tiles::{in_place, overtaken, stale};
+    use programs::tiles::{FirstTile, in_place, overtaken, stale};
     let mut broken = BTreeSet::new();
     for tiles in [20, 60, 600] {
-        let mut texts = vec![overtaken(40, tiles, 5, true), overtaken(40, tiles, 5, false)];
+        let mut texts = Vec::new();
+        for (first, lacks) in [(FirstTile::Beside, false), (FirstTile::After, true), (FirstTile::Never, true)]
+        {
+            let text = overtaken(40, tiles, 5, first);
+            let verdict = validate_program(&read(text.as_bytes()).expect("reads"), Classes::ALL);
+            // Among many tiles the first is so small that no read meets it.
+            let lacks = lacks && tiles == 20;
+            assert_eq!(verdict.diagnostics.iter().any(|d| d.rule == Rule::M05), lacks, "{tiles} tiles");
+            texts.push(text);
+        }
         texts.push(stale(40, tiles, 5));
         for (kind, rule) in [("KV_CACHE", Rule::R06), ("ACTIVATION", Rule::M05)] {
             for (left_out, again) in [(false, 0), (false, 3), (true, 0), (true, 3)] {

@@ -14,7 +14,8 @@ use std::hint::black_box;
 use cost::{Cost, cost};
 use megakernel_ir::read;
 use megakernel_reference::validate::{Classes, validate_program};
-use programs::{decoder, paged, random, tiles};
+use programs::tiles::{self, FirstTile};
+use programs::{decoder, paged, random};
 
 /// Name, whether it is accepted, and the program of about so many tasks.
 type Kind = (&'static str, bool, fn(usize) -> String);
@@ -27,8 +28,8 @@ const KINDS: [Kind; 13] = [
     ("tiles-in-a-chain", true, |tasks| tiles::chain(tasks, 7, true)),
     ("unwritten-tiles", false, |tasks| tiles::chain(tasks, 7, false)),
     ("unordered-tiles", false, |tasks| tiles::unordered(tasks, 7)),
-    ("overtaken-reads", false, |tasks| tiles::overtaken(tasks / 2, tasks / 2, 7, true)),
-    ("overtaken-reads-of-less", false, |tasks| tiles::overtaken(tasks / 2, tasks / 2, 7, false)),
+    ("overtaken-reads", false, |tasks| tiles::overtaken(tasks / 2, tasks / 2, 7, FirstTile::Beside)),
+    ("overtaken-reads-of-less", false, |tasks| tiles::overtaken(tasks / 2, tasks / 2, 7, FirstTile::Never)),
     ("stale-rows", false, |tasks| tiles::stale(tasks / 10, tasks - tasks / 10, 7)),
     ("racing-copies", false, tiles::copies),
     ("crowded-page", true, |tasks| paged::crowded(tasks, true)),

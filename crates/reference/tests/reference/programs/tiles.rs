@@ -142,10 +142,21 @@ pub fn copies(tasks: usize) -> String {
     tiled.writer.finish(0)
 }
 
+/// When the first of the tiles that overtake reads is written.
+#[derive(Clone, Copy)]
+pub enum FirstTile {
+    /// In no order with the reads, like the others.
+    Beside,
+    /// After them.
+    After,
+    /// Not at all.
+    Never,
+}
+
 /// Tasks that read any rows while others write disjoint tiles, which together are the whole and begin late; a first column is
-/// written before the reads and once more after them. So every read races and is overtaken, and none lacks an element;
-/// without the first of the tiles, if `is_whole` is false, some do.
-pub fn overtaken(readers: usize, tiles: usize, seed: u64, is_whole: bool) -> String {
+/// written before the reads and once more after them. So every read races and is overtaken, and none lacks an element, unless the
+/// first of the tiles is written after the reads, or never.
+pub fn overtaken(readers: usize, tiles: usize, seed: u64, first_tile: FirstTile) -> String {
     let mut tiled = TiledMatrix::new("ACTIVATION", seed);
     let [first, second, read, last] = [0; 4].map(|_| tiled.writer.counter());
     let column = [0, ROWS, 0, 1];
@@ -160,8 +171,12 @@ pub fn overtaken(readers: usize, tiles: usize, seed: u64, is_whole: bool) -> Str
         let own = tiled.writer.buffer("ACTIVATION", "F32", &format!("[{ROWS},{COLUMNS}]"));
         late = tiled.writer.task("COPY", &[tiled.source], own, &[late], "{}");
     }
-    for tile in tiled.split([0, ROWS, 0, COLUMNS], tiles).into_iter().skip(usize::from(!is_whole)) {
-        tiled.write(tile, &[late], last);
+    for (index, tile) in tiled.split([0, ROWS, 0, COLUMNS], tiles).into_iter().enumerate() {
+        match first_tile {
+            FirstTile::After if index == 0 => tiled.write(tile, &[(read, readers)], last),
+            FirstTile::Never if index == 0 => {}
+            _ => tiled.write(tile, &[late], last),
+        }
     }
     tiled.writer.finish(0)
 }
