@@ -1,7 +1,7 @@
 //! What people see of `megakernel-reference`: `snapshots/*.trycmd` hold command lines and what they print.
 //!
 //! The commands run in a folder that holds `snapshots/documents/`, the failing example of each rule in the specification, `R05.json`
-//! say, and the kernel graph of `examples/`. After a change of what is printed, `TRYCMD=overwrite cargo test --test snapshots`
+//! say, the kernel graph of `examples/`, and two task graphs of `fixtures/`. After a change of what is printed, `TRYCMD=overwrite cargo test --test snapshots`
 //! writes it down (CONTRIBUTING.md). Standard error stands among the output, and `\` as `/`.
 
 use std::path::{Path, PathBuf};
@@ -15,6 +15,7 @@ fn the_reference_prints_what_is_written_down() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut copied = files::below(&snapshots.join("documents"));
     copied.push(root().join("examples/task-graph/decoder.json"));
+    copied.extend(["old_tp2_r0.json", "old_tp2_r1.json"].map(|name| root().join("fixtures/mpk").join(name)));
     for path in copied {
         let name = path.file_name().expect("a name");
         fs::copy(&path, folder.path().join(name)).expect("copied");

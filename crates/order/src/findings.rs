@@ -7,23 +7,34 @@ use megakernel_ir::{Diagnostic, Rule};
 /// How many diagnostics of one rule are kept; the rest is counted.
 pub const KEPT_PER_RULE: u64 = 100;
 
-/// Collects diagnostics. Beyond [`KEPT_PER_RULE`] of a rule they are counted, not kept.
-#[derive(Debug, Default)]
+/// Collects diagnostics. Beyond some of a rule, [`KEPT_PER_RULE`] unless more are asked for, they are counted and not kept.
+#[derive(Debug)]
 pub struct Findings {
     kept: Vec<Diagnostic>,
     counts: BTreeMap<Rule, u64>,
-    quiet: bool,
+    most: u64,
+}
+
+impl Default for Findings {
+    fn default() -> Findings {
+        Findings::keeping(KEPT_PER_RULE)
+    }
 }
 
 impl Findings {
     /// Counts only: no diagnostic is made.
     pub fn quiet() -> Findings {
-        Findings { quiet: true, ..Findings::default() }
+        Findings::keeping(0)
+    }
+
+    /// Keeps so many diagnostics of a rule.
+    pub fn keeping(most: u64) -> Findings {
+        Findings { kept: Vec::new(), counts: BTreeMap::new(), most }
     }
 
     /// None yet, of the same kind: for a part of the program that another thread judges.
     pub fn part(&self) -> Findings {
-        Findings { quiet: self.quiet, ..Findings::default() }
+        Findings::keeping(self.most)
     }
 
     /// Adds the findings of the part of the program that comes next, as if they had been reported here.
@@ -32,7 +43,7 @@ impl Findings {
         for diagnostic in part.kept {
             let count = seen.entry(diagnostic.rule).or_default();
             *count += 1;
-            if *count <= KEPT_PER_RULE {
+            if *count <= self.most {
                 self.kept.push(diagnostic);
             }
         }
@@ -50,7 +61,7 @@ impl Findings {
     pub fn report(&mut self, rule: Rule, build: impl FnOnce() -> Diagnostic) {
         let count = self.counts.entry(rule).or_default();
         *count += 1;
-        if *count <= KEPT_PER_RULE && !self.quiet {
+        if *count <= self.most {
             let diagnostic = build();
             debug_assert_eq!(diagnostic.rule, rule);
             self.kept.push(diagnostic);
@@ -75,8 +86,8 @@ impl Findings {
     /// The diagnostics by rule, each rule's in the order of discovery, and how many of each were not kept.
     pub fn into_parts(mut self) -> (Vec<Diagnostic>, BTreeMap<Rule, u64>) {
         self.kept.sort_by_key(|diagnostic| diagnostic.rule);
-        self.counts.retain(|_, count| *count > KEPT_PER_RULE);
-        self.counts.values_mut().for_each(|count| *count -= KEPT_PER_RULE);
+        self.counts.retain(|_, count| *count > self.most);
+        self.counts.values_mut().for_each(|count| *count -= self.most);
         (self.kept, self.counts)
     }
 }

@@ -9,7 +9,7 @@ use crate::findings::Findings;
 /// What a validator says about a document.
 #[derive(Debug)]
 pub struct Verdict {
-    /// Ordered by rule; at most [`KEPT_PER_RULE`](crate::KEPT_PER_RULE) of each.
+    /// Ordered by rule; at most [`KEPT_PER_RULE`](crate::KEPT_PER_RULE) of each, unless more were asked for.
     pub diagnostics: Vec<Diagnostic>,
     /// How many diagnostics of a rule were counted and not kept. A lower bound: of a buffer with very many accesses
     /// out of order, only the first few are compared.

@@ -1,7 +1,7 @@
 //! Diagnostics with the piece of the document that they are about.
 
 use annotate_snippets::{AnnotationKind, Group, Level, Snippet};
-use megakernel_ir::diagnostic::{AccessKind, Before, Event, Position, TileRegion, Witness};
+use megakernel_ir::diagnostic::{AccessKind, Before, CycleStep, Event, Position, TileRegion, Witness};
 use megakernel_ir::{Diagnostic, Source};
 
 /// Longer lines are cut around the place: programs are often written on one line.
@@ -12,6 +12,55 @@ const LINES: usize = 8;
 const AROUND: usize = 60;
 /// Steps of a witness that are spelt out.
 const SHOWN: usize = 24;
+
+/// What tasks and counters are called. Those of several graphs are numbered on through them, and called by their numbers in each.
+#[derive(Clone, Debug, Default)]
+pub struct Numbering {
+    /// The number of the first task of each rank; none for a document without ranks.
+    pub tasks: Vec<u32>,
+    /// Likewise of counters.
+    pub counters: Vec<u32>,
+    /// Whether counters are called events.
+    pub is_of_events: bool,
+}
+
+impl Numbering {
+    /// The rank of a task, if there are several, and its number there.
+    pub fn place(&self, task: u32) -> (Option<usize>, u32) {
+        local(&self.tasks, task)
+    }
+
+    /// A task in words.
+    pub fn task(&self, task: u32) -> String {
+        spelt("task", self.place(task))
+    }
+
+    /// A counter in words.
+    pub fn counter(&self, counter: u32) -> String {
+        spelt(if self.is_of_events { "event" } else { "counter" }, local(&self.counters, counter))
+    }
+}
+
+fn local(starts: &[u32], number: u32) -> (Option<usize>, u32) {
+    let rank = starts.partition_point(|&start| start <= number).checked_sub(1);
+    (rank, number - rank.map_or(0, |rank| starts[rank]))
+}
+
+fn spelt(what: &str, (rank, number): (Option<usize>, u32)) -> String {
+    let of = rank.map_or(String::new(), |rank| format!(" of rank {rank}"));
+    format!("{what} {number}{of}")
+}
+
+/// What is said below a finding besides its witness.
+#[derive(Debug, Default)]
+pub struct Remarks {
+    /// How tasks are called.
+    pub numbering: Numbering,
+    /// What else is to be known.
+    pub notes: Vec<String>,
+    /// What would repair it.
+    pub help: Option<String>,
+}
 
 /// Renders diagnostics, with colour on a terminal.
 pub struct Renderer(annotate_snippets::Renderer);
@@ -25,6 +74,18 @@ impl Renderer {
 
     /// The text of one diagnostic without a final line break.
     pub fn render(&self, file: &str, text: &str, source: &Source<'_>, diagnostic: &Diagnostic) -> String {
+        self.render_with(file, text, source, diagnostic, &Remarks::default())
+    }
+
+    /// The same, with what else there is to say.
+    pub fn render_with(
+        &self,
+        file: &str,
+        text: &str,
+        source: &Source<'_>,
+        diagnostic: &Diagnostic,
+        remarks: &Remarks,
+    ) -> String {
         let rule = diagnostic.rule;
         let level = if diagnostic.is_error() { Level::ERROR } else { Level::WARNING };
         let id = format!("{rule} {}", rule.slug());
@@ -44,10 +105,15 @@ impl Renderer {
                 .annotation(AnnotationKind::Primary.span(excerpt.span.clone()).label(&diagnostic.pointer));
             group = group.element(snippet);
         }
-        let mut notes: Vec<String> = diagnostic.witness.as_ref().map(in_words).into_iter().collect();
+        let witness = diagnostic.witness.as_ref().map(|witness| in_words(witness, &remarks.numbering));
+        let mut notes: Vec<String> = witness.into_iter().collect();
+        notes.extend(remarks.notes.iter().cloned());
         notes.push(format!("see {}#{}-{}", rule.clause().document, rule.id().to_lowercase(), rule.slug()));
         for note in &notes {
             group = group.element(Level::NOTE.message(note));
+        }
+        if let Some(help) = &remarks.help {
+            group = group.element(Level::HELP.message(help));
         }
         let text = self.0.render(&[group]);
         match (&excerpt, position) {
@@ -112,25 +178,29 @@ fn offset_of(text: &str, position: Position) -> Option<usize> {
 }
 
 /// A witness in words.
-pub fn in_words(witness: &Witness) -> String {
+pub fn in_words(witness: &Witness, numbering: &Numbering) -> String {
+    let task = |task: u32| numbering.task(task);
     match witness {
         Witness::Cycle { steps } => {
-            let step = |task: u32, then: Before| match then {
-                Before::Counter(counter) => format!("task {task} before the waiters of counter {counter}: "),
-                Before::Queue(sm) => format!("task {task} before the rest of SM {sm}'s queue: "),
+            let step = |step: &CycleStep| match step.then {
+                Before::Counter(counter) => {
+                    format!("{} before the waiters of {}: ", task(step.task), numbering.counter(counter))
+                }
+                Before::Queue(sm) => format!("{} before the rest of SM {sm}'s queue: ", task(step.task)),
             };
-            let cycle: String = steps.iter().take(SHOWN).map(|s| step(s.task, s.then)).collect();
+            let cycle: String = steps.iter().take(SHOWN).map(step).collect();
             let more = if steps.len() > SHOWN { "...: " } else { "" };
-            format!("{cycle}{more}task {} again", steps.first().map_or(0, |s| s.task))
+            format!("{cycle}{more}{} again", task(steps.first().map_or(0, |step| step.task)))
         }
         Witness::Unordered { first, second, buffer, region } => format!(
-            "no chain of waits orders task {} and task {} on buffer {buffer}, elements {region:?}",
-            first.task, second.task
+            "no chain of waits orders {} and {} on buffer {buffer}, elements {region:?}",
+            task(first.task),
+            task(second.task)
         ),
         Witness::Schedule { events, then } => {
             let event = |event: &Event| match event {
-                Event::Start(task) => format!("start {task}"),
-                Event::Finish(task) => format!("finish {task}"),
+                Event::Start(started) => format!("start {}", task(*started)),
+                Event::Finish(finished) => format!("finish {}", task(*finished)),
             };
             let shown: Vec<String> = events.iter().take(SHOWN).map(event).collect();
             let more = if events.len() > shown.len() { ", ..." } else { "" };
@@ -138,11 +208,14 @@ pub fn in_words(witness: &Witness) -> String {
             format!("{schedule}{more}: {then}")
         }
         Witness::Clobber { page, first, second } => format!(
-            "on page {page}, nothing makes task {} (buffer {}) come before task {} (buffer {})",
-            first.task, first.buffer, second.task, second.buffer
+            "on page {page}, nothing makes {} (buffer {}) come before {} (buffer {})",
+            task(first.task),
+            first.buffer,
+            task(second.task),
+            second.buffer
         ),
-        Witness::Unwritten { task, buffer, region } => {
-            format!("task {task} reads elements {region:?} of buffer {buffer} that nobody has written")
+        Witness::Unwritten { task: reader, buffer, region } => {
+            format!("{} reads elements {region:?} of buffer {buffer} that nobody has written", task(*reader))
         }
         Witness::Overlap { first, second, rank, tensor, region, next_iteration } => {
             let when = if *next_iteration { " of the next iteration" } else { "" };
@@ -153,10 +226,10 @@ pub fn in_words(witness: &Witness) -> String {
                 TileRegion::Bytes { bytes: [from, to] } => format!("bytes {from} to {to}"),
             };
             format!(
-                "task {} ({}) and task {}{when} ({}) both access {where_} of `{tensor}` on rank {rank}",
-                first.task,
+                "{} ({}) and {}{when} ({}) both access {where_} of `{tensor}` on rank {rank}",
+                task(first.task),
                 access(first.access),
-                second.task,
+                task(second.task),
                 access(second.access)
             )
         }

@@ -3,7 +3,9 @@
 //! `validate` and `replay` have one driver each; a kind of documents says what it reads, how findings lead back into its
 //! files, and how its runs are told. The program `megakernel-reference` puts together the commands of all.
 
+pub mod draw;
 mod excerpt;
+pub mod groups;
 mod programs;
 pub mod replay;
 pub mod validate;
@@ -17,7 +19,7 @@ use megakernel_ir::companion::Reference;
 use megakernel_ir::input;
 use megakernel_ir::terminal;
 
-pub use excerpt::{Renderer, in_words};
+pub use excerpt::{Numbering, Remarks, Renderer, in_words};
 pub use programs::COMMANDS;
 
 /// A command of the program.

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::Args;
 use megakernel_ir::{Diagnostic, Rule, terminal};
 
+use super::draw::Chart;
 use super::{Companion, read_file, wrong};
 
 /// Run a rejected program the way that goes wrong, step by step, for each finding about its execution.
@@ -14,12 +15,13 @@ use super::{Companion, read_file, wrong};
 /// Exits 0 if every witness leads to what it says, 1 if one does not, 2 if the file holds no program that could run.
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  megakernel-reference replay program.json\n  megakernel-reference replay --rule R05 program.json\n\nThe steps are those of spec/execution.md, clause EXE-01."
+    after_help = "Examples:\n  megakernel-reference replay program.json\n  megakernel-reference replay --rule R05 program.json\n  megakernel-reference replay rank0.json rank1.json\n\nThe steps are those of spec/execution.md, clause EXE-01."
 )]
 pub struct Arguments {
-    /// A program in the JSON format of spec/format.md, or a task graph or a system of spec/companions/task-graph.
-    #[arg(value_name = "FILE")]
-    file: PathBuf,
+    /// A program in the JSON format of spec/format.md, or a task graph or a system of spec/companions/task-graph; or the task graphs of
+    /// all ranks in their order.
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
     /// Replay the findings of this rule only, such as R05.
     #[arg(long, value_name = "RULE", value_parser = rule)]
     rule: Option<Rule>,
@@ -33,7 +35,8 @@ const SHOWN: usize = 40;
 /// How many tasks of a deadlock are explained.
 pub const EXPLAINED: usize = 8;
 
-fn rule(id: &str) -> Result<Rule, String> {
+/// The rule with this id.
+pub(super) fn rule(id: &str) -> Result<Rule, String> {
     Rule::from_id(id).ok_or_else(|| format!("no rule has the id `{id}`"))
 }
 
@@ -42,11 +45,16 @@ pub trait Kind {
     /// Whether a document is of this kind, as far as can be told without reading all of it.
     fn is_one(&self, document: &[u8]) -> bool;
 
-    /// Reads and judges a document.
+    /// Whether several documents can be the parts of one.
+    fn has_parts(&self) -> bool {
+        false
+    }
+
+    /// Reads and judges a document, or the parts of one. There is at least one, and as many as names of files.
     ///
     /// # Errors
     /// Why it could not run, with the name of its file.
-    fn open<'d>(&self, document: &'d [u8], file: &str) -> Result<Box<dyn Judged + 'd>, String>;
+    fn open<'d>(&self, documents: &'d [Vec<u8>], files: &[String]) -> Result<Box<dyn Judged + 'd>, String>;
 }
 
 /// A document that could run, and what was found about its runs.
@@ -59,6 +67,9 @@ pub trait Judged {
     /// # Errors
     /// There is no run to tell.
     fn replay(&self, finding: &Diagnostic, last: usize) -> Result<Run, NoRun>;
+
+    /// Its tasks and what they wait for.
+    fn chart(&self) -> Chart;
 }
 
 /// A run, in words.
@@ -100,13 +111,9 @@ fn replay_file(
     companions: &[&Companion],
     out: &mut String,
 ) -> Result<u8, String> {
-    let file = arguments.file.display().to_string();
-    let bytes = read_file(&arguments.file)?;
-    let of_companion = companions.iter().map(|companion| companion.replay).find(|kind| kind.is_one(&bytes));
-    let judged = match of_companion {
-        Some(kind) => kind.open(&bytes, &file)?,
-        None => programs.open(&bytes, &file)?,
-    };
+    let documents = read(&arguments.files)?;
+    let judged = open(&arguments.files, &documents, programs, companions)?;
+    let file = names(&arguments.files).join(" ");
     let last = if arguments.all { usize::MAX } else { SHOWN };
     let (mut shown, mut without, mut invalid) = (0, 0, 0);
     for finding in judged.findings() {
@@ -136,6 +143,32 @@ fn replay_file(
         "{file}: {shown} replayed to a bad state, {without} without a run, {invalid} wrong witnesses"
     );
     Ok(u8::from(invalid > 0))
+}
+
+/// The bytes of files.
+pub(super) fn read(files: &[PathBuf]) -> Result<Vec<Vec<u8>>, String> {
+    files.iter().map(|file| read_file(file)).collect()
+}
+
+/// What the files hold: the parts of one document of a kind.
+pub(super) fn open<'d>(
+    files: &[PathBuf],
+    documents: &'d [Vec<u8>],
+    programs: &dyn Kind,
+    companions: &[&Companion],
+) -> Result<Box<dyn Judged + 'd>, String> {
+    let is_of = |kind: &dyn Kind| documents.first().is_some_and(|document| kind.is_one(document));
+    let of_companion = companions.iter().map(|companion| companion.replay).find(|kind| is_of(*kind));
+    let names = names(files);
+    let kind: &dyn Kind = of_companion.map_or(programs, |kind| kind);
+    if files.len() > 1 && !kind.has_parts() {
+        return Err(format!("{} are {} files; a program is taken alone", names.join(" "), files.len()));
+    }
+    kind.open(documents, &names)
+}
+
+fn names(files: &[PathBuf]) -> Vec<String> {
+    files.iter().map(|file| file.display().to_string()).collect()
 }
 
 fn print(run: &Run, out: &mut String) {

@@ -7,7 +7,9 @@ use std::process::ExitCode;
 
 use megakernel_ir::read_value;
 use megakernel_reference::commands::replay::{Judged, Kind};
-use megakernel_reference::commands::{Command, Companion, describe, finished, in_words, options, wrong};
+use megakernel_reference::commands::{
+    Command, Companion, Numbering, describe, finished, in_words, options, wrong,
+};
 use megakernel_selection::{Document, Fault, Rational, Request, read};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -50,8 +52,8 @@ impl Kind for NoRuns {
         false
     }
 
-    fn open<'d>(&self, _: &'d [u8], file: &str) -> Result<Box<dyn Judged + 'd>, String> {
-        Err(format!("{file}: plans do not run"))
+    fn open<'d>(&self, _: &'d [Vec<u8>], files: &[String]) -> Result<Box<dyn Judged + 'd>, String> {
+        Err(format!("{}: plans do not run", files.join(" ")))
     }
 }
 
@@ -172,7 +174,7 @@ fn say(severity: &str, fault: Fault, file: &Path) {
     let found = diagnostic(fault);
     eprintln!("{severity}[{}]: {}\n  --> {} {}", found.rule, found.message, file.display(), found.pointer);
     if let Some(witness) = &found.witness {
-        eprintln!("  = note: {}", in_words(witness));
+        eprintln!("  = note: {}", in_words(witness, &Numbering::default()));
     }
 }
 

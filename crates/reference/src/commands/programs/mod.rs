@@ -6,7 +6,7 @@ mod validate;
 
 use super::{Command, describe, options};
 
-/// `validate`, `replay` and `run`; the second takes documents of companions too.
+/// `validate`, `replay`, `draw` and `run`; the second and the third take documents of companions too.
 pub const COMMANDS: &[Command] = &[
     Command {
         describe: || describe::<validate::Arguments>("validate"),
@@ -19,6 +19,13 @@ pub const COMMANDS: &[Command] = &[
                 |code| code,
                 |options| super::replay::run(&options, &replay::Programs, companions),
             )
+        },
+    },
+    Command {
+        describe: || describe::<super::draw::Arguments>("draw"),
+        run: |matches, companions| {
+            options(matches)
+                .map_or_else(|code| code, |options| super::draw::run(&options, &replay::Programs, companions))
         },
     },
     Command {

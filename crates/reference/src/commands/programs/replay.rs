@@ -3,10 +3,11 @@
 use std::fmt::Write as _;
 
 use megakernel_ir::diagnostic::{AccessKind, Event, Region};
-use megakernel_ir::model::Program;
+use megakernel_ir::model::{Program, Task};
 use megakernel_ir::rule::Class;
 use megakernel_ir::{Diagnostic, Rule, read};
 
+use crate::commands::draw::{self, Chart};
 use crate::commands::replay::{EXPLAINED, Judged, Kind, NoRun, Run};
 use crate::explore::{Blocked, Fault, FaultKind, Machine, NotReplayed, Outcome, Replay, Strength, replay};
 use crate::validate::{Classes, validate_program};
@@ -19,7 +20,9 @@ impl Kind for Programs {
         true
     }
 
-    fn open<'d>(&self, document: &'d [u8], file: &str) -> Result<Box<dyn Judged + 'd>, String> {
+    fn open<'d>(&self, documents: &'d [Vec<u8>], files: &[String]) -> Result<Box<dyn Judged + 'd>, String> {
+        let [document, ..] = documents else { return Err("there is no file".to_owned()) };
+        let file = files.join(" ");
         let first = |diagnostics: &[Diagnostic]| {
             let diagnostic = diagnostics.iter().find(|d| d.rule.class() == Class::STRUCTURE)?;
             let (rule, message) = (diagnostic.rule, &diagnostic.message);
@@ -53,6 +56,27 @@ impl Judged for Found<'_> {
             Ok(replayed) => Ok(Teller { program: &self.program }.tell(&replayed, last)),
             Err(wrong @ NotReplayed::Invalid(_)) => Err(NoRun::Wrong(wrong.to_string())),
             Err(other) => Err(NoRun::Without(other.to_string())),
+        }
+    }
+
+    fn chart(&self) -> Chart {
+        let task = |(index, task): (usize, &Task<'_>)| draw::Task {
+            id: index as u32,
+            number: index as u32,
+            lane: 0,
+            kind: task.op.name().to_owned(),
+            about: task.sm.map_or(String::new(), |sm| format!("SM {sm}")),
+            waits: task.waits.iter().filter_map(|wait| usize::try_from(wait.counter).ok()).collect(),
+            triggers: usize::try_from(task.out_counter).ok(),
+        };
+        let counters = 0..self.program.counters.len() as u32;
+        Chart {
+            between: "counter",
+            lanes: vec![String::new()],
+            tasks: self.program.tasks.iter().enumerate().map(task).collect(),
+            events: counters
+                .map(|number| draw::Event { id: number, number, lane: 0, is_end: false })
+                .collect(),
         }
     }
 }

@@ -5,9 +5,8 @@ use std::process::ExitCode;
 
 use clap::Args;
 use megakernel_ir::protocol::Profile;
-use megakernel_order::Verdict;
 
-use crate::commands::validate::{self, Kind};
+use crate::commands::validate::{self, Form, Judged, Kind};
 use crate::validate::{Classes, validate};
 
 /// Judge programs and show what is wrong with them, with the place in the file.
@@ -21,9 +20,12 @@ pub struct Arguments {
     /// Programs in the JSON format of spec/format.md.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Print one JSON object a file instead of text: file, verdict, diagnostics, suppressed.
+    /// Print one JSON object a file instead of text: file, verdict, diagnostics, groups, suppressed.
     #[arg(long)]
     json: bool,
+    /// Show every finding, not only the first of those that say the same of other tasks.
+    #[arg(long)]
+    all: bool,
     /// Judge by the rules of one profile only: format, validate, memory-safety or launch.
     #[arg(long, value_name = "PROFILE")]
     profile: Option<Profile>,
@@ -37,13 +39,14 @@ struct Programs {
 impl Kind for Programs {
     const TOGETHER: bool = false;
 
-    fn judge(&self, _: &[PathBuf], documents: &[Vec<u8>]) -> Result<Verdict, Vec<String>> {
-        Ok(validate(documents.first().map(Vec::as_slice).unwrap_or_default(), self.classes))
+    fn judge(&self, _: &[PathBuf], documents: &[Vec<u8>]) -> Result<Judged, Vec<String>> {
+        Ok(validate(documents.first().map(Vec::as_slice).unwrap_or_default(), self.classes).into())
     }
 }
 
 /// Judges every file.
 pub fn run(arguments: &Arguments) -> ExitCode {
     let classes = arguments.profile.map_or(Classes::ALL, Classes::of_profile);
-    validate::run(&Programs { classes }, &arguments.files, arguments.json)
+    let form = Form { json: arguments.json, all: arguments.all };
+    validate::run(&Programs { classes }, &arguments.files, form)
 }

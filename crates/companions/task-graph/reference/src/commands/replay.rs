@@ -5,13 +5,16 @@ use std::fmt::Write as _;
 
 use megakernel_ir::diagnostic::Diagnostic;
 use megakernel_ir::rule::Class;
+use megakernel_reference::commands::draw::{self, Chart};
 use megakernel_reference::commands::replay::{EXPLAINED, Judged, Kind, NoRun, Run};
-use megakernel_task_graph::{read_system, read_task_graph};
+use megakernel_task_graph::{System, Task, TaskGraph, Tile, read_system, read_task_graph};
 use serde_json::value::RawValue;
 
-use crate::explore::{Access, Blocked, Instance, Machine, NotReplayed, Outcome, Replay, Setup, Step, replay};
+use crate::explore::{
+    Access, Blocked, Instance, Machine, NotReplayed, Outcome, Replay, Setup, Step, Waiting, Work, replay,
+};
 use crate::types;
-use crate::validate::validate;
+use crate::validate::{Graphs, is_system, validate_graphs};
 
 /// Task graphs, and systems of them.
 pub struct TaskGraphs;
@@ -22,29 +25,69 @@ impl Kind for TaskGraphs {
             .is_ok_and(|members| members.contains_key("ranks") || members.contains_key("all_tasks"))
     }
 
-    fn open<'d>(&self, document: &'d [u8], file: &str) -> Result<Box<dyn Judged + 'd>, String> {
-        let diagnostics = validate(document).diagnostics;
-        let first = diagnostics
-            .iter()
-            .find(|d| matches!(d.rule.class(), Class::STRUCTURE | Class::TASK_GRAPH_STRUCTURE));
-        if let Some(Diagnostic { rule, message, .. }) = first {
-            return Err(format!("{file} is no task graph that could run: {rule} {}: {message}", rule.slug()));
+    fn has_parts(&self) -> bool {
+        true
+    }
+
+    fn open<'d>(&self, documents: &'d [Vec<u8>], files: &[String]) -> Result<Box<dyn Judged + 'd>, String> {
+        let ranks = match documents {
+            [document] if is_system(document) => read_system(document).map(|system| system.ranks),
+            _ => documents.iter().map(|document| read_task_graph(document)).collect(),
+        };
+        let file = files.join(" ");
+        let refused = |diagnostics: &[Diagnostic]| {
+            let wrong = |found: &&Diagnostic| {
+                matches!(found.rule.class(), Class::STRUCTURE | Class::TASK_GRAPH_STRUCTURE)
+            };
+            let Diagnostic { rule, pointer, message, .. } = diagnostics.iter().find(wrong)?;
+            let slug = rule.slug();
+            Some(format!("{file} is no task graph that could run: {rule} {slug} at {pointer}: {message}"))
+        };
+        let ranks = ranks.map_err(|found| refused(&found).unwrap_or_default())?;
+        let system = System { ranks, kernel_graph: None, extra: Vec::new() };
+        let is_bare = matches!(documents, [document] if !is_system(document));
+        let graphs = match &*system.ranks {
+            [graph] if is_bare => Graphs::Bare(graph, None),
+            ranks => Graphs::System(ranks, None),
+        };
+        let diagnostics = validate_graphs(graphs).diagnostics;
+        if let Some(message) = refused(&diagnostics) {
+            return Err(message);
         }
-        let system = read_system(document);
-        let setup = match (&system, read_task_graph(document)) {
-            (Ok(system), _) => Setup::new(system),
-            (_, Ok(graph)) => Setup::bare(&graph),
-            _ => return Err("found neither a task graph nor a system".to_owned()),
+        let setup = match graphs {
+            Graphs::Bare(graph, _) => Setup::bare(graph),
+            Graphs::System(..) => Setup::new(&system),
         };
         let setup = setup.map_err(|message| format!("{file}: {message}"))?;
-        Ok(Box::new(Found { setup, diagnostics }))
+        let about = about(&system.ranks);
+        Ok(Box::new(Found { setup, diagnostics, about }))
     }
+}
+
+/// What each work task writes, by rank and number.
+fn about(ranks: &[TaskGraph<'_>]) -> Vec<String> {
+    let written = |task: &Task<'_>| {
+        let is_written = |is_output: bool, tiles: &[Tile<'_>]| -> Vec<String> {
+            let all = tiles.iter().enumerate().filter(|(position, tile)| {
+                !tile.is_null() && types::writes(task.task_type, is_output, *position)
+            });
+            all.map(|(_, tile)| tile.base_ptr.to_string()).collect()
+        };
+        let mut names = is_written(true, task.outputs());
+        if names.is_empty() {
+            names = is_written(false, task.inputs());
+        }
+        if names.is_empty() { String::new() } else { format!("to {}", names.join(", ")) }
+    };
+    ranks.iter().flat_map(|graph| graph.all_tasks.iter().skip(2).map(written)).collect()
 }
 
 /// A system with what was found in it.
 struct Found {
     setup: Setup,
     diagnostics: Vec<Diagnostic>,
+    /// What each task writes.
+    about: Vec<String>,
 }
 
 impl Judged for Found {
@@ -63,6 +106,34 @@ impl Judged for Found {
             Ok(replayed) => Ok(Teller { setup: &self.setup }.tell(&replayed, last)),
             Err(wrong @ NotReplayed::Invalid(_)) => Err(NoRun::Wrong(wrong.to_string())),
             Err(other) => Err(NoRun::Without(other.to_string())),
+        }
+    }
+
+    fn chart(&self) -> Chart {
+        let Setup { tasks, events, ends, first, .. } = &self.setup;
+        let several = ends.len() > 1;
+        let task = |(work, about): (&Work, &String)| draw::Task {
+            id: (first.get(work.rank).copied().unwrap_or_default() + work.id) as u32,
+            number: work.id as u32,
+            lane: work.rank,
+            kind: types::name(work.kind),
+            about: about.clone(),
+            waits: work.dependent.into_iter().collect(),
+            triggers: work.trigger,
+        };
+        let event = |(index, event): (usize, &Waiting)| draw::Event {
+            id: index as u32,
+            number: event.position as u32,
+            lane: event.rank,
+            is_end: ends.contains(&index),
+        };
+        Chart {
+            between: "event",
+            lanes: (0..ends.len())
+                .map(|rank| if several { format!("rank {rank}") } else { String::new() })
+                .collect(),
+            tasks: tasks.iter().zip(&self.about).map(task).collect(),
+            events: events.iter().enumerate().map(event).collect(),
         }
     }
 }

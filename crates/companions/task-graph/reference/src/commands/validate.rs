@@ -6,11 +6,14 @@ use std::process::ExitCode;
 use clap::Args;
 use megakernel_ir::Diagnostic;
 use megakernel_order::Verdict;
-use megakernel_reference::commands::read_file;
-use megakernel_reference::commands::validate::{self, Kind};
-use megakernel_task_graph::{KernelGraph, System, read_kernel_graph, read_system, read_task_graph};
+use megakernel_reference::commands::groups::groups;
+use megakernel_reference::commands::validate::{self, Form, Judged, Kind};
+use megakernel_reference::commands::{Numbering, read_file};
+use megakernel_task_graph::{
+    KernelGraph, System, TaskGraph, read_kernel_graph, read_system, read_task_graph,
+};
 
-use crate::validate::{Graphs, is_system, validate_graphs};
+use crate::validate::{Graphs, is_system, repairs, validate_keeping};
 
 /// Judge MPK task graphs, several files together as the ranks of one system.
 ///
@@ -26,15 +29,22 @@ pub struct Arguments {
     /// A kernel graph, whose declarations the tiles are compared with.
     #[arg(long, value_name = "FILE")]
     kernel_graph: Option<PathBuf>,
-    /// Print one JSON object instead of text: files, verdict, diagnostics, suppressed.
+    /// Print one JSON object instead of text: files, verdict, diagnostics, groups, suppressed.
     #[arg(long)]
     json: bool,
+    /// Show every finding, not only the first of those that say the same of other tasks.
+    #[arg(long)]
+    all: bool,
 }
+
+/// How many findings of a rule are looked at to find causes; more are counted.
+const KEPT: u64 = 100_000;
 
 /// Judges the files together.
 pub fn run(arguments: &Arguments) -> ExitCode {
     let kind = TaskGraphs { kernel_graph: arguments.kernel_graph.as_ref() };
-    validate::run(&kind, &arguments.files, arguments.json)
+    let form = Form { json: arguments.json, all: arguments.all };
+    validate::run(&kind, &arguments.files, form)
 }
 
 /// The task graphs of a system.
@@ -45,7 +55,7 @@ struct TaskGraphs<'a> {
 impl Kind for TaskGraphs<'_> {
     const TOGETHER: bool = true;
 
-    fn judge(&self, files: &[PathBuf], documents: &[Vec<u8>]) -> Result<Verdict, Vec<String>> {
+    fn judge(&self, files: &[PathBuf], documents: &[Vec<u8>]) -> Result<Judged, Vec<String>> {
         let kernel_graph = self.kernel_graph.map(|path| read_file(path)).transpose();
         let kernel_graph = kernel_graph.map_err(|message| vec![message])?;
         if documents.len() > 1
@@ -81,17 +91,17 @@ impl Kind for TaskGraphs<'_> {
 }
 
 /// The verdict about one document, or about one a rank. Pointers are those of a system in the latter case.
-fn judge(documents: &[Vec<u8>], kernel_graph: Option<&KernelGraph<'_>>) -> Verdict {
+fn judge(documents: &[Vec<u8>], kernel_graph: Option<&KernelGraph<'_>>) -> Judged {
     match documents {
         [document] if is_system(document) => match read_system(document) {
             Ok(System { ranks, kernel_graph: own, .. }) => {
-                validate_graphs(Graphs::System(&ranks, kernel_graph.or(own.as_ref())))
+                explained(Graphs::System(&ranks, kernel_graph.or(own.as_ref())))
             }
-            Err(diagnostics) => Verdict::of_unread(diagnostics),
+            Err(diagnostics) => Verdict::of_unread(diagnostics).into(),
         },
         [document] => match read_task_graph(document) {
-            Ok(graph) => validate_graphs(Graphs::Bare(&graph, kernel_graph)),
-            Err(diagnostics) => Verdict::of_unread(diagnostics),
+            Ok(graph) => explained(Graphs::Bare(&graph, kernel_graph)),
+            Err(diagnostics) => Verdict::of_unread(diagnostics).into(),
         },
         _ => {
             let (mut ranks, mut wrong) = (Vec::new(), Vec::new());
@@ -105,9 +115,44 @@ fn judge(documents: &[Vec<u8>], kernel_graph: Option<&KernelGraph<'_>>) -> Verdi
                 }
             }
             match wrong.is_empty() {
-                true => validate_graphs(Graphs::System(&ranks, kernel_graph)),
-                false => Verdict::of_unread(wrong),
+                true => explained(Graphs::System(&ranks, kernel_graph)),
+                false => Verdict::of_unread(wrong).into(),
             }
         }
+    }
+}
+
+/// The verdict about graphs, its findings by cause, and what would repair them.
+fn explained(graphs: Graphs<'_, '_>) -> Judged {
+    let verdict = validate_keeping(graphs, KEPT);
+    let mut groups = groups(&verdict.diagnostics);
+    let firsts: Vec<&Diagnostic> =
+        groups.iter().filter_map(|group| verdict.diagnostics.get(group.first())).collect();
+    let repairs = repairs(&graphs, &firsts);
+    for (group, repair) in groups.iter_mut().zip(repairs) {
+        group.repair = repair.map(|(_, words)| words);
+    }
+    let numbering = match graphs {
+        Graphs::System(ranks, _) => numbering(ranks),
+        Graphs::Bare(..) => Numbering { is_of_events: true, ..Numbering::default() },
+    };
+    Judged { verdict, groups, numbering }
+}
+
+/// What the tasks and events of several ranks are called.
+fn numbering(ranks: &[TaskGraph<'_>]) -> Numbering {
+    let starts = |length: fn(&TaskGraph<'_>) -> usize| {
+        let mut next = 0;
+        let start = |graph| {
+            let start = next;
+            next += length(graph) as u32;
+            start
+        };
+        ranks.iter().map(start).collect()
+    };
+    Numbering {
+        tasks: starts(|graph| graph.all_tasks.len()),
+        counters: starts(|graph| graph.all_events.len()),
+        is_of_events: true,
     }
 }

@@ -11,6 +11,7 @@ mod order;
 mod race;
 mod rank;
 mod ranks;
+mod repair;
 mod storage;
 mod structure;
 mod warnings;
@@ -20,13 +21,14 @@ use std::collections::BTreeMap;
 
 use megakernel_ir::Rule;
 use megakernel_ir::rule::Severity;
-use megakernel_order::{Findings, HappensBefore, Verdict};
+use megakernel_order::{Findings, HappensBefore, KEPT_PER_RULE, Verdict};
 use megakernel_task_graph::{KernelGraph, System, TaskGraph, read_system, read_task_graph};
 use serde_json::value::RawValue;
 
 use area::Layout;
 use order::Events;
 use rank::Rank;
+pub use repair::{Repair, repairs};
 use storage::Storage;
 use world::World;
 
@@ -59,7 +61,12 @@ pub fn is_system(document: &[u8]) -> bool {
 
 /// Judges graphs that have been read.
 pub fn validate_graphs(graphs: Graphs<'_, '_>) -> Verdict {
-    let mut findings = Findings::default();
+    validate_keeping(graphs, KEPT_PER_RULE)
+}
+
+/// Judges graphs that have been read, and keeps so many findings of a rule.
+pub fn validate_keeping(graphs: Graphs<'_, '_>, most: u64) -> Verdict {
+    let mut findings = Findings::keeping(most);
     check(&graphs, &mut findings);
     Verdict::from(findings)
 }

@@ -16,7 +16,7 @@ pub fn check(world: &World<'_, '_, '_>, findings: &mut Findings) {
                     Rule::TW01,
                     rank.at(&format!("/all_tasks/{index}/task_type")),
                     format!(
-                        "task type {} is not in the table of types: it is taken to read its inputs and to write its outputs, and nothing else; judge with a newer table if there is one",
+                        "task type `{}` is not in the table of types: it is taken to read its inputs and to write its outputs, and nothing else; judge with a newer table if there is one",
                         task.task_type
                     ),
                 );

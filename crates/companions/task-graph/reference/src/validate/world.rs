@@ -165,6 +165,12 @@ impl<'r, 'g, 'a> World<'r, 'g, 'a> {
         (rank, event - self.event_starts[rank])
     }
 
+    /// The event at a position of a rank.
+    pub fn event_at(&self, rank: usize, position: u32) -> Option<u32> {
+        let [start, end] = [*self.event_starts.get(rank)?, *self.event_starts.get(rank + 1)?];
+        start.checked_add(position).filter(|&event| event < end)
+    }
+
     /// The tasks of a rank by their numbers through all ranks.
     pub fn tasks_of(&self, rank: usize) -> std::ops::Range<u32> {
         self.task_starts[rank]..self.task_starts[rank + 1]

@@ -7,6 +7,7 @@ mod kernel_graphs;
 mod kernels;
 mod random_graphs;
 mod real;
+mod repairs;
 mod replay;
 mod rules;
 mod sound;

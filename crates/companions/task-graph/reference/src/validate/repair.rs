@@ -1,0 +1,325 @@
+//! What would repair a finding: the missing trigger, the missing wait, the missing put. A repair is offered only where it makes no cycle
+//! with the order that is there.
+
+use std::collections::BTreeSet;
+
+use megakernel_ir::rule::Class;
+use megakernel_ir::{Diagnostic, Rule};
+use megakernel_order::HappensBefore;
+use megakernel_order::happens_before::Question;
+use megakernel_task_graph::Task;
+
+use crate::types;
+use crate::validate::Graphs;
+use crate::validate::order::Events;
+use crate::validate::rank::Rank;
+use crate::validate::world::{Trigger, World};
+
+/// A change of the graphs after which a finding is gone. Tasks and events are numbered on through the ranks; ids may have to be dealt
+/// out anew afterwards, so that they ascend.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Repair {
+    /// The task waits for this event, in place of what it waits for now and what comes before the event.
+    Wait {
+        /// The task.
+        task: u32,
+        /// The event.
+        event: u32,
+    },
+    /// The task triggers this event, in place of what it triggers now. The event counts one more unless its count lacks one already.
+    Trigger {
+        /// The task.
+        task: u32,
+        /// The event.
+        event: u32,
+    },
+    /// A new event between two tasks, in place of what the first triggers and the second waits for now.
+    New {
+        /// The tasks.
+        tasks: [u32; 2],
+    },
+    /// Two events become one, with the producers and the dependents of both.
+    Join {
+        /// The events.
+        events: [u32; 2],
+    },
+    /// Another put like this one, to the slot of its own rank, triggers this event, which counts one more.
+    Put {
+        /// The put.
+        like: u32,
+        /// The event.
+        event: u32,
+    },
+    /// One more exchange between the ranks that comes after the first task and before the second.
+    Exchange {
+        /// The tasks.
+        tasks: [u32; 2],
+    },
+}
+
+/// Repairs of findings about graphs that can run, each with its words.
+pub fn repairs(graphs: &Graphs<'_, '_>, findings: &[&Diagnostic]) -> Vec<Option<(Repair, String)>> {
+    let none = || findings.iter().map(|_| None).collect();
+    let cannot_run = |found: &&&Diagnostic| {
+        matches!(found.rule.class(), Class::STRUCTURE | Class::TASK_GRAPH_STRUCTURE)
+            || matches!(found.rule, Rule::TX01 | Rule::TX05)
+    };
+    if findings.iter().any(|found| cannot_run(&found)) {
+        return none();
+    }
+    let ranks = Rank::of(graphs);
+    let is_partial = matches!(graphs, Graphs::Bare(..)) && ranks.iter().any(Rank::reaches_others);
+    let world = World::new(&ranks, graphs, is_partial);
+    let events = Events::new(&world);
+    let Some(order) = &events.order else { return none() };
+    let known = Known { world: &world, order: HappensBefore::new(&events.graph, order) };
+    let repair = |found: &&Diagnostic| {
+        let repair = known.repair(found)?;
+        Some((repair, known.words(repair)))
+    };
+    findings.iter().map(repair).collect()
+}
+
+struct Known<'w, 'r, 'g, 'a> {
+    world: &'w World<'r, 'g, 'a>,
+    order: HappensBefore<'w>,
+}
+
+impl Known<'_, '_, '_, '_> {
+    fn repair(&self, found: &Diagnostic) -> Option<Repair> {
+        match (found.rule, &*found.tasks) {
+            (Rule::TD01 | Rule::TD02, _) => {
+                let event = *found.counters.first()?;
+                let rank = self.world.event_place(event).0;
+                let lost = self.world.tasks_of(rank).skip(2).find(|&task| self.belongs(task, event))?;
+                Some(Repair::Trigger { task: lost, event })
+            }
+            (Rule::TD05, &[task, ..]) if self.leads_to(task).is_some() => self.missing_wait(task),
+            (Rule::TD05, &[task, ..]) => {
+                let mut events: Vec<u32> = (0..self.world.events()).collect();
+                events.sort_by_key(|&event| self.world.is_end(event));
+                let event = events.into_iter().find(|&event| self.belongs(task, event))?;
+                Some(Repair::Trigger { task, event })
+            }
+            (Rule::TX04, &[first, second]) => Some(Repair::Exchange { tasks: [first, second] }),
+            (
+                Rule::TR02 | Rule::TR03 | Rule::TR04 | Rule::TR06 | Rule::TX03 | Rule::TX06,
+                &[one, other, ..],
+            ) if one != other => self.put_in_order(one.min(other), one.max(other), found),
+            _ => None,
+        }
+    }
+
+    fn is_before(&self, earlier: u32, later: u32) -> bool {
+        self.order.answer(&[Question { earlier, later }]).first().is_some_and(|&answer| answer)
+    }
+
+    /// Whether all producers of an event come before a task.
+    fn is_awaited_by(&self, event: u32, task: u32) -> bool {
+        self.world.dependent[task as usize] == Some(event)
+            || self.world.producers.of(event).first().is_some_and(|&producer| self.is_before(producer, task))
+    }
+
+    /// What a task triggers, if that does not end the iteration.
+    fn leads_to(&self, task: u32) -> Option<u32> {
+        match self.world.triggers[task as usize] {
+            Trigger::Event(event) if !self.world.is_end(event) => Some(event),
+            _ => None,
+        }
+    }
+
+    /// Whether puts trigger the event, or may.
+    fn is_of_puts(&self, event: u32) -> bool {
+        let is_put = |&task: &u32| types::is_put(self.world.task(task).task_type);
+        self.world.is_from_elsewhere(event) || self.world.producers.of(event).iter().any(is_put)
+    }
+
+    /// Whether the task, which leads nowhere, is the one that an event waits for in vain.
+    fn belongs(&self, task: u32, event: u32) -> bool {
+        let world = self.world;
+        let producers = world.producers.of(event);
+        if world.triggers[task as usize] != Trigger::Nothing
+            || world.rank(task) != world.event_place(event).0
+            || !world.is_awaited(event)
+            || i128::from(world.event(event).num_triggers) <= producers.len() as i128
+            || self.is_of_puts(event)
+        {
+            return false;
+        }
+        let kind = world.task(task).task_type;
+        let is_sibling = |&other: &u32| {
+            let written = |name: &str| world.task(other).outputs().iter().any(|tile| &*tile.base_ptr == name);
+            world.task(other).task_type == kind
+                && world.task(task).outputs().iter().any(|tile| written(&tile.base_ptr))
+        };
+        let fits = world.is_end(event)
+            || producers.iter().any(is_sibling)
+            || world.dependents.of(event).iter().any(|&other| self.have_in_common(task, other));
+        fits && !world.dependents.of(event).iter().any(|&other| other == task || self.is_before(other, task))
+    }
+
+    /// Whether one of two tasks writes a tensor that the other one reads or writes, whatever parts of it.
+    fn have_in_common(&self, one: u32, other: u32) -> bool {
+        let [one, other] = [one, other].map(|task| self.world.task(task));
+        let tiles = |task: &Task<'_>, is_written: bool| -> BTreeSet<String> {
+            let listed = [(false, task.inputs()), (true, task.outputs())].into_iter().flat_map(
+                |(is_output, tiles)| {
+                    tiles.iter().enumerate().map(move |(position, tile)| (is_output, position, tile))
+                },
+            );
+            let counts = listed.filter(|(is_output, position, tile)| {
+                !tile.is_null() && (!is_written || types::writes(task.task_type, *is_output, *position))
+            });
+            counts.map(|(.., tile)| tile.base_ptr.to_string()).collect()
+        };
+        !tiles(one, true).is_disjoint(&tiles(other, false))
+            || !tiles(one, false).is_disjoint(&tiles(other, true))
+    }
+
+    /// The wait for an event for which nobody waits, by a later task that waits for nothing and has a tensor in common with those that
+    /// trigger the event.
+    fn missing_wait(&self, task: u32) -> Option<Repair> {
+        let world = self.world;
+        let event = self.leads_to(task).filter(|&event| world.dependents.of(event).is_empty())?;
+        let producers = world.producers.of(event);
+        let mut later = world.tasks_of(world.rank(task)).skip(2).filter(|&other| {
+            world.dependent[other as usize].is_none()
+                && producers.iter().all(|&task| task < other)
+                && producers.iter().any(|&task| self.have_in_common(task, other))
+        });
+        let waiter = later.find(|&other| !producers.iter().any(|&task| self.is_before(other, task)))?;
+        Some(Repair::Wait { task: waiter, event })
+    }
+
+    /// What makes `first` come before `second`, which nothing orders.
+    fn put_in_order(&self, first: u32, second: u32, found: &Diagnostic) -> Option<Repair> {
+        let world = self.world;
+        if world.rank(first) != world.rank(second) || self.is_before(second, first) {
+            return Some(Repair::Exchange { tasks: [first, second] });
+        }
+        // Two iterations, or a put that triggers an event of another rank: nothing of this rank can wait for it.
+        let leaves = match world.triggers[first as usize] {
+            Trigger::Event(event) => world.event_place(event).0 != world.rank(first),
+            Trigger::Elsewhere => true,
+            Trigger::Nothing => false,
+        };
+        if leaves || found.rule == Rule::TX06 && self.is_before(first, second) {
+            return Some(Repair::Exchange { tasks: [first, second] });
+        }
+        if let Some(put) = self.own_put(first, second) {
+            return Some(put);
+        }
+        let (from, to) = (self.leads_to(first), world.dependent[second as usize]);
+        match (from, to) {
+            (None, Some(event)) => (!self.is_of_puts(event) && !self.is_awaited_by(event, first))
+                .then_some(Repair::Trigger { task: first, event }),
+            (None, None) => Some(Repair::New { tasks: [first, second] }),
+            (Some(event), to) => {
+                let Some(&waits) = world.dependents.of(event).first() else {
+                    let producers = world.producers.of(event);
+                    let follows =
+                        producers.iter().all(|&task| task != second && !self.is_before(second, task));
+                    let implied = to.is_none_or(|to| self.is_awaited_by(to, first));
+                    return (follows && implied).then_some(Repair::Wait { task: second, event }).or_else(
+                        || {
+                            let to =
+                                to.filter(|&to| !self.is_of_puts(to) && !self.is_awaited_by(to, first))?;
+                            Some(Repair::Trigger { task: first, event: to })
+                        },
+                    );
+                };
+                // Who waits for what the first triggers comes after the second: the first can lead there by way of the second.
+                if second == waits || self.is_before(second, waits) {
+                    return match to {
+                        Some(to) if !self.is_awaited_by(to, first) => {
+                            (!self.is_of_puts(to)).then_some(Repair::Trigger { task: first, event: to })
+                        }
+                        _ => Some(Repair::New { tasks: [first, second] }),
+                    };
+                }
+                match to {
+                    // Who waits for that comes after all that the second waits for now.
+                    None => Some(Repair::Wait { task: second, event }),
+                    Some(to) if self.is_awaited_by(to, waits) => Some(Repair::Wait { task: second, event }),
+                    Some(to) => (!self.is_of_puts(event) && !self.is_of_puts(to))
+                        .then_some(Repair::Join { events: [event.min(to), event.max(to)] }),
+                }
+            }
+        }
+    }
+
+    /// The put to the own slot that stands between two tasks of a rank as the others' puts do.
+    fn own_put(&self, first: u32, second: u32) -> Option<Repair> {
+        let world = self.world;
+        let rank = world.rank(first);
+        for put in world.tasks_of(rank).filter(|&task| types::is_put(world.task(task).task_type)) {
+            let Trigger::Event(there) = world.triggers[put as usize] else { continue };
+            let (owner, position) = world.event_place(there);
+            if owner == rank {
+                continue;
+            }
+            // The event at the same position here is what the puts of the others trigger.
+            let Some(here) = world.event_at(rank, position) else { continue };
+            let is_own = |&task: &u32| world.rank(task) == rank;
+            if !world.producers.of(here).iter().any(is_own)
+                && self.is_before(first, put)
+                && self.is_awaited_by(here, second)
+            {
+                return Some(Repair::Put { like: put, event: here });
+            }
+        }
+        None
+    }
+
+    fn words(&self, repair: Repair) -> String {
+        let (task, event) = (|task| self.world.task_name(task), |event| self.world.event_name(event));
+        match repair {
+            Repair::Wait { task: waiter, event: on } => match self.world.dependent[waiter as usize] {
+                Some(now) => format!(
+                    "let {} wait for {}, which comes after {} that it waits for now",
+                    task(waiter),
+                    event(on),
+                    event(now)
+                ),
+                None => format!("let {} wait for {}", task(waiter), event(on)),
+            },
+            Repair::Trigger { task: lost, event: on } => {
+                let (found, counted) = (self.world.producers.of(on).len(), self.world.event(on).num_triggers);
+                let count = match i128::from(counted) > found as i128 {
+                    true => "which counts it already".to_owned(),
+                    false => format!("whose num_triggers becomes {}", found + 1),
+                };
+                let now = match self.world.triggers[lost as usize] {
+                    Trigger::Event(now) => format!(" in place of {}, which counts one less", event(now)),
+                    _ => String::new(),
+                };
+                format!("let {} trigger {}, {count}{now}", task(lost), event(on))
+            }
+            Repair::New { tasks: [one, other] } => {
+                let now = match self.world.dependent[other as usize] {
+                    Some(now) => format!(" in place of {}", event(now)),
+                    None => String::new(),
+                };
+                format!("let {} trigger a new event that {} waits for{now}", task(one), task(other))
+            }
+            Repair::Join { events: [one, other] } => {
+                let all = self.world.producers.of(one).len() + self.world.producers.of(other).len();
+                format!(
+                    "make {} and {} one event of {all} triggers, for which the dependents of both wait",
+                    event(one),
+                    event(other)
+                )
+            }
+            Repair::Put { like, event: on } => format!(
+                "copy to the own slot too: beside {}, a put of the same tile that triggers {}, which counts one more for each such put",
+                task(like),
+                event(on)
+            ),
+            Repair::Exchange { tasks: [one, other] } => format!(
+                "one more exchange between the ranks, after {} and before {}; or a buffer of its own for each exchange",
+                task(one),
+                task(other)
+            ),
+        }
+    }
+}
