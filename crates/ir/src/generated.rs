@@ -583,16 +583,18 @@ impl Rule {
     pub const TK08: Rule = Rule(124);
     /// TK09 operator-type
     pub const TK09: Rule = Rule(125);
+    /// TK10 fork-and-join
+    pub const TK10: Rule = Rule(126);
     /// TW01 unknown-task-type
-    pub const TW01: Rule = Rule(126);
+    pub const TW01: Rule = Rule(127);
     /// TW02 unused-event
-    pub const TW02: Rule = Rule(127);
+    pub const TW02: Rule = Rule(128);
     /// TW03 mixed-layout
-    pub const TW03: Rule = Rule(128);
+    pub const TW03: Rule = Rule(129);
     /// TW04 incomplete-system
-    pub const TW04: Rule = Rule(129);
+    pub const TW04: Rule = Rule(130);
     /// All that the specification declares, in order.
-    pub const ALL: [Rule; 130] = [
+    pub const ALL: [Rule; 131] = [
         Rule::S01,
         Rule::S02,
         Rule::S03,
@@ -719,6 +721,7 @@ impl Rule {
         Rule::TK07,
         Rule::TK08,
         Rule::TK09,
+        Rule::TK10,
         Rule::TW01,
         Rule::TW02,
         Rule::TW03,
@@ -1413,6 +1416,14 @@ pub(crate) const RULES: &[RuleRecord] = &[
     },
     RuleRecord {
         clause: Clause {
+            id: "TK10",
+            title: "fork-and-join",
+            document: "spec/companions/task-graph/rules/kernel-graphs.md",
+        },
+        class: Class::KERNEL_GRAPH,
+    },
+    RuleRecord {
+        clause: Clause {
             id: "TW01",
             title: "unknown-task-type",
             document: "spec/companions/task-graph/rules/warnings.md",
@@ -2004,6 +2015,12 @@ pub mod clause {
     /// TGR-23 Rendezvous.
     pub const TGR_23: Clause =
         Clause { id: "TGR-23", title: "Rendezvous", document: "spec/companions/task-graph/execution.md" };
+    /// TGR-24 Exact translation of the current generator.
+    pub const TGR_24: Clause = Clause {
+        id: "TGR-24",
+        title: "Exact translation of the current generator",
+        document: "spec/companions/task-graph/translation.md",
+    };
     /// TGT-01 GpuTarget.
     pub const TGT_01: Clause =
         Clause { id: "TGT-01", title: "GpuTarget", document: "spec/target-and-config.md" };
@@ -2191,6 +2208,7 @@ pub const CLAUSES: &[Clause] = &[
     clause::TGR_21,
     clause::TGR_22,
     clause::TGR_23,
+    clause::TGR_24,
     clause::TGT_01,
     clause::TGT_02,
     clause::TGT_03,

@@ -45,10 +45,19 @@ impl KernelBuilder {
 
     /// Declares a fused tensor of declared parts.
     pub fn fused(&mut self, name: &str, dims: &[i64], groups: i64, parts: &[&Tensor]) -> Tensor {
+        self.of_parts(name, "fused", dims, groups, parts)
+    }
+
+    /// Declares a tensor into which declared parts are shuffled.
+    pub fn shuffled(&mut self, name: &str, dims: &[i64], groups: i64, parts: &[&Tensor]) -> Tensor {
+        self.of_parts(name, "shuffled", dims, groups, parts)
+    }
+
+    fn of_parts(&mut self, name: &str, io: &str, dims: &[i64], groups: i64, parts: &[&Tensor]) -> Tensor {
         let dtype = parts.first().map_or(crate::build::BF16, |part| part.dtype);
         let names: Vec<&str> = parts.iter().map(|part| part.name.as_str()).collect();
         self.tensors.push(json!({
-            "name": name, "data_type": dtype, "dims": dims, "io": "fused", "num_groups": groups, "parts": names
+            "name": name, "data_type": dtype, "dims": dims, "io": io, "num_groups": groups, "parts": names
         }));
         Tensor::new(name, dtype, dims)
     }

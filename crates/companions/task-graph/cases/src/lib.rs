@@ -6,6 +6,7 @@ use megakernel_corpus::companion::Companion;
 pub mod barrier;
 pub mod build;
 pub mod exact;
+pub mod exact_current;
 mod families;
 pub mod faults;
 pub mod kernel;

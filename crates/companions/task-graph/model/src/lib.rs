@@ -190,16 +190,20 @@ names! {
         Cuda = 2 "cuda",
         /// Allocated symmetrically on all ranks.
         Nvshmem = 3 "nvshmem",
+        /// Allocated, and filled from several of the host's tensors before the first iteration.
+        Shuffled = 4 "shuffled",
     }
 }
 
 names! {
     /// Which translation is asked for (clause TGR-16).
     Mode, "a mode of translation" {
-        /// The published algorithm, to the letter.
+        /// The algorithm of mid 2025, to the letter.
         Exact = 0 "exact",
         /// Any graph that breaks no rule.
         Sound = 1 "sound",
+        /// The algorithm of spring 2026, to the letter.
+        ExactCurrent = 2 "exact-current",
     }
 }
 

@@ -8,12 +8,13 @@ use megakernel_corpus::edit::Edit;
 use megakernel_corpus::families::Library;
 use megakernel_corpus::families::{Document as Sent, Sink, words};
 use megakernel_ir::rule::{Class, Clause, Severity};
-use megakernel_task_graph::read_translation;
+use megakernel_task_graph::{Mode, read_translation};
 use serde_json::{Value, json};
 
 use super::{graphs, kernels};
 use crate::build::{Document, text};
 use crate::exact::exact;
+use crate::exact_current::exact_current;
 
 const PROFILE: &[&str] = &["task-graph"];
 
@@ -141,7 +142,8 @@ fn accepted(document: &Value) -> Result<Value> {
         let text = document.to_string();
         let request = read_translation(text.as_bytes())
             .map_err(|found| Error(format!("no request to translate: {found:?}")))?;
-        expect["document"] = exact(&request.kernel_graph, request.ranks, request.rank)?;
+        let translate = if request.mode == Mode::ExactCurrent { exact_current } else { exact };
+        expect["document"] = translate(&request.kernel_graph, request.ranks, request.rank)?;
     }
     Ok(expect)
 }

@@ -26,6 +26,7 @@ const COLUMNS: [i64; 3] = [1, -1, -1];
 pub fn all() -> Result<Vec<GraphBase>> {
     let mut all = exact();
     all.extend(sound());
+    all.extend(super::exact_current::bases());
     Ok(all)
 }
 

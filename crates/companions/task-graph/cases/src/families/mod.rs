@@ -5,6 +5,7 @@ mod bounds;
 mod current;
 mod deadlock;
 mod defects;
+mod exact_current;
 mod graphs;
 mod ids;
 mod kernels;
@@ -55,4 +56,5 @@ pub const FAMILIES: &[(&str, Cases)] = &[
     ("task-graph/round-trip", trips::trips),
     ("task-graph/defects", defects::defects),
     ("task-graph/translate", rejected::rejected),
+    ("task-graph/translate-current", exact_current::rejected),
 ];

@@ -285,6 +285,13 @@ fn copies(document: &mut Value, mut change: impl FnMut(i64) -> i64) {
     });
 }
 
+/// A request to translate for the current generator as one for the earlier one.
+pub fn earlier(request: &mut Value) {
+    if request["mode"] == "exact-current" {
+        request["mode"] = json!("exact");
+    }
+}
+
 /// Copies without the tag.
 pub fn untagged(document: &mut Value) {
     copies(document, |id| id & !NVSHMEM_TAG);

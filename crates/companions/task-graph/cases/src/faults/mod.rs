@@ -19,7 +19,7 @@ use megakernel_task_graph::{Mode, read_task_graph, read_translation};
 use megakernel_task_graph_checker as check;
 use serde_json::{Value, json};
 
-use crate::{barrier, exact};
+use crate::{barrier, exact, exact_current};
 
 mod changes;
 mod current;
@@ -57,6 +57,8 @@ enum Wrong {
     Mistakes(fn(&mut Value)),
     /// Gives what this makes of the exact translation.
     Garbles(fn(&mut Value)),
+    /// Gives what this makes of the exact translation of the current generator.
+    GarblesCurrent(fn(&mut Value)),
     /// Gives what this makes of the sound translation.
     Unsound(fn(&mut Value)),
     /// Gives the exact translation in the sound mode too.
@@ -147,6 +149,7 @@ impl Wrong {
             | Wrong::Mistakes(_)
             | Wrong::Garbles(_)
             | Wrong::Unsound(_)
+            | Wrong::GarblesCurrent(_)
             | Wrong::ExactOnly => Method::TRANSLATE,
         };
         case.method == method
@@ -272,18 +275,20 @@ fn translate(document: &[u8], wrong: Option<&Wrong>, refuse: Refuse<'_>) -> Valu
     };
     let is_exact = request.mode == Mode::Exact || matches!(wrong, Some(Wrong::ExactOnly));
     let graph = &request.kernel_graph;
-    let translated = if is_exact {
-        exact::exact(graph, request.ranks, request.rank)
-    } else {
-        barrier::barrier(graph, request.ranks, request.rank)
+    let translate = match request.mode {
+        Mode::ExactCurrent => exact_current::exact_current,
+        _ if is_exact => exact::exact,
+        _ => barrier::barrier,
     };
+    let translated = translate(graph, request.ranks, request.rank);
     let mut value = match translated {
         Ok(value) => value,
         Err(cause) => return failed(cause.to_string()),
     };
     match wrong {
         Some(Wrong::Garbles(change)) if is_exact => change(&mut value),
-        Some(Wrong::Unsound(change)) if !is_exact => change(&mut value),
+        Some(Wrong::GarblesCurrent(change)) if request.mode == Mode::ExactCurrent => change(&mut value),
+        Some(Wrong::Unsound(change)) if request.mode == Mode::Sound => change(&mut value),
         _ => {}
     }
     accept(Some(value.to_string()))

@@ -159,6 +159,42 @@ pub const FAULTS: &[GraphFault] = &[
         "gives every task the first variant",
         Wrong::Garbles(changes::no_variants),
     ),
+    fault(
+        "tg-current-as-earlier",
+        "translates for the current generator as for the earlier one",
+        Wrong::Mistakes(changes::earlier),
+    ),
+    fault(
+        "tg-current-no-requests",
+        "writes no request into the words of blocks",
+        Wrong::GarblesCurrent(changes::no_requests),
+    ),
+    fault(
+        "tg-current-no-middle",
+        "leaves the middle of the words of blocks clear",
+        Wrong::GarblesCurrent(changes::no_middle),
+    ),
+    fault(
+        "tg-current-no-upper",
+        "leaves the upper half of the words of blocks clear",
+        Wrong::GarblesCurrent(changes::no_upper),
+    ),
+    fault(
+        "tg-current-one-team",
+        "puts all collectives into one team",
+        Wrong::GarblesCurrent(changes::one_team),
+    ),
+    fault(
+        "tg-current-untagged",
+        "lets dependents wait for puts without the tag",
+        Wrong::GarblesCurrent(changes::waits_untagged),
+    ),
+    fault(
+        "tg-current-no-variants",
+        "gives every task of the current generator the first variant",
+        Wrong::GarblesCurrent(changes::no_variants),
+    ),
+    fault("tg-fork-and-join", "translates what is fork and join", Wrong::Allows(&[Rule::TK10])),
     fault("tg-sound-as-exact", "has no sound mode, and gives the published translation", Wrong::ExactOnly),
     fault(
         "tg-sound-counts-twice",

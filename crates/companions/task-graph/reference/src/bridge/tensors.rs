@@ -170,7 +170,9 @@ impl<'k> Tensors<'k> {
 
     /// Whether the host can see it.
     pub fn is_host(&self, tensor: usize) -> bool {
-        self.get(tensor).is_some_and(|decl| matches!(decl.io, TensorKind::Torch | TensorKind::Fused))
+        let is_host =
+            |io: TensorKind| matches!(io, TensorKind::Torch | TensorKind::Fused | TensorKind::Shuffled);
+        self.get(tensor).is_some_and(|decl| is_host(decl.io))
     }
 
     /// How an area is called: the tensor, and the intervals if it is not all of it.

@@ -174,7 +174,7 @@ fn tensors(plan: &Plan<'_>, request: &Translation<'_>, code: &mut String) {
     for (tensor, stated) in plan.tensors.iter().zip(&request.kernel_graph.tensors) {
         let memory = match stated.io {
             TensorKind::Torch => "host",
-            TensorKind::Cuda => "device",
+            TensorKind::Cuda | TensorKind::Shuffled => "device",
             TensorKind::Nvshmem => "symmetric",
             // Its parts are listed.
             TensorKind::Fused => continue,

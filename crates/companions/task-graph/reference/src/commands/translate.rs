@@ -17,12 +17,12 @@ use crate::translate::translate;
 /// Exits 0 with the graph on standard output, 1 if it cannot be translated, 2 if the file cannot be read.
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  megakernel-reference translate decoder.json --mode sound > task_graph.json\n  megakernel-reference translate decoder.json --ranks 2 --rank 1 > task_graph_1.json\n\nThe format of kernel graphs, both modes and every rule: spec/companions/task-graph/translation.md."
+    after_help = "Examples:\n  megakernel-reference translate decoder.json --mode sound > task_graph.json\n  megakernel-reference translate decoder.json --ranks 2 --rank 1 > task_graph_1.json\n\nThe format of kernel graphs, every mode and every rule: spec/companions/task-graph/translation.md."
 )]
 pub struct Arguments {
     #[command(flatten)]
     source: SourceArguments,
-    /// The published algorithm, with its defects, or a graph that breaks no rule.
+    /// The algorithm of mid 2025 or that of spring 2026, with their defects, or a graph that breaks no rule.
     #[arg(long, value_enum, default_value = "exact")]
     mode: ModeArgument,
 }
@@ -53,6 +53,7 @@ struct SourceArguments {
 #[derive(Clone, Copy, ValueEnum)]
 enum ModeArgument {
     Exact,
+    ExactCurrent,
     Sound,
 }
 
@@ -60,6 +61,7 @@ enum ModeArgument {
 pub fn run(arguments: &Arguments) -> ExitCode {
     let mode = match arguments.mode {
         ModeArgument::Exact => Mode::Exact,
+        ModeArgument::ExactCurrent => Mode::ExactCurrent,
         ModeArgument::Sound => Mode::Sound,
     };
     print(&arguments.source, mode, |request| {

@@ -51,6 +51,11 @@ impl<'a> Assembly<'a> {
         EventId { rank: rank as u16, position: position as u32, nvshmem: true }.bits()
     }
 
+    /// The tasks, for what is written into all of them.
+    pub fn tasks_mut(&mut self) -> &mut [Task<'a>] {
+        &mut self.tasks
+    }
+
     /// Has a task trigger an event.
     pub fn set_trigger(&mut self, task: usize, trigger: i64) {
         if let Some(task) = self.tasks.get_mut(task) {
@@ -62,6 +67,16 @@ impl<'a> Assembly<'a> {
     /// (MASSIVE for eight tasks or more), and rewrites it so in the end (clause TGR-14).
     pub fn event(&mut self, triggers: i64, first: usize) {
         let id = self.event_id(self.events.len());
+        self.event_by(id, triggers, first);
+    }
+
+    /// The same, with an id that has the tag.
+    pub fn tagged_event(&mut self, triggers: i64, first: usize) {
+        let id = self.remote_id(self.rank, self.events.len());
+        self.event_by(id, triggers, first);
+    }
+
+    fn event_by(&mut self, id: i64, triggers: i64, first: usize) {
         for task in self.tasks.iter_mut().skip(first) {
             task.dependent_event = id;
         }

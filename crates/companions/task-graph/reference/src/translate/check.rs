@@ -1,19 +1,21 @@
-//! The rules TK01, TK02, TK05 and TK06, and what TK04 asks in both modes: whether a kernel graph can be cut into tasks.
+//! The rules TK01, TK02, TK05 and TK06, and what TK04 asks in every mode: whether a kernel graph can be cut into tasks.
 
 use std::collections::HashMap;
 
 use megakernel_ir::{Diagnostic, Rule};
 use megakernel_task_graph::{
-    KernelGraph, MAX_DIMS, MAX_INPUTS, MAX_OUTPUTS_EARLIER, NULL_TENSOR, Operand as Stated,
-    Operator as StatedOperator, TensorDecl, TensorKind, Translation, element_bits,
+    KernelGraph, MAX_DIMS, MAX_INPUTS, MAX_OUTPUTS, MAX_OUTPUTS_EARLIER, Mode, NULL_TENSOR,
+    Operand as Stated, Operator as StatedOperator, TensorDecl, TensorKind, Translation, element_bits,
 };
 
 use super::plan::{Operand, Operator, Part, PerAxis, Plan, Tensor};
-use super::{ALL_REDUCE, BEGIN, COPY, MAX_RANKS, MAX_TASKS, REDUCE, TERMINATE, variants};
+use super::{ALL_REDUCE, BEGIN, COPY, MAX_RANKS, MAX_TASKS, PUT, REDUCE, TERMINATE, variants};
 
 /// Makes the plan, or says everything that is wrong.
 pub fn plan<'a>(request: &Translation<'a>) -> Result<Plan<'a>, Vec<Diagnostic>> {
-    let mut check = Check { graph: &request.kernel_graph, names: HashMap::new(), found: Vec::new() };
+    let is_current = request.mode == Mode::ExactCurrent;
+    let mut check =
+        Check { graph: &request.kernel_graph, names: HashMap::new(), is_current, found: Vec::new() };
     check.request(request);
     let tensors = check.tensors();
     if !check.found.is_empty() {
@@ -29,18 +31,20 @@ pub fn plan<'a>(request: &Translation<'a>) -> Result<Plan<'a>, Vec<Diagnostic>> 
         for (index, operator) in operators.iter().enumerate() {
             all_reduce(request, index, operator, &tensors, &mut found);
         }
-        too_many_tasks(request.ranks, &operators, &mut found);
+        too_many_tasks(request, &operators, &mut found);
     }
     if !found.is_empty() {
         return Err(found);
     }
-    variants::number(&mut operators, &tensors, &request.kernel_graph.operators);
+    variants::number(&mut operators, &tensors, request);
     Ok(Plan { ranks: request.ranks, rank: request.rank, tensors, operators })
 }
 
 struct Check<'r, 'a> {
     graph: &'r KernelGraph<'a>,
     names: HashMap<&'r str, usize>,
+    /// Whether the translation is that of the current generator.
+    is_current: bool,
     found: Vec<Diagnostic>,
 }
 
@@ -88,10 +92,11 @@ impl<'r, 'a> Check<'r, 'a> {
             tensors.push(self.tensor(&at, stated));
         }
         for (index, stated) in graph.tensors.iter().enumerate() {
-            if stated.io == TensorKind::Fused {
+            let is_fused = stated.io == TensorKind::Fused;
+            if is_fused || stated.io == TensorKind::Shuffled {
                 let parts = self.parts(&format!("/kernel_graph/tensors/{index}"), stated);
                 let rows: i64 = parts.iter().map(|part| part.rows).sum();
-                if let Some(tensor) = tensors.get_mut(index).filter(|_| rows > 0) {
+                if let Some(tensor) = tensors.get_mut(index).filter(|_| is_fused && rows > 0) {
                     tensor.parts = parts;
                     tensor.group_rows = rows;
                 }
@@ -164,13 +169,15 @@ impl<'r, 'a> Check<'r, 'a> {
             };
             let Some(part) = self.graph.tensors.get(tensor) else { continue };
             let rows = part.dims.first().copied().unwrap_or(0);
-            if part.io == TensorKind::Fused {
-                self.report(Rule::TK05, at, format!("`{name}` is a fused tensor itself"));
+            if matches!(part.io, TensorKind::Fused | TensorKind::Shuffled) {
+                self.report(Rule::TK05, at, format!("`{name}` has parts itself"));
             } else if part.dims.get(1..) != stated.dims.get(1..) || part.data_type != stated.data_type {
                 self.report(
                     Rule::TK05,
                     at,
-                    format!("`{name}` has other element types, axes or inner extents than the fused tensor"),
+                    format!(
+                        "`{name}` has other element types, axes or inner extents than what it is a part of"
+                    ),
                 );
             } else if rows % groups != 0 {
                 self.report(
@@ -189,7 +196,7 @@ impl<'r, 'a> Check<'r, 'a> {
             self.report(
                 Rule::TK05,
                 format!("{at}/parts"),
-                format!("the parts have {total} rows, the fused tensor has {found}"),
+                format!("the parts have {total} rows, and the whole has {found}"),
             );
         }
         parts
@@ -218,10 +225,10 @@ impl<'r, 'a> Check<'r, 'a> {
                 format!("found extent {extent}, required at least 1"),
             );
         }
-        for (list, found, room) in [
-            ("inputs", stated.inputs.len(), MAX_INPUTS),
-            ("outputs", stated.outputs.len(), MAX_OUTPUTS_EARLIER),
-        ] {
+        let most_outputs = if self.is_current { MAX_OUTPUTS } else { MAX_OUTPUTS_EARLIER };
+        for (list, found, room) in
+            [("inputs", stated.inputs.len(), MAX_INPUTS), ("outputs", stated.outputs.len(), most_outputs)]
+        {
             if found > room {
                 self.report(
                     Rule::TK06,
@@ -230,7 +237,11 @@ impl<'r, 'a> Check<'r, 'a> {
                 );
             }
         }
-        if matches!(stated.task_type, TERMINATE | BEGIN | REDUCE | COPY | 200..=203) {
+        let is_reserved = match stated.task_type {
+            REDUCE => !self.is_current,
+            task_type => matches!(task_type, TERMINATE | BEGIN | COPY | 200..=203),
+        };
+        if is_reserved {
             let message = format!("found task type {}, which no operator has", stated.task_type);
             self.report(Rule::TK06, format!("{at}/task_type"), message);
         }
@@ -358,7 +369,8 @@ fn all_reduce(
     tensors: &[Tensor<'_>],
     found: &mut Vec<Diagnostic>,
 ) {
-    if operator.task_type != ALL_REDUCE {
+    // The current generator has none: TK09 says so.
+    if operator.task_type != ALL_REDUCE || request.mode == Mode::ExactCurrent {
         return;
     }
     let at = format!("/kernel_graph/operators/{index}");
@@ -400,10 +412,14 @@ fn all_reduce(
     }
 }
 
-fn too_many_tasks(ranks: i64, operators: &[Operator], found: &mut Vec<Diagnostic>) {
+fn too_many_tasks(request: &Translation<'_>, operators: &[Operator], found: &mut Vec<Diagnostic>) {
     let mut tasks = 2i64;
     for (index, operator) in operators.iter().enumerate() {
-        let each = if operator.task_type == ALL_REDUCE { ranks + 1 } else { 1 };
+        let each = match operator.task_type {
+            ALL_REDUCE => request.ranks + 1,
+            PUT if request.mode == Mode::ExactCurrent => request.ranks - 1,
+            _ => 1,
+        };
         tasks = operator
             .grid
             .iter()

@@ -1,10 +1,12 @@
-//! From a kernel graph to the task graph of one rank (clauses TGR-11 to TGR-17).
+//! From a kernel graph to the task graph of one rank (clauses TGR-11 to TGR-17, and TGR-24).
 //!
 //! `check` resolves the names and divides the extents, and reports what breaks a TK rule; after that every index holds.
-//! `exact` is the published algorithm; `sound` makes a graph that breaks no rule, whatever the operators share.
+//! `exact` is the algorithm of mid 2025, and `current` that of spring 2026; `sound` makes a graph that breaks no rule, whatever the operators share.
 
 mod assemble;
 mod check;
+mod current;
+mod edges;
 mod events;
 mod exact;
 mod history;
@@ -12,6 +14,7 @@ pub(super) mod plan;
 mod sound;
 mod suitable;
 mod variants;
+mod words;
 
 use megakernel_ir::protocol::{Answer, Request};
 use megakernel_ir::{Diagnostic, Layout, write_record};
@@ -27,6 +30,8 @@ const ALL_REDUCE: i64 = 106;
 pub(super) const REDUCE: i64 = 107;
 /// Copies into another rank's memory.
 pub(super) const COPY: i64 = 199;
+/// Writes a slot of another rank's memory, in the current version.
+pub(super) const PUT: i64 = 301;
 /// Element type of a tensor that is not there.
 const UNKNOWN_ELEMENT: i64 = 999;
 /// Most ranks.
@@ -58,5 +63,6 @@ pub fn translate<'a>(request: &Translation<'a>) -> Result<TaskGraph<'a>, Vec<Dia
     match request.mode {
         Mode::Exact => exact::translate(&plan),
         Mode::Sound => sound::translate(&plan),
+        Mode::ExactCurrent => current::translate(&plan),
     }
 }

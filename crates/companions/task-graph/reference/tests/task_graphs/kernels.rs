@@ -46,7 +46,7 @@ fn examples_of_the_specification() {
             seen += 1;
         }
     }
-    assert_eq!(seen, 9, "rules TK");
+    assert_eq!(seen, 10, "rules TK");
 }
 
 /// Two operators, the second of which reads a fused tensor and a residual.
