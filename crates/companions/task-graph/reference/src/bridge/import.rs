@@ -159,7 +159,9 @@ fn document(
     for (task, steps) in &lowered.steps {
         let ends = order.ends(*task);
         let mut waits = Vec::new();
-        if let Some((counter, (rank, event))) = counter(ends.dependent) {
+        for (counter, (rank, event)) in
+            order.waits(*task).into_iter().filter_map(|event| counter(Some(event)))
+        {
             let triggers =
                 graphs.get(rank).and_then(|graph| graph.all_events.get(event)).map_or(0, |e| e.num_triggers);
             if !(1..=i64::from(u32::MAX)).contains(&triggers) {

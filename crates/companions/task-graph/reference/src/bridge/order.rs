@@ -1,9 +1,11 @@
 //! Happens-before of the tasks of all ranks, on events: a task is ordered before another one if its event leads to the
 //! other's (clause TGR-08).
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use megakernel_task_graph::{EVENT_INVALID, EventId, TaskGraph};
+
+use crate::types;
 
 /// More events than this would need more memory for their order than a large machine has.
 const MAX_EVENTS: usize = 1 << 18;
@@ -21,6 +23,8 @@ pub(super) struct Order {
     /// Place of each event in an order in which each comes after those that lead to it.
     place: Vec<usize>,
     ends: HashMap<TaskRef, Ends>,
+    /// Of each collective, its mates, which have to be able to start before it goes on.
+    mates: HashMap<TaskRef, Vec<TaskRef>>,
 }
 
 /// The two events of a task, as indices.
@@ -42,6 +46,7 @@ impl Order {
             reach: Vec::new(),
             place: Vec::new(),
             ends: HashMap::new(),
+            mates: mates(graphs)?,
         };
         for (rank, graph) in graphs.iter().enumerate() {
             for (number, task) in graph.all_tasks.iter().enumerate().skip(2) {
@@ -96,11 +101,11 @@ impl Order {
     fn connect(&mut self) {
         let count = self.events.len();
         let mut after: Vec<Vec<usize>> = vec![Vec::new(); count];
-        for ends in self.ends.values() {
-            if let (Some(dependent), Some(trigger)) = (ends.dependent, ends.trigger)
-                && let Some(list) = after.get_mut(dependent)
-            {
-                list.push(trigger);
+        for (&task, ends) in &self.ends {
+            for wait in self.waits(task) {
+                if let (Some(trigger), Some(list)) = (ends.trigger, after.get_mut(wait)) {
+                    list.push(trigger);
+                }
             }
         }
         let mut before = vec![0usize; count];
@@ -150,19 +155,57 @@ impl Order {
         self.ends.get(&task).copied().unwrap_or_default()
     }
 
+    /// The events that a task waits for: its own, and of a collective those of its mates (clause TGR-23).
+    pub fn waits(&self, task: TaskRef) -> Vec<usize> {
+        let mates = self.mates.get(&task).map_or(&[][..], Vec::as_slice);
+        let mut waits: Vec<usize> =
+            [task].iter().chain(mates).filter_map(|&task| self.ends(task).dependent).collect();
+        waits.sort_unstable();
+        waits.dedup();
+        waits
+    }
+
     /// Whether a task has finished before another one starts, in every run. With a cycle nothing is ordered.
     pub fn before(&self, a: TaskRef, b: TaskRef) -> bool {
-        let (Some(trigger), Some(dependent)) = (self.ends(a).trigger, self.ends(b).dependent) else {
-            return false;
-        };
-        let word = self.reach.get(trigger).and_then(|bits| bits.get(dependent / 64));
-        word.is_some_and(|word| word >> (dependent % 64) & 1 == 1)
+        let Some(trigger) = self.ends(a).trigger else { return false };
+        self.waits(b).into_iter().any(|wait| {
+            let word = self.reach.get(trigger).and_then(|bits| bits.get(wait / 64));
+            word.is_some_and(|word| word >> (wait % 64) & 1 == 1)
+        })
     }
 
     /// A number that rises along the order.
     pub fn height(&self, task: TaskRef) -> usize {
-        self.ends(task).dependent.and_then(|event| self.place.get(event)).map_or(0, |place| place + 1)
+        let places = self.waits(task).into_iter().filter_map(|event| self.place.get(event));
+        places.max().map_or(0, |place| place + 1)
     }
+}
+
+/// The collectives of all ranks that meet: of each team the first with the first, and so on.
+fn mates(
+    graphs: &[&TaskGraph<'_>],
+) -> Result<HashMap<TaskRef, Vec<TaskRef>>, (TaskRef, &'static str, String)> {
+    let mut teams: BTreeMap<i64, Vec<Vec<TaskRef>>> = BTreeMap::new();
+    for (rank, graph) in graphs.iter().enumerate() {
+        for (number, task) in graph.all_tasks.iter().enumerate() {
+            if types::is_collective(task.task_type) {
+                let team = teams.entry(task.task_offset.0.unwrap_or(0));
+                if let Some(own) = team.or_insert_with(|| vec![Vec::new(); graphs.len()]).get_mut(rank) {
+                    own.push((rank, number));
+                }
+            }
+        }
+    }
+    let mut mates = HashMap::new();
+    for team in teams.values() {
+        for &task in team.iter().flatten() {
+            let turn = team.get(task.0).and_then(|own| own.iter().position(|&other| other == task));
+            let met: Option<Vec<TaskRef>> = team.iter().map(|own| own.get(turn?).copied()).collect();
+            let reason = || "some rank has no mate for this collective; see rule TX05".to_owned();
+            mates.insert(task, met.ok_or_else(|| (task, "task_type", reason()))?);
+        }
+    }
+    Ok(mates)
 }
 
 fn missing(id: i64, ranks: &[u16]) -> String {

@@ -9,6 +9,7 @@ use super::Refusal;
 use super::order::TaskRef;
 use super::tensors::{Area, Tensors};
 use super::work::{Access, Attention, Left, Partial, Plan, Work};
+use crate::types;
 
 /// Plans every task of every rank.
 pub(super) fn plan(
@@ -33,6 +34,47 @@ pub(super) fn plan(
     (plan, refusals)
 }
 
+/// The type of the table of TGR-18 that computes the same: types of the current generator differ in how.
+fn kind(task_type: i64) -> i64 {
+    match task_type {
+        160 => 101,
+        152 | 156 | 158 | 252 => 108,
+        259 => 110,
+        111 | 258 => 111,
+        159 => 118,
+        154 => 119,
+        151 | 155 | 157 | 253 => 120,
+        301 => 199,
+        other => other,
+    }
+}
+
+/// What no opcode does, of the types that this is known of; and what would.
+fn missing(task_type: i64) -> Option<&'static str> {
+    Some(match task_type {
+        112..=114 => "it searches or verifies drafts: missing is an opcode for each",
+        116 | 153 | 257 => {
+            "it attends over pages of several requests, and ATTENTION_TILE over one cache in a buffer: missing is a PAGED_ATTENTION"
+        }
+        164 | 263 | 266 | 269 | 287 | 289 | 291 => {
+            "it yields a part of an attention with its sum of exponentials, and ATTENTION_TILE a whole one: missing is an ATTENTION_PARTIAL"
+        }
+        264 | 267 | 270 | 288 | 290 | 292 => {
+            "it puts parts of an attention together by their sums of exponentials: missing is an ATTENTION_MERGE"
+        }
+        163 | 251 => {
+            "it adds to what is in its output, and GEMV_TILE overwrites it: missing is a GEMV_ACCUMULATE"
+        }
+        161 | 162 | 248 | 249 | 254 | 255 => {
+            "it takes and writes the rows that a router chose, and GEMV_TILE all rows: missing is an EXPERT_GEMV, which goes by data"
+        }
+        260 | 280 => "it chooses experts by their logits, and SAMPLE_ARGMAX one index: missing is a TOPK",
+        261 => "it adds up the rows of experts by their weights: missing is an EXPERT_SUM",
+        262 => "it sets a buffer to zero: missing is a FILL",
+        _ => return None,
+    })
+}
+
 struct Planner<'p, 'k> {
     task: &'p Task<'p>,
     id: TaskRef,
@@ -44,7 +86,8 @@ struct Planner<'p, 'k> {
 
 impl Planner<'_, '_> {
     fn work(&mut self) -> Result<Work, String> {
-        let params = match self.task.task_type {
+        let kind = kind(self.task.task_type);
+        let params = match kind {
             101..=103 | 105 | 108 | 109 | 110 | 111 | 115 | 118 | 119 | 120 => self.params()?,
             _ => Map::new(),
         };
@@ -58,7 +101,7 @@ impl Planner<'_, '_> {
             )?;
             Ok(Left::Norm { x, weight, eps })
         };
-        match self.task.task_type {
+        match kind {
             101 => {
                 self.arity(2, 1)?;
                 let (ids, table) = (self.input(0, Access::Read)?, self.input(1, Access::Weight)?);
@@ -137,12 +180,18 @@ impl Planner<'_, '_> {
                 let (values, indices) = (self.input(0, Access::Dropped)?, self.input(1, Access::Dropped)?);
                 Ok(Work::ArgmaxReduce { values, indices, out: self.output(0, Access::Write)? })
             }
+            121 => {
+                self.arity(1, 1)?;
+                let (from, to) = (self.input(0, Access::Read)?, self.output(0, Access::Write)?);
+                self.same_shape(from, to)?;
+                Ok(Work::Copy { from, to })
+            }
             199 => self.copy(),
-            112..=114 => Err(format!(
-                "task type {} searches or verifies drafts, and no opcode does that",
-                self.task.task_type
-            )),
-            other => Err(format!("task type {other} has no opcodes in the table of TGR-18")),
+            302 => self.collective(),
+            other => {
+                let why = missing(other).unwrap_or("no opcodes of it stand in the table of TGR-18");
+                Err(format!("task type {other} ({}) has no program: {why}", types::name(other)))
+            }
         }
     }
 
@@ -257,7 +306,14 @@ impl Planner<'_, '_> {
         } else {
             (Access::Read, Access::Write)
         };
-        let residual = residual.map(|position| self.input(position, read)).transpose()?;
+        let residual = match residual {
+            // The current generator adds it once, on rank 0, to what all ranks sum up.
+            Some(position) if self.id.0 > 0 && self.task.expert_offset.0.is_some() => {
+                self.input(position, Access::Dropped)?;
+                None
+            }
+            residual => residual.map(|position| self.input(position, read)).transpose()?,
+        };
         let out = self.output(0, write)?;
         if let Some(residual) = residual {
             self.same_shape(residual, out)?;
@@ -290,6 +346,26 @@ impl Planner<'_, '_> {
         }
         let out = self.output(0, Access::Write)?;
         self.same_shape(own, out)?;
+        Ok(Work::Sum { shards, out })
+    }
+
+    /// A collective: the partial results of all ranks, each in the memory of its rank.
+    fn collective(&mut self) -> Result<Work, String> {
+        self.arity(1, 1)?;
+        let own = self.tile(0)?;
+        let pointer = self.pointer("inputs", 0);
+        if self.ranks.len() < 2 {
+            return Err(
+                "it sums up over all ranks, and one is given; give the graphs of all ranks".to_owned()
+            );
+        }
+        let shards: Vec<usize> = (0..self.ranks.len())
+            .map(|rank| self.put(Area { rank, ..own }, Access::Read, pointer.clone()))
+            .collect();
+        let out = self.output(0, Access::Write)?;
+        if let Some(&first) = shards.first() {
+            self.same_shape(first, out)?;
+        }
         Ok(Work::Sum { shards, out })
     }
 

@@ -9,7 +9,7 @@ use crate::bridge::work::{Access, Use};
 
 /// The parameters of its operator that a task of a type may have.
 fn known_params(task_type: i64) -> &'static [&'static str] {
-    match task_type {
+    match super::kind(task_type) {
         101 => &["input_source"],
         102 | 119 => &["eps"],
         103 | 115 => &["eps", "theta", "scale", "n_heads", "n_kv_heads", "head_dim"],

@@ -15,7 +15,7 @@ use megakernel_reference::vm::steps::{advance, greedy};
 use megakernel_reference::vm::{Finished, Loaded, Reference, Schedule, Session, Settings};
 
 /// Random tensors for all of a kernel graph, by its names.
-fn weights(kernel: &str, dtype: DType) -> BTreeMap<String, Tensor> {
+pub fn weights(kernel: &str, dtype: DType) -> BTreeMap<String, Tensor> {
     let kernel = read_kernel_graph(kernel.as_bytes()).expect("a kernel graph");
     let mut prng = SplitMix64::new(7);
     let mut unit = || (prng.next_u64() >> 40) as f64 / (1u64 << 23) as f64 - 1.0;
@@ -42,7 +42,7 @@ type Emit<'s> = dyn FnMut(&str, &[usize], usize, Value) + 's;
 
 /// The same decoder as a person would write it: whole tensors, one task for each step. The residual is a bias of the
 /// product or added to it.
-fn by_hand(dtype: &str, has_bias: bool) -> String {
+pub fn by_hand(dtype: &str, has_bias: bool) -> String {
     let position = 0;
     let (mut buffers, mut tasks) = (Vec::<Value>::new(), Vec::<Value>::new());
     let mut buffer = |name: &str, kind: &str, dtype: &str, shape: &[i64]| {
@@ -142,7 +142,7 @@ fn by_hand(dtype: &str, has_bias: bool) -> String {
 }
 
 /// Runs a row of steps, each with the token that the one before picked.
-fn run(
+pub fn run(
     text: &str,
     mut tensors: BTreeMap<String, Tensor>,
     steps: i64,
@@ -178,7 +178,7 @@ fn run(
     finished
 }
 
-fn tokens(finished: &[Finished]) -> Vec<i64> {
+pub fn tokens(finished: &[Finished]) -> Vec<i64> {
     finished.iter().map(|launch| launch.output("argmax_out").expect("a token").tensor.ints()[0]).collect()
 }
 

@@ -247,6 +247,21 @@ fn what_has_no_counterpart_is_refused_with_the_reason() {
     let task = |number: usize| format!("/all_tasks/{number}");
     refused(&|graph| graph["all_tasks"][2]["task_type"] = json!(113), &task(2), "drafts");
     refused(&|graph| graph["all_tasks"][2]["task_type"] = json!(301), &task(2), "task type 301");
+    for (code, opcode) in [
+        (163, "GEMV_ACCUMULATE"),
+        (251, "GEMV_ACCUMULATE"),
+        (254, "EXPERT_GEMV"),
+        (255, "EXPERT_GEMV"),
+        (257, "PAGED_ATTENTION"),
+        (263, "ATTENTION_PARTIAL"),
+        (264, "ATTENTION_MERGE"),
+        (260, "TOPK"),
+        (261, "EXPERT_SUM"),
+        (262, "FILL"),
+        (265, "no opcodes of it"),
+    ] {
+        refused(&|graph| graph["all_tasks"][2]["task_type"] = json!(code), &task(2), opcode);
+    }
     refused(&|graph| graph["all_tasks"][2]["inputs"][0]["base_ptr"] = json!("z"), &task(2), "not declared");
     refused(&|graph| graph["all_tasks"][2]["inputs"][0]["offset"] = json!(4), &task(2), "TB02");
     refused(&|graph| graph["all_tasks"][2]["outputs"][0]["offset"] = json!(4), &task(2), "TB01");

@@ -4,4 +4,5 @@ mod decoder;
 mod exporting;
 mod graphs;
 mod importing;
+mod ranks;
 mod real;
