@@ -36,7 +36,7 @@ const PYTHON: &str = "python3";
 /// The name of the step that runs the tests.
 const TESTS: &str = "tests";
 
-const STEPS: [Step; 14] = [
+const STEPS: [Step; 15] = [
     Step { name: "format", command: &["cargo", "fmt", "--all", "--check"] },
     Step { name: "tidy", command: &[SELF, "tidy"] },
     Step {
@@ -49,6 +49,10 @@ const STEPS: [Step; 14] = [
     Step {
         name: "the selector in Python conforms",
         command: &[SELF, "conform", "--impl", "python3 examples/selection/adapter.py"],
+    },
+    Step {
+        name: "the checker of collectives in Python conforms",
+        command: &[SELF, "conform", "--impl", "python3 examples/collectives/adapter.py"],
     },
     Step {
         name: "the kernels conform on the CPU",

@@ -19,34 +19,46 @@ impl Class {
     pub const LAUNCH: Class = Class(5);
     /// W: suspicious, never a reason to reject.
     pub const WARNING: Class = Class(6);
+    /// CS: numbers, topology and operations of a collective algorithm are what they have to be.
+    pub const COLLECTIVE_STRUCTURE: Class = Class(7);
+    /// CD: every operation of a collective algorithm takes place.
+    pub const COLLECTIVE_DEADLOCK: Class = Class(8);
+    /// CT: every element ends with what the collective asks for.
+    pub const COLLECTIVE_RESULT: Class = Class(9);
+    /// CB: all elements end with the same bits.
+    pub const COLLECTIVE_BITS: Class = Class(10);
+    /// CC: a module with a collective algorithm can be launched.
+    pub const COLLECTIVE_CONTRACT: Class = Class(11);
+    /// CW: suspicious in a collective algorithm, never a reason to reject.
+    pub const COLLECTIVE_WARNING: Class = Class(12);
     /// KS: numbers, texts and lists of a document of kernel selection are what they have to be.
-    pub const SELECTION_STRUCTURE: Class = Class(7);
+    pub const SELECTION_STRUCTURE: Class = Class(13);
     /// KQ: the operator sequence can be computed.
-    pub const SELECTION_SEQUENCE: Class = Class(8);
+    pub const SELECTION_SEQUENCE: Class = Class(14);
     /// KI: the index of kernels can be chosen from.
-    pub const SELECTION_INDEX: Class = Class(9);
+    pub const SELECTION_INDEX: Class = Class(15);
     /// KN: there is a plan.
-    pub const SELECTION_NO_PLAN: Class = Class(10);
+    pub const SELECTION_NO_PLAN: Class = Class(16);
     /// KP: the plan is one, and the one that the definition gives.
-    pub const SELECTION_PLAN: Class = Class(11);
+    pub const SELECTION_PLAN: Class = Class(17);
     /// KW: suspicious in an index of kernels, never a reason to reject.
-    pub const SELECTION_WARNING: Class = Class(12);
+    pub const SELECTION_WARNING: Class = Class(18);
     /// TS: the document is a well-formed task graph.
-    pub const TASK_GRAPH_STRUCTURE: Class = Class(13);
+    pub const TASK_GRAPH_STRUCTURE: Class = Class(19);
     /// TD: every task of a task graph runs, and the graph ends.
-    pub const TASK_GRAPH_DEADLOCK: Class = Class(14);
+    pub const TASK_GRAPH_DEADLOCK: Class = Class(20);
     /// TR: every execution of a task graph computes the same.
-    pub const TASK_GRAPH_RACE: Class = Class(15);
+    pub const TASK_GRAPH_RACE: Class = Class(21);
     /// TB: every tile stays within its tensor.
-    pub const TASK_GRAPH_BOUNDS: Class = Class(16);
+    pub const TASK_GRAPH_BOUNDS: Class = Class(22);
     /// TX: the graphs of several ranks fit together.
-    pub const TASK_GRAPH_RANKS: Class = Class(17);
+    pub const TASK_GRAPH_RANKS: Class = Class(23);
     /// TK: the kernel graph can be translated.
-    pub const KERNEL_GRAPH: Class = Class(18);
+    pub const KERNEL_GRAPH: Class = Class(24);
     /// TW: suspicious in a task graph, never a reason to reject.
-    pub const TASK_GRAPH_WARNING: Class = Class(19);
+    pub const TASK_GRAPH_WARNING: Class = Class(25);
     /// All that the specification declares, in order.
-    pub const ALL: [Class; 20] = [
+    pub const ALL: [Class; 26] = [
         Class::STRUCTURE,
         Class::DEADLOCK,
         Class::RACE,
@@ -54,6 +66,12 @@ impl Class {
         Class::MEMORY_SAFETY,
         Class::LAUNCH,
         Class::WARNING,
+        Class::COLLECTIVE_STRUCTURE,
+        Class::COLLECTIVE_DEADLOCK,
+        Class::COLLECTIVE_RESULT,
+        Class::COLLECTIVE_BITS,
+        Class::COLLECTIVE_CONTRACT,
+        Class::COLLECTIVE_WARNING,
         Class::SELECTION_STRUCTURE,
         Class::SELECTION_SEQUENCE,
         Class::SELECTION_INDEX,
@@ -111,6 +129,42 @@ pub(crate) const CLASSES: &[ClassRecord] = &[
         letters: "W",
         name: "warning",
         title: "suspicious, never a reason to reject",
+        severity: Severity::Warning,
+    },
+    ClassRecord {
+        letters: "CS",
+        name: "collective-structure",
+        title: "numbers, topology and operations of a collective algorithm are what they have to be",
+        severity: Severity::Error,
+    },
+    ClassRecord {
+        letters: "CD",
+        name: "collective-deadlock",
+        title: "every operation of a collective algorithm takes place",
+        severity: Severity::Error,
+    },
+    ClassRecord {
+        letters: "CT",
+        name: "collective-result",
+        title: "every element ends with what the collective asks for",
+        severity: Severity::Error,
+    },
+    ClassRecord {
+        letters: "CB",
+        name: "collective-bits",
+        title: "all elements end with the same bits",
+        severity: Severity::Error,
+    },
+    ClassRecord {
+        letters: "CC",
+        name: "collective-contract",
+        title: "a module with a collective algorithm can be launched",
+        severity: Severity::Error,
+    },
+    ClassRecord {
+        letters: "CW",
+        name: "collective-warning",
+        title: "suspicious in a collective algorithm, never a reason to reject",
         severity: Severity::Warning,
     },
     ClassRecord {
@@ -204,17 +258,20 @@ impl Profile {
     pub const LAUNCH: Profile = Profile(3);
     /// Running programs. No document is rejected under it: only programs that every other profile accepts are run.
     pub const EXECUTE: Profile = Profile(4);
+    /// Collective algorithms: deadlock, contributions, bits, the contract of modules, and simulation.
+    pub const COLLECTIVES: Profile = Profile(5);
     /// Kernel selection: judging operator sequences, indices of kernels and plans, and making plans.
-    pub const SELECTION: Profile = Profile(5);
+    pub const SELECTION: Profile = Profile(6);
     /// Task graphs: reading, writing, judging, and translating kernel graphs.
-    pub const TASK_GRAPH: Profile = Profile(6);
+    pub const TASK_GRAPH: Profile = Profile(7);
     /// All that the specification declares, in order.
-    pub const ALL: [Profile; 7] = [
+    pub const ALL: [Profile; 8] = [
         Profile::FORMAT,
         Profile::VALIDATE,
         Profile::MEMORY_SAFETY,
         Profile::LAUNCH,
         Profile::EXECUTE,
+        Profile::COLLECTIVES,
         Profile::SELECTION,
         Profile::TASK_GRAPH,
     ];
@@ -245,6 +302,19 @@ pub(crate) const PROFILES: &[ProfileRecord] = &[
         name: "execute",
         summary: "Running programs. No document is rejected under it: only programs that every other profile accepts are run.",
         classes: &[],
+    },
+    ProfileRecord {
+        name: "collectives",
+        summary: "Collective algorithms: deadlock, contributions, bits, the contract of modules, and simulation.",
+        classes: &[
+            Class::STRUCTURE,
+            Class::COLLECTIVE_STRUCTURE,
+            Class::COLLECTIVE_DEADLOCK,
+            Class::COLLECTIVE_RESULT,
+            Class::COLLECTIVE_BITS,
+            Class::COLLECTIVE_CONTRACT,
+            Class::COLLECTIVE_WARNING,
+        ],
     },
     ProfileRecord {
         name: "selection",
@@ -282,17 +352,20 @@ impl Method {
     pub const ROUNDTRIP: Method = Method(1);
     /// Run launches on tensors from files, and write the results to files (clause CON-11).
     pub const EXECUTE: Method = Method(2);
+    /// Run a collective algorithm on the tiles that it carries (clause COL-20).
+    pub const SIMULATE: Method = Method(3);
     /// Choose kernels for a sequence of operators (clause SEL-20).
-    pub const SELECT: Method = Method(3);
+    pub const SELECT: Method = Method(4);
     /// Say step by step how they are chosen (clause SEL-24).
-    pub const EXPLAIN: Method = Method(4);
+    pub const EXPLAIN: Method = Method(5);
     /// Translate a kernel graph into a task graph (clause TGR-16).
-    pub const TRANSLATE: Method = Method(5);
+    pub const TRANSLATE: Method = Method(6);
     /// All that the specification declares, in order.
-    pub const ALL: [Method; 6] = [
+    pub const ALL: [Method; 7] = [
         Method::VALIDATE,
         Method::ROUNDTRIP,
         Method::EXECUTE,
+        Method::SIMULATE,
         Method::SELECT,
         Method::EXPLAIN,
         Method::TRANSLATE,
@@ -310,6 +383,11 @@ pub(crate) const METHODS: &[MethodRecord] = &[
         name: "execute",
         summary: "Run launches on tensors from files, and write the results to files (clause CON-11).",
         answer: Carries::Files,
+    },
+    MethodRecord {
+        name: "simulate",
+        summary: "Run a collective algorithm on the tiles that it carries (clause COL-20).",
+        answer: Carries::Document,
     },
     MethodRecord {
         name: "select",
@@ -451,150 +529,218 @@ impl Rule {
     pub const W05: Rule = Rule(58);
     /// W06 unknown-member
     pub const W06: Rule = Rule(59);
+    /// CS01 number-range
+    pub const CS01: Rule = Rule(60);
+    /// CS02 grid-size
+    pub const CS02: Rule = Rule(61);
+    /// CS03 bad-edge
+    pub const CS03: Rule = Rule(62);
+    /// CS04 elements
+    pub const CS04: Rule = Rule(63);
+    /// CS05 unknown-primitive
+    pub const CS05: Rule = Rule(64);
+    /// CS06 undefined-handle
+    pub const CS06: Rule = Rule(65);
+    /// CS07 unknown-direction
+    pub const CS07: Rule = Rule(66);
+    /// CS08 missing-edge
+    pub const CS08: Rule = Rule(67);
+    /// CS09 empty-handle
+    pub const CS09: Rule = Rule(68);
+    /// CS10 outside
+    pub const CS10: Rule = Rule(69);
+    /// CS11 operand-mismatch
+    pub const CS11: Rule = Rule(70);
+    /// CS12 unwritten-scratch
+    pub const CS12: Rule = Rule(71);
+    /// CS13 oversized-message
+    pub const CS13: Rule = Rule(72);
+    /// CS14 message-mismatch
+    pub const CS14: Rule = Rule(73);
+    /// CS15 wrong-tiles
+    pub const CS15: Rule = Rule(74);
+    /// CS16 too-long
+    pub const CS16: Rule = Rule(75);
+    /// CD01 receive-without-send
+    pub const CD01: Rule = Rule(76);
+    /// CD02 leftover-send
+    pub const CD02: Rule = Rule(77);
+    /// CD03 full-queues
+    pub const CD03: Rule = Rule(78);
+    /// CD04 crossed-waits
+    pub const CD04: Rule = Rule(79);
+    /// CT01 unwritten-result
+    pub const CT01: Rule = Rule(80);
+    /// CT02 missing-contribution
+    pub const CT02: Rule = Rule(81);
+    /// CT03 double-contribution
+    pub const CT03: Rule = Rule(82);
+    /// CT04 foreign-contribution
+    pub const CT04: Rule = Rule(83);
+    /// CT05 stale-result
+    pub const CT05: Rule = Rule(84);
+    /// CB01 different-bits
+    pub const CB01: Rule = Rule(85);
+    /// CC01 missing-symbol
+    pub const CC01: Rule = Rule(86);
+    /// CC02 wrong-arity
+    pub const CC02: Rule = Rule(87);
+    /// CC03 no-tl
+    pub const CC03: Rule = Rule(88);
+    /// CC04 unknown-kind
+    pub const CC04: Rule = Rule(89);
+    /// CC05 world-size
+    pub const CC05: Rule = Rule(90);
+    /// CW01 order-of-additions
+    pub const CW01: Rule = Rule(91);
+    /// CW02 outlived-slot
+    pub const CW02: Rule = Rule(92);
+    /// CW03 no-kinds
+    pub const CW03: Rule = Rule(93);
     /// KS01 number-range
-    pub const KS01: Rule = Rule(60);
+    pub const KS01: Rule = Rule(94);
     /// KS02 rational-text
-    pub const KS02: Rule = Rule(61);
+    pub const KS02: Rule = Rule(95);
     /// KS03 repeated-entry
-    pub const KS03: Rule = Rule(62);
+    pub const KS03: Rule = Rule(96);
     /// KS04 half-chain
-    pub const KS04: Rule = Rule(63);
+    pub const KS04: Rule = Rule(97);
     /// KS05 no-stage
-    pub const KS05: Rule = Rule(64);
+    pub const KS05: Rule = Rule(98);
     /// KQ01 forward-read
-    pub const KQ01: Rule = Rule(65);
+    pub const KQ01: Rule = Rule(99);
     /// KQ02 double-write
-    pub const KQ02: Rule = Rule(66);
+    pub const KQ02: Rule = Rule(100);
     /// KQ03 wrong-readers
-    pub const KQ03: Rule = Rule(67);
+    pub const KQ03: Rule = Rule(101);
     /// KQ04 self-conflict
-    pub const KQ04: Rule = Rule(68);
+    pub const KQ04: Rule = Rule(102);
     /// KI01 duplicate-kernel
-    pub const KI01: Rule = Rule(69);
+    pub const KI01: Rule = Rule(103);
     /// KI02 ambiguous-stage
-    pub const KI02: Rule = Rule(70);
+    pub const KI02: Rule = Rule(104);
     /// KI03 contradiction
-    pub const KI03: Rule = Rule(71);
+    pub const KI03: Rule = Rule(105);
     /// KN01 no-kernel
-    pub const KN01: Rule = Rule(72);
+    pub const KN01: Rule = Rule(106);
     /// KP01 gap
-    pub const KP01: Rule = Rule(73);
+    pub const KP01: Rule = Rule(107);
     /// KP02 overlap
-    pub const KP02: Rule = Rule(74);
+    pub const KP02: Rule = Rule(108);
     /// KP03 unknown-kernel
-    pub const KP03: Rule = Rule(75);
+    pub const KP03: Rule = Rule(109);
     /// KP04 not-covered
-    pub const KP04: Rule = Rule(76);
+    pub const KP04: Rule = Rule(110);
     /// KP05 crossed
-    pub const KP05: Rule = Rule(77);
+    pub const KP05: Rule = Rule(111);
     /// KP06 escape-lost
-    pub const KP06: Rule = Rule(78);
+    pub const KP06: Rule = Rule(112);
     /// KP07 limit-broken
-    pub const KP07: Rule = Rule(79);
+    pub const KP07: Rule = Rule(113);
     /// KP08 other-choice
-    pub const KP08: Rule = Rule(80);
+    pub const KP08: Rule = Rule(114);
     /// KP09 wrong-state
-    pub const KP09: Rule = Rule(81);
+    pub const KP09: Rule = Rule(115);
     /// KW01 unreachable
-    pub const KW01: Rule = Rule(82);
+    pub const KW01: Rule = Rule(116);
     /// KW02 dominated
-    pub const KW02: Rule = Rule(83);
+    pub const KW02: Rule = Rule(117);
     /// KW03 hole
-    pub const KW03: Rule = Rule(84);
+    pub const KW03: Rule = Rule(118);
     /// KW04 no-unit-kernel
-    pub const KW04: Rule = Rule(85);
+    pub const KW04: Rule = Rule(119);
     /// TS01 reserved-tasks
-    pub const TS01: Rule = Rule(86);
+    pub const TS01: Rule = Rule(120);
     /// TS02 reserved-events
-    pub const TS02: Rule = Rule(87);
+    pub const TS02: Rule = Rule(121);
     /// TS03 event-type
-    pub const TS03: Rule = Rule(88);
+    pub const TS03: Rule = Rule(122);
     /// TS04 dangling-event
-    pub const TS04: Rule = Rule(89);
+    pub const TS04: Rule = Rule(123);
     /// TS05 event-id
-    pub const TS05: Rule = Rule(90);
+    pub const TS05: Rule = Rule(124);
     /// TS06 event-range
-    pub const TS06: Rule = Rule(91);
+    pub const TS06: Rule = Rule(125);
     /// TS07 first-tasks
-    pub const TS07: Rule = Rule(92);
+    pub const TS07: Rule = Rule(126);
     /// TS08 capacity
-    pub const TS08: Rule = Rule(93);
+    pub const TS08: Rule = Rule(127);
     /// TS09 tensor-record
-    pub const TS09: Rule = Rule(94);
+    pub const TS09: Rule = Rule(128);
     /// TS10 metadata-alias
-    pub const TS10: Rule = Rule(95);
+    pub const TS10: Rule = Rule(129);
     /// TD01 event-without-producer
-    pub const TD01: Rule = Rule(96);
+    pub const TD01: Rule = Rule(130);
     /// TD02 threshold-above-producers
-    pub const TD02: Rule = Rule(97);
+    pub const TD02: Rule = Rule(131);
     /// TD03 dependency-cycle
-    pub const TD03: Rule = Rule(98);
+    pub const TD03: Rule = Rule(132);
     /// TD04 descending-ids
-    pub const TD04: Rule = Rule(99);
+    pub const TD04: Rule = Rule(133);
     /// TD05 lost-task
-    pub const TD05: Rule = Rule(100);
+    pub const TD05: Rule = Rule(134);
     /// TR01 partial-trigger
-    pub const TR01: Rule = Rule(101);
+    pub const TR01: Rule = Rule(135);
     /// TR02 read-write-race
-    pub const TR02: Rule = Rule(102);
+    pub const TR02: Rule = Rule(136);
     /// TR03 overwrite-race
-    pub const TR03: Rule = Rule(103);
+    pub const TR03: Rule = Rule(137);
     /// TR04 write-write-race
-    pub const TR04: Rule = Rule(104);
+    pub const TR04: Rule = Rule(138);
     /// TR05 dead-write
-    pub const TR05: Rule = Rule(105);
+    pub const TR05: Rule = Rule(139);
     /// TR06 unordered-accumulation
-    pub const TR06: Rule = Rule(106);
+    pub const TR06: Rule = Rule(140);
     /// TR07 no-start-value
-    pub const TR07: Rule = Rule(107);
+    pub const TR07: Rule = Rule(141);
     /// TB01 tile-bounds
-    pub const TB01: Rule = Rule(108);
+    pub const TB01: Rule = Rule(142);
     /// TB02 tile-alignment
-    pub const TB02: Rule = Rule(109);
+    pub const TB02: Rule = Rule(143);
     /// TB03 undeclared-tensor
-    pub const TB03: Rule = Rule(110);
+    pub const TB03: Rule = Rule(144);
     /// TX01 rank-mismatch
-    pub const TX01: Rule = Rule(111);
+    pub const TX01: Rule = Rule(145);
     /// TX02 misaligned-event
-    pub const TX02: Rule = Rule(112);
+    pub const TX02: Rule = Rule(146);
     /// TX03 cross-rank-race
-    pub const TX03: Rule = Rule(113);
+    pub const TX03: Rule = Rule(147);
     /// TX04 iteration-race
-    pub const TX04: Rule = Rule(114);
+    pub const TX04: Rule = Rule(148);
     /// TX05 mismatched-collective
-    pub const TX05: Rule = Rule(115);
+    pub const TX05: Rule = Rule(149);
     /// TX06 collectives-at-once
-    pub const TX06: Rule = Rule(116);
+    pub const TX06: Rule = Rule(150);
     /// TK01 dangling-tensor
-    pub const TK01: Rule = Rule(117);
+    pub const TK01: Rule = Rule(151);
     /// TK02 grid-division
-    pub const TK02: Rule = Rule(118);
+    pub const TK02: Rule = Rule(152);
     /// TK03 no-shared-tensor
-    pub const TK03: Rule = Rule(119);
+    pub const TK03: Rule = Rule(153);
     /// TK04 all-reduce
-    pub const TK04: Rule = Rule(120);
+    pub const TK04: Rule = Rule(154);
     /// TK05 fused-tensor
-    pub const TK05: Rule = Rule(121);
+    pub const TK05: Rule = Rule(155);
     /// TK06 kernel-capacity
-    pub const TK06: Rule = Rule(122);
+    pub const TK06: Rule = Rule(156);
     /// TK07 operator-conflict
-    pub const TK07: Rule = Rule(123);
+    pub const TK07: Rule = Rule(157);
     /// TK08 dead-output
-    pub const TK08: Rule = Rule(124);
+    pub const TK08: Rule = Rule(158);
     /// TK09 operator-type
-    pub const TK09: Rule = Rule(125);
+    pub const TK09: Rule = Rule(159);
     /// TK10 fork-and-join
-    pub const TK10: Rule = Rule(126);
+    pub const TK10: Rule = Rule(160);
     /// TW01 unknown-task-type
-    pub const TW01: Rule = Rule(127);
+    pub const TW01: Rule = Rule(161);
     /// TW02 unused-event
-    pub const TW02: Rule = Rule(128);
+    pub const TW02: Rule = Rule(162);
     /// TW03 mixed-layout
-    pub const TW03: Rule = Rule(129);
+    pub const TW03: Rule = Rule(163);
     /// TW04 incomplete-system
-    pub const TW04: Rule = Rule(130);
+    pub const TW04: Rule = Rule(164);
     /// All that the specification declares, in order.
-    pub const ALL: [Rule; 131] = [
+    pub const ALL: [Rule; 165] = [
         Rule::S01,
         Rule::S02,
         Rule::S03,
@@ -655,6 +801,40 @@ impl Rule {
         Rule::W04,
         Rule::W05,
         Rule::W06,
+        Rule::CS01,
+        Rule::CS02,
+        Rule::CS03,
+        Rule::CS04,
+        Rule::CS05,
+        Rule::CS06,
+        Rule::CS07,
+        Rule::CS08,
+        Rule::CS09,
+        Rule::CS10,
+        Rule::CS11,
+        Rule::CS12,
+        Rule::CS13,
+        Rule::CS14,
+        Rule::CS15,
+        Rule::CS16,
+        Rule::CD01,
+        Rule::CD02,
+        Rule::CD03,
+        Rule::CD04,
+        Rule::CT01,
+        Rule::CT02,
+        Rule::CT03,
+        Rule::CT04,
+        Rule::CT05,
+        Rule::CB01,
+        Rule::CC01,
+        Rule::CC02,
+        Rule::CC03,
+        Rule::CC04,
+        Rule::CC05,
+        Rule::CW01,
+        Rule::CW02,
+        Rule::CW03,
         Rule::KS01,
         Rule::KS02,
         Rule::KS03,
@@ -969,6 +1149,234 @@ pub(crate) const RULES: &[RuleRecord] = &[
     RuleRecord {
         clause: Clause { id: "W06", title: "unknown-member", document: "spec/rules/warnings.md" },
         class: Class::WARNING,
+    },
+    RuleRecord {
+        clause: Clause {
+            id: "CS01",
+            title: "number-range",
+            document: "spec/companions/collectives/rules.md",
+        },
+        class: Class::COLLECTIVE_STRUCTURE,
+    },
+    RuleRecord {
+        clause: Clause { id: "CS02", title: "grid-size", document: "spec/companions/collectives/rules.md" },
+        class: Class::COLLECTIVE_STRUCTURE,
+    },
+    RuleRecord {
+        clause: Clause { id: "CS03", title: "bad-edge", document: "spec/companions/collectives/rules.md" },
+        class: Class::COLLECTIVE_STRUCTURE,
+    },
+    RuleRecord {
+        clause: Clause { id: "CS04", title: "elements", document: "spec/companions/collectives/rules.md" },
+        class: Class::COLLECTIVE_STRUCTURE,
+    },
+    RuleRecord {
+        clause: Clause {
+            id: "CS05",
+            title: "unknown-primitive",
+            document: "spec/companions/collectives/rules.md",
+        },
+        class: Class::COLLECTIVE_STRUCTURE,
+    },
+    RuleRecord {
+        clause: Clause {
+            id: "CS06",
+            title: "undefined-handle",
+            document: "spec/companions/collectives/rules.md",
+        },
+        class: Class::COLLECTIVE_STRUCTURE,
+    },
+    RuleRecord {
+        clause: Clause {
+            id: "CS07",
+            title: "unknown-direction",
+            document: "spec/companions/collectives/rules.md",
+        },
+        class: Class::COLLECTIVE_STRUCTURE,
+    },
+    RuleRecord {
+        clause: Clause {
+            id: "CS08",
+            title: "missing-edge",
+            document: "spec/companions/collectives/rules.md",
+        },
+        class: Class::COLLECTIVE_STRUCTURE,
+    },
+    RuleRecord {
+        clause: Clause {
+            id: "CS09",
+            title: "empty-handle",
+            document: "spec/companions/collectives/rules.md",
+        },
+        class: Class::COLLECTIVE_STRUCTURE,
+    },
+    RuleRecord {
+        clause: Clause { id: "CS10", title: "outside", document: "spec/companions/collectives/rules.md" },
+        class: Class::COLLECTIVE_STRUCTURE,
+    },
+    RuleRecord {
+        clause: Clause {
+            id: "CS11",
+            title: "operand-mismatch",
+            document: "spec/companions/collectives/rules.md",
+        },
+        class: Class::COLLECTIVE_STRUCTURE,
+    },
+    RuleRecord {
+        clause: Clause {
+            id: "CS12",
+            title: "unwritten-scratch",
+            document: "spec/companions/collectives/rules.md",
+        },
+        class: Class::COLLECTIVE_STRUCTURE,
+    },
+    RuleRecord {
+        clause: Clause {
+            id: "CS13",
+            title: "oversized-message",
+            document: "spec/companions/collectives/rules.md",
+        },
+        class: Class::COLLECTIVE_STRUCTURE,
+    },
+    RuleRecord {
+        clause: Clause {
+            id: "CS14",
+            title: "message-mismatch",
+            document: "spec/companions/collectives/rules.md",
+        },
+        class: Class::COLLECTIVE_STRUCTURE,
+    },
+    RuleRecord {
+        clause: Clause { id: "CS15", title: "wrong-tiles", document: "spec/companions/collectives/rules.md" },
+        class: Class::COLLECTIVE_STRUCTURE,
+    },
+    RuleRecord {
+        clause: Clause { id: "CS16", title: "too-long", document: "spec/companions/collectives/rules.md" },
+        class: Class::COLLECTIVE_STRUCTURE,
+    },
+    RuleRecord {
+        clause: Clause {
+            id: "CD01",
+            title: "receive-without-send",
+            document: "spec/companions/collectives/rules.md",
+        },
+        class: Class::COLLECTIVE_DEADLOCK,
+    },
+    RuleRecord {
+        clause: Clause {
+            id: "CD02",
+            title: "leftover-send",
+            document: "spec/companions/collectives/rules.md",
+        },
+        class: Class::COLLECTIVE_DEADLOCK,
+    },
+    RuleRecord {
+        clause: Clause { id: "CD03", title: "full-queues", document: "spec/companions/collectives/rules.md" },
+        class: Class::COLLECTIVE_DEADLOCK,
+    },
+    RuleRecord {
+        clause: Clause {
+            id: "CD04",
+            title: "crossed-waits",
+            document: "spec/companions/collectives/rules.md",
+        },
+        class: Class::COLLECTIVE_DEADLOCK,
+    },
+    RuleRecord {
+        clause: Clause {
+            id: "CT01",
+            title: "unwritten-result",
+            document: "spec/companions/collectives/rules.md",
+        },
+        class: Class::COLLECTIVE_RESULT,
+    },
+    RuleRecord {
+        clause: Clause {
+            id: "CT02",
+            title: "missing-contribution",
+            document: "spec/companions/collectives/rules.md",
+        },
+        class: Class::COLLECTIVE_RESULT,
+    },
+    RuleRecord {
+        clause: Clause {
+            id: "CT03",
+            title: "double-contribution",
+            document: "spec/companions/collectives/rules.md",
+        },
+        class: Class::COLLECTIVE_RESULT,
+    },
+    RuleRecord {
+        clause: Clause {
+            id: "CT04",
+            title: "foreign-contribution",
+            document: "spec/companions/collectives/rules.md",
+        },
+        class: Class::COLLECTIVE_RESULT,
+    },
+    RuleRecord {
+        clause: Clause {
+            id: "CT05",
+            title: "stale-result",
+            document: "spec/companions/collectives/rules.md",
+        },
+        class: Class::COLLECTIVE_RESULT,
+    },
+    RuleRecord {
+        clause: Clause {
+            id: "CB01",
+            title: "different-bits",
+            document: "spec/companions/collectives/rules.md",
+        },
+        class: Class::COLLECTIVE_BITS,
+    },
+    RuleRecord {
+        clause: Clause {
+            id: "CC01",
+            title: "missing-symbol",
+            document: "spec/companions/collectives/rules.md",
+        },
+        class: Class::COLLECTIVE_CONTRACT,
+    },
+    RuleRecord {
+        clause: Clause { id: "CC02", title: "wrong-arity", document: "spec/companions/collectives/rules.md" },
+        class: Class::COLLECTIVE_CONTRACT,
+    },
+    RuleRecord {
+        clause: Clause { id: "CC03", title: "no-tl", document: "spec/companions/collectives/rules.md" },
+        class: Class::COLLECTIVE_CONTRACT,
+    },
+    RuleRecord {
+        clause: Clause {
+            id: "CC04",
+            title: "unknown-kind",
+            document: "spec/companions/collectives/rules.md",
+        },
+        class: Class::COLLECTIVE_CONTRACT,
+    },
+    RuleRecord {
+        clause: Clause { id: "CC05", title: "world-size", document: "spec/companions/collectives/rules.md" },
+        class: Class::COLLECTIVE_CONTRACT,
+    },
+    RuleRecord {
+        clause: Clause {
+            id: "CW01",
+            title: "order-of-additions",
+            document: "spec/companions/collectives/rules.md",
+        },
+        class: Class::COLLECTIVE_WARNING,
+    },
+    RuleRecord {
+        clause: Clause {
+            id: "CW02",
+            title: "outlived-slot",
+            document: "spec/companions/collectives/rules.md",
+        },
+        class: Class::COLLECTIVE_WARNING,
+    },
+    RuleRecord {
+        clause: Clause { id: "CW03", title: "no-kinds", document: "spec/companions/collectives/rules.md" },
+        class: Class::COLLECTIVE_WARNING,
     },
     RuleRecord {
         clause: Clause { id: "KS01", title: "number-range", document: "spec/companions/selection/rules.md" },
@@ -1473,6 +1881,93 @@ pub mod clause {
     pub const ABI_05: Clause = Clause { id: "ABI-05", title: "Launch contract", document: "spec/abi.md" };
     /// ABI-06 Litmus programs.
     pub const ABI_06: Clause = Clause { id: "ABI-06", title: "Litmus programs", document: "spec/abi.md" };
+    /// COL-01 Documents.
+    pub const COL_01: Clause =
+        Clause { id: "COL-01", title: "Documents", document: "spec/companions/collectives/format.md" };
+    /// COL-02 Topologies.
+    pub const COL_02: Clause =
+        Clause { id: "COL-02", title: "Topologies", document: "spec/companions/collectives/format.md" };
+    /// COL-03 Directions and queues.
+    pub const COL_03: Clause = Clause {
+        id: "COL-03",
+        title: "Directions and queues",
+        document: "spec/companions/collectives/format.md",
+    };
+    /// COL-04 Logs and operations.
+    pub const COL_04: Clause = Clause {
+        id: "COL-04",
+        title: "Logs and operations",
+        document: "spec/companions/collectives/format.md",
+    };
+    /// COL-05 Templates.
+    pub const COL_05: Clause =
+        Clause { id: "COL-05", title: "Templates", document: "spec/companions/collectives/format.md" };
+    /// COL-06 Text and pointers.
+    pub const COL_06: Clause = Clause {
+        id: "COL-06",
+        title: "Text and pointers",
+        document: "spec/companions/collectives/format.md",
+    };
+    /// COL-07 Module descriptions.
+    pub const COL_07: Clause = Clause {
+        id: "COL-07",
+        title: "Module descriptions",
+        document: "spec/companions/collectives/modules.md",
+    };
+    /// COL-08 Arguments of the kernel.
+    pub const COL_08: Clause = Clause {
+        id: "COL-08",
+        title: "Arguments of the kernel",
+        document: "spec/companions/collectives/modules.md",
+    };
+    /// COL-09 Kinds of topologies and the number of ranks.
+    pub const COL_09: Clause = Clause {
+        id: "COL-09",
+        title: "Kinds of topologies and the number of ranks",
+        document: "spec/companions/collectives/modules.md",
+    };
+    /// COL-10 Kernel bodies.
+    pub const COL_10: Clause =
+        Clause { id: "COL-10", title: "Kernel bodies", document: "spec/companions/collectives/modules.md" };
+    /// COL-11 Steps.
+    pub const COL_11: Clause =
+        Clause { id: "COL-11", title: "Steps", document: "spec/companions/collectives/execution.md" };
+    /// COL-12 Deadlock.
+    pub const COL_12: Clause =
+        Clause { id: "COL-12", title: "Deadlock", document: "spec/companions/collectives/execution.md" };
+    /// COL-13 Capacity.
+    pub const COL_13: Clause =
+        Clause { id: "COL-13", title: "Capacity", document: "spec/companions/collectives/execution.md" };
+    /// COL-14 Arithmetic.
+    pub const COL_14: Clause =
+        Clause { id: "COL-14", title: "Arithmetic", document: "spec/companions/collectives/execution.md" };
+    /// COL-15 The error against the real sum.
+    pub const COL_15: Clause = Clause {
+        id: "COL-15",
+        title: "The error against the real sum",
+        document: "spec/companions/collectives/execution.md",
+    };
+    /// COL-16 Participants and blocks.
+    pub const COL_16: Clause = Clause {
+        id: "COL-16",
+        title: "Participants and blocks",
+        document: "spec/companions/collectives/collectives.md",
+    };
+    /// COL-17 Collectives.
+    pub const COL_17: Clause =
+        Clause { id: "COL-17", title: "Collectives", document: "spec/companions/collectives/collectives.md" };
+    /// COL-18 Contributions.
+    pub const COL_18: Clause = Clause {
+        id: "COL-18",
+        title: "Contributions",
+        document: "spec/companions/collectives/collectives.md",
+    };
+    /// COL-19 Equal bits.
+    pub const COL_19: Clause =
+        Clause { id: "COL-19", title: "Equal bits", document: "spec/companions/collectives/collectives.md" };
+    /// COL-20 Simulation.
+    pub const COL_20: Clause =
+        Clause { id: "COL-20", title: "Simulation", document: "spec/companions/collectives/collectives.md" };
     /// CON-01 Profiles.
     pub const CON_01: Clause = Clause { id: "CON-01", title: "Profiles", document: "spec/conformance.md" };
     /// CON-02 Handshake.
@@ -2046,6 +2541,26 @@ pub const CLAUSES: &[Clause] = &[
     clause::ABI_04,
     clause::ABI_05,
     clause::ABI_06,
+    clause::COL_01,
+    clause::COL_02,
+    clause::COL_03,
+    clause::COL_04,
+    clause::COL_05,
+    clause::COL_06,
+    clause::COL_07,
+    clause::COL_08,
+    clause::COL_09,
+    clause::COL_10,
+    clause::COL_11,
+    clause::COL_12,
+    clause::COL_13,
+    clause::COL_14,
+    clause::COL_15,
+    clause::COL_16,
+    clause::COL_17,
+    clause::COL_18,
+    clause::COL_19,
+    clause::COL_20,
     clause::CON_01,
     clause::CON_02,
     clause::CON_03,

@@ -5,12 +5,18 @@ use megakernel_prove::Provable;
 use megakernel_reference::commands;
 
 /// Their cases.
-pub static CASES: &[Companion] =
-    &[megakernel_selection_cases::COMPANION, megakernel_task_graph_cases::COMPANION];
+pub static CASES: &[Companion] = &[
+    megakernel_collectives_cases::COMPANION,
+    megakernel_selection_cases::COMPANION,
+    megakernel_task_graph_cases::COMPANION,
+];
 
 /// Their references.
-pub static REFERENCES: &[&commands::Companion] =
-    &[&megakernel_selection_reference::COMPANION, &megakernel_task_graph_reference::COMPANION];
+pub static REFERENCES: &[&commands::Companion] = &[
+    &megakernel_collectives_reference::COMPANION,
+    &megakernel_selection_reference::COMPANION,
+    &megakernel_task_graph_reference::COMPANION,
+];
 
 /// What `prove` proves of them.
 pub static SUBJECTS: &[&(dyn Provable + Sync)] =

@@ -14,6 +14,15 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("megakernel-abi", &["megakernel-ir", "megakernel-numerics"]),
     ("megakernel-order", &["megakernel-ir"]),
     ("megakernel-task-graph", &["megakernel-ir"]),
+    ("megakernel-collectives", &["megakernel-ir"]),
+    (
+        "megakernel-collectives-reference",
+        &["megakernel-collectives", "megakernel-ir", "megakernel-numerics", "megakernel-reference"],
+    ),
+    (
+        "megakernel-collectives-cases",
+        &["megakernel-conformance", "megakernel-corpus", "megakernel-ir", "megakernel-numerics"],
+    ),
     ("megakernel-selection", &["megakernel-ir"]),
     // Its tests make the examples from the lowered layers of the cases.
     (
@@ -48,6 +57,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "megakernel-ir",
             "megakernel-numerics",
             "megakernel-conformance",
+            "megakernel-collectives-cases",
             "megakernel-selection-cases",
             "megakernel-task-graph-cases",
         ],
@@ -87,6 +97,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "megakernel-ir",
             "megakernel-numerics",
             "megakernel-reference",
+            "megakernel-collectives-reference",
             "megakernel-selection-reference",
             "megakernel-task-graph-reference",
         ],
@@ -104,6 +115,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "megakernel-suite",
         &[
+            "megakernel-collectives-cases",
+            "megakernel-collectives-reference",
             "megakernel-selection",
             "megakernel-selection-cases",
             "megakernel-selection-reference",

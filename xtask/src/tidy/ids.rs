@@ -102,11 +102,13 @@ pub fn case_references(spec: &Spec, cases: &[Case]) -> Vec<String> {
 
 /// Where rules are judged: the reader for the shape of a document, the validator and its opcodes for the rest. The explorer
 /// names rules too, but judges none.
-const JUDGING: [&str; 6] = [
+const JUDGING: [&str; 8] = [
     "crates/ir/src/",
     "crates/reference/src/validate/",
     "crates/reference/src/opcodes/",
     "crates/companions/task-graph/reference/src/",
+    "crates/companions/collectives/model/src/",
+    "crates/companions/collectives/reference/src/",
     "crates/companions/selection/model/src/",
     "crates/companions/selection/reference/src/",
 ];

@@ -15,7 +15,11 @@ use serde_json::Value;
 
 fn generated(jobs: usize) -> Generated {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let companions = &[megakernel_task_graph_cases::COMPANION, megakernel_selection_cases::COMPANION];
+    let companions = &[
+        megakernel_collectives_cases::COMPANION,
+        megakernel_selection_cases::COMPANION,
+        megakernel_task_graph_cases::COMPANION,
+    ];
     let options = Options { root, companions, seed: 0, jobs, oracle: None, certify: None };
     generate(&options).expect("the corpus generates")
 }

@@ -36,6 +36,18 @@ fn judge(rule: Rule, document: &str) -> Vec<Diagnostic> {
         _ if Profile::TASK_GRAPH.judges(rule.class()) && !Profile::FORMAT.judges(rule.class()) => {
             task_graph::validate(document.as_bytes()).diagnostics
         }
+        _ if Profile::COLLECTIVES.judges(rule.class()) && !Profile::FORMAT.judges(rule.class()) => {
+            let request = Request {
+                method: Method::VALIDATE,
+                profile: Profile::COLLECTIVES,
+                document: DocumentBytes::Text(document.into()),
+                arguments: None,
+            };
+            match megakernel_collectives_reference::serve::serve(&request) {
+                Answer::Accept { diagnostics, .. } | Answer::Reject { diagnostics } => diagnostics,
+                other => panic!("{rule}: {other:?}"),
+            }
+        }
         _ if Profile::SELECTION.judges(rule.class()) && !Profile::FORMAT.judges(rule.class()) => {
             let select = rule.class() == Class::SELECTION_NO_PLAN;
             let request = Request {
@@ -86,6 +98,6 @@ fn diagnostics_conform_to_their_schema_and_carry_witnesses() {
         assert!(witness.is_object() || !witnessed(rule), "{rule} carries no witness");
         kinds.extend(witness["kind"].as_str().map(str::to_owned));
     }
-    let expected = ["clobber", "cycle", "overlap", "schedule", "unordered", "unwritten"];
+    let expected = ["choice", "clobber", "cycle", "overlap", "schedule", "unordered", "unwritten"];
     assert_eq!(kinds.into_iter().collect::<Vec<_>>(), expected, "kinds of witnesses that the examples show");
 }

@@ -10,7 +10,7 @@ use megakernel_test_support::schemas::validator;
 use megakernel_test_support::{files, root};
 use serde_json::Value;
 
-use super::set::{errors, selection_schema, task_graph_schema};
+use super::set::{collective_schema, errors, selection_schema, task_graph_schema};
 
 #[test]
 fn every_file_of_the_corpus_conforms() {
@@ -19,6 +19,8 @@ fn every_file_of_the_corpus_conforms() {
         "task-graph",
         "system",
         "translation",
+        "collective-algorithm",
+        "collective-module",
         "selection-sequence",
         "selection-index",
         "selection-request",
@@ -34,6 +36,7 @@ fn every_file_of_the_corpus_conforms() {
             let below = |folder: &str| file.starts_with(corpus.join(folder));
             let of_companion = match () {
                 () if below("programs/task-graph") => Some(task_graph_schema(&document)),
+                () if below("programs/collectives") => Some(collective_schema(&document)),
                 () if below("programs/selection") => Some(selection_schema(&document)),
                 () => None,
             };
@@ -71,7 +74,9 @@ fn the_program_schema_refuses_what_the_structure_rules_refuse() {
     let validator = validator("program");
     let mut refused: BTreeMap<Rule, usize> = BTreeMap::new();
     for case in corpus.cases().iter().filter(|case| {
-        !case.profiles.iter().any(|&profile| [Profile::TASK_GRAPH, Profile::SELECTION].contains(&profile))
+        !case.profiles.iter().any(|&profile| {
+            [Profile::TASK_GRAPH, Profile::SELECTION, Profile::COLLECTIVES].contains(&profile)
+        })
     }) {
         let document = corpus.document(case).expect("a document");
         let structure = case.expect.rules.iter().any(|rule| rule.class() == Class::STRUCTURE);

@@ -7,7 +7,7 @@ use megakernel_test_support::schemas;
 use serde_json::Value;
 
 /// Names of the files under `schemas/`, without `.schema.json`.
-pub const NAMES: [&str; 21] = [
+pub const NAMES: [&str; 23] = [
     "companion",
     "opcode-table",
     "program",
@@ -18,6 +18,8 @@ pub const NAMES: [&str; 21] = [
     "system",
     "kernel-graph",
     "translation",
+    "collective-algorithm",
+    "collective-module",
     "selection-sequence",
     "selection-index",
     "selection-request",
@@ -49,6 +51,11 @@ pub fn task_graph_schema(document: &Value) -> &'static str {
         (_, Value::Null) => "task-graph",
         _ => "translation",
     }
+}
+
+/// The schema of a document of the profile `collectives`: what `validate` takes it for (clause COL-01).
+pub fn collective_schema(document: &Value) -> &'static str {
+    if document.get("module").is_some() { "collective-module" } else { "collective-algorithm" }
 }
 
 /// The schema of a document of the profile `selection`: what `validate` takes it for (clause SEL-01).

@@ -1,0 +1,17 @@
+//! The reference of the companion on collective algorithms: the rules, deadlock and the least capacity, contributions and bits
+//! as trees of additions, and the simulator (`spec/companions/collectives`).
+
+pub mod answer;
+mod commands;
+pub mod expand;
+pub mod network;
+pub mod program;
+pub mod results;
+pub mod run;
+pub mod serve;
+pub mod simulate;
+mod structure;
+pub mod trees;
+
+pub use answer::{Answered, Method, answer};
+pub use commands::COMPANION;
