@@ -191,8 +191,13 @@ impl Declaration {
     pub fn owns(&self, path: &str) -> bool {
         match path.strip_prefix("spec/companions/") {
             Some(rest) => rest.split('/').next() == Some(&self.name),
-            None => self.name == "core",
+            None => self.is_core(),
         }
+    }
+
+    /// Whether it is no companion's.
+    pub fn is_core(&self) -> bool {
+        self.name == "core"
     }
 }
 

@@ -15,6 +15,8 @@ pub mod declaration;
 mod example;
 pub mod markdown;
 pub mod opcodes;
+mod profiles;
+mod region;
 mod render;
 pub mod spec;
 pub mod tables;
@@ -64,6 +66,9 @@ pub fn update(root: &Path, check: bool) -> Result<String, String> {
         |path: &str| fs::read_to_string(root.join(path)).map_err(|e| format!("{path}: cannot be read: {e}"));
     for (path, wanted) in opcodes::regions(&table, read)? {
         file(path, &wanted, "lists of opcodes");
+    }
+    for (path, wanted) in profiles::regions(&spec.declarations, read)? {
+        file(path, &wanted, "profiles and companions");
     }
     // Made of the records in Rust, which have to compile by now.
     match header(root) {

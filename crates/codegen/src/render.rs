@@ -196,7 +196,7 @@ mod tests {
             "RuleRecord { clause: Clause { id: \"W01\", title: \"unknown-param\", document: \"spec/a.md\" }, class: Class::WARNING }",
             "pub const FMT_01: Clause = Clause { id: \"FMT-01\", title: \"Text\"",
             "pub const EXECUTE: Profile = Profile(4);",
-            "name: \"launch\", summary: \"A program fits its target.\", classes: &[Class::STRUCTURE, Class::LAUNCH] }",
+            "name: \"launch\", summary: \"Finding what a target cannot launch.\", classes: &[Class::STRUCTURE, Class::LAUNCH] }",
         ] {
             assert!(text.contains(part), "{part} is not in\n{text}");
         }

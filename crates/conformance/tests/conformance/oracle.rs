@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use megakernel_conformance::oracle::{LOST, NoAnswer, Oracle, ProcessOracle};
 use megakernel_conformance::stop::Stop;
 use megakernel_ir::protocol::Accumulator;
+use megakernel_test_support::root;
 
 const HELLO: &str =
     r#"read hello; echo '{"type":"hello","oracle":"1","name":"sh","version":"1"}'; read follow"#;
@@ -22,10 +23,7 @@ fn shell(script: &str, timeout: Duration) -> ProcessOracle {
 
 fn first_failure(oracle: &ProcessOracle) -> NoAnswer {
     let document = r#"{"tasks": []}"#;
-    let program = megakernel_conformance::store::Corpus::load(
-        concat!(env!("CARGO_MANIFEST_DIR"), "/../../corpus").as_ref(),
-    );
-    let program = program.expect("a corpus").file("programs/record-empty.json").expect("a program");
+    let program = std::fs::read(root().join("corpus/programs/record-empty.json")).expect("a program");
     let program = megakernel_ir::read(&program).expect("a program");
     let start = Instant::now();
     let failure = oracle.follow(document, &program, &BTreeMap::new(), Accumulator::Binary32).err();

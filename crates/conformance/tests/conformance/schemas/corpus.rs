@@ -1,6 +1,7 @@
 //! The corpus conforms to the schemas, and the program schema agrees with what the corpus says about structure.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use megakernel_conformance::case::Verdict;
 use megakernel_conformance::store::Corpus;
@@ -11,6 +12,12 @@ use megakernel_test_support::{files, root};
 use serde_json::Value;
 
 use super::set::{collective_schema, errors, selection_schema, task_graph_schema};
+
+/// The cases of the corpus, read once for all tests.
+fn corpus() -> &'static Corpus {
+    static CORPUS: OnceLock<Corpus> = OnceLock::new();
+    CORPUS.get_or_init(|| Corpus::load(&root().join("corpus")).expect("a corpus"))
+}
 
 #[test]
 fn every_file_of_the_corpus_conforms() {
@@ -70,7 +77,7 @@ const BEYOND_A_SCHEMA: [Rule; 9] = [
 
 #[test]
 fn the_program_schema_refuses_what_the_structure_rules_refuse() {
-    let corpus = Corpus::load(&root().join("corpus")).expect("a corpus");
+    let corpus = corpus();
     let validator = validator("program");
     let mut refused: BTreeMap<Rule, usize> = BTreeMap::new();
     for case in corpus.cases().iter().filter(|case| {
@@ -115,7 +122,7 @@ fn the_program_schema_refuses_what_the_structure_rules_refuse() {
 /// The schemas of task graphs refuse a document only where it breaks a rule about its form.
 #[test]
 fn the_task_graph_schemas_take_what_the_rules_on_form_take() {
-    let corpus = Corpus::load(&root().join("corpus")).expect("a corpus");
+    let corpus = corpus();
     let validators = ["task-graph", "system", "translation"].map(|name| (name, validator(name)));
     for case in corpus.cases().iter().filter(|case| case.profiles.contains(&Profile::TASK_GRAPH)) {
         let about_form = |rule: &Rule| {
