@@ -79,7 +79,8 @@ pub fn regions(
             Some(text) => text,
             None => read(path)?,
         };
-        let text = replaced(&text, "opcodes", name, &lines(table)).map_err(|problem| format!("{path}: {problem}"))?;
+        let text = replaced(&text, "opcodes", name, &lines(table))
+            .map_err(|problem| format!("{path}: {problem}"))?;
         files.insert(*path, text);
     }
     Ok(files)

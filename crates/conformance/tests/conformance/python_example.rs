@@ -40,8 +40,7 @@ fn play(python: String, flaw: Option<&str>, profiles: &[Profile], filter: Option
         jobs: NonZeroUsize::new(2).expect("two is not zero"),
         stop: Stop::default(),
     };
-    let corpus =
-        CORPUS.get_or_init(|| Corpus::load(&root().join("corpus")).expect("the corpus can be read"));
+    let corpus = CORPUS.get_or_init(|| Corpus::load(&root().join("corpus")).expect("the corpus can be read"));
     let run = run::run(corpus, &options, None, &|_| ()).expect("python3 can be started: this test needs it");
     Report::new(corpus, &options, &run)
 }

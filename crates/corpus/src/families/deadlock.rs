@@ -36,6 +36,10 @@ pub fn wait_without_producer(library: &Library, sink: &mut Sink) -> Result<()> {
         "side",
     )?);
     sink.reject_as(base, "producer-goes-elsewhere", &edit)?;
+    // The counter without producer is the first one, and the task a NOP, of whose data nothing else can be wrong.
+    let base = library.get("chain/nop-8")?;
+    let edit = edit::redirect_out(&base.program, "t0", "t7", Rule::D01)?;
+    sink.reject_as(base, "first-goes-elsewhere", &edit.at(edit::wait_pointer(&base.program, "t1", "t0")?))?;
     for (name, task) in [("chain/redundant-waits-4", "t3"), ("chain/redundant-waits-9", "t5")] {
         let base = library.get(name)?;
         let wait = edit::task_pointer(&base.program, task, "waits/1")?;

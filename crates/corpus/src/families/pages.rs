@@ -33,6 +33,21 @@ pub fn clobber(library: &Library, sink: &mut Sink) -> Result<()> {
             .at(entry(base, blamed)?);
         sink.reject_as(base, &format!("{buffer}-to-page-{page}"), &edit)?;
     }
+    for (name, buffer, page, blamed) in [
+        ("on-chip/register", "s0.1", 0, "s0.1"),
+        ("on-chip/register", "s0.0", 1, "s0.1"),
+        ("on-chip/register", "s1.1", 2, "s1.1"),
+        ("on-chip/smem", "s0.1", 0, "s0.1"),
+        ("on-chip/smem", "s1.0", 3, "s1.1"),
+    ] {
+        let base = library.get(name)?;
+        // The page that is left shares a pool with the spare one, and both have to fit.
+        let edit = edit::move_to_page(&base.program, buffer, page, Rule::P01)?
+            .clause(clause::PAG_02)
+            .at(entry(base, blamed)?)
+            .replace("/pages/pages/4/nbytes", 64);
+        sink.reject_as(base, &format!("{}-to-page-{page}", plain(buffer)), &edit)?;
+    }
     for (readers, reader) in [(1, 0), (3, 0), (3, 2)] {
         let base = library.get(&format!("paged/after-{readers}-readers"))?;
         let edit = edit::drop_wait(&base.program, "second", &format!("reader{reader}"), Rule::P01)?
@@ -96,11 +111,29 @@ pub fn clobber(library: &Library, sink: &mut Sink) -> Result<()> {
         .replace("/pages/pages/0/live_start", 7)
         .replace("/pages/pages/0/live_end", 3);
     sink.accept(base, "turns-4-2-wrong-live-range", &edit)?;
+    for (name, what, start, end) in
+        [("paged/turns-7-2", "turns-7-2-backwards", 6, 0), ("paged/turns-9-3", "turns-9-3-backwards", 9, 1)]
+    {
+        let edit = Edit::harmless("live ranges that end before they begin")
+            .clause(clause::PAG_02)
+            .replace("/pages/pages/0/live_start", start)
+            .replace("/pages/pages/0/live_end", end);
+        sink.accept(library.get(name)?, what, &edit)?;
+    }
     let edit = edit::move_to_page(&base.program, "b1", 0, Rule::P01)?
         .at(entry(base, "b1")?)
         .replace("/pages/pages/0/live_start", 0)
         .replace("/pages/pages/0/live_end", 3);
-    sink.reject_as(base, "live-range-does-not-help", &edit)
+    sink.reject_as(base, "live-range-does-not-help", &edit)?;
+    for (name, buffer, page) in [("paged/turns-7-2", "b5", 0), ("paged/turns-9-3", "b2", 1)] {
+        let base = library.get(name)?;
+        let edit = edit::move_to_page(&base.program, buffer, page, Rule::P01)?
+            .at(entry(base, buffer)?)
+            .replace(format!("/pages/pages/{page}/live_start"), 0)
+            .replace(format!("/pages/pages/{page}/live_end"), 9);
+        sink.reject_as(base, "live-range-does-not-help", &edit)?;
+    }
+    Ok(())
 }
 
 /// P02: a page is smaller than a buffer on it.
@@ -201,6 +234,10 @@ pub fn space_mismatch(library: &Library, sink: &mut Sink) -> Result<()> {
         ("paged/every-kind", 0, "GLOBAL_SCRATCH", "h"),
         ("on-chip/smem", 0, "REGISTER", "s0.0"),
         ("on-chip/register", 3, "SMEM", "s1.1"),
+        ("on-chip/register", 0, "GLOBAL_SCRATCH", "s0.0"),
+        ("on-chip/register", 0, "HBM", "s0.0"),
+        ("on-chip/smem", 0, "GLOBAL_SCRATCH", "s0.0"),
+        ("paged/every-kind", 1, "REGISTER", "sink"),
         ("record/every-record", 0, "HBM", "h"),
     ] {
         let base = library.get(name)?;
@@ -232,12 +269,13 @@ pub fn on_chip_capacity(library: &Library, sink: &mut Sink) -> Result<()> {
         [("smem", "smem_bytes_per_block_optin", 16383), ("register", "regs_per_sm", 4095)]
     {
         let base = library.get(&format!("on-chip/{space}"))?;
-        let edits: [(String, String, Value); 7] = [
+        let edits: [(String, String, Value); 8] = [
             ("one-byte-more".into(), "/pages/pages/0/nbytes".into(), json!(8193)),
             ("second-page-twice".into(), "/pages/pages/1/nbytes".into(), json!(16384)),
             ("other-sm".into(), "/pages/pages/3/nbytes".into(), json!(12289)),
             ("largest-page".into(), "/pages/pages/2/nbytes".into(), json!(i64::MAX)),
             ("unused-page".into(), "/pages/pages/4/nbytes".into(), json!(16385)),
+            ("unused-page-far-too-large".into(), "/pages/pages/4/nbytes".into(), json!(1_i64 << 40)),
             ("smaller-target".into(), format!("/target/{member}"), json!(limit)),
             ("target-without".into(), format!("/target/{member}"), json!(0)),
         ];

@@ -31,6 +31,8 @@ pub fn ids(library: &Library, sink: &mut Sink) -> Result<()> {
         ("record/every-record", "/tasks/2/id", 4_294_967_298),
         ("record/every-record", "/pages/pages/0/id", 1),
         ("record/every-record", "/pages/pages/1/id", i64::MAX),
+        ("paged/turns-9-3", "/pages/pages/2/id", 3),
+        ("paged/every-kind", "/pages/pages/4/id", -1),
         ("chain/copy-1", "/tasks/0/id", 1),
         ("chain/nop-8", "/tasks/7/id", 8),
         ("gemv/four-tiles", "/buffers/4/id", 0),
@@ -38,15 +40,29 @@ pub fn ids(library: &Library, sink: &mut Sink) -> Result<()> {
         let edit = put(Rule::S08, pointer, json!(id)).clause(clause::DAT_01);
         sink.reject_as(library.get(name)?, &case(pointer, &json!(id)), &edit)?;
     }
-    for (name, list) in
-        [("chain/nop-8", "tasks"), ("decoder/gqa", "buffers"), ("fan-in/separate-5", "counters")]
-    {
+    for (name, list) in [
+        ("chain/nop-8", "tasks"),
+        ("decoder/gqa", "buffers"),
+        ("fan-in/separate-5", "counters"),
+        ("paged/turns-9-3", "pages/pages"),
+        ("paged/every-kind", "pages/pages"),
+        ("on-chip/smem", "pages/pages"),
+    ] {
         let base = library.get(name)?;
         let edit = Edit::breaking(Rule::S08, format!("the ids 1 and 2 of `{list}` change places"))
             .at(format!("/{list}/1/id"))
             .replace(format!("/{list}/1/id"), 2)
             .replace(format!("/{list}/2/id"), 1);
-        sink.reject_as(base, &format!("{list}-out-of-order"), &edit)?;
+        sink.reject_as(base, &format!("{}-out-of-order", plain(list)), &edit)?;
+    }
+    // From 1 on, without a gap.
+    for name in ["paged/turns-4-2", "paged/turns-7-2", "record/every-record"] {
+        let base = library.get(name)?;
+        let edit = Edit::breaking(Rule::S08, "the ids of the two pages are 1 and 2")
+            .at("/pages/pages/0/id")
+            .replace("/pages/pages/0/id", 1)
+            .replace("/pages/pages/1/id", 2);
+        sink.reject_as(base, "pages-from-one", &edit)?;
     }
     Ok(())
 }
@@ -320,6 +336,7 @@ pub fn shapes(library: &Library, sink: &mut Sink) -> Result<()> {
         ("record/large-shapes", 0, json!([1_073_741_824, 1_073_741_824, 2])),
         ("record/large-nibbles", 0, json!([4_611_686_018_427_387_904_i64, 2])),
         ("record/large-nibbles", 1, json!([2, 1, 4_611_686_018_427_387_904_i64])),
+        ("record/large-nibbles", 0, json!([2, 2, 2_305_843_009_213_693_952_i64])),
         ("decoder/gqa", 4, json!([1, 0])),
     ] {
         let pointer = format!("/buffers/{buffer}/shape");

@@ -155,6 +155,20 @@ pub fn duplicate_members(library: &Library, sink: &mut Sink) -> Result<()> {
         ("escaped-name", "\"regime\":\"decode\"", "\"regime\":\"decode\",\"r\\u0065gime\":1"),
         ("deep-in-meta", "\"deep\":", "\"deep\":null,\"deep\":"),
         ("unknown-member", "\"meta\":", "\"extra\":{\"a\":1,\"b\":2,\"a\":3},\"meta\":"),
+        ("unknown-member-alike", "\"meta\":", "\"extra\":{\"a\":1,\"a\":1},\"meta\":"),
+        ("unknown-member-deeper", "\"meta\":", "\"extra\":{\"a\":{\"b\":1,\"b\":2}},\"meta\":"),
+        ("below-an-unknown-array", "\"meta\":", "\"extra\":[{\"a\":1,\"a\":2}],\"meta\":"),
+        ("below-two-unknown-arrays", "\"meta\":", "\"extra\":[0,[1,{\"a\":1,\"a\":1}]],\"meta\":"),
+        (
+            "below-an-unknown-array-of-a-task",
+            "\"op\":\"GEMV_TILE\"",
+            "\"more\":[{\"a\":1,\"a\":2}],\"op\":\"GEMV_TILE\"",
+        ),
+        ("params-alike", "\"N_tile\":16,\"n_off\":0", "\"N_tile\":16,\"N_tile\":16,\"n_off\":0"),
+        ("params-unknown", "\"N_tile\":16,\"n_off\":0", "\"N_tile\":16,\"n_off\":0,\"speed\":1,\"speed\":2"),
+        ("buffer-to-page-alike", "\"3\":0", "\"3\":0,\"3\":0"),
+        ("buffer-to-page-around", "\"3\":0,\"4\":1", "\"4\":1,\"3\":0,\"4\":0"),
+        ("sm-assignment-alike", "\"0\":1,", "\"0\":1,\"0\":1,"),
     ] {
         let text = full.replacen(member, twice, 1);
         sink.reject_text(name, &format!("a member twice, in `{name}`"), &[Rule::S02], "plain", &text)?;

@@ -23,6 +23,13 @@ pub fn unknown_param(library: &Library, sink: &mut Sink) -> Result<()> {
         ("opcode/rope-positions", "op", "theta ", json!(null)),
         ("opcode/mul-scale", "op", "", json!([1, {"a": 2}])),
         ("attention/mha", "attention", "pos/0", json!(-1)),
+        // Known keys in another case, and short ones.
+        ("chain/copy-1", "t0", "n", json!(3)),
+        ("attention/mha", "attention", "m", json!(2)),
+        ("chain/nop-8", "t7", "k", json!(1)),
+        ("chain/nop-8", "t0", "Eps", json!(1e-5)),
+        ("chain/copy-1", "t0", "Theta", json!(10000)),
+        ("opcode/mul-scale", "op", "Scale", json!(0.5)),
     ] {
         let base = library.get(name)?;
         let escaped = megakernel_ir::diagnostic::pointer_token(key);
@@ -64,6 +71,23 @@ pub fn gpu_label(library: &Library, sink: &mut Sink) -> Result<()> {
     let edit =
         Edit::breaking(Rule::W02, "the target changes its name").clause(clause::TGT_01).at("/meta/gpu");
     sink.warn(base, "launch-server-renamed-target", &edit.replace("/target/name", "lab-129sm"))?;
+    for name in ["launch/laptop", "launch/target-only", "placed/ring-2"] {
+        let base = library.get(name)?;
+        let target = base.program.at("/target/name")?.as_str().unwrap_or_default();
+        for (what, label) in [
+            ("capitals", target.to_uppercase()),
+            ("padded", format!(" {target}")),
+            ("longer", format!("{target}-2")),
+            ("part", target.split('-').next().unwrap_or_default().to_owned()),
+            ("no-letter", String::new()),
+        ] {
+            let edit =
+                Edit::breaking(Rule::W02, format!("`meta.gpu` is `{label}`, and the target `{target}`"))
+                    .clause(clause::TGT_01)
+                    .at("/meta/gpu");
+            sink.warn(base, &name_of(name, what), &edit.replace("/meta/gpu", label))?;
+        }
+    }
     for (what, value) in [("number", json!(128)), ("null", Value::Null), ("object", json!({"name": "h100"}))]
     {
         let edit = Edit::harmless(format!("`meta.gpu` is a {what}"))
@@ -83,6 +107,8 @@ pub fn on_chip_unplaced(library: &Library, sink: &mut Sink) -> Result<()> {
         ("on-chip/no-pages", "read0", "hot0"),
         ("on-chip/no-pages", "write1", "hot1"),
         ("on-chip/no-pages", "write2", "hot2"),
+        ("on-chip/no-pages", "read1", "hot1"),
+        ("on-chip/no-pages", "read2", "hot2"),
         ("on-chip/smem", "out0", "s0.1"),
         ("record/every-record", "norm", "h"),
     ] {
@@ -97,38 +123,46 @@ pub fn on_chip_unplaced(library: &Library, sink: &mut Sink) -> Result<()> {
         }
         sink.warn(base, &name_of(name, &super::deadlock::plain(task)), &edit)?;
     }
-    let base = library.get("chain/gelu-2")?;
-    for space in ["SMEM", "REGISTER"] {
-        let edit = Edit::breaking(Rule::W03, format!("a buffer of tasks without SM is in {space}"));
-        let pointer = edit::buffer_pointer(&base.program, "a0", "space")?;
-        let edit = edit.at(format!("/buffers/{}", base.program.buffer("a0")?)).replace(pointer, space);
-        sink.warn(base, &format!("chain-gelu-2-{}", space.to_lowercase()), &edit)?;
+    for name in ["chain/gelu-2", "chain/mul-5", "chain/softmax-16"] {
+        let base = library.get(name)?;
+        for space in ["SMEM", "REGISTER"] {
+            let edit = Edit::breaking(Rule::W03, format!("a buffer of tasks without SM is in {space}"));
+            let pointer = edit::buffer_pointer(&base.program, "a0", "space")?;
+            let edit = edit.at(format!("/buffers/{}", base.program.buffer("a0")?)).replace(pointer, space);
+            sink.warn(base, &name_of(name, &space.to_lowercase()), &edit)?;
+        }
     }
     Ok(())
 }
 
 /// W04: a buffer that no task lists.
 pub fn unused_buffer(library: &Library, sink: &mut Sink) -> Result<()> {
-    for (name, kind) in [
-        ("chain/copy-1", "WEIGHT"),
-        ("chain/nop-8", "ACTIVATION"),
-        ("gemv/four-tiles", "CONST"),
-        ("decoder/gqa", "KV_CACHE"),
-        ("record/empty", "IO_INPUT"),
+    for name in ["chain/copy-1", "chain/nop-8", "gemv/four-tiles", "decoder/gqa", "record/empty"] {
+        let base = library.get(name)?;
+        let id = base.program.len("/buffers")?;
+        for kind in ["WEIGHT", "ACTIVATION", "CONST", "KV_CACHE", "IO_INPUT"] {
+            let buffer = json!({"id": id, "name": "idle", "kind": kind, "dtype": "F32", "shape": [4]});
+            let edit =
+                Edit::breaking(Rule::W04, format!("a {kind} that no task lists")).clause(clause::DAT_03);
+            let edit = edit.at(format!("/buffers/{id}")).insert("/buffers/-", buffer);
+            sink.warn(base, &name_of(name, &kind.to_lowercase().replace('_', "-")), &edit)?;
+        }
+    }
+    // It is in nobody's way there, whatever else is on the page.
+    for (name, page, what) in [
+        ("paged/every-kind", 0, "on-a-page"),
+        ("paged/every-kind", 3, "on-a-page-of-its-own"),
+        ("paged/turns-4-2", 1, "paged-turns-4-2-on-a-page"),
+        ("decoder/paged", 0, "decoder-paged-on-a-page"),
     ] {
         let base = library.get(name)?;
         let id = base.program.len("/buffers")?;
-        let buffer = json!({"id": id, "name": "idle", "kind": kind, "dtype": "F32", "shape": [4]});
-        let edit = Edit::breaking(Rule::W04, format!("a {kind} that no task lists")).clause(clause::DAT_03);
+        let edit = Edit::breaking(Rule::W04, "a buffer on a page that no task lists").clause(clause::PAG_01);
+        let buffer = json!({"id": id, "name": "idle", "kind": "ACTIVATION", "dtype": "F32", "shape": [4]});
         let edit = edit.at(format!("/buffers/{id}")).insert("/buffers/-", buffer);
-        sink.warn(base, &name_of(name, &kind.to_lowercase().replace('_', "-")), &edit)?;
+        sink.warn(base, what, &edit.insert(format!("/pages/buffer_to_page/{id}"), page))?;
     }
-    let base = library.get("paged/every-kind")?;
-    let id = base.program.len("/buffers")?;
-    let edit = Edit::breaking(Rule::W04, "a buffer on a page that no task lists").clause(clause::PAG_01);
-    let buffer = json!({"id": id, "name": "idle", "kind": "ACTIVATION", "dtype": "F32", "shape": [4]});
-    let edit = edit.at(format!("/buffers/{id}")).insert("/buffers/-", buffer);
-    sink.warn(base, "on-a-page", &edit.insert(format!("/pages/buffer_to_page/{id}"), 0))
+    Ok(())
 }
 
 /// W05: a counter that no task increments or waits on.
@@ -139,6 +173,18 @@ pub fn unused_counter(library: &Library, sink: &mut Sink) -> Result<()> {
         let edit = Edit::breaking(Rule::W05, "a counter that nothing touches").clause(clause::DAT_05);
         let edit = edit.at(format!("/counters/{id}")).insert("/counters/-", json!({"id": id}));
         sink.warn(base, &name_of(name, "idle-counter"), &edit)?;
+    }
+    let base = library.get("record/empty")?;
+    for (what, counter) in
+        [("with-a-note", json!({"id": 0, "note": "idle"})), ("with-init", json!({"id": 0, "init": 0}))]
+    {
+        let edit =
+            Edit::breaking(Rule::W05, "the only counter, which nothing touches").clause(clause::DAT_05);
+        sink.warn(
+            base,
+            &format!("record-empty-{what}"),
+            &edit.at("/counters/0").insert("/counters/-", counter),
+        )?;
     }
     let base = library.get("chain/side-branch")?;
     let edit = edit::redirect_out(&base.program, "loose", "after_side", Rule::W05)?.clause(clause::DAT_05);

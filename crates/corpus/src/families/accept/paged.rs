@@ -35,6 +35,19 @@ pub fn bases() -> Vec<Base> {
             format!("two SMs with {} pages that fill the smaller SM's capacity exactly", space.name());
         bases.push(Base::new(format!("on-chip/{name}"), summary, &[clause::PAG_03], on_chip(space)));
     }
+    let turned = [
+        [Space::Smem, Space::Register, Space::Hbm],
+        [Space::Register, Space::Hbm, Space::Smem],
+        [Space::Hbm, Space::Smem, Space::Register],
+    ];
+    for spaces in turned {
+        let summary = format!(
+            "one SM that is filled with a page in each of three spaces, {} first, of which two are used twice",
+            spaces[0].name()
+        );
+        let name = format!("on-chip/mixed-{}-first", crate::builder::slug(spaces[0].name()));
+        bases.push(Base::new(name, summary, &[clause::PAG_02, clause::PAG_03], mixed(spaces)));
+    }
     let summary = "a buffer is used, then another, then the first again, each on a page of its own";
     bases.push(Base::new("paged/twice", summary, clauses, twice()));
     let summary = "one half of a buffer on a page is written, and no part of it is read";
@@ -158,6 +171,26 @@ fn on_chip(space: Space) -> ProgramBuilder {
     }
     // No task uses the buffers of this page: it belongs to the pool of its own.
     p.page(space, 16384);
+    p
+}
+
+/// `t0` to `t4` in a chain on one SM, whose buffers take turns on a page in each space. Those on chip are as large as they may be.
+fn mixed(spaces: [Space; 3]) -> ProgramBuilder {
+    let mut p = ProgramBuilder::new("mixed");
+    p.target(laptop());
+    let mut last = p.input("x", DType::F32, &[1, 16]);
+    let pages = spaces.map(|space| p.page(space, if space == Space::Hbm { 65536 } else { 16384 }));
+    let mut done: Vec<Ctr> = Vec::new();
+    for index in 0..5 {
+        let buffer = p.act_in(spaces[index % 3], &format!("b{index}"), DType::F32, &[1, 16]);
+        p.place(buffer, pages[index % 3]);
+        let label = format!("t{index}");
+        done =
+            vec![p.task(Op::Softmax).reads(&[last]).writes(&[buffer]).after(&done).sm(0).label(&label).add()];
+        last = buffer;
+    }
+    let y = p.output("y", DType::F32, &[1, 16]);
+    p.task(Op::Gelu).reads(&[last]).writes(&[y]).after(&done).sm(0).label("out").add();
     p
 }
 
