@@ -248,21 +248,21 @@ pub(crate) const CLASSES: &[ClassRecord] = &[
 ];
 
 impl Profile {
-    /// Reading, writing, the round trip, and the rules of class S.
+    /// Reading and writing programs, and refusing what is none.
     pub const FORMAT: Profile = Profile(0);
-    /// Freedom from deadlock, races and page clobbers.
+    /// Finding every deadlock, race and page clobber, and refusing nothing that is safe by the rules.
     pub const VALIDATE: Profile = Profile(1);
-    /// Every task stays within its operands and reads only what was written.
+    /// Finding every tile, window and shape that leaves its buffer, and every read of elements that nobody wrote.
     pub const MEMORY_SAFETY: Profile = Profile(2);
-    /// A program fits its target.
+    /// Finding what a target cannot launch.
     pub const LAUNCH: Profile = Profile(3);
-    /// Running programs. No document is rejected under it: only programs that every other profile accepts are run.
+    /// Running programs that all other profiles accept, and computing what the page of each opcode says, within a bound that is derived and not chosen.
     pub const EXECUTE: Profile = Profile(4);
-    /// Collective algorithms: deadlock, contributions, bits, the contract of modules, and simulation.
+    /// Judging and simulating all-reduces and other collective algorithms, and judging what describes their modules.
     pub const COLLECTIVES: Profile = Profile(5);
-    /// Kernel selection: judging operator sequences, indices of kernels and plans, and making plans.
+    /// Choosing kernels for a sequence of operators, and judging sequences, indices of kernels and plans.
     pub const SELECTION: Profile = Profile(6);
-    /// Task graphs: reading, writing, judging, and translating kernel graphs.
+    /// Judging, reading and writing MPK task graphs, and translating kernel graphs into them.
     pub const TASK_GRAPH: Profile = Profile(7);
     /// All that the specification declares, in order.
     pub const ALL: [Profile; 8] = [
@@ -280,32 +280,32 @@ impl Profile {
 pub(crate) const PROFILES: &[ProfileRecord] = &[
     ProfileRecord {
         name: "format",
-        summary: "Reading, writing, the round trip, and the rules of class S.",
+        summary: "Reading and writing programs, and refusing what is none.",
         classes: &[Class::STRUCTURE],
     },
     ProfileRecord {
         name: "validate",
-        summary: "Freedom from deadlock, races and page clobbers.",
+        summary: "Finding every deadlock, race and page clobber, and refusing nothing that is safe by the rules.",
         classes: &[Class::STRUCTURE, Class::DEADLOCK, Class::RACE, Class::PAGES, Class::WARNING],
     },
     ProfileRecord {
         name: "memory-safety",
-        summary: "Every task stays within its operands and reads only what was written.",
+        summary: "Finding every tile, window and shape that leaves its buffer, and every read of elements that nobody wrote.",
         classes: &[Class::STRUCTURE, Class::MEMORY_SAFETY],
     },
     ProfileRecord {
         name: "launch",
-        summary: "A program fits its target.",
+        summary: "Finding what a target cannot launch.",
         classes: &[Class::STRUCTURE, Class::LAUNCH],
     },
     ProfileRecord {
         name: "execute",
-        summary: "Running programs. No document is rejected under it: only programs that every other profile accepts are run.",
+        summary: "Running programs that all other profiles accept, and computing what the page of each opcode says, within a bound that is derived and not chosen.",
         classes: &[],
     },
     ProfileRecord {
         name: "collectives",
-        summary: "Collective algorithms: deadlock, contributions, bits, the contract of modules, and simulation.",
+        summary: "Judging and simulating all-reduces and other collective algorithms, and judging what describes their modules.",
         classes: &[
             Class::STRUCTURE,
             Class::COLLECTIVE_STRUCTURE,
@@ -318,7 +318,7 @@ pub(crate) const PROFILES: &[ProfileRecord] = &[
     },
     ProfileRecord {
         name: "selection",
-        summary: "Kernel selection: judging operator sequences, indices of kernels and plans, and making plans.",
+        summary: "Choosing kernels for a sequence of operators, and judging sequences, indices of kernels and plans.",
         classes: &[
             Class::STRUCTURE,
             Class::SELECTION_STRUCTURE,
@@ -331,7 +331,7 @@ pub(crate) const PROFILES: &[ProfileRecord] = &[
     },
     ProfileRecord {
         name: "task-graph",
-        summary: "Task graphs: reading, writing, judging, and translating kernel graphs.",
+        summary: "Judging, reading and writing MPK task graphs, and translating kernel graphs into them.",
         classes: &[
             Class::STRUCTURE,
             Class::TASK_GRAPH_STRUCTURE,
@@ -939,63 +939,63 @@ pub(crate) const RULES: &[RuleRecord] = &[
         class: Class::STRUCTURE,
     },
     RuleRecord {
-        clause: Clause { id: "S08", title: "ids-not-dense", document: "spec/rules/structure.md" },
+        clause: Clause { id: "S08", title: "ids-not-dense", document: "spec/rules/records.md" },
         class: Class::STRUCTURE,
     },
     RuleRecord {
-        clause: Clause { id: "S09", title: "dangling-reference", document: "spec/rules/structure.md" },
+        clause: Clause { id: "S09", title: "dangling-reference", document: "spec/rules/records.md" },
         class: Class::STRUCTURE,
     },
     RuleRecord {
-        clause: Clause { id: "S10", title: "duplicate-output", document: "spec/rules/structure.md" },
+        clause: Clause { id: "S10", title: "duplicate-output", document: "spec/rules/records.md" },
         class: Class::STRUCTURE,
     },
     RuleRecord {
-        clause: Clause { id: "S11", title: "arity", document: "spec/rules/structure.md" },
+        clause: Clause { id: "S11", title: "arity", document: "spec/rules/records.md" },
         class: Class::STRUCTURE,
     },
     RuleRecord {
-        clause: Clause { id: "S12", title: "abi-capacity", document: "spec/rules/structure.md" },
+        clause: Clause { id: "S12", title: "abi-capacity", document: "spec/rules/records.md" },
         class: Class::STRUCTURE,
     },
     RuleRecord {
-        clause: Clause { id: "S13", title: "missing-param", document: "spec/rules/structure.md" },
+        clause: Clause { id: "S13", title: "missing-param", document: "spec/rules/records.md" },
         class: Class::STRUCTURE,
     },
     RuleRecord {
-        clause: Clause { id: "S14", title: "param-type", document: "spec/rules/structure.md" },
+        clause: Clause { id: "S14", title: "param-type", document: "spec/rules/records.md" },
         class: Class::STRUCTURE,
     },
     RuleRecord {
-        clause: Clause { id: "S15", title: "param-range", document: "spec/rules/structure.md" },
+        clause: Clause { id: "S15", title: "param-range", document: "spec/rules/records.md" },
         class: Class::STRUCTURE,
     },
     RuleRecord {
-        clause: Clause { id: "S16", title: "threshold", document: "spec/rules/structure.md" },
+        clause: Clause { id: "S16", title: "threshold", document: "spec/rules/records.md" },
         class: Class::STRUCTURE,
     },
     RuleRecord {
-        clause: Clause { id: "S17", title: "counter-init", document: "spec/rules/structure.md" },
+        clause: Clause { id: "S17", title: "counter-init", document: "spec/rules/records.md" },
         class: Class::STRUCTURE,
     },
     RuleRecord {
-        clause: Clause { id: "S18", title: "read-only-write", document: "spec/rules/structure.md" },
+        clause: Clause { id: "S18", title: "read-only-write", document: "spec/rules/records.md" },
         class: Class::STRUCTURE,
     },
     RuleRecord {
-        clause: Clause { id: "S19", title: "output-not-produced", document: "spec/rules/structure.md" },
+        clause: Clause { id: "S19", title: "output-not-produced", document: "spec/rules/records.md" },
         class: Class::STRUCTURE,
     },
     RuleRecord {
-        clause: Clause { id: "S20", title: "shape-range", document: "spec/rules/structure.md" },
+        clause: Clause { id: "S20", title: "shape-range", document: "spec/rules/records.md" },
         class: Class::STRUCTURE,
     },
     RuleRecord {
-        clause: Clause { id: "S21", title: "kind-space", document: "spec/rules/structure.md" },
+        clause: Clause { id: "S21", title: "kind-space", document: "spec/rules/records.md" },
         class: Class::STRUCTURE,
     },
     RuleRecord {
-        clause: Clause { id: "S22", title: "record-range", document: "spec/rules/structure.md" },
+        clause: Clause { id: "S22", title: "record-range", document: "spec/rules/records.md" },
         class: Class::STRUCTURE,
     },
     RuleRecord {
@@ -1996,15 +1996,15 @@ pub mod clause {
     pub const CON_10: Clause =
         Clause { id: "CON-10", title: "Diagnostics and witnesses", document: "spec/conformance.md" };
     /// CON-11 Executing.
-    pub const CON_11: Clause = Clause { id: "CON-11", title: "Executing", document: "spec/conformance.md" };
+    pub const CON_11: Clause = Clause { id: "CON-11", title: "Executing", document: "spec/executions.md" };
     /// CON-12 Judging an execution.
     pub const CON_12: Clause =
-        Clause { id: "CON-12", title: "Judging an execution", document: "spec/conformance.md" };
+        Clause { id: "CON-12", title: "Judging an execution", document: "spec/executions.md" };
     /// CON-13 Judging a translation.
     pub const CON_13: Clause =
         Clause { id: "CON-13", title: "Judging a translation", document: "spec/conformance.md" };
     /// CON-14 Evidence.
-    pub const CON_14: Clause = Clause { id: "CON-14", title: "Evidence", document: "spec/conformance.md" };
+    pub const CON_14: Clause = Clause { id: "CON-14", title: "Evidence", document: "spec/executions.md" };
     /// DAT-01 Program.
     pub const DAT_01: Clause = Clause { id: "DAT-01", title: "Program", document: "spec/data-model.md" };
     /// DAT-02 Enumerations and their codes.
