@@ -31,34 +31,42 @@ impl Class {
     pub const COLLECTIVE_CONTRACT: Class = Class(11);
     /// CW: suspicious in a collective algorithm, never a reason to reject.
     pub const COLLECTIVE_WARNING: Class = Class(12);
+    /// ES: the document is a well-formed schedule.
+    pub const SCHEDULE_STRUCTURE: Class = Class(13);
+    /// ED: every task of a schedule runs to its end, in every launch.
+    pub const SCHEDULE_DEADLOCK: Class = Class(14);
+    /// ER: every run of a schedule reads the same values.
+    pub const SCHEDULE_RACE: Class = Class(15);
+    /// EW: suspicious in a schedule, never a reason to reject.
+    pub const SCHEDULE_WARNING: Class = Class(16);
     /// KS: numbers, texts and lists of a document of kernel selection are what they have to be.
-    pub const SELECTION_STRUCTURE: Class = Class(13);
+    pub const SELECTION_STRUCTURE: Class = Class(17);
     /// KQ: the operator sequence can be computed.
-    pub const SELECTION_SEQUENCE: Class = Class(14);
+    pub const SELECTION_SEQUENCE: Class = Class(18);
     /// KI: the index of kernels can be chosen from.
-    pub const SELECTION_INDEX: Class = Class(15);
+    pub const SELECTION_INDEX: Class = Class(19);
     /// KN: there is a plan.
-    pub const SELECTION_NO_PLAN: Class = Class(16);
+    pub const SELECTION_NO_PLAN: Class = Class(20);
     /// KP: the plan is one, and the one that the definition gives.
-    pub const SELECTION_PLAN: Class = Class(17);
+    pub const SELECTION_PLAN: Class = Class(21);
     /// KW: suspicious in an index of kernels, never a reason to reject.
-    pub const SELECTION_WARNING: Class = Class(18);
+    pub const SELECTION_WARNING: Class = Class(22);
     /// TS: the document is a well-formed task graph.
-    pub const TASK_GRAPH_STRUCTURE: Class = Class(19);
+    pub const TASK_GRAPH_STRUCTURE: Class = Class(23);
     /// TD: every task of a task graph runs, and the graph ends.
-    pub const TASK_GRAPH_DEADLOCK: Class = Class(20);
+    pub const TASK_GRAPH_DEADLOCK: Class = Class(24);
     /// TR: every execution of a task graph computes the same.
-    pub const TASK_GRAPH_RACE: Class = Class(21);
+    pub const TASK_GRAPH_RACE: Class = Class(25);
     /// TB: every tile stays within its tensor.
-    pub const TASK_GRAPH_BOUNDS: Class = Class(22);
+    pub const TASK_GRAPH_BOUNDS: Class = Class(26);
     /// TX: the graphs of several ranks fit together.
-    pub const TASK_GRAPH_RANKS: Class = Class(23);
+    pub const TASK_GRAPH_RANKS: Class = Class(27);
     /// TK: the kernel graph can be translated.
-    pub const KERNEL_GRAPH: Class = Class(24);
+    pub const KERNEL_GRAPH: Class = Class(28);
     /// TW: suspicious in a task graph, never a reason to reject.
-    pub const TASK_GRAPH_WARNING: Class = Class(25);
+    pub const TASK_GRAPH_WARNING: Class = Class(29);
     /// All that the specification declares, in order.
-    pub const ALL: [Class; 26] = [
+    pub const ALL: [Class; 30] = [
         Class::STRUCTURE,
         Class::DEADLOCK,
         Class::RACE,
@@ -72,6 +80,10 @@ impl Class {
         Class::COLLECTIVE_BITS,
         Class::COLLECTIVE_CONTRACT,
         Class::COLLECTIVE_WARNING,
+        Class::SCHEDULE_STRUCTURE,
+        Class::SCHEDULE_DEADLOCK,
+        Class::SCHEDULE_RACE,
+        Class::SCHEDULE_WARNING,
         Class::SELECTION_STRUCTURE,
         Class::SELECTION_SEQUENCE,
         Class::SELECTION_INDEX,
@@ -168,6 +180,30 @@ pub(crate) const CLASSES: &[ClassRecord] = &[
         severity: Severity::Warning,
     },
     ClassRecord {
+        letters: "ES",
+        name: "schedule-structure",
+        title: "the document is a well-formed schedule",
+        severity: Severity::Error,
+    },
+    ClassRecord {
+        letters: "ED",
+        name: "schedule-deadlock",
+        title: "every task of a schedule runs to its end, in every launch",
+        severity: Severity::Error,
+    },
+    ClassRecord {
+        letters: "ER",
+        name: "schedule-race",
+        title: "every run of a schedule reads the same values",
+        severity: Severity::Error,
+    },
+    ClassRecord {
+        letters: "EW",
+        name: "schedule-warning",
+        title: "suspicious in a schedule, never a reason to reject",
+        severity: Severity::Warning,
+    },
+    ClassRecord {
         letters: "KS",
         name: "selection-structure",
         title: "numbers, texts and lists of a document of kernel selection are what they have to be",
@@ -260,18 +296,21 @@ impl Profile {
     pub const EXECUTE: Profile = Profile(4);
     /// Judging and simulating all-reduces and other collective algorithms, and judging what describes their modules.
     pub const COLLECTIVES: Profile = Profile(5);
+    /// Finding every deadlock, race and stale read in the schedule of any megakernel runtime, from its events and footprints.
+    pub const SCHEDULE: Profile = Profile(6);
     /// Choosing kernels for a sequence of operators, and judging sequences, indices of kernels and plans.
-    pub const SELECTION: Profile = Profile(6);
+    pub const SELECTION: Profile = Profile(7);
     /// Judging, reading and writing MPK task graphs, and translating kernel graphs into them.
-    pub const TASK_GRAPH: Profile = Profile(7);
+    pub const TASK_GRAPH: Profile = Profile(8);
     /// All that the specification declares, in order.
-    pub const ALL: [Profile; 8] = [
+    pub const ALL: [Profile; 9] = [
         Profile::FORMAT,
         Profile::VALIDATE,
         Profile::MEMORY_SAFETY,
         Profile::LAUNCH,
         Profile::EXECUTE,
         Profile::COLLECTIVES,
+        Profile::SCHEDULE,
         Profile::SELECTION,
         Profile::TASK_GRAPH,
     ];
@@ -314,6 +353,17 @@ pub(crate) const PROFILES: &[ProfileRecord] = &[
             Class::COLLECTIVE_BITS,
             Class::COLLECTIVE_CONTRACT,
             Class::COLLECTIVE_WARNING,
+        ],
+    },
+    ProfileRecord {
+        name: "schedule",
+        summary: "Finding every deadlock, race and stale read in the schedule of any megakernel runtime, from its events and footprints.",
+        classes: &[
+            Class::STRUCTURE,
+            Class::SCHEDULE_STRUCTURE,
+            Class::SCHEDULE_DEADLOCK,
+            Class::SCHEDULE_RACE,
+            Class::SCHEDULE_WARNING,
         ],
     },
     ProfileRecord {
@@ -597,150 +647,194 @@ impl Rule {
     pub const CW02: Rule = Rule(92);
     /// CW03 no-kinds
     pub const CW03: Rule = Rule(93);
+    /// ES01 number-range
+    pub const ES01: Rule = Rule(94);
+    /// ES02 region
+    pub const ES02: Rule = Rule(95);
+    /// ES03 unknown-name
+    pub const ES03: Rule = Rule(96);
+    /// ES04 outside-storage
+    pub const ES04: Rule = Rule(97);
+    /// ES05 read-only
+    pub const ES05: Rule = Rule(98);
+    /// ES06 too-large
+    pub const ES06: Rule = Rule(99);
+    /// ED01 no-signal
+    pub const ED01: Rule = Rule(100);
+    /// ED02 count-above-total
+    pub const ED02: Rule = Rule(101);
+    /// ED03 wait-cycle
+    pub const ED03: Rule = Rule(102);
+    /// ED04 queue-order
+    pub const ED04: Rule = Rule(103);
+    /// ED05 epoch-drift
+    pub const ED05: Rule = Rule(104);
+    /// ED06 held-worker
+    pub const ED06: Rule = Rule(105);
+    /// ER01 read-write-race
+    pub const ER01: Rule = Rule(106);
+    /// ER02 write-write-race
+    pub const ER02: Rule = Rule(107);
+    /// ER03 unordered-accumulation
+    pub const ER03: Rule = Rule(108);
+    /// ER04 colliding-accumulation
+    pub const ER04: Rule = Rule(109);
+    /// ER05 uninitialised-read
+    pub const ER05: Rule = Rule(110);
+    /// ER06 stale-read
+    pub const ER06: Rule = Rule(111);
+    /// ER07 reuse-race
+    pub const ER07: Rule = Rule(112);
+    /// ER08 clobbered-read
+    pub const ER08: Rule = Rule(113);
+    /// EW01 redundant-wait
+    pub const EW01: Rule = Rule(114);
+    /// EW02 dead-event
+    pub const EW02: Rule = Rule(115);
     /// KS01 number-range
-    pub const KS01: Rule = Rule(94);
+    pub const KS01: Rule = Rule(116);
     /// KS02 rational-text
-    pub const KS02: Rule = Rule(95);
+    pub const KS02: Rule = Rule(117);
     /// KS03 repeated-entry
-    pub const KS03: Rule = Rule(96);
+    pub const KS03: Rule = Rule(118);
     /// KS04 half-chain
-    pub const KS04: Rule = Rule(97);
+    pub const KS04: Rule = Rule(119);
     /// KS05 no-stage
-    pub const KS05: Rule = Rule(98);
+    pub const KS05: Rule = Rule(120);
     /// KQ01 forward-read
-    pub const KQ01: Rule = Rule(99);
+    pub const KQ01: Rule = Rule(121);
     /// KQ02 double-write
-    pub const KQ02: Rule = Rule(100);
+    pub const KQ02: Rule = Rule(122);
     /// KQ03 wrong-readers
-    pub const KQ03: Rule = Rule(101);
+    pub const KQ03: Rule = Rule(123);
     /// KQ04 self-conflict
-    pub const KQ04: Rule = Rule(102);
+    pub const KQ04: Rule = Rule(124);
     /// KI01 duplicate-kernel
-    pub const KI01: Rule = Rule(103);
+    pub const KI01: Rule = Rule(125);
     /// KI02 ambiguous-stage
-    pub const KI02: Rule = Rule(104);
+    pub const KI02: Rule = Rule(126);
     /// KI03 contradiction
-    pub const KI03: Rule = Rule(105);
+    pub const KI03: Rule = Rule(127);
     /// KN01 no-kernel
-    pub const KN01: Rule = Rule(106);
+    pub const KN01: Rule = Rule(128);
     /// KP01 gap
-    pub const KP01: Rule = Rule(107);
+    pub const KP01: Rule = Rule(129);
     /// KP02 overlap
-    pub const KP02: Rule = Rule(108);
+    pub const KP02: Rule = Rule(130);
     /// KP03 unknown-kernel
-    pub const KP03: Rule = Rule(109);
+    pub const KP03: Rule = Rule(131);
     /// KP04 not-covered
-    pub const KP04: Rule = Rule(110);
+    pub const KP04: Rule = Rule(132);
     /// KP05 crossed
-    pub const KP05: Rule = Rule(111);
+    pub const KP05: Rule = Rule(133);
     /// KP06 escape-lost
-    pub const KP06: Rule = Rule(112);
+    pub const KP06: Rule = Rule(134);
     /// KP07 limit-broken
-    pub const KP07: Rule = Rule(113);
+    pub const KP07: Rule = Rule(135);
     /// KP08 other-choice
-    pub const KP08: Rule = Rule(114);
+    pub const KP08: Rule = Rule(136);
     /// KP09 wrong-state
-    pub const KP09: Rule = Rule(115);
+    pub const KP09: Rule = Rule(137);
     /// KW01 unreachable
-    pub const KW01: Rule = Rule(116);
+    pub const KW01: Rule = Rule(138);
     /// KW02 dominated
-    pub const KW02: Rule = Rule(117);
+    pub const KW02: Rule = Rule(139);
     /// KW03 hole
-    pub const KW03: Rule = Rule(118);
+    pub const KW03: Rule = Rule(140);
     /// KW04 no-unit-kernel
-    pub const KW04: Rule = Rule(119);
+    pub const KW04: Rule = Rule(141);
     /// TS01 reserved-tasks
-    pub const TS01: Rule = Rule(120);
+    pub const TS01: Rule = Rule(142);
     /// TS02 reserved-events
-    pub const TS02: Rule = Rule(121);
+    pub const TS02: Rule = Rule(143);
     /// TS03 event-type
-    pub const TS03: Rule = Rule(122);
+    pub const TS03: Rule = Rule(144);
     /// TS04 dangling-event
-    pub const TS04: Rule = Rule(123);
+    pub const TS04: Rule = Rule(145);
     /// TS05 event-id
-    pub const TS05: Rule = Rule(124);
+    pub const TS05: Rule = Rule(146);
     /// TS06 event-range
-    pub const TS06: Rule = Rule(125);
+    pub const TS06: Rule = Rule(147);
     /// TS07 first-tasks
-    pub const TS07: Rule = Rule(126);
+    pub const TS07: Rule = Rule(148);
     /// TS08 capacity
-    pub const TS08: Rule = Rule(127);
+    pub const TS08: Rule = Rule(149);
     /// TS09 tensor-record
-    pub const TS09: Rule = Rule(128);
+    pub const TS09: Rule = Rule(150);
     /// TS10 metadata-alias
-    pub const TS10: Rule = Rule(129);
+    pub const TS10: Rule = Rule(151);
     /// TD01 event-without-producer
-    pub const TD01: Rule = Rule(130);
+    pub const TD01: Rule = Rule(152);
     /// TD02 threshold-above-producers
-    pub const TD02: Rule = Rule(131);
+    pub const TD02: Rule = Rule(153);
     /// TD03 dependency-cycle
-    pub const TD03: Rule = Rule(132);
+    pub const TD03: Rule = Rule(154);
     /// TD04 descending-ids
-    pub const TD04: Rule = Rule(133);
+    pub const TD04: Rule = Rule(155);
     /// TD05 lost-task
-    pub const TD05: Rule = Rule(134);
+    pub const TD05: Rule = Rule(156);
     /// TR01 partial-trigger
-    pub const TR01: Rule = Rule(135);
+    pub const TR01: Rule = Rule(157);
     /// TR02 read-write-race
-    pub const TR02: Rule = Rule(136);
+    pub const TR02: Rule = Rule(158);
     /// TR03 overwrite-race
-    pub const TR03: Rule = Rule(137);
+    pub const TR03: Rule = Rule(159);
     /// TR04 write-write-race
-    pub const TR04: Rule = Rule(138);
+    pub const TR04: Rule = Rule(160);
     /// TR05 dead-write
-    pub const TR05: Rule = Rule(139);
+    pub const TR05: Rule = Rule(161);
     /// TR06 unordered-accumulation
-    pub const TR06: Rule = Rule(140);
+    pub const TR06: Rule = Rule(162);
     /// TR07 no-start-value
-    pub const TR07: Rule = Rule(141);
+    pub const TR07: Rule = Rule(163);
     /// TB01 tile-bounds
-    pub const TB01: Rule = Rule(142);
+    pub const TB01: Rule = Rule(164);
     /// TB02 tile-alignment
-    pub const TB02: Rule = Rule(143);
+    pub const TB02: Rule = Rule(165);
     /// TB03 undeclared-tensor
-    pub const TB03: Rule = Rule(144);
+    pub const TB03: Rule = Rule(166);
     /// TX01 rank-mismatch
-    pub const TX01: Rule = Rule(145);
+    pub const TX01: Rule = Rule(167);
     /// TX02 misaligned-event
-    pub const TX02: Rule = Rule(146);
+    pub const TX02: Rule = Rule(168);
     /// TX03 cross-rank-race
-    pub const TX03: Rule = Rule(147);
+    pub const TX03: Rule = Rule(169);
     /// TX04 iteration-race
-    pub const TX04: Rule = Rule(148);
+    pub const TX04: Rule = Rule(170);
     /// TX05 mismatched-collective
-    pub const TX05: Rule = Rule(149);
+    pub const TX05: Rule = Rule(171);
     /// TX06 collectives-at-once
-    pub const TX06: Rule = Rule(150);
+    pub const TX06: Rule = Rule(172);
     /// TK01 dangling-tensor
-    pub const TK01: Rule = Rule(151);
+    pub const TK01: Rule = Rule(173);
     /// TK02 grid-division
-    pub const TK02: Rule = Rule(152);
+    pub const TK02: Rule = Rule(174);
     /// TK03 no-shared-tensor
-    pub const TK03: Rule = Rule(153);
+    pub const TK03: Rule = Rule(175);
     /// TK04 all-reduce
-    pub const TK04: Rule = Rule(154);
+    pub const TK04: Rule = Rule(176);
     /// TK05 fused-tensor
-    pub const TK05: Rule = Rule(155);
+    pub const TK05: Rule = Rule(177);
     /// TK06 kernel-capacity
-    pub const TK06: Rule = Rule(156);
+    pub const TK06: Rule = Rule(178);
     /// TK07 operator-conflict
-    pub const TK07: Rule = Rule(157);
+    pub const TK07: Rule = Rule(179);
     /// TK08 dead-output
-    pub const TK08: Rule = Rule(158);
+    pub const TK08: Rule = Rule(180);
     /// TK09 operator-type
-    pub const TK09: Rule = Rule(159);
+    pub const TK09: Rule = Rule(181);
     /// TK10 fork-and-join
-    pub const TK10: Rule = Rule(160);
+    pub const TK10: Rule = Rule(182);
     /// TW01 unknown-task-type
-    pub const TW01: Rule = Rule(161);
+    pub const TW01: Rule = Rule(183);
     /// TW02 unused-event
-    pub const TW02: Rule = Rule(162);
+    pub const TW02: Rule = Rule(184);
     /// TW03 mixed-layout
-    pub const TW03: Rule = Rule(163);
+    pub const TW03: Rule = Rule(185);
     /// TW04 incomplete-system
-    pub const TW04: Rule = Rule(164);
+    pub const TW04: Rule = Rule(186);
     /// All that the specification declares, in order.
-    pub const ALL: [Rule; 165] = [
+    pub const ALL: [Rule; 187] = [
         Rule::S01,
         Rule::S02,
         Rule::S03,
@@ -835,6 +929,28 @@ impl Rule {
         Rule::CW01,
         Rule::CW02,
         Rule::CW03,
+        Rule::ES01,
+        Rule::ES02,
+        Rule::ES03,
+        Rule::ES04,
+        Rule::ES05,
+        Rule::ES06,
+        Rule::ED01,
+        Rule::ED02,
+        Rule::ED03,
+        Rule::ED04,
+        Rule::ED05,
+        Rule::ED06,
+        Rule::ER01,
+        Rule::ER02,
+        Rule::ER03,
+        Rule::ER04,
+        Rule::ER05,
+        Rule::ER06,
+        Rule::ER07,
+        Rule::ER08,
+        Rule::EW01,
+        Rule::EW02,
         Rule::KS01,
         Rule::KS02,
         Rule::KS03,
@@ -1377,6 +1493,122 @@ pub(crate) const RULES: &[RuleRecord] = &[
     RuleRecord {
         clause: Clause { id: "CW03", title: "no-kinds", document: "spec/companions/collectives/rules.md" },
         class: Class::COLLECTIVE_WARNING,
+    },
+    RuleRecord {
+        clause: Clause { id: "ES01", title: "number-range", document: "spec/companions/schedule/rules.md" },
+        class: Class::SCHEDULE_STRUCTURE,
+    },
+    RuleRecord {
+        clause: Clause { id: "ES02", title: "region", document: "spec/companions/schedule/rules.md" },
+        class: Class::SCHEDULE_STRUCTURE,
+    },
+    RuleRecord {
+        clause: Clause { id: "ES03", title: "unknown-name", document: "spec/companions/schedule/rules.md" },
+        class: Class::SCHEDULE_STRUCTURE,
+    },
+    RuleRecord {
+        clause: Clause {
+            id: "ES04",
+            title: "outside-storage",
+            document: "spec/companions/schedule/rules.md",
+        },
+        class: Class::SCHEDULE_STRUCTURE,
+    },
+    RuleRecord {
+        clause: Clause { id: "ES05", title: "read-only", document: "spec/companions/schedule/rules.md" },
+        class: Class::SCHEDULE_STRUCTURE,
+    },
+    RuleRecord {
+        clause: Clause { id: "ES06", title: "too-large", document: "spec/companions/schedule/rules.md" },
+        class: Class::SCHEDULE_STRUCTURE,
+    },
+    RuleRecord {
+        clause: Clause { id: "ED01", title: "no-signal", document: "spec/companions/schedule/rules.md" },
+        class: Class::SCHEDULE_DEADLOCK,
+    },
+    RuleRecord {
+        clause: Clause {
+            id: "ED02",
+            title: "count-above-total",
+            document: "spec/companions/schedule/rules.md",
+        },
+        class: Class::SCHEDULE_DEADLOCK,
+    },
+    RuleRecord {
+        clause: Clause { id: "ED03", title: "wait-cycle", document: "spec/companions/schedule/rules.md" },
+        class: Class::SCHEDULE_DEADLOCK,
+    },
+    RuleRecord {
+        clause: Clause { id: "ED04", title: "queue-order", document: "spec/companions/schedule/rules.md" },
+        class: Class::SCHEDULE_DEADLOCK,
+    },
+    RuleRecord {
+        clause: Clause { id: "ED05", title: "epoch-drift", document: "spec/companions/schedule/rules.md" },
+        class: Class::SCHEDULE_DEADLOCK,
+    },
+    RuleRecord {
+        clause: Clause { id: "ED06", title: "held-worker", document: "spec/companions/schedule/rules.md" },
+        class: Class::SCHEDULE_DEADLOCK,
+    },
+    RuleRecord {
+        clause: Clause {
+            id: "ER01",
+            title: "read-write-race",
+            document: "spec/companions/schedule/rules.md",
+        },
+        class: Class::SCHEDULE_RACE,
+    },
+    RuleRecord {
+        clause: Clause {
+            id: "ER02",
+            title: "write-write-race",
+            document: "spec/companions/schedule/rules.md",
+        },
+        class: Class::SCHEDULE_RACE,
+    },
+    RuleRecord {
+        clause: Clause {
+            id: "ER03",
+            title: "unordered-accumulation",
+            document: "spec/companions/schedule/rules.md",
+        },
+        class: Class::SCHEDULE_RACE,
+    },
+    RuleRecord {
+        clause: Clause {
+            id: "ER04",
+            title: "colliding-accumulation",
+            document: "spec/companions/schedule/rules.md",
+        },
+        class: Class::SCHEDULE_RACE,
+    },
+    RuleRecord {
+        clause: Clause {
+            id: "ER05",
+            title: "uninitialised-read",
+            document: "spec/companions/schedule/rules.md",
+        },
+        class: Class::SCHEDULE_RACE,
+    },
+    RuleRecord {
+        clause: Clause { id: "ER06", title: "stale-read", document: "spec/companions/schedule/rules.md" },
+        class: Class::SCHEDULE_RACE,
+    },
+    RuleRecord {
+        clause: Clause { id: "ER07", title: "reuse-race", document: "spec/companions/schedule/rules.md" },
+        class: Class::SCHEDULE_RACE,
+    },
+    RuleRecord {
+        clause: Clause { id: "ER08", title: "clobbered-read", document: "spec/companions/schedule/rules.md" },
+        class: Class::SCHEDULE_RACE,
+    },
+    RuleRecord {
+        clause: Clause { id: "EW01", title: "redundant-wait", document: "spec/companions/schedule/rules.md" },
+        class: Class::SCHEDULE_WARNING,
+    },
+    RuleRecord {
+        clause: Clause { id: "EW02", title: "dead-event", document: "spec/companions/schedule/rules.md" },
+        class: Class::SCHEDULE_WARNING,
     },
     RuleRecord {
         clause: Clause { id: "KS01", title: "number-range", document: "spec/companions/selection/rules.md" },
@@ -2309,6 +2541,48 @@ pub mod clause {
     pub const PAG_02: Clause = Clause { id: "PAG-02", title: "Live ranges", document: "spec/pages.md" };
     /// PAG-03 On-chip capacity.
     pub const PAG_03: Clause = Clause { id: "PAG-03", title: "On-chip capacity", document: "spec/pages.md" };
+    /// SCH-01 Documents.
+    pub const SCH_01: Clause =
+        Clause { id: "SCH-01", title: "Documents", document: "spec/companions/schedule/format.md" };
+    /// SCH-02 Tensors and storage.
+    pub const SCH_02: Clause =
+        Clause { id: "SCH-02", title: "Tensors and storage", document: "spec/companions/schedule/format.md" };
+    /// SCH-03 Tasks and phases.
+    pub const SCH_03: Clause =
+        Clause { id: "SCH-03", title: "Tasks and phases", document: "spec/companions/schedule/format.md" };
+    /// SCH-04 Regions.
+    pub const SCH_04: Clause =
+        Clause { id: "SCH-04", title: "Regions", document: "spec/companions/schedule/format.md" };
+    /// SCH-05 Repeated tasks.
+    pub const SCH_05: Clause =
+        Clause { id: "SCH-05", title: "Repeated tasks", document: "spec/companions/schedule/format.md" };
+    /// SCH-06 Memory order.
+    pub const SCH_06: Clause =
+        Clause { id: "SCH-06", title: "Memory order", document: "spec/companions/schedule/format.md" };
+    /// SCH-07 Steps.
+    pub const SCH_07: Clause =
+        Clause { id: "SCH-07", title: "Steps", document: "spec/companions/schedule/execution.md" };
+    /// SCH-08 Happens-before.
+    pub const SCH_08: Clause =
+        Clause { id: "SCH-08", title: "Happens-before", document: "spec/companions/schedule/execution.md" };
+    /// SCH-09 Deadlock.
+    pub const SCH_09: Clause =
+        Clause { id: "SCH-09", title: "Deadlock", document: "spec/companions/schedule/execution.md" };
+    /// SCH-10 Contents.
+    pub const SCH_10: Clause =
+        Clause { id: "SCH-10", title: "Contents", document: "spec/companions/schedule/execution.md" };
+    /// SCH-11 Launches.
+    pub const SCH_11: Clause =
+        Clause { id: "SCH-11", title: "Launches", document: "spec/companions/schedule/execution.md" };
+    /// SCH-12 Deliberately conservative rules.
+    pub const SCH_12: Clause = Clause {
+        id: "SCH-12",
+        title: "Deliberately conservative rules",
+        document: "spec/companions/schedule/execution.md",
+    };
+    /// SCH-13 Witnesses.
+    pub const SCH_13: Clause =
+        Clause { id: "SCH-13", title: "Witnesses", document: "spec/companions/schedule/execution.md" };
     /// SEL-01 Documents.
     pub const SEL_01: Clause =
         Clause { id: "SEL-01", title: "Documents", document: "spec/companions/selection/format.md" };
@@ -2674,6 +2948,19 @@ pub const CLAUSES: &[Clause] = &[
     clause::PAG_01,
     clause::PAG_02,
     clause::PAG_03,
+    clause::SCH_01,
+    clause::SCH_02,
+    clause::SCH_03,
+    clause::SCH_04,
+    clause::SCH_05,
+    clause::SCH_06,
+    clause::SCH_07,
+    clause::SCH_08,
+    clause::SCH_09,
+    clause::SCH_10,
+    clause::SCH_11,
+    clause::SCH_12,
+    clause::SCH_13,
     clause::SEL_01,
     clause::SEL_02,
     clause::SEL_03,

@@ -7,6 +7,7 @@ use megakernel_reference::commands;
 /// Their cases.
 pub static CASES: &[Companion] = &[
     megakernel_collectives_cases::COMPANION,
+    megakernel_schedule_cases::COMPANION,
     megakernel_selection_cases::COMPANION,
     megakernel_task_graph_cases::COMPANION,
 ];
@@ -14,10 +15,14 @@ pub static CASES: &[Companion] = &[
 /// Their references.
 pub static REFERENCES: &[&commands::Companion] = &[
     &megakernel_collectives_reference::COMPANION,
+    &megakernel_schedule_reference::COMPANION,
     &megakernel_selection_reference::COMPANION,
     &megakernel_task_graph_reference::COMPANION,
 ];
 
 /// What `prove` proves of them.
-pub static SUBJECTS: &[&(dyn Provable + Sync)] =
-    &[&megakernel_selection_subject::SUBJECT, &megakernel_task_graph_subject::SUBJECT];
+pub static SUBJECTS: &[&(dyn Provable + Sync)] = &[
+    &megakernel_schedule_subject::SUBJECT,
+    &megakernel_selection_subject::SUBJECT,
+    &megakernel_task_graph_subject::SUBJECT,
+];

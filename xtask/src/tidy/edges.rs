@@ -23,6 +23,17 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "megakernel-collectives-cases",
         &["megakernel-conformance", "megakernel-corpus", "megakernel-ir", "megakernel-numerics"],
     ),
+    ("megakernel-schedule", &["megakernel-ir"]),
+    (
+        "megakernel-schedule-reference",
+        &["megakernel-ir", "megakernel-order", "megakernel-reference", "megakernel-schedule"],
+    ),
+    // Where the validator and the explorer meet.
+    (
+        "megakernel-schedule-subject",
+        &["megakernel-ir", "megakernel-prove", "megakernel-schedule", "megakernel-schedule-reference"],
+    ),
+    ("megakernel-schedule-cases", &["megakernel-ir", "megakernel-corpus"]),
     ("megakernel-selection", &["megakernel-ir"]),
     // Its tests make the examples from the lowered layers of the cases.
     (
@@ -58,6 +69,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "megakernel-numerics",
             "megakernel-conformance",
             "megakernel-collectives-cases",
+            "megakernel-schedule-cases",
             "megakernel-selection-cases",
             "megakernel-task-graph-cases",
         ],
@@ -98,6 +110,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "megakernel-numerics",
             "megakernel-reference",
             "megakernel-collectives-reference",
+            "megakernel-schedule-reference",
             "megakernel-selection-reference",
             "megakernel-task-graph-reference",
         ],
@@ -117,6 +130,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &[
             "megakernel-collectives-cases",
             "megakernel-collectives-reference",
+            "megakernel-schedule",
+            "megakernel-schedule-cases",
+            "megakernel-schedule-reference",
+            "megakernel-schedule-subject",
             "megakernel-selection",
             "megakernel-selection-cases",
             "megakernel-selection-reference",

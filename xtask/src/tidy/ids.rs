@@ -111,6 +111,8 @@ const JUDGING: [&str; 8] = [
     "crates/companions/collectives/reference/src/",
     "crates/companions/selection/model/src/",
     "crates/companions/selection/reference/src/",
+    "crates/companions/schedule/model/src/",
+    "crates/companions/schedule/reference/src/",
 ];
 
 /// Every rule is named as `Rule::X00` in the code that judges.

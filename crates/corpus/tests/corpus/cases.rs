@@ -17,6 +17,7 @@ fn generated(jobs: usize) -> Generated {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let companions = &[
         megakernel_collectives_cases::COMPANION,
+        megakernel_schedule_cases::COMPANION,
         megakernel_selection_cases::COMPANION,
         megakernel_task_graph_cases::COMPANION,
     ];

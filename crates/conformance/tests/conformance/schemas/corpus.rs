@@ -82,7 +82,8 @@ fn the_program_schema_refuses_what_the_structure_rules_refuse() {
     let mut refused: BTreeMap<Rule, usize> = BTreeMap::new();
     for case in corpus.cases().iter().filter(|case| {
         !case.profiles.iter().any(|&profile| {
-            [Profile::TASK_GRAPH, Profile::SELECTION, Profile::COLLECTIVES].contains(&profile)
+            [Profile::TASK_GRAPH, Profile::SELECTION, Profile::COLLECTIVES, Profile::SCHEDULE]
+                .contains(&profile)
         })
     }) {
         let document = corpus.document(case).expect("a document");
@@ -142,4 +143,25 @@ fn the_task_graph_schemas_take_what_the_rules_on_form_take() {
             assert_eq!(errors(validator, &document), [], "{}: breaks no rule about its form", case.id);
         }
     }
+}
+
+/// The schema of schedules refuses a document only where it breaks a rule about its form.
+#[test]
+fn the_schedule_schema_takes_what_the_rules_on_form_take() {
+    let corpus = corpus();
+    let validator = validator("schedule");
+    let (mut taken, mut refused) = (0, 0);
+    for case in corpus.cases().iter().filter(|case| case.profiles.contains(&Profile::SCHEDULE)) {
+        let document = corpus.document(case).expect("a document");
+        let Ok(document) = serde_json::from_slice::<Value>(&document) else { continue };
+        let about_form = |rule: &Rule| matches!(rule.class(), Class::STRUCTURE | Class::SCHEDULE_STRUCTURE);
+        let found = errors(&validator, &document);
+        if case.expect.verdict == Verdict::Either || case.expect.rules.iter().any(about_form) {
+            refused += usize::from(!found.is_empty());
+        } else {
+            assert_eq!(found, [], "{}: breaks no rule about its form", case.id);
+            taken += 1;
+        }
+    }
+    assert!(taken > 400 && refused > 40, "the schema took {taken} documents and refused {refused}");
 }

@@ -7,7 +7,7 @@ use megakernel_test_support::schemas;
 use serde_json::Value;
 
 /// Names of the files under `schemas/`, without `.schema.json`.
-pub const NAMES: [&str; 23] = [
+pub const NAMES: [&str; 24] = [
     "companion",
     "opcode-table",
     "program",
@@ -20,6 +20,7 @@ pub const NAMES: [&str; 23] = [
     "translation",
     "collective-algorithm",
     "collective-module",
+    "schedule",
     "selection-sequence",
     "selection-index",
     "selection-request",

@@ -1,0 +1,411 @@
+//! From JSON values to records: rules S03, S04 and S05. The text itself, S01 and S02, is judged before.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use megakernel_ir::Rule;
+use megakernel_ir::diagnostic::pointer_token;
+use serde_json::{Map, Value};
+
+use crate::document::{
+    Access, Add, Count, Event, Init, Kind, Memory, Phase, Region, Repeat, Schedule, Storage, Task, Tensor,
+};
+
+/// A broken rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// The rule.
+    pub rule: Rule,
+    /// JSON pointer.
+    pub pointer: String,
+    /// What was found, and what is required.
+    pub message: String,
+}
+
+/// Reads a schedule.
+///
+/// # Errors
+/// Faults of the rules S03 to S05; never none.
+pub fn read(value: &Value) -> Result<Schedule, Vec<Fault>> {
+    let mut decoder = Decoder::default();
+    let read = decoder.schedule(&Place { value, above: None });
+    match read {
+        Some(read) if decoder.faults.is_empty() => Ok(read),
+        _ => Err(decoder.faults),
+    }
+}
+
+/// A value and the way to it.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    value: &'a Value,
+    above: Option<(&'a Place<'a>, Token<'a>)>,
+}
+
+#[derive(Clone, Copy)]
+enum Token<'a> {
+    Member(&'a str),
+    Element(usize),
+}
+
+impl Place<'_> {
+    fn pointer(&self) -> String {
+        match &self.above {
+            None => String::new(),
+            Some((above, Token::Member(name))) => format!("{}/{}", above.pointer(), pointer_token(name)),
+            Some((above, Token::Element(index))) => format!("{}/{index}", above.pointer()),
+        }
+    }
+}
+
+/// Reads one value.
+type Read<T> = fn(&mut Decoder, &Place<'_>) -> Option<T>;
+
+#[derive(Default)]
+struct Decoder {
+    faults: Vec<Fault>,
+    names: HashMap<String, u32>,
+}
+
+impl Decoder {
+    fn fault(&mut self, rule: Rule, at: &Place<'_>, message: String) {
+        self.faults.push(Fault { rule, pointer: at.pointer(), message });
+    }
+
+    fn wrong_type(&mut self, at: &Place<'_>, required: &str) {
+        let found: Cow<'_, str> = match at.value {
+            Value::Null => "null".into(),
+            Value::Bool(value) => value.to_string().into(),
+            Value::Number(number) => format!("the number {number}").into(),
+            Value::String(_) => "a string".into(),
+            Value::Array(elements) => format!("an array of {}", elements.len()).into(),
+            Value::Object(_) => "an object".into(),
+        };
+        self.fault(Rule::S04, at, format!("found {found}, required {required}"));
+    }
+
+    fn object<'a>(&mut self, at: &Place<'a>) -> Option<&'a Map<String, Value>> {
+        let object = at.value.as_object();
+        if object.is_none() {
+            self.wrong_type(at, "an object");
+        }
+        object
+    }
+
+    fn required<T>(&mut self, at: &Place<'_>, name: &'static str, read: Read<T>) -> Option<T> {
+        match at.value.get(name) {
+            Some(value) => read(self, &Place { value, above: Some((at, Token::Member(name))) }),
+            None => {
+                self.fault(Rule::S03, at, format!("the member `{name}` is missing"));
+                None
+            }
+        }
+    }
+
+    /// A member that may be absent. What was read wrongly is absent too; the fault is noted.
+    fn optional<T>(&mut self, at: &Place<'_>, name: &'static str, read: Read<T>) -> Option<T> {
+        let value = at.value.get(name)?;
+        read(self, &Place { value, above: Some((at, Token::Member(name))) })
+    }
+
+    fn nullable<T>(&mut self, at: &Place<'_>, name: &'static str, read: Read<T>) -> Option<T> {
+        if at.value.get(name).is_none_or(Value::is_null) { None } else { self.optional(at, name, read) }
+    }
+
+    fn list<T>(&mut self, at: &Place<'_>, name: &'static str, read: Read<T>) -> Vec<T> {
+        let Some(value) = at.value.get(name) else {
+            return Vec::new();
+        };
+        self.array(&Place { value, above: Some((at, Token::Member(name))) }, read).unwrap_or_default()
+    }
+
+    fn array<T>(&mut self, at: &Place<'_>, read: Read<T>) -> Option<Vec<T>> {
+        let Some(elements) = at.value.as_array() else {
+            self.wrong_type(at, "an array");
+            return None;
+        };
+        let mut found = Vec::with_capacity(elements.len());
+        for (index, value) in elements.iter().enumerate() {
+            found.extend(read(self, &Place { value, above: Some((at, Token::Element(index))) }));
+        }
+        Some(found)
+    }
+
+    /// An object by names, as a list in the order of the names.
+    fn map<T>(&mut self, at: &Place<'_>, read: fn(&mut Decoder, u32, &Place<'_>) -> Option<T>) -> Vec<T> {
+        let mut members: Vec<_> = self.object(at).into_iter().flatten().collect();
+        members.sort_by_key(|(name, _)| *name);
+        let one = |(name, value): (&String, &Value)| {
+            let id = self.intern(name);
+            read(self, id, &Place { value, above: Some((at, Token::Member(name))) })
+        };
+        members.into_iter().filter_map(one).collect()
+    }
+
+    fn intern(&mut self, name: &str) -> u32 {
+        if let Some(&known) = self.names.get(name) {
+            return known;
+        }
+        let id = u32::try_from(self.names.len()).unwrap_or(u32::MAX);
+        self.names.insert(name.to_owned(), id);
+        id
+    }
+
+    fn text(&mut self, at: &Place<'_>) -> Option<String> {
+        let text = at.value.as_str();
+        if text.is_none() {
+            self.wrong_type(at, "a string");
+        }
+        text.map(str::to_owned)
+    }
+
+    fn name(&mut self, at: &Place<'_>) -> Option<u32> {
+        let Some(name) = at.value.as_str() else {
+            self.wrong_type(at, "a string");
+            return None;
+        };
+        Some(self.intern(name))
+    }
+
+    fn integer(&mut self, at: &Place<'_>) -> Option<i64> {
+        let integer = at.value.as_i64();
+        if integer.is_none() {
+            self.wrong_type(at, "an integer without fraction or exponent, within 64 bits");
+        }
+        integer
+    }
+
+    fn named<T: Copy>(&mut self, at: &Place<'_>, what: &str, all: &[(&str, T)]) -> Option<T> {
+        let text = self.text(at)?;
+        let found = all.iter().find(|(name, _)| *name == text).map(|&(_, value)| value);
+        if found.is_none() {
+            let known: Vec<_> = all.iter().map(|&(name, _)| name).collect();
+            self.fault(Rule::S05, at, format!("`{text}` is no {what}, required one of {}", known.join(", ")));
+        }
+        found
+    }
+
+    fn schedule(&mut self, at: &Place<'_>) -> Option<Schedule> {
+        self.object(at)?;
+        let tensors = self.required(at, "tensors", |decoder, at| Some(decoder.map(at, Decoder::tensor)));
+        let storages = self.optional(at, "storages", |decoder, at| Some(decoder.map(at, Decoder::storage)));
+        let events = self.optional(at, "events", |decoder, at| Some(decoder.map(at, Decoder::event)));
+        let any_order = self.list(at, "any_order", Decoder::integer);
+        let memory = self.optional(at, "memory", Decoder::memory).unwrap_or_default();
+        let tasks = self.required(at, "tasks", |decoder, at| decoder.array(at, Decoder::task));
+        let mut names = vec![String::new(); self.names.len()];
+        for (name, id) in self.names.drain() {
+            if let Some(place) = names.get_mut(id as usize) {
+                *place = name;
+            }
+        }
+        let (storages, events) = (storages.unwrap_or_default(), events.unwrap_or_default());
+        Some(Schedule { names, tensors: tensors?, storages, events, any_order, memory, tasks: tasks? })
+    }
+
+    fn tensor(&mut self, name: u32, at: &Place<'_>) -> Option<Tensor> {
+        self.object(at)?;
+        let shape = self.required(at, "shape", |decoder, at| decoder.array(at, Decoder::integer));
+        let kind = self.optional(at, "kind", |decoder, at| decoder.named(at, "kind of tensor", &Kind::ALL));
+        let init = self.optional(at, "init", Decoder::init).unwrap_or(Init::Never);
+        let element = self.optional(at, "element", Decoder::integer).unwrap_or(1);
+        let storage = self.nullable(at, "storage", Decoder::name);
+        let offset = self.optional(at, "offset", Decoder::integer).unwrap_or(0);
+        let view = self.nullable(at, "view", Decoder::name);
+        let kind = kind.unwrap_or(Kind::Activation);
+        Some(Tensor { name, shape: shape?, kind, init, element, storage, offset, view })
+    }
+
+    fn init(&mut self, at: &Place<'_>) -> Option<Init> {
+        match at.value {
+            Value::Bool(true) => Some(Init::Launch),
+            Value::Bool(false) => Some(Init::Never),
+            Value::String(_) => self.named(at, "value of `init`", &[("once", Init::Once)]),
+            _ => {
+                self.wrong_type(at, "true, false or `once`");
+                None
+            }
+        }
+    }
+
+    fn storage(&mut self, name: u32, at: &Place<'_>) -> Option<Storage> {
+        self.object(at)?;
+        Some(Storage { name, bytes: self.required(at, "bytes", Decoder::integer)? })
+    }
+
+    fn event(&mut self, name: u32, at: &Place<'_>) -> Option<Event> {
+        self.object(at)?;
+        Some(Event { name, period: self.nullable(at, "period", Decoder::integer) })
+    }
+
+    fn memory(&mut self, at: &Place<'_>) -> Option<Memory> {
+        self.object(at)?;
+        let sound = Memory::default();
+        let signal = self.optional(at, "signal", |decoder, at| {
+            decoder.named(at, "order of a signal", &[("release", true), ("relaxed", false)])
+        });
+        let wait = self.optional(at, "wait", |decoder, at| {
+            decoder.named(at, "order of a wait", &[("acquire", true), ("relaxed", false)])
+        });
+        let queue = self.optional(at, "queue", |decoder, at| {
+            decoder.named(at, "order of a queue", &[("ordered", true), ("unordered", false)])
+        });
+        Some(Memory {
+            signal: signal.unwrap_or(sound.signal),
+            wait: wait.unwrap_or(sound.wait),
+            queue: queue.unwrap_or(sound.queue),
+        })
+    }
+
+    fn task(&mut self, at: &Place<'_>) -> Option<Task> {
+        self.object(at)?;
+        let phases = self.required(at, "phases", |decoder, at| decoder.array(at, Decoder::phase));
+        let queue = self.nullable(at, "queue", Decoder::integer);
+        let name = self.optional(at, "name", Decoder::text).unwrap_or_default();
+        let repeat = self.nullable(at, "repeat", Decoder::repeat);
+        self.optional(at, "source", Decoder::text);
+        Some(Task { name, queue, repeat, phases: phases? })
+    }
+
+    fn repeat(&mut self, at: &Place<'_>) -> Option<Repeat> {
+        self.object(at)?;
+        let times = self.required(at, "times", Decoder::integer);
+        let queue_step = self.optional(at, "queue_step", Decoder::integer).unwrap_or(0);
+        let queues = self.nullable(at, "queues", Decoder::integer);
+        Some(Repeat { times: times?, queue_step, queues })
+    }
+
+    fn phase(&mut self, at: &Place<'_>) -> Option<Phase> {
+        self.object(at)?;
+        Some(Phase {
+            waits: self.list(at, "waits", |decoder, at| decoder.count(at, "[event, count]")),
+            reads: self.list(at, "reads", Decoder::access),
+            writes: self.list(at, "writes", Decoder::access),
+            adds: self.list(at, "adds", Decoder::addition),
+            signals: self.list(at, "signals", |decoder, at| decoder.count(at, "[event, amount]")),
+        })
+    }
+
+    /// The elements of an array that has one of these lengths.
+    fn elements<'a>(
+        &mut self,
+        at: &'a Place<'a>,
+        lengths: &[usize],
+        required: &str,
+    ) -> Option<Vec<Place<'a>>> {
+        let elements = at.value.as_array().filter(|elements| lengths.contains(&elements.len()));
+        let Some(elements) = elements else {
+            self.wrong_type(at, required);
+            return None;
+        };
+        let place = |(index, value)| Place { value, above: Some((at, Token::Element(index))) };
+        Some(elements.iter().enumerate().map(place).collect())
+    }
+
+    fn count(&mut self, at: &Place<'_>, required: &str) -> Option<Count> {
+        let elements = self.elements(at, &[2], required)?;
+        let event = self.name(elements.first()?);
+        let number = self.integer(elements.get(1)?);
+        Some(Count { event: event?, number: number? })
+    }
+
+    fn access(&mut self, at: &Place<'_>) -> Option<Access> {
+        let elements = self.elements(at, &[2], "[tensor, region]")?;
+        self.part(&elements)
+    }
+
+    fn part(&mut self, elements: &[Place<'_>]) -> Option<Access> {
+        let tensor = self.name(elements.first()?);
+        let region = elements.get(1)?;
+        let region = if region.value.is_null() { Some(None) } else { self.region(region).map(Some) };
+        Some(Access { tensor: tensor?, region: region? })
+    }
+
+    fn addition(&mut self, at: &Place<'_>) -> Option<Add> {
+        let elements = self.elements(at, &[2, 3], "[tensor, region, group]")?;
+        let access = self.part(&elements);
+        let group = match elements.get(2).filter(|group| !group.value.is_null()) {
+            None => Some(None),
+            Some(group) => self.name(group).map(Some),
+        };
+        Some(Add { access: access?, group: group? })
+    }
+
+    fn region(&mut self, at: &Place<'_>) -> Option<Region> {
+        if at.value.is_array() {
+            let bounds = self.array(at, Decoder::interval)?;
+            return Some(Region { bounds, ..Region::default() });
+        }
+        if !at.value.is_object() {
+            self.wrong_type(at, "null, an array of intervals, or an object with a `box`");
+            return None;
+        }
+        let bounds = self.required(at, "box", |decoder, at| decoder.array(at, Decoder::interval));
+        let runs = self.list(at, "runs", Decoder::run);
+        let shift = self.optional(at, "shift", |decoder, at| decoder.array(at, Decoder::integer));
+        Some(Region { bounds: bounds?, runs, shift, is_object: true })
+    }
+
+    fn interval(&mut self, at: &Place<'_>) -> Option<[i64; 2]> {
+        let elements = self.elements(at, &[2], "[lo, hi]")?;
+        let (lo, hi) = (self.integer(elements.first()?), self.integer(elements.get(1)?));
+        Some([lo?, hi?])
+    }
+
+    fn run(&mut self, at: &Place<'_>) -> Option<[i64; 3]> {
+        let elements = self.elements(at, &[3], "[axis, step, count]")?;
+        let mut read = |index: usize| self.integer(elements.get(index)?);
+        let (axis, step, count) = (read(0), read(1), read(2));
+        Some([axis?, step?, count?])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn faults(value: &Value) -> Vec<(String, String)> {
+        let faults = read(value).expect_err("a fault");
+        faults.into_iter().map(|fault| (fault.rule.id().to_owned(), fault.pointer)).collect()
+    }
+
+    #[test]
+    fn every_wrong_member_is_found_at_its_place() {
+        let found = faults(&json!({
+            "tensors": {"a/b": {"kind": "buffer", "init": 1}, "c": {"shape": [1.5]}},
+            "memory": {"queue": "fifo"},
+            "tasks": [
+                {"phases": [{"waits": [["e"]], "reads": [["c", [[0]]]], "adds": [["c", {"runs": []}, 1]]}]},
+                {"queue": "0", "repeat": {}}]}));
+        let expected = [
+            ("S03", "/tensors/a~1b"),
+            ("S05", "/tensors/a~1b/kind"),
+            ("S04", "/tensors/a~1b/init"),
+            ("S04", "/tensors/c/shape/0"),
+            ("S05", "/memory/queue"),
+            ("S04", "/tasks/0/phases/0/waits/0"),
+            ("S04", "/tasks/0/phases/0/reads/0/1/0"),
+            ("S03", "/tasks/0/phases/0/adds/0/1"),
+            ("S04", "/tasks/0/phases/0/adds/0/2"),
+            ("S03", "/tasks/1"),
+            ("S04", "/tasks/1/queue"),
+            ("S03", "/tasks/1/repeat"),
+        ];
+        assert_eq!(found, expected.map(|(rule, pointer)| (rule.to_owned(), pointer.to_owned())));
+    }
+
+    #[test]
+    fn names_are_numbers_and_defaults_are_those_of_the_clause() {
+        let read = read(&json!({
+            "tensors": {"x": {"shape": [4]}},
+            "tasks": [{"phases": [{"adds": [["x", null]], "signals": [["x", 1]]}]}]}))
+        .expect("a schedule");
+        assert_eq!(read.names, ["x"]);
+        let tensor = &read.tensors[0];
+        assert_eq!((tensor.kind, tensor.init, tensor.element), (Kind::Activation, Init::Never, 1));
+        assert_eq!(read.memory, Memory { signal: true, wait: true, queue: false });
+        assert!(read.tasks[0].phases[0].adds[0].group.is_none());
+    }
+}

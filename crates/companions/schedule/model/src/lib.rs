@@ -1,0 +1,10 @@
+//! Schedules of megakernel runtimes as their JSON states them (clauses SCH-01 to SCH-06). Reading checks members, types and names, and
+//! nothing else: numbers may be out of range here, and tensors unknown.
+
+mod decode;
+pub mod document;
+
+pub use decode::{Fault, read};
+pub use document::{
+    Access, Add, Count, Event, Init, Kind, Memory, Phase, Region, Repeat, Schedule, Storage, Task, Tensor,
+};

@@ -1,0 +1,64 @@
+//! The command of schedules: `validate-schedule`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use megakernel_reference::commands::replay::{self, Judged};
+use megakernel_reference::commands::{Command, Companion, describe, options, validate};
+
+/// What this companion adds to the reference of programs.
+pub static COMPANION: Companion =
+    Companion { reference: || Box::new(crate::Schedules), commands: COMMANDS, replay: &NoRuns };
+
+const COMMANDS: &[Command] = &[Command {
+    describe: || describe::<Arguments>("validate-schedule"),
+    run: |matches, _| options(matches).map_or_else(|code| code, |options: Arguments| run(&options)),
+}];
+
+/// Judge the schedule of a megakernel runtime: its events, footprints and queues.
+///
+/// Exits 0 if it is accepted, 1 if it is rejected, 2 if the file cannot be read or the usage is wrong.
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  megakernel-reference validate-schedule schedule.json\n  megakernel-reference validate-schedule --json schedule.json | jq .verdict\n\nEvery rule is explained, with a smallest failing schedule, in spec/companions/schedule/rules.md."
+)]
+struct Arguments {
+    /// A schedule in the JSON format of spec/companions/schedule/format.md.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Print one JSON object instead of text: files, verdict, diagnostics, groups, suppressed.
+    #[arg(long)]
+    json: bool,
+    /// Show every finding, not only the first of those that say the same of other tasks.
+    #[arg(long)]
+    all: bool,
+}
+
+fn run(arguments: &Arguments) -> ExitCode {
+    let form = validate::Form { json: arguments.json, all: arguments.all };
+    validate::run(&Schedules, std::slice::from_ref(&arguments.file), form)
+}
+
+struct Schedules;
+
+impl validate::Kind for Schedules {
+    const TOGETHER: bool = true;
+
+    fn judge(&self, _: &[PathBuf], documents: &[Vec<u8>]) -> Result<validate::Judged, Vec<String>> {
+        Ok(crate::validate(documents.first().map(Vec::as_slice).unwrap_or_default()).into())
+    }
+}
+
+/// Schedules are judged, and not replayed.
+struct NoRuns;
+
+impl replay::Kind for NoRuns {
+    fn is_one(&self, _: &[u8]) -> bool {
+        false
+    }
+
+    fn open<'d>(&self, _: &'d [Vec<u8>], files: &[String]) -> Result<Box<dyn Judged + 'd>, String> {
+        Err(format!("{}: schedules are not replayed", files.join(" ")))
+    }
+}

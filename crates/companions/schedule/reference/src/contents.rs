@@ -1,0 +1,97 @@
+//! The rules ER05, ER06 and ER08, in storages without a race: the accesses of each piece that conflict come one after the other.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use megakernel_ir::{Diagnostic, Rule};
+use megakernel_order::Findings;
+use megakernel_schedule::{Init, Kind};
+
+use crate::race::Storage;
+use crate::world::{Access, Does, World};
+
+/// Judges a storage.
+pub fn check(world: &World<'_>, storage: &Storage, findings: &mut Findings) {
+    // By access, in the order of the document: what is wrong with it, and with whom.
+    let mut broken: BTreeMap<u32, (Rule, Option<u32>)> = BTreeMap::new();
+    let mut known: &[u32] = &[];
+    for piece in storage.pieces() {
+        if piece != known {
+            known = piece;
+            let accesses: Vec<u32> = piece.iter().map(|&place| storage.accesses[place as usize]).collect();
+            judge(world, &accesses, &mut broken);
+        }
+    }
+    for (index, (rule, other)) in broken {
+        let access = &world.accesses[index as usize];
+        findings.report(rule, || diagnostic(world, rule, access, other));
+    }
+}
+
+fn judge(world: &World<'_>, piece: &[u32], broken: &mut BTreeMap<u32, (Rule, Option<u32>)>) {
+    let access = |index: u32| &world.accesses[index as usize];
+    let changes = |index: &&u32| access(**index).does != Does::Read;
+    let changed: BTreeSet<u32> =
+        piece.iter().filter(changes).map(|&index| world.placed(access(index)).value).collect();
+    let mut written = BTreeSet::new();
+    let mut last: Option<u32> = None;
+    for &index in piece {
+        let this = access(index);
+        let placed = world.placed(this);
+        if this.does != Does::Write {
+            let is_held = matches!(placed.kind, Kind::Activation | Kind::Output);
+            let rule = match placed.init {
+                Init::Never if is_held && !written.contains(&placed.value) => Some((Rule::ER05, None)),
+                Init::Once
+                    if is_held && changed.contains(&placed.value) && !written.contains(&placed.value) =>
+                {
+                    Some((Rule::ER06, None))
+                }
+                _ => clobbered(world, piece, last, this).map(|other| (Rule::ER08, Some(other))),
+            };
+            if let Some(rule) = rule {
+                broken.entry(index).or_insert(rule);
+            }
+        }
+        if this.does == Does::Write {
+            written.insert(placed.value);
+        }
+        if this.does != Does::Read {
+            last = Some(index);
+        }
+    }
+}
+
+/// The change through another value that a read or an addition finds.
+fn clobbered(world: &World<'_>, piece: &[u32], last: Option<u32>, this: &Access) -> Option<u32> {
+    let placed = world.placed(this);
+    let is_other = |index: u32| {
+        let other = &world.accesses[index as usize];
+        other.does != Does::Read && world.placed(other).value != placed.value
+    };
+    if last.is_some() {
+        return last.filter(|&last| is_other(last));
+    }
+    let is_kept = match placed.kind {
+        Kind::Weight | Kind::Cache => true,
+        Kind::Input => false,
+        Kind::Activation | Kind::Output => placed.init == Init::Once,
+    };
+    piece.iter().copied().find(|&index| is_kept && is_other(index))
+}
+
+fn diagnostic(world: &World<'_>, rule: Rule, access: &Access, other: Option<u32>) -> Diagnostic {
+    let what = match rule {
+        Rule::ER05 => "of which some elements are not written before".to_owned(),
+        Rule::ER06 => {
+            "of which some elements are those of the launch before: the host fills it once, and tasks change it".to_owned()
+        }
+        _ => {
+            let other = other.map(|other| world.access_text(&world.accesses[other as usize]));
+            format!("in whose memory {} last", other.unwrap_or_default())
+        }
+    };
+    let task = world.task_of[access.phase as usize];
+    let others = other.map(|other| world.task_of[world.accesses[other as usize].phase as usize]);
+    let message = format!("{}, {what}", world.access_text(access));
+    Diagnostic::new(rule, world.access_pointer(access), message).tasks(others.into_iter().chain([task]))
+}

@@ -1,0 +1,224 @@
+//! From the tasks of the document to all tasks (clause SCH-05).
+
+use std::collections::HashMap;
+
+use megakernel_ir::Rule;
+use megakernel_ir::diagnostic::pointer_token;
+use megakernel_order::Findings;
+use megakernel_schedule::{Count, Schedule, Task};
+
+use crate::region;
+use crate::structure;
+use crate::world::{self, Access, Does, Lists, NO_GROUP, Placed, TaskAt, World};
+
+/// Names that stand for something: by their text, and by their number in the document where it is the same in all repetitions.
+struct Names<'d> {
+    document: &'d Schedule,
+    fixed: Vec<Option<u32>>,
+    by_text: HashMap<String, u32>,
+}
+
+impl Names<'_> {
+    fn new(document: &Schedule) -> Names<'_> {
+        Names { document, fixed: vec![None; document.names.len()], by_text: HashMap::new() }
+    }
+
+    /// The name as it is in this repetition, or nothing if it is the same in all.
+    fn made(&self, name: u32, copy: Option<u32>) -> Option<String> {
+        let text = &self.document.names[name as usize];
+        copy.filter(|_| text.contains('#')).map(|copy| text.replace('#', &copy.to_string()))
+    }
+
+    /// The number of what has this name, a new one where it has none.
+    fn number(&mut self, name: u32, copy: Option<u32>) -> u32 {
+        let made = self.made(name, copy);
+        if let (None, Some(known)) = (&made, self.fixed[name as usize]) {
+            return known;
+        }
+        let is_fixed = made.is_none();
+        let text = made.unwrap_or_else(|| self.document.names[name as usize].clone());
+        let next = self.by_text.len() as u32;
+        let number = *self.by_text.entry(text).or_insert(next);
+        if is_fixed {
+            self.fixed[name as usize] = Some(number);
+        }
+        number
+    }
+}
+
+/// Writes out all tasks. Nothing where that breaks a rule.
+pub fn expand<'d>(
+    document: &'d Schedule,
+    (tensors, storages): (Vec<Placed>, usize),
+    findings: &mut Findings,
+) -> Option<World<'d>> {
+    let mut out = Out {
+        events: Names::new(document),
+        groups: Names::new(document),
+        tensor_names: document
+            .tensors
+            .iter()
+            .enumerate()
+            .map(|(index, tensor)| (document.names[tensor.name as usize].as_str(), index as u32))
+            .collect(),
+        tensor_of: vec![None; document.names.len()],
+        world: World {
+            document,
+            tensors,
+            storages,
+            tasks: Vec::new(),
+            task_of: Vec::new(),
+            waits: Lists::default(),
+            signals: Lists::default(),
+            events: Vec::new(),
+            periods: Vec::new(),
+            accesses: Vec::new(),
+            intervals: Vec::new(),
+        },
+    };
+    for (index, tensor) in document.tensors.iter().enumerate() {
+        out.tensor_of[tensor.name as usize] = Some(index as u32);
+    }
+    for (written, task) in document.tasks.iter().enumerate() {
+        let times = task.repeat.map_or(1, |repeat| repeat.times);
+        for copy in 0..u32::try_from(times).unwrap_or(0) {
+            out.task(written as u32, task, copy, findings);
+            if findings.has(Rule::ES06) {
+                return None;
+            }
+        }
+    }
+    if !findings.accepts() {
+        return None;
+    }
+    let Out { mut world, events, .. } = out;
+    world.events = vec![String::new(); events.by_text.len()];
+    world.periods = vec![None; events.by_text.len()];
+    for event in &document.events {
+        if let Some(&number) = events.by_text.get(&document.names[event.name as usize]) {
+            world.periods[number as usize] = event.period.map(i64::unsigned_abs);
+        }
+    }
+    for (text, number) in events.by_text {
+        world.events[number as usize] = text;
+    }
+    Some(world)
+}
+
+struct Out<'d> {
+    world: World<'d>,
+    events: Names<'d>,
+    groups: Names<'d>,
+    tensor_names: HashMap<&'d str, u32>,
+    tensor_of: Vec<Option<u32>>,
+}
+
+impl Out<'_> {
+    fn task(&mut self, written: u32, task: &Task, copy: u32, findings: &mut Findings) {
+        let repeated = task.repeat.map(|_| copy);
+        let queue = task.queue.map(|queue| match task.repeat {
+            None => queue,
+            Some(repeat) => {
+                let queue = queue.wrapping_add(repeat.queue_step.wrapping_mul(i64::from(copy)));
+                repeat.queues.map_or(queue, |queues| queue.rem_euclid(queues))
+            }
+        });
+        let number = self.world.tasks.len() as u32;
+        let first = self.world.task_of.len() as u32;
+        for (place, phase) in task.phases.iter().enumerate() {
+            let node = self.world.task_of.len() as u32;
+            self.world.task_of.push(number);
+            for count in &phase.waits {
+                let count = self.count(count, repeated);
+                self.world.waits.add(count);
+            }
+            self.world.waits.end();
+            for count in &phase.signals {
+                let count = self.count(count, repeated);
+                self.world.signals.add(count);
+            }
+            self.world.signals.end();
+            let adds = phase.adds.iter().map(|add| (Does::Add, "adds", &add.access, add.group));
+            let reads = phase.reads.iter().map(|access| (Does::Read, "reads", access, None));
+            let writes = phase.writes.iter().map(|access| (Does::Write, "writes", access, None));
+            let (mut index, mut last) = (0, Does::Read);
+            for (does, list, access, group) in reads.chain(writes).chain(adds) {
+                if does != last {
+                    (index, last) = (0, does);
+                }
+                let at = || format!("/tasks/{written}/phases/{place}/{list}/{index}");
+                let group = group.map_or(NO_GROUP, |group| self.groups.number(group, repeated));
+                if let Some(tensor) = self.tensor(access, repeated, does, written, at, findings) {
+                    self.access(node, tensor, does, group, index, access, copy);
+                }
+                index += 1;
+            }
+        }
+        let phases = first..self.world.task_of.len() as u32;
+        self.world.tasks.push(TaskAt { written, copy, queue, phases });
+    }
+
+    fn count(&mut self, count: &Count, repeated: Option<u32>) -> world::Count {
+        let event = self.events.number(count.event, repeated);
+        world::Count { event, number: count.number.unsigned_abs() }
+    }
+
+    /// The tensor of an access. Where repetition makes its name, the access is judged now.
+    fn tensor(
+        &self,
+        access: &megakernel_schedule::Access,
+        repeated: Option<u32>,
+        does: Does,
+        written: u32,
+        at: impl Fn() -> String,
+        findings: &mut Findings,
+    ) -> Option<u32> {
+        let Some(name) = self.events.made(access.tensor, repeated) else {
+            return self.tensor_of[access.tensor as usize];
+        };
+        let Some(&tensor) = self.tensor_names.get(name.as_str()) else {
+            structure::unknown(&name, at(), findings);
+            return None;
+        };
+        let (record, placed) =
+            (&self.world.document.tensors[tensor as usize], &self.world.tensors[tensor as usize]);
+        // The shift of this one repetition is that of the last of so many.
+        let times = i64::from(repeated.unwrap_or(0)) + 1;
+        let intervals = structure::fits(record, placed, access, does != Does::Read, times, at, findings)?;
+        let all = intervals.saturating_add(self.world.intervals.len() as u64);
+        (all <= MOST_INTERVALS).then_some(tensor).or_else(|| too_many(written, findings))
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "one argument for each member of the record")]
+    fn access(
+        &mut self,
+        phase: u32,
+        tensor: u32,
+        does: Does,
+        group: u32,
+        index: u32,
+        access: &megakernel_schedule::Access,
+        copy: u32,
+    ) {
+        let record = &self.world.document.tensors[tensor as usize];
+        let start = self.world.tensors[tensor as usize].start;
+        let first = self.world.intervals.len() as u32;
+        let of = (record.shape.as_slice(), record.element);
+        region::push(access.region.as_ref(), of, start, copy, &mut self.world.intervals);
+        let intervals = first..self.world.intervals.len() as u32;
+        self.world.accesses.push(Access { phase, tensor, does, group, index, intervals });
+    }
+}
+
+const MOST_INTERVALS: u64 = structure::LIMITS[2].0;
+
+fn too_many(written: u32, findings: &mut Findings) -> Option<u32> {
+    let message = format!("up to here the document stands for more than {MOST_INTERVALS} intervals of bytes");
+    findings.broken(Rule::ES06, format!("/tasks/{written}"), message);
+    None
+}
+
+/// The pointer of an event's period.
+pub fn period_pointer(name: &str) -> String {
+    format!("/events/{}/period", pointer_token(name))
+}

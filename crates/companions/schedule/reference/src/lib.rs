@@ -1,0 +1,45 @@
+//! The reference of the companion on schedules: the rules (`spec/companions/schedule`).
+
+mod commands;
+mod contents;
+mod deadlock;
+mod exact;
+mod expand;
+mod order;
+mod place;
+mod race;
+mod region;
+mod structure;
+mod validate;
+mod warnings;
+mod world;
+
+pub use commands::COMPANION;
+pub use validate::{validate, validate_schedule};
+
+use megakernel_ir::companion::Reference;
+use megakernel_ir::protocol::{Answer, Method, Profile, Request};
+
+/// Answers the requests of the profile `schedule`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Schedules;
+
+impl Reference for Schedules {
+    fn profiles(&self) -> &[Profile] {
+        &[Profile::SCHEDULE]
+    }
+
+    fn answer(&mut self, request: &Request<'_>) -> Answer {
+        match request.method {
+            Method::VALIDATE => {
+                let verdict = validate(request.document.as_bytes());
+                if verdict.accepts() {
+                    Answer::Accept { diagnostics: verdict.diagnostics, document: None }
+                } else {
+                    Answer::Reject { diagnostics: verdict.diagnostics }
+                }
+            }
+            other => Answer::Unsupported { reason: format!("schedules have no method `{other}`") },
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! The rules ER01 to ER04 and ER07. The bytes of a storage are cut where any access begins or ends. In each piece its accesses, along
+//! happens-before, are taken together as far as they do not conflict; if all of each such run come before all of the next, no two
+//! accesses of the piece race. Only where that fails are pairs compared.
+
+use std::collections::HashSet;
+
+use megakernel_order::Findings;
+use megakernel_order::happens_before::{HappensBefore, Question};
+
+use megakernel_schedule::{Init, Kind};
+
+use crate::exact;
+use crate::world::{Access, Does, NO_GROUP, World};
+
+/// Questions are answered when there are this many.
+const CHUNK: usize = 1 << 22;
+
+/// A storage with its accesses.
+pub struct Storage {
+    /// Along happens-before, and within a phase as the phase goes on.
+    pub accesses: Vec<u32>,
+    /// Where pieces begin and end.
+    cuts: Vec<u64>,
+    /// Where the list of each piece begins.
+    starts: Vec<usize>,
+    /// For each piece its accesses, as indices of `accesses`.
+    lists: Vec<u32>,
+}
+
+/// The storages that are changed, or may hold nothing when they are read, in their order.
+pub fn storages(world: &World<'_>, order: &HappensBefore<'_>) -> Vec<Storage> {
+    let mut of: Vec<Vec<u32>> = vec![Vec::new(); world.storages];
+    let mut is_judged = vec![false; world.storages];
+    for (index, access) in world.accesses.iter().enumerate() {
+        let placed = world.placed(access);
+        let may_be_empty =
+            placed.init == Init::Never && matches!(placed.kind, Kind::Activation | Kind::Output);
+        of[placed.storage as usize].push(index as u32);
+        is_judged[placed.storage as usize] |= access.does != Does::Read || may_be_empty;
+    }
+    let ranks: Vec<u32> = (0..world.phases() as u32).map(|phase| order.rank(phase)).collect();
+    let judged = of.into_iter().zip(is_judged).filter(|(_, is_judged)| *is_judged);
+    judged.map(|(accesses, _)| Storage::new(world, &ranks, accesses)).collect()
+}
+
+impl Storage {
+    fn new(world: &World<'_>, ranks: &[u32], mut accesses: Vec<u32>) -> Storage {
+        accesses.sort_by_key(|&index| {
+            let access = &world.accesses[index as usize];
+            (ranks[access.phase as usize], access.phase, access.does)
+        });
+        let bytes = |index: u32| world.bytes(&world.accesses[index as usize]);
+        let mut cuts: Vec<u64> = accesses.iter().flat_map(|&index| bytes(index)).flatten().copied().collect();
+        cuts.sort_unstable();
+        cuts.dedup();
+        let pieces = |interval: &[u64; 2]| {
+            let [from, to] = interval.map(|at| cuts.partition_point(|&cut| cut < at));
+            from..to
+        };
+        let mut starts = vec![0usize; cuts.len() + 1];
+        for &index in &accesses {
+            for piece in bytes(index).iter().flat_map(pieces) {
+                starts[piece + 1] += 1;
+            }
+        }
+        for piece in 0..cuts.len() {
+            starts[piece + 1] += starts[piece];
+        }
+        let mut next = starts.clone();
+        let mut lists = vec![0; starts.last().copied().unwrap_or(0)];
+        for (place, &index) in accesses.iter().enumerate() {
+            for piece in bytes(index).iter().flat_map(pieces) {
+                lists[next[piece]] = place as u32;
+                next[piece] += 1;
+            }
+        }
+        Storage { accesses, cuts, starts, lists }
+    }
+
+    /// The accesses of each piece, along happens-before.
+    pub fn pieces(&self) -> impl Iterator<Item = &[u32]> {
+        self.starts.windows(2).map(|ends| &self.lists[ends[0]..ends[1]]).filter(|list| !list.is_empty())
+    }
+
+    /// The first bytes that two accesses share.
+    pub fn shared(&self, world: &World<'_>, pair: [&Access; 2]) -> [u64; 2] {
+        let [first, second] = pair.map(|access| world.bytes(access));
+        let (mut one, mut other) = (0, 0);
+        while let (Some(a), Some(b)) = (first.get(one), second.get(other)) {
+            let [from, to] = [a[0].max(b[0]), a[1].min(b[1])];
+            if from < to {
+                return [from, to];
+            }
+            if a[1] < b[1] { one += 1 } else { other += 1 }
+        }
+        let begin = self.cuts.first().copied().unwrap_or(0);
+        [begin, begin]
+    }
+
+    fn access<'w>(&self, world: &'w World<'_>, place: u32) -> &'w Access {
+        &world.accesses[self.accesses[place as usize] as usize]
+    }
+}
+
+/// Whether two accesses of one piece by different tasks have to be ordered (clause SCH-10).
+pub fn conflict(world: &World<'_>, first: &Access, second: &Access) -> bool {
+    if (first.does, second.does) == (Does::Read, Does::Read) {
+        return false;
+    }
+    let is_one_value = world.placed(first).value == world.placed(second).value;
+    let both_add = (first.does, second.does) == (Does::Add, Does::Add);
+    !(is_one_value && both_add && (first.group != second.group || first.group == NO_GROUP))
+}
+
+/// Judges the storages. Says of each whether it has a race.
+pub fn check(
+    world: &World<'_>,
+    order: &HappensBefore<'_>,
+    storages: &[Storage],
+    findings: &mut Findings,
+) -> Vec<bool> {
+    let mut racing = vec![false; storages.len()];
+    let (mut questions, mut asked_for) = (Vec::<Question>::new(), Vec::<usize>::new());
+    let mut settle = |questions: &mut Vec<Question>, asked_for: &mut Vec<usize>| {
+        for (answer, storage) in order.answer(questions).into_iter().zip(asked_for.drain(..)) {
+            racing[storage] |= !answer;
+        }
+        questions.clear();
+    };
+    for (number, storage) in storages.iter().enumerate() {
+        let mut asked = HashSet::new();
+        let mut ask = |earlier: u32, later: u32| {
+            if earlier != later && asked.insert((earlier, later)) {
+                questions.push(Question { earlier, later });
+                asked_for.push(number);
+                if questions.len() >= CHUNK {
+                    settle(&mut questions, &mut asked_for);
+                }
+            }
+        };
+        let mut known: &[u32] = &[];
+        for piece in storage.pieces() {
+            // Neighbouring pieces often have the same accesses.
+            if piece != known {
+                runs(world, storage, piece, &mut ask);
+                known = piece;
+            }
+        }
+    }
+    settle(&mut questions, &mut asked_for);
+    for (storage, _) in storages.iter().zip(&racing).filter(|(_, racing)| **racing) {
+        exact::check(world, order, storage, findings);
+    }
+    racing
+}
+
+/// Asks for the order of each run of accesses with the next, and of additions of one group.
+fn runs(world: &World<'_>, storage: &Storage, piece: &[u32], ask: &mut dyn FnMut(u32, u32)) {
+    let mut before: &[u32] = &[];
+    let mut begin = 0;
+    for at in 1..=piece.len() {
+        let first = storage.access(world, piece[begin]);
+        let goes_on = piece.get(at).is_some_and(|&next| {
+            let next = storage.access(world, next);
+            let both = |does: Does| first.does == does && next.does == does;
+            both(Does::Read) || both(Does::Add) && world.placed(first).value == world.placed(next).value
+        });
+        if goes_on {
+            continue;
+        }
+        let run = &piece[begin..at];
+        for &later in run {
+            for &earlier in before {
+                ask(storage.access(world, earlier).phase, storage.access(world, later).phase);
+            }
+        }
+        if first.does == Does::Add {
+            let mut last = std::collections::HashMap::new();
+            for access in run.iter().map(|&place| storage.access(world, place)) {
+                if access.group != NO_GROUP
+                    && let Some(earlier) = last.insert(access.group, access.phase)
+                {
+                    ask(earlier, access.phase);
+                }
+            }
+        }
+        (before, begin) = (run, at);
+    }
+}

@@ -1,0 +1,61 @@
+//! The rules in the order in which they are judged (clause SCH-01).
+
+use megakernel_ir::{Diagnostic, read_value};
+use megakernel_order::happens_before::HappensBefore;
+use megakernel_order::{Findings, Order, Verdict};
+use megakernel_schedule::{Schedule, read};
+
+use crate::order::{Before, signals};
+use crate::{contents, deadlock, expand, race, structure, warnings};
+
+/// Judges a document.
+pub fn validate(document: &[u8]) -> Verdict {
+    let value = match read_value(document) {
+        Ok(value) => value,
+        Err(diagnostics) => return Verdict::of_unread(diagnostics),
+    };
+    let read = read(&value);
+    drop(value);
+    match read {
+        Ok(schedule) => validate_schedule(&schedule),
+        Err(faults) => {
+            let diagnostic =
+                |fault: megakernel_schedule::Fault| Diagnostic::new(fault.rule, fault.pointer, fault.message);
+            Verdict::of_unread(faults.into_iter().map(diagnostic).collect())
+        }
+    }
+}
+
+/// Judges a schedule that has been read.
+pub fn validate_schedule(schedule: &Schedule) -> Verdict {
+    let mut findings = Findings::default();
+    judge(schedule, &mut findings);
+    Verdict::from(findings)
+}
+
+fn judge(schedule: &Schedule, findings: &mut Findings) {
+    let placed = structure::check(schedule, findings);
+    if !findings.accepts() {
+        return;
+    }
+    let Some(world) = expand::expand(schedule, placed, findings) else { return };
+    deadlock::check(&world, findings);
+    if !findings.accepts() {
+        return;
+    }
+    let signals = signals(&world);
+    let before = Before::new(&world, &signals);
+    let graph = before.graph(&world);
+    // Without a deadlock there is an order: that of the run that finishes.
+    let Some(order) = Order::new(&graph) else { return };
+    let order = HappensBefore::new(&graph, &order);
+    let storages = race::storages(&world, &order);
+    let racing = race::check(&world, &order, &storages, findings);
+    for (storage, _) in storages.iter().zip(racing).filter(|(_, racing)| !racing) {
+        contents::check(&world, storage, findings);
+    }
+    if findings.accepts() {
+        warnings::redundant_waits(&world, &before, &signals, &order, findings);
+    }
+    warnings::dead_events(&world, &signals, findings);
+}

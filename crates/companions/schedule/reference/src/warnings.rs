@@ -1,0 +1,150 @@
+//! The rules EW.
+
+use std::collections::HashMap;
+
+use megakernel_ir::{Diagnostic, Rule};
+use megakernel_order::Findings;
+use megakernel_order::happens_before::{Around, Bits, HappensBefore, LANES};
+
+use crate::order::Before;
+use crate::world::World;
+
+/// EW01. The signals are taken some hundred at a time, and followed to all phases that wait for them.
+pub fn redundant_waits(
+    world: &World<'_>,
+    before: &Before,
+    signals: &[Vec<(u32, u64)>],
+    order: &HappensBefore<'_>,
+    findings: &mut Findings,
+) {
+    // The phases that have something else before them, by event.
+    let mut waiting: Vec<Vec<u32>> = vec![Vec::new(); world.events.len()];
+    for phase in 0..world.phases() {
+        let range = world.waits.range(phase);
+        if range.len() + before.program[phase].iter().flatten().count() < 2 {
+            continue;
+        }
+        for wait in &world.waits.all()[range] {
+            let list = &mut waiting[wait.event as usize];
+            if list.last() != Some(&(phase as u32)) {
+                list.push(phase as u32);
+            }
+        }
+    }
+    let mut sums = vec![0u64; world.waits.all().len()];
+    let mut sources: Vec<(u32, u32, u64)> = Vec::new();
+    for (event, signals) in signals.iter().enumerate().filter(|(event, _)| !waiting[*event].is_empty()) {
+        sources.extend(signals.iter().map(|&(phase, amount)| (phase, event as u32, amount)));
+    }
+    sources.sort_unstable_by_key(|&(phase, event, _)| (order.rank(phase), phase, event));
+    let mut rest = &sources[..];
+    while !rest.is_empty() {
+        let mut lanes: Vec<u32> = Vec::new();
+        let taken = rest.iter().take_while(|(phase, ..)| {
+            if lanes.last() != Some(phase) && lanes.len() < LANES {
+                lanes.push(*phase);
+            }
+            lanes.last() == Some(phase)
+        });
+        let taken = taken.count();
+        let (batch, later) = rest.split_at(taken);
+        rest = later;
+        follow(world, before, order, &lanes, batch, &waiting, &mut sums);
+    }
+    for phase in 0..world.phases() as u32 {
+        for index in world.waits.range(phase as usize) {
+            let wait = &world.waits.all()[index];
+            if sums[index] >= wait.number {
+                let task = world.task_of[phase as usize];
+                findings.report(Rule::EW01, || {
+                    let message = format!(
+                        "{} waits for `{}` to reach {}, and its other waits and what it comes after see to {} of it",
+                        world.task_name(task),
+                        world.events[wait.event as usize],
+                        wait.number,
+                        sums[index]
+                    );
+                    Diagnostic::new(Rule::EW01, world.wait_pointer(phase, index), message).tasks([task])
+                });
+            }
+        }
+    }
+}
+
+/// Adds to each wait the amounts of the signals of this batch that come before its phase without it.
+fn follow(
+    world: &World<'_>,
+    before: &Before,
+    order: &HappensBefore<'_>,
+    lanes: &[u32],
+    batch: &[(u32, u32, u64)],
+    waiting: &[Vec<u32>],
+    sums: &mut [u64],
+) {
+    let mut phases: Vec<u32> =
+        batch.iter().flat_map(|(_, event, _)| &waiting[*event as usize]).copied().collect();
+    phases.sort_unstable();
+    phases.dedup();
+    let around = Around::new(order, lanes, order.positions(lanes.iter().chain(&phases).copied()));
+    let lane_of: HashMap<u32, usize> = lanes.iter().enumerate().map(|(lane, &phase)| (phase, lane)).collect();
+    let mut of_event: HashMap<u32, Vec<(usize, u64)>> = HashMap::new();
+    for (phase, event, amount) in batch {
+        let lane = lane_of.get(phase).map(|&lane| (lane, *amount));
+        of_event.entry(*event).or_default().extend(lane);
+    }
+    let at = |node: u32| -> Bits {
+        let mut bits = around.before(node);
+        if let Some(&lane) = lane_of.get(&node) {
+            bits[lane / 64] |= 1 << (lane % 64);
+        }
+        bits
+    };
+    for phase in phases {
+        let range = world.waits.range(phase as usize);
+        let program: Vec<u32> = before.program[phase as usize].iter().flatten().copied().collect();
+        let nodes: Vec<Option<u32>> = before.wait[range.clone()].to_vec();
+        let own = program.iter().map(|&node| at(node)).fold(Bits::default(), unite);
+        let sets: Vec<Bits> = nodes.iter().map(|node| node.map(at).unwrap_or_default()).collect();
+        // What comes before each wait in the list, and what comes behind it.
+        let mut behind = vec![Bits::default(); sets.len() + 1];
+        for index in (0..sets.len()).rev() {
+            behind[index] = unite(behind[index + 1], sets[index]);
+        }
+        let mut ahead = own;
+        for (place, index) in range.enumerate() {
+            let others = unite(ahead, behind[place + 1]);
+            let event = world.waits.all()[index].event;
+            for &(lane, amount) in of_event.get(&event).into_iter().flatten() {
+                if others[lane / 64] >> (lane % 64) & 1 == 1 {
+                    sums[index] += amount;
+                }
+            }
+            ahead = unite(ahead, sets[place]);
+        }
+    }
+}
+
+fn unite(mut bits: Bits, other: Bits) -> Bits {
+    bits.iter_mut().zip(other).for_each(|(bits, other)| *bits |= other);
+    bits
+}
+
+/// EW02.
+pub fn dead_events(world: &World<'_>, signals: &[Vec<(u32, u64)>], findings: &mut Findings) {
+    let mut is_waited = vec![false; world.events.len()];
+    world.waits.all().iter().for_each(|wait| is_waited[wait.event as usize] = true);
+    for (event, signals) in signals.iter().enumerate().filter(|(event, _)| !is_waited[*event]) {
+        let Some(&(phase, _)) = signals.first() else { continue };
+        let place = world.signals.of(phase as usize).iter().position(|signal| signal.event as usize == event);
+        let pointer = format!("{}/signals/{}", world.phase_pointer(phase), place.unwrap_or(0));
+        findings.report(Rule::EW02, || {
+            let task = world.task_of[phase as usize];
+            let message = format!(
+                "{} signals `{}`, and nobody waits for it",
+                world.task_name(task),
+                world.events[event]
+            );
+            Diagnostic::new(Rule::EW02, pointer, message).tasks([task])
+        });
+    }
+}

@@ -1,0 +1,95 @@
+//! Schedules of two public systems, judged as `fixtures/README.md` and the companion's README say.
+
+#![allow(clippy::panic, reason = "a helper of a test fails the test")]
+
+use std::collections::BTreeMap;
+
+use megakernel_ir::{Diagnostic, Rule};
+use megakernel_schedule_reference::validate;
+use megakernel_test_support::{files, root};
+use serde_json::{Value, json};
+
+fn fixture(name: &str) -> Value {
+    files::json(&root().join("fixtures/schedules").join(format!("{name}.json")))
+}
+
+/// How often each rule that rejects is broken.
+fn broken(document: &Value) -> BTreeMap<&'static str, u64> {
+    let verdict = validate(document.to_string().as_bytes());
+    let mut counts = BTreeMap::new();
+    for found in verdict.diagnostics.iter().filter(|found| found.is_error()) {
+        *counts.entry(found.rule.id()).or_default() += 1;
+    }
+    for (rule, more) in verdict.suppressed {
+        counts.entry(rule.id()).and_modify(|count| *count += more);
+    }
+    counts
+}
+
+/// The tasks of a schedule in which this holds for the name.
+fn tasks(document: &Value, is_one: impl Fn(&str) -> bool) -> Vec<usize> {
+    let tasks = document["tasks"].as_array().expect("tasks");
+    let named = |task: &Value| task["name"].as_str().is_some_and(&is_one);
+    (0..tasks.len()).filter(|&index| named(&tasks[index])).collect()
+}
+
+#[test]
+fn a_layer_that_waits_for_all_quarters_is_safe() {
+    assert_eq!(broken(&fixture("hazy_llama1b_1l_full_wait")), BTreeMap::new());
+}
+
+/// The down projection waits for its own quarter of the up and gate blocks. In each quarter four instructions have no block, so
+/// that their read of the residual stream is not ordered before the 128 additions of that quarter.
+#[test]
+fn a_layer_that_waits_as_its_kernels_do_races() {
+    let document = fixture("hazy_llama1b_1l_as_kernels_wait");
+    assert_eq!(broken(&document), BTreeMap::from([("ER03", 4 * 4 * 128)]));
+    let verdict = validate(document.to_string().as_bytes());
+    let readers = tasks(&document, |name| name.contains(" op5 "));
+    let adders = tasks(&document, |name| name.contains(" op6 "));
+    let mut pairs = 0;
+    for found in verdict.diagnostics.iter().filter(|found: &&Diagnostic| found.rule == Rule::ER03) {
+        let [reader, adder] = found.tasks[..] else { panic!("{found:?}") };
+        assert!(readers.contains(&(reader as usize)) && adders.contains(&(adder as usize)), "{found:?}");
+        assert!(found.witness.is_some(), "{found:?}");
+        pairs += 1;
+    }
+    assert_eq!(pairs, 100, "the rest is counted");
+}
+
+#[test]
+fn the_missing_waits_mend_it() {
+    let mut document = fixture("hazy_llama1b_1l_as_kernels_wait");
+    for index in tasks(&document, |name| name.contains(" op6 ")) {
+        let waits = &mut document["tasks"][index]["phases"][0]["waits"];
+        *waits = (0..4).map(|quarter| json!([format!("Bar[0][4][{quarter}]"), 128])).collect();
+    }
+    assert_eq!(broken(&document), BTreeMap::new());
+}
+
+#[test]
+fn waits_that_a_queue_makes_up_for_need_a_queue_that_orders() {
+    assert_eq!(broken(&fixture("triton_distributed_2l_all_waits")), BTreeMap::new());
+    let mut trimmed = fixture("triton_distributed_2l_trimmed_waits");
+    let rules: Vec<_> = broken(&trimmed).into_keys().collect();
+    assert_eq!(rules, ["ER01"]);
+    trimmed["memory"] = json!({"queue": "ordered"});
+    assert_eq!(broken(&trimmed), BTreeMap::new());
+    // What orders it is the queues, and not that the tasks run.
+    trimmed["memory"] = json!({"queue": "ordered", "signal": "relaxed"});
+    assert!(!broken(&trimmed).is_empty());
+}
+
+/// Every wait of the first task of each kind matters, or something else implies it: then a warning says so.
+#[test]
+fn a_wait_that_is_dropped_is_missed_or_was_redundant() {
+    let document = fixture("triton_distributed_2l_all_waits");
+    let verdict = validate(document.to_string().as_bytes());
+    assert!(verdict.diagnostics.iter().all(|found| found.rule != Rule::EW01), "no wait is redundant");
+    for index in [1, 200, 400, 600, 900] {
+        let mut dropped = document.clone();
+        let waits = dropped["tasks"][index]["phases"][0]["waits"].as_array_mut().expect("waits");
+        assert!(waits.pop().is_some(), "task {index} waits");
+        assert!(!broken(&dropped).is_empty(), "task {index}");
+    }
+}

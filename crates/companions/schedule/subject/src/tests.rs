@@ -1,0 +1,58 @@
+//! A validator without one of its rules does not pass.
+
+use megakernel_ir::Rule;
+use megakernel_prove::{Options, Outcome, Scope, Subject, Tally, Weakness, run};
+
+use crate::Schedules;
+use crate::family::Family;
+
+/// The rules that are about runs.
+const JUDGED: [Rule; 14] = [
+    Rule::ED01,
+    Rule::ED02,
+    Rule::ED03,
+    Rule::ED04,
+    Rule::ED05,
+    Rule::ED06,
+    Rule::ER01,
+    Rule::ER02,
+    Rule::ER03,
+    Rule::ER04,
+    Rule::ER05,
+    Rule::ER06,
+    Rule::ER07,
+    Rule::ER08,
+];
+
+fn quick() -> Scope<Family> {
+    Schedules::scopes().into_iter().find(|scope| scope.name == "schedule-quick").expect("a scope for tests")
+}
+
+#[test]
+fn validator_and_explorer_agree_on_the_quick_scope() {
+    let mut total = Tally::default();
+    match run::<Schedules>(&quick(), &Options::default()).expect("every schedule can be judged") {
+        Outcome::Agreement(tallies) => tallies.iter().for_each(|tally| total.add(tally)),
+        Outcome::Disagreement(found) => unreachable!("{found}"),
+    }
+    assert!(total.documents > 100_000 && total.accepted > 5_000 && total.shown > 50_000, "{total:?}");
+    assert!(total.conservative > 100 && total.conservative < total.shown / 10, "{total:?}");
+    for rule in JUDGED {
+        let shown = total.rules.get(&rule).and_then(|counts| counts.first()).copied();
+        assert!(shown.unwrap_or(0) > 0, "no run shows {rule}");
+    }
+}
+
+#[test]
+fn a_validator_without_a_rule_is_found_out() {
+    let scope = quick();
+    for rule in JUDGED {
+        let options = Options { without: Some(Weakness::Rule(rule)), ..Options::default() };
+        let Ok(Outcome::Disagreement(found)) = run::<Schedules>(&scope, &options) else {
+            unreachable!("nothing is missing without {rule}")
+        };
+        let whole = Schedules::judge(None).ask(&found.document).expect("it can be judged");
+        assert!(whole.rules.contains(&rule) && !Schedules::disagree(&whole), "{rule}: {found}");
+        assert!(found.document.tasks.len() <= 3, "{rule}: {found}");
+    }
+}
