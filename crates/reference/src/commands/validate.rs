@@ -46,6 +46,13 @@ impl From<Verdict> for Judged {
     }
 }
 
+/// What was found in a document whose kind counts nothing beyond.
+impl From<Vec<Diagnostic>> for Judged {
+    fn from(found: Vec<Diagnostic>) -> Judged {
+        Verdict::of_unread(found).into()
+    }
+}
+
 /// How much is shown.
 #[derive(Clone, Copy, Debug)]
 pub struct Form {

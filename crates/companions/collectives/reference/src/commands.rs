@@ -1,14 +1,14 @@
 //! The commands of collective algorithms: `validate-collective` and `simulate-collective`.
 
-use std::fs;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use megakernel_ir::{Diagnostic, read_value};
 use megakernel_reference::commands::replay::{Judged, Kind};
-use megakernel_reference::commands::{Command, Companion, describe, finished, options, wrong};
-use serde_json::Value;
+use megakernel_reference::commands::{
+    Command, Companion, describe, finished, options, read_file, validate, wrong,
+};
 
 use crate::answer::{Answered, Method, answer};
 use crate::serve::diagnostic;
@@ -20,7 +20,14 @@ pub static COMPANION: Companion =
 const COMMANDS: &[Command] = &[
     Command {
         describe: || describe::<Validate>("validate-collective"),
-        run: |matches, _| options(matches).map_or_else(|code| code, |options: Validate| validate(&options)),
+        run: |matches, _| {
+            options(matches).map_or_else(
+                |code| code,
+                |Validate { files, json, all }: Validate| {
+                    validate::run(&Documents, &files, validate::Form { json, all })
+                },
+            )
+        },
     },
     Command {
         describe: || describe::<Simulate>("simulate-collective"),
@@ -42,11 +49,22 @@ impl Kind for NoRuns {
 }
 
 /// Judge collective algorithms and descriptions of their modules (companion specification, COL-01).
+///
+/// Exits 0 if every document is accepted, 1 if one is rejected, 2 if a file cannot be read or the usage is wrong.
 #[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  megakernel-reference validate-collective ring.json\n  megakernel-reference validate-collective --json ring.json | jq .verdict\n\nEvery rule is explained, with a smallest failing algorithm, in spec/companions/collectives/rules.md."
+)]
 struct Validate {
-    /// The documents
+    /// The documents, in the JSON format of spec/companions/collectives/format.md or modules.md
     #[arg(required = true)]
     files: Vec<PathBuf>,
+    /// Print one JSON object for each document instead of text: files, verdict, diagnostics, groups, suppressed
+    #[arg(long)]
+    json: bool,
+    /// Show every finding, not only the first of those that say the same of other places
+    #[arg(long)]
+    all: bool,
 }
 
 /// Run a collective algorithm on the tiles that it carries, and print those at the end (companion specification, COL-20).
@@ -56,47 +74,42 @@ struct Simulate {
     file: PathBuf,
 }
 
-/// Findings on standard error, as all commands show them.
-fn shown(file: &Path, severity: &str, found: &[Diagnostic]) {
-    for Diagnostic { rule, message, pointer, .. } in found {
-        eprintln!("{severity}[{rule}]: {message}\n  --> {} {pointer}", file.display());
-    }
-}
+/// Judges each file by itself.
+struct Documents;
 
-/// The answer's document; findings go to standard error.
-fn answered(method: Method, file: &Path) -> Result<Option<Value>, ExitCode> {
-    let bytes = fs::read(file).map_err(|error| wrong(format_args!("{}: {error}", file.display())))?;
-    let rejected = |found: &[Diagnostic]| {
-        shown(file, "error", found);
-        ExitCode::from(1)
-    };
-    let value = read_value(&bytes).map_err(|found| rejected(&found))?;
-    match answer(method, &value) {
-        Answered::Reject(found) => Err(rejected(&found.into_iter().map(diagnostic).collect::<Vec<_>>())),
-        Answered::Accept { warnings, document } => {
-            shown(file, "warning", &warnings.into_iter().map(diagnostic).collect::<Vec<_>>());
-            Ok(document)
-        }
-    }
-}
+impl validate::Kind for Documents {
+    const TOGETHER: bool = false;
 
-fn validate(options: &Validate) -> ExitCode {
-    let mut worst = ExitCode::SUCCESS;
-    for file in &options.files {
-        match answered(Method::Validate, file) {
-            Ok(_) => eprintln!("{}: accepted", file.display()),
-            Err(code) => worst = code,
-        }
+    fn judge(&self, _: &[PathBuf], documents: &[Vec<u8>]) -> Result<validate::Judged, Vec<String>> {
+        let document = documents.first().map(Vec::as_slice).unwrap_or_default();
+        let found = match read_value(document).map(|value| answer(Method::Validate, &value)) {
+            Err(found) => found,
+            Ok(Answered::Accept { warnings: found, .. } | Answered::Reject(found)) => {
+                found.into_iter().map(diagnostic).collect()
+            }
+        };
+        Ok(found.into())
     }
-    worst
 }
 
 fn simulate(options: &Simulate) -> ExitCode {
-    match answered(Method::Simulate, &options.file) {
-        Ok(document) => {
-            let text = format!("{}\n", document.unwrap_or_default());
-            finished(std::io::stdout().lock().write_all(text.as_bytes()), 0)
+    let document = match read_file(&options.file) {
+        Ok(document) => document,
+        Err(message) => return wrong(message),
+    };
+    let answered = read_value(&document).map(|value| answer(Method::Simulate, &value));
+    let (severity, found, simulated) = match answered {
+        Err(found) => ("error", found, None),
+        Ok(Answered::Reject(found)) => ("error", found.into_iter().map(diagnostic).collect(), None),
+        Ok(Answered::Accept { warnings, document }) => {
+            ("warning", warnings.into_iter().map(diagnostic).collect(), document)
         }
-        Err(code) => code,
+    };
+    for Diagnostic { rule, message, pointer, .. } in &found {
+        eprintln!("{severity}[{rule}]: {message}\n  --> {} {pointer}", options.file.display());
+    }
+    match simulated {
+        Some(tiles) => finished(std::io::stdout().lock().write_all(format!("{tiles}\n").as_bytes()), 0),
+        None => ExitCode::from(1),
     }
 }

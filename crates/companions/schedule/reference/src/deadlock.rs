@@ -199,13 +199,18 @@ impl Run {
                 "the tasks that signal the rest stand behind tasks that wait, in this queue or another"
             };
             let message = format!(
-                "{} waits for `{}` to reach {}, and it stays at {} of {}: {why}; {} tasks stand still",
+                "{} waits for `{}` to reach {}, and it stays at {} of {}: {why}; {} stand{} still",
                 world.task_name(task),
                 world.events[event],
                 wait.number,
                 self.counts[event],
                 self.totals[event],
-                self.stuck.len()
+                if self.stuck.len() == 1 {
+                    "1 task".to_owned()
+                } else {
+                    format!("{} tasks", self.stuck.len())
+                },
+                if self.stuck.len() == 1 { "s" } else { "" },
             );
             let tasks: Vec<u32> = self.stuck.iter().copied().take(16).collect();
             let found = Diagnostic::new(rule, world.wait_pointer(phase, index), message).tasks(tasks);

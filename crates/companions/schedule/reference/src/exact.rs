@@ -75,7 +75,7 @@ fn diagnostic(world: &World<'_>, storage: &Storage, rule: Rule, pair: [&Access; 
     let [from, to] = storage.shared(world, pair);
     let start = world.placed(second).start;
     let message = format!(
-        "{} and {} share bytes {} to {} of `{}`, and nothing orders them",
+        "{}, {}: they share bytes {} to {} of `{}`, and nothing orders them",
         world.access_text(first),
         world.access_text(second),
         from - start,

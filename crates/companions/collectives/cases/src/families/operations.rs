@@ -127,7 +127,26 @@ pub fn borders() -> Vec<Planted> {
         let name = format!("{kind}-{dir}");
         planted.push(plant(made, "CS08", &name, &what, edit, Some(made.appended(log, further))));
     }
+    planted.extend(bases::all().iter().flat_map(to_oneself));
     some(planted)
+}
+
+/// A ring of one, or a torus with an extent of 1: its wrap would lead to the sender, and leads nowhere.
+fn to_oneself(made: &Made) -> Vec<Planted> {
+    let Some(shape) = made.shape().filter(|shape| shape.kind != "mesh_2d_no_wrap") else { return Vec::new() };
+    let alone = |dir: &str| match dir {
+        "global_E" | "global_W" => shape.w == 1,
+        "global_S" | "global_N" => shape.h == 1,
+        _ => false,
+    };
+    let borders = made.borders().into_iter().filter(|(log, dir)| *log == 0 && alone(dir));
+    let one = |(log, dir): (usize, &'static str)| {
+        let send = json!({"op": "send", "of": "planted", "dir": dir});
+        let edit = vec![made.append(log, &load_one(json!(0))), made.append(log, &send)];
+        let what = format!("`{dir}` is named, where there is nobody else");
+        plant(made, "CS08", &format!("alone-{dir}"), &what, edit, Some(made.appended(log, 1)))
+    };
+    borders.map(one).collect()
 }
 
 /// CS09.
