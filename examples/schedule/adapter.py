@@ -1,0 +1,49 @@
+"""The validator as a worker of the protocol: cargo xtask conform --impl 'python3 examples/schedule/adapter.py'."""
+
+import base64
+import json
+import sys
+
+from documents import NoText, judge_members, parse
+from validator import TooMuch, judge
+
+
+def respond(request):
+    answer = {"type": "response", "id": request["id"]}
+    if request.get("profile") != "schedule" or request.get("method") != "validate":
+        return {**answer, "outcome": "unsupported", "reason": "only `validate` under the profile `schedule`"}
+    try:
+        if "document_base64" in request:
+            data = base64.b64decode(request["document_base64"])
+        else:
+            data = request["document"].encode("utf-8", "surrogatepass")
+        document = parse(data)
+        found = judge_members(document) or judge(document)
+    except NoText as none:
+        found = none.args[0]
+    except TooMuch as much:
+        # What this program cannot do is not what the document does wrong.
+        return {**answer, "outcome": "unsupported", "reason": str(much)}
+    wrong = any(each["severity"] == "error" for each in found)
+    return {**answer, "outcome": "reject" if wrong else "accept", "diagnostics": found}
+
+
+def main():
+    for line in sys.stdin:
+        message = json.loads(line)
+        if message.get("type") == "hello":
+            reply = {
+                "type": "hello",
+                "protocol": "1.0",
+                "name": "example-schedule",
+                "version": "0.1",
+                "profiles": ["schedule"],
+                "every_rule": True,
+            }
+        else:
+            reply = respond(message)
+        print(json.dumps(reply), flush=True)
+
+
+if __name__ == "__main__":
+    main()
