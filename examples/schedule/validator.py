@@ -45,6 +45,7 @@ class Access:
     def __init__(self, kind, tensor, group, pointer, phase, intervals):
         self.kind, self.tensor, self.group, self.pointer = kind, tensor, group, pointer
         self.phase, self.intervals = phase, intervals
+        self.place = (PLACE[kind], len(phase.accesses))
 
 
 class Phase:
@@ -250,7 +251,7 @@ class Schedule:
     def earlier(self, one, other):
         """Whether an access comes before another one in every run."""
         if one.phase is other.phase:
-            return PLACE[one.kind] < PLACE[other.kind]
+            return one.place < other.place
         return self.before[other.phase.number] >> one.phase.number & 1 == 1
 
     # ---- ER ---------------------------------------------------------------------------------------------------------
