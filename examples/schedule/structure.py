@@ -7,6 +7,7 @@ from documents import child, finding
 MOST = 2**31 - 1
 MOST_BYTES = 2**62
 MOST_TASKS, MOST_PARTS, MOST_INTERVALS = 2**24, 2**26, 2**26
+LOOKED = 4096  # tasks of a repetition, after which one unknown name is enough
 MEMBERS = ("waits", "reads", "writes", "adds", "signals")
 ACCESSES = (("reads", "read"), ("writes", "write"), ("adds", "add"))
 
@@ -146,7 +147,9 @@ def judge_accesses(document, tensors, bad, found):
                     tensor = named(name, task, k)
                     if tensor not in tensors:
                         found.append(finding("ES03", place + "/0", "there is no tensor `%s`" % tensor))
-                        break
+                        if k > LOOKED:
+                            break
+                        continue
                     tensor = tensors[tensor]
                     if kind != "read" and tensor.kind in ("input", "weight"):
                         found.append(finding("ES05", place, "the host fills `%s`" % tensor.value))

@@ -284,7 +284,7 @@ class Schedule:
 
     def contents(self, accesses):
         """ER05, ER06 and ER08, for each piece of a storage that all accesses take whole or not at all."""
-        found, clobbered = [], []
+        found = []
         for piece in pieces_of(accesses):
             changes = [access for access in piece if access.kind != "read"]
             for access in piece:
@@ -292,20 +292,22 @@ class Schedule:
                     continue
                 value = access.tensor.value
                 before = [change for change in changes if self.earlier(change, access)]
-                if not any(change.kind == "write" and change.tensor.value == value for change in before):
-                    if access.tensor.init is False:
-                        found.append(finding("ER05", access.pointer, "nobody has written all of it"))
-                    if access.tensor.init == "once" and any(change.tensor.value == value for change in changes):
-                        found.append(finding("ER06", access.pointer, "the second launch finds what the first one left"))
+                written = any(change.kind == "write" and change.tensor.value == value for change in before)
+                if not written and access.tensor.init is False:
+                    found.append(finding("ER05", access.pointer, "nobody has written all of it"))
+                    continue
+                changed = any(change.tensor.value == value for change in changes)
+                if not written and access.tensor.init == "once" and changed:
+                    found.append(finding("ER06", access.pointer, "the second launch finds what the first one left"))
+                    continue
                 if before:
                     last = [one for one in before if not any(self.earlier(one, other) for other in before)]
                     lost = any(change.tensor.value != value for change in last)
                 else:
                     lost = access.tensor.kept and any(change.tensor.value != value for change in changes)
                 if lost:
-                    clobbered.append(finding("ER08", access.pointer, "something else lies there"))
-        unfit = {each["pointer"] for each in found}
-        return found + [each for each in clobbered if each["pointer"] not in unfit]
+                    found.append(finding("ER08", access.pointer, "something else lies there"))
+        return found
 
     # ---- EW ---------------------------------------------------------------------------------------------------------
 
