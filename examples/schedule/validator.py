@@ -166,8 +166,8 @@ class Schedule:
     def run(self, with_queues):
         """SCH-09: one run as far as it goes. The first wait at which a task stands, and the phases in order.
 
-        Tasks of a queue in any order wait at their begin alone (ED06), so that each goes through in one piece, as if it had
-        a worker of its own.
+        Tasks of a queue in any order wait at their begin alone (ED06), so that each goes through in one piece, as if it
+        had a worker of its own.
         """
         counts, done, order, behind, standing = {}, {}, [], {}, {}
         ready, ends = deque(), {}
