@@ -53,7 +53,7 @@ pub fn read_value(bytes: &[u8]) -> Result<serde_json::Value, Vec<Diagnostic>> {
     let root = text::check(text).map_err(|diagnostic| vec![*diagnostic])?;
     let mut found = text::duplicates(root);
     if found.is_empty() {
-        return serde_json::from_str(text).map_err(|error| {
+        return text::parse(text).map_err(|error| {
             let position = text::position_of(text, &error);
             vec![Diagnostic::new(Rule::S01, "", error.to_string()).at(position)]
         });

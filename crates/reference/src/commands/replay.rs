@@ -167,7 +167,7 @@ pub(super) fn open<'d>(
     kind.open(documents, &names)
 }
 
-fn names(files: &[PathBuf]) -> Vec<String> {
+pub(super) fn names(files: &[PathBuf]) -> Vec<String> {
     files.iter().map(|file| file.display().to_string()).collect()
 }
 

@@ -3,30 +3,14 @@
 use std::collections::HashMap;
 
 use megakernel_ir::Rule;
-use serde_json::{Map, Value};
+pub use megakernel_ir::decode::Fault;
+use megakernel_ir::decode::{Decode, Place};
+use serde_json::Value;
 
 use crate::document::{
     Affine, Algorithm, Bits, Collective, CollectiveKind, Document, Dtype, Edge, Handle, Log, Module,
     ModuleDescription, Number, Op, Over, Topology, TopologyKind, Variable,
 };
-
-/// A broken rule.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
-    /// The rule.
-    pub rule: Rule,
-    /// JSON pointer.
-    pub pointer: String,
-    /// What was found, and what is required.
-    pub message: String,
-}
-
-impl Fault {
-    /// A broken rule and its place.
-    pub fn new(rule: Rule, pointer: impl Into<String>, message: impl Into<String>) -> Fault {
-        Fault { rule, pointer: pointer.into(), message: message.into() }
-    }
-}
 
 /// Reads any document that `validate` takes: which of them, its members tell.
 ///
@@ -55,38 +39,6 @@ fn decoded<T>(read: impl FnOnce(&mut Decoder) -> Option<T>) -> Result<T, Vec<Fau
     }
 }
 
-/// A value and the way to it.
-#[derive(Clone, Copy)]
-struct Place<'a> {
-    value: &'a Value,
-    above: Option<(&'a Place<'a>, Token<'a>)>,
-}
-
-#[derive(Clone, Copy)]
-enum Token<'a> {
-    Member(&'a str),
-    Element(usize),
-}
-
-impl<'a> Place<'a> {
-    fn root(value: &'a Value) -> Place<'a> {
-        Place { value, above: None }
-    }
-
-    fn pointer(&self) -> String {
-        match &self.above {
-            None => String::new(),
-            Some((above, Token::Member(name))) => {
-                format!("{}/{}", above.pointer(), name.replace('~', "~0").replace('/', "~1"))
-            }
-            Some((above, Token::Element(index))) => format!("{}/{index}", above.pointer()),
-        }
-    }
-}
-
-/// Reads one value.
-type Read<T> = fn(&mut Decoder, &Place<'_>) -> Option<T>;
-
 #[derive(Default)]
 struct Decoder {
     faults: Vec<Fault>,
@@ -96,101 +48,13 @@ struct Decoder {
     loops: Vec<String>,
 }
 
+impl Decode for Decoder {
+    fn fault(&mut self, rule: Rule, at: &Place<'_>, message: String) {
+        self.faults.push(Fault::new(rule, at.pointer(), message));
+    }
+}
+
 impl Decoder {
-    fn wrong_type(&mut self, at: &Place<'_>, required: &str) {
-        let found = match at.value {
-            Value::Null => "null".to_owned(),
-            Value::Bool(value) => value.to_string(),
-            Value::Number(number) => format!("the number {number}"),
-            Value::String(_) => "a string".to_owned(),
-            Value::Array(_) => "an array".to_owned(),
-            Value::Object(_) => "an object".to_owned(),
-        };
-        self.faults.push(Fault::new(Rule::S04, at.pointer(), format!("found {found}, required {required}")));
-    }
-
-    fn object<'a>(&mut self, at: &Place<'a>) -> Option<&'a Map<String, Value>> {
-        let object = at.value.as_object();
-        if object.is_none() {
-            self.wrong_type(at, "an object");
-        }
-        object
-    }
-
-    fn required<T>(&mut self, at: &Place<'_>, name: &'static str, read: Read<T>) -> Option<T> {
-        match at.value.get(name) {
-            Some(value) => read(self, &Place { value, above: Some((at, Token::Member(name))) }),
-            None => {
-                let message = format!("the member `{name}` is missing");
-                self.faults.push(Fault::new(Rule::S03, at.pointer(), message));
-                None
-            }
-        }
-    }
-
-    /// A member that may be absent. What was read wrongly is absent too; the fault is noted.
-    fn optional<T>(&mut self, at: &Place<'_>, name: &'static str, read: Read<T>) -> Option<T> {
-        let value = at.value.get(name)?;
-        read(self, &Place { value, above: Some((at, Token::Member(name))) })
-    }
-
-    fn nullable<T>(&mut self, at: &Place<'_>, name: &'static str, read: Read<T>) -> Option<T> {
-        if at.value.get(name).is_none_or(Value::is_null) { None } else { self.optional(at, name, read) }
-    }
-
-    fn text(&mut self, at: &Place<'_>) -> Option<String> {
-        let text = at.value.as_str();
-        if text.is_none() {
-            self.wrong_type(at, "a string");
-        }
-        text.map(str::to_owned)
-    }
-
-    fn integer(&mut self, at: &Place<'_>) -> Option<i64> {
-        let integer = at.value.as_i64();
-        if integer.is_none() {
-            self.wrong_type(at, "an integer without fraction or exponent, within 64 bits");
-        }
-        integer
-    }
-
-    fn boolean(&mut self, at: &Place<'_>) -> Option<bool> {
-        let boolean = at.value.as_bool();
-        if boolean.is_none() {
-            self.wrong_type(at, "true or false");
-        }
-        boolean
-    }
-
-    fn array<T>(&mut self, at: &Place<'_>, read: Read<T>) -> Option<Vec<T>> {
-        let Some(elements) = at.value.as_array() else {
-            self.wrong_type(at, "an array");
-            return None;
-        };
-        let mut found = Vec::with_capacity(elements.len());
-        for (index, value) in elements.iter().enumerate() {
-            found.extend(read(self, &Place { value, above: Some((at, Token::Element(index))) }));
-        }
-        Some(found)
-    }
-
-    fn named<T: Copy>(
-        &mut self,
-        at: &Place<'_>,
-        what: &str,
-        all: &[T],
-        name: fn(T) -> &'static str,
-    ) -> Option<T> {
-        let text = self.text(at)?;
-        let found = all.iter().copied().find(|&one| name(one) == text);
-        if found.is_none() {
-            let known: Vec<_> = all.iter().map(|&one| name(one)).collect();
-            let message = format!("`{text}` is no {what}; known are {}", known.join(", "));
-            self.faults.push(Fault::new(Rule::S05, at.pointer(), message));
-        }
-        found
-    }
-
     fn algorithm(&mut self, at: &Place<'_>) -> Option<Algorithm> {
         self.object(at)?;
         let topology = self.required(at, "topology", Decoder::topology);
@@ -358,7 +222,7 @@ impl Decoder {
         let of = self.optional(at, "of", |decoder, at| {
             let mut of = Vec::new();
             for (name, value) in decoder.object(at)? {
-                let place = Place { value, above: Some((at, Token::Member(name))) };
+                let place = at.member(name, value);
                 let factor = decoder.integer(&place);
                 let depth = decoder.loops.iter().rposition(|variable| variable == name);
                 let variable = match (depth, name.as_str()) {
@@ -368,7 +232,7 @@ impl Decoder {
                     (None, _) => {
                         let known = decoder.loops.join(", ");
                         let message = format!("`{name}` is no variable; known are rank, cube {known}");
-                        decoder.faults.push(Fault::new(Rule::S05, place.pointer(), message));
+                        decoder.fault(Rule::S05, &place, message);
                         continue;
                     }
                 };
@@ -409,7 +273,7 @@ impl Decoder {
         let kinds = self.nullable(at, "kinds", |decoder, at| {
             let mut kinds = Vec::new();
             for (name, value) in decoder.object(at)? {
-                let kind = decoder.integer(&Place { value, above: Some((at, Token::Member(name))) });
+                let kind = decoder.integer(&at.member(name, value));
                 kinds.extend(kind.map(|kind| (name.clone(), kind)));
             }
             Some(kinds)

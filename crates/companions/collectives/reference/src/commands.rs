@@ -11,7 +11,6 @@ use megakernel_reference::commands::{
 };
 
 use crate::answer::{Answered, Method, answer};
-use crate::serve::diagnostic;
 
 /// What this companion adds to the reference of programs.
 pub static COMPANION: Companion =
@@ -85,7 +84,7 @@ impl validate::Kind for Documents {
         let found = match read_value(document).map(|value| answer(Method::Validate, &value)) {
             Err(found) => found,
             Ok(Answered::Accept { warnings: found, .. } | Answered::Reject(found)) => {
-                found.into_iter().map(diagnostic).collect()
+                found.into_iter().map(Diagnostic::from).collect()
             }
         };
         Ok(found.into())
@@ -100,9 +99,9 @@ fn simulate(options: &Simulate) -> ExitCode {
     let answered = read_value(&document).map(|value| answer(Method::Simulate, &value));
     let (severity, found, simulated) = match answered {
         Err(found) => ("error", found, None),
-        Ok(Answered::Reject(found)) => ("error", found.into_iter().map(diagnostic).collect(), None),
+        Ok(Answered::Reject(found)) => ("error", found.into_iter().map(Diagnostic::from).collect(), None),
         Ok(Answered::Accept { warnings, document }) => {
-            ("warning", warnings.into_iter().map(diagnostic).collect(), document)
+            ("warning", warnings.into_iter().map(Diagnostic::from).collect(), document)
         }
     };
     for Diagnostic { rule, message, pointer, .. } in &found {

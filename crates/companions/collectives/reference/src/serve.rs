@@ -1,6 +1,5 @@
 //! The profile `collectives` among the profiles of the reference.
 
-use megakernel_collectives::Fault;
 use megakernel_ir::companion::Reference;
 use megakernel_ir::protocol::{Answer, Method as Asked, Profile, Request};
 use megakernel_ir::{Diagnostic, read_value};
@@ -36,16 +35,11 @@ pub fn serve(request: &Request<'_>) -> Answer {
     };
     match answer(method, &value) {
         Answered::Accept { warnings, document } => Answer::Accept {
-            diagnostics: warnings.into_iter().map(diagnostic).collect(),
+            diagnostics: warnings.into_iter().map(Diagnostic::from).collect(),
             document: document.map(|document| document.to_string()),
         },
         Answered::Reject(faults) => {
-            Answer::Reject { diagnostics: faults.into_iter().map(diagnostic).collect() }
+            Answer::Reject { diagnostics: faults.into_iter().map(Diagnostic::from).collect() }
         }
     }
-}
-
-/// A fault as the protocol has it.
-pub fn diagnostic(fault: Fault) -> Diagnostic {
-    Diagnostic::new(fault.rule, fault.pointer, fault.message)
 }

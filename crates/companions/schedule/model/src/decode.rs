@@ -1,26 +1,15 @@
 //! From JSON values to records: rules S03, S04 and S05. The text itself, S01 and S02, is judged before.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 
 use megakernel_ir::Rule;
-use megakernel_ir::diagnostic::pointer_token;
-use serde_json::{Map, Value};
+pub use megakernel_ir::decode::Fault;
+use megakernel_ir::decode::{Decode, Place, Read};
+use serde_json::Value;
 
 use crate::document::{
     Access, Add, Count, Event, Init, Kind, Memory, Phase, Region, Repeat, Schedule, Storage, Task, Tensor,
 };
-
-/// A broken rule.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
-    /// The rule.
-    pub rule: Rule,
-    /// JSON pointer.
-    pub pointer: String,
-    /// What was found, and what is required.
-    pub message: String,
-}
 
 /// Reads a schedule.
 ///
@@ -28,38 +17,12 @@ pub struct Fault {
 /// Faults of the rules S03 to S05; never none.
 pub fn read(value: &Value) -> Result<Schedule, Vec<Fault>> {
     let mut decoder = Decoder::default();
-    let read = decoder.schedule(&Place { value, above: None });
+    let read = decoder.schedule(&Place::root(value));
     match read {
         Some(read) if decoder.faults.is_empty() => Ok(read),
         _ => Err(decoder.faults),
     }
 }
-
-/// A value and the way to it.
-#[derive(Clone, Copy)]
-struct Place<'a> {
-    value: &'a Value,
-    above: Option<(&'a Place<'a>, Token<'a>)>,
-}
-
-#[derive(Clone, Copy)]
-enum Token<'a> {
-    Member(&'a str),
-    Element(usize),
-}
-
-impl Place<'_> {
-    fn pointer(&self) -> String {
-        match &self.above {
-            None => String::new(),
-            Some((above, Token::Member(name))) => format!("{}/{}", above.pointer(), pointer_token(name)),
-            Some((above, Token::Element(index))) => format!("{}/{index}", above.pointer()),
-        }
-    }
-}
-
-/// Reads one value.
-type Read<T> = fn(&mut Decoder, &Place<'_>) -> Option<T>;
 
 #[derive(Default)]
 struct Decoder {
@@ -67,68 +30,18 @@ struct Decoder {
     names: HashMap<String, u32>,
 }
 
-impl Decoder {
+impl Decode for Decoder {
     fn fault(&mut self, rule: Rule, at: &Place<'_>, message: String) {
-        self.faults.push(Fault { rule, pointer: at.pointer(), message });
+        self.faults.push(Fault::new(rule, at.pointer(), message));
     }
+}
 
-    fn wrong_type(&mut self, at: &Place<'_>, required: &str) {
-        let found: Cow<'_, str> = match at.value {
-            Value::Null => "null".into(),
-            Value::Bool(value) => value.to_string().into(),
-            Value::Number(number) => format!("the number {number}").into(),
-            Value::String(_) => "a string".into(),
-            Value::Array(elements) => format!("an array of {}", elements.len()).into(),
-            Value::Object(_) => "an object".into(),
-        };
-        self.fault(Rule::S04, at, format!("found {found}, required {required}"));
-    }
-
-    fn object<'a>(&mut self, at: &Place<'a>) -> Option<&'a Map<String, Value>> {
-        let object = at.value.as_object();
-        if object.is_none() {
-            self.wrong_type(at, "an object");
-        }
-        object
-    }
-
-    fn required<T>(&mut self, at: &Place<'_>, name: &'static str, read: Read<T>) -> Option<T> {
-        match at.value.get(name) {
-            Some(value) => read(self, &Place { value, above: Some((at, Token::Member(name))) }),
-            None => {
-                self.fault(Rule::S03, at, format!("the member `{name}` is missing"));
-                None
-            }
-        }
-    }
-
-    /// A member that may be absent. What was read wrongly is absent too; the fault is noted.
-    fn optional<T>(&mut self, at: &Place<'_>, name: &'static str, read: Read<T>) -> Option<T> {
-        let value = at.value.get(name)?;
-        read(self, &Place { value, above: Some((at, Token::Member(name))) })
-    }
-
-    fn nullable<T>(&mut self, at: &Place<'_>, name: &'static str, read: Read<T>) -> Option<T> {
-        if at.value.get(name).is_none_or(Value::is_null) { None } else { self.optional(at, name, read) }
-    }
-
-    fn list<T>(&mut self, at: &Place<'_>, name: &'static str, read: Read<T>) -> Vec<T> {
+impl Decoder {
+    fn list<T>(&mut self, at: &Place<'_>, name: &'static str, read: Read<Decoder, T>) -> Vec<T> {
         let Some(value) = at.value.get(name) else {
             return Vec::new();
         };
-        self.array(&Place { value, above: Some((at, Token::Member(name))) }, read).unwrap_or_default()
-    }
-
-    fn array<T>(&mut self, at: &Place<'_>, read: Read<T>) -> Option<Vec<T>> {
-        let Some(elements) = at.value.as_array() else {
-            self.wrong_type(at, "an array");
-            return None;
-        };
-        let mut found = Vec::with_capacity(elements.len());
-        for (index, value) in elements.iter().enumerate() {
-            found.extend(read(self, &Place { value, above: Some((at, Token::Element(index))) }));
-        }
-        Some(found)
+        self.array(&at.member(name, value), read).unwrap_or_default()
     }
 
     /// An object by names, as a list in the order of the names.
@@ -137,7 +50,7 @@ impl Decoder {
         members.sort_by_key(|(name, _)| *name);
         let one = |(name, value): (&String, &Value)| {
             let id = self.intern(name);
-            read(self, id, &Place { value, above: Some((at, Token::Member(name))) })
+            read(self, id, &at.member(name, value))
         };
         members.into_iter().filter_map(one).collect()
     }
@@ -151,14 +64,6 @@ impl Decoder {
         id
     }
 
-    fn text(&mut self, at: &Place<'_>) -> Option<String> {
-        let text = at.value.as_str();
-        if text.is_none() {
-            self.wrong_type(at, "a string");
-        }
-        text.map(str::to_owned)
-    }
-
     fn name(&mut self, at: &Place<'_>) -> Option<u32> {
         let Some(name) = at.value.as_str() else {
             self.wrong_type(at, "a string");
@@ -167,22 +72,9 @@ impl Decoder {
         Some(self.intern(name))
     }
 
-    fn integer(&mut self, at: &Place<'_>) -> Option<i64> {
-        let integer = at.value.as_i64();
-        if integer.is_none() {
-            self.wrong_type(at, "an integer without fraction or exponent, within 64 bits");
-        }
-        integer
-    }
-
-    fn named<T: Copy>(&mut self, at: &Place<'_>, what: &str, all: &[(&str, T)]) -> Option<T> {
-        let text = self.text(at)?;
-        let found = all.iter().find(|(name, _)| *name == text).map(|&(_, value)| value);
-        if found.is_none() {
-            let known: Vec<_> = all.iter().map(|&(name, _)| name).collect();
-            self.fault(Rule::S05, at, format!("`{text}` is no {what}, required one of {}", known.join(", ")));
-        }
-        found
+    /// One of some names, each with what it stands for.
+    fn one_of<T: Copy>(&mut self, at: &Place<'_>, what: &str, all: &[(&'static str, T)]) -> Option<T> {
+        self.named(at, what, all, |(name, _)| name).map(|(_, value)| value)
     }
 
     fn schedule(&mut self, at: &Place<'_>) -> Option<Schedule> {
@@ -206,7 +98,7 @@ impl Decoder {
     fn tensor(&mut self, name: u32, at: &Place<'_>) -> Option<Tensor> {
         self.object(at)?;
         let shape = self.required(at, "shape", |decoder, at| decoder.array(at, Decoder::integer));
-        let kind = self.optional(at, "kind", |decoder, at| decoder.named(at, "kind of tensor", &Kind::ALL));
+        let kind = self.optional(at, "kind", |decoder, at| decoder.one_of(at, "kind of tensor", &Kind::ALL));
         let init = self.optional(at, "init", Decoder::init).unwrap_or(Init::Never);
         let element = self.optional(at, "element", Decoder::integer).unwrap_or(1);
         let storage = self.nullable(at, "storage", Decoder::name);
@@ -220,7 +112,7 @@ impl Decoder {
         match at.value {
             Value::Bool(true) => Some(Init::Launch),
             Value::Bool(false) => Some(Init::Never),
-            Value::String(_) => self.named(at, "value of `init`", &[("once", Init::Once)]),
+            Value::String(_) => self.one_of(at, "value of `init`", &[("once", Init::Once)]),
             _ => {
                 self.wrong_type(at, "true, false or `once`");
                 None
@@ -242,13 +134,13 @@ impl Decoder {
         self.object(at)?;
         let sound = Memory::default();
         let signal = self.optional(at, "signal", |decoder, at| {
-            decoder.named(at, "order of a signal", &[("release", true), ("relaxed", false)])
+            decoder.one_of(at, "order of a signal", &[("release", true), ("relaxed", false)])
         });
         let wait = self.optional(at, "wait", |decoder, at| {
-            decoder.named(at, "order of a wait", &[("acquire", true), ("relaxed", false)])
+            decoder.one_of(at, "order of a wait", &[("acquire", true), ("relaxed", false)])
         });
         let queue = self.optional(at, "queue", |decoder, at| {
-            decoder.named(at, "order of a queue", &[("ordered", true), ("unordered", false)])
+            decoder.one_of(at, "order of a queue", &[("ordered", true), ("unordered", false)])
         });
         Some(Memory {
             signal: signal.unwrap_or(sound.signal),
@@ -298,7 +190,7 @@ impl Decoder {
             self.wrong_type(at, required);
             return None;
         };
-        let place = |(index, value)| Place { value, above: Some((at, Token::Element(index))) };
+        let place = |(index, value)| at.element(index, value);
         Some(elements.iter().enumerate().map(place).collect())
     }
 

@@ -18,11 +18,7 @@ pub fn validate(document: &[u8]) -> Verdict {
     drop(value);
     match read {
         Ok(schedule) => validate_schedule(&schedule),
-        Err(faults) => {
-            let diagnostic =
-                |fault: megakernel_schedule::Fault| Diagnostic::new(fault.rule, fault.pointer, fault.message);
-            Verdict::of_unread(faults.into_iter().map(diagnostic).collect())
-        }
+        Err(faults) => Verdict::of_unread(faults.into_iter().map(Diagnostic::from).collect()),
     }
 }
 

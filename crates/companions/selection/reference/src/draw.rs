@@ -1,5 +1,6 @@
 //! Explanations for people: as lines of text, and as a drawing.
 
+use megakernel_reference::commands::draw::escaped;
 use serde_json::Value;
 
 fn word<'v>(value: &'v Value, name: &str) -> &'v str {
@@ -62,10 +63,6 @@ pub fn text(request: &Value, explanation: &Value) -> String {
         }
     }
     out
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 /// Height of a line, and width of a character.

@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 /// BF16 and I32, as tensors of kernel graphs have them.
 const BF16: u32 = 941;
@@ -240,14 +240,6 @@ impl<'a> Maker<'a> {
 
     fn tensor(&mut self, name: &str, data_type: u32, dims: &[u64], io: &str) {
         self.named.insert(name.to_owned());
-        let tensor = [
-            ("name", json!(name)),
-            ("data_type", json!(data_type)),
-            ("dims", json!(dims)),
-            ("io", json!(io)),
-        ];
-        self.tensors.push(Value::Object(
-            tensor.map(|(name, value)| (name.to_owned(), value)).into_iter().collect::<Map<_, _>>(),
-        ));
+        self.tensors.push(json!({"name": name, "data_type": data_type, "dims": dims, "io": io}));
     }
 }

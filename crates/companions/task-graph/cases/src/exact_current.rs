@@ -8,6 +8,8 @@ use megakernel_task_graph::{EVENT_INVALID, EventId, EventType, KernelGraph, Oper
 use megakernel_task_graph_checker::work::{Tile, Work, cut, grid, work};
 use serde_json::{Value, json};
 
+use crate::exact::gcd;
+
 /// Writes a slot of another rank.
 const PUT: i64 = 301;
 /// No code is generated for it.
@@ -189,10 +191,6 @@ fn agree(edges: &mut [Edge<'_>], side: usize, index: usize, operator: &Operator<
 fn step(edge: &Edge<'_>, side: usize, extents: [i64; 3], a: usize) -> i64 {
     let axis = edge.operands[side].map.get(a).copied().filter(|&axis| axis >= 0);
     axis.map_or(extents[a], |axis| extents[a] / edge.slices[axis as usize])
-}
-
-fn gcd(a: i64, b: i64) -> i64 {
-    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 /// A block of an operator.

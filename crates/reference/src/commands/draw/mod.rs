@@ -15,6 +15,7 @@ use super::groups::groups;
 use super::replay::{self, Kind};
 use super::{Companion, count, wrong};
 pub use chart::{Chart, Event, Task};
+pub use svg::escaped;
 use svg::{Marks, Picture};
 
 /// Draw tasks by operator and what they wait for, as SVG on standard output, with a finding about runs marked.
@@ -67,15 +68,14 @@ fn draw(arguments: &Arguments, programs: &dyn Kind, companions: &[&Companion]) -
     let finding = findings.iter().find(of_rule);
     let chart = judged.chart();
     let marks = finding.map(|finding| marks(&chart, finding)).unwrap_or_default();
-    let names: Vec<String> = arguments.files.iter().map(|file| file.display().to_string()).collect();
+    let names = replay::names(&arguments.files);
     let text = text(&names.join(" "), &chart, &findings, finding);
-    let rows = chart.boxes().nodes.iter().map(|node| node.row).max().unwrap_or(0);
     let picture = Picture {
         chart: &chart,
         marks: &marks,
         text: &text,
         in_detail: arguments.tasks || chart.tasks.len() <= IN_DETAIL,
-        around: (rows > MANY_ROWS && !arguments.whole).then_some(AROUND),
+        around: (!arguments.whole).then_some(AROUND),
     };
     Ok(picture.svg())
 }

@@ -26,7 +26,7 @@ pub struct Picture<'c> {
     pub text: &'c [String],
     /// Whether every task and event has a place of its own.
     pub in_detail: bool,
-    /// Rows on either side of those with marks that are drawn; all if none are marked, or nothing is said.
+    /// Of many rows, those on either side of the ones with marks that are drawn; all if none are marked, or nothing is said.
     pub around: Option<usize>,
 }
 
@@ -110,7 +110,8 @@ impl Picture<'_> {
     /// The rows that are drawn.
     fn rows(&self, boxes: &Boxes) -> BTreeSet<usize> {
         let all: BTreeSet<usize> = boxes.nodes.iter().map(|node| node.row).collect();
-        let Some(around) = self.around else { return all };
+        let many = all.last().is_some_and(|&row| row > super::MANY_ROWS);
+        let Some(around) = self.around.filter(|_| many) else { return all };
         let marked: BTreeSet<usize> = boxes
             .nodes
             .iter()
@@ -265,10 +266,10 @@ impl Picture<'_> {
         if !self.in_detail {
             return place;
         }
-        let at = node.members.iter().position(|&other| other == member).unwrap_or(0);
+        let at = node.members.binary_search(&member).unwrap_or(0);
         let in_line = node.members.len().min(CELLS_A_LINE) as i64;
         let (column, line) = ((at % CELLS_A_LINE) as i64, (at / CELLS_A_LINE) as i64);
-        let above = LINE * self.words(boxes, index).len() as i64 + 5;
+        let above = LINE * node.lines.len() as i64 + 5;
         Placed {
             x: place.x + (place.width - in_line * CELL[0]) / 2 + column * CELL[0] + 1,
             y: place.y + above + line * CELL[1] + 1,
@@ -346,10 +347,8 @@ impl Picture<'_> {
 
     fn node(&self, boxes: &Boxes, index: usize, place: Placed, out: &mut String) {
         let Some(node) = boxes.nodes.get(index) else { return };
-        let (marked, is_marked) = match node.is_of_events {
-            true => (&self.marks.events, self.is_marked(boxes, index)),
-            false => (&self.marks.tasks, self.is_marked(boxes, index)),
-        };
+        let marked = if node.is_of_events { &self.marks.events } else { &self.marks.tasks };
+        let is_marked = self.is_marked(boxes, index);
         let (fill, round) = if node.is_of_events { ("#f4f1e4", 10) } else { ("#e7eff7", 3) };
         let (stroke, width) = if is_marked { ("#c0182b", 2) } else { ("#7d8894", 1) };
         let Placed { x, y, width: w, height: h } = place;
@@ -434,6 +433,7 @@ impl Picture<'_> {
     }
 }
 
-fn escaped(text: &str) -> String {
+/// A text as XML has it.
+pub fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

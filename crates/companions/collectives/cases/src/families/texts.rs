@@ -109,7 +109,9 @@ pub fn texts(_: &Library, sink: &mut Sink) -> Result<()> {
     put("white-space", "white space around it", &format!(" \t\r\n{good}\n"), accept.clone(), "")?;
     let cut = good.get(..good.len() - 1).unwrap_or_default();
     let unknown = format!("{cut},\"label\":{{\"a\":[1.5]}}}}");
-    put("unknown-member", "a member that nobody knows", &unknown, accept, "")?;
+    put("unknown-member", "a member that nobody knows", &unknown, accept.clone(), "")?;
+    let nested = format!("{cut},\"z\":{}{}}}", "[".repeat(127), "]".repeat(127));
+    put("nested", "128 levels in each other", &nested, accept, "")?;
     let reject = |rule: &str| json!({"verdict": "reject", "rules": [rule]});
     for (name, rule, summary, text) in [
         ("cut-short", "S01", "the last brace is missing", cut.to_owned()),

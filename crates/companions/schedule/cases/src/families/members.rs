@@ -27,8 +27,11 @@ pub fn texts(_: &Library, sink: &mut Sink) -> Result<()> {
     let nulls = r#"{"tensors": {"x": {"shape": [8], "storage": null, "view": null}}, "events": {"e": {"period": null}}, "tasks": [{"queue": null, "repeat": null, "phases": [{"writes": [["x", null]], "adds": [["x", null, null]]}]}]}"#;
     text(sink, "null", "null where there is nothing", &["SCH-01", "SCH-03"], nulls, accept.clone(), None)?;
     let least = r#"{"tensors": {}, "tasks": []}"#;
-    text(sink, "nothing", "no tensor and no task", &["SCH-01"], least, accept, None)?;
+    text(sink, "nothing", "no tensor and no task", &["SCH-01"], least, accept.clone(), None)?;
     let cut = GOOD.get(..GOOD.len() - 1).unwrap_or_default();
+    // A member that nobody knows, with so many arrays in each other.
+    let nested = format!("{cut}, \"z\": {}{}}}", "[".repeat(127), "]".repeat(127));
+    text(sink, "nested", "128 levels in each other", &["FMT-01", "SCH-01"], &nested, accept, None)?;
     for (name, rule, summary, document) in [
         ("cut", "S01", "the last brace is missing", cut.to_owned()),
         ("behind", "S01", "there is more behind it", format!("{GOOD}]")),

@@ -208,6 +208,8 @@ fn texts(_: &Library, sink: &mut Sink) -> Result<()> {
     )?;
     let reject = |rule: Rule| json!({"verdict": "reject", "rules": [rule]});
     let cut = good.get(..good.len() - 1).unwrap_or_default();
+    let nested = format!("{cut},\"z\":{}{}}}", "[".repeat(127), "]".repeat(127));
+    put("validate", "nested", "128 levels in each other", &nested, accept.clone(), None)?;
     for (name, rule, summary, text) in [
         ("cut-short", Rule::S01, "the last brace is missing", cut.to_owned()),
         ("behind", Rule::S01, "there is more behind it", format!("{good},")),

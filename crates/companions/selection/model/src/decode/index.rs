@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{Decoder, Place, Token};
+use megakernel_ir::decode::{Decode, Place};
+
+use super::Decoder;
 use crate::document::{Constraints, Cost, Index, Kernel, RoleRange, Stage, Term};
 
 impl Decoder {
@@ -66,7 +68,7 @@ impl Decoder {
     fn ranges(&mut self, at: &Place<'_>) -> Option<BTreeMap<String, RoleRange>> {
         let mut ranges = BTreeMap::new();
         for (role, value) in self.object(at)? {
-            let place = Place { value, above: Some((at, Token::Member(role))) };
+            let place = at.member(role, value);
             if self.object(&place).is_none() {
                 continue;
             }

@@ -3,12 +3,12 @@
 mod index;
 mod sequence;
 
-use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use megakernel_ir::Rule;
-use serde_json::{Map, Value};
+use megakernel_ir::decode::{Decode, Place, Read};
+use serde_json::Value;
 
 use crate::document::{
     Document, EPILOGUE, GivenPlan, GivenRegion, Index, Machine, Options, Request, Review, Rows, Sequence,
@@ -105,38 +105,6 @@ fn decoded<T>(read: impl FnOnce(&mut Decoder) -> Option<T>) -> Result<T, Vec<Fau
     }
 }
 
-/// A value and the way to it.
-#[derive(Clone, Copy)]
-struct Place<'a> {
-    value: &'a Value,
-    above: Option<(&'a Place<'a>, Token<'a>)>,
-}
-
-#[derive(Clone, Copy)]
-enum Token<'a> {
-    Member(&'a str),
-    Element(usize),
-}
-
-impl<'a> Place<'a> {
-    fn root(value: &'a Value) -> Place<'a> {
-        Place { value, above: None }
-    }
-
-    fn pointer(&self) -> String {
-        match &self.above {
-            None => String::new(),
-            Some((above, Token::Member(name))) => {
-                format!("{}/{}", above.pointer(), name.replace('~', "~0").replace('/', "~1"))
-            }
-            Some((above, Token::Element(index))) => format!("{}/{index}", above.pointer()),
-        }
-    }
-}
-
-/// Reads one value.
-type Read<T> = fn(&mut Decoder, &Place<'_>) -> Option<T>;
-
 #[derive(Default)]
 struct Decoder {
     faults: Vec<Fault>,
@@ -144,108 +112,20 @@ struct Decoder {
     rows: HashSet<Arc<Rows>>,
 }
 
+impl Decode for Decoder {
+    fn fault(&mut self, rule: Rule, at: &Place<'_>, message: String) {
+        self.faults.push(Fault::new(rule, at.pointer(), message));
+    }
+}
+
 impl Decoder {
-    fn wrong_type(&mut self, at: &Place<'_>, required: &str) {
-        let found: Cow<'_, str> = match at.value {
-            Value::Null => "null".into(),
-            Value::Bool(value) => value.to_string().into(),
-            Value::Number(number) => format!("the number {number}").into(),
-            Value::String(_) => "a string".into(),
-            Value::Array(_) => "an array".into(),
-            Value::Object(_) => "an object".into(),
-        };
-        self.faults.push(Fault::new(Rule::S04, at.pointer(), format!("found {found}, required {required}")));
-    }
-
-    fn object<'a>(&mut self, at: &Place<'a>) -> Option<&'a Map<String, Value>> {
-        let object = at.value.as_object();
-        if object.is_none() {
-            self.wrong_type(at, "an object");
-        }
-        object
-    }
-
-    fn required<T>(&mut self, at: &Place<'_>, name: &'static str, read: Read<T>) -> Option<T> {
-        match at.value.get(name) {
-            Some(value) => read(self, &Place { value, above: Some((at, Token::Member(name))) }),
-            None => {
-                let message = format!("the member `{name}` is missing");
-                self.faults.push(Fault::new(Rule::S03, at.pointer(), message));
-                None
-            }
-        }
-    }
-
-    /// A member that may be absent. What was read wrongly is absent too; the fault is noted.
-    fn optional<T>(&mut self, at: &Place<'_>, name: &'static str, read: Read<T>) -> Option<T> {
-        let value = at.value.get(name)?;
-        read(self, &Place { value, above: Some((at, Token::Member(name))) })
-    }
-
-    fn nullable<T>(&mut self, at: &Place<'_>, name: &'static str, read: Read<T>) -> Option<T> {
-        if at.value.get(name).is_none_or(Value::is_null) { None } else { self.optional(at, name, read) }
-    }
-
     /// A row: an object that may be absent.
-    fn row<T: Default>(&mut self, at: &Place<'_>, name: &'static str, read: Read<T>) -> T {
+    fn row<T: Default>(&mut self, at: &Place<'_>, name: &'static str, read: Read<Decoder, T>) -> T {
         self.optional(at, name, read).unwrap_or_default()
-    }
-
-    fn text(&mut self, at: &Place<'_>) -> Option<String> {
-        let text = at.value.as_str();
-        if text.is_none() {
-            self.wrong_type(at, "a string");
-        }
-        text.map(str::to_owned)
-    }
-
-    fn integer(&mut self, at: &Place<'_>) -> Option<i64> {
-        let integer = at.value.as_i64();
-        if integer.is_none() {
-            self.wrong_type(at, "an integer without fraction or exponent, within 64 bits");
-        }
-        integer
-    }
-
-    fn boolean(&mut self, at: &Place<'_>) -> Option<bool> {
-        let boolean = at.value.as_bool();
-        if boolean.is_none() {
-            self.wrong_type(at, "true or false");
-        }
-        boolean
-    }
-
-    fn array<T>(&mut self, at: &Place<'_>, read: Read<T>) -> Option<Vec<T>> {
-        let Some(elements) = at.value.as_array() else {
-            self.wrong_type(at, "an array");
-            return None;
-        };
-        let mut found = Vec::with_capacity(elements.len());
-        for (index, value) in elements.iter().enumerate() {
-            found.extend(read(self, &Place { value, above: Some((at, Token::Element(index))) }));
-        }
-        Some(found)
     }
 
     fn texts(&mut self, at: &Place<'_>) -> Option<Vec<String>> {
         self.array(at, Decoder::text)
-    }
-
-    fn named<T: Copy>(
-        &mut self,
-        at: &Place<'_>,
-        what: &str,
-        all: &[T],
-        name: fn(T) -> &'static str,
-    ) -> Option<T> {
-        let text = self.text(at)?;
-        let found = all.iter().copied().find(|&one| name(one) == text);
-        if found.is_none() {
-            let known: Vec<_> = all.iter().map(|&one| name(one)).collect();
-            let message = format!("`{text}` is no {what}; known are {}", known.join(", "));
-            self.faults.push(Fault::new(Rule::S05, at.pointer(), message));
-        }
-        found
     }
 
     fn core(&mut self, at: &Place<'_>) -> Option<Core> {

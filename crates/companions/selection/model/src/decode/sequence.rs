@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use megakernel_ir::decode::{Decode, Place};
 use serde_json::Value;
 
-use super::{Decoder, Place, Token};
+use super::Decoder;
 use crate::document::{EPILOGUE, Extent, Op, Rows, Sequence, Write};
 use crate::names::Activation;
 
@@ -107,7 +108,7 @@ impl Decoder {
     fn extents(&mut self, at: &Place<'_>) -> Option<BTreeMap<String, Extent>> {
         let mut extents = BTreeMap::new();
         for (role, value) in self.object(at)? {
-            let place = Place { value, above: Some((at, Token::Member(role))) };
+            let place = at.member(role, value);
             let extent = match value {
                 Value::String(text) if text == "?" => Extent::Unknown,
                 Value::String(text) => Extent::Symbol(text.clone()),

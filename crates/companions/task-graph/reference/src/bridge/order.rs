@@ -155,11 +155,15 @@ impl Order {
         self.ends.get(&task).copied().unwrap_or_default()
     }
 
-    /// The events that a task waits for: its own, and of a collective those of its mates (clause TGR-23).
-    pub fn waits(&self, task: TaskRef) -> Vec<usize> {
+    /// The events that a task waits for, some perhaps twice: its own, and of a collective those of its mates (clause TGR-23).
+    fn awaited(&self, task: TaskRef) -> impl Iterator<Item = usize> + '_ {
         let mates = self.mates.get(&task).map_or(&[][..], Vec::as_slice);
-        let mut waits: Vec<usize> =
-            [task].iter().chain(mates).filter_map(|&task| self.ends(task).dependent).collect();
+        std::iter::once(task).chain(mates.iter().copied()).filter_map(|task| self.ends(task).dependent)
+    }
+
+    /// The same, each once.
+    pub fn waits(&self, task: TaskRef) -> Vec<usize> {
+        let mut waits: Vec<usize> = self.awaited(task).collect();
         waits.sort_unstable();
         waits.dedup();
         waits
@@ -168,7 +172,7 @@ impl Order {
     /// Whether a task has finished before another one starts, in every run. With a cycle nothing is ordered.
     pub fn before(&self, a: TaskRef, b: TaskRef) -> bool {
         let Some(trigger) = self.ends(a).trigger else { return false };
-        self.waits(b).into_iter().any(|wait| {
+        self.awaited(b).any(|wait| {
             let word = self.reach.get(trigger).and_then(|bits| bits.get(wait / 64));
             word.is_some_and(|word| word >> (wait % 64) & 1 == 1)
         })
@@ -176,7 +180,7 @@ impl Order {
 
     /// A number that rises along the order.
     pub fn height(&self, task: TaskRef) -> usize {
-        let places = self.waits(task).into_iter().filter_map(|event| self.place.get(event));
+        let places = self.awaited(task).filter_map(|event| self.place.get(event));
         places.max().map_or(0, |place| place + 1)
     }
 }

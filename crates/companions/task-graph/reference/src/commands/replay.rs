@@ -30,8 +30,9 @@ impl Kind for TaskGraphs {
     }
 
     fn open<'d>(&self, documents: &'d [Vec<u8>], files: &[String]) -> Result<Box<dyn Judged + 'd>, String> {
+        let is_whole = matches!(documents, [document] if is_system(document));
         let ranks = match documents {
-            [document] if is_system(document) => read_system(document).map(|system| system.ranks),
+            [document] if is_whole => read_system(document).map(|system| system.ranks),
             _ => documents.iter().map(|document| read_task_graph(document)).collect(),
         };
         let file = files.join(" ");
@@ -45,7 +46,7 @@ impl Kind for TaskGraphs {
         };
         let ranks = ranks.map_err(|found| refused(&found).unwrap_or_default())?;
         let system = System { ranks, kernel_graph: None, extra: Vec::new() };
-        let is_bare = matches!(documents, [document] if !is_system(document));
+        let is_bare = documents.len() == 1 && !is_whole;
         let graphs = match &*system.ranks {
             [graph] if is_bare => Graphs::Bare(graph, None),
             ranks => Graphs::System(ranks, None),

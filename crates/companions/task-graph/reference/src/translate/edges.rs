@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use megakernel_ir::{Diagnostic, Rule};
 
+use super::exact::{event_dims, gcd};
 use super::plan::{Block, Operator, Plan};
 
 /// Axes of a tensor.
@@ -131,21 +132,17 @@ impl Edges {
 /// Step 1, with the slices of step 4.
 fn all(plan: &Plan<'_>) -> Vec<Edge> {
     let mut edges = Vec::new();
+    let mut writers: Vec<Option<(usize, [Option<usize>; 3])>> = vec![None; plan.tensors.len()];
     for (to, consumer) in plan.operators.iter().enumerate() {
         for input in consumer.inputs.iter().flatten() {
-            let writer = plan.operators[..to].iter().enumerate().rev().find_map(|(from, producer)| {
-                // The later output of two that are one tensor is the latest writer.
-                let output = producer.outputs.iter().rev().find(|output| output.tensor == input.tensor)?;
-                Some((from, output.map))
-            });
-            let Some((from, map)) = writer else { continue };
+            let Some((from, map)) = writers[input.tensor] else { continue };
             let maps = [map, input.map];
-            let cuts = |side: usize, axis: usize| {
-                let along = maps[side].iter().position(|cut| *cut == Some(axis));
-                along.map_or(1, |along| [plan.operators[from].grid, consumer.grid][side][along])
-            };
-            let slices = std::array::from_fn(|axis| gcd(cuts(0, axis), cuts(1, axis)));
+            let slices = event_dims(&plan.operators[from], consumer, maps);
             edges.push(Edge { from, to, maps, slices });
+        }
+        // The later output of two that are one tensor is the latest writer.
+        for output in &consumer.outputs {
+            writers[output.tensor] = Some((to, output.map));
         }
     }
     edges
@@ -169,8 +166,4 @@ fn stripped(edges: Vec<Edge>, operators: usize) -> Vec<Edge> {
             .any(|other| other.from == edge.from && other.to != edge.to && after[other.to].contains(&edge.to))
     };
     edges.iter().filter(|edge| !around(edge)).cloned().collect()
-}
-
-fn gcd(a: i64, b: i64) -> i64 {
-    if b == 0 { a } else { gcd(b, a % b) }
 }

@@ -77,7 +77,7 @@ fn shared_maps(plan: &Plan<'_>) -> Result<Vec<Option<Maps>>, Vec<Diagnostic>> {
 }
 
 /// Number of events along each axis of the shared tensor.
-fn event_dims(producer: &Operator, consumer: &Operator, maps: Maps) -> [i64; DEPTH] {
+pub fn event_dims(producer: &Operator, consumer: &Operator, maps: Maps) -> [i64; DEPTH] {
     std::array::from_fn(|axis| {
         let cuts = |operator: &Operator, map: [Option<usize>; 3]| {
             let along = map.iter().zip(operator.grid).find(|(cut, _)| **cut == Some(axis));
@@ -87,7 +87,8 @@ fn event_dims(producer: &Operator, consumer: &Operator, maps: Maps) -> [i64; DEP
     })
 }
 
-fn gcd(a: i64, b: i64) -> i64 {
+/// The greatest common divisor.
+pub fn gcd(a: i64, b: i64) -> i64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 

@@ -64,7 +64,8 @@ pub fn repairs(graphs: &Graphs<'_, '_>, findings: &[&Diagnostic]) -> Vec<Option<
         matches!(found.rule.class(), Class::STRUCTURE | Class::TASK_GRAPH_STRUCTURE)
             || matches!(found.rule, Rule::TX01 | Rule::TX05)
     };
-    if findings.iter().any(|found| cannot_run(&found)) {
+    // What is repaired is an error; a graph without one is not ordered again.
+    if !findings.iter().any(|found| found.is_error()) || findings.iter().any(|found| cannot_run(&found)) {
         return none();
     }
     let ranks = Rank::of(graphs);

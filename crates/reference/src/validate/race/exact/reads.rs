@@ -77,8 +77,10 @@ impl Exact<'_> {
     }
 
     /// Some elements of each of these reads that no write before it holds, nor one that is unordered with it.
-    fn missing(&self, reads: &[usize], places: &[usize]) -> Vec<Option<Region>> {
-        let writes = self.writes_by_place(places);
+    fn missing(&self, reads: &[usize], writes: &[usize], places: &[usize]) -> Vec<Option<Region>> {
+        if reads.is_empty() {
+            return Vec::new();
+        }
         let regions: Vec<Region> = writes.iter().map(|&write| self.accesses[write].region).collect();
         let asked = reads.iter().map(|&read| {
             let before = writes.partition_point(|&write| places[write] < places[read]);
@@ -90,8 +92,7 @@ impl Exact<'_> {
 
     /// Of each of these reads, the write that is first for the element that is written last, by its place, and whether all
     /// of its elements are written.
-    fn first_writes(&self, reads: &[usize], places: &[usize]) -> Vec<First> {
-        let writes = self.writes_by_place(places);
+    fn first_writes(&self, reads: &[usize], writes: &[usize], places: &[usize]) -> Vec<First> {
         let region = |&index: &usize| self.accesses[index].region;
         let (boxes, regions): (Vec<Region>, Vec<Region>) =
             (writes.iter().map(region).collect(), reads.iter().map(region).collect());
@@ -105,6 +106,9 @@ impl Exact<'_> {
     /// Those of these reads that may have elements which no write holds but those after them. Of the others this is known from
     /// writes that happen after no access behind the read in task-list order.
     fn uncertain(&self, reads: Vec<usize>) -> Vec<usize> {
+        if reads.is_empty() {
+            return reads;
+        }
         let mut writes: Vec<usize> = self.writes().collect();
         writes.sort_by_key(|&write| self.last_before[write]);
         let region = |&index: &usize| self.accesses[index].region;
@@ -154,7 +158,8 @@ impl Exact<'_> {
         }
         let (mut broken, mut open) = (Vec::new(), Vec::new());
         let places = self.places(rank);
-        for (&read, first) in reads.iter().zip(self.first_writes(&reads, &places)) {
+        let writes = self.writes_by_place(&places);
+        for (&read, first) in reads.iter().zip(self.first_writes(&reads, &writes, &places)) {
             let facts = &self.facts[read];
             // Every write at an earlier place that overlaps the read happens before it, or is unordered with it.
             if first.is_complete && first.latest < Some(places[read]) {
@@ -169,7 +174,7 @@ impl Exact<'_> {
             }
         }
         let (first, rest) = broken.split_at(broken.len().min(KEPT));
-        let mut found: Vec<_> = first.iter().copied().zip(self.missing(first, &places)).collect();
+        let mut found: Vec<_> = first.iter().copied().zip(self.missing(first, &writes, &places)).collect();
         found.extend(rest.iter().map(|&read| (read, None)));
         open = self.uncertain(open);
         open.truncate(ASKED);
@@ -212,7 +217,8 @@ impl Exact<'_> {
         }
         let (mut broken, mut open) = (Vec::new(), Vec::new());
         let places = self.places(rank);
-        for (&read, first) in reads.iter().zip(self.first_writes(&reads, &places)) {
+        let writes = self.writes_by_place(&places);
+        for (&read, first) in reads.iter().zip(self.first_writes(&reads, &writes, &places)) {
             if first.latest < Some(places[read]) {
                 continue;
             }
