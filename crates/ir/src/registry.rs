@@ -165,6 +165,11 @@ pub fn clauses() -> impl Iterator<Item = &'static Clause> {
     CLAUSES.iter().chain(installed)
 }
 
+/// The headings of all rules, then of the other clauses, in the order of the specification.
+pub fn headings() -> impl Iterator<Item = &'static Clause> {
+    rules().map(|rule| rule.clause()).chain(clauses())
+}
+
 /// Whether a companion declares a member of `expect` by this name.
 pub fn has_check(name: &str) -> bool {
     CHECKS.contains(&name) || INSTALLED.read().unwrap_or_else(PoisonError::into_inner).checks.contains(&name)

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use megakernel_ir::protocol::Answer;
 use megakernel_ir::{Diagnostic, Rule};
 
 use crate::findings::Findings;
@@ -29,6 +30,15 @@ impl Verdict {
     /// Whether no rule of severity error is broken.
     pub fn accepts(&self) -> bool {
         !self.diagnostics.iter().any(Diagnostic::is_error)
+    }
+}
+
+impl From<Verdict> for Answer {
+    fn from(verdict: Verdict) -> Answer {
+        match verdict.accepts() {
+            true => Answer::Accept { diagnostics: verdict.diagnostics, document: None },
+            false => Answer::Reject { diagnostics: verdict.diagnostics },
+        }
     }
 }
 

@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 
 use megakernel_ir::protocol::Profile;
 use megakernel_ir::registry;
-use megakernel_ir::rule::Clause;
 use serde::Serialize;
 
 use crate::judge;
@@ -374,11 +373,6 @@ fn profile_result(profile: Profile, corpus: &Corpus, options: &Options, run: &Ru
     ProfileResult { profile, verdict, reason, share, counts }
 }
 
-/// Rules, then the other clauses, in the order of the specification.
-fn headings() -> impl Iterator<Item = &'static Clause> {
-    registry::rules().map(|rule| rule.clause()).chain(registry::clauses())
-}
-
 fn clauses(run: &Run<'_>) -> Vec<ClauseResult> {
     let mut by_id: BTreeMap<&str, Counts> = BTreeMap::new();
     for (unit, outcome) in &run.results {
@@ -387,7 +381,7 @@ fn clauses(run: &Run<'_>) -> Vec<ClauseResult> {
         }
     }
     let mut results = Vec::new();
-    for clause in headings() {
+    for clause in registry::headings() {
         if let Some(counts) = by_id.remove(clause.id) {
             results.push(ClauseResult { clause: clause.id.to_owned(), title: clause.title, counts });
         }
@@ -444,7 +438,7 @@ fn failures(run: &Run<'_>) -> (Vec<FailureReport>, BTreeMap<usize, String>) {
 fn failure_report(unit: &Unit<'_>, kind: FailureKind, expected: String, actual: String) -> FailureReport {
     let case = unit.case;
     let reference = |id: &String| {
-        let clause = headings().find(|clause| clause.id == id);
+        let clause = registry::headings().find(|clause| clause.id == id);
         ClauseReference {
             id: id.clone(),
             title: clause.map_or("", |clause| clause.title),

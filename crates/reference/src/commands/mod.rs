@@ -38,7 +38,7 @@ pub struct Companion {
     /// Its commands.
     pub commands: &'static [Command],
     /// What of its documents `replay` takes.
-    pub replay: &'static (dyn replay::Kind + Sync),
+    pub replay: Option<&'static (dyn replay::Kind + Sync)>,
 }
 
 /// The command with these options; their documentation is what the command says of itself.

@@ -158,7 +158,7 @@ pub(super) fn open<'d>(
     companions: &[&Companion],
 ) -> Result<Box<dyn Judged + 'd>, String> {
     let is_of = |kind: &dyn Kind| documents.first().is_some_and(|document| kind.is_one(document));
-    let of_companion = companions.iter().map(|companion| companion.replay).find(|kind| is_of(*kind));
+    let of_companion = companions.iter().filter_map(|companion| companion.replay).find(|kind| is_of(*kind));
     let names = names(files);
     let kind: &dyn Kind = of_companion.map_or(programs, |kind| kind);
     if files.len() > 1 && !kind.has_parts() {

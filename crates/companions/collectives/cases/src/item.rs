@@ -56,8 +56,6 @@ impl Planted {
 /// # Errors
 /// Nothing is called so.
 pub fn cited(ids: &[&str]) -> Result<Vec<Clause>> {
-    let rules = registry::rules().map(|rule| *rule.clause());
-    let known: Vec<Clause> = registry::clauses().copied().chain(rules).collect();
-    let cited = |id: &&str| known.iter().find(|clause| clause.id == *id).copied();
+    let cited = |id: &&str| registry::headings().find(|clause| clause.id == *id).copied();
     ids.iter().map(|id| cited(id).ok_or_else(|| Error(format!("nothing is called `{id}`")))).collect()
 }

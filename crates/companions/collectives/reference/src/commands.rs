@@ -5,16 +5,15 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use megakernel_ir::{Diagnostic, read_value};
-use megakernel_reference::commands::replay::{Judged, Kind};
 use megakernel_reference::commands::{
     Command, Companion, describe, finished, options, read_file, validate, wrong,
 };
 
 use crate::answer::{Answered, Method, answer};
 
-/// What this companion adds to the reference of programs.
+/// What this companion adds to the reference of programs. All executions of an algorithm end alike: there is nothing to replay.
 pub static COMPANION: Companion =
-    Companion { reference: || Box::new(crate::serve::Collectives), commands: COMMANDS, replay: &NoRuns };
+    Companion { reference: || Box::new(crate::serve::Collectives), commands: COMMANDS, replay: None };
 
 const COMMANDS: &[Command] = &[
     Command {
@@ -33,19 +32,6 @@ const COMMANDS: &[Command] = &[
         run: |matches, _| options(matches).map_or_else(|code| code, |options: Simulate| simulate(&options)),
     },
 ];
-
-/// An execution of logs has no choices that could be replayed: all end alike.
-struct NoRuns;
-
-impl Kind for NoRuns {
-    fn is_one(&self, _: &[u8]) -> bool {
-        false
-    }
-
-    fn open<'d>(&self, _: &'d [Vec<u8>], files: &[String]) -> Result<Box<dyn Judged + 'd>, String> {
-        Err(format!("{}: all executions of a collective algorithm end alike", files.join(" ")))
-    }
-}
 
 /// Judge collective algorithms and descriptions of their modules (companion specification, COL-01).
 ///

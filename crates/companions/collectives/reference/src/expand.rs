@@ -25,6 +25,7 @@ pub fn expand(
         algorithm,
         network,
         program: Program::default(),
+        ends: Vec::new(),
         numbers: vec![u32::MAX; network.queues()],
         found: Vec::new(),
         warned: Vec::new(),
@@ -32,9 +33,10 @@ pub fn expand(
         steps: 0,
     };
     for (number, log) in algorithm.logs.iter().enumerate() {
-        let mut places = Vec::new();
-        unknown(&log.ops, &format!("/logs/{number}/ops"), &mut places, &mut expansion.found);
+        let (mut places, mut ends) = (Vec::new(), Vec::new());
+        unknown(&log.ops, &format!("/logs/{number}/ops"), &mut places, &mut ends, &mut expansion.found);
         expansion.program.places.push(places);
+        expansion.ends.push(ends);
     }
     if !expansion.found.is_empty() {
         return Err(expansion.found);
@@ -43,8 +45,7 @@ pub fn expand(
         let start = expansion.program.ops.len();
         let Some(template) = algorithm.logs.get(log) else { continue };
         let mut env = Env::new(network, Element::try_from(element).unwrap_or(0), log, template);
-        let mut origin = 0;
-        if expansion.ops(&template.ops, &mut env, &mut origin).is_none() {
+        if expansion.ops(&template.ops, &mut env, 0).is_none() {
             let message = format!("the logs expand to more than {MOST_STEPS} operations and turns of loops");
             return Err(vec![Fault::new(Rule::CS16, "/logs", message)]);
         }
@@ -54,18 +55,29 @@ pub fn expand(
     if expansion.found.is_empty() { Ok((expansion.program, expansion.warned)) } else { Err(expansion.found) }
 }
 
-/// CS05, and the place of each operation.
-fn unknown(ops: &[Template], at: &str, places: &mut Vec<String>, found: &mut Vec<Fault>) {
+/// CS05, and of each operation its place, and the number of the one behind it and all that is in it.
+fn unknown(
+    ops: &[Template],
+    at: &str,
+    places: &mut Vec<String>,
+    ends: &mut Vec<u32>,
+    found: &mut Vec<Fault>,
+) {
     for (number, op) in ops.iter().enumerate() {
         let at = format!("{at}/{number}");
+        let here = places.len();
         places.push(at.clone());
+        ends.push(0);
         match op {
             Template::Other(name) => {
                 let message = format!("`{name}` is none of load, store, send, recv, add and cast");
                 found.push(Fault::new(Rule::CS05, at, message));
             }
-            Template::For { ops, .. } => unknown(ops, &format!("{at}/ops"), places, found),
+            Template::For { ops, .. } => unknown(ops, &format!("{at}/ops"), places, ends, found),
             _ => {}
+        }
+        if let Some(end) = ends.get_mut(here) {
+            *end = u32::try_from(places.len()).unwrap_or(u32::MAX);
         }
     }
 }
@@ -154,6 +166,8 @@ struct Expansion<'a> {
     algorithm: &'a Algorithm,
     network: &'a Network,
     program: Program,
+    /// Of each operation of each log, the number of the one behind it.
+    ends: Vec<Vec<u32>>,
     /// The number in the program of each queue of the network.
     numbers: Vec<u32>,
     found: Vec<Fault>,
@@ -163,14 +177,13 @@ struct Expansion<'a> {
 }
 
 impl Expansion<'_> {
-    /// Expands some operations; nothing if there are too many. `origin` counts on through all operations of the template.
-    fn ops(&mut self, ops: &[Template], env: &mut Env, origin: &mut u32) -> Option<()> {
+    /// Expands some operations, of which the first has the number `origin` in its template; nothing if there are too many.
+    fn ops(&mut self, ops: &[Template], env: &mut Env, mut origin: u32) -> Option<()> {
         for op in ops {
-            let here = *origin;
-            *origin += 1;
+            let here = origin;
+            origin = *self.ends.get(env.log)?.get(here as usize)?;
             if let Template::For { count, ops } = op {
                 let count = env.number(count).max(0);
-                let mut end = here + 1 + size(ops);
                 // Every turn takes at least this: what is too long is refused before it is done.
                 let least = (ops.len() as i128 + 1) * i128::from(count);
                 if least + self.steps as i128 > MOST_STEPS as i128 {
@@ -186,12 +199,9 @@ impl Expansion<'_> {
                     if let Some(last) = env.loops.last_mut() {
                         *last = turn;
                     }
-                    let mut inner = here + 1;
-                    self.ops(ops, env, &mut inner)?;
-                    end = inner;
+                    self.ops(ops, env, here + 1)?;
                 }
                 env.loops.pop();
-                *origin = end;
                 continue;
             }
             self.step()?;
@@ -252,7 +262,7 @@ impl Expansion<'_> {
                 if at + i64::from(n) > tile {
                     env.store(at.max(tile), at + i64::from(n));
                 }
-                Some(Action::Store { of: index(*of), at: from, n })
+                Some(Action::Store { of: index(*of), at: from })
             }
             Template::Send { of, dir } => {
                 let queue = self.queue(dir, true, env, origin);
@@ -350,9 +360,7 @@ impl Expansion<'_> {
 
     /// CS07 and CS08. The number of the queue in the program.
     fn queue(&mut self, dir: &str, sends: bool, env: &Env, origin: u32) -> Option<u32> {
-        let way =
-            if sends { self.network.send(env.element, dir) } else { self.network.receive(env.element, dir) };
-        match way {
+        match self.network.way(env.element, dir, sends) {
             Way::Unknown => {
                 self.broken(Rule::CS07, env, origin, || format!("this topology has no direction `{dir}`"));
                 None
@@ -386,10 +394,4 @@ impl Env {
 
 fn index(handle: Handle) -> u32 {
     u32::try_from(handle).unwrap_or(u32::MAX)
-}
-
-/// How many operations a template has, those in loops and the loops among them.
-fn size(ops: &[Template]) -> u32 {
-    let one = |op: &Template| if let Template::For { ops, .. } = op { 1 + size(ops) } else { 1 };
-    ops.iter().map(one).sum()
 }

@@ -33,10 +33,11 @@ pub struct Network {
     link: i64,
     capacity: i64,
     capacities: Vec<i64>,
-    outs: HashMap<(i64, String), usize>,
-    ins: HashMap<(i64, String), usize>,
+    /// Edges by name, and then by the rank that sends.
+    outs: HashMap<String, HashMap<i64, usize>>,
+    /// The same by the rank that receives.
+    ins: HashMap<String, HashMap<i64, usize>>,
     ends: Vec<(i64, i64)>,
-    names: HashMap<String, [bool; 2]>,
 }
 
 /// The cube that is connected to other devices.
@@ -60,16 +61,13 @@ impl Network {
             outs: HashMap::new(),
             ins: HashMap::new(),
             ends: Vec::new(),
-            names: HashMap::new(),
         };
         if topology.kind == TopologyKind::Explicit {
             for (number, edge) in topology.edges.iter().enumerate() {
-                network.outs.insert((edge.from, edge.out.clone()), number);
-                network.ins.insert((edge.to, edge.into.clone()), number);
+                network.outs.entry(edge.out.clone()).or_default().insert(edge.from, number);
+                network.ins.entry(edge.into.clone()).or_default().insert(edge.to, number);
                 network.ends.push((edge.from, edge.to));
                 network.capacities.push(edge.capacity.unwrap_or(topology.capacity));
-                network.names.entry(edge.out.clone()).or_default()[0] = true;
-                network.names.entry(edge.into.clone()).or_default()[1] = true;
             }
         }
         network
@@ -119,17 +117,8 @@ impl Network {
         format!("rank {} cube {}", self.rank(element), self.cube(element))
     }
 
-    /// Where a message goes that this element sends in a direction.
-    pub fn send(&self, element: Element, direction: &str) -> Way {
-        self.way(element, direction, true)
-    }
-
-    /// Where a message comes from that this element receives from a direction.
-    pub fn receive(&self, element: Element, direction: &str) -> Way {
-        self.way(element, direction, false)
-    }
-
-    fn way(&self, element: Element, direction: &str, sends: bool) -> Way {
+    /// Where a message goes that this element sends in a direction, or comes from that it receives from there.
+    pub fn way(&self, element: Element, direction: &str, sends: bool) -> Way {
         let known = DIRECTIONS.iter().position(|&name| name == direction);
         let explicit = self.kind == TopologyKind::Explicit;
         let Some(at) = known.filter(|&at| at < 4 || !explicit) else {
@@ -145,15 +134,13 @@ impl Network {
     }
 
     fn edge(&self, element: Element, name: &str, sends: bool) -> Way {
-        if !self.names.get(name).is_some_and(|known| known[usize::from(!sends)]) {
-            return Way::Unknown;
-        }
+        let table = if sends { &self.outs } else { &self.ins };
+        let Some(edges) = table.get(name) else { return Way::Unknown };
         let rank = self.rank(element);
         if element != self.link(rank) {
             return Way::Missing;
         }
-        let table = if sends { &self.outs } else { &self.ins };
-        let Some(&edge) = table.get(&(rank, name.to_owned())) else { return Way::Missing };
+        let Some(&edge) = edges.get(&rank) else { return Way::Missing };
         let Some(&(from, to)) = self.ends.get(edge) else { return Way::Missing };
         let other = self.link(if sends { to } else { from });
         Way::Queue(self.elements() * DIRECTIONS.len() + edge, other)

@@ -22,8 +22,6 @@ pub enum Action {
         of: u32,
         /// First position.
         at: u32,
-        /// How many numbers.
-        n: u32,
     },
     /// Sends a handle.
     Send {

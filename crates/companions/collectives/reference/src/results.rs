@@ -27,9 +27,10 @@ pub fn groups(algorithm: &Algorithm, network: &Network) -> Vec<Vec<u32>> {
     let all = 0..u32::try_from(network.elements()).unwrap_or(0);
     match algorithm.collective.over {
         Over::Elements => vec![all.collect()],
-        Over::Ranks => (0..network.cubes())
-            .map(|cube| all.clone().filter(|&element| network.cube(element) == cube).collect())
-            .collect(),
+        Over::Ranks => {
+            let cubes = usize::try_from(network.cubes()).unwrap_or(1).max(1);
+            (0..cubes).map(|cube| all.clone().skip(cube).step_by(cubes).collect()).collect()
+        }
     }
 }
 
@@ -197,7 +198,7 @@ impl Judge<'_> {
             }
         };
         history.iter().flat_map(stored).for_each(|(at, segment)| note(at, segment));
-        let initial = trees_leaf(trees, part.element);
+        let initial = trees.find(Node::Leaf(part.element));
         if let Some(tree) = initial.filter(|_| part.stored) {
             let (start, len) = (i64::from(from), part.segment.len);
             note(from, Segment { tree, start, len });
@@ -301,10 +302,6 @@ impl Judge<'_> {
         }
         std::mem::take(&mut self.found)
     }
-}
-
-fn trees_leaf(trees: &Trees, element: u32) -> Option<Tree> {
-    trees.find(Node::Leaf(element))
 }
 
 /// First positions and trees of the tile of an element, where neighbours differ.

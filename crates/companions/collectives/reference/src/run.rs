@@ -86,7 +86,7 @@ fn step<D: Domain>(
 ) -> Option<()> {
     let (to, made) = match action {
         Action::Load { to, at, n } => (to, domain.load(element, at, n)),
-        Action::Store { of, at, .. } => {
+        Action::Store { of, at } => {
             domain.store(element, at, held.get(of as usize)?.as_ref()?);
             return Some(());
         }
@@ -184,13 +184,17 @@ fn complete(program: &Program, done: &[usize]) -> bool {
     done.iter().enumerate().all(|(element, &done)| done == program.ops(element).len())
 }
 
-/// The least capacity with which a program completes; none if it never does. Sends and receives match.
-pub fn least_capacity(program: &Program) -> Option<i64> {
+/// The least capacity with which a program completes. Sends and receives match.
+///
+/// # Errors
+/// Where each element comes to with room for all messages, if that does not complete.
+pub fn least_capacity(program: &Program) -> Result<i64, Vec<usize>> {
     let completes = |least: i64| complete(program, &run(program, least, &mut Order));
     let most = program.queues.iter().map(|queue| queue.sent.len()).max().unwrap_or(0);
     let mut enough = i64::try_from(most).unwrap_or(i64::MAX).max(1);
-    if !completes(enough) {
-        return None;
+    let unbounded = run(program, enough, &mut Order);
+    if !complete(program, &unbounded) {
+        return Err(unbounded);
     }
     // It is monotone: COL-13.
     let mut too_few = 0;
@@ -198,7 +202,7 @@ pub fn least_capacity(program: &Program) -> Option<i64> {
         let middle = i64::midpoint(too_few, enough);
         if completes(middle) { enough = middle } else { too_few = middle }
     }
-    Some(enough)
+    Ok(enough)
 }
 
 /// CD03 and CD04.
@@ -207,14 +211,10 @@ pub fn deadlock(program: &Program, network: &Network, done: &[usize]) -> Option<
         return None;
     }
     let least = least_capacity(program);
-    let unbounded;
-    let (rule, done) = match least {
-        Some(_) => (Rule::CD03, done),
+    let (rule, done) = match &least {
+        Ok(_) => (Rule::CD03, done),
         // Of what is stuck, show a cycle that no capacity resolves.
-        None => {
-            unbounded = run(program, i64::MAX, &mut Order);
-            (Rule::CD04, unbounded.as_slice())
-        }
+        Err(unbounded) => (Rule::CD04, unbounded.as_slice()),
     };
     let waits = |element: usize| -> Option<(usize, &'static str)> {
         let op = program.ops(element).get(*done.get(element)?)?;
@@ -248,9 +248,9 @@ pub fn deadlock(program: &Program, network: &Network, done: &[usize]) -> Option<
             break;
         }
     }
-    let helps = match least {
-        Some(least) => format!("the least capacity that suffices is {least}"),
-        None => "no capacity helps".to_owned(),
+    let helps = match &least {
+        Ok(least) => format!("the least capacity that suffices is {least}"),
+        Err(_) => "no capacity helps".to_owned(),
     };
     let message = format!("{}; {helps}", steps.join(", "));
     Some(Fault::new(rule, program.place(on, *done.get(on)?), message))

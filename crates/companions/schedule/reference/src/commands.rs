@@ -4,12 +4,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use megakernel_reference::commands::replay::{self, Judged};
 use megakernel_reference::commands::{Command, Companion, describe, options, validate};
+
+use crate::Schedules;
 
 /// What this companion adds to the reference of programs.
 pub static COMPANION: Companion =
-    Companion { reference: || Box::new(crate::Schedules), commands: COMMANDS, replay: &NoRuns };
+    Companion { reference: || Box::new(Schedules), commands: COMMANDS, replay: None };
 
 const COMMANDS: &[Command] = &[Command {
     describe: || describe::<Arguments>("validate-schedule"),
@@ -40,25 +41,10 @@ fn run(arguments: &Arguments) -> ExitCode {
     validate::run(&Schedules, std::slice::from_ref(&arguments.file), form)
 }
 
-struct Schedules;
-
 impl validate::Kind for Schedules {
     const TOGETHER: bool = true;
 
     fn judge(&self, _: &[PathBuf], documents: &[Vec<u8>]) -> Result<validate::Judged, Vec<String>> {
         Ok(crate::validate(documents.first().map(Vec::as_slice).unwrap_or_default()).into())
-    }
-}
-
-/// Schedules are judged, and not replayed.
-struct NoRuns;
-
-impl replay::Kind for NoRuns {
-    fn is_one(&self, _: &[u8]) -> bool {
-        false
-    }
-
-    fn open<'d>(&self, _: &'d [Vec<u8>], files: &[String]) -> Result<Box<dyn Judged + 'd>, String> {
-        Err(format!("{}: schedules are not replayed", files.join(" ")))
     }
 }

@@ -29,9 +29,8 @@ pub fn check(world: &World<'_>, storage: &Storage, findings: &mut Findings) {
 
 fn judge(world: &World<'_>, piece: &[u32], broken: &mut BTreeMap<u32, (Rule, Option<u32>)>) {
     let access = |index: u32| &world.accesses[index as usize];
-    let changes = |index: &&u32| access(**index).does != Does::Read;
-    let changed: BTreeSet<u32> =
-        piece.iter().filter(changes).map(|&index| world.placed(access(index)).value).collect();
+    let changes: Vec<u32> = piece.iter().copied().filter(|&index| access(index).does != Does::Read).collect();
+    let changed: BTreeSet<u32> = changes.iter().map(|&index| world.placed(access(index)).value).collect();
     let mut written = BTreeSet::new();
     let mut last: Option<u32> = None;
     for &index in piece {
@@ -46,7 +45,7 @@ fn judge(world: &World<'_>, piece: &[u32], broken: &mut BTreeMap<u32, (Rule, Opt
                 {
                     Some((Rule::ER06, None))
                 }
-                _ => clobbered(world, piece, last, this).map(|other| (Rule::ER08, Some(other))),
+                _ => clobbered(world, &changes, last, this).map(|other| (Rule::ER08, Some(other))),
             };
             if let Some(rule) = rule {
                 broken.entry(index).or_insert(rule);
@@ -62,12 +61,9 @@ fn judge(world: &World<'_>, piece: &[u32], broken: &mut BTreeMap<u32, (Rule, Opt
 }
 
 /// The change through another value that a read or an addition finds.
-fn clobbered(world: &World<'_>, piece: &[u32], last: Option<u32>, this: &Access) -> Option<u32> {
+fn clobbered(world: &World<'_>, changes: &[u32], last: Option<u32>, this: &Access) -> Option<u32> {
     let placed = world.placed(this);
-    let is_other = |index: u32| {
-        let other = &world.accesses[index as usize];
-        other.does != Does::Read && world.placed(other).value != placed.value
-    };
+    let is_other = |index: u32| world.placed(&world.accesses[index as usize]).value != placed.value;
     if last.is_some() {
         return last.filter(|&last| is_other(last));
     }
@@ -76,7 +72,7 @@ fn clobbered(world: &World<'_>, piece: &[u32], last: Option<u32>, this: &Access)
         Kind::Input => false,
         Kind::Activation | Kind::Output => placed.init == Init::Once,
     };
-    piece.iter().copied().find(|&index| is_kept && is_other(index))
+    if is_kept { changes.iter().copied().find(|&index| is_other(index)) } else { None }
 }
 
 fn diagnostic(world: &World<'_>, rule: Rule, access: &Access, other: Option<u32>) -> Diagnostic {

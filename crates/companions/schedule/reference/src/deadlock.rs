@@ -7,7 +7,7 @@ use megakernel_ir::{Diagnostic, Rule};
 use megakernel_order::Findings;
 
 use crate::expand::period_pointer;
-use crate::world::World;
+use crate::world::{TaskAt, World};
 
 /// Judges the rules.
 pub fn check(world: &World<'_>, findings: &mut Findings) {
@@ -60,7 +60,7 @@ pub fn check(world: &World<'_>, findings: &mut Findings) {
 
 fn held_workers(world: &World<'_>, findings: &mut Findings) {
     for (number, task) in world.tasks.iter().enumerate() {
-        if !task.queue.is_some_and(|queue| world.document.any_order.contains(&queue)) {
+        if !task.queue.is_some_and(|queue| world.any_order.contains(&queue)) {
             continue;
         }
         for phase in task.phases.clone().skip(1) {
@@ -119,17 +119,13 @@ impl Run {
         // The tasks of each queue in reverse, but for its head.
         let mut behind: HashMap<i64, Vec<u32>> = HashMap::new();
         let mut heads: Vec<u32> = Vec::new();
+        let in_queue = |task: &TaskAt| world.in_order(task).filter(|_| with_queues);
         for (number, task) in world.tasks.iter().enumerate().rev() {
-            let queue = task.queue.filter(|queue| with_queues && !world.document.any_order.contains(queue));
-            match queue {
+            match in_queue(task) {
                 Some(queue) => behind.entry(queue).or_default().push(number as u32),
                 None => heads.push(number as u32),
             }
         }
-        let in_queue = |task: u32| {
-            let queue = world.tasks[task as usize].queue;
-            queue.filter(|queue| with_queues && !world.document.any_order.contains(queue))
-        };
         heads.extend(behind.values_mut().filter_map(Vec::pop));
         heads.sort_unstable_by(|a, b| b.cmp(a));
         let mut has_begun = vec![false; world.tasks.len()];
@@ -162,7 +158,8 @@ impl Run {
             }
             if run.next[at] == end {
                 run.step(Event::Finish(task));
-                if let Some(next) = in_queue(task).and_then(|queue| behind.get_mut(&queue)?.pop()) {
+                if let Some(next) = in_queue(&world.tasks[at]).and_then(|queue| behind.get_mut(&queue)?.pop())
+                {
                     heads.push(next);
                 }
             }
@@ -198,22 +195,20 @@ impl Run {
             } else {
                 "the tasks that signal the rest stand behind tasks that wait, in this queue or another"
             };
+            let standing = match self.stuck.len() {
+                1 => "1 task stands".to_owned(),
+                tasks => format!("{tasks} tasks stand"),
+            };
             let message = format!(
-                "{} waits for `{}` to reach {}, and it stays at {} of {}: {why}; {} stand{} still",
+                "{} waits for `{}` to reach {}, and it stays at {} of {}: {why}; {standing} still",
                 world.task_name(task),
                 world.events[event],
                 wait.number,
                 self.counts[event],
                 self.totals[event],
-                if self.stuck.len() == 1 {
-                    "1 task".to_owned()
-                } else {
-                    format!("{} tasks", self.stuck.len())
-                },
-                if self.stuck.len() == 1 { "s" } else { "" },
             );
-            let tasks: Vec<u32> = self.stuck.iter().copied().take(16).collect();
-            let found = Diagnostic::new(rule, world.wait_pointer(phase, index), message).tasks(tasks);
+            let found = Diagnostic::new(rule, world.wait_pointer(phase, index), message)
+                .tasks(self.stuck.iter().copied().take(16));
             if self.steps.len() > SHOWN {
                 return found;
             }

@@ -64,6 +64,7 @@ pub fn expand<'d>(
         tensor_of: vec![None; document.names.len()],
         world: World {
             document,
+            any_order: document.any_order.iter().copied().collect(),
             tensors,
             storages,
             tasks: Vec::new(),

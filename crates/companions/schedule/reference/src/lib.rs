@@ -31,14 +31,7 @@ impl Reference for Schedules {
 
     fn answer(&mut self, request: &Request<'_>) -> Answer {
         match request.method {
-            Method::VALIDATE => {
-                let verdict = validate(request.document.as_bytes());
-                if verdict.accepts() {
-                    Answer::Accept { diagnostics: verdict.diagnostics, document: None }
-                } else {
-                    Answer::Reject { diagnostics: verdict.diagnostics }
-                }
-            }
+            Method::VALIDATE => validate(request.document.as_bytes()).into(),
             other => Answer::Unsupported { reason: format!("schedules have no method `{other}`") },
         }
     }

@@ -112,11 +112,8 @@ fn program(world: &World<'_>) -> Vec<[Option<u32>; 2]> {
         for phase in task.phases.clone().skip(1) {
             program[phase as usize][0] = Some(phase - 1);
         }
-        if let Some(queue) = task.queue.filter(|queue| {
-            world.document.memory.queue
-                && !world.document.any_order.contains(queue)
-                && !task.phases.is_empty()
-        }) {
+        let queue = world.in_order(task);
+        if let Some(queue) = queue.filter(|_| world.document.memory.queue && !task.phases.is_empty()) {
             program[task.phases.start as usize][1] = last.insert(queue, task.phases.end - 1);
         }
     }

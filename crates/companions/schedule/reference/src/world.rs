@@ -1,5 +1,6 @@
 //! A schedule as flat arrays, all repetition done: what the rules on deadlock and on races are judged on.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use megakernel_schedule::{Init, Kind, Schedule};
@@ -11,6 +12,8 @@ pub const NO_GROUP: u32 = u32::MAX;
 pub struct World<'d> {
     /// The document.
     pub document: &'d Schedule,
+    /// Queues whose workers take any task that is ready.
+    pub any_order: HashSet<i64>,
     /// Its tensors, in the order of the document.
     pub tensors: Vec<Placed>,
     /// How many storages there are, those of single tensors included.
@@ -152,6 +155,11 @@ impl World<'_> {
     /// The bytes of an access.
     pub fn bytes(&self, access: &Access) -> &[[u64; 2]] {
         &self.intervals[access.intervals.start as usize..access.intervals.end as usize]
+    }
+
+    /// The queue of a task, if its worker takes the tasks in their order.
+    pub fn in_order(&self, task: &TaskAt) -> Option<i64> {
+        task.queue.filter(|queue| !self.any_order.contains(queue))
     }
 
     /// The sums of all amounts, by event.

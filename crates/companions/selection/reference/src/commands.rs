@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use megakernel_ir::read_value;
-use megakernel_reference::commands::replay::{Judged, Kind};
 use megakernel_reference::commands::{
     Command, Companion, Numbering, describe, finished, in_words, options, wrong,
 };
@@ -23,7 +22,7 @@ use crate::serve::diagnostic;
 
 /// What this companion adds to the reference of programs.
 pub static COMPANION: Companion =
-    Companion { reference: || Box::new(crate::serve::Selections), commands: COMMANDS, replay: &NoRuns };
+    Companion { reference: || Box::new(crate::serve::Selections), commands: COMMANDS, replay: None };
 
 const COMMANDS: &[Command] = &[
     Command {
@@ -43,19 +42,6 @@ const COMMANDS: &[Command] = &[
         run: |matches, _| options(matches).map_or_else(|code| code, |options: Validate| validate(&options)),
     },
 ];
-
-/// Nothing about selection runs.
-struct NoRuns;
-
-impl Kind for NoRuns {
-    fn is_one(&self, _: &[u8]) -> bool {
-        false
-    }
-
-    fn open<'d>(&self, _: &'d [Vec<u8>], files: &[String]) -> Result<Box<dyn Judged + 'd>, String> {
-        Err(format!("{}: plans do not run", files.join(" ")))
-    }
-}
 
 /// What to select for.
 #[derive(clap::Args)]

@@ -35,13 +35,7 @@ impl Reference for TaskGraphs {
 pub fn answer(request: &Request<'_>) -> Answer {
     let document = request.document.as_bytes();
     match request.method {
-        Method::VALIDATE => {
-            let verdict = validate(document);
-            match verdict.accepts() {
-                true => Answer::Accept { diagnostics: verdict.diagnostics, document: None },
-                false => Answer::Reject { diagnostics: verdict.diagnostics },
-            }
-        }
+        Method::VALIDATE => validate(document).into(),
         Method::ROUNDTRIP => match read_task_graph(document) {
             Ok(graph) => Answer::Accept {
                 diagnostics: Vec::new(),

@@ -113,7 +113,8 @@ pub fn directions() -> Vec<Planted> {
 /// CS08.
 pub fn borders() -> Vec<Planted> {
     let mut planted = Vec::new();
-    for (count, made) in bases::all().iter().enumerate() {
+    let all = bases::all();
+    for (count, made) in all.iter().enumerate() {
         let borders = made.borders();
         let Some(&(log, dir)) = borders.get(count % borders.len().max(1)) else { continue };
         let (edit, further) = if count % 2 == 0 {
@@ -127,7 +128,7 @@ pub fn borders() -> Vec<Planted> {
         let name = format!("{kind}-{dir}");
         planted.push(plant(made, "CS08", &name, &what, edit, Some(made.appended(log, further))));
     }
-    planted.extend(bases::all().iter().flat_map(to_oneself));
+    planted.extend(all.iter().flat_map(to_oneself));
     some(planted)
 }
 

@@ -163,10 +163,8 @@ pub(crate) fn text(
     expect: Value,
     twin: Option<&str>,
 ) -> Result<()> {
-    let rules = registry::rules().map(|rule| *rule.clause());
-    let known: Vec<Clause> = registry::clauses().copied().chain(rules).collect();
     let cited = |id: &&str| {
-        let found = known.iter().find(|clause| clause.id == *id).copied();
+        let found = registry::headings().find(|clause| clause.id == *id).copied();
         found.ok_or_else(|| Error(format!("nothing is called `{id}`")))
     };
     let clauses: Vec<Clause> = ids.iter().map(cited).collect::<Result<_>>()?;

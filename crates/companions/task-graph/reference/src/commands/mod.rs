@@ -8,8 +8,11 @@ mod validate;
 use megakernel_reference::commands::{Command, Companion, describe, options};
 
 /// What this companion adds to the reference of programs.
-pub static COMPANION: Companion =
-    Companion { reference: || Box::new(crate::TaskGraphs), commands: COMMANDS, replay: &replay::TaskGraphs };
+pub static COMPANION: Companion = Companion {
+    reference: || Box::new(crate::TaskGraphs),
+    commands: COMMANDS,
+    replay: Some(&replay::TaskGraphs),
+};
 
 const COMMANDS: &[Command] = &[
     Command {
