@@ -1611,50 +1611,82 @@ pub(crate) const RULES: &[RuleRecord] = &[
         class: Class::SCHEDULE_WARNING,
     },
     RuleRecord {
-        clause: Clause { id: "KS01", title: "number-range", document: "spec/companions/selection/rules.md" },
+        clause: Clause {
+            id: "KS01",
+            title: "number-range",
+            document: "spec/companions/selection/rules/structure.md",
+        },
         class: Class::SELECTION_STRUCTURE,
     },
     RuleRecord {
-        clause: Clause { id: "KS02", title: "rational-text", document: "spec/companions/selection/rules.md" },
+        clause: Clause {
+            id: "KS02",
+            title: "rational-text",
+            document: "spec/companions/selection/rules/structure.md",
+        },
         class: Class::SELECTION_STRUCTURE,
     },
     RuleRecord {
         clause: Clause {
             id: "KS03",
             title: "repeated-entry",
-            document: "spec/companions/selection/rules.md",
+            document: "spec/companions/selection/rules/structure.md",
         },
         class: Class::SELECTION_STRUCTURE,
     },
     RuleRecord {
-        clause: Clause { id: "KS04", title: "half-chain", document: "spec/companions/selection/rules.md" },
+        clause: Clause {
+            id: "KS04",
+            title: "half-chain",
+            document: "spec/companions/selection/rules/structure.md",
+        },
         class: Class::SELECTION_STRUCTURE,
     },
     RuleRecord {
-        clause: Clause { id: "KS05", title: "no-stage", document: "spec/companions/selection/rules.md" },
+        clause: Clause {
+            id: "KS05",
+            title: "no-stage",
+            document: "spec/companions/selection/rules/structure.md",
+        },
         class: Class::SELECTION_STRUCTURE,
     },
     RuleRecord {
-        clause: Clause { id: "KQ01", title: "forward-read", document: "spec/companions/selection/rules.md" },
+        clause: Clause {
+            id: "KQ01",
+            title: "forward-read",
+            document: "spec/companions/selection/rules/sequences.md",
+        },
         class: Class::SELECTION_SEQUENCE,
     },
     RuleRecord {
-        clause: Clause { id: "KQ02", title: "double-write", document: "spec/companions/selection/rules.md" },
+        clause: Clause {
+            id: "KQ02",
+            title: "double-write",
+            document: "spec/companions/selection/rules/sequences.md",
+        },
         class: Class::SELECTION_SEQUENCE,
     },
     RuleRecord {
-        clause: Clause { id: "KQ03", title: "wrong-readers", document: "spec/companions/selection/rules.md" },
+        clause: Clause {
+            id: "KQ03",
+            title: "wrong-readers",
+            document: "spec/companions/selection/rules/sequences.md",
+        },
         class: Class::SELECTION_SEQUENCE,
     },
     RuleRecord {
-        clause: Clause { id: "KQ04", title: "self-conflict", document: "spec/companions/selection/rules.md" },
+        clause: Clause {
+            id: "KQ04",
+            title: "self-conflict",
+            document: "spec/companions/selection/rules/sequences.md",
+        },
         class: Class::SELECTION_SEQUENCE,
     },
     RuleRecord {
         clause: Clause {
             id: "KI01",
             title: "duplicate-kernel",
-            document: "spec/companions/selection/rules.md",
+            document: "spec/companions/selection/rules/indices.md",
         },
         class: Class::SELECTION_INDEX,
     },
@@ -1662,75 +1694,111 @@ pub(crate) const RULES: &[RuleRecord] = &[
         clause: Clause {
             id: "KI02",
             title: "ambiguous-stage",
-            document: "spec/companions/selection/rules.md",
+            document: "spec/companions/selection/rules/indices.md",
         },
         class: Class::SELECTION_INDEX,
     },
     RuleRecord {
-        clause: Clause { id: "KI03", title: "contradiction", document: "spec/companions/selection/rules.md" },
+        clause: Clause {
+            id: "KI03",
+            title: "contradiction",
+            document: "spec/companions/selection/rules/indices.md",
+        },
         class: Class::SELECTION_INDEX,
     },
     RuleRecord {
-        clause: Clause { id: "KN01", title: "no-kernel", document: "spec/companions/selection/rules.md" },
+        clause: Clause {
+            id: "KN01",
+            title: "no-kernel",
+            document: "spec/companions/selection/rules/selection.md",
+        },
         class: Class::SELECTION_NO_PLAN,
     },
     RuleRecord {
-        clause: Clause { id: "KP01", title: "gap", document: "spec/companions/selection/rules.md" },
+        clause: Clause { id: "KP01", title: "gap", document: "spec/companions/selection/rules/plans.md" },
         class: Class::SELECTION_PLAN,
     },
     RuleRecord {
-        clause: Clause { id: "KP02", title: "overlap", document: "spec/companions/selection/rules.md" },
+        clause: Clause { id: "KP02", title: "overlap", document: "spec/companions/selection/rules/plans.md" },
         class: Class::SELECTION_PLAN,
     },
     RuleRecord {
         clause: Clause {
             id: "KP03",
             title: "unknown-kernel",
-            document: "spec/companions/selection/rules.md",
+            document: "spec/companions/selection/rules/plans.md",
         },
         class: Class::SELECTION_PLAN,
     },
     RuleRecord {
-        clause: Clause { id: "KP04", title: "not-covered", document: "spec/companions/selection/rules.md" },
+        clause: Clause {
+            id: "KP04",
+            title: "not-covered",
+            document: "spec/companions/selection/rules/plans.md",
+        },
         class: Class::SELECTION_PLAN,
     },
     RuleRecord {
-        clause: Clause { id: "KP05", title: "crossed", document: "spec/companions/selection/rules.md" },
+        clause: Clause { id: "KP05", title: "crossed", document: "spec/companions/selection/rules/plans.md" },
         class: Class::SELECTION_PLAN,
     },
     RuleRecord {
-        clause: Clause { id: "KP06", title: "escape-lost", document: "spec/companions/selection/rules.md" },
+        clause: Clause {
+            id: "KP06",
+            title: "escape-lost",
+            document: "spec/companions/selection/rules/plans.md",
+        },
         class: Class::SELECTION_PLAN,
     },
     RuleRecord {
-        clause: Clause { id: "KP07", title: "limit-broken", document: "spec/companions/selection/rules.md" },
+        clause: Clause {
+            id: "KP07",
+            title: "limit-broken",
+            document: "spec/companions/selection/rules/plans.md",
+        },
         class: Class::SELECTION_PLAN,
     },
     RuleRecord {
-        clause: Clause { id: "KP08", title: "other-choice", document: "spec/companions/selection/rules.md" },
+        clause: Clause {
+            id: "KP08",
+            title: "other-choice",
+            document: "spec/companions/selection/rules/plans.md",
+        },
         class: Class::SELECTION_PLAN,
     },
     RuleRecord {
-        clause: Clause { id: "KP09", title: "wrong-state", document: "spec/companions/selection/rules.md" },
+        clause: Clause {
+            id: "KP09",
+            title: "wrong-state",
+            document: "spec/companions/selection/rules/plans.md",
+        },
         class: Class::SELECTION_PLAN,
     },
     RuleRecord {
-        clause: Clause { id: "KW01", title: "unreachable", document: "spec/companions/selection/rules.md" },
+        clause: Clause {
+            id: "KW01",
+            title: "unreachable",
+            document: "spec/companions/selection/rules/warnings.md",
+        },
         class: Class::SELECTION_WARNING,
     },
     RuleRecord {
-        clause: Clause { id: "KW02", title: "dominated", document: "spec/companions/selection/rules.md" },
+        clause: Clause {
+            id: "KW02",
+            title: "dominated",
+            document: "spec/companions/selection/rules/warnings.md",
+        },
         class: Class::SELECTION_WARNING,
     },
     RuleRecord {
-        clause: Clause { id: "KW03", title: "hole", document: "spec/companions/selection/rules.md" },
+        clause: Clause { id: "KW03", title: "hole", document: "spec/companions/selection/rules/warnings.md" },
         class: Class::SELECTION_WARNING,
     },
     RuleRecord {
         clause: Clause {
             id: "KW04",
             title: "no-unit-kernel",
-            document: "spec/companions/selection/rules.md",
+            document: "spec/companions/selection/rules/warnings.md",
         },
         class: Class::SELECTION_WARNING,
     },
