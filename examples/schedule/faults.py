@@ -9,6 +9,8 @@ fewer than three, or the validator without a fault is rejected.
 
 import base64
 import json
+import resource
+import signal
 import sys
 import types
 from pathlib import Path
@@ -16,6 +18,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 CORPUS = HERE.parent.parent / "corpus"
 REQUIRED = 3
+MEMORY, SECONDS = 1 << 31, 5  # of a fault that would expand what is too large
 SOURCES = ("documents", "structure", "validator", "adapter")
 D, S, V = SOURCES[:3]
 
@@ -362,16 +365,24 @@ def right(expect, answer):
 def failed(respond, cases):
     names = []
     for case, document in cases:
+        signal.alarm(SECONDS)
         try:
             well = right(case["expect"], respond({"id": 1, "profile": "schedule", "method": "validate", **document}))
         except Exception:  # noqa: BLE001, a fault may lead anywhere
             well = False
         if not well:
             names.append(case["id"])
+    signal.alarm(0)
     return names
 
 
+def too_long(*_):
+    raise TimeoutError
+
+
 def main():
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    signal.signal(signal.SIGALRM, too_long)
     cases = list(requests())
     print("%d cases" % len(cases))
     wrong = failed(judge_with(), cases)

@@ -117,7 +117,7 @@ impl Run {
         }
         open.iter_mut().for_each(|waits| waits.sort_unstable_by(|a, b| b.cmp(a)));
         // The tasks of each queue in reverse, but for its head.
-        let mut behind: HashMap<i64, Vec<u32>> = HashMap::new();
+        let mut behind: HashMap<i128, Vec<u32>> = HashMap::new();
         let mut heads: Vec<u32> = Vec::new();
         let in_queue = |task: &TaskAt| world.in_order(task).filter(|_| with_queues);
         for (number, task) in world.tasks.iter().enumerate().rev() {

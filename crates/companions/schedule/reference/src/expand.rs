@@ -64,7 +64,7 @@ pub fn expand<'d>(
         tensor_of: vec![None; document.names.len()],
         world: World {
             document,
-            any_order: document.any_order.iter().copied().collect(),
+            any_order: document.any_order.iter().copied().map(i128::from).collect(),
             tensors,
             storages,
             tasks: Vec::new(),
@@ -118,10 +118,10 @@ impl Out<'_> {
     fn task(&mut self, written: u32, task: &Task, copy: u32, findings: &mut Findings) {
         let repeated = task.repeat.map(|_| copy);
         let queue = task.queue.map(|queue| match task.repeat {
-            None => queue,
+            None => i128::from(queue),
             Some(repeat) => {
-                let queue = queue.wrapping_add(repeat.queue_step.wrapping_mul(i64::from(copy)));
-                repeat.queues.map_or(queue, |queues| queue.rem_euclid(queues))
+                let queue = i128::from(queue) + i128::from(repeat.queue_step) * i128::from(copy);
+                repeat.queues.map_or(queue, |queues| queue.rem_euclid(i128::from(queues)))
             }
         });
         let number = self.world.tasks.len() as u32;

@@ -107,7 +107,7 @@ impl Before {
 
 fn program(world: &World<'_>) -> Vec<[Option<u32>; 2]> {
     let mut program = vec![[None; 2]; world.phases()];
-    let mut last: HashMap<i64, u32> = HashMap::new();
+    let mut last: HashMap<i128, u32> = HashMap::new();
     for task in &world.tasks {
         for phase in task.phases.clone().skip(1) {
             program[phase as usize][0] = Some(phase - 1);

@@ -81,9 +81,12 @@ fn cut(region: &Region, shape: &[i64]) -> usize {
     shape.len() - whole.count()
 }
 
-/// Of how many intervals of bytes a region is made, at most as many as fit. It has been checked.
+/// As how many intervals of bytes a region counts, at most as many as fit (clause SCH-04). It has been checked.
 pub fn count(region: Option<&Region>, shape: &[i64]) -> u64 {
     let Some(region) = region else { return 1 };
+    if region.bounds.iter().any(|[lo, hi]| lo == hi) {
+        return 0;
+    }
     let copies = region.runs.iter().map(|&[_, _, count]| count);
     let rows = region.bounds.iter().take(cut(region, shape).saturating_sub(1)).map(|[lo, hi]| hi - lo);
     copies.chain(rows).fold(1u64, |all, count| all.saturating_mul(count.unsigned_abs()))
@@ -165,6 +168,9 @@ mod tests {
         assert_eq!(bytes(&region, &shape, 2, 0), [[132, 196]]);
         assert_eq!(count(Some(&region), &shape), 1);
         assert_eq!(count(None, &shape), 1);
+        region.bounds[2] = [3, 3];
+        assert_eq!(bytes(&region, &shape, 2, 0), [[0u64; 2]; 0]);
+        assert_eq!(count(Some(&region), &shape), 0);
     }
 
     #[test]

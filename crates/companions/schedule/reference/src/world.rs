@@ -13,7 +13,7 @@ pub struct World<'d> {
     /// The document.
     pub document: &'d Schedule,
     /// Queues whose workers take any task that is ready.
-    pub any_order: HashSet<i64>,
+    pub any_order: HashSet<i128>,
     /// Its tensors, in the order of the document.
     pub tensors: Vec<Placed>,
     /// How many storages there are, those of single tensors included.
@@ -58,8 +58,8 @@ pub struct TaskAt {
     pub written: u32,
     /// Which of its repetitions it is.
     pub copy: u32,
-    /// Its queue.
-    pub queue: Option<i64>,
+    /// Its queue: repetition may lead beyond 64 bits.
+    pub queue: Option<i128>,
     /// Its phases.
     pub phases: Range<u32>,
 }
@@ -158,7 +158,7 @@ impl World<'_> {
     }
 
     /// The queue of a task, if its worker takes the tasks in their order.
-    pub fn in_order(&self, task: &TaskAt) -> Option<i64> {
+    pub fn in_order(&self, task: &TaskAt) -> Option<i128> {
         task.queue.filter(|queue| !self.any_order.contains(queue))
     }
 

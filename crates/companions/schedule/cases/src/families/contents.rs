@@ -27,6 +27,10 @@ pub fn uninitialised(_: &Library, sink: &mut Sink) -> Result<()> {
         ("an addition before the start value", &["+x | >x"], "/tasks/0/phases/0/adds/0", &[">x | +x"]),
         ("additions of two tasks", &["+x@g !e", "?e +x@g"], "/tasks/1/phases/0/adds/0", &[">x +x@g !e", "?e +x@g"]),
         ("a sum is read, and began with nothing", &[">x[0,4] | +x | <x"], "/tasks/0/phases/2/reads/0", &[">x[0,8] | +x | <x"]),
+        ("an output is added to", &["+y"], "/tasks/0/phases/0/adds/0", &[">y +y"]),
+        ("an output is read by the next task", &["!e", "?e <y"], "/tasks/1/phases/0/reads/0", &["!e >y", "?e <y"]),
+        ("it is read and written in one phase of a later task", &["!e", "?e <x >x"], "/tasks/1/phases/0/reads/0", &["!e >x", "?e <x >x"]),
+        ("a part is read and written in one phase", &[">x[0,4] | <x[2,6] >x[4,8]"], "/tasks/0/phases/1/reads/0", &[">x[0,4] | <x[2,4] >x[4,8]"]),
         ("an output is read back", &["<y"], "/tasks/0/phases/0/reads/0", &[">y | <y"]),
         ("through a view", &[">x[0,6] !e", "?e <v"], "/tasks/1/phases/0/reads/0", &[">x[4,8] !e", "?e <v"]),
         ("written through a view, and read whole", &[">v | <x"], "/tasks/0/phases/1/reads/0", &[">v | <x[4,8]"]),
@@ -37,6 +41,26 @@ pub fn uninitialised(_: &Library, sink: &mut Sink) -> Result<()> {
         let tensors = json!({"x": {"shape": [8], "kind": kind}});
         let summary = format!("tensors of kind {kind} hold something from the start");
         accept(sink, &summary, &summary, &[clause::SCH_10], &doc(&["<x"]).tensors(tensors))?;
+    }
+    let input = json!({"x": {"shape": [8], "kind": "input"}, "v": {"shape": [4], "view": "x", "offset": 4}, "y": {"shape": [8], "kind": "input", "init": false}});
+    for (summary, tasks) in [("an input is read through a view", ["<v"]), ("an input with init false holds something", ["<y"])] {
+        accept(sink, summary, summary, &[clause::SCH_10], &doc(&tasks).tensors(input.clone()))?;
+    }
+    let own = |of: Value, own: Value| {
+        let mut view = json!({"shape": [8], "view": "x"});
+        if let (Some(view), Some(own)) = (view.as_object_mut(), own.as_object()) {
+            view.extend(own.clone());
+        }
+        doc(&["<v"]).tensors(json!({"x": of, "v": view}))
+    };
+    let (filled, empty) = (json!({"shape": [8], "init": true}), json!({"shape": [8]}));
+    for (summary, bad, good) in [
+        ("a view of its own init", json!({"init": true}), json!({"init": false})),
+        ("a view of its own init, once", json!({"init": "once"}), json!({})),
+        ("a view of its own kind", json!({"kind": "cache"}), json!({"kind": "activation"})),
+    ] {
+        let at = "/tasks/0/phases/0/reads/0";
+        pair(sink, Rule::ER05, summary, at, &own(empty.clone(), bad), &own(filled.clone(), good))?;
     }
     let summary = "what the host fills for each launch is read and written";
     accept(sink, summary, summary, &[clause::SCH_10], &doc(&["<x +x | >x | <x"]))?;
@@ -117,4 +141,56 @@ pub fn clobbered(_: &Library, sink: &mut Sink) -> Result<()> {
     let summary = "what the host fills for each launch may be written over";
     let good = launch(&["<x !e", "?e >y"]);
     pair(sink, Rule::ER08, summary, "/tasks/1/phases/0/reads/0", &launch(&[">y !e", "?e <x"]), &good)
+}
+
+/// What a launch finds as the last one left it, or as the host puts it; and what a phase does one after the other.
+#[rustfmt::skip] // tables
+pub fn kept(_: &Library, sink: &mut Sink) -> Result<()> {
+    let beside = |x: Value| {
+        move |tasks: &[&str]| -> Doc {
+            let mut tensors = json!({"x": x, "y": {"init": true}});
+            for (name, offset) in [("x", 0), ("y", 4)] {
+                if let Some(tensor) = tensors.get_mut(name).and_then(Value::as_object_mut) {
+                    tensor.extend([("shape".to_owned(), json!([8])), ("storage".to_owned(), json!("a")), ("offset".to_owned(), json!(offset))]);
+                }
+            }
+            doc(tasks).tensors(tensors).with("storages", json!({"a": {"bytes": 12}}))
+        }
+    };
+    for (what, of) in [
+        ("a weight", json!({"kind": "weight"})),
+        ("a cache", json!({"kind": "cache"})),
+        ("a table that is filled once", json!({"init": "once"})),
+        ("an output that is filled once", json!({"kind": "output", "init": "once"})),
+    ] {
+        let document = beside(of);
+        for (how, bad, good) in [
+            ("another value is written there", ["<x !e", "?e >y"], ["<x !e", "?e >y[4,8]"]),
+            ("another value is added to there", ["<x !e", "?e +y"], ["<x !e", "?e +y[4,8]"]),
+            ("one byte of another value is added to", ["<x !e", "?e +y[0,1]"], ["<x[0,4] !e", "?e +y[0,1]"]),
+        ] {
+            let at = "/tasks/0/phases/0/reads/0";
+            pair(sink, Rule::ER08, &format!("{what}: {how}"), at, &document(&bad), &document(&good))?;
+        }
+    }
+    for (what, of) in [
+        ("an input", json!({"kind": "input"})),
+        ("an input that says once", json!({"kind": "input", "init": "once"})),
+        ("an input that says false", json!({"kind": "input", "init": false})),
+        ("a tensor that is filled for each launch", json!({"init": true})),
+        ("an output that is filled for each launch", json!({"kind": "output", "init": true})),
+    ] {
+        let summary = format!("{what} is put back");
+        accept(sink, &summary, &summary, &[clause::SCH_10], &beside(of)(&["<x !e", "?e >y"]))?;
+    }
+    // A phase writes in the order of its array, and adds behind that.
+    let document = beside(json!({}));
+    let rows: &[Row<'_>] = &[
+        ("written, and written over in the same phase", &[">x >y | <x"], "/tasks/0/phases/1/reads/0", &[">y >x | <x"]),
+        ("written over and back in the same phase", &[">y >x >y | <x"], "/tasks/0/phases/1/reads/0", &[">x >y >x | <x"]),
+        ("the second of two writes stays", &[">x[4,8] >y[0,4] !e", "?e <x[4,8]"], "/tasks/1/phases/0/reads/0", &[">y[0,4] >x[4,8] !e", "?e <x[4,8]"]),
+        ("an addition behind all writes", &[">y >x +y | <x"], "/tasks/0/phases/1/reads/0", &[">y >x +x | <x"]),
+    ];
+    pairs(sink, Rule::ER08, rows, &document)?;
+    Ok(())
 }

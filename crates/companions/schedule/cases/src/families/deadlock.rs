@@ -55,6 +55,10 @@ pub fn cycles(_: &Library, sink: &mut Sink) -> Result<()> {
         ("either of two would do, and both wait", &["?c !e", "?c !e", "?e !c"], w, &["!e", "?c !e", "?e !c"]),
         ("two of three would do, and two wait", &["!e", "?c !e", "?c !e", "?e:2 !c"], "/tasks/1/phases/0/waits/0", &["!e", "!e", "?c !e", "?e:2 !c"]),
         ("amounts that suffice only with the waiting task", &["!e:3", "?e:4 !e:2"], "/tasks/1/phases/0/waits/0", &["!e:3", "?e:3 !e:2"]),
+        ("behind a wait that ends", &["!s", "?s ?b !a", "?a !b"], "/tasks/1/phases/0/waits/1", &["!s", "?s !a | ?b", "?a !b"]),
+        ("before a wait that ends", &["!s", "?b ?s !a", "?a !b"], "/tasks/1/phases/0/waits/0", &["!s", "?s !a | ?b", "?a !b"]),
+        ("the last of three waits", &["!s", "!t", "?s ?t ?b !a", "?a !b"], "/tasks/2/phases/0/waits/2", &["!s", "!t", "?s ?t !a | ?b", "?a !b"]),
+        ("both waits of the same event", &["!s", "?s ?s:2 !a", "?a !s"], "/tasks/1/phases/0/waits/1", &["!s", "?s !a | ?s:2", "?a !s"]),
         ("in the middle of tasks", &["| ?b | !a", "| ?a | !b"], "/tasks/0/phases/1/waits/0", &["| !a | ?b", "| ?a | !b"]),
         ("behind a task that runs", &["!s", "?s | ?b !a", "?a !b"], "/tasks/1/phases/1/waits/0", &["!s", "?s !a | ?b", "?a !b"]),
         ("a ring that a count over launches does not break", &["?b !a", "?a !b", "!c", "?c"], w, &["!a", "?a !b", "?b !c", "?c"]),
@@ -87,6 +91,11 @@ pub fn queues(_: &Library, sink: &mut Sink) -> Result<()> {
         ("a negative queue", &["q-1: ?a", "q-1: !a"], w, &["q-1: ?a", "q1: !a"]),
         ("a loader behind its consumer", &["q0: >x !l", "q0: ?l <x | ?m >y", "q0: !m"], "/tasks/1/phases/1/waits/0", &["q0: >x !l", "q0: ?l <x | ?m >y", "q1: !m"]),
         ("both orders would do, and the queue has the third", &["q0: ?a ?b", "q1: !a", "q0: !b"], "/tasks/0/phases/0/waits/1", &["q0: ?a", "q1: !a", "q0: !b", "?b"]),
+    ];
+    pairs(sink, Rule::ED04, rows, &doc)?;
+    let rows: &[Row<'_>] = &[
+        ("the first wait ends", &["!s", "q0: ?s ?a", "q0: !a"], "/tasks/1/phases/0/waits/1", &["!s", "q0: ?s ?a", "q1: !a"]),
+        ("the last of three waits stands behind", &["!s", "!t", "q0: ?s ?t ?a", "q0: !a"], "/tasks/2/phases/0/waits/2", &["!s", "!t", "q0: ?s ?t", "q0: !a", "?a"]),
     ];
     pairs(sink, Rule::ED04, rows, &doc)?;
     let ordered = |tasks: &[&str]| doc(tasks).with("memory", json!({"queue": "ordered"}));
@@ -123,6 +132,34 @@ pub fn epochs(_: &Library, sink: &mut Sink) -> Result<()> {
     }
     let clauses = [clause::SCH_11, clause::SCH_01];
     accept(sink, "null", "a period of null is none", &clauses, &with(&["!e", "?e"], Value::Null))?;
+    accept(
+        sink,
+        "unwaited too small",
+        "nobody waits, and the total is larger",
+        &clauses,
+        &with(&["!e:2", "!e"], json!(1)),
+    )?;
+    accept(
+        sink,
+        "unwaited of many",
+        "nobody waits for an event in a queue",
+        &clauses,
+        &with(&["q0: !e !f", "q0: ?f"], json!(2)),
+    )?;
+    let unsignalled: &[(&str, &[&str])] = &[
+        ("nobody signals it, and it has a period", &["!f", "?f ?e"]),
+        ("nobody signals it, and two wait", &["?e", "?e:3"]),
+        ("nobody signals it, in a queue", &["q0: !f", "q0: ?f | ?e"]),
+    ];
+    for (summary, tasks) in unsignalled {
+        let good = tasks
+            .iter()
+            .map(|task| task.replace(" ?e", "").replace("?e:3", "").replace("?e", ""))
+            .collect::<Vec<_>>();
+        let good: Vec<&str> = good.iter().map(String::as_str).collect();
+        let (bad, good) = (with(tasks, json!(3)), with(&good, json!(3)));
+        pair(sink, Rule::ED01, summary, "", &bad, &good)?;
+    }
     accept(sink, "unwaited", "nobody waits for the event", &clauses, &with(&["!e"], json!(7)))?;
     let unused = doc(&["!f", "?f"]).with("events", json!({"e": {"period": 7}}));
     accept(sink, "unused", "an event that no task names", &clauses, &unused)?;
@@ -146,7 +183,34 @@ pub fn workers(_: &Library, sink: &mut Sink) -> Result<()> {
         ("a loader with a wait at its last block", &["q0: <x | <y ?k", "q1: >z !k"], "/tasks/0/phases/1/waits/0", &["q0: ?k <x | <y", "q1: >z !k"]),
     ];
     pairs(sink, Rule::ED06, rows, &any)?;
+    // A queue that repetition makes.
+    let step = |queue: i64, step: i64, any: i64| {
+        doc(&["", "!a"])
+            .of_task(0, "phases", json!([{}, {"waits": [["a", 1]]}]))
+            .of_task(0, "queue", json!(queue))
+            .of_task(0, "repeat", json!({"times": 2, "queue_step": step, "queues": 4}))
+            .with("any_order", json!([any]))
+    };
+    let at = "/tasks/0/phases/1/waits/0";
+    for (summary, bad, good) in [
+        ("the queue of a repetition, modulo four", (4, 0, 0), (4, 0, 4)),
+        ("the second repetition stands in the queue", (2, 1, 3), (2, 1, 1)),
+        ("a queue below 0, modulo four", (-1, 0, 3), (-1, 0, -1)),
+        ("the second repetition comes round to the queue", (3, 1, 0), (3, 1, 7)),
+    ] {
+        let [bad, good] = [bad, good].map(|(queue, by, any)| step(queue, by, any));
+        pair(sink, Rule::ED06, summary, at, &bad, &good)?;
+    }
+    for (name, queue, any) in [
+        ("a queue that is taken modulo four", 4, 4),
+        ("a queue beyond those of the repetition", 9, 9),
+        ("a queue below 0 that is taken modulo four", -2, -2),
+    ] {
+        accept(sink, name, name, &[clause::SCH_05], &step(queue, 0, any))?;
+    }
     let rows: &[(&str, &[&str])] = &[
+        ("a later wait in another queue", &["q1: | ?a", "q0: !a"]),
+        ("a later wait beside queues in any order", &["q7: !b | ?a", "q0: ?b !a", "q5:"]),
         ("what stands behind may run first", &["q0: ?a", "q0: !a"]),
         ("any order of a chain", &["q0: ?b", "q0: ?a !b", "q0: !a"]),
         ("crosswise with a queue in order", &["q0: ?b", "q0: !a", "q1: ?a", "q1: !b"]),

@@ -1,7 +1,8 @@
 //! S01 to S05: texts, members and names.
 
 use megakernel_corpus::builder::Result;
-use megakernel_corpus::families::{Library, Sink};
+use megakernel_corpus::families::{Document, Library, Sink};
+use megakernel_ir::rule::{Rule, clause};
 use serde_json::{Value, json};
 
 use super::text;
@@ -26,6 +27,25 @@ pub fn texts(_: &Library, sink: &mut Sink) -> Result<()> {
     )?;
     let nulls = r#"{"tensors": {"x": {"shape": [8], "storage": null, "view": null}}, "events": {"e": {"period": null}}, "tasks": [{"queue": null, "repeat": null, "phases": [{"writes": [["x", null]], "adds": [["x", null, null]]}]}]}"#;
     text(sink, "null", "null where there is nothing", &["SCH-01", "SCH-03"], nulls, accept.clone(), None)?;
+    for (name, summary, document) in [
+        (
+            "null-period",
+            "an event that is reset, and a task of no queue that is not repeated",
+            r#"{"tensors": {}, "events": {"e": {"period": null}, "f": {}}, "tasks": [{"queue": null, "repeat": null, "phases": [{"signals": [["e", 1]]}]}, {"phases": [{"waits": [["e", 1]]}]}]}"#,
+        ),
+        (
+            "null-queues",
+            "a repetition over queues without end, and additions of no group",
+            r#"{"tensors": {"x": {"shape": [8], "init": true}}, "tasks": [{"queue": -3, "repeat": {"times": 2, "queues": null}, "phases": [{"adds": [["x", null, null], ["x", [[0, 4]]]]}]}, {"queue": null, "phases": []}]}"#,
+        ),
+        (
+            "null-group",
+            "additions of no group, and queues below 0",
+            r#"{"tensors": {"x": {"shape": [8], "init": true}}, "any_order": [-1], "tasks": [{"queue": -1, "phases": [{"adds": [["x", null, null]]}]}, {"queue": -9223372036854775808, "phases": [{"adds": [["x", null, null]]}]}]}"#,
+        ),
+    ] {
+        text(sink, name, summary, &["SCH-01", "SCH-03"], document, accept.clone(), None)?;
+    }
     let least = r#"{"tensors": {}, "tasks": []}"#;
     text(sink, "nothing", "no tensor and no task", &["SCH-01"], least, accept.clone(), None)?;
     let cut = GOOD.get(..GOOD.len() - 1).unwrap_or_default();
@@ -55,9 +75,55 @@ pub fn texts(_: &Library, sink: &mut Sink) -> Result<()> {
         ),
         ("array", "S04", "an array", format!("[{GOOD}]")),
         ("null-root", "S04", "null", "null".to_owned()),
+        ("infinity", "S01", "an extent without end", GOOD.replacen("[8]", "[Infinity]", 1)),
+        (
+            "minus-infinity",
+            "S01",
+            "in a member that nobody knows",
+            GOOD.replacen('{', "{\"z\": -Infinity, ", 1),
+        ),
+        ("mark", "S01", "a byte order mark before it", format!("\u{feff}{GOOD}")),
+        ("mark-space", "S01", "a byte order mark and white space", format!("\u{feff}\n {GOOD}")),
+        ("mark-least", "S01", "a byte order mark before the least", format!("\u{feff}{least}")),
+        ("half-name", "S01", "half a pair in a name", GOOD.replacen("\"t\"", "\"\\ud800\"", 1)),
+        ("half-member", "S01", "half a pair in a member", GOOD.replacen('{', "{\"\\udc00\": 0, ", 1)),
+        ("half-event", "S01", "half a pair in an event", GOOD.replace("\"e\"", "\"\\ud83d\"")),
+        (
+            "twice-cut",
+            "S01",
+            "a member twice, and the last brace is missing",
+            cut.replacen("{\"e\":", "{\"e\": {}, \"e\":", 1),
+        ),
+        ("twice-behind", "S01", "a member twice, and more behind it", format!("{cut}, \"tasks\": []}} 0")),
+        (
+            "twice-comma",
+            "S01",
+            "a member twice, and a comma too many",
+            GOOD.replacen("{\"e\":", "{\"e\": {}, \"e\":", 1).replacen("[2]", "[2,]", 1),
+        ),
     ] {
         let expect = json!({"verdict": "reject", "rules": [rule]});
         text(sink, name, summary, &[rule, "SCH-01"], &document, expect, Some("good"))?;
+    }
+    for (name, summary, from, to) in [
+        ("bytes-name", "a name that is not UTF-8", "\"t\"", "\"\u{1}\""),
+        ("bytes-source", "a source that is not UTF-8", "k.cu", "k\u{1}cu"),
+        (
+            "bytes-member",
+            "a member that nobody knows, and not UTF-8",
+            "\"source\"",
+            "\"\u{1}\": 0, \"source\"",
+        ),
+    ] {
+        let mut bytes = GOOD.replacen(from, to, 1).into_bytes();
+        // No byte of UTF-8.
+        bytes.iter_mut().filter(|byte| **byte == 1).for_each(|byte| *byte = 0xff);
+        let id = format!("{}/{name}", sink.family());
+        let expect = json!({"verdict": "reject", "rules": ["S01"]});
+        let twin = Some(format!("{}/good", sink.family()));
+        let clauses = [*Rule::S01.clause(), clause::SCH_01];
+        let document = Document::Bytes(&bytes);
+        sink.push_as("validate", id, summary, &["schedule"], &clauses, &document, expect, twin)?;
     }
     let float = GOOD.replacen("[8]", "[8.0]", 1);
     let either = json!({"verdict": "either", "rules": ["S04"]});
@@ -98,6 +164,21 @@ pub fn members(_: &Library, sink: &mut Sink) -> Result<()> {
         ("a group by number", "S04", "/tasks/1/phases/0/adds/0/2", "null, \"g\"", "null, 7"),
         ("a name that is a number", "S04", "/tasks/0/name", "\"name\": \"t\"", "\"name\": 0"),
         ("a number of repetitions that is null", "S04", "/tasks/2/repeat/times", "\"times\": 2", "\"times\": null"),
+        ("an extent that is true", "S04", "/tensors/x/shape/0", "[8], \"kind\"", "[true], \"kind\""),
+        ("an amount that is true", "S04", "/tasks/0/phases/0/signals/0/1", "[\"e\", 1]", "[\"e\", true]"),
+        ("a queue that is false", "S04", "/tasks/0/queue", "\"queue\": 0", "\"queue\": false"),
+        ("a queue of 2^63", "S04", "/tasks/0/queue", "\"queue\": 0", "\"queue\": 9223372036854775808"),
+        ("a queue below -2^63", "S04", "/tasks/0/queue", "\"queue\": 0", "\"queue\": -9223372036854775809"),
+        ("a queue in any order of 2^64", "S04", "/any_order/0", "[2]", "[18446744073709551616]"),
+        ("a shift of 2^63", "S04", "/tasks/1/phases/0/reads/0/1/shift/0", "\"shift\": [0]", "\"shift\": [9223372036854775808]"),
+        ("a read of three", "S04", "/tasks/0/phases/0/writes/0", "[\"x\", [[0, 8]]]", "[\"x\", [[0, 8]], null]"),
+        ("an interval of three", "S04", "/tasks/0/phases/0/writes/0/1/0", "[[0, 8]]", "[[0, 8, 1]]"),
+        ("a run of four", "S04", "/tasks/1/phases/0/reads/0/1/runs/0", "[0, 2, 2]", "[0, 2, 2, 2]"),
+        ("an addition of four", "S04", "/tasks/1/phases/0/adds/0", "null, \"g\"", "null, \"g\", \"h\""),
+        ("an empty object for a region", "S03", "/tasks/1/phases/0/reads/0/1", "{\"box\": [[0, 1]], \"runs\": [[0, 2, 2]], \"shift\": [0]}", "{}"),
+        ("a region with bounds in place of a box", "S03", "/tasks/1/phases/0/reads/0/1", "\"box\":", "\"bounds\":"),
+        ("an init in capitals", "S05", "/tensors/x/init", "\"init\": false", "\"init\": \"ONCE\""),
+        ("a queue order with a capital", "S05", "/memory/queue", "\"unordered\"", "\"Ordered\""),
         ("a kind that is none", "S05", "/tensors/x/kind", "\"kind\": \"activation\"", "\"kind\": \"buffer\""),
         ("a kind in capitals", "S05", "/tensors/x/kind", "\"kind\": \"activation\"", "\"kind\": \"ACTIVATION\""),
         ("an init that is no name", "S05", "/tensors/x/init", "\"init\": false", "\"init\": \"always\""),

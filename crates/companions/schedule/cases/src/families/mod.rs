@@ -3,9 +3,13 @@
 mod contents;
 mod crossings;
 mod deadlock;
+mod limits;
 mod members;
+mod names;
+mod order;
 mod regions;
 mod structure;
+mod together;
 mod warnings;
 
 use megakernel_corpus::builder::{Error, Result};
@@ -23,9 +27,10 @@ pub const FAMILIES: &[(&str, Cases)] = &[
     ("schedule/members", members::members),
     ("schedule/numbers", structure::numbers),
     ("schedule/regions", structure::regions),
-    ("schedule/names", structure::names),
-    ("schedule/places", structure::places),
-    ("schedule/limits", structure::limits),
+    ("schedule/names", names::names),
+    ("schedule/places", names::places),
+    ("schedule/limits", limits::limits),
+    ("schedule/sizes", limits::sizes),
     ("schedule/signals", deadlock::signals),
     ("schedule/cycles", deadlock::cycles),
     ("schedule/queues", deadlock::queues),
@@ -33,15 +38,20 @@ pub const FAMILIES: &[(&str, Cases)] = &[
     ("schedule/workers", deadlock::workers),
     ("schedule/crossings", crossings::crossings),
     ("schedule/reuse", crossings::reuse),
+    ("schedule/order", order::order),
+    ("schedule/unordered", order::unordered),
+    ("schedule/placed", order::placed),
     ("schedule/overlaps", regions::overlaps),
     ("schedule/repeats", regions::repeats),
     ("schedule/uninitialised", contents::uninitialised),
     ("schedule/stale", contents::stale),
     ("schedule/clobbered", contents::clobbered),
+    ("schedule/kept", contents::kept),
+    ("schedule/together", together::together),
     ("schedule/warnings", warnings::warnings),
 ];
 
-const PROFILE: &[&str] = &["schedule"];
+pub(crate) const PROFILE: &[&str] = &["schedule"];
 
 /// A case that is accepted, by its name.
 pub(crate) fn accept(

@@ -1,17 +1,22 @@
-//! The rules ES.
+//! The rules ES01 and ES02.
 
 use megakernel_corpus::builder::Result;
 use megakernel_corpus::families::{Library, Sink};
 use megakernel_ir::rule::{Rule, clause};
 use serde_json::{Value, json};
 
-use super::{accept, pair, text};
+use super::{accept, pair};
 use crate::build::{Doc, doc};
 
 /// A row: what is wrong, where, and the JSON that stands there in the rejected and in the accepted document.
-type Value2<'r> = (&'r str, &'r str, Value, Value);
+pub(super) type Value2<'r> = (&'r str, &'r str, Value, Value);
 
-fn put(sink: &mut Sink, rule: Rule, rows: Vec<Value2<'_>>, document: &dyn Fn(Value) -> Doc) -> Result<()> {
+pub(super) fn put(
+    sink: &mut Sink,
+    rule: Rule,
+    rows: Vec<Value2<'_>>,
+    document: &dyn Fn(Value) -> Doc,
+) -> Result<()> {
     for (summary, at, bad, good) in rows {
         pair(sink, rule, summary, at, &document(bad), &document(good))?;
     }
@@ -52,6 +57,42 @@ pub fn numbers(_: &Library, sink: &mut Sink) -> Result<()> {
                 json!({"shape": [8], "element": 1}),
             ),
             (
+                "extents whose product is 2^64",
+                "/tensors/x",
+                json!({"shape": [65_536, 65_536, 65_536, 65_536]}),
+                json!({"shape": [65_536, 65_536, 65_536, 16_384]}),
+            ),
+            (
+                "elements with which the product is 2^64",
+                "/tensors/x",
+                json!({"shape": [1 << 30, 1 << 30], "element": 16}),
+                json!({"shape": [1 << 30, 1 << 30], "element": 4}),
+            ),
+            (
+                "a product of little more than 2^64",
+                "/tensors/x",
+                json!({"shape": [1 << 30, 1 << 30, 17]}),
+                json!({"shape": [1 << 30, 1 << 30, 4]}),
+            ),
+            (
+                "2^62 elements of two bytes",
+                "/tensors/x",
+                json!({"shape": [1 << 30, 1 << 30, 4], "element": 2}),
+                json!({"shape": [1 << 30, 1 << 30, 2], "element": 2}),
+            ),
+            (
+                "elements of a megabyte",
+                "/tensors/x/element",
+                json!({"shape": [8], "element": 1 << 20}),
+                json!({"shape": [8], "element": 1 << 12}),
+            ),
+            (
+                "the largest elements",
+                "/tensors/x/element",
+                json!({"shape": [], "element": 2_147_483_647}),
+                json!({"shape": [], "element": 2048}),
+            ),
+            (
                 "elements of 4097 bytes",
                 "/tensors/x/element",
                 json!({"shape": [8], "element": 4097}),
@@ -84,6 +125,12 @@ pub fn numbers(_: &Library, sink: &mut Sink) -> Result<()> {
         vec![
             ("a period of 0", "/events/e/period", json!({"e": {"period": 0}}), json!({"e": {"period": 1}})),
             (
+                "the least period",
+                "/events/e/period",
+                json!({"e": {"period": -2_147_483_647}}),
+                json!({"e": {"period": 1}}),
+            ),
+            (
                 "a negative period of an event with a slash",
                 "/events/a~1b/period",
                 json!({"a/b": {"period": -1}}),
@@ -102,6 +149,13 @@ pub fn numbers(_: &Library, sink: &mut Sink) -> Result<()> {
             ["!e:2147483647", "?e"],
         ),
         ("a wait for 0", ["!e", "?e:0"], "/tasks/1/phases/0/waits/0/1", ["!e", "?e:1"]),
+        (
+            "a wait for the least number",
+            ["!e", "?e:-2147483647"],
+            "/tasks/1/phases/0/waits/0/1",
+            ["!e", "?e:1"],
+        ),
+        ("a wait for 0 before another", ["!e", "?e:0 ?e"], "/tasks/1/phases/0/waits/0/1", ["!e", "?e"]),
         ("a negative wait", ["!e", "| ?e:-2"], "/tasks/1/phases/1/waits/0/1", ["!e", "| ?e:1"]),
     ] {
         pair(sink, Rule::ES01, summary, at, &doc(&bad), &doc(&good))?;
@@ -112,6 +166,18 @@ pub fn numbers(_: &Library, sink: &mut Sink) -> Result<()> {
         Rule::ES01,
         vec![
             ("no repetition", "/tasks/0/repeat/times", json!({"times": 0}), json!({"times": 1})),
+            (
+                "queues modulo -1",
+                "/tasks/0/repeat/queues",
+                json!({"times": 1, "queues": -1}),
+                json!({"times": 1, "queues": 1}),
+            ),
+            (
+                "queues modulo -4",
+                "/tasks/0/repeat/queues",
+                json!({"times": 2, "queue_step": 1, "queues": -4}),
+                json!({"times": 2, "queue_step": 1, "queues": 4}),
+            ),
             (
                 "queues modulo 0",
                 "/tasks/0/repeat/queues",
@@ -160,6 +226,55 @@ pub fn regions(_: &Library, sink: &mut Sink) -> Result<()> {
             boxed(json!([[0, 4], [0, 6]]), json!({})),
         ),
         (
+            "an interval backwards, along the first axis",
+            format!("{at}/0"),
+            json!([[4, 0], [0, 6]]),
+            json!([[0, 4], [0, 6]]),
+        ),
+        (
+            "an interval backwards, in an object",
+            format!("{at}/box/0"),
+            boxed(json!([[2, 1], [0, 6]]), json!({})),
+            boxed(json!([[1, 2], [0, 6]]), json!({})),
+        ),
+        ("one axis in an object", at.to_owned(), boxed(json!([[0, 4]]), json!({})), good.clone()),
+        (
+            "one axis, and a shift of one",
+            at.to_owned(),
+            boxed(json!([[0, 4]]), json!({shift: [0]})),
+            boxed(json!([[0, 4], [0, 6]]), json!({shift: [0, 0]})),
+        ),
+        (
+            "no shift for two axes",
+            at.to_owned(),
+            boxed(json!([[0, 1], [0, 2]]), json!({shift: []})),
+            boxed(json!([[0, 1], [0, 2]]), json!({shift: [0, 0]})),
+        ),
+        (
+            "a shift of one axis for an empty box",
+            at.to_owned(),
+            boxed(json!([[0, 1], [2, 2]]), json!({shift: [0]})),
+            boxed(json!([[0, 1], [2, 2]]), json!({shift: [0, 0]})),
+        ),
+        (
+            "a run along the axis -1",
+            format!("{at}/runs/0"),
+            boxed(json!([[0, 1], [0, 1]]), json!({runs: [[-1, 1, 2]]})),
+            boxed(json!([[0, 1], [0, 1]]), json!({runs: [[1, 1, 2]]})),
+        ),
+        (
+            "a run along the axis -2",
+            format!("{at}/runs/0"),
+            boxed(json!([[0, 1], [0, 1]]), json!({runs: [[-2, 1, 2]]})),
+            boxed(json!([[0, 1], [0, 1]]), json!({runs: [[0, 1, 2]]})),
+        ),
+        (
+            "a second run along the axis -1",
+            format!("{at}/runs/1"),
+            boxed(json!([[0, 1], [0, 1]]), json!({runs: [[0, 1, 2], [-1, 0, 1]]})),
+            boxed(json!([[0, 1], [0, 1]]), json!({runs: [[0, 1, 2], [1, 0, 1]]})),
+        ),
+        (
             "a run along an axis that is not there",
             format!("{at}/runs/0"),
             boxed(json!([[0, 1], [0, 1]]), json!({runs: [[2, 1, 2]]})),
@@ -172,6 +287,30 @@ pub fn regions(_: &Library, sink: &mut Sink) -> Result<()> {
             boxed(json!([[0, 1], [0, 1]]), json!({runs: [[0, 1, 2], [1, 0, 2]]})),
         ),
         (
+            "a run back to the begin",
+            format!("{at}/runs/0"),
+            boxed(json!([[3, 4], [0, 6]]), json!({runs: [[0, -1, 2]]})),
+            boxed(json!([[3, 4], [0, 6]]), json!({runs: [[0, 0, 2]]})),
+        ),
+        (
+            "a run with a negative step and one copy",
+            format!("{at}/runs/0"),
+            boxed(json!([[0, 4], [0, 6]]), json!({runs: [[1, -6, 1]]})),
+            boxed(json!([[0, 4], [0, 6]]), json!({runs: [[1, 0, 1]]})),
+        ),
+        (
+            "a second run of no copy",
+            format!("{at}/runs/1"),
+            boxed(json!([[0, 1], [0, 1]]), json!({runs: [[1, 2, 3], [0, 1, 0]]})),
+            boxed(json!([[0, 1], [0, 1]]), json!({runs: [[1, 2, 3], [0, 1, 1]]})),
+        ),
+        (
+            "a run of no copy and no step",
+            format!("{at}/runs/0"),
+            boxed(json!([[0, 4], [0, 6]]), json!({runs: [[0, 0, 0]]})),
+            boxed(json!([[0, 4], [0, 6]]), json!({runs: [[0, 0, 1]]})),
+        ),
+        (
             "a run of no copy",
             format!("{at}/runs/0"),
             boxed(json!([[0, 1], [0, 1]]), json!({runs: [[0, 1, 0]]})),
@@ -182,6 +321,30 @@ pub fn regions(_: &Library, sink: &mut Sink) -> Result<()> {
             at.to_owned(),
             boxed(json!([[0, 4], [0, 2]]), json!({runs: [[1, 3, 3]]})),
             boxed(json!([[0, 4], [0, 2]]), json!({runs: [[1, 2, 3]]})),
+        ),
+        (
+            "the second of two copies is beyond",
+            at.to_owned(),
+            boxed(json!([[0, 4], [0, 4]]), json!({runs: [[1, 3, 2]]})),
+            boxed(json!([[0, 4], [0, 4]]), json!({runs: [[1, 2, 2]]})),
+        ),
+        (
+            "rows are copied beyond the last",
+            at.to_owned(),
+            boxed(json!([[0, 2], [0, 6]]), json!({runs: [[0, 1, 4]]})),
+            boxed(json!([[0, 2], [0, 6]]), json!({runs: [[0, 1, 3]]})),
+        ),
+        (
+            "three runs together reach beyond",
+            at.to_owned(),
+            boxed(json!([[0, 4], [0, 3]]), json!({runs: [[1, 1, 2], [1, 1, 2], [1, 2, 2]]})),
+            boxed(json!([[0, 4], [0, 3]]), json!({runs: [[1, 1, 2], [1, 1, 2], [1, 1, 2]]})),
+        ),
+        (
+            "two runs along the first axis reach beyond",
+            at.to_owned(),
+            boxed(json!([[0, 1], [0, 6]]), json!({runs: [[0, 2, 2], [0, 1, 3]]})),
+            boxed(json!([[0, 1], [0, 6]]), json!({runs: [[0, 2, 2], [0, 1, 2]]})),
         ),
         (
             "two runs together reach beyond",
@@ -209,205 +372,31 @@ pub fn regions(_: &Library, sink: &mut Sink) -> Result<()> {
         write(region).of_task(0, "repeat", json!({"times": times}))
     };
     pair(sink, Rule::ES02, "repetition moves it below 0", at, &back(5), &back(4))?;
+    let along = |shift: [i64; 2], bounds: [i64; 4], times: i64| {
+        let [low, high, from, to] = bounds;
+        let region = boxed(json!([[low, high], [from, to]]), json!({"shift": shift}));
+        write(region).of_task(0, "repeat", json!({"times": times}))
+    };
+    for (summary, shift, bounds, most) in [
+        ("repetition moves columns beyond", [0, 2], [0, 4, 0, 2], 3),
+        ("repetition moves rows beyond by two", [2, 0], [0, 1, 0, 6], 2),
+        ("repetition moves it along both axes", [1, 1], [0, 1, 0, 1], 4),
+        ("repetition moves columns below 0", [0, -3], [0, 4, 3, 6], 2),
+        ("repetition moves rows below 0 by two", [-2, 0], [2, 3, 0, 6], 2),
+        ("repetition moves it up and to the left", [-1, 1], [2, 3, 0, 6 - 3], 3),
+    ] {
+        pair(sink, Rule::ES02, summary, at, &along(shift, bounds, most + 1), &along(shift, bounds, most))?;
+    }
+    for (name, region) in [
+        ("empty in an object", json!({"box": [[0, 9], [7, 7]]})),
+        ("empty with copies beyond", json!({"box": [[0, 0], [0, 6]], runs: [[0, 5, 9]]})),
+        ("a step of 0 makes no difference", json!({"box": [[3, 4], [0, 6]], runs: [[0, 0, 7]]})),
+        ("a step of 0 along the second axis", json!({"box": [[0, 4], [0, 6]], runs: [[1, 0, 2], [0, 0, 2]]})),
+        ("copies up to the end", json!({"box": [[0, 2], [0, 2]], runs: [[0, 2, 2], [1, 2, 3]]})),
+    ] {
+        accept(sink, name, name, &[clause::SCH_04], &write(region))?;
+    }
     let empty = write(json!([[9, 9], [0, 6]]));
     accept(sink, "empty", "an empty interval beyond the tensor", &[clause::SCH_04], &empty)?;
-    Ok(())
-}
-
-/// ES03 and ES05.
-pub fn names(_: &Library, sink: &mut Sink) -> Result<()> {
-    let rows: &[(&str, &[&str], &str, &[&str])] = &[
-        ("a read of no tensor", &["<a"], "/tasks/0/phases/0/reads/0/0", &["<x"]),
-        ("a write of no tensor", &["<x", ">a"], "/tasks/1/phases/0/writes/0/0", &["<x", ">y"]),
-        ("an addition to no tensor", &["| +a@g"], "/tasks/0/phases/1/adds/0/0", &["| +x@g"]),
-        ("a tensor in capitals", &["<x <X"], "/tasks/0/phases/0/reads/1/0", &["<x <y"]),
-        ("the name of an event", &["!e", "?e <e"], "/tasks/1/phases/0/reads/0/0", &["!e", "?e <x"]),
-        ("a number sign outside of repetition", &["<x#"], "/tasks/0/phases/0/reads/0/0", &["<x"]),
-    ];
-    for (summary, bad, at, good) in rows {
-        pair(sink, Rule::ES03, summary, at, &doc(bad), &doc(good))?;
-    }
-    let tensors = |tensors: Value| doc(&[">x"]).tensors(tensors).with("storages", json!({"a": {"bytes": 8}}));
-    put(
-        sink,
-        Rule::ES03,
-        vec![
-            (
-                "a storage that is not there",
-                "/tensors/x/storage",
-                json!({"x": {"shape": [8], "storage": "b"}}),
-                json!({"x": {"shape": [8], "storage": "a"}}),
-            ),
-            (
-                "a view of nothing",
-                "/tensors/x/view",
-                json!({"x": {"shape": [8], "view": "a"}}),
-                json!({"x": {"shape": [8], "view": "w"}, "w": {"shape": [8]}}),
-            ),
-            (
-                "a view of itself",
-                "/tensors/x/view",
-                json!({"x": {"shape": [8], "view": "x"}}),
-                json!({"x": {"shape": [8]}}),
-            ),
-            (
-                "a view of a view",
-                "/tensors/x/view",
-                json!({"x": {"shape": [8], "view": "v"}, "v": {"shape": [8], "view": "w"}, "w": {"shape": [8]}}),
-                json!({"x": {"shape": [8], "view": "w"}, "v": {"shape": [8], "view": "w"}, "w": {"shape": [8]}}),
-            ),
-        ],
-        &tensors,
-    )?;
-    let numbered = |times: i64| {
-        let tensor = json!({"shape": [8]});
-        let tensors = json!({"x0": tensor, "x1": tensor, "x2": tensor});
-        doc(&[">x#"]).tensors(tensors).of_task(0, "repeat", json!({"times": times}))
-    };
-    let at = "/tasks/0/phases/0/writes/0/0";
-    pair(sink, Rule::ES03, "the last repetition has no tensor", at, &numbered(4), &numbered(3))?;
-
-    let kind = |kind: &'static str, task: &'static str| {
-        move |kind_of: &str| {
-            let tensors = json!({"x": {"shape": [8], "kind": if kind_of.is_empty() { kind } else { kind_of }},
-                                 "v": {"shape": [4], "view": "x"}});
-            doc(&[task]).tensors(tensors)
-        }
-    };
-    for (summary, of, task, at) in [
-        ("a write of an input", "input", ">x", "/tasks/0/phases/0/writes/0"),
-        ("a write of a weight", "weight", ">x", "/tasks/0/phases/0/writes/0"),
-        ("an addition to an input", "input", "+x", "/tasks/0/phases/0/adds/0"),
-        ("an addition to a weight", "weight", "+x@g", "/tasks/0/phases/0/adds/0"),
-        ("a write of a view of an input", "input", ">v", "/tasks/0/phases/0/writes/0"),
-        ("an addition to a view of a weight", "weight", "+v", "/tasks/0/phases/0/adds/0"),
-        ("a write of a part", "weight", "<x[0,4] >x[4,8]", "/tasks/0/phases/0/writes/0"),
-        ("a write of nothing of it", "weight", ">x[4,4]", "/tasks/0/phases/0/writes/0"),
-        ("a write in the last phase", "input", "<x | | >x", "/tasks/0/phases/2/writes/0"),
-        ("a write in a queue", "input", "q7: >x", "/tasks/0/phases/0/writes/0"),
-    ] {
-        let document = kind(of, task);
-        pair(sink, Rule::ES05, summary, at, &document(""), &document("cache"))?;
-    }
-    Ok(())
-}
-
-/// ES04.
-pub fn places(_: &Library, sink: &mut Sink) -> Result<()> {
-    let tensors =
-        |tensors: Value| doc(&[">x"]).tensors(tensors).with("storages", json!({"a": {"bytes": 16}}));
-    let placed = |shape: i64, element: i64, offset: i64| json!({"x": {"shape": [shape], "element": element, "storage": "a", "offset": offset}});
-    let view = |shape: i64, element: i64, offset: i64| {
-        json!({"x": {"shape": [shape], "element": element, "view": "w", "offset": offset},
-               "w": {"shape": [4], "element": 4}})
-    };
-    let inner = |offset: i64, of: i64| {
-        json!({"x": {"shape": [8], "view": "w", "offset": offset},
-               "w": {"shape": [8], "storage": "a", "offset": of}})
-    };
-    put(
-        sink,
-        Rule::ES04,
-        vec![
-            ("a byte too many", "/tensors/x", placed(17, 1, 0), placed(16, 1, 0)),
-            ("elements of two bytes", "/tensors/x", placed(9, 2, 0), placed(8, 2, 0)),
-            ("an offset", "/tensors/x", placed(8, 1, 9), placed(8, 1, 8)),
-            ("wholly behind", "/tensors/x", placed(1, 1, 16), placed(1, 1, 15)),
-            ("far behind", "/tensors/x", placed(1, 1, 1 << 62), placed(1, 1, 1)),
-            (
-                "two axes",
-                "/tensors/x",
-                json!({"x": {"shape": [4, 5], "storage": "a"}}),
-                json!({"x": {"shape": [4, 4], "storage": "a"}}),
-            ),
-            ("a view larger than its tensor", "/tensors/x", view(17, 1, 0), view(16, 1, 0)),
-            ("a view of larger elements", "/tensors/x", view(3, 8, 0), view(2, 8, 0)),
-            ("a view with an offset", "/tensors/x", view(2, 4, 9), view(2, 4, 8)),
-            ("a view that stays in the storage", "/tensors/x", inner(1, 0), inner(0, 0)),
-            ("the tensor of a view", "/tensors/w", inner(0, 9), inner(0, 8)),
-        ],
-        &tensors,
-    )?;
-    accept(sink, "whole", "a tensor that fills its storage", &[clause::SCH_02], &tensors(placed(4, 4, 0)))?;
-    Ok(())
-}
-
-/// ES06.
-pub fn limits(_: &Library, sink: &mut Sink) -> Result<()> {
-    let good = r#"{"tensors": {}, "tasks": [{"phases": [], "repeat": {"times": 3}}]}"#;
-    text(
-        sink,
-        "few",
-        "a few repetitions",
-        &["SCH-05"],
-        good,
-        json!({"verdict": "accept", "warnings": []}),
-        None,
-    )?;
-    let rows: &[(&str, &str, &str, &str)] = &[
-        ("2^24 tasks and one", "", r#"{"phases": [], "repeat": {"times": 16777217}}"#, "/tasks/0"),
-        ("the most repetitions", "", r#"{"phases": [], "repeat": {"times": 2147483647}}"#, "/tasks/0"),
-        (
-            "the second task is too much",
-            "",
-            r#"{"phases": []}, {"phases": [], "repeat": {"times": 16777216}}"#,
-            "/tasks/1",
-        ),
-        (
-            "two tasks together",
-            "",
-            r#"{"phases": [], "repeat": {"times": 9000000}}, {"phases": [], "repeat": {"times": 9000000}}"#,
-            "/tasks/1",
-        ),
-        ("phases", "", r#"{"phases": [{}, {}, {}, {}, {}], "repeat": {"times": 16000000}}"#, "/tasks/0"),
-        (
-            "signals",
-            "",
-            r#"{"phases": [{"signals": [["e", 1], ["f", 1], ["g", 1], ["h", 1]]}], "repeat": {"times": 16000000}}"#,
-            "/tasks/0",
-        ),
-        (
-            "waits",
-            "",
-            r#"{"phases": [{"waits": [["e", 1], ["f", 1], ["g", 1], ["h", 1]]}], "repeat": {"times": 16000000}}"#,
-            "/tasks/0",
-        ),
-        (
-            "accesses",
-            r#""x": {"shape": [4]}"#,
-            r#"{"phases": [{"reads": [["x", null], ["x", null], ["x", null], ["x", null]]}], "repeat": {"times": 16000000}}"#,
-            "/tasks/0",
-        ),
-        (
-            "rows of a box",
-            r#""x": {"shape": [100000000, 2]}"#,
-            r#"{"phases": [{"reads": [["x", [[0, 100000000], [0, 1]]]]}]}"#,
-            "/tasks/0",
-        ),
-        (
-            "copies of a box",
-            r#""x": {"shape": [200000000]}"#,
-            r#"{"phases": [{"reads": [["x", {"box": [[0, 1]], "runs": [[0, 2, 100000000]]}]]}]}"#,
-            "/tasks/0",
-        ),
-        (
-            "copies in repetition",
-            r#""x": {"shape": [200000]}"#,
-            r#"{"repeat": {"times": 10000}, "phases": [{"reads": [["x", {"box": [[0, 1]], "runs": [[0, 2, 10000]]}]]}]}"#,
-            "/tasks/0",
-        ),
-        (
-            "copies of a tensor with a number",
-            r#""x0": {"shape": [200000000]}"#,
-            r##"{"repeat": {"times": 1}, "phases": [{"reads": [["x#", {"box": [[0, 1]], "runs": [[0, 2, 100000000]]}]]}]}"##,
-            "/tasks/0",
-        ),
-    ];
-    for (summary, tensors, tasks, at) in rows {
-        let document = format!("{{\"tensors\": {{{tensors}}}, \"tasks\": [{tasks}]}}");
-        let expect = json!({"verdict": "reject", "rules": ["ES06"], "at": at});
-        let name = megakernel_corpus::families::words(summary);
-        text(sink, &name, summary, &["ES06", "SCH-05"], &document, expect, Some("few"))?;
-    }
     Ok(())
 }
