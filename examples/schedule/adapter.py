@@ -5,13 +5,15 @@ import json
 import sys
 
 from documents import NoText, judge_members, parse
+from minimise import minimise
 from validator import TooMuch, judge
 
 
 def respond(request):
     answer = {"type": "response", "id": request["id"]}
-    if request.get("profile") != "schedule" or request.get("method") != "validate":
-        return {**answer, "outcome": "unsupported", "reason": "only `validate` under the profile `schedule`"}
+    method = request.get("method")
+    if request.get("profile") != "schedule" or method not in ("validate", "minimise"):
+        return {**answer, "outcome": "unsupported", "reason": "only `validate` and `minimise` under the profile `schedule`"}
     try:
         if "document_base64" in request:
             data = base64.b64decode(request["document_base64"])
@@ -25,6 +27,8 @@ def respond(request):
         # What this program cannot do is not what the document does wrong.
         return {**answer, "outcome": "unsupported", "reason": str(much)}
     wrong = any(each["severity"] == "error" for each in found)
+    if method == "minimise" and not wrong:
+        answer["document"] = json.dumps(minimise(document))
     return {**answer, "outcome": "reject" if wrong else "accept", "diagnostics": found}
 
 

@@ -19,7 +19,7 @@ HERE = Path(__file__).resolve().parent
 CORPUS = HERE.parent.parent / "corpus"
 REQUIRED = 3
 MEMORY, SECONDS = 1 << 31, 5  # of a fault that would expand what is too large
-SOURCES = ("documents", "structure", "validator", "adapter")
+SOURCES = ("documents", "structure", "validator", "minimise", "adapter")
 D, S, V = SOURCES[:3]
 
 # Name, and edits: file, what stands there, what stands there instead.
@@ -304,7 +304,7 @@ def requests():
         if '"schedule"' not in text:
             continue
         case = json.loads(text)
-        if case["profiles"] != ["schedule"]:
+        if case["profiles"] != ["schedule"] or case["method"] != "validate":
             continue
         given = case["document"]
         if "base64" in given:

@@ -296,7 +296,7 @@ impl Profile {
     pub const EXECUTE: Profile = Profile(4);
     /// Judging and simulating all-reduces and other collective algorithms, and judging what describes their modules.
     pub const COLLECTIVES: Profile = Profile(5);
-    /// Finding every deadlock, race and stale read in the schedule of any megakernel runtime, from its events and footprints.
+    /// Finding every deadlock, race and stale read in the schedule of any megakernel runtime, from its events and footprints, and the waits that can go.
     pub const SCHEDULE: Profile = Profile(6);
     /// Choosing kernels for a sequence of operators, and judging sequences, indices of kernels and plans.
     pub const SELECTION: Profile = Profile(7);
@@ -357,7 +357,7 @@ pub(crate) const PROFILES: &[ProfileRecord] = &[
     },
     ProfileRecord {
         name: "schedule",
-        summary: "Finding every deadlock, race and stale read in the schedule of any megakernel runtime, from its events and footprints.",
+        summary: "Finding every deadlock, race and stale read in the schedule of any megakernel runtime, from its events and footprints, and the waits that can go.",
         classes: &[
             Class::STRUCTURE,
             Class::SCHEDULE_STRUCTURE,
@@ -404,18 +404,21 @@ impl Method {
     pub const EXECUTE: Method = Method(2);
     /// Run a collective algorithm on the tiles that it carries (clause COL-20).
     pub const SIMULATE: Method = Method(3);
+    /// Say which waits of a schedule can go (clause SCH-14).
+    pub const MINIMISE: Method = Method(4);
     /// Choose kernels for a sequence of operators (clause SEL-20).
-    pub const SELECT: Method = Method(4);
+    pub const SELECT: Method = Method(5);
     /// Say step by step how they are chosen (clause SEL-24).
-    pub const EXPLAIN: Method = Method(5);
+    pub const EXPLAIN: Method = Method(6);
     /// Translate a kernel graph into a task graph (clause TGR-16).
-    pub const TRANSLATE: Method = Method(6);
+    pub const TRANSLATE: Method = Method(7);
     /// All that the specification declares, in order.
-    pub const ALL: [Method; 7] = [
+    pub const ALL: [Method; 8] = [
         Method::VALIDATE,
         Method::ROUNDTRIP,
         Method::EXECUTE,
         Method::SIMULATE,
+        Method::MINIMISE,
         Method::SELECT,
         Method::EXPLAIN,
         Method::TRANSLATE,
@@ -440,6 +443,11 @@ pub(crate) const METHODS: &[MethodRecord] = &[
         answer: Carries::Document,
     },
     MethodRecord {
+        name: "minimise",
+        summary: "Say which waits of a schedule can go (clause SCH-14).",
+        answer: Carries::Document,
+    },
+    MethodRecord {
         name: "select",
         summary: "Choose kernels for a sequence of operators (clause SEL-20).",
         answer: Carries::Document,
@@ -456,7 +464,7 @@ pub(crate) const METHODS: &[MethodRecord] = &[
     },
 ];
 
-pub(crate) const CHECKS: &[&str] = &["translation"];
+pub(crate) const CHECKS: &[&str] = &["waits", "translation"];
 
 impl Rule {
     /// S01 not-json
@@ -2651,6 +2659,9 @@ pub mod clause {
     /// SCH-13 Witnesses.
     pub const SCH_13: Clause =
         Clause { id: "SCH-13", title: "Witnesses", document: "spec/companions/schedule/execution.md" };
+    /// SCH-14 Minimal waits.
+    pub const SCH_14: Clause =
+        Clause { id: "SCH-14", title: "Minimal waits", document: "spec/companions/schedule/execution.md" };
     /// SEL-01 Documents.
     pub const SEL_01: Clause =
         Clause { id: "SEL-01", title: "Documents", document: "spec/companions/selection/format.md" };
@@ -3029,6 +3040,7 @@ pub const CLAUSES: &[Clause] = &[
     clause::SCH_11,
     clause::SCH_12,
     clause::SCH_13,
+    clause::SCH_14,
     clause::SEL_01,
     clause::SEL_02,
     clause::SEL_03,

@@ -33,7 +33,11 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "megakernel-schedule-subject",
         &["megakernel-ir", "megakernel-prove", "megakernel-schedule", "megakernel-schedule-reference"],
     ),
-    ("megakernel-schedule-cases", &["megakernel-ir", "megakernel-corpus"]),
+    ("megakernel-schedule-checker", &["megakernel-ir", "megakernel-schedule"]),
+    (
+        "megakernel-schedule-cases",
+        &["megakernel-ir", "megakernel-conformance", "megakernel-corpus", "megakernel-schedule-checker"],
+    ),
     ("megakernel-selection", &["megakernel-ir"]),
     // Its tests make the examples from the lowered layers of the cases.
     (
@@ -57,7 +61,13 @@ const ALLOWED: &[(&str, &[&str])] = &[
     // Never the reference: an answer that the judge took from it would judge nothing. Nor the corpus, which it reads as files.
     (
         "megakernel-conformance",
-        &["megakernel-ir", "megakernel-numerics", "megakernel-task-graph", "megakernel-task-graph-checker"],
+        &[
+            "megakernel-ir",
+            "megakernel-numerics",
+            "megakernel-schedule-checker",
+            "megakernel-task-graph",
+            "megakernel-task-graph-checker",
+        ],
     ),
     ("megakernel-task-graph-checker", &["megakernel-ir", "megakernel-task-graph"]),
     // Nor here, since a case declares its answer. The cases of companions in tests alone: the generator gets them from outside.

@@ -4,6 +4,7 @@ use megakernel_corpus::companion::Companion;
 
 pub mod build;
 pub mod families;
+mod faults;
 
 /// What the generator of the corpus takes.
 pub const COMPANION: Companion = Companion {
@@ -12,5 +13,5 @@ pub const COMPANION: Companion = Companion {
     // The documents are small, and stand in the cases.
     files: || Ok(Vec::new()),
     spec_example: families::spec_example,
-    measure: None,
+    measure: Some(faults::measure),
 };

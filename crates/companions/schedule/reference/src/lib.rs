@@ -5,6 +5,7 @@ mod contents;
 mod deadlock;
 mod exact;
 mod expand;
+mod minimise;
 mod order;
 mod place;
 mod race;
@@ -32,6 +33,7 @@ impl Reference for Schedules {
     fn answer(&mut self, request: &Request<'_>) -> Answer {
         match request.method {
             Method::VALIDATE => validate(request.document.as_bytes()).into(),
+            Method::MINIMISE => minimise::minimise(request.document.as_bytes()),
             other => Answer::Unsupported { reason: format!("schedules have no method `{other}`") },
         }
     }

@@ -25,11 +25,34 @@ pub fn validate(document: &[u8]) -> Verdict {
 /// Judges a schedule that has been read.
 pub fn validate_schedule(schedule: &Schedule) -> Verdict {
     let mut findings = Findings::default();
-    judge(schedule, &mut findings);
+    judge(schedule, true, &mut findings);
     Verdict::from(findings)
 }
 
-fn judge(schedule: &Schedule, findings: &mut Findings) {
+/// Whether a schedule breaks no rule of severity error.
+pub fn accepts(schedule: &Schedule) -> bool {
+    let mut findings = Findings::quiet();
+    judge(schedule, false, &mut findings);
+    findings.accepts()
+}
+
+/// Whether the wait at this place of a phase of a task is redundant (EW01) in each task that it stands for. The schedule is accepted.
+pub fn is_redundant(schedule: &Schedule, [task, phase, place]: [usize; 3]) -> bool {
+    let mut findings = Findings::quiet();
+    let placed = structure::check(schedule, &mut findings);
+    let Some(world) = expand::expand(schedule, placed, &mut findings) else { return false };
+    let signals = signals(&world);
+    let before = Before::new(&world, &signals);
+    let graph = before.graph(&world);
+    let Some(order) = Order::new(&graph) else { return false };
+    let sums = warnings::sums(&world, &before, &signals, &HappensBefore::new(&graph, &order));
+    world.tasks.iter().filter(|of| of.written as usize == task).all(|of| {
+        let index = world.waits.range(of.phases.start as usize + phase).start + place;
+        sums[index] >= world.waits.all()[index].number
+    })
+}
+
+fn judge(schedule: &Schedule, with_warnings: bool, findings: &mut Findings) {
     let placed = structure::check(schedule, findings);
     if !findings.accepts() {
         return;
@@ -49,6 +72,9 @@ fn judge(schedule: &Schedule, findings: &mut Findings) {
     let racing = race::check(&world, &order, &storages, findings);
     for (storage, _) in storages.iter().zip(racing).filter(|(_, racing)| !racing) {
         contents::check(&world, storage, findings);
+    }
+    if !with_warnings {
+        return;
     }
     if findings.accepts() {
         warnings::redundant_waits(&world, &before, &signals, &order, findings);

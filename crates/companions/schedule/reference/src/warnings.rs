@@ -9,7 +9,7 @@ use megakernel_order::happens_before::{Around, Bits, HappensBefore, LANES};
 use crate::order::Before;
 use crate::world::World;
 
-/// EW01. The signals are taken some hundred at a time, and followed to all phases that wait for them.
+/// EW01.
 pub fn redundant_waits(
     world: &World<'_>,
     before: &Before,
@@ -17,6 +17,35 @@ pub fn redundant_waits(
     order: &HappensBefore<'_>,
     findings: &mut Findings,
 ) {
+    let sums = sums(world, before, signals, order);
+    for phase in 0..world.phases() as u32 {
+        for index in world.waits.range(phase as usize) {
+            let wait = &world.waits.all()[index];
+            if sums[index] >= wait.number {
+                let task = world.task_of[phase as usize];
+                findings.report(Rule::EW01, || {
+                    let message = format!(
+                        "{} waits for `{}` to reach {}, and its other waits and what it comes after see to {} of it",
+                        world.task_name(task),
+                        world.events[wait.event as usize],
+                        wait.number,
+                        sums[index]
+                    );
+                    Diagnostic::new(Rule::EW01, world.wait_pointer(phase, index), message).tasks([task])
+                });
+            }
+        }
+    }
+}
+
+/// For each wait the amounts of its event that come before its phase without it. The signals are taken some hundred at a time, and
+/// followed to all phases that wait for them.
+pub fn sums(
+    world: &World<'_>,
+    before: &Before,
+    signals: &[Vec<(u32, u64)>],
+    order: &HappensBefore<'_>,
+) -> Vec<u64> {
     // The phases that have something else before them, by event.
     let mut waiting: Vec<Vec<u32>> = vec![Vec::new(); world.events.len()];
     for phase in 0..world.phases() {
@@ -51,24 +80,7 @@ pub fn redundant_waits(
         rest = later;
         follow(world, before, order, &lanes, batch, &waiting, &mut sums);
     }
-    for phase in 0..world.phases() as u32 {
-        for index in world.waits.range(phase as usize) {
-            let wait = &world.waits.all()[index];
-            if sums[index] >= wait.number {
-                let task = world.task_of[phase as usize];
-                findings.report(Rule::EW01, || {
-                    let message = format!(
-                        "{} waits for `{}` to reach {}, and its other waits and what it comes after see to {} of it",
-                        world.task_name(task),
-                        world.events[wait.event as usize],
-                        wait.number,
-                        sums[index]
-                    );
-                    Diagnostic::new(Rule::EW01, world.wait_pointer(phase, index), message).tasks([task])
-                });
-            }
-        }
-    }
+    sums
 }
 
 /// Adds to each wait the amounts of the signals of this batch that come before its phase without it.

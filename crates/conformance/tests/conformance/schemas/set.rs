@@ -7,7 +7,7 @@ use megakernel_test_support::schemas;
 use serde_json::Value;
 
 /// Names of the files under `schemas/`, without `.schema.json`.
-pub const NAMES: [&str; 24] = [
+pub const NAMES: [&str; 25] = [
     "companion",
     "opcode-table",
     "program",
@@ -21,6 +21,7 @@ pub const NAMES: [&str; 24] = [
     "collective-algorithm",
     "collective-module",
     "schedule",
+    "schedule-waits",
     "selection-sequence",
     "selection-index",
     "selection-request",

@@ -124,7 +124,7 @@ pub fn limits(_: &Library, sink: &mut Sink) -> Result<()> {
 
 /// What is not too large: documents at a limit, with another rule broken so that nobody need hold them; and intervals that are few.
 pub fn sizes(_: &Library, sink: &mut Sink) -> Result<()> {
-    let accept = json!({"verdict": "accept"});
+    let accept = json!({"verdict": "accept", "warnings": []});
     let storage = |bytes: i64| format!(r#""storages": {{"a": {{"bytes": {bytes}}}, "b": {{"bytes": 8}}}}, "#);
     let (number, place) = (("ES01", -1), ("ES04", 7));
     let shape = |shape: &str| format!(r#""x": {{"shape": {shape}}}, "#);

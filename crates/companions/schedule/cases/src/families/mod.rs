@@ -5,6 +5,7 @@ mod crossings;
 mod deadlock;
 mod limits;
 mod members;
+mod minimum;
 mod names;
 mod order;
 mod regions;
@@ -49,6 +50,7 @@ pub const FAMILIES: &[(&str, Cases)] = &[
     ("schedule/kept", contents::kept),
     ("schedule/together", together::together),
     ("schedule/warnings", warnings::warnings),
+    ("schedule/minimum", minimum::minimum),
 ];
 
 pub(crate) const PROFILE: &[&str] = &["schedule"];
