@@ -1,4 +1,4 @@
-//! The command of schedules: `validate-schedule`.
+//! The commands of schedules: `validate-schedule`, and those of [`crate::mend`].
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -6,16 +6,18 @@ use std::process::ExitCode;
 use clap::Args;
 use megakernel_reference::commands::{Command, Companion, describe, options, validate};
 
-use crate::Schedules;
+use crate::{Schedules, mend};
 
 /// What this companion adds to the reference of programs.
 pub static COMPANION: Companion =
     Companion { reference: || Box::new(Schedules), commands: COMMANDS, replay: None };
 
-const COMMANDS: &[Command] = &[Command {
+const VALIDATE: Command = Command {
     describe: || describe::<Arguments>("validate-schedule"),
     run: |matches, _| options(matches).map_or_else(|code| code, |options: Arguments| run(&options)),
-}];
+};
+
+const COMMANDS: &[Command] = &[VALIDATE, mend::REPAIR, mend::MINIMISE];
 
 /// Judge the schedule of a megakernel runtime: its events, footprints and queues.
 ///

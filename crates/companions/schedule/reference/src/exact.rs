@@ -15,6 +15,15 @@ const MOST: usize = 1 << 23;
 
 /// Reports every pair, up to a limit.
 pub fn check(world: &World<'_>, order: &HappensBefore<'_>, storage: &Storage, findings: &mut Findings) {
+    for pair in pairs(world, order, storage) {
+        let [first, second] = pair.map(|index| &world.accesses[index as usize]);
+        let rule = rule(world, first, second);
+        findings.report(rule, || diagnostic(world, storage, rule, [first, second]));
+    }
+}
+
+/// Every pair of accesses that races, up to a limit: the one that stands first in the document, and the other one.
+pub fn pairs(world: &World<'_>, order: &HappensBefore<'_>, storage: &Storage) -> Vec<[u32; 2]> {
     let task = |index: u32| world.task_of[world.accesses[index as usize].phase as usize];
     let mut seen = HashSet::new();
     let mut known: &[u32] = &[];
@@ -50,11 +59,7 @@ pub fn check(world: &World<'_>, order: &HappensBefore<'_>, storage: &Storage, fi
         pair.sort_unstable();
     }
     pairs.sort_unstable_by_key(|&[first, second]| (second, first));
-    for pair in pairs {
-        let [first, second] = pair.map(|index| &world.accesses[index as usize]);
-        let rule = rule(world, first, second);
-        findings.report(rule, || diagnostic(world, storage, rule, [first, second]));
-    }
+    pairs
 }
 
 /// Which rule a pair breaks.

@@ -5,17 +5,20 @@ mod contents;
 mod deadlock;
 mod exact;
 mod expand;
+mod mend;
 mod minimise;
 mod order;
 mod place;
 mod race;
 mod region;
+mod repair;
 mod structure;
 mod validate;
 mod warnings;
 mod world;
 
 pub use commands::COMPANION;
+pub use repair::{Missing, repair};
 pub use validate::{validate, validate_schedule};
 
 use megakernel_ir::companion::Reference;

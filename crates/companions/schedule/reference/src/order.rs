@@ -91,6 +91,14 @@ impl Before {
         nodes
     }
 
+    /// All that comes straight before a node, a phase or a join.
+    pub fn straight_before(&self, world: &World<'_>, node: u32) -> Vec<u32> {
+        match (node as usize).checked_sub(world.phases()) {
+            None => self.of(world, node as usize),
+            Some(join) => self.joins[join].clone(),
+        }
+    }
+
     /// The graph: a node is a task with a counter of its own.
     pub fn graph(&self, world: &World<'_>) -> Graph {
         let nodes = world.phases() + self.joins.len();

@@ -4,8 +4,9 @@
 
 use std::collections::BTreeMap;
 
-use megakernel_ir::{Diagnostic, Rule};
-use megakernel_schedule_reference::validate;
+use megakernel_ir::{Diagnostic, Rule, read_value};
+use megakernel_schedule::read;
+use megakernel_schedule_reference::{Missing, repair, validate};
 use megakernel_test_support::{files, root};
 use serde_json::{Value, json};
 
@@ -65,6 +66,39 @@ fn the_missing_waits_mend_it() {
         *waits = (0..4).map(|quarter| json!([format!("Bar[0][4][{quarter}]"), 128])).collect();
     }
     assert_eq!(broken(&document), BTreeMap::new());
+}
+
+/// In each quarter the readers without a block have blocks in all the others: a wait for one other quarter is enough, and any of them
+/// would do, so that with the wait for its own quarter a task names them all.
+#[test]
+fn the_suggested_repair_is_a_wait_for_the_other_quarters() {
+    let mut document = fixture("hazy_llama1b_1l_as_kernels_wait");
+    let missing = repaired(&document);
+    let adders = tasks(&document, |name| name.contains(" op6 "));
+    assert!(!missing.is_empty());
+    for wait in &missing {
+        assert!(adders.contains(&wait.task), "{wait:?}");
+        let own = document["tasks"][wait.task]["phases"][0]["waits"][0][0].as_str().expect("its own quarter");
+        let mut quarters: Vec<&str> =
+            wait.instead.iter().map(String::as_str).chain([own, &wait.event]).collect();
+        quarters.sort_unstable();
+        assert_eq!(quarters, ["Bar[0][4][0]", "Bar[0][4][1]", "Bar[0][4][2]", "Bar[0][4][3]"], "{wait:?}");
+        assert_eq!(wait.count, 128);
+    }
+    for wait in missing {
+        let waits = &mut document["tasks"][wait.task]["phases"][wait.phase]["waits"];
+        if waits.is_null() {
+            *waits = json!([]);
+        }
+        waits.as_array_mut().expect("waits").push(json!([wait.event, wait.count]));
+    }
+    assert_eq!(broken(&document), BTreeMap::new());
+    assert_eq!(repaired(&document), []);
+}
+
+fn repaired(document: &Value) -> Vec<Missing> {
+    let value = read_value(document.to_string().as_bytes()).expect("a text");
+    repair(&read(&value).expect("a schedule")).expect("waits that mend it")
 }
 
 #[test]
