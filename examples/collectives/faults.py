@@ -148,7 +148,8 @@ def documents(patched):
         if '"collectives"' not in text:
             continue
         case = json.loads(text)
-        if case["profiles"] != ["collectives"]:
+        # What modules do is judged by the runner.
+        if case["profiles"] != ["collectives"] or "contract" in case["expect"]:
             continue
         given = case["document"]
         if "text" in given:

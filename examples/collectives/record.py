@@ -168,17 +168,22 @@ def describe(module, options):
     return {"module": found, "topology": topology_of(options)}
 
 
-def record(module, options, element):
-    """The operations of an element."""
-    cubes = options.cube_w * options.cube_h
-    rank, cube = divmod(element, cubes)
+def positional(module, options, element):
+    """What the kernel of an element gets by position after the address (COL-08, COL-09)."""
     kinds = getattr(module, "TOPO_NAME_TO_KIND", None)
     if kinds is not None and options.topology not in kinds:
         raise Refused("`TOPO_NAME_TO_KIND` has no `%s`" % options.topology)
     kind = 0 if kinds is None else kinds[options.topology]
     w, h = (0, 0) if options.topology == "ring_1d" else (options.w, options.h)
+    rank = element // (options.cube_w * options.cube_h)
+    return [*arguments_of(module, options), rank, kind, w, h]
+
+
+def record(module, options, element):
+    """The operations of an element."""
+    cube = element % (options.cube_w * options.cube_h)
     tl = Recorder(cube, BASE + cube * options.n_elem * 2)
-    module.kernel(BASE, *arguments_of(module, options), rank, kind, w, h, tl=tl)
+    module.kernel(BASE, *positional(module, options, element), tl=tl)
     return tl._ops
 
 

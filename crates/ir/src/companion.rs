@@ -81,6 +81,8 @@ pub struct Question<'a> {
     pub document: &'a [u8],
     /// And these arguments.
     pub arguments: Option<&'a Value>,
+    /// Whether the worker is started anew before it is asked.
+    pub anew: bool,
 }
 
 /// The worker gave no answer. Whoever asked for the checker knows why, and ends the case.

@@ -294,7 +294,7 @@ impl Profile {
     pub const LAUNCH: Profile = Profile(3);
     /// Running programs that all other profiles accept, and computing what the page of each opcode says, within a bound that is derived and not chosen.
     pub const EXECUTE: Profile = Profile(4);
-    /// Judging and simulating all-reduces and other collective algorithms, and judging what describes their modules.
+    /// Judging, simulating and launching all-reduces and other collective algorithms, and judging what describes their modules.
     pub const COLLECTIVES: Profile = Profile(5);
     /// Finding every deadlock, race and stale read in the schedule of any megakernel runtime, from its events and footprints, and the waits that can go.
     pub const SCHEDULE: Profile = Profile(6);
@@ -344,7 +344,7 @@ pub(crate) const PROFILES: &[ProfileRecord] = &[
     },
     ProfileRecord {
         name: "collectives",
-        summary: "Judging and simulating all-reduces and other collective algorithms, and judging what describes their modules.",
+        summary: "Judging, simulating and launching all-reduces and other collective algorithms, and judging what describes their modules.",
         classes: &[
             Class::STRUCTURE,
             Class::COLLECTIVE_STRUCTURE,
@@ -404,20 +404,29 @@ impl Method {
     pub const EXECUTE: Method = Method(2);
     /// Run a collective algorithm on the tiles that it carries (clause COL-20).
     pub const SIMULATE: Method = Method(3);
+    /// Say what the module of an algorithm offers (clause COL-22).
+    pub const DESCRIBE: Method = Method(4);
+    /// Say what the kernel of an element gets (clause COL-22).
+    pub const KERNEL_ARGS: Method = Method(5);
+    /// Run the kernel of an element and say what it did (clause COL-23).
+    pub const LAUNCH: Method = Method(6);
     /// Say which waits of a schedule can go (clause SCH-14).
-    pub const MINIMISE: Method = Method(4);
+    pub const MINIMISE: Method = Method(7);
     /// Choose kernels for a sequence of operators (clause SEL-20).
-    pub const SELECT: Method = Method(5);
+    pub const SELECT: Method = Method(8);
     /// Say step by step how they are chosen (clause SEL-24).
-    pub const EXPLAIN: Method = Method(6);
+    pub const EXPLAIN: Method = Method(9);
     /// Translate a kernel graph into a task graph (clause TGR-16).
-    pub const TRANSLATE: Method = Method(7);
+    pub const TRANSLATE: Method = Method(10);
     /// All that the specification declares, in order.
-    pub const ALL: [Method; 8] = [
+    pub const ALL: [Method; 11] = [
         Method::VALIDATE,
         Method::ROUNDTRIP,
         Method::EXECUTE,
         Method::SIMULATE,
+        Method::DESCRIBE,
+        Method::KERNEL_ARGS,
+        Method::LAUNCH,
         Method::MINIMISE,
         Method::SELECT,
         Method::EXPLAIN,
@@ -443,6 +452,21 @@ pub(crate) const METHODS: &[MethodRecord] = &[
         answer: Carries::Document,
     },
     MethodRecord {
+        name: "describe",
+        summary: "Say what the module of an algorithm offers (clause COL-22).",
+        answer: Carries::Document,
+    },
+    MethodRecord {
+        name: "kernel-args",
+        summary: "Say what the kernel of an element gets (clause COL-22).",
+        answer: Carries::Document,
+    },
+    MethodRecord {
+        name: "launch",
+        summary: "Run the kernel of an element and say what it did (clause COL-23).",
+        answer: Carries::Document,
+    },
+    MethodRecord {
         name: "minimise",
         summary: "Say which waits of a schedule can go (clause SCH-14).",
         answer: Carries::Document,
@@ -464,7 +488,7 @@ pub(crate) const METHODS: &[MethodRecord] = &[
     },
 ];
 
-pub(crate) const CHECKS: &[&str] = &["waits", "translation"];
+pub(crate) const CHECKS: &[&str] = &["contract", "waits", "translation"];
 
 impl Rule {
     /// S01 not-json
@@ -2276,6 +2300,18 @@ pub mod clause {
     /// COL-20 Simulation.
     pub const COL_20: Clause =
         Clause { id: "COL-20", title: "Simulation", document: "spec/companions/collectives/collectives.md" };
+    /// COL-21 Launch requests.
+    pub const COL_21: Clause =
+        Clause { id: "COL-21", title: "Launch requests", document: "spec/companions/collectives/modules.md" };
+    /// COL-22 What a module offers.
+    pub const COL_22: Clause = Clause {
+        id: "COL-22",
+        title: "What a module offers",
+        document: "spec/companions/collectives/modules.md",
+    };
+    /// COL-23 Launching.
+    pub const COL_23: Clause =
+        Clause { id: "COL-23", title: "Launching", document: "spec/companions/collectives/modules.md" };
     /// CON-01 Profiles.
     pub const CON_01: Clause = Clause { id: "CON-01", title: "Profiles", document: "spec/conformance.md" };
     /// CON-02 Handshake.
@@ -2313,6 +2349,9 @@ pub mod clause {
         Clause { id: "CON-13", title: "Judging a translation", document: "spec/conformance.md" };
     /// CON-14 Evidence.
     pub const CON_14: Clause = Clause { id: "CON-14", title: "Evidence", document: "spec/executions.md" };
+    /// CON-15 Judging a module.
+    pub const CON_15: Clause =
+        Clause { id: "CON-15", title: "Judging a module", document: "spec/conformance.md" };
     /// DAT-01 Program.
     pub const DAT_01: Clause = Clause { id: "DAT-01", title: "Program", document: "spec/data-model.md" };
     /// DAT-02 Enumerations and their codes.
@@ -2914,6 +2953,9 @@ pub const CLAUSES: &[Clause] = &[
     clause::COL_18,
     clause::COL_19,
     clause::COL_20,
+    clause::COL_21,
+    clause::COL_22,
+    clause::COL_23,
     clause::CON_01,
     clause::CON_02,
     clause::CON_03,
@@ -2928,6 +2970,7 @@ pub const CLAUSES: &[Clause] = &[
     clause::CON_12,
     clause::CON_13,
     clause::CON_14,
+    clause::CON_15,
     clause::DAT_01,
     clause::DAT_02,
     clause::DAT_03,

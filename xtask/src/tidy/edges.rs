@@ -19,9 +19,18 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "megakernel-collectives-reference",
         &["megakernel-collectives", "megakernel-ir", "megakernel-numerics", "megakernel-reference"],
     ),
+    ("megakernel-collectives-checker", &["megakernel-collectives", "megakernel-ir"]),
+    // Its tests play the cases to the checker, which shares nothing with the reference.
     (
         "megakernel-collectives-cases",
-        &["megakernel-conformance", "megakernel-corpus", "megakernel-ir", "megakernel-numerics"],
+        &[
+            "megakernel-collectives",
+            "megakernel-collectives-checker",
+            "megakernel-conformance",
+            "megakernel-corpus",
+            "megakernel-ir",
+            "megakernel-numerics",
+        ],
     ),
     ("megakernel-schedule", &["megakernel-ir"]),
     (
@@ -62,6 +71,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "megakernel-conformance",
         &[
+            "megakernel-collectives-checker",
             "megakernel-ir",
             "megakernel-numerics",
             "megakernel-schedule-checker",
@@ -242,7 +252,7 @@ mod tests {
     fn only_the_listed_edges_pass() {
         assert_eq!(check("megakernel-ir", Value::Null), Vec::<String>::new());
         let expected = "crate `megakernel-conformance` depends on `megakernel-reference`, allowed are: \
-                        [megakernel-ir, megakernel-numerics, megakernel-task-graph, megakernel-task-graph-checker]";
+                        [megakernel-collectives-checker, megakernel-ir, megakernel-numerics, megakernel-task-graph, megakernel-task-graph-checker]";
         assert_eq!(check("megakernel-reference", Value::Null), [expected]);
         assert_eq!(check("megakernel-reference", json!("dev")), [expected]);
         assert_eq!(check(TEST_SUPPORT, json!("dev")), Vec::<String>::new());

@@ -139,7 +139,8 @@ pub fn conversation<E>(
     document: &[u8],
     ask: &mut Ask<'_, E>,
 ) -> Result<Judgement, E> {
-    let question = Question { method: case.method, document, arguments: case.arguments.as_ref() };
+    let question =
+        Question { method: case.method, document, arguments: case.arguments.as_ref(), anew: false };
     let answer = ask(&question)?;
     let judgement = match verdict(case, &answer) {
         Judgement::Passed => named(owed, &answer),

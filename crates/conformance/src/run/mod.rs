@@ -369,7 +369,7 @@ impl Shared<'_> {
             return self.execute(unit, worker);
         }
         let document = self.corpus.document(unit.case)?;
-        let judgement = self.attempt(worker, |process| converse(process, unit, self.hello, &document));
+        let judgement = self.attempt(worker, |process| self.converse(process, unit, &document));
         Ok(judgement.map_or_else(|outcome| outcome, Outcome::from))
     }
 
@@ -423,29 +423,37 @@ impl Shared<'_> {
             return Ok(process);
         }
         let start = Instant::now();
-        let started = WorkerProcess::start(self.command, self.stop);
+        let started = self.anew();
         *self.restarts.lock().unwrap_or_else(PoisonError::into_inner) += start.elapsed();
-        match started {
-            Ok((process, hello)) if hello == *self.hello => Ok(worker.insert(process)),
+        started.map(|process| worker.insert(process))
+    }
+
+    fn anew(&self) -> Result<WorkerProcess, Failure> {
+        match WorkerProcess::start(self.command, self.stop) {
+            Ok((process, hello)) if hello == *self.hello => Ok(process),
             Ok(_) => Err(Failure::HelloChanged),
             Err(StartError::Spawn(cause)) => Err(Failure::Restart(cause.to_string())),
             Err(StartError::Handshake { failure: Failure::Stopped, .. }) => Err(Failure::Stopped),
             Err(StartError::Handshake { failure, .. }) => Err(Failure::Restart(failure.to_string())),
         }
     }
-}
 
-/// Asks what the unit asks.
-fn converse(
-    worker: &mut WorkerProcess,
-    unit: &Unit<'_>,
-    hello: &Hello,
-    document: &[u8],
-) -> Result<Judgement, Failure> {
-    let Unit { case, profile } = *unit;
-    judge::conversation(case, &judge::owed(case, hello), document, &mut |question| {
-        worker.question(profile, question)
-    })
+    /// Asks what the unit asks.
+    fn converse(
+        &self,
+        worker: &mut WorkerProcess,
+        unit: &Unit<'_>,
+        document: &[u8],
+    ) -> Result<Judgement, Failure> {
+        let Unit { case, profile } = *unit;
+        judge::conversation(case, &judge::owed(case, self.hello), document, &mut |question| {
+            if question.anew {
+                // The old one is ended as it is dropped.
+                *worker = self.anew()?;
+            }
+            worker.question(profile, question)
+        })
+    }
 }
 
 impl From<Judgement> for Outcome {

@@ -156,10 +156,10 @@ impl WorkerProcess {
     /// # Errors
     /// No answer came, or none that belongs to the request.
     pub fn ask(&mut self, method: Method, profile: Profile, document: &[u8]) -> Result<FromWorker, Failure> {
-        self.question(profile, &Question { method, document, arguments: None })
+        self.question(profile, &Question { method, document, arguments: None, anew: false })
     }
 
-    /// The same for a question with arguments.
+    /// The same for a question with arguments. Starting the worker anew is for who starts it.
     ///
     /// # Errors
     /// Those of [`WorkerProcess::ask`].

@@ -8,8 +8,8 @@ use megakernel_ir::decode::{Decode, Place};
 use serde_json::Value;
 
 use crate::document::{
-    Affine, Algorithm, Bits, Collective, CollectiveKind, Document, Dtype, Edge, Handle, Log, Module,
-    ModuleDescription, Number, Op, Over, Topology, TopologyKind, Variable,
+    Affine, Algorithm, Bits, Collective, CollectiveKind, Document, Dtype, Edge, Handle, LaunchRequest, Log,
+    Module, ModuleDescription, Number, Op, Over, Topology, TopologyKind, Variable,
 };
 
 /// Reads any document that `validate` takes: which of them, its members tell.
@@ -29,6 +29,14 @@ pub fn read(value: &Value) -> Result<Document, Vec<Fault>> {
 /// Faults of the rules S03 to S05; never none.
 pub fn read_algorithm(value: &Value) -> Result<Algorithm, Vec<Fault>> {
     decoded(|decoder| decoder.algorithm(&Place::root(value)))
+}
+
+/// Reads a launch request.
+///
+/// # Errors
+/// Faults of the rules S03 to S05; never none.
+pub fn read_launch(value: &Value) -> Result<LaunchRequest, Vec<Fault>> {
+    decoded(|decoder| decoder.launch(&Place::root(value)))
 }
 
 fn decoded<T>(read: impl FnOnce(&mut Decoder) -> Option<T>) -> Result<T, Vec<Fault>> {
@@ -73,6 +81,15 @@ impl Decoder {
             logs: logs?,
             tiles,
         })
+    }
+
+    fn launch(&mut self, at: &Place<'_>) -> Option<LaunchRequest> {
+        self.object(at)?;
+        let topology = self.required(at, "topology", Decoder::topology);
+        let n_elem = self.required(at, "n_elem", Decoder::integer);
+        let collective = self.required(at, "collective", Decoder::collective);
+        let element = self.optional(at, "element", Decoder::integer).unwrap_or(0);
+        Some(LaunchRequest { topology: topology?, n_elem: n_elem?, collective: collective?, element })
     }
 
     fn topology(&mut self, at: &Place<'_>) -> Option<Topology> {

@@ -298,3 +298,16 @@ pub struct Module {
     /// Whether the map stands in the document, as null at least.
     pub kinds_stated: bool,
 }
+
+/// What a module is asked for (clause COL-21).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LaunchRequest {
+    /// Where it runs.
+    pub topology: Topology,
+    /// Positions of each tile.
+    pub n_elem: i64,
+    /// What all elements are to reach together.
+    pub collective: Collective,
+    /// Whose kernel is launched.
+    pub element: i64,
+}

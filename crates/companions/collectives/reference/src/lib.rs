@@ -1,9 +1,11 @@
 //! The reference of the companion on collective algorithms: the rules, deadlock and the least capacity, contributions and bits
 //! as trees of additions, and the simulator (`spec/companions/collectives`).
 
+pub mod algorithms;
 pub mod answer;
 mod commands;
 pub mod expand;
+pub mod launch;
 pub mod network;
 pub mod program;
 pub mod results;

@@ -2,7 +2,9 @@
 
 use std::collections::HashSet;
 
-use megakernel_collectives::{Algorithm, Fault, ModuleDescription, Number, Op, Topology, TopologyKind};
+use megakernel_collectives::{
+    Algorithm, Fault, LaunchRequest, ModuleDescription, Number, Op, Topology, TopologyKind,
+};
 use megakernel_ir::Rule;
 
 use crate::network::Network;
@@ -113,6 +115,19 @@ pub fn ranges(algorithm: &Algorithm) -> Vec<Fault> {
         for (position, bits) in tile.iter().enumerate() {
             ranges.check(&format!("/tiles/{number}"), &position.to_string(), *bits, 0, 65535);
         }
+    }
+    ranges.found
+}
+
+/// CS01 of a launch request.
+pub fn launch_ranges(request: &LaunchRequest) -> Vec<Fault> {
+    let mut ranges = Ranges { found: Vec::new() };
+    ranges.topology(&request.topology);
+    ranges.check("", "n_elem", request.n_elem, 1, MOST);
+    ranges.check("/collective", "root", request.collective.root, 0, request.topology.ranks - 1);
+    if ranges.found.is_empty() {
+        let elements = request.topology.ranks * request.topology.cube_w * request.topology.cube_h;
+        ranges.check("", "element", request.element, 0, elements - 1);
     }
     ranges.found
 }

@@ -20,6 +20,7 @@ pub const NAMES: [&str; 25] = [
     "translation",
     "collective-algorithm",
     "collective-module",
+    "collective-launch",
     "schedule",
     "schedule-waits",
     "selection-sequence",

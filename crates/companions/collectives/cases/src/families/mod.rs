@@ -1,6 +1,7 @@
 //! The families.
 
 mod accepted;
+mod launches;
 mod modules;
 mod operations;
 mod rules;
@@ -30,6 +31,10 @@ macro_rules! planted {
             $(($id, $name),)+
             ("collectives/members", texts::members),
             ("collectives/texts", texts::texts),
+            ("collectives/launch", launches::launched),
+            ("collectives/describe", launches::described),
+            ("collectives/kernel-args", launches::arguments),
+            ("collectives/launch-requests", launches::wrong),
         ];
     };
 }
