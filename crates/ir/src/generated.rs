@@ -1302,27 +1302,39 @@ pub(crate) const RULES: &[RuleRecord] = &[
         clause: Clause {
             id: "CS01",
             title: "number-range",
-            document: "spec/companions/collectives/rules.md",
+            document: "spec/companions/collectives/rules/structure.md",
         },
         class: Class::COLLECTIVE_STRUCTURE,
     },
     RuleRecord {
-        clause: Clause { id: "CS02", title: "grid-size", document: "spec/companions/collectives/rules.md" },
+        clause: Clause {
+            id: "CS02",
+            title: "grid-size",
+            document: "spec/companions/collectives/rules/structure.md",
+        },
         class: Class::COLLECTIVE_STRUCTURE,
     },
     RuleRecord {
-        clause: Clause { id: "CS03", title: "bad-edge", document: "spec/companions/collectives/rules.md" },
+        clause: Clause {
+            id: "CS03",
+            title: "bad-edge",
+            document: "spec/companions/collectives/rules/structure.md",
+        },
         class: Class::COLLECTIVE_STRUCTURE,
     },
     RuleRecord {
-        clause: Clause { id: "CS04", title: "elements", document: "spec/companions/collectives/rules.md" },
+        clause: Clause {
+            id: "CS04",
+            title: "elements",
+            document: "spec/companions/collectives/rules/structure.md",
+        },
         class: Class::COLLECTIVE_STRUCTURE,
     },
     RuleRecord {
         clause: Clause {
             id: "CS05",
             title: "unknown-primitive",
-            document: "spec/companions/collectives/rules.md",
+            document: "spec/companions/collectives/rules/structure.md",
         },
         class: Class::COLLECTIVE_STRUCTURE,
     },
@@ -1330,7 +1342,7 @@ pub(crate) const RULES: &[RuleRecord] = &[
         clause: Clause {
             id: "CS06",
             title: "undefined-handle",
-            document: "spec/companions/collectives/rules.md",
+            document: "spec/companions/collectives/rules/structure.md",
         },
         class: Class::COLLECTIVE_STRUCTURE,
     },
@@ -1338,7 +1350,7 @@ pub(crate) const RULES: &[RuleRecord] = &[
         clause: Clause {
             id: "CS07",
             title: "unknown-direction",
-            document: "spec/companions/collectives/rules.md",
+            document: "spec/companions/collectives/rules/structure.md",
         },
         class: Class::COLLECTIVE_STRUCTURE,
     },
@@ -1346,7 +1358,7 @@ pub(crate) const RULES: &[RuleRecord] = &[
         clause: Clause {
             id: "CS08",
             title: "missing-edge",
-            document: "spec/companions/collectives/rules.md",
+            document: "spec/companions/collectives/rules/structure.md",
         },
         class: Class::COLLECTIVE_STRUCTURE,
     },
@@ -1354,19 +1366,23 @@ pub(crate) const RULES: &[RuleRecord] = &[
         clause: Clause {
             id: "CS09",
             title: "empty-handle",
-            document: "spec/companions/collectives/rules.md",
+            document: "spec/companions/collectives/rules/structure.md",
         },
         class: Class::COLLECTIVE_STRUCTURE,
     },
     RuleRecord {
-        clause: Clause { id: "CS10", title: "outside", document: "spec/companions/collectives/rules.md" },
+        clause: Clause {
+            id: "CS10",
+            title: "outside",
+            document: "spec/companions/collectives/rules/structure.md",
+        },
         class: Class::COLLECTIVE_STRUCTURE,
     },
     RuleRecord {
         clause: Clause {
             id: "CS11",
             title: "operand-mismatch",
-            document: "spec/companions/collectives/rules.md",
+            document: "spec/companions/collectives/rules/structure.md",
         },
         class: Class::COLLECTIVE_STRUCTURE,
     },
@@ -1374,7 +1390,7 @@ pub(crate) const RULES: &[RuleRecord] = &[
         clause: Clause {
             id: "CS12",
             title: "unwritten-scratch",
-            document: "spec/companions/collectives/rules.md",
+            document: "spec/companions/collectives/rules/structure.md",
         },
         class: Class::COLLECTIVE_STRUCTURE,
     },
@@ -1382,7 +1398,7 @@ pub(crate) const RULES: &[RuleRecord] = &[
         clause: Clause {
             id: "CS13",
             title: "oversized-message",
-            document: "spec/companions/collectives/rules.md",
+            document: "spec/companions/collectives/rules/structure.md",
         },
         class: Class::COLLECTIVE_STRUCTURE,
     },
@@ -1390,23 +1406,31 @@ pub(crate) const RULES: &[RuleRecord] = &[
         clause: Clause {
             id: "CS14",
             title: "message-mismatch",
-            document: "spec/companions/collectives/rules.md",
+            document: "spec/companions/collectives/rules/structure.md",
         },
         class: Class::COLLECTIVE_STRUCTURE,
     },
     RuleRecord {
-        clause: Clause { id: "CS15", title: "wrong-tiles", document: "spec/companions/collectives/rules.md" },
+        clause: Clause {
+            id: "CS15",
+            title: "wrong-tiles",
+            document: "spec/companions/collectives/rules/structure.md",
+        },
         class: Class::COLLECTIVE_STRUCTURE,
     },
     RuleRecord {
-        clause: Clause { id: "CS16", title: "too-long", document: "spec/companions/collectives/rules.md" },
+        clause: Clause {
+            id: "CS16",
+            title: "too-long",
+            document: "spec/companions/collectives/rules/structure.md",
+        },
         class: Class::COLLECTIVE_STRUCTURE,
     },
     RuleRecord {
         clause: Clause {
             id: "CD01",
             title: "receive-without-send",
-            document: "spec/companions/collectives/rules.md",
+            document: "spec/companions/collectives/rules/deadlock.md",
         },
         class: Class::COLLECTIVE_DEADLOCK,
     },
@@ -1414,19 +1438,23 @@ pub(crate) const RULES: &[RuleRecord] = &[
         clause: Clause {
             id: "CD02",
             title: "leftover-send",
-            document: "spec/companions/collectives/rules.md",
+            document: "spec/companions/collectives/rules/deadlock.md",
         },
         class: Class::COLLECTIVE_DEADLOCK,
     },
     RuleRecord {
-        clause: Clause { id: "CD03", title: "full-queues", document: "spec/companions/collectives/rules.md" },
+        clause: Clause {
+            id: "CD03",
+            title: "full-queues",
+            document: "spec/companions/collectives/rules/deadlock.md",
+        },
         class: Class::COLLECTIVE_DEADLOCK,
     },
     RuleRecord {
         clause: Clause {
             id: "CD04",
             title: "crossed-waits",
-            document: "spec/companions/collectives/rules.md",
+            document: "spec/companions/collectives/rules/deadlock.md",
         },
         class: Class::COLLECTIVE_DEADLOCK,
     },
@@ -1434,7 +1462,7 @@ pub(crate) const RULES: &[RuleRecord] = &[
         clause: Clause {
             id: "CT01",
             title: "unwritten-result",
-            document: "spec/companions/collectives/rules.md",
+            document: "spec/companions/collectives/rules/results.md",
         },
         class: Class::COLLECTIVE_RESULT,
     },
@@ -1442,7 +1470,7 @@ pub(crate) const RULES: &[RuleRecord] = &[
         clause: Clause {
             id: "CT02",
             title: "missing-contribution",
-            document: "spec/companions/collectives/rules.md",
+            document: "spec/companions/collectives/rules/results.md",
         },
         class: Class::COLLECTIVE_RESULT,
     },
@@ -1450,7 +1478,7 @@ pub(crate) const RULES: &[RuleRecord] = &[
         clause: Clause {
             id: "CT03",
             title: "double-contribution",
-            document: "spec/companions/collectives/rules.md",
+            document: "spec/companions/collectives/rules/results.md",
         },
         class: Class::COLLECTIVE_RESULT,
     },
@@ -1458,7 +1486,7 @@ pub(crate) const RULES: &[RuleRecord] = &[
         clause: Clause {
             id: "CT04",
             title: "foreign-contribution",
-            document: "spec/companions/collectives/rules.md",
+            document: "spec/companions/collectives/rules/results.md",
         },
         class: Class::COLLECTIVE_RESULT,
     },
@@ -1466,7 +1494,7 @@ pub(crate) const RULES: &[RuleRecord] = &[
         clause: Clause {
             id: "CT05",
             title: "stale-result",
-            document: "spec/companions/collectives/rules.md",
+            document: "spec/companions/collectives/rules/results.md",
         },
         class: Class::COLLECTIVE_RESULT,
     },
@@ -1474,7 +1502,7 @@ pub(crate) const RULES: &[RuleRecord] = &[
         clause: Clause {
             id: "CB01",
             title: "different-bits",
-            document: "spec/companions/collectives/rules.md",
+            document: "spec/companions/collectives/rules/bits.md",
         },
         class: Class::COLLECTIVE_BITS,
     },
@@ -1482,35 +1510,47 @@ pub(crate) const RULES: &[RuleRecord] = &[
         clause: Clause {
             id: "CC01",
             title: "missing-symbol",
-            document: "spec/companions/collectives/rules.md",
+            document: "spec/companions/collectives/rules/contract.md",
         },
         class: Class::COLLECTIVE_CONTRACT,
     },
     RuleRecord {
-        clause: Clause { id: "CC02", title: "wrong-arity", document: "spec/companions/collectives/rules.md" },
+        clause: Clause {
+            id: "CC02",
+            title: "wrong-arity",
+            document: "spec/companions/collectives/rules/contract.md",
+        },
         class: Class::COLLECTIVE_CONTRACT,
     },
     RuleRecord {
-        clause: Clause { id: "CC03", title: "no-tl", document: "spec/companions/collectives/rules.md" },
+        clause: Clause {
+            id: "CC03",
+            title: "no-tl",
+            document: "spec/companions/collectives/rules/contract.md",
+        },
         class: Class::COLLECTIVE_CONTRACT,
     },
     RuleRecord {
         clause: Clause {
             id: "CC04",
             title: "unknown-kind",
-            document: "spec/companions/collectives/rules.md",
+            document: "spec/companions/collectives/rules/contract.md",
         },
         class: Class::COLLECTIVE_CONTRACT,
     },
     RuleRecord {
-        clause: Clause { id: "CC05", title: "world-size", document: "spec/companions/collectives/rules.md" },
+        clause: Clause {
+            id: "CC05",
+            title: "world-size",
+            document: "spec/companions/collectives/rules/contract.md",
+        },
         class: Class::COLLECTIVE_CONTRACT,
     },
     RuleRecord {
         clause: Clause {
             id: "CW01",
             title: "order-of-additions",
-            document: "spec/companions/collectives/rules.md",
+            document: "spec/companions/collectives/rules/warnings.md",
         },
         class: Class::COLLECTIVE_WARNING,
     },
@@ -1518,12 +1558,16 @@ pub(crate) const RULES: &[RuleRecord] = &[
         clause: Clause {
             id: "CW02",
             title: "outlived-slot",
-            document: "spec/companions/collectives/rules.md",
+            document: "spec/companions/collectives/rules/warnings.md",
         },
         class: Class::COLLECTIVE_WARNING,
     },
     RuleRecord {
-        clause: Clause { id: "CW03", title: "no-kinds", document: "spec/companions/collectives/rules.md" },
+        clause: Clause {
+            id: "CW03",
+            title: "no-kinds",
+            document: "spec/companions/collectives/rules/warnings.md",
+        },
         class: Class::COLLECTIVE_WARNING,
     },
     RuleRecord {
@@ -2312,6 +2356,12 @@ pub mod clause {
     /// COL-23 Launching.
     pub const COL_23: Clause =
         Clause { id: "COL-23", title: "Launching", document: "spec/companions/collectives/modules.md" };
+    /// COL-24 Figures.
+    pub const COL_24: Clause =
+        Clause { id: "COL-24", title: "Figures", document: "spec/companions/collectives/analysis.md" };
+    /// COL-25 Lower bounds.
+    pub const COL_25: Clause =
+        Clause { id: "COL-25", title: "Lower bounds", document: "spec/companions/collectives/analysis.md" };
     /// CON-01 Profiles.
     pub const CON_01: Clause = Clause { id: "CON-01", title: "Profiles", document: "spec/conformance.md" };
     /// CON-02 Handshake.
@@ -2956,6 +3006,8 @@ pub const CLAUSES: &[Clause] = &[
     clause::COL_21,
     clause::COL_22,
     clause::COL_23,
+    clause::COL_24,
+    clause::COL_25,
     clause::CON_01,
     clause::CON_02,
     clause::CON_03,

@@ -1,4 +1,4 @@
-//! The commands of collective algorithms: `validate-collective` and `simulate-collective`.
+//! The commands of collective algorithms: judging, simulating, analysing, making and importing them.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -9,7 +9,15 @@ use megakernel_reference::commands::{
     Command, Companion, describe, finished, options, read_file, validate, wrong,
 };
 
-use crate::answer::{Answered, Method, answer};
+use megakernel_collectives::read_algorithm;
+use serde_json::json;
+
+use crate::algorithms::{ALGORITHMS, Algorithm, named};
+use crate::analysis::{Costs, figures, picture, report};
+use crate::answer::{Answered, Method, answer, judged};
+use crate::import::{Form, msccl};
+use crate::launch;
+use crate::network::Network;
 
 /// What this companion adds to the reference of programs. All executions of an algorithm end alike: there is nothing to replay.
 pub static COMPANION: Companion =
@@ -30,6 +38,18 @@ const COMMANDS: &[Command] = &[
     Command {
         describe: || describe::<Simulate>("simulate-collective"),
         run: |matches, _| options(matches).map_or_else(|code| code, |options: Simulate| simulate(&options)),
+    },
+    Command {
+        describe: || describe::<Analyse>("analyse-collective"),
+        run: |matches, _| options(matches).map_or_else(|code| code, |options: Analyse| analyse(&options)),
+    },
+    Command {
+        describe: || describe::<Make>("make-collective"),
+        run: |matches, _| options(matches).map_or_else(|code| code, |options: Make| make(&options)),
+    },
+    Command {
+        describe: || describe::<Import>("import-collective"),
+        run: |matches, _| options(matches).map_or_else(|code| code, |options: Import| import(&options)),
     },
 ];
 
@@ -57,6 +77,94 @@ struct Validate {
 struct Simulate {
     /// The algorithm
     file: PathBuf,
+}
+
+/// Say what a collective algorithm costs, beside what it costs at least (companion specification, COL-24 and COL-25).
+///
+/// Exits 0 if it is accepted, 1 if it is rejected, 2 if the file cannot be read or the usage is wrong.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  megakernel-reference analyse-collective --alpha 2 --beta 0.01 --picture ring.svg ring.json"
+)]
+struct Analyse {
+    /// The algorithm
+    file: PathBuf,
+    /// What each message costs, in any unit of time
+    #[arg(long, default_value_t = 1.0)]
+    alpha: f64,
+    /// What each byte of a message costs
+    #[arg(long, default_value_t = 0.001)]
+    beta: f64,
+    /// Write who sends what when to this file, as SVG
+    #[arg(long, value_name = "SVG")]
+    picture: Option<PathBuf>,
+}
+
+/// Write a collective algorithm of the reference, for a topology.
+///
+/// Exits 0 if there is one, 2 if it does not run there or the usage is wrong. Without a name, `--list` says which there are.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  megakernel-reference make-collective ring --ranks 4 --n-elem 8 > ring.json\n  megakernel-reference make-collective torus-quarters --topology torus_2d --grid 4x4 --cubes 4x4 > torus.json"
+)]
+struct Make {
+    /// The algorithm
+    #[arg(required_unless_present = "list", default_value = "")]
+    name: String,
+    /// List the algorithms
+    #[arg(long)]
+    list: bool,
+    /// How devices are connected: ring_1d, torus_2d or mesh_2d_no_wrap
+    #[arg(long, default_value = "ring_1d")]
+    topology: String,
+    /// Devices of a ring
+    #[arg(long, default_value_t = 4)]
+    ranks: i64,
+    /// Columns and rows of a torus or mesh
+    #[arg(long, value_name = "WxH")]
+    grid: Option<Extents>,
+    /// Columns and rows of the cubes of a device
+    #[arg(long, value_name = "WxH", default_value = "1x1")]
+    cubes: Extents,
+    /// Positions of a tile
+    #[arg(long, default_value_t = 8)]
+    n_elem: i64,
+    /// Messages that a queue holds
+    #[arg(long, default_value_t = 4)]
+    capacity: i64,
+    /// The rank that a broadcast starts from
+    #[arg(long, default_value_t = 0)]
+    root: i64,
+}
+
+/// Write an algorithm of MSCCL, read from its XML, as a collective algorithm.
+///
+/// Exits 0 if it was read, 2 if not. What is wrong with the algorithm, `validate-collective` says.
+#[derive(clap::Args)]
+struct Import {
+    /// The XML
+    file: PathBuf,
+    /// Positions of a chunk
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(i64).range(1..=4096))]
+    chunk: i64,
+    /// Messages that a queue holds
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(i64).range(1..=65536))]
+    capacity: i64,
+}
+
+/// Columns and rows.
+#[derive(Clone, Copy)]
+struct Extents(i64, i64);
+
+impl std::str::FromStr for Extents {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Extents, String> {
+        let parts = text.split_once('x').and_then(|(w, h)| Some((w.parse().ok()?, h.parse().ok()?)));
+        parts
+            .map(|(w, h)| Extents(w, h))
+            .ok_or_else(|| "required two numbers with an `x` between them".to_owned())
+    }
 }
 
 /// Judges each file by itself.
@@ -96,5 +204,89 @@ fn simulate(options: &Simulate) -> ExitCode {
     match simulated {
         Some(tiles) => finished(std::io::stdout().lock().write_all(format!("{tiles}\n").as_bytes()), 0),
         None => ExitCode::from(1),
+    }
+}
+
+fn print(text: &str) -> ExitCode {
+    finished(std::io::stdout().lock().write_all(text.as_bytes()), 0)
+}
+
+fn analyse(options: &Analyse) -> ExitCode {
+    let costs = Costs { alpha: options.alpha, beta: options.beta };
+    if [costs.alpha, costs.beta].iter().any(|cost| !cost.is_finite() || *cost < 0.0) {
+        return wrong("`--alpha` and `--beta` are numbers from 0 on");
+    }
+    let document = match read_file(&options.file) {
+        Ok(document) => document,
+        Err(message) => return wrong(message),
+    };
+    let read = read_value(&document).and_then(|value| {
+        let algorithm = read_algorithm(&value);
+        let judged = algorithm.and_then(|algorithm| Ok((judged(&algorithm, false)?.0, algorithm)));
+        judged.map_err(|found| found.into_iter().map(Diagnostic::from).collect())
+    });
+    let (program, algorithm) = match read {
+        Ok(read) => read,
+        Err(found) => {
+            for Diagnostic { rule, message, pointer, .. } in &found {
+                eprintln!("error[{rule}]: {message}\n  --> {} {pointer}", options.file.display());
+            }
+            return ExitCode::from(1);
+        }
+    };
+    let network = Network::new(&algorithm.topology);
+    let Some(found) = figures(&program, &network, costs) else {
+        return wrong("the algorithm does not complete");
+    };
+    if let Some(file) = &options.picture {
+        let written = picture(&program, &network, &found).and_then(|svg| {
+            std::fs::write(file, svg).map_err(|cause| format!("{}: {cause}", file.display()))
+        });
+        if let Err(message) = written {
+            return wrong(message);
+        }
+    }
+    print(&report(&algorithm, &network, &program, &found, costs))
+}
+
+fn make(options: &Make) -> ExitCode {
+    if options.list {
+        let line = |algorithm: &Algorithm| {
+            format!("{:<22} {}: {}\n", algorithm.name, algorithm.kind.name(), algorithm.about)
+        };
+        return print(&ALGORITHMS.iter().map(line).collect::<String>());
+    }
+    let Some(algorithm) = named(&options.name) else {
+        return wrong(format!("no algorithm is called `{}`; `--list` says which there are", options.name));
+    };
+    let Extents(cube_w, cube_h) = options.cubes;
+    let mut topology = json!({"kind": options.topology, "ranks": options.ranks, "cube_w": cube_w, "cube_h": cube_h,
+                              "capacity": options.capacity});
+    if let Some(Extents(w, h)) = options.grid {
+        topology["ranks"] = json!(w.saturating_mul(h));
+        (topology["w"], topology["h"]) = (json!(w), json!(h));
+    }
+    let bits = if algorithm.identical { "identical" } else { "per_element" };
+    let collective = json!({"kind": algorithm.kind.name(), "root": options.root, "bits": bits});
+    let request = json!({"topology": topology, "n_elem": options.n_elem, "collective": collective});
+    match launch::setting(&request) {
+        Ok(setting) if algorithm.serves(&setting) => {
+            print(&format!("{}\n", algorithm.document(&setting, &topology, &collective)))
+        }
+        Ok(_) => wrong(format!("`{}` does not run on this topology", algorithm.name)),
+        Err(found) => wrong(found.into_iter().map(|fault| fault.message).collect::<Vec<_>>().join("; ")),
+    }
+}
+
+fn import(options: &Import) -> ExitCode {
+    let form = Form { chunk: options.chunk, capacity: options.capacity };
+    let text = read_file(&options.file).and_then(|text| {
+        String::from_utf8(text).map_err(|_| format!("{}: no UTF-8", options.file.display()))
+    });
+    match text
+        .and_then(|text| msccl(&text, form).map_err(|cause| format!("{}: {cause}", options.file.display())))
+    {
+        Ok(document) => print(&format!("{document}\n")),
+        Err(message) => wrong(message),
     }
 }

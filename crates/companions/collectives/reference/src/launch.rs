@@ -31,16 +31,10 @@ pub enum Answered {
 
 /// Answers a launch request.
 pub fn launch(method: Method, value: &Value) -> Answered {
-    let request = match read_launch(value) {
-        Ok(request) => request,
+    let (request, setting) = match judged(value) {
+        Ok(judged) => judged,
         Err(found) => return Answered::Reject(found),
     };
-    for found in [structure::launch_ranges(&request), structure::topology(&request.topology)] {
-        if !found.is_empty() {
-            return Answered::Reject(found);
-        }
-    }
-    let setting = Setting::new(&request.topology, request.n_elem, request.collective);
     let Some(algorithm) = chosen(&setting) else {
         let (kind, place) = (request.collective.kind.name(), request.topology.kind.name());
         return Answered::Unsupported(format!("there is no {kind} for this `{place}`"));
@@ -50,6 +44,25 @@ pub fn launch(method: Method, value: &Value) -> Answered {
         Method::KernelArgs => arguments(&request, &setting),
         Method::Launch => log(algorithm, &request, &setting),
     })
+}
+
+fn judged(value: &Value) -> Result<(LaunchRequest, Setting), Vec<Fault>> {
+    let request = read_launch(value)?;
+    for found in [structure::launch_ranges(&request), structure::topology(&request.topology)] {
+        if !found.is_empty() {
+            return Err(found);
+        }
+    }
+    let setting = Setting::new(&request.topology, request.n_elem, request.collective);
+    Ok((request, setting))
+}
+
+/// Where and for what a launch request wants an algorithm.
+///
+/// # Errors
+/// The rules that it breaks.
+pub fn setting(value: &Value) -> Result<Setting, Vec<Fault>> {
+    judged(value).map(|(_, setting)| setting)
 }
 
 /// The kinds of topologies as the kernels are told them.

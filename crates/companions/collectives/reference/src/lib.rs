@@ -2,9 +2,11 @@
 //! as trees of additions, and the simulator (`spec/companions/collectives`).
 
 pub mod algorithms;
+pub mod analysis;
 pub mod answer;
 mod commands;
 pub mod expand;
+pub mod import;
 pub mod launch;
 pub mod network;
 pub mod program;
