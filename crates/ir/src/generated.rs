@@ -2362,6 +2362,12 @@ pub mod clause {
     /// COL-25 Lower bounds.
     pub const COL_25: Clause =
         Clause { id: "COL-25", title: "Lower bounds", document: "spec/companions/collectives/analysis.md" };
+    /// COL-26 Programs of algorithms.
+    pub const COL_26: Clause = Clause {
+        id: "COL-26",
+        title: "Programs of algorithms",
+        document: "spec/companions/collectives/programs.md",
+    };
     /// CON-01 Profiles.
     pub const CON_01: Clause = Clause { id: "CON-01", title: "Profiles", document: "spec/conformance.md" };
     /// CON-02 Handshake.
@@ -3008,6 +3014,7 @@ pub const CLAUSES: &[Clause] = &[
     clause::COL_23,
     clause::COL_24,
     clause::COL_25,
+    clause::COL_26,
     clause::CON_01,
     clause::CON_02,
     clause::CON_03,

@@ -61,7 +61,7 @@ fn case(path: &Path) -> Outcome {
 fn of_companion(case: &Case, profile: Profile, reference: &mut dyn Reference, document: &[u8]) -> Outcome {
     let mut pointers = Vec::new();
     let mut ask = |question: &Question<'_>| -> Result<FromWorker, String> {
-        let Question { method, document, arguments } = *question;
+        let Question { method, document, arguments, anew: _ } = *question;
         let document = match std::str::from_utf8(document) {
             Ok(text) => DocumentBytes::Text(text.into()),
             Err(_) => DocumentBytes::Binary(document.to_vec()),

@@ -20,6 +20,17 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &["megakernel-collectives", "megakernel-ir", "megakernel-numerics", "megakernel-reference"],
     ),
     ("megakernel-collectives-checker", &["megakernel-collectives", "megakernel-ir"]),
+    // Where the validator and the explorer meet.
+    (
+        "megakernel-collectives-subject",
+        &[
+            "megakernel-collectives",
+            "megakernel-collectives-reference",
+            "megakernel-ir",
+            "megakernel-numerics",
+            "megakernel-prove",
+        ],
+    ),
     // Its tests play the cases to the checker, which shares nothing with the reference.
     (
         "megakernel-collectives-cases",
@@ -150,6 +161,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &[
             "megakernel-collectives-cases",
             "megakernel-collectives-reference",
+            "megakernel-collectives-subject",
             "megakernel-schedule",
             "megakernel-schedule-cases",
             "megakernel-schedule-reference",

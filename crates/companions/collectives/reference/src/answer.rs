@@ -64,15 +64,7 @@ pub fn answer(method: Method, value: &Value) -> Answered {
 /// # Errors
 /// What the first stage finds that finds anything.
 pub fn judged(algorithm: &Algorithm, tiles: bool) -> Result<(Program, Vec<Fault>), Vec<Fault>> {
-    let clean = |found: Vec<Fault>| if found.is_empty() { Ok(()) } else { Err(found) };
-    clean(structure::ranges(algorithm))?;
-    clean(structure::topology(&algorithm.topology))?;
-    let network = Network::new(&algorithm.topology);
-    let log_of = structure::elements(algorithm, &network)?;
-    clean(structure::tiles(algorithm, network.elements(), tiles))?;
-    let (program, mut warnings) = expand(algorithm, &network, &log_of)?;
-    clean(unmatched(&program, &network))?;
-    clean(mismatched(&program, &network))?;
+    let (network, program, mut warnings) = matched(algorithm, tiles)?;
     let n_elem = u32::try_from(algorithm.n_elem).unwrap_or(u32::MAX);
     let mut symbols = Symbols::new(Trees::default(), network.elements(), n_elem);
     let done = run(&program, 1, &mut symbols);
@@ -81,4 +73,24 @@ pub fn judged(algorithm: &Algorithm, tiles: bool) -> Result<(Program, Vec<Fault>
     clean(found)?;
     warnings.extend(warned);
     Ok((program, warnings))
+}
+
+fn clean(found: Vec<Fault>) -> Result<(), Vec<Fault>> {
+    if found.is_empty() { Ok(()) } else { Err(found) }
+}
+
+/// Judges what comes before deadlock: the elements, their operations, and warnings of those.
+///
+/// # Errors
+/// What the first stage finds that finds anything.
+pub fn matched(algorithm: &Algorithm, tiles: bool) -> Result<(Network, Program, Vec<Fault>), Vec<Fault>> {
+    clean(structure::ranges(algorithm))?;
+    clean(structure::topology(&algorithm.topology))?;
+    let network = Network::new(&algorithm.topology);
+    let log_of = structure::elements(algorithm, &network)?;
+    clean(structure::tiles(algorithm, network.elements(), tiles))?;
+    let (program, warnings) = expand(algorithm, &network, &log_of)?;
+    clean(unmatched(&program, &network))?;
+    clean(mismatched(&program, &network))?;
+    Ok((network, program, warnings))
 }

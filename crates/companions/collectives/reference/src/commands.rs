@@ -1,7 +1,7 @@
 //! The commands of collective algorithms: judging, simulating, analysing, making and importing them.
 
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use megakernel_ir::{Diagnostic, read_value};
@@ -15,9 +15,11 @@ use serde_json::json;
 use crate::algorithms::{ALGORITHMS, Algorithm, named};
 use crate::analysis::{Costs, figures, picture, report};
 use crate::answer::{Answered, Method, answer, judged};
+use crate::bridge::{Order, lower};
 use crate::import::{Form, msccl};
 use crate::launch;
 use crate::network::Network;
+use crate::program::Program;
 
 /// What this companion adds to the reference of programs. All executions of an algorithm end alike: there is nothing to replay.
 pub static COMPANION: Companion =
@@ -42,6 +44,10 @@ const COMMANDS: &[Command] = &[
     Command {
         describe: || describe::<Analyse>("analyse-collective"),
         run: |matches, _| options(matches).map_or_else(|code| code, |options: Analyse| analyse(&options)),
+    },
+    Command {
+        describe: || describe::<Lower>("lower-collective"),
+        run: |matches, _| options(matches).map_or_else(|code| code, |options: Lower| lowered(&options)),
     },
     Command {
         describe: || describe::<Make>("make-collective"),
@@ -137,6 +143,18 @@ struct Make {
     root: i64,
 }
 
+/// Write a collective algorithm as a program: each element an SM, each slot of a queue a buffer (companion specification, COL-26).
+///
+/// Exits 0 if it is accepted, 1 if it is rejected, 2 if the file cannot be read or the usage is wrong.
+#[derive(clap::Args)]
+struct Lower {
+    /// The algorithm
+    file: PathBuf,
+    /// Keep the operations of an element in order by counters, and not by the queue of an SM
+    #[arg(long)]
+    counters: bool,
+}
+
 /// Write an algorithm of MSCCL, read from its XML, as a collective algorithm.
 ///
 /// Exits 0 if it was read, 2 if not. What is wrong with the algorithm, `validate-collective` says.
@@ -211,28 +229,42 @@ fn print(text: &str) -> ExitCode {
     finished(std::io::stdout().lock().write_all(text.as_bytes()), 0)
 }
 
-fn analyse(options: &Analyse) -> ExitCode {
-    let costs = Costs { alpha: options.alpha, beta: options.beta };
-    if [costs.alpha, costs.beta].iter().any(|cost| !cost.is_finite() || *cost < 0.0) {
-        return wrong("`--alpha` and `--beta` are numbers from 0 on");
-    }
-    let document = match read_file(&options.file) {
-        Ok(document) => document,
-        Err(message) => return wrong(message),
-    };
+/// An algorithm that breaks no rule, from a file.
+fn accepted(file: &Path) -> Result<(Program, megakernel_collectives::Algorithm), ExitCode> {
+    let document = read_file(file).map_err(wrong)?;
     let read = read_value(&document).and_then(|value| {
         let algorithm = read_algorithm(&value);
         let judged = algorithm.and_then(|algorithm| Ok((judged(&algorithm, false)?.0, algorithm)));
         judged.map_err(|found| found.into_iter().map(Diagnostic::from).collect())
     });
-    let (program, algorithm) = match read {
-        Ok(read) => read,
-        Err(found) => {
-            for Diagnostic { rule, message, pointer, .. } in &found {
-                eprintln!("error[{rule}]: {message}\n  --> {} {pointer}", options.file.display());
-            }
-            return ExitCode::from(1);
+    read.map_err(|found| {
+        for Diagnostic { rule, message, pointer, .. } in &found {
+            eprintln!("error[{rule}]: {message}\n  --> {} {pointer}", file.display());
         }
+        ExitCode::from(1)
+    })
+}
+
+fn lowered(options: &Lower) -> ExitCode {
+    let (program, algorithm) = match accepted(&options.file) {
+        Ok(accepted) => accepted,
+        Err(code) => return code,
+    };
+    let order = if options.counters { Order::Counters } else { Order::Queues };
+    match lower(&algorithm, &program, order) {
+        Ok(program) => print(&format!("{program}\n")),
+        Err(message) => wrong(message),
+    }
+}
+
+fn analyse(options: &Analyse) -> ExitCode {
+    let costs = Costs { alpha: options.alpha, beta: options.beta };
+    if [costs.alpha, costs.beta].iter().any(|cost| !cost.is_finite() || *cost < 0.0) {
+        return wrong("`--alpha` and `--beta` are numbers from 0 on");
+    }
+    let (program, algorithm) = match accepted(&options.file) {
+        Ok(accepted) => accepted,
+        Err(code) => return code,
     };
     let network = Network::new(&algorithm.topology);
     let Some(found) = figures(&program, &network, costs) else {

@@ -4,6 +4,7 @@
 pub mod algorithms;
 pub mod analysis;
 pub mod answer;
+pub mod bridge;
 mod commands;
 pub mod expand;
 pub mod import;
