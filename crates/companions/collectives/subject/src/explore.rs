@@ -4,6 +4,7 @@
 //! come out for every choice of 0, 1 and 2048 as initial numbers.
 
 use std::collections::{HashMap, VecDeque};
+use std::rc::Rc;
 
 use megakernel_numerics::{DType, decode, encode};
 
@@ -42,15 +43,15 @@ impl Number {
 /// What an element holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holds {
-    sum: Number,
-    own: Number,
-    last: Number,
+    sum: Rc<Number>,
+    own: Rc<Number>,
+    last: Rc<Number>,
     /// Its tile.
-    pub tile: Number,
+    pub tile: Rc<Number>,
     /// Whether anything was stored.
     pub stored: bool,
     /// What the tile held before.
-    pub before: Vec<Number>,
+    pub before: Vec<Rc<Number>>,
 }
 
 /// A state: how far each element is, what it holds, and what is on its way, by receiver and direction.
@@ -59,7 +60,7 @@ pub struct State {
     next: Vec<usize>,
     /// What each element holds.
     pub holds: Vec<Holds>,
-    queues: Vec<[VecDeque<Number>; 2]>,
+    queues: Vec<[VecDeque<Rc<Number>>; 2]>,
 }
 
 /// Where all executions end.
@@ -94,12 +95,12 @@ fn after(small: &Small, capacity: usize, state: &State, element: usize) -> Optio
     next.next[element] += 1;
     let here = &mut next.holds[element];
     let (sent, way) = match step {
-        Step::Send(way) => (here.sum.clone(), way),
-        Step::SendOwn(way) => (here.own.clone(), way),
-        Step::SendLast(way) => (here.last.clone(), way),
+        Step::Send(way) => (Rc::clone(&here.sum), way),
+        Step::SendOwn(way) => (Rc::clone(&here.own), way),
+        Step::SendLast(way) => (Rc::clone(&here.last), way),
         Step::Add(way) => {
             let came = next.queues[element][place(way)].pop_front()?;
-            here.sum = here.sum.plus(&came);
+            here.sum = Rc::new(here.sum.plus(&came));
             here.last = came;
             return Some(next);
         }
@@ -108,7 +109,7 @@ fn after(small: &Small, capacity: usize, state: &State, element: usize) -> Optio
             return Some(next);
         }
         Step::Store | Step::StoreOwn => {
-            let new = if step == Step::Store { here.sum.clone() } else { here.own.clone() };
+            let new = Rc::clone(if step == Step::Store { &here.sum } else { &here.own });
             let old = std::mem::replace(&mut here.tile, new);
             here.before.push(old);
             here.stored = true;
@@ -127,8 +128,8 @@ fn after(small: &Small, capacity: usize, state: &State, element: usize) -> Optio
 pub fn explore(small: &Small, capacity: usize) -> End {
     let all = small.logs.len();
     let holds = |element: usize| {
-        let own = Number::initial(element, all);
-        let [sum, last, tile] = std::array::from_fn(|_| own.clone());
+        let own = Rc::new(Number::initial(element, all));
+        let [sum, last, tile] = std::array::from_fn(|_| Rc::clone(&own));
         Holds { sum, own, last, tile, stored: false, before: Vec::new() }
     };
     let start = State {

@@ -132,11 +132,23 @@ impl Layout {
     }
 }
 
-/// A piece of a handle or a memory: the buffer, and the task that writes it.
+/// A piece of a handle or a memory.
 #[derive(Clone, Copy)]
-struct Cell {
-    buffer: usize,
-    by: Option<usize>,
+enum Cell {
+    /// What stood at this place of the element's tile at the beginning.
+    Initial(usize),
+    /// A buffer, and the task that writes it.
+    Made(usize, usize),
+}
+
+impl Cell {
+    /// The task that it waits for.
+    fn by(self) -> Option<usize> {
+        match self {
+            Cell::Initial(_) => None,
+            Cell::Made(_, task) => Some(task),
+        }
+    }
 }
 
 struct Lowering<'a> {
@@ -194,9 +206,12 @@ impl Lowering<'_> {
         id
     }
 
-    /// What a memory holds at the beginning.
-    fn initial(&mut self, element: usize, position: usize) -> Cell {
-        Cell { buffer: self.buffer(format!("tile.{element}.{position}"), "IO_INPUT", Dtype::F16), by: None }
+    /// The buffer of a piece. Those of the beginning are made when they are read, so that none is there for nothing.
+    fn read(&mut self, element: usize, cell: Cell) -> usize {
+        match cell {
+            Cell::Initial(at) => self.buffer(format!("tile.{element}.{at}"), "IO_INPUT", Dtype::F16),
+            Cell::Made(buffer, _) => buffer,
+        }
     }
 
     fn element(&mut self, algorithm: &Algorithm, element: usize) {
@@ -214,10 +229,8 @@ impl Lowering<'_> {
             let (to, made) = match op.action {
                 Action::Load { to, at, n } => {
                     let (from, count) = (piece_of(at), piece_of(n));
-                    let cells = (from..from + count).map(|at| match memory.get(&at) {
-                        Some(cell) => *cell,
-                        None => self.initial(element, at),
-                    });
+                    let cells =
+                        (from..from + count).map(|at| memory.get(&at).copied().unwrap_or(Cell::Initial(at)));
                     (to, (cells.collect(), Dtype::F16))
                 }
                 Action::Store { of, at } => {
@@ -233,8 +246,9 @@ impl Lowering<'_> {
                     let (cells, dtype) = held(of);
                     for (at, cell) in cells.into_iter().enumerate() {
                         let (slot, freed) = self.slot(queue, message, at, dtype);
-                        let after = [cell.by, freed[0], freed[1]];
-                        self.task(element, "COPY", &[cell.buffer], slot, &after);
+                        let after = [cell.by(), freed[0], freed[1]];
+                        let held = self.read(element, cell);
+                        self.task(element, "COPY", &[held], slot, &after);
                     }
                     continue;
                 }
@@ -248,8 +262,8 @@ impl Lowering<'_> {
                     let ((a, dtype), (b, _)) = (held(a), held(b));
                     let cells = a.into_iter().zip(b).enumerate().map(|(at, (a, b))| {
                         let buffer = self.buffer(name(at), "ACTIVATION", dtype);
-                        let by = self.task(element, "ADD", &[a.buffer, b.buffer], buffer, &[a.by, b.by]);
-                        Cell { buffer, by: Some(by) }
+                        let inputs = [self.read(element, a), self.read(element, b)];
+                        Cell::Made(buffer, self.task(element, "ADD", &inputs, buffer, &[a.by(), b.by()]))
                     });
                     (to, (cells.collect(), dtype))
                 }
@@ -260,8 +274,8 @@ impl Lowering<'_> {
                     } else {
                         let cells = cells.into_iter().enumerate().map(|(at, cell)| {
                             let buffer = self.buffer(name(at), "ACTIVATION", dtype);
-                            let by = self.task(element, "COPY", &[cell.buffer], buffer, &[cell.by]);
-                            Cell { buffer, by: Some(by) }
+                            let held = self.read(element, cell);
+                            Cell::Made(buffer, self.task(element, "COPY", &[held], buffer, &[cell.by()]))
                         });
                         (to, (cells.collect(), dtype))
                     }
@@ -273,12 +287,10 @@ impl Lowering<'_> {
         }
         let all = usize::try_from(algorithm.n_elem.unsigned_abs() / self.piece).unwrap_or(0);
         for at in 0..all {
-            let cell = match memory.get(&at) {
-                Some(cell) => *cell,
-                None => self.initial(element, at),
-            };
+            let cell = memory.get(&at).copied().unwrap_or(Cell::Initial(at));
+            let held = self.read(element, cell);
             let end = self.buffer(format!("end.{element}.{at}"), "IO_OUTPUT", Dtype::F16);
-            self.task(element, "COPY", &[cell.buffer], end, &[cell.by]);
+            self.task(element, "COPY", &[held], end, &[cell.by()]);
         }
     }
 
@@ -322,8 +334,7 @@ impl Lowering<'_> {
         let cells = (0..pieces).map(|at| {
             let (slot, _) = self.slot(queue, message, at, dtype);
             let buffer = self.buffer(name(at), "ACTIVATION", dtype);
-            let by = self.task(element, "COPY", &[slot], buffer, &[sent.map(|first| first + at)]);
-            Cell { buffer, by: Some(by) }
+            Cell::Made(buffer, self.task(element, "COPY", &[slot], buffer, &[sent.map(|first| first + at)]))
         });
         (cells.collect(), dtype)
     }
