@@ -264,7 +264,7 @@ mod tests {
     fn only_the_listed_edges_pass() {
         assert_eq!(check("megakernel-ir", Value::Null), Vec::<String>::new());
         let expected = "crate `megakernel-conformance` depends on `megakernel-reference`, allowed are: \
-                        [megakernel-collectives-checker, megakernel-ir, megakernel-numerics, megakernel-task-graph, megakernel-task-graph-checker]";
+                        [megakernel-collectives-checker, megakernel-ir, megakernel-numerics, megakernel-schedule-checker, megakernel-task-graph, megakernel-task-graph-checker]";
         assert_eq!(check("megakernel-reference", Value::Null), [expected]);
         assert_eq!(check("megakernel-reference", json!("dev")), [expected]);
         assert_eq!(check(TEST_SUPPORT, json!("dev")), Vec::<String>::new());

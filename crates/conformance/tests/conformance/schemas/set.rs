@@ -7,7 +7,7 @@ use megakernel_test_support::schemas;
 use serde_json::Value;
 
 /// Names of the files under `schemas/`, without `.schema.json`.
-pub const NAMES: [&str; 25] = [
+pub const NAMES: [&str; 26] = [
     "companion",
     "opcode-table",
     "program",
