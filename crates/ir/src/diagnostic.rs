@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::ids::{BufferId, CounterId, TaskId};
 use crate::rule::{Rule, Severity};
 
 /// One finding: which rule, where, about what, and the evidence.
@@ -20,13 +21,13 @@ pub struct Diagnostic {
     pub position: Option<Position>,
     /// Ids of the tasks involved.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub tasks: Vec<u32>,
+    pub tasks: Vec<TaskId>,
     /// Ids of the buffers involved.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub buffers: Vec<u32>,
+    pub buffers: Vec<BufferId>,
     /// Ids of the counters involved.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub counters: Vec<u32>,
+    pub counters: Vec<CounterId>,
     /// Evidence that can be checked without trusting the validator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub witness: Option<Witness>,
@@ -77,7 +78,7 @@ pub enum Witness {
         /// The other.
         second: Access,
         /// The buffer that both access.
-        buffer: u32,
+        buffer: BufferId,
         /// The elements that both access.
         region: Region,
     },
@@ -100,9 +101,9 @@ pub enum Witness {
     /// Elements that a task reads before any task wrote them.
     Unwritten {
         /// The reader.
-        task: u32,
+        task: TaskId,
         /// The buffer.
-        buffer: u32,
+        buffer: BufferId,
         /// Some of the elements.
         region: Region,
     },
@@ -153,7 +154,7 @@ pub enum TileRegion {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CycleStep {
     /// A task.
-    pub task: u32,
+    pub task: TaskId,
     /// Why it has to come before the task of the next step.
     pub then: Before,
 }
@@ -163,7 +164,7 @@ pub struct CycleStep {
 #[serde(rename_all = "lowercase")]
 pub enum Before {
     /// The later task waits on this counter, which the earlier one increments.
-    Counter(u32),
+    Counter(CounterId),
     /// Both stand in this SM's queue in this order.
     Queue(i64),
 }
@@ -172,7 +173,7 @@ pub enum Before {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Access {
     /// The task.
-    pub task: u32,
+    pub task: TaskId,
     /// Read or write.
     pub access: AccessKind,
 }
@@ -192,18 +193,18 @@ pub enum AccessKind {
 #[serde(rename_all = "lowercase")]
 pub enum Event {
     /// The task starts.
-    Start(u32),
+    Start(TaskId),
     /// The task finishes and increments its counter.
-    Finish(u32),
+    Finish(TaskId),
 }
 
 /// A side of [`Witness::Clobber`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PageAccess {
     /// The buffer.
-    pub buffer: u32,
+    pub buffer: BufferId,
     /// A task that accesses it.
-    pub task: u32,
+    pub task: TaskId,
 }
 
 impl Diagnostic {
@@ -223,19 +224,19 @@ impl Diagnostic {
     }
 
     /// Adds the tasks involved.
-    pub fn tasks(mut self, tasks: impl IntoIterator<Item = u32>) -> Diagnostic {
+    pub fn tasks(mut self, tasks: impl IntoIterator<Item = TaskId>) -> Diagnostic {
         self.tasks.extend(tasks);
         self
     }
 
     /// Adds the buffers involved.
-    pub fn buffers(mut self, buffers: impl IntoIterator<Item = u32>) -> Diagnostic {
+    pub fn buffers(mut self, buffers: impl IntoIterator<Item = BufferId>) -> Diagnostic {
         self.buffers.extend(buffers);
         self
     }
 
     /// Adds the counters involved.
-    pub fn counters(mut self, counters: impl IntoIterator<Item = u32>) -> Diagnostic {
+    pub fn counters(mut self, counters: impl IntoIterator<Item = CounterId>) -> Diagnostic {
         self.counters.extend(counters);
         self
     }
@@ -280,11 +281,12 @@ mod tests {
     fn the_json_form_is_the_one_of_the_specification() {
         let witness = Witness::Cycle {
             steps: vec![
-                CycleStep { task: 0, then: Before::Counter(3) },
-                CycleStep { task: 2, then: Before::Queue(1) },
+                CycleStep { task: TaskId::from(0), then: Before::Counter(CounterId::from(3)) },
+                CycleStep { task: TaskId::from(2), then: Before::Queue(1) },
             ],
         };
-        let diagnostic = Diagnostic::new(Rule::D06, "/tasks/0", "m").tasks([0, 2]).witness(witness);
+        let diagnostic =
+            Diagnostic::new(Rule::D06, "/tasks/0", "m").tasks([0, 2].map(TaskId::from)).witness(witness);
         let json = serde_json::to_string(&diagnostic).expect("serialises");
         assert_eq!(
             json,

@@ -5,6 +5,7 @@ pub mod companion;
 pub mod decode;
 pub mod diagnostic;
 mod generated;
+pub mod ids;
 pub mod input;
 mod maps;
 pub mod model;
@@ -24,6 +25,7 @@ mod text;
 mod write;
 
 pub use diagnostic::Diagnostic;
+pub use ids::{BufferId, CounterId, TaskId};
 pub use megakernel_numerics::names;
 pub use names::{BufferKind, DType, MemSpace, Opcode};
 pub use params::{Number, Param};

@@ -1,6 +1,7 @@
 //! The data model of clauses DAT-01 to DAT-08: a program as its JSON document states it, borrowed from the text.
 //!
-//! Reading checks the shape of the records and nothing else: ids and references may be wrong here.
+//! Reading checks the shape of the records and nothing else: ids and references may be wrong here. So they are `i64`, which holds
+//! any number that a document writes; what class S has judged has the types of [`crate::ids`].
 
 use serde_json::value::RawValue;
 use smallvec::SmallVec;

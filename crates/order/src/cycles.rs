@@ -2,43 +2,54 @@
 
 use std::collections::VecDeque;
 
+/// What a graph is of: numbers from 0 on.
+pub trait Node: Copy + Ord + From<u32> + Into<u32> {}
+
+impl<N: Copy + Ord + From<u32> + Into<u32>> Node for N {}
+
+fn place(node: impl Node) -> usize {
+    node.into() as usize
+}
+
 /// Strongly connected components of more than one node, each sorted, in the order of their lowest nodes.
 ///
-/// `successors` gives the successors of a node from an index on, so that the search can stop and go on.
-pub fn components(nodes: usize, successors: impl Fn(u32, usize) -> Option<u32>) -> Vec<Vec<u32>> {
+/// `successors` gives the successors of a node from an index on, so that the search can stop and go on. Nodes are ids, or numbers
+/// where they are of several kinds.
+pub fn components<N: Node>(nodes: usize, successors: impl Fn(N, usize) -> Option<N>) -> Vec<Vec<N>> {
     const UNSEEN: u32 = u32::MAX;
     let mut index = vec![UNSEEN; nodes];
     let mut low = vec![0u32; nodes];
     let mut on_stack = vec![false; nodes];
     let (mut stack, mut next_index, mut found) = (Vec::new(), 0u32, Vec::new());
     // Tarjan's algorithm; the path holds each open node with the index of its next successor.
-    let mut path: Vec<(u32, usize)> = Vec::new();
-    for root in 0..nodes as u32 {
-        if index[root as usize] != UNSEEN {
+    let mut path: Vec<(N, usize)> = Vec::new();
+    for root in (0..nodes as u32).map(N::from) {
+        if index[place(root)] != UNSEEN {
             continue;
         }
         path.push((root, 0));
-        while let Some((node, successor)) = path.last_mut() {
-            let (node, at) = (*node as usize, *successor);
+        while let Some((open, successor)) = path.last_mut() {
+            let (open, at) = (*open, *successor);
+            let node = place(open);
             if at == 0 && index[node] == UNSEEN {
                 (index[node], low[node], on_stack[node]) = (next_index, next_index, true);
                 next_index += 1;
-                stack.push(node as u32);
+                stack.push(open);
             }
             *successor += 1;
-            match successors(node as u32, at) {
-                Some(to) if index[to as usize] == UNSEEN => path.push((to, 0)),
-                Some(to) if on_stack[to as usize] => low[node] = low[node].min(index[to as usize]),
+            match successors(open, at) {
+                Some(to) if index[place(to)] == UNSEEN => path.push((to, 0)),
+                Some(to) if on_stack[place(to)] => low[node] = low[node].min(index[place(to)]),
                 Some(_) => {}
                 None => {
                     path.pop();
                     if let Some(&(parent, _)) = path.last() {
-                        low[parent as usize] = low[parent as usize].min(low[node]);
+                        low[place(parent)] = low[place(parent)].min(low[node]);
                     }
                     if low[node] == index[node] {
-                        let start = stack.iter().rposition(|&member| member as usize == node).unwrap_or(0);
+                        let start = stack.iter().rposition(|&member| member == open).unwrap_or(0);
                         let mut component = stack.split_off(start);
-                        component.iter().for_each(|&member| on_stack[member as usize] = false);
+                        component.iter().for_each(|&member| on_stack[place(member)] = false);
                         if component.len() > 1 {
                             component.sort_unstable();
                             found.push(component);
@@ -53,22 +64,22 @@ pub fn components(nodes: usize, successors: impl Fn(u32, usize) -> Option<u32>) 
 }
 
 /// A shortest cycle through `start`, as the nodes from `start` on; empty if there is none.
-pub fn shortest_cycle(nodes: usize, start: u32, successors: impl Fn(u32, usize) -> Option<u32>) -> Vec<u32> {
-    let mut parent = vec![u32::MAX; nodes];
+pub fn shortest_cycle<N: Node>(nodes: usize, start: N, successors: impl Fn(N, usize) -> Option<N>) -> Vec<N> {
+    let mut parent = vec![None; nodes];
     let mut queue = VecDeque::from([start]);
     while let Some(node) = queue.pop_front() {
         for to in (0..).map_while(|index| successors(node, index)) {
             if to == start {
                 let mut cycle = vec![node];
-                while cycle.last() != Some(&start) {
-                    let last = cycle.last().map_or(start, |&node| node);
-                    cycle.push(parent[last as usize]);
+                let before = |&node: &N| parent[place(node)].filter(|_| node != start);
+                while let Some(node) = cycle.last().and_then(before) {
+                    cycle.push(node);
                 }
                 cycle.reverse();
                 return cycle;
             }
-            if parent[to as usize] == u32::MAX {
-                parent[to as usize] = node;
+            if parent[place(to)].is_none() {
+                parent[place(to)] = Some(node);
                 queue.push_back(to);
             }
         }

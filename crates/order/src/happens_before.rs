@@ -9,6 +9,8 @@
 
 use std::ops::RangeInclusive;
 
+use megakernel_ir::{CounterId, TaskId};
+
 use crate::graph::{Graph, Order};
 
 const WORDS: usize = 8;
@@ -27,9 +29,9 @@ pub struct HappensBefore<'g> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Question {
     /// A task.
-    pub earlier: u32,
+    pub earlier: TaskId,
     /// Another task.
-    pub later: u32,
+    pub later: TaskId,
 }
 
 impl<'g> HappensBefore<'g> {
@@ -44,16 +46,16 @@ impl<'g> HappensBefore<'g> {
     }
 
     /// The counters in an order in which each comes after all that lead to it.
-    pub fn sequence(&self) -> &'g [u32] {
+    pub fn sequence(&self) -> &'g [CounterId] {
         self.order.sequence()
     }
 
     /// The positions between which the tasks stand: of the counters that they wait on and increment.
-    pub fn positions(&self, tasks: impl Iterator<Item = u32>) -> RangeInclusive<u32> {
+    pub fn positions(&self, tasks: impl Iterator<Item = TaskId>) -> RangeInclusive<u32> {
         let (mut first, mut last) = (u32::MAX, 0);
         for task in tasks {
-            let counters = self.graph.waits(task).iter().chain([&self.graph.out[task as usize]]);
-            for position in counters.map(|&counter| self.order.position(counter)) {
+            let counters = self.graph.waits(task).iter().copied().chain([self.graph.out(task)]);
+            for position in counters.map(|counter| self.order.position(counter)) {
                 (first, last) = (first.min(position), last.max(position));
             }
         }
@@ -61,7 +63,7 @@ impl<'g> HappensBefore<'g> {
     }
 
     /// See [`Order::rank`].
-    pub fn rank(&self, task: u32) -> u32 {
+    pub fn rank(&self, task: TaskId) -> u32 {
         self.order.rank(self.graph, task)
     }
 
@@ -74,7 +76,7 @@ impl<'g> HappensBefore<'g> {
         if self.graph.is_direct(earlier, later) {
             return Some(true);
         }
-        let reachable = self.order.position(self.graph.out[earlier as usize]) < self.rank(later);
+        let reachable = self.order.position(self.graph.out(earlier)) < self.rank(later);
         (!reachable).then_some(false)
     }
 
@@ -86,9 +88,7 @@ impl<'g> HappensBefore<'g> {
         for (index, &question) in questions.iter().enumerate() {
             match self.quick(question) {
                 Some(answer) => answers[index] = answer,
-                None => {
-                    open.push((self.order.position(self.graph.out[question.earlier as usize]), index as u32))
-                }
+                None => open.push((self.order.position(self.graph.out(question.earlier)), index as u32)),
             }
         }
         open.sort_unstable();
@@ -167,7 +167,7 @@ impl<'h, 'g> Around<'h, 'g> {
     /// for one task and for many.
     pub fn new(
         order: &'h HappensBefore<'g>,
-        tasks: &[u32],
+        tasks: &[TaskId],
         positions: RangeInclusive<u32>,
     ) -> Around<'h, 'g> {
         let (first, last) = (*positions.start(), *positions.end());
@@ -175,13 +175,13 @@ impl<'h, 'g> Around<'h, 'g> {
         let mut around = Around { order, first, after: none.clone(), before: none };
         let index = |position: u32| position.checked_sub(first).map(|index| index as usize);
         for (lane, &task) in tasks.iter().enumerate().take(LANES) {
-            let set = |bits: &mut Vec<Bits>, counter: u32| {
+            let set = |bits: &mut Vec<Bits>, counter: CounterId| {
                 if let Some(bits) = index(order.order.position(counter)).and_then(|index| bits.get_mut(index))
                 {
                     bits[lane / 64] |= 1 << (lane % 64);
                 }
             };
-            set(&mut around.after, order.graph.out[task as usize]);
+            set(&mut around.after, order.graph.out(task));
             order.graph.waits(task).iter().for_each(|&wait| set(&mut around.before, wait));
         }
         for position in first..=last {
@@ -201,14 +201,14 @@ impl<'h, 'g> Around<'h, 'g> {
     }
 
     /// A bit for each of the tasks: set if it is neither before nor after this one.
-    pub fn unordered(&self, task: u32) -> Bits {
+    pub fn unordered(&self, task: TaskId) -> Bits {
         let mut ordered = self.after(task);
         unite(&mut ordered, &self.before(task));
         ordered.map(|word| !word)
     }
 
     /// A bit for each of the tasks: set if it happens before this one.
-    pub fn before(&self, task: u32) -> Bits {
+    pub fn before(&self, task: TaskId) -> Bits {
         let mut bits = Bits::default();
         for &wait in self.order.graph.waits(task) {
             unite(&mut bits, &self.at(&self.after, wait));
@@ -217,11 +217,11 @@ impl<'h, 'g> Around<'h, 'g> {
     }
 
     /// A bit for each of the tasks: set if this one happens before it.
-    pub fn after(&self, task: u32) -> Bits {
-        self.at(&self.before, self.order.graph.out[task as usize])
+    pub fn after(&self, task: TaskId) -> Bits {
+        self.at(&self.before, self.order.graph.out(task))
     }
 
-    fn at(&self, sets: &[Bits], counter: u32) -> Bits {
+    fn at(&self, sets: &[Bits], counter: CounterId) -> Bits {
         let index = self.order.order.position(counter).checked_sub(self.first);
         index.and_then(|index| sets.get(index as usize)).copied().unwrap_or_default()
     }
@@ -243,12 +243,12 @@ mod tests {
         let tasks = graph.tasks();
         let mut before = vec![vec![false; tasks]; tasks];
         for (task, ancestors) in before.iter_mut().enumerate() {
-            let mut stack = vec![task as u32];
+            let mut stack = vec![TaskId::at(task)];
             while let Some(next) = stack.pop() {
-                for (producer, known) in ancestors.iter_mut().enumerate() {
-                    if graph.is_direct(producer as u32, next) && !*known {
+                for (producer, known) in TaskId::range(0..tasks).zip(ancestors.iter_mut()) {
+                    if graph.is_direct(producer, next) && !*known {
                         *known = true;
-                        stack.push(producer as u32);
+                        stack.push(producer);
                     }
                 }
             }
@@ -265,26 +265,27 @@ mod tests {
                 let order = Order::new(&graph).expect("acyclic");
                 let relation = HappensBefore::new(&graph, &order);
                 let expected = ancestors(&graph);
-                let pairs = (0..size as u32).flat_map(|a| (0..size as u32).map(move |b| (a, b)));
+                let tasks = |from| TaskId::range(from..size);
+                let pairs = tasks(0).flat_map(|a| tasks(0).map(move |b| (a, b)));
                 let questions: Vec<_> = pairs.map(|(earlier, later)| Question { earlier, later }).collect();
                 for (question, answer) in questions.iter().zip(relation.answer(&questions)) {
                     let Question { earlier, later } = *question;
-                    assert_eq!(answer, expected[later as usize][earlier as usize], "{question:?}");
+                    assert_eq!(answer, expected[later.index()][earlier.index()], "{question:?}");
                     assert!(!answer || relation.rank(earlier) < relation.rank(later), "{question:?}");
                 }
                 // The same for some of the tasks at once, among others that begin with one of them.
-                let some: Vec<u32> = (0..size as u32).filter(|task| task % 3 == 1).collect();
-                let first = some.first().copied().unwrap_or(0);
-                let around = Around::new(&relation, &some, relation.positions(first..size as u32));
-                for task in first..size as u32 {
+                let some: Vec<TaskId> = tasks(0).filter(|task| task.index() % 3 == 1).collect();
+                let first = some.first().copied().unwrap_or_default().index();
+                let around = Around::new(&relation, &some, relation.positions(tasks(first)));
+                for task in tasks(first) {
                     let (unordered, before) = (around.unordered(task), around.before(task));
                     for (lane, &other) in some.iter().enumerate() {
                         let ordered = [(task, other), (other, task)]
                             .iter()
-                            .any(|&(earlier, later)| expected[later as usize][earlier as usize]);
+                            .any(|&(earlier, later)| expected[later.index()][earlier.index()]);
                         assert_eq!(unordered[lane / 64] >> (lane % 64) & 1 == 0, ordered, "{task} {other}");
                         let is_before = before[lane / 64] >> (lane % 64) & 1 == 1;
-                        assert_eq!(is_before, expected[task as usize][other as usize], "{other} {task}");
+                        assert_eq!(is_before, expected[task.index()][other.index()], "{other} {task}");
                     }
                 }
             }

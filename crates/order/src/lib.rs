@@ -3,7 +3,8 @@
 //!
 //! A task increments one counter, or triggers one event, and waits on some: [`edges`] takes that down, [`graph`] makes dense
 //! arrays of it, [`happens_before`] answers whether one task comes before another, and [`cycles`] finds what never comes.
-//! Nothing here knows what tasks do.
+//! Nothing here knows what tasks do. What is ordered has a `TaskId` and what orders it a `CounterId`: tasks and counters of a program,
+//! tasks and events of a task graph, phases of a schedule.
 
 pub mod cycles;
 pub mod edges;

@@ -2,6 +2,7 @@
 
 use crate::edges::Edges;
 use crate::graph::Graph;
+use megakernel_ir::CounterId;
 use megakernel_ir::prng::SplitMix64;
 
 /// The graph of a random acyclic program of `size` tasks, some of which share counters.
@@ -14,7 +15,8 @@ pub fn random_dag(rng: &mut SplitMix64, size: usize) -> Graph {
         counters += rng.below(2) as u32 + u32::from(counters == 0 || !waits.is_empty() && counters < 2);
         let out = counters - 1;
         // No task waits on the counter that it shares with others, or on a later one.
-        edges.push(out, waits.into_iter().filter(|&wait| wait != out));
+        let waits = waits.into_iter().filter(|&wait| wait != out).map(CounterId::from);
+        edges.push(CounterId::from(out), waits);
     }
     Graph::new(&edges, counters as usize)
 }

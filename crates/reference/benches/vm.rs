@@ -111,7 +111,7 @@ fn opcodes(c: &mut Criterion) {
         let following = Following::new(&program, &tensors, Default::default()).unwrap();
         group.throughput(Throughput::Elements(elements));
         group.bench_function(BenchmarkId::new(case.0, case.1.join(" ")), |b| {
-            b.iter(|| following.task(black_box(0)).unwrap());
+            b.iter(|| following.task(black_box(0.into())).unwrap());
         });
     }
     group.finish();

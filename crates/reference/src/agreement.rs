@@ -10,7 +10,7 @@ use std::ops::AddAssign;
 use megakernel_ir::diagnostic::Witness;
 use megakernel_ir::model::Program;
 use megakernel_ir::rule::Class;
-use megakernel_ir::{Diagnostic, Rule};
+use megakernel_ir::{BufferId, Diagnostic, Rule};
 
 use crate::explore::{Compact, Explorer, FaultKind, Faults, Machine, NotReplayed, Outcome, Strength, replay};
 use crate::validate::{Classes, broken_rules, validate_program};
@@ -154,7 +154,7 @@ impl Judge {
 /// Whether it is about an ordered read by a task that writes the same buffer.
 fn is_of_replaced(program: &Program<'_>, diagnostic: &Diagnostic) -> bool {
     let Some(Witness::Unwritten { task, buffer, .. }) = diagnostic.witness else { return false };
-    program.tasks[task as usize].outputs.contains(&i64::from(buffer))
+    program[task].outputs.iter().any(|&id| BufferId::stated(id) == buffer)
 }
 
 /// Why the rule rejects: a fault of the kinds that it forbids, or one of the ways of clause EXE-11 in which it is stricter.
@@ -189,9 +189,10 @@ fn reason(rule: Rule, faults: Faults, program: &Program<'_>) -> Option<Reason> {
 }
 
 fn has_partial_wait(program: &Program<'_>) -> bool {
-    let producers =
-        |counter: i64| program.tasks.iter().filter(|task| task.out_counter == counter).count() as i64;
-    program.tasks.iter().flat_map(|task| &task.waits).any(|wait| wait.threshold < producers(wait.counter))
+    program.tasks.iter().flat_map(|task| &task.waits).any(|wait| {
+        let producers = program.tasks.iter().filter(|task| task.out_counter == wait.counter);
+        wait.threshold < producers.count() as i64
+    })
 }
 
 /// How many diagnostics of a program lead to the execution that they are about.

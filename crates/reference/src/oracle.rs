@@ -7,6 +7,7 @@ use std::io::{self, BufRead, Write};
 use megakernel_ir::model::Program;
 use megakernel_ir::protocol::Accumulator;
 use megakernel_ir::protocol::oracle::{Answer, Bytes, Numbers, ORACLE, Request, read, write};
+use megakernel_ir::{BufferId, TaskId};
 use megakernel_numerics::Tensor;
 
 use crate::vm::{Following, Reference, TaskOutput};
@@ -94,20 +95,23 @@ fn follow(
         }
     };
     let order = memory.order().unwrap_or_default();
-    answer(output, Ok((Answer::Following { order }, Vec::new())))?;
+    answer(
+        output,
+        Ok((Answer::Following { order: order.into_iter().map(TaskId::index).collect() }, Vec::new())),
+    )?;
     while let Some((request, payload)) = read::<Request>(input)? {
         let reply = match request {
-            Request::Task { task } => match memory.task(task) {
+            Request::Task { task } => match memory.task(TaskId::at(task)) {
                 Ok(None) => Ok((Answer::Nothing, Vec::new())),
                 Ok(Some(found)) => written(program, found),
                 Err(fault) => Err(format!("{} at {}", fault.name(), fault.pointer())),
             },
             Request::Store { task, tensor } => tensor
                 .take(&mut payload.as_slice())
-                .and_then(|tensor| memory.store(task, &tensor))
+                .and_then(|tensor| memory.store(TaskId::at(task), &tensor))
                 .map(|()| (Answer::Stored, Vec::new())),
             Request::Buffer { buffer } => memory
-                .buffer(buffer)
+                .buffer(BufferId::at(buffer))
                 .map(|tensor| (Answer::Holds { tensor: Bytes::of("", &tensor) }, tensor.bytes)),
             other @ (Request::Hello { .. } | Request::Follow { .. }) => return Ok(Some((other, payload))),
         };
@@ -117,7 +121,7 @@ fn follow(
 }
 
 fn written(program: &Program<'_>, output: TaskOutput) -> Reply {
-    let rank = program.buffers.get(output.buffer).map_or(0, |buffer| buffer.shape.len());
+    let rank = program.buffers.get(output.buffer.index()).map_or(0, |buffer| buffer.shape.len());
     let axes = output.region.axes().iter().take(rank);
     let region = axes.map(|[low, high]| (low.max(&0).unsigned_abs(), high.max(&0).unsigned_abs())).collect();
     let (numbers, elements, payload) = match output.reference {
@@ -134,5 +138,8 @@ fn written(program: &Program<'_>, output: TaskOutput) -> Reply {
             (Numbers::Ints, values.len(), payload)
         }
     };
-    Ok((Answer::Written { buffer: output.buffer, region, numbers, elements: elements as u64 }, payload))
+    Ok((
+        Answer::Written { buffer: output.buffer.index(), region, numbers, elements: elements as u64 },
+        payload,
+    ))
 }

@@ -2,7 +2,7 @@
 
 use megakernel_ir::model::{Buffer, Counter, IntMap, Page, PageAllocation, Program, Target, Task, Text};
 use megakernel_ir::params::{ParamKey, ParamValue, Params};
-use megakernel_ir::{BufferKind, DType, MemSpace, Number, Opcode, Param};
+use megakernel_ir::{BufferKind, CounterId, DType, MemSpace, Number, Opcode, Param, TaskId};
 
 /// What one task does. Buffers are those of the set, by index; a tile is a range of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -208,9 +208,9 @@ impl BufferSet {
     }
 
     /// The task that does this, without its place in the order.
-    pub fn task(&self, index: usize, action: Action) -> Task<'static> {
+    pub fn task(&self, id: TaskId, action: Action) -> Task<'static> {
         let shared = |buffer: u8| SHARED + i64::from(buffer);
-        let own = SHARED + i64::from(self.shared) + i64::from(self.cache) + index as i64;
+        let own = SHARED + i64::from(self.shared) + i64::from(self.cache) + i64::from(id);
         let int = |param, value: u8| (param, Number::Int(i64::from(value)));
         let tile = |(first, count): Tile| {
             vec![
@@ -263,7 +263,7 @@ impl BufferSet {
             .map(|(param, number)| (ParamKey::Known(param), ParamValue::Number(number)))
             .collect();
         Task {
-            id: index as i64,
+            id: id.into(),
             op,
             inputs: inputs.into_iter().collect(),
             outputs: output.into_iter().collect(),
@@ -280,6 +280,6 @@ impl BufferSet {
 }
 
 /// A counter with this id.
-pub fn counter(id: usize) -> Counter<'static> {
-    Counter { id: id as i64, init: 0, note: Text::from(""), extra: Vec::new() }
+pub fn counter(id: CounterId) -> Counter<'static> {
+    Counter { id: id.into(), init: 0, note: Text::from(""), extra: Vec::new() }
 }

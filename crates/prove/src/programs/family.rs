@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use megakernel_ir::model::{Program, Task, Wait};
+use megakernel_ir::{CounterId, TaskId};
 
 use super::buffer_set::{Action, BufferSet, counter};
 use crate::{Enumeration as Enumerates, Family as Described};
@@ -68,7 +69,7 @@ impl Described for Family {
 
 /// What comes before the choices of the single tasks: who increments which counter, and who stands in which queue.
 struct Unit {
-    outs: Vec<usize>,
+    outs: Vec<CounterId>,
     sms: Vec<Option<usize>>,
     /// For each task, the sets of waits that it may have.
     waits: Vec<Vec<Vec<Wait<'static>>>>,
@@ -97,24 +98,26 @@ impl Enumeration {
     /// Lays out a family.
     pub fn new(family: &Family) -> Enumeration {
         let mut units = Vec::new();
+        let tasks = TaskId::range(0..family.tasks);
         for outs in numberings(family.tasks, family.counters) {
-            let waits: Vec<_> = (0..family.tasks).map(|task| wait_sets(family.waits, &outs, task)).collect();
+            let outs: Vec<CounterId> = outs.into_iter().map(CounterId::at).collect();
+            let waits: Vec<_> = tasks.clone().map(|task| wait_sets(family.waits, &outs, task)).collect();
             let size = waits.iter().map(|sets| (sets.len() * family.actions.len()) as u64).product();
             for sms in placements(family.tasks, family.sms) {
                 units.push(Unit { outs: outs.clone(), sms, waits: waits.clone(), size });
             }
         }
         let record = |task| family.actions.iter().map(|&action| family.buffers.task(task, action)).collect();
-        let records = (0..family.tasks).map(record).collect();
+        let records = tasks.map(record).collect();
         Enumeration { family: family.clone(), units, records }
     }
 
-    fn task(&self, unit: &Unit, task: usize, digit: u64) -> Task<'static> {
+    fn task(&self, unit: &Unit, task: TaskId, digit: u64) -> Task<'static> {
         let actions = self.family.actions.len() as u64;
-        let mut record = self.records[task][(digit % actions) as usize].clone();
-        record.out_counter = unit.outs[task] as i64;
-        record.waits.clone_from(&unit.waits[task][(digit / actions) as usize]);
-        record.sm = unit.sms[task].map(|sm| sm as i64);
+        let mut record = self.records[task.index()][(digit % actions) as usize].clone();
+        record.out_counter = unit.outs[task.index()].into();
+        record.waits.clone_from(&unit.waits[task.index()][(digit / actions) as usize]);
+        record.sm = unit.sms[task.index()].map(|sm| sm as i64);
         record
     }
 }
@@ -144,26 +147,27 @@ impl Enumerates for Enumeration {
     fn visit(&self, chunk: &Chunk, visit: &mut dyn FnMut(&Program<'static>)) {
         let unit = &self.units[chunk.unit];
         let mut program = self.family.buffers.program(self.family.tasks);
-        let top = unit.outs.iter().max().map_or(0, |top| top + 1);
+        let top = unit.outs.iter().max().map_or(0, |top| top.index() + 1);
         // One more for the wait on a counter that nobody increments.
         let counters = top + usize::from(self.family.waits == Waits::Any);
-        program.counters = (0..counters).map(counter).collect();
+        program.counters = CounterId::range(0..counters).map(counter).collect();
         let actions = self.family.actions.len() as u64;
-        let radix = |task: usize| unit.waits[task].len() as u64 * actions;
+        let radix = |task: TaskId| unit.waits[task.index()].len() as u64 * actions;
+        let tasks = TaskId::range(0..self.family.tasks);
         let mut digits = vec![0; self.family.tasks];
         let mut rest = chunk.range.start;
-        for (task, digit) in digits.iter_mut().enumerate() {
+        for (task, digit) in tasks.clone().zip(&mut digits) {
             *digit = rest % radix(task);
             rest /= radix(task);
         }
-        for (task, &digit) in digits.iter().enumerate() {
+        for (task, &digit) in tasks.clone().zip(&digits) {
             program.tasks.push(self.task(unit, task, digit));
         }
         for index in chunk.range.clone() {
             if index > chunk.range.start {
-                for (task, digit) in digits.iter_mut().enumerate() {
+                for (task, digit) in tasks.clone().zip(&mut digits) {
                     *digit = (*digit + 1) % radix(task);
-                    program.tasks[task] = self.task(unit, task, *digit);
+                    program.tasks[task.index()] = self.task(unit, task, *digit);
                     if *digit != 0 {
                         break;
                     }
@@ -217,23 +221,23 @@ fn placements(tasks: usize, sms: usize) -> Vec<Vec<Option<usize>>> {
 }
 
 /// The sets of waits that a task may have, at most one wait for a counter: of two, the larger decides.
-fn wait_sets(rule: Waits, outs: &[usize], task: usize) -> Vec<Vec<Wait<'static>>> {
-    let counters = outs.iter().max().map_or(0, |top| top + 1);
+fn wait_sets(rule: Waits, outs: &[CounterId], task: TaskId) -> Vec<Vec<Wait<'static>>> {
+    let counters = outs.iter().max().map_or(0, |top| top.index() + 1);
     let mut sets = vec![Vec::new()];
-    for name in 0..counters + usize::from(rule == Waits::Any) {
+    for name in CounterId::range(0..counters + usize::from(rule == Waits::Any)) {
         let producers = outs.iter().filter(|&&out| out == name).count() as i64;
-        let earlier = outs.iter().skip(task).all(|&out| out != name);
+        let earlier = outs.iter().skip(task.index()).all(|&out| out != name);
         let thresholds = match rule {
             Waits::Any if producers == 0 => 1..=1,
             Waits::Any => 1..=producers + 1,
-            Waits::Others if name != outs[task] => 1..=producers,
-            Waits::AllOfOthers if name != outs[task] => producers..=producers,
+            Waits::Others if name != outs[task.index()] => 1..=producers,
+            Waits::AllOfOthers if name != outs[task.index()] => producers..=producers,
             Waits::Earlier if earlier => 1..=producers,
             _ => continue,
         };
         let longer = |set: Vec<Wait<'static>>| {
             let more = thresholds.clone().map(|threshold| {
-                let wait = Wait { counter: name as i64, threshold, extra: Vec::new() };
+                let wait = Wait { counter: name.into(), threshold, extra: Vec::new() };
                 [set.clone(), vec![wait]].concat()
             });
             let more: Vec<_> = more.collect();
@@ -260,8 +264,9 @@ mod tests {
 
     #[test]
     fn waits_are_of_the_counters_that_the_rule_allows() {
-        let outs = [0, 0, 1];
-        let counts = |rule| (0..3).map(|task| wait_sets(rule, &outs, task).len()).collect::<Vec<_>>();
+        let outs = [0, 0, 1].map(CounterId::from);
+        let counts =
+            |rule| TaskId::range(0..3).map(|task| wait_sets(rule, &outs, task).len()).collect::<Vec<_>>();
         assert_eq!(counts(Waits::Any), [24, 24, 24]);
         assert_eq!(counts(Waits::Others), [2, 2, 3]);
         assert_eq!(counts(Waits::AllOfOthers), [2, 2, 2]);

@@ -1,7 +1,7 @@
 //! From a program on which validator and explorer disagree to smaller ones.
 
-use megakernel_ir::Opcode;
-use megakernel_ir::model::Program;
+use megakernel_ir::model::{Program, Task};
+use megakernel_ir::{BufferId, CounterId, Opcode, TaskId};
 
 /// Without a task, a wait, an SM, a page, or what a task does; with a lower threshold. And without what is then unused.
 pub fn smaller(program: &Program<'static>) -> Vec<Program<'static>> {
@@ -14,7 +14,7 @@ pub fn smaller(program: &Program<'static>) -> Vec<Program<'static>> {
     for task in 0..program.tasks.len() {
         with(&|copy| {
             copy.tasks.remove(task);
-            copy.tasks.iter_mut().enumerate().for_each(|(index, task)| task.id = index as i64);
+            copy.tasks.iter_mut().enumerate().for_each(|(index, task)| task.id = TaskId::at(index).into());
         });
     }
     if program.pages.is_some() {
@@ -43,39 +43,40 @@ pub fn smaller(program: &Program<'static>) -> Vec<Program<'static>> {
             }
         }
     }
-    for buffer in 0..program.buffers.len() as i64 {
-        let used =
-            program.tasks.iter().any(|task| task.inputs.contains(&buffer) || task.outputs.contains(&buffer));
-        if !used {
+    for (buffer, _) in program.buffers_by_id() {
+        let mut listed = program.tasks.iter().flat_map(|task| task.inputs.iter().chain(&task.outputs));
+        if !listed.any(|&id| BufferId::stated(id) == buffer) {
             with(&|copy| remove_buffer(copy, buffer));
         }
     }
-    for counter in 0..program.counters.len() as i64 {
-        let waited =
-            |task: &megakernel_ir::model::Task<'_>| task.waits.iter().any(|wait| wait.counter == counter);
-        if !program.tasks.iter().any(|task| task.out_counter == counter || waited(task)) {
+    for counter in CounterId::range(0..program.counters.len()) {
+        let counters = |task: &Task<'_>| {
+            let waits = task.waits.iter().map(|wait| wait.counter);
+            waits.chain([task.out_counter]).any(|id| CounterId::stated(id) == counter)
+        };
+        if !program.tasks.iter().any(counters) {
             with(&|copy| remove_counter(copy, counter));
         }
     }
     all
 }
 
-fn remove_buffer(program: &mut Program<'static>, buffer: i64) {
-    let down = |id: &mut i64| *id -= i64::from(*id > buffer);
-    program.buffers.remove(buffer as usize);
+fn remove_buffer(program: &mut Program<'static>, id: BufferId) {
+    let down = |other: &mut i64| *other -= i64::from(*other > i64::from(id));
+    program.buffers.remove(id.index());
     program.buffers.iter_mut().for_each(|buffer| down(&mut buffer.id));
     for task in &mut program.tasks {
         task.inputs.iter_mut().chain(task.outputs.iter_mut()).for_each(down);
     }
     if let Some(pages) = &mut program.pages {
-        pages.buffer_to_page.0.retain(|&(id, _)| id != buffer);
-        pages.buffer_to_page.0.iter_mut().for_each(|(id, _)| down(id));
+        pages.buffer_to_page.0.retain(|&(buffer, _)| buffer != i64::from(id));
+        pages.buffer_to_page.0.iter_mut().for_each(|(buffer, _)| down(buffer));
     }
 }
 
-fn remove_counter(program: &mut Program<'static>, counter: i64) {
-    let down = |id: &mut i64| *id -= i64::from(*id > counter);
-    program.counters.remove(counter as usize);
+fn remove_counter(program: &mut Program<'static>, id: CounterId) {
+    let down = |other: &mut i64| *other -= i64::from(*other > i64::from(id));
+    program.counters.remove(id.index());
     program.counters.iter_mut().for_each(|counter| down(&mut counter.id));
     for task in &mut program.tasks {
         down(&mut task.out_counter);

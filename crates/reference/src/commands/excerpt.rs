@@ -2,7 +2,7 @@
 
 use annotate_snippets::{AnnotationKind, Group, Level, Snippet};
 use megakernel_ir::diagnostic::{AccessKind, Before, CycleStep, Event, Position, TileRegion, Witness};
-use megakernel_ir::{Diagnostic, Source};
+use megakernel_ir::{CounterId, Diagnostic, Source, TaskId};
 
 /// Longer lines are cut around the place: programs are often written on one line.
 const LINE: usize = 160;
@@ -17,33 +17,33 @@ const SHOWN: usize = 24;
 #[derive(Clone, Debug, Default)]
 pub struct Numbering {
     /// The number of the first task of each rank; none for a document without ranks.
-    pub tasks: Vec<u32>,
+    pub tasks: Vec<TaskId>,
     /// Likewise of counters.
-    pub counters: Vec<u32>,
+    pub counters: Vec<CounterId>,
     /// Whether counters are called events.
     pub is_of_events: bool,
 }
 
 impl Numbering {
     /// The rank of a task, if there are several, and its number there.
-    pub fn place(&self, task: u32) -> (Option<usize>, u32) {
+    pub fn place(&self, task: TaskId) -> (Option<usize>, u32) {
         local(&self.tasks, task)
     }
 
     /// A task in words.
-    pub fn task(&self, task: u32) -> String {
+    pub fn task(&self, task: TaskId) -> String {
         spelt("task", self.place(task))
     }
 
     /// A counter in words.
-    pub fn counter(&self, counter: u32) -> String {
+    pub fn counter(&self, counter: CounterId) -> String {
         spelt(if self.is_of_events { "event" } else { "counter" }, local(&self.counters, counter))
     }
 }
 
-fn local(starts: &[u32], number: u32) -> (Option<usize>, u32) {
-    let rank = starts.partition_point(|&start| start <= number).checked_sub(1);
-    (rank, number - rank.map_or(0, |rank| starts[rank]))
+fn local<Id: Copy + Ord + Into<u32>>(starts: &[Id], id: Id) -> (Option<usize>, u32) {
+    let rank = starts.partition_point(|&start| start <= id).checked_sub(1);
+    (rank, id.into() - rank.map_or(0, |rank| starts[rank].into()))
 }
 
 fn spelt(what: &str, (rank, number): (Option<usize>, u32)) -> String {
@@ -179,7 +179,7 @@ fn offset_of(text: &str, position: Position) -> Option<usize> {
 
 /// A witness in words.
 pub fn in_words(witness: &Witness, numbering: &Numbering) -> String {
-    let task = |task: u32| numbering.task(task);
+    let task = |task: TaskId| numbering.task(task);
     match witness {
         Witness::Cycle { steps } => {
             let step = |step: &CycleStep| match step.then {
@@ -190,7 +190,7 @@ pub fn in_words(witness: &Witness, numbering: &Numbering) -> String {
             };
             let cycle: String = steps.iter().take(SHOWN).map(step).collect();
             let more = if steps.len() > SHOWN { "...: " } else { "" };
-            format!("{cycle}{more}{} again", task(steps.first().map_or(0, |step| step.task)))
+            format!("{cycle}{more}{} again", task(steps.first().map_or(TaskId::default(), |step| step.task)))
         }
         Witness::Unordered { first, second, buffer, region } => format!(
             "no chain of waits orders {} and {} on buffer {buffer}, elements {region:?}",

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use megakernel_ir::{Diagnostic, Rule, Source, terminal};
+use megakernel_ir::{Diagnostic, Rule, Source, TaskId, terminal};
 use megakernel_order::{KEPT_PER_RULE, Verdict};
 use serde_json::{Map, Value, json};
 
@@ -147,7 +147,7 @@ impl<K: Kind> Shown<'_, K> {
                     value["file"] = json!(self.name(index));
                 }
                 if !numbering.tasks.is_empty() && !diagnostic.tasks.is_empty() {
-                    let place = |&task: &u32| {
+                    let place = |&task: &TaskId| {
                         let (rank, task) = numbering.place(task);
                         json!({"rank": rank, "task": task})
                     };

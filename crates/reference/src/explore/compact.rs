@@ -4,7 +4,7 @@ use std::fmt;
 
 use megakernel_ir::diagnostic::AccessKind;
 use megakernel_ir::model::Program;
-use megakernel_ir::{BufferKind, MemSpace};
+use megakernel_ir::{BufferId, BufferKind, MemSpace};
 use smallvec::SmallVec;
 
 use super::footprint::{accesses, runs};
@@ -148,8 +148,8 @@ impl Compact {
         let mut bases: SmallVec<[Option<(u32, BufferKind)>; 16]> = SmallVec::new();
         let mut next = 0;
         let layout = Layout::new(program)?;
-        for (index, buffer) in program.buffers.iter().enumerate() {
-            let tracked = !buffer.kind.is_read_only() || layout.of(index).is_some();
+        for (id, buffer) in program.buffers_by_id() {
+            let tracked = !buffer.kind.is_read_only() || layout.of(id).is_some();
             bases.push(tracked.then_some((next, buffer.kind)));
             if tracked {
                 let size = buffer.numel().filter(|&numel| numel <= MAX_CELLS as u64);
@@ -163,8 +163,8 @@ impl Compact {
         let mut elementwise = [[true; MAX_PAGED]; MAX_TASKS];
         for (task, record) in program.tasks.iter().enumerate() {
             for access in accesses(program, record) {
-                let buffer = &program.buffers[access.buffer];
-                let Some((base, kind)) = bases[access.buffer] else { continue };
+                let buffer = &program[access.buffer];
+                let Some((base, kind)) = bases[access.buffer.index()] else { continue };
                 let mut elements = 0;
                 runs(buffer, &access.region, |first, count| elements |= span(first + u64::from(base), count));
                 if matches!(buffer.space, MemSpace::Smem | MemSpace::Register) {
@@ -282,7 +282,7 @@ fn span(first: u64, count: u64) -> Cells {
 /// Pages as cells: pieces of storage so small that every element is some of them.
 struct Layout {
     /// By buffer.
-    places: SmallVec<[(usize, Place); 4]>,
+    places: SmallVec<[(BufferId, Place); 4]>,
     /// How many buffers are on pages that exist.
     count: usize,
     /// Bits of an element of each of these.
@@ -314,31 +314,30 @@ impl Layout {
     fn new(program: &Program<'_>) -> Result<Layout, TooLarge> {
         let mut layout = Layout { places: SmallVec::new(), count: 0, width: [0; MAX_PAGED] };
         let Some(allocation) = &program.pages else { return Ok(layout) };
-        let buffers = || program.buffers.iter().enumerate();
         let on_pages = || {
-            buffers().filter_map(|(index, buffer)| match storage(program, index) {
-                Storage::Page(page, record) => Some((index, buffer, page, record)),
+            program.buffers_by_id().filter_map(|(id, buffer)| match storage(program, id) {
+                Storage::Page(page, _) => Some((buffer, page)),
                 Storage::Own | Storage::Missing => None,
             })
         };
         let cell =
-            on_pages().map(|(_, buffer, ..)| u64::from(buffer.dtype.bits()).div_ceil(8)).fold(0, gcd).max(1);
+            on_pages().map(|(buffer, _)| u64::from(buffer.dtype.bits()).div_ceil(8)).fold(0, gcd).max(1);
         let mut bases: SmallVec<[u64; 4]> = SmallVec::new();
         let mut next = 0;
         for page in 0..allocation.pages.len() {
             bases.push(next);
-            let sizes = on_pages().filter(|&(_, _, at, _)| at == page).map(|(_, buffer, ..)| buffer.nbytes());
+            let sizes = on_pages().filter(|&(_, at)| at == page).map(|(buffer, _)| buffer.nbytes());
             let largest = sizes.map(|size| size.map_or(u64::MAX, |size| size as u64)).max().unwrap_or(0);
             next = largest.div_ceil(cell).saturating_add(next);
         }
         if next > MAX_CELLS as u64 {
             return Err(TooLarge::Cells);
         }
-        for (index, buffer) in buffers() {
-            match storage(program, index) {
+        for (id, buffer) in program.buffers_by_id() {
+            match storage(program, id) {
                 Storage::Own => {}
                 Storage::Missing => {
-                    layout.places.push((index, Place { paged: None, base: 0, cell, nbytes: 0 }));
+                    layout.places.push((id, Place { paged: None, base: 0, cell, nbytes: 0 }));
                 }
                 Storage::Page(page, record) => {
                     let width =
@@ -347,7 +346,7 @@ impl Layout {
                     let nbytes = u64::try_from(record.nbytes).unwrap_or(0);
                     layout
                         .places
-                        .push((index, Place { paged: Some(layout.count), base: bases[page], cell, nbytes }));
+                        .push((id, Place { paged: Some(layout.count), base: bases[page], cell, nbytes }));
                     layout.count += 1;
                 }
             }
@@ -355,15 +354,15 @@ impl Layout {
         Ok(layout)
     }
 
-    fn of(&self, buffer: usize) -> Option<Place> {
-        self.places.iter().find(|(index, _)| *index == buffer).map(|(_, place)| *place)
+    fn of(&self, buffer: BufferId) -> Option<Place> {
+        self.places.iter().find(|(id, _)| *id == buffer).map(|(_, place)| *place)
     }
 
     /// The host reads outputs and caches after the launch (EXE-09), wherever they are.
     fn host_reads(&self, program: &Program<'_>) -> [Cells; MAX_PAGED] {
         let mut cells = [0; MAX_PAGED];
-        for &(index, place) in &self.places {
-            let buffer = &program.buffers[index];
+        for &(id, place) in &self.places {
+            let buffer = &program[id];
             let read = matches!(buffer.kind, BufferKind::IoOutput | BufferKind::KvCache);
             if let (true, Some(paged), Some(numel)) = (read, place.paged, buffer.numel()) {
                 // As far as the page goes: that it should go further is P02's.

@@ -1,5 +1,6 @@
 //! What the tasks access (clause EXE-04), as the opcodes state it.
 
+use megakernel_ir::BufferId;
 use megakernel_ir::diagnostic::AccessKind;
 use megakernel_ir::model::{Buffer, Program, Task};
 use smallvec::SmallVec;
@@ -11,7 +12,7 @@ use crate::region::Region;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Access {
     /// The buffer.
-    pub buffer: usize,
+    pub buffer: BufferId,
     /// Read or write.
     pub kind: AccessKind,
     /// What is accessed; never empty.
@@ -31,7 +32,7 @@ pub(super) fn accesses(program: &Program<'_>, task: &Task<'_>) -> SmallVec<[Acce
     let mut accesses = SmallVec::new();
     let mut push = |id: i64, kind, region: Option<Region>, elementwise| {
         if let Some(region) = region.filter(|region| !region.is_empty()) {
-            accesses.push(Access { buffer: id as usize, kind, region, elementwise });
+            accesses.push(Access { buffer: BufferId::stated(id), kind, region, elementwise });
         }
     };
     for (index, (&id, buffer)) in task.inputs.iter().zip(&operands.inputs).enumerate() {

@@ -14,7 +14,7 @@ pub(super) fn byte_set(program: &Program<'_>, access: &Access) -> Option<Bytes> 
     if !matches!(storage(program, access.buffer), Storage::Page(..)) {
         return None;
     }
-    let buffer = &program.buffers[access.buffer];
+    let buffer = &program[access.buffer];
     let mut set = Bytes::default();
     runs(buffer, &access.region, |first, count| {
         let (low, high) = bytes(buffer.dtype.bits(), first, count);

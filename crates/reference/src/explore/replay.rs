@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use megakernel_ir::Rule;
 use megakernel_ir::diagnostic::{Diagnostic, Event, Witness};
 use megakernel_ir::model::Program;
+use megakernel_ir::{BufferId, CounterId, Rule, TaskId};
 
 use super::compact::Compact;
 use super::faults::{FaultKind, Strength};
@@ -32,9 +32,9 @@ pub enum Outcome {
     /// wrong on the way: the task does not depend on these producers.
     Early {
         /// The task.
-        task: u32,
+        task: TaskId,
         /// The producers that have not finished.
-        missing: Vec<u32>,
+        missing: Vec<TaskId>,
     },
 }
 
@@ -83,7 +83,7 @@ pub fn replay(program: &Program<'_>, diagnostic: &Diagnostic) -> Result<Replay, 
     }
     let Some(witness) = &diagnostic.witness else { return without_witness(program, diagnostic) };
     let tasks = named(witness);
-    if let Some(task) = tasks.iter().find(|&&task| task as usize >= program.tasks.len()) {
+    if let Some(task) = tasks.iter().find(|task| task.index() >= program.tasks.len()) {
         return Err(NotReplayed::Invalid(format!("there is no task {task}")));
     }
     let mut run = Run::new(program, diagnostic.rule);
@@ -130,7 +130,7 @@ fn without_witness(program: &Program<'_>, diagnostic: &Diagnostic) -> Result<Rep
     replayed.ok_or(NotReplayed::NoWitness)
 }
 
-fn named(witness: &Witness) -> Vec<u32> {
+fn named(witness: &Witness) -> Vec<TaskId> {
     match witness {
         Witness::Cycle { steps } => steps.iter().map(|step| step.task).collect(),
         Witness::Schedule { events, .. } => {
@@ -165,7 +165,7 @@ struct Run<'p> {
     machine: Machine<'p>,
     rule: Rule,
     /// The buffers that a fault has to be about.
-    buffers: Vec<u32>,
+    buffers: Vec<BufferId>,
 }
 
 impl<'p> Run<'p> {
@@ -179,7 +179,7 @@ impl<'p> Run<'p> {
 
     /// Takes a step. The result is the end of the replay, if it ends with a fault that the rule forbids, in which all of these tasks
     /// have a part.
-    fn take(&mut self, event: Event, tasks: &[u32]) -> Result<Option<Replay>, Blocked> {
+    fn take(&mut self, event: Event, tasks: &[TaskId]) -> Result<Option<Replay>, Blocked> {
         let faults = self.machine.step(event)?;
         let rule = self.rule;
         // A race of others is no evidence, nor is a read that lacks what another task writes.
@@ -202,16 +202,15 @@ impl<'p> Run<'p> {
 
     /// What the host finds after a run that has come to its end.
     fn host_reads(&mut self) -> Option<Replay> {
-        let tasks = 0..self.machine.program().tasks.len() as u32;
-        let ended = tasks.into_iter().all(|task| self.machine.status(task) == Status::Finished);
+        let ended = self.machine.tasks().all(|task| self.machine.status(task) == Status::Finished);
         let faults = if ended { self.machine.host_reads() } else { Vec::new() };
         let fault = faults.into_iter().find(|fault| self.is_about(fault))?;
         Some(self.end(fault))
     }
 
     /// Runs tasks from start to finish, one after the other, as long as some of these can start and `until` does not hold.
-    fn drain(&mut self, candidates: &[u32], until: impl Fn(&Machine<'p>) -> bool) {
-        let mut waiting: Vec<u32> = candidates.to_vec();
+    fn drain(&mut self, candidates: &[TaskId], until: impl Fn(&Machine<'p>) -> bool) {
+        let mut waiting: Vec<TaskId> = candidates.to_vec();
         loop {
             let before = waiting.len();
             let mut left = Vec::new();
@@ -233,8 +232,8 @@ impl<'p> Run<'p> {
     }
 
     /// Runs what can run. The program stops short, and these tasks never start.
-    fn until_deadlock(&mut self, tasks: &[u32]) -> Option<Replay> {
-        let all: Vec<u32> = (0..self.machine.program().tasks.len() as u32).collect();
+    fn until_deadlock(&mut self, tasks: &[TaskId]) -> Option<Replay> {
+        let all: Vec<TaskId> = self.machine.tasks().collect();
         self.drain(&all, |_| false);
         let fault = self.machine.deadlock()?;
         tasks.iter().all(|task| fault.tasks.contains(task)).then(|| self.end(fault))
@@ -242,15 +241,16 @@ impl<'p> Run<'p> {
 
     /// Brings tasks to where each can start while none has, by the steps that they need; then starts them, one upon the
     /// other.
-    fn together(&mut self, tasks: &[u32]) -> Option<Replay> {
-        let needed: Vec<u32> = self.needs(tasks).into_iter().filter(|task| !tasks.contains(task)).collect();
+    fn together(&mut self, tasks: &[TaskId]) -> Option<Replay> {
+        let needed: Vec<TaskId> =
+            self.needs(tasks).into_iter().filter(|task| !tasks.contains(task)).collect();
         let ready = |machine: &Machine<'_>| tasks.iter().all(|&task| machine.blocked(task).is_none());
         self.drain(&needed, ready);
         if !ready(&self.machine) {
             return None;
         }
         // The reader first: what it misses is missing already.
-        let reads = |task: u32| !self.machine.program().tasks[task as usize].inputs.is_empty();
+        let reads = |task: TaskId| !self.machine.program()[task].inputs.is_empty();
         let mut order = tasks.to_vec();
         order.dedup();
         if self.rule == Rule::R02 {
@@ -273,16 +273,16 @@ impl<'p> Run<'p> {
     }
 
     /// Finishes what runs and runs all that is left, until the fault shows.
-    fn go_on(&mut self, tasks: &[u32]) -> Option<Replay> {
-        let all = 0..self.machine.program().tasks.len() as u32;
+    fn go_on(&mut self, tasks: &[TaskId]) -> Option<Replay> {
+        let all = self.machine.tasks();
         for task in all.clone() {
             if self.machine.status(task) == Status::Running {
                 self.take(Event::Finish(task), tasks).ok()?;
             }
         }
         // A page is clobbered under a reader that need not be among the tasks of the witness.
-        let meant: &[u32] = if self.rule == Rule::P01 { &[] } else { tasks };
-        let mut waiting: Vec<u32> = all.collect();
+        let meant: &[TaskId] = if self.rule == Rule::P01 { &[] } else { tasks };
+        let mut waiting: Vec<TaskId> = all.collect();
         loop {
             let before = waiting.len();
             let mut left = Vec::new();
@@ -302,7 +302,7 @@ impl<'p> Run<'p> {
     }
 
     /// A complete run in which each task starts as early as the list order allows.
-    fn all_in_order(&mut self, tasks: &[u32]) -> Option<Replay> {
+    fn all_in_order(&mut self, tasks: &[TaskId]) -> Option<Replay> {
         match self.rule {
             Rule::D01 | Rule::D02 | Rule::D03 | Rule::D04 | Rule::D05 | Rule::D06 => None,
             _ => self.go_on(tasks),
@@ -311,12 +311,12 @@ impl<'p> Run<'p> {
 
     /// Takes the steps of a schedule, and those that they need and that it leaves out.
     fn schedule(mut self, events: &[Event]) -> Result<Replay, NotReplayed> {
-        let listed = |task: u32| events.contains(&Event::Start(task));
+        let listed = |task: TaskId| events.contains(&Event::Start(task));
         for &event in events {
             if let Event::Start(task) = event
                 && self.machine.blocked(task).is_some()
             {
-                let needed: Vec<u32> =
+                let needed: Vec<TaskId> =
                     self.needs(&[task]).into_iter().filter(|&other| !listed(other)).collect();
                 self.drain(&needed, |machine| machine.blocked(task).is_none());
             }
@@ -329,9 +329,10 @@ impl<'p> Run<'p> {
             }
         }
         let Some(&Event::Start(task)) = events.last() else { return Err(NotReplayed::NoFault) };
-        let record = &self.machine.program().tasks[task as usize];
-        let producers = record.waits.iter().flat_map(|wait| self.machine.producers(wait.counter as u32));
-        let missing: Vec<u32> =
+        let record = &self.machine.program()[task];
+        let counters = record.waits.iter().map(|wait| CounterId::stated(wait.counter));
+        let producers = counters.flat_map(|counter| self.machine.producers(counter));
+        let missing: Vec<TaskId> =
             producers.copied().filter(|&other| self.machine.status(other) != Status::Finished).collect();
         if self.rule != Rule::R01 || missing.is_empty() {
             return Err(NotReplayed::NoFault);
@@ -343,24 +344,20 @@ impl<'p> Run<'p> {
     }
 
     /// The tasks, and all that their waits and queues put before them, in list order.
-    fn needs(&self, tasks: &[u32]) -> Vec<u32> {
+    fn needs(&self, tasks: &[TaskId]) -> Vec<TaskId> {
         let mut needed = vec![false; self.machine.program().tasks.len()];
         let mut stack = tasks.to_vec();
         while let Some(task) = stack.pop() {
-            if std::mem::replace(&mut needed[task as usize], true) {
+            if std::mem::replace(&mut needed[task.index()], true) {
                 continue;
             }
             stack.extend(self.machine.previous(task));
-            let record = &self.machine.program().tasks[task as usize];
+            let record = &self.machine.program()[task];
             for wait in &record.waits {
-                stack.extend(
-                    self.machine
-                        .producers(wait.counter as u32)
-                        .iter()
-                        .filter(|&&other| !needed[other as usize]),
-                );
+                let producers = self.machine.producers(CounterId::stated(wait.counter));
+                stack.extend(producers.iter().filter(|other| !needed[other.index()]));
             }
         }
-        (0..needed.len() as u32).filter(|&task| needed[task as usize]).collect()
+        self.machine.tasks().filter(|task| needed[task.index()]).collect()
     }
 }

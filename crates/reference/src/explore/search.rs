@@ -1,5 +1,6 @@
 //! The enumeration of all interleavings.
 
+use megakernel_ir::TaskId;
 use megakernel_ir::diagnostic::Event;
 
 use super::compact::{Cells, Compact, MAX_TASKS, Tasks};
@@ -48,7 +49,7 @@ impl Run {
     /// The steps in order.
     pub fn events(&self) -> impl Iterator<Item = Event> + '_ {
         self.steps[..usize::from(self.length)].iter().map(|&step| {
-            let task = u32::from(step & !FINISH);
+            let task = TaskId::from(u32::from(step & !FINISH));
             if step & FINISH == 0 { Event::Start(task) } else { Event::Finish(task) }
         })
     }

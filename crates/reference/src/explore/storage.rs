@@ -1,5 +1,6 @@
 //! Where buffers are stored (clause PAG-01).
 
+use megakernel_ir::BufferId;
 use megakernel_ir::model::{Page, Program};
 
 /// The storage of a buffer.
@@ -14,12 +15,12 @@ pub(super) enum Storage<'p> {
 }
 
 /// The storage that the program gives a buffer.
-pub(super) fn storage<'p>(program: &'p Program<'p>, buffer: usize) -> Storage<'p> {
+pub(super) fn storage<'p>(program: &'p Program<'p>, buffer: BufferId) -> Storage<'p> {
     let Some(allocation) = &program.pages else { return Storage::Own };
-    let mapped = allocation.buffer_to_page.0.iter().find(|&&(id, _)| id == buffer as i64);
+    let mapped = allocation.buffer_to_page.0.iter().find(|&&(id, _)| BufferId::stated(id) == buffer);
     let Some(&(_, page)) = mapped else { return Storage::Own };
     let index = usize::try_from(page).unwrap_or(usize::MAX);
-    match (allocation.pages.get(index), program.buffers.get(buffer)) {
+    match (allocation.pages.get(index), program.buffers.get(buffer.index())) {
         (Some(page), Some(buffer)) if page.space == buffer.space => Storage::Page(index, page),
         _ => Storage::Missing,
     }

@@ -102,7 +102,7 @@ fn faults_of(program: &Value) -> Faults {
             seen = stepped.unwrap_or_default();
         }
         if kind == Deadlock {
-            for task in 0..program.tasks.len() as u32 {
+            for task in machine.tasks() {
                 let _ = machine.step(megakernel_ir::diagnostic::Event::Finish(task));
             }
             seen = machine.deadlock().into_iter().collect();

@@ -33,7 +33,7 @@ mod softmax;
 use std::ops::RangeInclusive;
 
 use megakernel_ir::model::{Buffer, Program, Task};
-use megakernel_ir::{Opcode, Param, Rule, opcode};
+use megakernel_ir::{BufferId, Opcode, Param, Rule, opcode};
 use smallvec::SmallVec;
 
 use crate::region::Region;
@@ -53,7 +53,7 @@ pub struct Operands<'p> {
 impl<'p> Operands<'p> {
     /// The operands of a task whose references hold; a dangling one is left out.
     pub fn new(program: &'p Program<'p>, task: &'p Task<'p>) -> Operands<'p> {
-        let buffer = |&id: &i64| usize::try_from(id).ok().and_then(|id| program.buffers.get(id));
+        let buffer = |&id: &i64| program.buffers.get(BufferId::stated(id).index());
         Operands {
             task,
             inputs: task.inputs.iter().filter_map(buffer).collect(),

@@ -1,8 +1,8 @@
 //! Who reads and writes which part of which buffer (clause EXE-04), gathered per buffer.
 
-use megakernel_ir::BufferKind;
 use megakernel_ir::diagnostic::AccessKind;
 use megakernel_ir::model::Program;
+use megakernel_ir::{BufferId, BufferKind, TaskId};
 
 use crate::opcodes::{self, Operands};
 use crate::region::Region;
@@ -12,7 +12,7 @@ use crate::validate::columns::Columns;
 #[derive(Clone, Copy, Debug)]
 pub struct Access {
     /// The task.
-    pub task: u32,
+    pub task: TaskId,
     /// Read or write.
     pub kind: AccessKind,
     /// Index in the task's inputs or outputs.
@@ -44,7 +44,7 @@ pub struct Accesses<'p> {
 
 #[derive(Clone, Copy)]
 struct Operand {
-    task: u32,
+    task: TaskId,
     /// Index in inputs, or in outputs with the top bit set.
     position: u8,
 }
@@ -56,21 +56,22 @@ impl<'p> Accesses<'p> {
     /// not take operands of these shapes.
     pub fn new(program: &'p Program<'p>, columns: &Columns, misshapen: Vec<bool>) -> Accesses<'p> {
         let mut starts = vec![0u32; program.buffers.len() + 1];
-        columns.all_operands().iter().for_each(|&id| starts[id as usize + 1] += 1);
+        columns.all_operands().iter().for_each(|id| starts[id.index() + 1] += 1);
         for buffer in 0..program.buffers.len() {
             starts[buffer + 1] += starts[buffer];
         }
         let mut next = starts.clone();
-        let mut operands = vec![Operand { task: 0, position: 0 }; starts[program.buffers.len()] as usize];
-        for index in 0..program.tasks.len() {
-            let (ids, inputs) = columns.operands(index);
-            for (position, &id) in ids.iter().enumerate() {
+        let mut operands =
+            vec![Operand { task: TaskId::default(), position: 0 }; starts[program.buffers.len()] as usize];
+        for task in TaskId::range(0..program.tasks.len()) {
+            let (ids, inputs) = columns.operands(task);
+            for (position, id) in ids.iter().enumerate() {
                 let position = match position.checked_sub(inputs) {
                     None => position as u8,
                     Some(output) => output as u8 | OUTPUT,
                 };
-                let slot = &mut next[id as usize];
-                operands[*slot as usize] = Operand { task: index as u32, position };
+                let slot = &mut next[id.index()];
+                operands[*slot as usize] = Operand { task, position };
                 *slot += 1;
             }
         }
@@ -78,31 +79,31 @@ impl<'p> Accesses<'p> {
     }
 
     /// Whether any task lists the buffer.
-    pub fn is_used(&self, buffer: u32) -> bool {
-        self.starts[buffer as usize] < self.starts[buffer as usize + 1]
+    pub fn is_used(&self, buffer: BufferId) -> bool {
+        !self.slice(buffer).is_empty()
     }
 
     /// The tasks that list a buffer, in list order; a task as often as it lists it.
-    pub fn tasks(&self, buffer: u32) -> impl Iterator<Item = u32> + '_ {
+    pub fn tasks(&self, buffer: BufferId) -> impl Iterator<Item = TaskId> + '_ {
         self.slice(buffer).iter().map(|operand| operand.task)
     }
 
     /// Every access of a buffer with a footprint, in list order; of one task, reads before writes.
-    pub fn of(&self, buffer: u32) -> Vec<Access> {
+    pub fn of(&self, buffer: BufferId) -> Vec<Access> {
         self.slice(buffer).iter().filter_map(|operand| self.access(operand)).collect()
     }
 
-    fn slice(&self, buffer: u32) -> &[Operand] {
-        let buffer = buffer as usize;
+    fn slice(&self, buffer: BufferId) -> &[Operand] {
+        let buffer = buffer.index();
         &self.operands[self.starts[buffer] as usize..self.starts[buffer + 1] as usize]
     }
 
     fn access(&self, operand: &Operand) -> Option<Access> {
-        let task = &self.program.tasks[operand.task as usize];
+        let task = &self.program[operand.task];
         let operands = Operands::new(self.program, task);
         let op = opcodes::op(task.op);
         let position = usize::from(operand.position & !OUTPUT);
-        let whole = self.misshapen[operand.task as usize];
+        let whole = self.misshapen[operand.task.index()];
         let (kind, region) = if operand.position & OUTPUT != 0 {
             let whole_output = operands.outputs.get(position).map(|buffer| Region::of(buffer));
             (AccessKind::Write, if whole { whole_output } else { op.writes(&operands, position) })

@@ -4,6 +4,7 @@
 //! stages want of all tasks is copied out on the one walk that class S makes.
 
 use megakernel_ir::model::Task;
+use megakernel_ir::{BufferId, CounterId, TaskId};
 use megakernel_order::{Edges, Lists};
 
 /// Ids by task. Where an S rule is broken they may be wrong; then nobody looks at them.
@@ -13,7 +14,7 @@ pub struct Columns {
     pub edges: Edges,
     /// Whether some task has an SM.
     pub placed: bool,
-    operands: Lists,
+    operands: Lists<BufferId>,
     /// How many operands of each task are inputs.
     inputs: Vec<u8>,
 }
@@ -31,9 +32,10 @@ impl Columns {
 
     /// Adds a task.
     pub fn push(&mut self, task: &Task<'_>) {
-        self.edges.push(task.out_counter as u32, task.waits.iter().map(|wait| wait.counter as u32));
+        let waits = task.waits.iter().map(|wait| CounterId::stated(wait.counter));
+        self.edges.push(CounterId::stated(task.out_counter), waits);
         self.placed |= task.sm.is_some();
-        self.operands.push(task.inputs.iter().chain(&task.outputs).map(|&id| id as u32));
+        self.operands.push(task.inputs.iter().chain(&task.outputs).map(|&id| BufferId::stated(id)));
         self.inputs.push(task.inputs.len() as u8);
     }
 
@@ -46,12 +48,12 @@ impl Columns {
     }
 
     /// The buffers that a task lists, inputs before outputs, and how many of them are inputs.
-    pub fn operands(&self, task: usize) -> (&[u32], usize) {
-        (self.operands.of(task), usize::from(self.inputs[task]))
+    pub fn operands(&self, task: TaskId) -> (&[BufferId], usize) {
+        (self.operands.of(task), usize::from(self.inputs[task.index()]))
     }
 
     /// The buffers that tasks list, one task after the other.
-    pub fn all_operands(&self) -> &[u32] {
+    pub fn all_operands(&self) -> &[BufferId] {
         self.operands.all()
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use megakernel_ir::model::Program;
+use megakernel_ir::{BufferId, TaskId};
 
 use crate::region::Region;
 
@@ -18,8 +19,8 @@ impl<'p> Names<'p> {
     }
 
     /// Such as ``task 5 (GEMV_TILE `L0.q_proj[t0]`)``.
-    pub fn task(&self, task: u32) -> String {
-        match self.program.tasks.get(task as usize) {
+    pub fn task(&self, task: TaskId) -> String {
+        match self.program.tasks.get(task.index()) {
             Some(record) if record.label.is_empty() => format!("task {task} ({})", record.op),
             Some(record) => format!("task {task} ({} `{}`)", record.op, record.label),
             None => format!("task {task}"),
@@ -27,8 +28,8 @@ impl<'p> Names<'p> {
     }
 
     /// Such as ``buffer 3 `h0` ``.
-    pub fn buffer(&self, buffer: u32) -> String {
-        match self.program.buffers.get(buffer as usize) {
+    pub fn buffer(&self, buffer: BufferId) -> String {
+        match self.program.buffers.get(buffer.index()) {
             Some(record) => format!("buffer {buffer} `{}`", record.name),
             None => format!("buffer {buffer}"),
         }

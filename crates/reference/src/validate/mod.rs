@@ -20,7 +20,7 @@ use std::ops::Range;
 use megakernel_ir::model::Program;
 use megakernel_ir::protocol::Profile;
 use megakernel_ir::rule::{Class, Severity};
-use megakernel_ir::{Rule, read, registry};
+use megakernel_ir::{Rule, TaskId, read, registry};
 use megakernel_order::{Findings, Graph, HappensBefore, Order};
 
 pub use megakernel_order::{KEPT_PER_RULE, Threads, Verdict};
@@ -117,10 +117,10 @@ fn check_tasks(
     let mut misshapen = Vec::with_capacity(range.len());
     let (mut has_partial_wait, mut waits_for_itself) = (false, false);
     let judged = classes.has(Class::MEMORY_SAFETY);
-    for (index, task) in range.clone().zip(&program.tasks[range]) {
-        warnings::check_task(index, task, &mut findings);
-        deadlock::check_task(program, graph, index, task, &mut findings);
-        misshapen.push(!memory::check_task(program, index, task, judged, &mut findings));
+    for (id, task) in TaskId::range(range.clone()).zip(&program.tasks[range]) {
+        warnings::check_task(id, task, &mut findings);
+        deadlock::check_task(program, graph, id, task, &mut findings);
+        misshapen.push(!memory::check_task(program, id, task, judged, &mut findings));
         has_partial_wait |= race::has_partial_wait(graph, task);
         waits_for_itself |= task.waits.iter().any(|wait| wait.counter == task.out_counter);
     }

@@ -10,6 +10,7 @@
 use std::rc::Rc;
 
 use megakernel_ir::model::Program;
+use megakernel_ir::{CounterId, TaskId};
 
 /// Where a task stands: the `position`-th task, from 1, of a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +70,7 @@ impl Clocks {
     pub fn new(program: &Program<'_>) -> Clocks {
         let mut counters = vec![Released::default(); program.counters.len()];
         for wait in program.tasks.iter().flat_map(|task| &task.waits) {
-            if let Some(counter) = usize::try_from(wait.counter).ok().and_then(|id| counters.get_mut(id)) {
+            if let Some(counter) = counters.get_mut(CounterId::stated(wait.counter).index()) {
                 counter.waiting += 1;
             }
         }
@@ -82,10 +83,10 @@ impl Clocks {
     }
 
     /// A task starts, and acquires from all that have finished on these counters.
-    pub fn start(&mut self, task: usize, counters: impl Iterator<Item = usize>) {
+    pub fn start(&mut self, task: TaskId, counters: impl Iterator<Item = CounterId>) {
         let mut acquired: Option<Rc<Clock>> = None;
         for counter in counters {
-            let Some(released) = self.counters.get_mut(counter) else { continue };
+            let Some(released) = self.counters.get_mut(counter.index()) else { continue };
             released.waiting = released.waiting.saturating_sub(1);
             match &mut acquired {
                 None => acquired = Some(Rc::clone(&released.clock)),
@@ -106,7 +107,7 @@ impl Clocks {
             }
         };
         if let (Some(length), Some(epoch), Some(slot)) =
-            (self.lanes.get_mut(lane), self.epochs.get_mut(task), self.acquired.get_mut(task))
+            (self.lanes.get_mut(lane), self.epochs.get_mut(task.index()), self.acquired.get_mut(task.index()))
         {
             *length += 1;
             *epoch = Some(Epoch { lane, position: *length });
@@ -115,9 +116,10 @@ impl Clocks {
     }
 
     /// A task finishes, and releases what it did and what it acquired to its counter.
-    pub fn finish(&mut self, task: usize, counter: usize) {
-        let acquired = self.acquired.get_mut(task).map(std::mem::take).unwrap_or_default();
-        let (Some(released), Some(&Some(epoch))) = (self.counters.get_mut(counter), self.epochs.get(task))
+    pub fn finish(&mut self, task: TaskId, counter: CounterId) {
+        let acquired = self.acquired.get_mut(task.index()).map(std::mem::take).unwrap_or_default();
+        let (Some(released), Some(&Some(epoch))) =
+            (self.counters.get_mut(counter.index()), self.epochs.get(task.index()))
         else {
             return;
         };
@@ -129,8 +131,8 @@ impl Clocks {
     }
 
     /// Whether the running task `task` has acquired from `other`.
-    pub fn has_acquired(&self, task: usize, other: usize) -> bool {
-        match (self.acquired.get(task), self.epochs.get(other)) {
+    pub fn has_acquired(&self, task: TaskId, other: TaskId) -> bool {
+        match (self.acquired.get(task.index()), self.epochs.get(other.index())) {
             (Some(clock), Some(&Some(epoch))) => clock.at(epoch.lane) >= epoch.position,
             _ => false,
         }
@@ -148,18 +150,20 @@ mod tests {
         let text = nops(&["c0", "c0", "c1 c0>=1", "c2 c1>=1"]);
         let program = megakernel_ir::read(text.as_bytes()).expect("reads");
         let mut clocks = Clocks::new(&program);
-        clocks.start(0, [].into_iter());
-        clocks.start(1, [].into_iter());
-        assert!(!clocks.has_acquired(1, 0) && !clocks.has_acquired(0, 1));
-        clocks.finish(1, 0);
-        clocks.start(2, [0].into_iter());
-        assert!(clocks.has_acquired(2, 1) && !clocks.has_acquired(2, 0));
-        clocks.finish(0, 0);
-        assert!(!clocks.has_acquired(2, 0), "what finishes after the start is not acquired");
-        clocks.finish(2, 1);
-        clocks.start(3, [1].into_iter());
-        assert!(clocks.has_acquired(3, 2) && clocks.has_acquired(3, 1) && !clocks.has_acquired(3, 0));
-        assert!(!clocks.has_acquired(3, 3));
+        let [t0, t1, t2, t3] = [0, 1, 2, 3].map(TaskId::from);
+        let [c0, c1] = [0, 1].map(CounterId::from);
+        clocks.start(t0, [].into_iter());
+        clocks.start(t1, [].into_iter());
+        assert!(!clocks.has_acquired(t1, t0) && !clocks.has_acquired(t0, t1));
+        clocks.finish(t1, c0);
+        clocks.start(t2, [c0].into_iter());
+        assert!(clocks.has_acquired(t2, t1) && !clocks.has_acquired(t2, t0));
+        clocks.finish(t0, c0);
+        assert!(!clocks.has_acquired(t2, t0), "what finishes after the start is not acquired");
+        clocks.finish(t2, c1);
+        clocks.start(t3, [c1].into_iter());
+        assert!(clocks.has_acquired(t3, t2) && clocks.has_acquired(t3, t1) && !clocks.has_acquired(t3, t0));
+        assert!(!clocks.has_acquired(t3, t3));
     }
 
     #[test]
@@ -170,10 +174,11 @@ mod tests {
         let text = nops(&tasks.iter().map(String::as_str).collect::<Vec<_>>());
         let program = megakernel_ir::read(text.as_bytes()).expect("reads");
         let mut clocks = Clocks::new(&program);
-        for task in 0..50usize {
-            clocks.start(task, task.checked_sub(1).into_iter());
-            assert!((0..task).all(|other| clocks.has_acquired(task, other)));
-            clocks.finish(task, task);
+        for index in 0..50usize {
+            let task = TaskId::at(index);
+            clocks.start(task, index.checked_sub(1).map(CounterId::at).into_iter());
+            assert!(TaskId::range(0..index).all(|other| clocks.has_acquired(task, other)));
+            clocks.finish(task, CounterId::at(index));
         }
         assert_eq!(clocks.lanes, [50]);
         assert!(clocks.counters.iter().all(|counter| counter.clock.0.is_empty()), "clocks are let go");

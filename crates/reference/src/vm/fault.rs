@@ -2,21 +2,21 @@
 
 use std::fmt::Write as _;
 
-use megakernel_ir::Rule;
 use megakernel_ir::diagnostic::{self, AccessKind};
 use megakernel_ir::model::Program;
+use megakernel_ir::{BufferId, CounterId, Rule, TaskId};
 
 /// An operand of a task as it is accessed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
     /// The task.
-    pub task: usize,
+    pub task: TaskId,
     /// Read or write.
     pub kind: AccessKind,
     /// Index in the task's inputs or outputs.
     pub operand: usize,
     /// The buffer.
-    pub buffer: usize,
+    pub buffer: BufferId,
 }
 
 /// Why a task cannot start.
@@ -27,7 +27,7 @@ pub enum Blocked {
         /// Index of the wait in the task.
         wait: usize,
         /// The counter.
-        counter: usize,
+        counter: CounterId,
         /// Its value.
         count: u64,
         /// What the task waits for.
@@ -40,7 +40,7 @@ pub enum Blocked {
         /// The SM.
         sm: i64,
         /// The nearest such task.
-        behind: usize,
+        behind: TaskId,
     },
     /// Its queue is that of an SM that the target does not have.
     NoSm {
@@ -53,7 +53,7 @@ pub enum Blocked {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stuck {
     /// The task.
-    pub task: usize,
+    pub task: TaskId,
     /// Everything that keeps it; never empty.
     pub by: Vec<Blocked>,
 }
@@ -134,21 +134,21 @@ pub enum Fault {
     /// The launch is over, and an output of it is not wholly written (rule M06).
     Unfilled {
         /// The buffer.
-        buffer: usize,
+        buffer: BufferId,
         /// Some of the missing elements.
         region: diagnostic::Region,
     },
     /// The VM itself failed at a task.
     NotComputed {
         /// The task.
-        task: usize,
+        task: TaskId,
         /// What is missing.
         what: String,
     },
     /// The opcode does not say what the task computes, because it breaks a rule about its operands.
     Undefined {
         /// The task.
-        task: usize,
+        task: TaskId,
         /// The rule.
         rule: Rule,
         /// JSON pointer.
@@ -162,8 +162,11 @@ pub enum Fault {
 const EXPLAINED: usize = 8;
 
 impl Access {
-    /// JSON pointer of the operand.
+    /// JSON pointer of the operand; of the buffer, where the host reads it.
     pub fn pointer(&self) -> String {
+        if self.task == HOST {
+            return format!("/buffers/{}", self.buffer);
+        }
         let list = match self.kind {
             AccessKind::Read => "inputs",
             AccessKind::Write => "outputs",
@@ -281,16 +284,16 @@ impl Fault {
 struct Names<'p>(&'p Program<'p>);
 
 impl Names<'_> {
-    fn task(&self, task: usize) -> String {
-        match self.0.tasks.get(task) {
+    fn task(&self, task: TaskId) -> String {
+        match self.0.tasks.get(task.index()) {
             Some(record) if record.label.is_empty() => format!("task {task} ({})", record.op),
             Some(record) => format!("task {task} ({} `{}`)", record.op, &*record.label),
             None => format!("task {task}"),
         }
     }
 
-    fn buffer(&self, buffer: usize) -> String {
-        match self.0.buffers.get(buffer) {
+    fn buffer(&self, buffer: BufferId) -> String {
+        match self.0.buffers.get(buffer.index()) {
             Some(record) => format!("buffer {buffer} `{}`", &*record.name),
             None => format!("buffer {buffer}"),
         }
@@ -311,7 +314,7 @@ impl Names<'_> {
         format!("writes {}", self.buffer(access.buffer))
     }
 
-    fn part(&self, region: &diagnostic::Region, first: usize, second: usize) -> String {
+    fn part(&self, region: &diagnostic::Region, first: BufferId, second: BufferId) -> String {
         match first == second {
             true => format!("{} of it", slices(region)),
             false => format!("bytes {} of one page", slices(region)),
@@ -321,7 +324,7 @@ impl Names<'_> {
     fn blocked(&self, by: &Blocked) -> String {
         match by {
             Blocked::Counter { counter, count, threshold, unfinished, .. } => {
-                let note = self.0.counters.get(*counter).map_or("", |record| &*record.note);
+                let note = self.0.counters.get(counter.index()).map_or("", |record| &*record.note);
                 let note = if note.is_empty() { String::new() } else { format!(" `{note}`") };
                 let from = match unfinished {
                     0 => "and no task is left to increment it".to_owned(),
@@ -341,7 +344,7 @@ impl Names<'_> {
 }
 
 /// Stands for the host among tasks: it reads the outputs after the launch.
-pub(super) const HOST: usize = usize::MAX;
+pub(super) const HOST: TaskId = TaskId::at(usize::MAX);
 
 fn tasks(count: usize) -> String {
     if count == 1 { "1 task is".to_owned() } else { format!("{count} tasks are") }
@@ -351,4 +354,16 @@ fn tasks(count: usize) -> String {
 fn slices(region: &diagnostic::Region) -> String {
     let axes: Vec<String> = region.iter().map(|[low, high]| format!("{low}:{high}")).collect();
     format!("[{}]", axes.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_host_reads_is_a_buffer() {
+        let access = |task| Access { task, kind: AccessKind::Read, operand: 1, buffer: BufferId::from(3) };
+        assert_eq!(access(HOST).pointer(), "/buffers/3");
+        assert_eq!(access(TaskId::from(2)).pointer(), "/tasks/2/inputs/1");
+    }
 }

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use megakernel_ir::Diagnostic;
 use megakernel_ir::model::Program;
 use megakernel_ir::protocol::Accumulator;
+use megakernel_ir::{BufferId, Diagnostic, TaskId};
 use megakernel_numerics::Tensor;
 
 use super::bounded::Bounded;
@@ -19,7 +19,7 @@ use crate::region::Region;
 #[derive(Clone, Debug, PartialEq)]
 pub struct TaskOutput {
     /// The buffer.
-    pub buffer: usize,
+    pub buffer: BufferId,
     /// The elements of it.
     pub region: Region,
     /// What they should be, row-major.
@@ -61,7 +61,7 @@ impl<'p> Following<'p> {
     ///
     /// # Errors
     /// The run of an accepted program ends in a fault: the validator or the VM is wrong.
-    pub fn order(&self) -> Result<Vec<usize>, Fault> {
+    pub fn order(&self) -> Result<Vec<TaskId>, Fault> {
         self.loaded.rehearse(Schedule::default())
     }
 
@@ -69,7 +69,7 @@ impl<'p> Following<'p> {
     ///
     /// # Errors
     /// The opcode gives no meaning to the operands.
-    pub fn task(&self, task: usize) -> Result<Option<TaskOutput>, Fault> {
+    pub fn task(&self, task: TaskId) -> Result<Option<TaskOutput>, Fault> {
         let written = self.memory.compute(&self.loaded, task, self.unit)?;
         let Some((written, (buffer, region))) = written.zip(self.loaded.written(task)) else {
             return Ok(None);
@@ -91,7 +91,7 @@ impl<'p> Following<'p> {
     ///
     /// # Errors
     /// The task writes nothing, or a box of another shape or dtype; in words.
-    pub fn store(&mut self, task: usize, written: &Tensor) -> Result<(), String> {
+    pub fn store(&mut self, task: TaskId, written: &Tensor) -> Result<(), String> {
         let (buffer, region) =
             self.loaded.written(task).ok_or_else(|| format!("task {task} writes nothing"))?;
         let dtype = self.memory.contents(buffer).map(|contents| contents.dtype);
@@ -117,8 +117,8 @@ impl<'p> Following<'p> {
     ///
     /// # Errors
     /// There is no such buffer, or no task lists it; in words.
-    pub fn buffer(&self, buffer: usize) -> Result<Tensor, String> {
-        let record = self.loaded.program().buffers.get(buffer);
+    pub fn buffer(&self, buffer: BufferId) -> Result<Tensor, String> {
+        let record = self.loaded.program().buffers.get(buffer.index());
         let held = record.zip(self.memory.contents(buffer));
         let (record, contents) = held.ok_or_else(|| format!("buffer {buffer} holds nothing"))?;
         contents.tensor(&Region::of(record)).map_err(|error| error.to_string())

@@ -4,6 +4,7 @@
 //! element. Of a page the elements are its bytes, and the entries may be of different buffers. Judgements are exact to
 //! the element.
 
+use megakernel_ir::TaskId;
 use smallvec::SmallVec;
 
 use super::clocks::Clocks;
@@ -44,7 +45,7 @@ impl History {
         region: Region,
         reading: Reading,
         clocks: &Clocks,
-        sm_of: impl Fn(usize) -> Option<i64>,
+        sm_of: impl Fn(TaskId) -> Option<i64>,
     ) -> Result<(), Fault> {
         self.check_read(access, &region, reading, &|other| clocks.has_acquired(access.task, other), &sm_of)?;
         // What follows this read in order follows those that it follows, too.
@@ -61,8 +62,8 @@ impl History {
         access: Access,
         region: &Region,
         reading: Reading,
-        knows: &dyn Fn(usize) -> bool,
-        sm_of: &dyn Fn(usize) -> Option<i64>,
+        knows: &dyn Fn(TaskId) -> bool,
+        sm_of: &dyn Fn(TaskId) -> Option<i64>,
     ) -> Result<(), Fault> {
         let mut covered = 0;
         for past in &self.writes {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use megakernel_ir::diagnostic::AccessKind;
 use megakernel_ir::model::{Buffer, Program, Task};
 use megakernel_ir::rule::Class;
-use megakernel_ir::{BufferKind, Diagnostic};
+use megakernel_ir::{BufferId, BufferKind, CounterId, Diagnostic, TaskId};
 use smallvec::SmallVec;
 
 use super::fault::{Access, Fault, NoStorage};
@@ -40,7 +40,7 @@ pub(super) enum Storage {
 #[derive(Clone, Debug, Default)]
 pub(super) struct CounterTable {
     /// Thresholds in rising order, each with a task; a task as often as it waits.
-    pub waiters: Vec<(i64, usize)>,
+    pub waiters: Vec<(i64, TaskId)>,
     /// How many tasks increment it.
     pub producers: usize,
 }
@@ -48,8 +48,8 @@ pub(super) struct CounterTable {
 /// Where a task stands in its queue (clause EXE-02).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Queued {
-    pub previous: Option<usize>,
-    pub next: Option<usize>,
+    pub previous: Option<TaskId>,
+    pub next: Option<TaskId>,
     /// The queue is that of an SM that the target does not have.
     pub nowhere: bool,
 }
@@ -63,7 +63,7 @@ pub struct Loaded<'p> {
     pub(super) counters: Vec<CounterTable>,
     pub(super) queued: Vec<Queued>,
     /// Tasks whose opcode gives no meaning to their operands.
-    pub(super) undefined: BTreeMap<usize, Fault>,
+    pub(super) undefined: BTreeMap<TaskId, Fault>,
 }
 
 impl<'p> Loaded<'p> {
@@ -95,7 +95,7 @@ impl<'p> Loaded<'p> {
         Ok(Loaded {
             program,
             planned,
-            storage: (0..program.buffers.len()).map(|buffer| storage(program, buffer)).collect(),
+            storage: program.buffers_by_id().map(|(id, buffer)| storage(program, id, buffer)).collect(),
             counters: counters(program),
             queued: queues(program),
             undefined,
@@ -108,35 +108,30 @@ impl<'p> Loaded<'p> {
     }
 
     /// The elements of its output that a task writes; nothing for a task that writes nothing.
-    pub fn written(&self, task: usize) -> Option<(usize, Region)> {
-        let planned = self.planned.get(task)?;
+    pub fn written(&self, task: TaskId) -> Option<(BufferId, Region)> {
+        let planned = self.planned.get(task.index())?;
         let write = planned.iter().find(|planned| planned.access.kind == AccessKind::Write)?;
         Some((write.access.buffer, write.region))
     }
 }
 
-/// An id as an index; ids of a program that breaks no S rule are never negative.
-pub(super) fn index(id: i64) -> usize {
-    usize::try_from(id).unwrap_or(usize::MAX)
-}
-
-type Plans = (Vec<SmallVec<[Planned; 4]>>, BTreeMap<usize, Fault>);
+type Plans = (Vec<SmallVec<[Planned; 4]>>, BTreeMap<TaskId, Fault>);
 
 fn plan(program: &Program<'_>) -> Plans {
     let mut undefined = BTreeMap::new();
-    let planned = program.tasks.iter().enumerate().map(|(number, task)| {
+    let planned = program.tasks_by_id().map(|(id, task)| {
         let operands = Operands::new(program, task);
         let (fits, problems) = judge(task, &operands);
         if let Some(problem) = problems.into_iter().next() {
             let pointer = match problem.place {
-                Place::Input(position) => format!("/tasks/{number}/inputs/{position}"),
-                Place::Output(position) => format!("/tasks/{number}/outputs/{position}"),
-                Place::Param(param) => format!("/tasks/{number}/params/{}", param.name()),
+                Place::Input(position) => format!("/tasks/{id}/inputs/{position}"),
+                Place::Output(position) => format!("/tasks/{id}/outputs/{position}"),
+                Place::Param(param) => format!("/tasks/{id}/params/{}", param.name()),
             };
             let (rule, message) = (problem.rule, problem.message);
-            undefined.insert(number, Fault::Undefined { task: number, rule, pointer, message });
+            undefined.insert(id, Fault::Undefined { task: id, rule, pointer, message });
         }
-        accesses(number, task, &operands, fits)
+        accesses(id, task, &operands, fits)
     });
     (planned.collect(), undefined)
 }
@@ -160,32 +155,32 @@ fn judge(task: &Task<'_>, operands: &Operands<'_>) -> (bool, Problems) {
 }
 
 /// The accesses of a task, reads first. Operands that the opcode does not take count whole (clause EXE-04).
-fn accesses(number: usize, task: &Task<'_>, operands: &Operands<'_>, fits: bool) -> SmallVec<[Planned; 4]> {
+fn accesses(id: TaskId, task: &Task<'_>, operands: &Operands<'_>, fits: bool) -> SmallVec<[Planned; 4]> {
     let op = opcodes::op(task.op);
     let mut planned = SmallVec::new();
-    let mut push = |kind, operand, id: i64, region: Option<Region>, elementwise| {
+    let mut push = |kind, operand, buffer: i64, region: Option<Region>, elementwise| {
         if let Some(region) = region.filter(|region| !region.is_empty()) {
-            let access = Access { task: number, kind, operand, buffer: index(id) };
+            let access = Access { task: id, kind, operand, buffer: BufferId::stated(buffer) };
             planned.push(Planned { access, region, elementwise });
         }
     };
-    for (position, (&id, buffer)) in task.inputs.iter().zip(&operands.inputs).enumerate() {
-        let whole = op.accesses(position).then(|| Region::of(buffer));
+    for (position, (&buffer, record)) in task.inputs.iter().zip(&operands.inputs).enumerate() {
+        let whole = op.accesses(position).then(|| Region::of(record));
         let region = if fits { op.reads(operands, position) } else { whole };
         let elementwise = opcodes::in_place(task.op, position) == InPlace::Allowed;
-        push(AccessKind::Read, position, id, region, elementwise);
+        push(AccessKind::Read, position, buffer, region, elementwise);
     }
-    for (position, (&id, buffer)) in task.outputs.iter().zip(&operands.outputs).enumerate() {
-        let region = if fits { op.writes(operands, position) } else { Some(Region::of(buffer)) };
-        push(AccessKind::Write, position, id, region, false);
+    for (position, (&buffer, record)) in task.outputs.iter().zip(&operands.outputs).enumerate() {
+        let region = if fits { op.writes(operands, position) } else { Some(Region::of(record)) };
+        push(AccessKind::Write, position, buffer, region, false);
     }
     planned
 }
 
-fn storage(program: &Program<'_>, buffer: usize) -> Storage {
-    let Some(record) = program.buffers.get(buffer) else { return Storage::Missing(NoStorage::NoPage) };
+fn storage(program: &Program<'_>, id: BufferId, record: &Buffer<'_>) -> Storage {
     let mapping = program.pages.as_ref().map_or(&[][..], |pages| &pages.buffer_to_page.0);
-    let page = mapping.iter().find(|&&(id, _)| index(id) == buffer).map(|&(_, page)| index(page));
+    let page = mapping.iter().find(|&&(buffer, _)| BufferId::stated(buffer) == id).map(|&(_, page)| page);
+    let page = page.map(|page| usize::try_from(page).unwrap_or(usize::MAX));
     match page {
         None if record.kind.is_read_only() => Storage::ReadOnly,
         None => Storage::Own,
@@ -199,13 +194,13 @@ fn storage(program: &Program<'_>, buffer: usize) -> Storage {
 
 fn counters(program: &Program<'_>) -> Vec<CounterTable> {
     let mut tables = vec![CounterTable::default(); program.counters.len()];
-    for (number, task) in program.tasks.iter().enumerate() {
-        if let Some(table) = tables.get_mut(index(task.out_counter)) {
+    for (id, task) in program.tasks_by_id() {
+        if let Some(table) = tables.get_mut(CounterId::stated(task.out_counter).index()) {
             table.producers += 1;
         }
         for wait in &task.waits {
-            if let Some(table) = tables.get_mut(index(wait.counter)) {
-                table.waiters.push((wait.threshold, number));
+            if let Some(table) = tables.get_mut(CounterId::stated(wait.counter).index()) {
+                table.waiters.push((wait.threshold, id));
             }
         }
     }
@@ -216,15 +211,15 @@ fn counters(program: &Program<'_>) -> Vec<CounterTable> {
 fn queues(program: &Program<'_>) -> Vec<Queued> {
     let mut queued = vec![Queued::default(); program.tasks.len()];
     let mut last = HashMap::new();
-    for (number, task) in program.tasks.iter().enumerate() {
+    for (id, task) in program.tasks_by_id() {
         let Some(sm) = task.sm else { continue };
         let exists = sm >= 0 && program.target.as_ref().is_none_or(|target| sm < target.num_sms);
-        let previous = last.insert(sm, number);
-        if let Some(slot) = queued.get_mut(number) {
+        let previous = last.insert(sm, id);
+        if let Some(slot) = queued.get_mut(id.index()) {
             *slot = Queued { previous, next: None, nowhere: !exists };
         }
-        if let Some(slot) = previous.and_then(|previous| queued.get_mut(previous)) {
-            slot.next = Some(number);
+        if let Some(slot) = previous.and_then(|previous: TaskId| queued.get_mut(previous.index())) {
+            slot.next = Some(id);
         }
     }
     queued

@@ -7,13 +7,13 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use megakernel_ir::BufferKind;
 use megakernel_ir::diagnostic::AccessKind;
+use megakernel_ir::{BufferKind, CounterId, TaskId};
 
 use super::clocks::Clocks;
 use super::fault::{Access, Blocked, Fault, HOST, NoStorage, Stuck};
 use super::history::{History, Reading};
-use super::load::{Loaded, Planned, Storage, bytes, index, starts_undefined};
+use super::load::{Loaded, Planned, Storage, bytes, starts_undefined};
 use super::schedule::{Schedule, Step};
 use crate::region::Region;
 
@@ -23,10 +23,10 @@ pub(super) trait Work {
     const WORKS: bool;
 
     /// The task takes in its operands and computes.
-    fn read(&mut self, task: usize) -> Result<(), Fault>;
+    fn read(&mut self, task: TaskId) -> Result<(), Fault>;
 
     /// It stores what it computed.
-    fn write(&mut self, task: usize) -> Result<(), Fault>;
+    fn write(&mut self, task: TaskId) -> Result<(), Fault>;
 }
 
 /// Schedules and checks without values.
@@ -35,11 +35,11 @@ pub(super) struct Idle;
 impl Work for Idle {
     const WORKS: bool = false;
 
-    fn read(&mut self, _task: usize) -> Result<(), Fault> {
+    fn read(&mut self, _task: TaskId) -> Result<(), Fault> {
         Ok(())
     }
 
-    fn write(&mut self, _task: usize) -> Result<(), Fault> {
+    fn write(&mut self, _task: TaskId) -> Result<(), Fault> {
         Ok(())
     }
 }
@@ -56,9 +56,9 @@ pub(super) struct Machine<'m, 'p> {
     clocks: Clocks,
     buffers: Vec<History>,
     pages: Vec<History>,
-    enabled: BinaryHeap<Reverse<(u64, usize, Step)>>,
+    enabled: BinaryHeap<Reverse<(u64, TaskId, Step)>>,
     schedule: Schedule,
-    order: Vec<usize>,
+    order: Vec<TaskId>,
 }
 
 impl<'m, 'p> Machine<'m, 'p> {
@@ -82,8 +82,8 @@ impl<'m, 'p> Machine<'m, 'p> {
             schedule,
             order: Vec::with_capacity(program.tasks.len()),
         };
-        for task in 0..program.tasks.len() {
-            if machine.held.get(task) == Some(&0) {
+        for task in TaskId::range(0..program.tasks.len()) {
+            if machine.held.get(task.index()) == Some(&0) {
                 machine.enable(Step::Start, task);
             }
         }
@@ -91,7 +91,7 @@ impl<'m, 'p> Machine<'m, 'p> {
     }
 
     /// Runs to the end, or to the first fault. Gives back the tasks in the order in which they started.
-    pub fn run<W: Work>(mut self, work: &mut W) -> Result<Vec<usize>, Fault> {
+    pub fn run<W: Work>(mut self, work: &mut W) -> Result<Vec<TaskId>, Fault> {
         while let Some(Reverse((_, task, step))) = self.enabled.pop() {
             match step {
                 Step::Start => {
@@ -117,47 +117,49 @@ impl<'m, 'p> Machine<'m, 'p> {
         }
     }
 
-    fn enable(&mut self, step: Step, task: usize) {
-        let sm = self.loaded.program().tasks.get(task).and_then(|task| task.sm);
+    fn enable(&mut self, step: Step, task: TaskId) {
+        let sm = self.loaded.program().tasks.get(task.index()).and_then(|task| task.sm);
         let rank = self.schedule.rank(step, task, sm);
         self.enabled.push(Reverse((rank, task, step)));
     }
 
-    fn start(&mut self, task: usize) -> Result<(), Fault> {
+    fn start(&mut self, task: TaskId) -> Result<(), Fault> {
         let loaded = self.loaded;
-        let Some(record) = loaded.program().tasks.get(task) else { return Ok(()) };
+        let Some(record) = loaded.program().tasks.get(task.index()) else { return Ok(()) };
         self.order.push(task);
-        self.clocks.start(task, record.waits.iter().map(|wait| index(wait.counter)));
-        let planned = loaded.planned.get(task).map_or(&[][..], |planned| planned.as_slice());
+        self.clocks.start(task, record.waits.iter().map(|wait| CounterId::stated(wait.counter)));
+        let planned = loaded.planned.get(task.index()).map_or(&[][..], |planned| planned.as_slice());
         self.check_in_place(planned)?;
         planned.iter().try_for_each(|planned| self.access(planned))
     }
 
-    fn finish(&mut self, task: usize) {
+    fn finish(&mut self, task: TaskId) {
         let loaded = self.loaded;
-        let Some(record) = loaded.program().tasks.get(task) else { return };
-        if let Some(finished) = self.finished.get_mut(task) {
+        let Some(record) = loaded.program().tasks.get(task.index()) else { return };
+        if let Some(finished) = self.finished.get_mut(task.index()) {
             *finished = true;
         }
-        let counter = index(record.out_counter);
+        let counter = CounterId::stated(record.out_counter);
         self.clocks.finish(task, counter);
-        if let Some(count) = self.counts.get_mut(counter) {
+        if let Some(count) = self.counts.get_mut(counter.index()) {
             *count += 1;
         }
         self.release(counter);
-        if let Some(next) = loaded.queued.get(task).and_then(|queued| queued.next) {
+        if let Some(next) = loaded.queued.get(task.index()).and_then(|queued| queued.next) {
             self.let_go(next);
         }
     }
 
     /// Lets go whoever waits for what the counter has reached.
-    fn release(&mut self, counter: usize) {
+    fn release(&mut self, counter: CounterId) {
         let loaded = self.loaded;
-        let (Some(table), Some(&count)) = (loaded.counters.get(counter), self.counts.get(counter)) else {
+        let (Some(table), Some(&count)) =
+            (loaded.counters.get(counter.index()), self.counts.get(counter.index()))
+        else {
             return;
         };
         loop {
-            let Some(released) = self.released.get_mut(counter) else { return };
+            let Some(released) = self.released.get_mut(counter.index()) else { return };
             match table.waiters.get(*released) {
                 Some(&(threshold, task)) if i128::from(threshold) <= i128::from(count) => {
                     *released += 1;
@@ -169,8 +171,8 @@ impl<'m, 'p> Machine<'m, 'p> {
     }
 
     /// One thing less holds the task.
-    fn let_go(&mut self, task: usize) {
-        let Some(held) = self.held.get_mut(task) else { return };
+    fn let_go(&mut self, task: TaskId) {
+        let Some(held) = self.held.get_mut(task.index()) else { return };
         *held = held.saturating_sub(1);
         if *held == 0 {
             self.enable(Step::Start, task);
@@ -184,10 +186,12 @@ impl<'m, 'p> Machine<'m, 'p> {
         for write in planned.iter().filter(|planned| planned.access.kind == AccessKind::Write) {
             for read in planned.iter().filter(|planned| planned.access.kind == AccessKind::Read) {
                 let same = read.access.buffer == write.access.buffer;
-                let alike = match (buffers.get(read.access.buffer), buffers.get(write.access.buffer)) {
-                    (Some(x), Some(y)) => x.dtype.bits() == y.dtype.bits() && x.shape == y.shape,
-                    _ => false,
-                };
+                let alike =
+                    match (buffers.get(read.access.buffer.index()), buffers.get(write.access.buffer.index()))
+                    {
+                        (Some(x), Some(y)) => x.dtype.bits() == y.dtype.bits() && x.shape == y.shape,
+                        _ => false,
+                    };
                 if read.elementwise && (same || alike) {
                     continue;
                 }
@@ -212,9 +216,9 @@ impl<'m, 'p> Machine<'m, 'p> {
 
     /// The page of an access and the bytes there.
     fn located(&self, planned: &Planned) -> Option<(usize, smallvec::SmallVec<[Region; 2]>)> {
-        match self.loaded.storage.get(planned.access.buffer) {
+        match self.loaded.storage.get(planned.access.buffer.index()) {
             Some(&Storage::Page(page)) => {
-                let buffer = self.loaded.program().buffers.get(planned.access.buffer)?;
+                let buffer = self.loaded.program().buffers.get(planned.access.buffer.index())?;
                 Some((page, bytes(buffer, &planned.region)))
             }
             _ => None,
@@ -225,11 +229,11 @@ impl<'m, 'p> Machine<'m, 'p> {
         let Planned { access, region, .. } = *planned;
         let program = self.loaded.program();
         let (Some(buffer), Some(&storage)) =
-            (program.buffers.get(access.buffer), self.loaded.storage.get(access.buffer))
+            (program.buffers.get(access.buffer.index()), self.loaded.storage.get(access.buffer.index()))
         else {
             return Ok(());
         };
-        let sm_of = |task: usize| program.tasks.get(task).and_then(|task| task.sm);
+        let sm_of = |task: TaskId| program.tasks.get(task.index()).and_then(|task| task.sm);
         let reading = Reading {
             needs_write: starts_undefined(buffer.kind, storage),
             on_chip: if buffer.space.is_on_chip() { sm_of(access.task) } else { None },
@@ -237,7 +241,7 @@ impl<'m, 'p> Machine<'m, 'p> {
         let (history, parts) = match storage {
             Storage::ReadOnly => return Ok(()),
             Storage::Missing(why) => return Err(Fault::NoStorage { access, why }),
-            Storage::Own => (self.buffers.get_mut(access.buffer), smallvec::smallvec![region]),
+            Storage::Own => (self.buffers.get_mut(access.buffer.index()), smallvec::smallvec![region]),
             Storage::Page(page) => {
                 let parts = bytes(buffer, &region);
                 let size = program
@@ -265,18 +269,18 @@ impl<'m, 'p> Machine<'m, 'p> {
     /// What the host finds after the launch: outputs that are wholly written, and not by way of another buffer.
     fn host_reads(&self) -> Result<(), Fault> {
         let program = self.loaded.program();
-        for (number, buffer) in program.buffers.iter().enumerate() {
+        for (id, buffer) in program.buffers_by_id() {
             let is_output = buffer.kind == BufferKind::IoOutput;
             if !is_output && buffer.kind != BufferKind::KvCache {
                 continue;
             }
             let region = Region::of(buffer);
-            let missing = match self.loaded.storage.get(number) {
+            let missing = match self.loaded.storage.get(id.index()) {
                 Some(Storage::Own) if is_output => {
-                    self.buffers.get(number).and_then(|history| history.missing(&region))
+                    self.buffers.get(id.index()).and_then(|history| history.missing(&region))
                 }
                 Some(&Storage::Page(page)) => {
-                    let access = Access { task: HOST, kind: AccessKind::Read, operand: 0, buffer: number };
+                    let access = Access { task: HOST, kind: AccessKind::Read, operand: 0, buffer: id };
                     let reading = Reading { needs_write: is_output, on_chip: None };
                     for part in bytes(buffer, &region) {
                         if let Some(history) = self.pages.get(page) {
@@ -288,7 +292,7 @@ impl<'m, 'p> Machine<'m, 'p> {
                 _ => None,
             };
             if let Some(region) = missing {
-                return Err(Fault::Unfilled { buffer: number, region: region.to_witness() });
+                return Err(Fault::Unfilled { buffer: id, region: region.to_witness() });
             }
         }
         Ok(())
@@ -300,16 +304,16 @@ impl<'m, 'p> Machine<'m, 'p> {
         left.iter_mut().zip(&self.counts).for_each(|(left, &count)| {
             *left = left.saturating_sub(usize::try_from(count).unwrap_or(usize::MAX));
         });
-        let stuck = program.tasks.iter().enumerate().filter_map(|(number, task)| {
-            if self.finished.get(number).copied().unwrap_or(true) {
+        let stuck = program.tasks_by_id().filter_map(|(id, task)| {
+            if self.finished.get(id.index()).copied().unwrap_or(true) {
                 return None;
             }
             let mut by: Vec<Blocked> = Vec::new();
             for (position, wait) in task.waits.iter().enumerate() {
-                let counter = index(wait.counter);
-                let count = self.counts.get(counter).copied().unwrap_or(0);
+                let counter = CounterId::stated(wait.counter);
+                let count = self.counts.get(counter.index()).copied().unwrap_or(0);
                 if i128::from(count) < i128::from(wait.threshold) {
-                    let unfinished = left.get(counter).copied().unwrap_or(0);
+                    let unfinished = left.get(counter.index()).copied().unwrap_or(0);
                     by.push(Blocked::Counter {
                         wait: position,
                         counter,
@@ -319,16 +323,16 @@ impl<'m, 'p> Machine<'m, 'p> {
                     });
                 }
             }
-            if let (Some(queued), Some(sm)) = (self.loaded.queued.get(number), task.sm) {
+            if let (Some(queued), Some(sm)) = (self.loaded.queued.get(id.index()), task.sm) {
                 if queued.nowhere {
                     by.push(Blocked::NoSm { sm });
                 } else if let Some(behind) = queued.previous
-                    && self.finished.get(behind) == Some(&false)
+                    && self.finished.get(behind.index()) == Some(&false)
                 {
                     by.push(Blocked::Queue { sm, behind });
                 }
             }
-            Some(Stuck { task: number, by })
+            Some(Stuck { task: id, by })
         });
         Fault::Deadlock { stuck: stuck.collect() }
     }

@@ -37,6 +37,8 @@ pub use memory::{BindError, MOST_ELEMENTS, Reference};
 pub use schedule::{Habit, Schedule, Step};
 pub use session::{Finished, LaunchError, Output, Session, Settings};
 
+use megakernel_ir::TaskId;
+
 use machine::{Idle, Machine};
 
 impl Loaded<'_> {
@@ -45,7 +47,7 @@ impl Loaded<'_> {
     ///
     /// # Errors
     /// The first thing that goes wrong under this schedule.
-    pub fn rehearse(&self, schedule: Schedule) -> Result<Vec<usize>, Fault> {
+    pub fn rehearse(&self, schedule: Schedule) -> Result<Vec<TaskId>, Fault> {
         Machine::new(self, schedule).run(&mut Idle)
     }
 }

@@ -6,6 +6,7 @@
 
 use std::fmt;
 
+use megakernel_ir::TaskId;
 use megakernel_ir::prng::SplitMix64;
 
 /// A step of a task, in the order in which it takes them (clause EXE-01).
@@ -119,11 +120,11 @@ impl Schedule {
     }
 
     /// The rank of a step that becomes enabled: of all enabled steps, the one with the least is taken next.
-    pub(super) fn rank(&mut self, step: Step, task: usize, sm: Option<i64>) -> u64 {
+    pub(super) fn rank(&mut self, step: Step, task: TaskId, sm: Option<i64>) -> u64 {
         /// Above every other rank of the same habit.
         const LATE: u64 = 1 << 62;
         self.age += 1;
-        let (task, newest) = (task as u64, LATE - self.age.min(LATE));
+        let (task, newest) = (u64::from(u32::from(task)), LATE - self.age.min(LATE));
         let begun = step != Step::Start;
         match self.habit {
             Habit::ListOrder if begun => 0,
@@ -170,7 +171,7 @@ mod tests {
         assert_eq!(habits[0], Habit::ListOrder);
         let ranks = |seed| {
             let mut schedule = Schedule::seeded(seed);
-            (0..20).map(|task| schedule.rank(Step::Start, task, None)).collect::<Vec<_>>()
+            TaskId::range(0..20).map(|task| schedule.rank(Step::Start, task, None)).collect::<Vec<_>>()
         };
         assert_eq!(ranks(17), ranks(17));
     }

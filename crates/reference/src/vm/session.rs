@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
-use megakernel_ir::BufferKind;
 use megakernel_ir::protocol::Accumulator;
+use megakernel_ir::{BufferId, BufferKind, TaskId};
 use megakernel_numerics::{Tensor, TensorError};
 
 use super::bounded::{TRUNCATING_UNIT, UNIT};
@@ -39,7 +39,7 @@ impl Default for Settings {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Output {
     /// The buffer.
-    pub buffer: usize,
+    pub buffer: BufferId,
     /// Its name.
     pub name: String,
     /// What it holds: the references, correctly rounded.
@@ -54,9 +54,9 @@ pub struct Finished {
     /// Every `IO_OUTPUT` and `KV_CACHE`, in the order of the buffers.
     pub outputs: Vec<Output>,
     /// What each task wrote, by task: the elements of its write footprint, in the shape of its box. Empty unless asked for.
-    pub trace: BTreeMap<usize, Tensor>,
+    pub trace: BTreeMap<TaskId, Tensor>,
     /// The tasks in the order in which they started.
-    pub order: Vec<usize>,
+    pub order: Vec<TaskId>,
 }
 
 impl Finished {
@@ -128,12 +128,12 @@ impl Session {
             .map_err(LaunchError::Fault)?;
         let Computing { memory, trace, .. } = computing;
         let mut outputs = Vec::new();
-        for (number, buffer) in program.buffers.iter().enumerate() {
+        for (id, buffer) in program.buffers_by_id() {
             if let (BufferKind::IoOutput | BufferKind::KvCache, Some(contents)) =
-                (buffer.kind, memory.contents(number))
+                (buffer.kind, memory.contents(id))
             {
                 outputs.push(Output {
-                    buffer: number,
+                    buffer: id,
                     name: buffer.name.to_string(),
                     tensor: contents.tensor(&Region::of(buffer)).map_err(LaunchError::Tensor)?,
                     reference: contents.reference(),
@@ -160,21 +160,21 @@ struct Computing<'m, 'p> {
     memory: Memory,
     unit: f64,
     /// Computed and not yet stored.
-    pending: HashMap<usize, Computed>,
-    trace: Option<BTreeMap<usize, Tensor>>,
+    pending: HashMap<TaskId, Computed>,
+    trace: Option<BTreeMap<TaskId, Tensor>>,
 }
 
 impl Work for Computing<'_, '_> {
     const WORKS: bool = true;
 
-    fn read(&mut self, task: usize) -> Result<(), Fault> {
+    fn read(&mut self, task: TaskId) -> Result<(), Fault> {
         if let Some(written) = self.memory.compute(self.loaded, task, self.unit)? {
             self.pending.insert(task, written);
         }
         Ok(())
     }
 
-    fn write(&mut self, task: usize) -> Result<(), Fault> {
+    fn write(&mut self, task: TaskId) -> Result<(), Fault> {
         let Some(written) = self.pending.remove(&task) else { return Ok(()) };
         self.memory.store(self.loaded, task, &written);
         if let Some(trace) = &mut self.trace

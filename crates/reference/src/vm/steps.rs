@@ -3,14 +3,14 @@
 use megakernel_ir::diagnostic::AccessKind;
 use megakernel_ir::model::Program;
 use megakernel_ir::params::{ParamKey, ParamValue, Params};
-use megakernel_ir::{BufferKind, DType, Number, Opcode, Param};
+use megakernel_ir::{BufferId, BufferKind, DType, Number, Opcode, Param};
 
-use super::load::{Loaded, index};
+use super::load::Loaded;
 use super::memory::Reference;
 
 /// What one launch appends to a cache: first row, and number of rows.
 struct Append {
-    cache: usize,
+    cache: BufferId,
     first: i64,
     rows: i64,
 }
@@ -30,7 +30,7 @@ pub fn advance(program: &mut Program<'_>) {
         let int = |param| task.params.int(param).unwrap_or(0);
         match task.op {
             Opcode::KvAppend => {
-                let cache = task.outputs.first().map(|&id| index(id));
+                let cache = task.outputs.first().map(|&id| BufferId::stated(id));
                 let first = int(Param::Pos);
                 if let Some(append) =
                     appends.iter().find(|append| Some(append.cache) == cache && append.first == first)
@@ -39,7 +39,7 @@ pub fn advance(program: &mut Program<'_>) {
                 }
             }
             Opcode::AttentionTile => {
-                let cache = task.inputs.get(1).map(|&id| index(id));
+                let cache = task.inputs.get(1).map(|&id| BufferId::stated(id));
                 let length = int(Param::KvLen);
                 let end = int(Param::KvStart).saturating_add(length);
                 let ends_here = |append: &&Append| append.first.saturating_add(append.rows) == end;
@@ -58,8 +58,9 @@ fn appends(loaded: &Loaded<'_>) -> Vec<Append> {
     let program = loaded.program();
     let appends = loaded.planned.iter().flatten().filter(|planned| planned.access.kind == AccessKind::Write);
     let appends = appends.filter_map(|planned| {
-        let task = program.tasks.get(planned.access.task).filter(|task| task.op == Opcode::KvAppend)?;
-        let buffer = program.buffers.get(planned.access.buffer)?;
+        let task =
+            program.tasks.get(planned.access.task.index()).filter(|task| task.op == Opcode::KvAppend)?;
+        let buffer = program.buffers.get(planned.access.buffer.index())?;
         let rank = (buffer.kind == BufferKind::KvCache).then_some(buffer.shape.len())?;
         let [low, high] = *planned.region.axes().get(rank.checked_sub(3)?)?;
         Some(Append { cache: planned.access.buffer, first: task.params.int(Param::Pos)?, rows: high - low })
@@ -75,14 +76,17 @@ fn set(params: &mut Params<'_>, param: Param, value: i64) {
 }
 
 /// The inputs that hold positions: `IO_INPUT` buffers of I32 that a ROPE takes for the positions of its rows.
-pub fn position_inputs(program: &Program<'_>) -> Vec<usize> {
-    let is_input = |&buffer: &usize| {
-        let record = program.buffers.get(buffer);
+pub fn position_inputs(program: &Program<'_>) -> Vec<BufferId> {
+    let is_input = |buffer: &BufferId| {
+        let record = program.buffers.get(buffer.index());
         record.is_some_and(|record| record.kind == BufferKind::IoInput && record.dtype == DType::I32)
     };
     let ropes = program.tasks.iter().filter(|task| task.op == Opcode::Rope);
-    let mut found: Vec<usize> =
-        ropes.filter_map(|task| task.inputs.get(1)).map(|&id| index(id)).filter(is_input).collect();
+    let mut found: Vec<BufferId> = ropes
+        .filter_map(|task| task.inputs.get(1))
+        .map(|&id| BufferId::stated(id))
+        .filter(is_input)
+        .collect();
     found.sort_unstable();
     found.dedup();
     found

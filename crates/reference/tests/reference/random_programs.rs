@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use megakernel_ir::model::Program;
 use megakernel_ir::prng::SplitMix64;
-use megakernel_ir::{Layout, Rule, read, write};
+use megakernel_ir::{Layout, Rule, TaskId, read, write};
 use megakernel_reference::validate::{Classes, broken_rules};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
@@ -36,7 +36,7 @@ fn survives(program: &Program<'_>, seed: u64, text: &str) -> Result<(), TestCase
         Schedule::NewestFirst,
         Schedule::LateFinishes,
         Schedule::Starved(rng.index(4) as i64),
-        Schedule::Held(rng.index(program.tasks.len())),
+        Schedule::Held(TaskId::at(rng.index(program.tasks.len()))),
     ];
     for schedule in schedules {
         let fault = run(program, schedule, seed);

@@ -1,5 +1,6 @@
 //! Adversarial schedules: in which order a machine takes the steps that it could.
 
+use megakernel_ir::TaskId;
 use megakernel_ir::diagnostic::Event;
 use megakernel_ir::model::Program;
 use megakernel_ir::prng::SplitMix64;
@@ -17,23 +18,29 @@ pub enum Schedule {
     /// Nothing of this SM, or of every fourth task where there are no SMs, as long as anything else can go on.
     Starved(i64),
     /// One task starts as early as it can, and finishes when nothing else is left.
-    Held(usize),
+    Held(TaskId),
 }
 
 impl Schedule {
     /// Whether the schedule avoids this task.
-    fn avoids(self, program: &Program<'_>, task: u32) -> bool {
+    fn avoids(self, program: &Program<'_>, task: TaskId) -> bool {
         match self {
-            Schedule::Starved(sm) => match program.tasks[task as usize].sm {
+            Schedule::Starved(sm) => match program[task].sm {
                 Some(other) => other == sm,
-                None => i64::from(task % 4) == sm,
+                None => i64::from(u32::from(task) % 4) == sm,
             },
             _ => false,
         }
     }
 
-    fn choose(self, program: &Program<'_>, ready: &[u32], running: &[u32], rng: &mut SplitMix64) -> Event {
-        let any = |tasks: &[u32], rng: &mut SplitMix64| tasks[rng.index(tasks.len())];
+    fn choose(
+        self,
+        program: &Program<'_>,
+        ready: &[TaskId],
+        running: &[TaskId],
+        rng: &mut SplitMix64,
+    ) -> Event {
+        let any = |tasks: &[TaskId], rng: &mut SplitMix64| tasks[rng.index(tasks.len())];
         match self {
             Schedule::NewestFirst | Schedule::LateFinishes => {
                 let newest = match self {
@@ -43,13 +50,13 @@ impl Schedule {
                 newest.map_or_else(|| Event::Finish(running[running.len() - 1]), Event::Start)
             }
             Schedule::Random | Schedule::Starved(_) | Schedule::Held(_) => {
-                let held = |task: &u32| matches!(self, Schedule::Held(held) if *task as usize == held);
+                let held = |task: &TaskId| matches!(self, Schedule::Held(held) if *task == held);
                 if let Some(&task) = ready.iter().find(|task| held(task)) {
                     return Event::Start(task);
                 }
-                let wanted = |task: &&u32| !self.avoids(program, **task);
-                let starts: Vec<u32> = ready.iter().filter(wanted).copied().collect();
-                let finishes: Vec<u32> =
+                let wanted = |task: &&TaskId| !self.avoids(program, **task);
+                let starts: Vec<TaskId> = ready.iter().filter(wanted).copied().collect();
+                let finishes: Vec<TaskId> =
                     running.iter().filter(|task| wanted(task) && !held(task)).copied().collect();
                 match starts.len() + finishes.len() {
                     0 if ready.is_empty() => Event::Finish(any(running, rng)),
@@ -71,7 +78,7 @@ impl Schedule {
 pub fn run(program: &Program<'_>, schedule: Schedule, seed: u64) -> Option<Fault> {
     let mut rng = SplitMix64::new(seed);
     let mut machine = Machine::new(program);
-    let mut waiting: Vec<u32> = (0..program.tasks.len() as u32).collect();
+    let mut waiting: Vec<TaskId> = machine.tasks().collect();
     let (mut ready, mut running) = (Vec::new(), Vec::new());
     loop {
         waiting.retain(|&task| {
@@ -103,10 +110,9 @@ pub fn run(program: &Program<'_>, schedule: Schedule, seed: u64) -> Option<Fault
     }
 }
 
-fn ended(machine: &Machine<'_>, waiting: &[u32]) -> Option<Fault> {
+fn ended(machine: &Machine<'_>, waiting: &[TaskId]) -> Option<Fault> {
     let fault = machine.deadlock().or_else(|| machine.host_reads().into_iter().next());
-    let all = waiting.is_empty()
-        && (0..machine.program().tasks.len() as u32).all(|task| machine.status(task) == Status::Finished);
+    let all = waiting.is_empty() && machine.tasks().all(|task| machine.status(task) == Status::Finished);
     assert!(fault.is_some() || all, "a run that ends well has run all tasks");
     fault
 }

@@ -2,6 +2,7 @@
 
 #![allow(clippy::panic)]
 
+use megakernel_ir::TaskId;
 use megakernel_ir::model::Program;
 use megakernel_ir::read;
 use megakernel_reference::vm::{Fault, Habit, Loaded, Schedule};
@@ -107,7 +108,7 @@ fn a_writer_has_to_wait_for_every_reader() {
     };
     let (found, _) = fault(&tasks(&[(2, 1)]));
     let Fault::Unordered { first, second, .. } = found else { panic!("{found:?}") };
-    assert_eq!((first.task, second.task), (1, 3));
+    assert_eq!((first.task, second.task), (TaskId::from(1), TaskId::from(3)));
     let text = tasks(&[(1, 1), (2, 1)]).to_string();
     let program = read(text.as_bytes()).expect("a program");
     assert!(Loaded::load(&program).expect("accepted").rehearse(Schedule::default()).is_ok());

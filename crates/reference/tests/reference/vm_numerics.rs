@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use megakernel_ir::model::Program;
-use megakernel_ir::{Opcode, read};
+use megakernel_ir::{Opcode, TaskId, read};
 use megakernel_numerics::Tensor;
 use megakernel_reference::vm::files::fill_random;
 use megakernel_reference::vm::steps::{advance, greedy};
@@ -178,18 +178,20 @@ fn a_task_can_be_computed_from_what_somebody_else_wrote() {
     let program = read(text.as_bytes()).expect("a program");
     let tensors = one("x", megakernel_ir::DType::F32, &[1.0, 2.0], &[1, 1, 2]);
     let mut following = Following::new(&program, &tensors, Default::default()).expect("bound");
-    assert_eq!(following.order().expect("no fault"), [0, 1]);
-    let appended = following.task(0).expect("computed").expect("it writes");
-    assert_eq!((appended.buffer, appended.region.to_witness()), (1, vec![[0, 1], [0, 1], [0, 2]]));
+    assert_eq!(following.order().expect("no fault"), [0, 1].map(TaskId::from));
+    let appended = following.task(0.into()).expect("computed").expect("it writes");
+    assert_eq!((appended.buffer, appended.region.to_witness()), (1.into(), vec![[0, 1], [0, 1], [0, 2]]));
     let wrong = Tensor::from_reals(megakernel_ir::DType::F16, vec![1, 1, 2], &[7.0, 8.0]).expect("a tensor");
-    following.store(0, &wrong).expect("it fits");
-    let copied = following.task(1).expect("computed").expect("it writes");
+    following.store(0.into(), &wrong).expect("it fits");
+    let copied = following.task(1.into()).expect("computed").expect("it writes");
     let Reference::Reals { values, bounds } = copied.reference else { panic!("reals") };
     assert_eq!((&values[..2], &bounds[..2]), (&[7.0, 8.0][..], &[0.0, 0.0][..]), "its own input counts");
-    assert_eq!(following.buffer(1).expect("the cache").reals()[..2], [7.0, 8.0]);
+    assert_eq!(following.buffer(1.into()).expect("the cache").reals()[..2], [7.0, 8.0]);
     let small = Tensor::from_reals(megakernel_ir::DType::F16, vec![1], &[7.0]).expect("a tensor");
     assert!(
-        following.store(0, &small).is_err_and(|why| why.contains("writes 2 elements of F16, not 1 of F16"))
+        following
+            .store(0.into(), &small)
+            .is_err_and(|why| why.contains("writes 2 elements of F16, not 1 of F16"))
     );
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use megakernel_ir::{Diagnostic, Rule};
+use megakernel_ir::{Diagnostic, Rule, TaskId};
 use megakernel_order::Findings;
 use megakernel_schedule::{Init, Kind};
 
@@ -89,5 +89,6 @@ fn diagnostic(world: &World<'_>, rule: Rule, access: &Access, other: Option<u32>
     let task = world.task_of[access.phase as usize];
     let others = other.map(|other| world.task_of[world.accesses[other as usize].phase as usize]);
     let message = format!("{}, {what}", world.access_text(access));
-    Diagnostic::new(rule, world.access_pointer(access), message).tasks(others.into_iter().chain([task]))
+    Diagnostic::new(rule, world.access_pointer(access), message)
+        .tasks(others.into_iter().chain([task]).map(TaskId::from))
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use megakernel_ir::diagnostic::{Event, Witness};
-use megakernel_ir::{Diagnostic, Rule};
+use megakernel_ir::{Diagnostic, Rule, TaskId};
 use megakernel_order::Findings;
 
 use crate::expand::period_pointer;
@@ -33,7 +33,7 @@ pub fn check(world: &World<'_>, findings: &mut Findings) {
             let task = world.task_of[phase];
             findings.report(rule, || {
                 let message = format!("{}: {message}", world.task_name(task));
-                Diagnostic::new(rule, world.wait_pointer(phase as u32, index), message).tasks([task])
+                Diagnostic::new(rule, world.wait_pointer(phase as u32, index), message).tasks([task.into()])
             });
         }
     }
@@ -73,7 +73,7 @@ fn held_workers(world: &World<'_>, findings: &mut Findings) {
                         task.queue.unwrap_or_default()
                     );
                     Diagnostic::new(Rule::ED06, world.wait_pointer(phase, wait), message)
-                        .tasks([number as u32])
+                        .tasks([TaskId::at(number)])
                 });
             }
         }
@@ -134,7 +134,7 @@ impl Run {
             let at = task as usize;
             if !has_begun[at] {
                 has_begun[at] = true;
-                run.step(Event::Start(task));
+                run.step(Event::Start(task.into()));
             }
             let end = world.tasks[at].phases.end;
             while run.next[at] < end && unmet[run.next[at] as usize] == 0 {
@@ -157,7 +157,7 @@ impl Run {
                 }
             }
             if run.next[at] == end {
-                run.step(Event::Finish(task));
+                run.step(Event::Finish(task.into()));
                 if let Some(next) = in_queue(&world.tasks[at]).and_then(|queue| behind.get_mut(&queue)?.pop())
                 {
                     heads.push(next);
@@ -208,7 +208,7 @@ impl Run {
                 self.totals[event],
             );
             let found = Diagnostic::new(rule, world.wait_pointer(phase, index), message)
-                .tasks(self.stuck.iter().copied().take(16));
+                .tasks(self.stuck.iter().take(16).map(|&task| task.into()));
             if self.steps.len() > SHOWN {
                 return found;
             }

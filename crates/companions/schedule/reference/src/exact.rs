@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use megakernel_ir::diagnostic::{self, AccessKind, TileRegion, Witness};
-use megakernel_ir::{Diagnostic, Rule};
+use megakernel_ir::{Diagnostic, Rule, TaskId};
 use megakernel_order::Findings;
 use megakernel_order::happens_before::{HappensBefore, Question};
 
@@ -49,7 +49,7 @@ pub fn pairs(world: &World<'_>, order: &HappensBefore<'_>, storage: &Storage) ->
     // Along happens-before, so that the first can come before the second, and not the other way round.
     let questions: Vec<Question> = pairs
         .iter()
-        .map(|pair| pair.map(|index| world.accesses[index as usize].phase))
+        .map(|pair| pair.map(|index| TaskId::from(world.accesses[index as usize].phase)))
         .map(|[earlier, later]| Question { earlier, later })
         .collect();
     let answers = order.answer(&questions);
@@ -87,7 +87,7 @@ fn diagnostic(world: &World<'_>, storage: &Storage, rule: Rule, pair: [&Access; 
         to - start,
         world.tensor_name(second.tensor)
     );
-    let task = |access: &Access| world.task_of[access.phase as usize];
+    let task = |access: &Access| TaskId::from(world.task_of[access.phase as usize]);
     let side = |access: &Access| diagnostic::Access {
         task: task(access),
         access: if access.does == Does::Read { AccessKind::Read } else { AccessKind::Write },

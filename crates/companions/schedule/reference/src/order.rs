@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use megakernel_ir::CounterId;
 use megakernel_order::{Edges, Graph};
 
 use crate::world::{Count, World};
@@ -104,10 +105,10 @@ impl Before {
         let nodes = world.phases() + self.joins.len();
         let mut edges = Edges::with_capacity(nodes);
         for phase in 0..world.phases() {
-            edges.push(phase as u32, self.of(world, phase));
+            edges.push(CounterId::at(phase), self.of(world, phase).into_iter().map(CounterId::from));
         }
         for (index, join) in self.joins.iter().enumerate() {
-            edges.push((world.phases() + index) as u32, join.iter().copied());
+            edges.push(CounterId::at(world.phases() + index), join.iter().map(|&node| node.into()));
         }
         Graph::new(&edges, nodes)
     }

@@ -4,6 +4,7 @@
 
 use std::collections::HashSet;
 
+use megakernel_ir::TaskId;
 use megakernel_order::Findings;
 use megakernel_order::happens_before::{HappensBefore, Question};
 
@@ -38,7 +39,7 @@ pub fn storages(world: &World<'_>, order: &HappensBefore<'_>) -> Vec<Storage> {
         of[placed.storage as usize].push(index as u32);
         is_judged[placed.storage as usize] |= access.does != Does::Read || may_be_empty;
     }
-    let ranks: Vec<u32> = (0..world.phases() as u32).map(|phase| order.rank(phase)).collect();
+    let ranks: Vec<u32> = TaskId::range(0..world.phases()).map(|phase| order.rank(phase)).collect();
     let judged = of.into_iter().zip(is_judged).filter(|(_, is_judged)| *is_judged);
     judged.map(|(accesses, _)| Storage::new(world, &ranks, accesses)).collect()
 }
@@ -131,7 +132,7 @@ pub fn check(
         let mut asked = HashSet::new();
         let mut ask = |earlier: u32, later: u32| {
             if earlier != later && asked.insert((earlier, later)) {
-                questions.push(Question { earlier, later });
+                questions.push(Question { earlier: earlier.into(), later: later.into() });
                 asked_for.push(number);
                 if questions.len() >= CHUNK {
                     settle(&mut questions, &mut asked_for);

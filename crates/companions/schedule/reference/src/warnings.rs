@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use megakernel_ir::{Diagnostic, Rule};
+use megakernel_ir::{Diagnostic, Rule, TaskId};
 use megakernel_order::Findings;
 use megakernel_order::happens_before::{Around, Bits, HappensBefore, LANES};
 
@@ -31,7 +31,7 @@ pub fn redundant_waits(
                         wait.number,
                         sums[index]
                     );
-                    Diagnostic::new(Rule::EW01, world.wait_pointer(phase, index), message).tasks([task])
+                    Diagnostic::new(Rule::EW01, world.wait_pointer(phase, index), message).tasks([task.into()])
                 });
             }
         }
@@ -65,7 +65,7 @@ pub fn sums(
     for (event, signals) in signals.iter().enumerate().filter(|(event, _)| !waiting[*event].is_empty()) {
         sources.extend(signals.iter().map(|&(phase, amount)| (phase, event as u32, amount)));
     }
-    sources.sort_unstable_by_key(|&(phase, event, _)| (order.rank(phase), phase, event));
+    sources.sort_unstable_by_key(|&(phase, event, _)| (order.rank(phase.into()), phase, event));
     let mut rest = &sources[..];
     while !rest.is_empty() {
         let mut lanes: Vec<u32> = Vec::new();
@@ -97,7 +97,9 @@ fn follow(
         batch.iter().flat_map(|(_, event, _)| &waiting[*event as usize]).copied().collect();
     phases.sort_unstable();
     phases.dedup();
-    let around = Around::new(order, lanes, order.positions(lanes.iter().chain(&phases).copied()));
+    let tasks: Vec<TaskId> = lanes.iter().copied().map(TaskId::from).collect();
+    let all = tasks.iter().copied().chain(phases.iter().copied().map(TaskId::from));
+    let around = Around::new(order, &tasks, order.positions(all));
     let lane_of: HashMap<u32, usize> = lanes.iter().enumerate().map(|(lane, &phase)| (phase, lane)).collect();
     let mut of_event: HashMap<u32, Vec<(usize, u64)>> = HashMap::new();
     for (phase, event, amount) in batch {
@@ -105,7 +107,7 @@ fn follow(
         of_event.entry(*event).or_default().extend(lane);
     }
     let at = |node: u32| -> Bits {
-        let mut bits = around.before(node);
+        let mut bits = around.before(node.into());
         if let Some(&lane) = lane_of.get(&node) {
             bits[lane / 64] |= 1 << (lane % 64);
         }
@@ -156,7 +158,7 @@ pub fn dead_events(world: &World<'_>, signals: &[Vec<(u32, u64)>], findings: &mu
                 world.task_name(task),
                 world.events[event]
             );
-            Diagnostic::new(Rule::EW02, pointer, message).tasks([task])
+            Diagnostic::new(Rule::EW02, pointer, message).tasks([task.into()])
         });
     }
 }

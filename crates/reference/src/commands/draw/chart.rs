@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use megakernel_ir::{CounterId, TaskId};
+
 /// A document as boxes and lines: tasks that wait for counters or events, and increment or trigger them.
 #[derive(Debug)]
 pub struct Chart {
@@ -18,8 +20,8 @@ pub struct Chart {
 /// A task.
 #[derive(Debug)]
 pub struct Task {
-    /// Its number in diagnostics.
-    pub id: u32,
+    /// Its id in diagnostics.
+    pub id: TaskId,
     /// Its number in its lane.
     pub number: u32,
     /// Where it stands.
@@ -37,8 +39,8 @@ pub struct Task {
 /// A counter or an event.
 #[derive(Debug)]
 pub struct Event {
-    /// Its number in diagnostics.
-    pub id: u32,
+    /// Its id in diagnostics.
+    pub id: CounterId,
     /// Its number in its lane.
     pub number: u32,
     /// Where it stands.
@@ -187,11 +189,11 @@ mod tests {
 
     fn task(number: u32, kind: &str, waits: &[usize], triggers: Option<usize>) -> Task {
         let (kind, about) = (kind.to_owned(), String::new());
-        Task { id: number, number, lane: 0, kind, about, waits: waits.to_vec(), triggers }
+        Task { id: TaskId::from(number), number, lane: 0, kind, about, waits: waits.to_vec(), triggers }
     }
 
     fn chart(tasks: Vec<Task>, events: u32) -> Chart {
-        let event = |number| Event { id: number, number, lane: 0, is_end: false };
+        let event = |number| Event { id: CounterId::from(number), number, lane: 0, is_end: false };
         Chart {
             between: "event",
             lanes: vec![String::new()],

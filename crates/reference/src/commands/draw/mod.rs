@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use megakernel_ir::diagnostic::Witness;
-use megakernel_ir::{Diagnostic, Rule, terminal};
+use megakernel_ir::{CounterId, Diagnostic, Rule, TaskId, terminal};
 
 use super::groups::groups;
 use super::replay::{self, Kind};
@@ -82,16 +82,16 @@ fn draw(arguments: &Arguments, programs: &dyn Kind, companions: &[&Companion]) -
 
 /// What a finding is about.
 fn marks(chart: &Chart, finding: &Diagnostic) -> Marks {
-    let tasks: HashMap<u32, usize> =
+    let tasks: HashMap<TaskId, usize> =
         chart.tasks.iter().enumerate().map(|(index, task)| (task.id, index)).collect();
-    let events: HashMap<u32, usize> =
+    let events: HashMap<CounterId, usize> =
         chart.events.iter().enumerate().map(|(index, event)| (event.id, index)).collect();
     let mut marks = Marks {
         tasks: finding.tasks.iter().filter_map(|task| tasks.get(task).copied()).collect(),
         events: finding.counters.iter().filter_map(|event| events.get(event).copied()).collect(),
         pairs: Vec::new(),
     };
-    let pair = |one: u32, other: u32| Some([*tasks.get(&one)?, *tasks.get(&other)?]);
+    let pair = |one: TaskId, other: TaskId| Some([*tasks.get(&one)?, *tasks.get(&other)?]);
     match &finding.witness {
         Some(Witness::Unordered { first, second, .. } | Witness::Overlap { first, second, .. }) => {
             marks.pairs.extend(pair(first.task, second.task));

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use megakernel_ir::diagnostic::{AccessKind, Event, Region};
 use megakernel_ir::model::{Program, Task};
 use megakernel_ir::rule::Class;
-use megakernel_ir::{Diagnostic, Rule, read};
+use megakernel_ir::{BufferId, CounterId, Diagnostic, Rule, TaskId, read};
 
 use crate::commands::draw::{self, Chart};
 use crate::commands::replay::{EXPLAINED, Judged, Kind, NoRun, Run};
@@ -60,22 +60,22 @@ impl Judged for Found<'_> {
     }
 
     fn chart(&self) -> Chart {
-        let task = |(index, task): (usize, &Task<'_>)| draw::Task {
-            id: index as u32,
-            number: index as u32,
+        let task = |(id, task): (TaskId, &Task<'_>)| draw::Task {
+            id,
+            number: id.into(),
             lane: 0,
             kind: task.op.name().to_owned(),
             about: task.sm.map_or(String::new(), |sm| format!("SM {sm}")),
             waits: task.waits.iter().filter_map(|wait| usize::try_from(wait.counter).ok()).collect(),
             triggers: usize::try_from(task.out_counter).ok(),
         };
-        let counters = 0..self.program.counters.len() as u32;
+        let counters = CounterId::range(0..self.program.counters.len());
         Chart {
             between: "counter",
             lanes: vec![String::new()],
-            tasks: self.program.tasks.iter().enumerate().map(task).collect(),
+            tasks: self.program.tasks_by_id().map(task).collect(),
             events: counters
-                .map(|number| draw::Event { id: number, number, lane: 0, is_end: false })
+                .map(|id| draw::Event { id, number: id.into(), lane: 0, is_end: false })
                 .collect(),
         }
     }
@@ -120,7 +120,7 @@ impl Teller<'_> {
     fn step(&self, machine: &Machine<'_>, event: Event) -> String {
         match event {
             Event::Start(task) => {
-                let record = &self.program.tasks[task as usize];
+                let record = &self.program[task];
                 let mut text = format!("start  {}", self.task(task));
                 if let Some(sm) = record.sm {
                     let _ = write!(text, " on SM {sm}");
@@ -129,7 +129,7 @@ impl Teller<'_> {
                     .waits
                     .iter()
                     .map(|wait| {
-                        let counter = wait.counter as u32;
+                        let counter = CounterId::stated(wait.counter);
                         format!(
                             "{} is {} of {}",
                             self.counter(counter),
@@ -151,7 +151,7 @@ impl Teller<'_> {
                 text
             }
             Event::Finish(task) => {
-                let counter = self.program.tasks[task as usize].out_counter as u32;
+                let counter = CounterId::stated(self.program[task].out_counter);
                 format!(
                     "finish {}: {} becomes {}",
                     self.task(task),
@@ -229,7 +229,7 @@ impl Teller<'_> {
         footprint.iter().any(|(_, used, _)| Some(used) == buffer)
     }
 
-    fn deadlock(&self, machine: &Machine<'_>, tasks: &[u32]) -> Vec<String> {
+    fn deadlock(&self, machine: &Machine<'_>, tasks: &[TaskId]) -> Vec<String> {
         let mut lines = vec![format!(
             "deadlock: nothing runs, nothing can start, and {} tasks are unfinished",
             tasks.len()
@@ -263,20 +263,20 @@ impl Teller<'_> {
         lines
     }
 
-    fn task(&self, task: u32) -> String {
-        let record = &self.program.tasks[task as usize];
+    fn task(&self, task: TaskId) -> String {
+        let record = &self.program[task];
         match &*record.label {
             "" => format!("task {task} ({})", record.op),
             label => format!("task {task} ({} `{label}`)", record.op),
         }
     }
 
-    fn buffer(&self, buffer: u32) -> String {
-        format!("buffer {buffer} `{}`", self.program.buffers[buffer as usize].name)
+    fn buffer(&self, buffer: BufferId) -> String {
+        format!("buffer {buffer} `{}`", self.program[buffer].name)
     }
 
-    fn counter(&self, counter: u32) -> String {
-        match &*self.program.counters[counter as usize].note {
+    fn counter(&self, counter: CounterId) -> String {
+        match &*self.program[counter].note {
             "" => format!("counter {counter}"),
             note => format!("counter {counter} `{note}`"),
         }

@@ -223,7 +223,7 @@ fn numbered(path: &Path, step: u32, steps: u32) -> PathBuf {
 
 /// One line for an output: what it is, between which values, and how far others may lie from them.
 fn describe(program: &Program<'_>, output: &Output, text: &mut String) {
-    let kind = program.buffers.get(output.buffer).map_or(BufferKind::IoOutput, |buffer| buffer.kind);
+    let kind = program.buffers.get(output.buffer.index()).map_or(BufferKind::IoOutput, |buffer| buffer.kind);
     let _ = write!(text, "  {kind} `{}` {} {:?}: ", output.name, output.tensor.dtype, output.tensor.shape);
     let range = |values: &mut dyn Iterator<Item = f64>| {
         values
@@ -275,7 +275,9 @@ fn pass_on(
 /// The next position in every input that holds some.
 fn move_positions(program: &Program<'_>, tensors: &mut BTreeMap<String, Tensor>) {
     for buffer in position_inputs(program) {
-        let Some(name) = program.buffers.get(buffer).map(|buffer| buffer.name.to_string()) else { continue };
+        let Some(name) = program.buffers.get(buffer.index()).map(|buffer| buffer.name.to_string()) else {
+            continue;
+        };
         let Some(tensor) = tensors.get(&name) else { continue };
         let moved: Vec<i64> = tensor.ints().iter().map(|position| position + 1).collect();
         if let Ok(next) = Tensor::from_ints(tensor.dtype, tensor.shape.clone(), &moved) {

@@ -4,6 +4,7 @@ mod checks;
 
 use megakernel_ir::diagnostic::{self, AccessKind, Event};
 use megakernel_ir::model::Program;
+use megakernel_ir::{BufferId, CounterId, TaskId};
 
 use super::faults::{FaultKind, Strength};
 use super::footprint::{Access, accesses};
@@ -26,14 +27,14 @@ pub enum Blocked {
     /// A counter is below the threshold of a wait.
     Counter {
         /// The counter.
-        counter: u32,
+        counter: CounterId,
         /// Its value.
         count: u64,
         /// What the task waits for.
         threshold: i64,
     },
     /// A task that stands before it in its queue is unfinished.
-    Queue(u32),
+    Queue(TaskId),
     /// No SM takes up its queue (D07).
     NoSm(i64),
     /// For a start: it has started before. For a finish: it does not run.
@@ -49,9 +50,9 @@ pub struct Fault {
     pub strength: Strength,
     /// The task whose step shows it, and the other one if there is one; of a read-write race, the reader and the writer; for
     /// a deadlock, all unfinished tasks.
-    pub tasks: Vec<u32>,
+    pub tasks: Vec<TaskId>,
     /// The buffers involved.
-    pub buffers: Vec<u32>,
+    pub buffers: Vec<BufferId>,
     /// The elements involved, of the first buffer.
     pub region: Option<diagnostic::Region>,
 }
@@ -61,16 +62,17 @@ pub struct Fault {
 struct TaskSet(Vec<u64>);
 
 impl TaskSet {
-    fn has(&self, task: u32) -> bool {
-        self.0.get(task as usize / 64).is_some_and(|word| word & 1 << (task % 64) != 0)
+    fn has(&self, task: TaskId) -> bool {
+        let (word, bit) = (task.index() / 64, task.index() % 64);
+        self.0.get(word).is_some_and(|word| word & 1 << bit != 0)
     }
 
-    fn insert(&mut self, task: u32) {
-        let word = task as usize / 64;
+    fn insert(&mut self, task: TaskId) {
+        let (word, bit) = (task.index() / 64, task.index() % 64);
         if self.0.len() <= word {
             self.0.resize(word + 1, 0);
         }
-        self.0[word] |= 1 << (task % 64);
+        self.0[word] |= 1 << bit;
     }
 
     fn extend(&mut self, other: &TaskSet) {
@@ -83,7 +85,7 @@ impl TaskSet {
 
 /// An access by a task that has started.
 struct Started {
-    task: u32,
+    task: TaskId,
     access: Access,
     /// For a buffer on a page: the bytes of the page.
     bytes: Option<Bytes>,
@@ -95,9 +97,9 @@ pub struct Machine<'p> {
     status: Vec<Status>,
     counts: Vec<u64>,
     /// Tasks by the counter that they increment.
-    producers: Vec<Vec<u32>>,
+    producers: Vec<Vec<TaskId>>,
     /// The task before each one in its queue.
-    previous: Vec<Option<u32>>,
+    previous: Vec<Option<TaskId>>,
     /// Whom each task acquired from.
     acquired: Vec<TaskSet>,
     /// Who had finished when each task started.
@@ -114,9 +116,9 @@ impl<'p> Machine<'p> {
         let mut producers = vec![Vec::new(); program.counters.len()];
         let mut last = std::collections::HashMap::new();
         let mut previous = Vec::with_capacity(program.tasks.len());
-        for (index, task) in program.tasks.iter().enumerate() {
-            producers[task.out_counter as usize].push(index as u32);
-            previous.push(task.sm.and_then(|sm| last.insert(sm, index as u32)));
+        for (id, task) in program.tasks_by_id() {
+            producers[CounterId::stated(task.out_counter).index()].push(id);
+            previous.push(task.sm.and_then(|sm| last.insert(sm, id)));
         }
         let tasks = program.tasks.len();
         Machine {
@@ -138,31 +140,36 @@ impl<'p> Machine<'p> {
         self.program
     }
 
+    /// All tasks.
+    pub fn tasks(&self) -> impl DoubleEndedIterator<Item = TaskId> + Clone + use<> {
+        TaskId::range(0..self.status.len())
+    }
+
     /// Where a task is.
-    pub fn status(&self, task: u32) -> Status {
-        self.status[task as usize]
+    pub fn status(&self, task: TaskId) -> Status {
+        self.status[task.index()]
     }
 
     /// Value of a counter.
-    pub fn count(&self, counter: u32) -> u64 {
-        self.counts[counter as usize]
+    pub fn count(&self, counter: CounterId) -> u64 {
+        self.counts[counter.index()]
     }
 
     /// The tasks that increment a counter.
-    pub fn producers(&self, counter: u32) -> &[u32] {
-        &self.producers[counter as usize]
+    pub fn producers(&self, counter: CounterId) -> &[TaskId] {
+        &self.producers[counter.index()]
     }
 
     /// The task that stands right before this one in its queue.
-    pub fn previous(&self, task: u32) -> Option<u32> {
-        self.previous[task as usize]
+    pub fn previous(&self, task: TaskId) -> Option<TaskId> {
+        self.previous[task.index()]
     }
 
     /// What a task accesses: how, which buffer, and which elements of it.
-    pub fn footprint(&self, task: u32) -> Vec<(AccessKind, u32, diagnostic::Region)> {
-        let accesses = accesses(self.program, &self.program.tasks[task as usize]);
+    pub fn footprint(&self, task: TaskId) -> Vec<(AccessKind, BufferId, diagnostic::Region)> {
+        let accesses = accesses(self.program, &self.program[task]);
         let parts = accesses.iter();
-        parts.map(|access| (access.kind, access.buffer as u32, access.region.to_witness())).collect()
+        parts.map(|access| (access.kind, access.buffer, access.region.to_witness())).collect()
     }
 
     /// The steps so far.
@@ -171,8 +178,8 @@ impl<'p> Machine<'p> {
     }
 
     /// Why a task cannot start now, or nothing if it can.
-    pub fn blocked(&self, task: u32) -> Option<Blocked> {
-        let record = &self.program.tasks[task as usize];
+    pub fn blocked(&self, task: TaskId) -> Option<Blocked> {
+        let record = &self.program[task];
         if self.status(task) != Status::Waiting {
             return Some(Blocked::Status(self.status(task)));
         }
@@ -191,7 +198,7 @@ impl<'p> Machine<'p> {
             }
         }
         record.waits.iter().find_map(|wait| {
-            let (counter, threshold) = (wait.counter as u32, wait.threshold);
+            let (counter, threshold) = (CounterId::stated(wait.counter), wait.threshold);
             let count = self.count(counter);
             let open = u64::try_from(threshold).is_ok_and(|threshold| count < threshold);
             open.then_some(Blocked::Counter { counter, count, threshold })
@@ -209,9 +216,9 @@ impl<'p> Machine<'p> {
                 None => Ok(self.start(task)),
             },
             Event::Finish(task) if self.status(task) == Status::Running => {
-                self.status[task as usize] = Status::Finished;
+                self.status[task.index()] = Status::Finished;
                 self.finished.insert(task);
-                self.counts[self.program.tasks[task as usize].out_counter as usize] += 1;
+                self.counts[CounterId::stated(self.program[task].out_counter).index()] += 1;
                 self.events.push(event);
                 Ok(Vec::new())
             }
@@ -221,9 +228,9 @@ impl<'p> Machine<'p> {
 
     /// The deadlock, if nothing runs, nothing can start, and some task is unfinished.
     pub fn deadlock(&self) -> Option<Fault> {
-        let tasks = || 0..self.status.len() as u32;
+        let tasks = || self.tasks();
         let stuck = tasks().all(|task| self.status(task) != Status::Running && self.blocked(task).is_some());
-        let unfinished: Vec<u32> = tasks().filter(|&task| self.status(task) != Status::Finished).collect();
+        let unfinished: Vec<TaskId> = tasks().filter(|&task| self.status(task) != Status::Finished).collect();
         (stuck && !unfinished.is_empty()).then(|| Fault {
             kind: FaultKind::Deadlock,
             strength: Strength::Shows,
@@ -233,20 +240,29 @@ impl<'p> Machine<'p> {
         })
     }
 
-    fn start(&mut self, task: u32) -> Vec<Fault> {
-        let record = &self.program.tasks[task as usize];
+    fn buffers(&self) -> impl Iterator<Item = BufferId> + use<> {
+        BufferId::range(0..self.started.len())
+    }
+
+    /// The accesses of a buffer so far.
+    fn started(&self, buffer: BufferId) -> &[Started] {
+        &self.started[buffer.index()]
+    }
+
+    fn start(&mut self, task: TaskId) -> Vec<Fault> {
+        let record = &self.program[task];
         let mut acquired = TaskSet::default();
         for wait in &record.waits {
-            for &producer in &self.producers[wait.counter as usize] {
+            for &producer in self.producers(CounterId::stated(wait.counter)) {
                 if self.finished.has(producer) && !acquired.has(producer) {
                     acquired.insert(producer);
-                    acquired.extend(&self.acquired[producer as usize]);
+                    acquired.extend(&self.acquired[producer.index()]);
                 }
             }
         }
-        self.acquired[task as usize] = acquired;
-        self.before[task as usize] = self.finished.clone();
-        self.status[task as usize] = Status::Running;
+        self.acquired[task.index()] = acquired;
+        self.before[task.index()] = self.finished.clone();
+        self.status[task.index()] = Status::Running;
         self.events.push(Event::Start(task));
         let accesses = accesses(self.program, record);
         let mut faults = Vec::new();
@@ -260,13 +276,13 @@ impl<'p> Machine<'p> {
         }
         for access in accesses {
             let bytes = byte_set(self.program, &access);
-            self.started[access.buffer].push(Started { task, access, bytes });
+            self.started[access.buffer.index()].push(Started { task, access, bytes });
         }
         faults
     }
 
     /// Whether an earlier access is ordered before a task by what the task acquired.
-    fn is_acquired(&self, task: u32, earlier: u32) -> bool {
-        self.acquired[task as usize].has(earlier)
+    fn is_acquired(&self, task: TaskId, earlier: TaskId) -> bool {
+        self.acquired[task.index()].has(earlier)
     }
 }

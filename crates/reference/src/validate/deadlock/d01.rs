@@ -2,19 +2,19 @@
 
 use megakernel_ir::diagnostic::Witness;
 use megakernel_ir::model::Task;
-use megakernel_ir::{Diagnostic, Rule};
+use megakernel_ir::{CounterId, Diagnostic, Rule, TaskId};
 use megakernel_order::{Findings, Graph};
 
-pub(super) fn check(index: usize, task: &Task<'_>, graph: &Graph, findings: &mut Findings) {
+pub(super) fn check(id: TaskId, task: &Task<'_>, graph: &Graph, findings: &mut Findings) {
     for (position, wait) in task.waits.iter().enumerate() {
-        if graph.producers[wait.counter as usize] == 0 {
+        let counter = CounterId::stated(wait.counter);
+        if graph.producers(counter) == 0 {
             findings.report(Rule::D01, || {
-                let message =
-                    format!("task {index} waits on counter {}, which no task increments", wait.counter);
-                let then = format!("counter {} stays 0: task {index} never starts", wait.counter);
-                Diagnostic::new(Rule::D01, format!("/tasks/{index}/waits/{position}"), message)
-                    .tasks([index as u32])
-                    .counters([wait.counter as u32])
+                let message = format!("task {id} waits on counter {counter}, which no task increments");
+                let then = format!("counter {counter} stays 0: task {id} never starts");
+                Diagnostic::new(Rule::D01, format!("/tasks/{id}/waits/{position}"), message)
+                    .tasks([id])
+                    .counters([counter])
                     .witness(Witness::Schedule { events: Vec::new(), then })
             });
         }

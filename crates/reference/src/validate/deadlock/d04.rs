@@ -2,7 +2,7 @@
 
 use megakernel_ir::diagnostic::{Before, CycleStep, Witness};
 use megakernel_ir::model::Program;
-use megakernel_ir::{Diagnostic, Rule};
+use megakernel_ir::{CounterId, Diagnostic, Rule, TaskId};
 use megakernel_order::cycles::{components, shortest_cycle};
 use megakernel_order::{Findings, Graph};
 
@@ -22,14 +22,14 @@ pub(super) fn check(
     }
     // From a counter, each task that waits on it leads to the counter that the task increments.
     let successors =
-        |counter: u32, index: usize| graph.waiters(counter).get(index).map(|&task| graph.out[task as usize]);
+        |counter: CounterId, index: usize| graph.waiters(counter).get(index).map(|&task| graph.out(task));
     let names = Names::new(program);
     for (number, component) in components(counters, successors).into_iter().enumerate() {
-        component.iter().for_each(|&counter| on_cycle[counter as usize] = number as u32 + 1);
+        component.iter().for_each(|counter| on_cycle[counter.index()] = number as u32 + 1);
         findings.report(Rule::D04, || {
             let cycle = shortest_cycle(counters, component[0], successors);
             let steps = rotate_to_lowest(cycle_of_tasks(graph, &cycle));
-            let tasks: Vec<u32> = steps.iter().map(|step| step.task).collect();
+            let tasks: Vec<TaskId> = steps.iter().map(|step| step.task).collect();
             let first = tasks.first().copied().unwrap_or_default();
             let message = format!(
                 "{} and {} other tasks wait for each other in a cycle",
@@ -46,10 +46,10 @@ pub(super) fn check(
 }
 
 /// The tasks along a cycle of counters: each waits on one of them and increments the next.
-fn cycle_of_tasks(graph: &Graph, cycle: &[u32]) -> Vec<CycleStep> {
+fn cycle_of_tasks(graph: &Graph, cycle: &[CounterId]) -> Vec<CycleStep> {
     let next = cycle.iter().cycle().skip(1);
     let steps = cycle.iter().zip(next).filter_map(|(&counter, &next)| {
-        let task = graph.waiters(counter).iter().copied().find(|&task| graph.out[task as usize] == next)?;
+        let task = graph.waiters(counter).iter().copied().find(|&task| graph.out(task) == next)?;
         Some(CycleStep { task, then: Before::Counter(next) })
     });
     steps.collect()

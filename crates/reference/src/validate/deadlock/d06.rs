@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use megakernel_ir::diagnostic::{Before, CycleStep, Witness};
 use megakernel_ir::model::Program;
-use megakernel_ir::{Diagnostic, Rule};
+use megakernel_ir::{CounterId, Diagnostic, Rule, TaskId};
 use megakernel_order::cycles::{components, shortest_cycle};
 use megakernel_order::{Findings, Graph};
 
@@ -16,35 +16,40 @@ pub(super) fn check(
     program: &Program<'_>,
     graph: &Graph,
     on_cycle: &[u32],
-    broken_by_queue: &BTreeSet<(u32, u32)>,
+    broken_by_queue: &BTreeSet<(CounterId, TaskId)>,
     findings: &mut Findings,
 ) {
     let next_in_queue = queues(program);
-    // Nodes are the tasks, then the counters. A task leads to its counter and to the next task of its queue.
-    let tasks = graph.tasks();
-    let same_cycle = |counter: u32, task: u32| {
-        let number = on_cycle[counter as usize];
-        number != 0 && number == on_cycle[graph.out[task as usize] as usize]
+    // A task leads to its counter and to the next task of its queue.
+    let nodes = Nodes { tasks: graph.tasks() as u32 };
+    let same_cycle = |counter: CounterId, task: TaskId| {
+        let number = on_cycle[counter.index()];
+        number != 0 && number == on_cycle[graph.out(task).index()]
     };
-    let successors = |node: u32, index: usize| {
-        let task = node as usize;
-        if task < tasks {
-            let counter = tasks as u32 + graph.out[task];
-            return [Some(counter), next_in_queue[task]].into_iter().flatten().nth(index);
+    let successors = |node: u32, index: usize| match nodes.at(node) {
+        Node::Task(task) => {
+            let next = next_in_queue[task.index()].map(Node::Task);
+            [Some(Node::Counter(graph.out(task))), next]
+                .into_iter()
+                .flatten()
+                .nth(index)
+                .map(|to| nodes.of(to))
         }
-        let counter = node - tasks as u32;
-        // An edge that is another rule's leads back to the counter, which adds nothing to any cycle.
-        let task = *graph.waiters(counter).get(index)?;
-        let taken = same_cycle(counter, task) || broken_by_queue.contains(&(counter, task));
-        Some(if taken { node } else { task })
+        Node::Counter(counter) => {
+            // An edge that is another rule's leads back to the counter, which adds nothing to any cycle.
+            let task = *graph.waiters(counter).get(index)?;
+            let taken = same_cycle(counter, task) || broken_by_queue.contains(&(counter, task));
+            Some(if taken { node } else { nodes.of(Node::Task(task)) })
+        }
     };
-    let nodes = tasks + graph.counters();
+    let count = graph.tasks() + graph.counters();
     let names = Names::new(program);
-    for component in components(nodes, successors) {
+    for component in components(count, successors) {
         findings.report(Rule::D06, || {
-            let cycle = shortest_cycle(nodes, component[0], successors);
-            let steps = rotate_to_lowest(steps(program, &cycle, tasks));
-            let involved: Vec<u32> = steps.iter().map(|step| step.task).collect();
+            let cycle = shortest_cycle(count, component[0], successors);
+            let cycle: Vec<Node> = cycle.into_iter().map(|node| nodes.at(node)).collect();
+            let steps = rotate_to_lowest(steps(program, &cycle));
+            let involved: Vec<TaskId> = steps.iter().map(|step| step.task).collect();
             let first = involved.first().copied().unwrap_or_default();
             let message = format!(
                 "{} and {} other tasks wait for each other in a cycle of waits and queue order",
@@ -52,39 +57,67 @@ pub(super) fn check(
                 involved.len().saturating_sub(1),
             );
             Diagnostic::new(Rule::D06, format!("/tasks/{first}"), message)
-                .counters(cycle.iter().filter_map(|&node| node.checked_sub(tasks as u32)))
+                .counters(cycle.iter().filter_map(|node| match node {
+                    Node::Counter(counter) => Some(*counter),
+                    Node::Task(_) => None,
+                }))
                 .tasks(involved)
                 .witness(Witness::Cycle { steps })
         });
     }
 }
 
+/// A node of the graph of waits and queues.
+#[derive(Clone, Copy)]
+enum Node {
+    Task(TaskId),
+    Counter(CounterId),
+}
+
+/// The nodes as numbers: the tasks, then the counters.
+struct Nodes {
+    tasks: u32,
+}
+
+impl Nodes {
+    fn at(&self, number: u32) -> Node {
+        match number.checked_sub(self.tasks) {
+            None => Node::Task(TaskId::from(number)),
+            Some(counter) => Node::Counter(CounterId::from(counter)),
+        }
+    }
+
+    fn of(&self, node: Node) -> u32 {
+        match node {
+            Node::Task(task) => u32::from(task),
+            Node::Counter(counter) => self.tasks + u32::from(counter),
+        }
+    }
+}
+
 /// The next task of each task's queue.
-fn queues(program: &Program<'_>) -> Vec<Option<u32>> {
+fn queues(program: &Program<'_>) -> Vec<Option<TaskId>> {
     let mut next = vec![None; program.tasks.len()];
-    let mut last: HashMap<i64, usize> = HashMap::new();
-    for (index, task) in program.tasks.iter().enumerate() {
+    let mut last: HashMap<i64, TaskId> = HashMap::new();
+    for (id, task) in program.tasks_by_id() {
         let Some(sm) = task.sm else { continue };
-        if let Some(before) = last.insert(sm, index) {
-            next[before] = Some(index as u32);
+        if let Some(before) = last.insert(sm, id) {
+            next[before.index()] = Some(id);
         }
     }
     next
 }
 
 /// The tasks of a cycle, each with what puts it before the next one.
-fn steps(program: &Program<'_>, cycle: &[u32], tasks: usize) -> Vec<CycleStep> {
+fn steps(program: &Program<'_>, cycle: &[Node]) -> Vec<CycleStep> {
     let next = cycle.iter().cycle().skip(1);
-    cycle
-        .iter()
-        .zip(next)
-        .filter(|(node, _)| (**node as usize) < tasks)
-        .map(|(&task, &next)| {
-            let then = match (next as usize).checked_sub(tasks) {
-                Some(counter) => Before::Counter(counter as u32),
-                None => Before::Queue(program.tasks[task as usize].sm.unwrap_or_default()),
-            };
-            CycleStep { task, then }
-        })
-        .collect()
+    let steps = cycle.iter().zip(next).filter_map(|(&node, &next)| {
+        let Node::Task(task) = node else { return None };
+        let then = match next {
+            Node::Counter(counter) => Before::Counter(counter),
+            Node::Task(_) => Before::Queue(program[task].sm.unwrap_or_default()),
+        };
+        Some(CycleStep { task, then })
+    });
+    steps.collect()
 }

@@ -1,7 +1,7 @@
 //! D07 sm-out-of-range: a task is assigned to an SM that the target has.
 
 use megakernel_ir::model::{Target, Task};
-use megakernel_ir::{Diagnostic, Rule};
+use megakernel_ir::{Diagnostic, Rule, TaskId};
 use megakernel_order::Findings;
 
 /// Whether no SM takes up the queue of this task: it never starts.
@@ -9,7 +9,7 @@ pub fn never_starts(task: &Task<'_>, target: Option<&Target<'_>>) -> bool {
     task.sm.is_some_and(|sm| sm < 0 || target.is_some_and(|target| sm >= target.num_sms))
 }
 
-pub(super) fn check(index: usize, task: &Task<'_>, target: Option<&Target<'_>>, findings: &mut Findings) {
+pub(super) fn check(id: TaskId, task: &Task<'_>, target: Option<&Target<'_>>, findings: &mut Findings) {
     let Some(sm) = task.sm else { return };
     if never_starts(task, target) {
         findings.report(Rule::D07, || {
@@ -19,7 +19,7 @@ pub(super) fn check(index: usize, task: &Task<'_>, target: Option<&Target<'_>>, 
                 }
                 None => format!("SM {sm}; SMs count from 0"),
             };
-            Diagnostic::new(Rule::D07, format!("/tasks/{index}/sm"), message).tasks([index as u32])
+            Diagnostic::new(Rule::D07, format!("/tasks/{id}/sm"), message).tasks([id])
         });
     }
 }

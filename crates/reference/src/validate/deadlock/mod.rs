@@ -8,6 +8,7 @@ mod d05;
 mod d06;
 mod d07;
 
+use megakernel_ir::TaskId;
 use megakernel_ir::model::{Program, Task};
 use megakernel_order::{Findings, Graph};
 
@@ -17,14 +18,14 @@ pub use d07::never_starts;
 pub fn check_task(
     program: &Program<'_>,
     graph: &Graph,
-    index: usize,
+    id: TaskId,
     task: &Task<'_>,
     findings: &mut Findings,
 ) {
-    d01::check(index, task, graph, findings);
-    d02::check(index, task, graph, findings);
-    d03::check(index, task, graph, findings);
-    d07::check(index, task, program.target.as_ref(), findings);
+    d01::check(id, task, graph, findings);
+    d02::check(id, task, graph, findings);
+    d03::check(id, task, graph, findings);
+    d07::check(id, task, program.target.as_ref(), findings);
 }
 
 /// D04, D05 and D06, which are about all tasks together; `placed` says that some task has an SM, `is_cyclic` that the

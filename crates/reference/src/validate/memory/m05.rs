@@ -1,13 +1,13 @@
 //! M05 unwritten-read: every element of a read is written before it, where some of them are.
 
 use megakernel_ir::diagnostic::Witness;
-use megakernel_ir::{Diagnostic, Rule};
+use megakernel_ir::{Diagnostic, Rule, TaskId};
 use megakernel_order::Findings;
 
 use crate::validate::describe::{Names, region};
 use crate::validate::race::Exact;
 
-pub fn check(exact: &Exact<'_>, rank: &dyn Fn(u32) -> u32, names: &Names<'_>, findings: &mut Findings) {
+pub fn check(exact: &Exact<'_>, rank: &dyn Fn(TaskId) -> u32, names: &Names<'_>, findings: &mut Findings) {
     for (read, missing) in exact.unwritten(rank) {
         let access = exact.accesses[read];
         findings.report(Rule::M05, || {

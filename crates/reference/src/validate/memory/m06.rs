@@ -11,14 +11,13 @@ use crate::validate::describe::region;
 use crate::validate::race::cover::uncovered;
 
 pub(super) fn check(program: &Program<'_>, accesses: &Accesses<'_>, findings: &mut Findings) {
-    for (index, buffer) in program.buffers.iter().enumerate().filter(|(_, b)| b.kind == BufferKind::IoOutput)
-    {
-        let writes = accesses.of(index as u32).into_iter().filter(|access| access.kind == AccessKind::Write);
+    for (id, buffer) in program.buffers_by_id().filter(|(_, buffer)| buffer.kind == BufferKind::IoOutput) {
+        let writes = accesses.of(id).into_iter().filter(|access| access.kind == AccessKind::Write);
         let missing = uncovered(&Region::of(buffer), writes.map(|write| write.region));
         if let Some(missing) = missing {
             findings.report(Rule::M06, || {
                 let message = format!("no task writes {} of the output `{}`", region(&missing), buffer.name);
-                Diagnostic::new(Rule::M06, format!("/buffers/{index}"), message).buffers([index as u32])
+                Diagnostic::new(Rule::M06, format!("/buffers/{id}"), message).buffers([id])
             });
         }
     }

@@ -6,8 +6,8 @@ pub mod m05;
 mod m06;
 mod m07;
 
-use megakernel_ir::Diagnostic;
 use megakernel_ir::model::{Program, Task};
+use megakernel_ir::{Diagnostic, TaskId};
 use megakernel_order::Findings;
 
 use crate::opcodes::{self, Operands, Place, Problems};
@@ -17,7 +17,7 @@ use crate::validate::accesses::Accesses;
 /// not, it has no footprint (clause EXE-04).
 pub fn check_task(
     program: &Program<'_>,
-    index: usize,
+    id: TaskId,
     task: &Task<'_>,
     judged: bool,
     findings: &mut Findings,
@@ -46,15 +46,13 @@ pub fn check_task(
     }
     for problem in problems {
         let pointer = match problem.place {
-            Place::Input(position) => format!("/tasks/{index}/inputs/{position}"),
-            Place::Output(position) => format!("/tasks/{index}/outputs/{position}"),
-            Place::Param(param) => format!("/tasks/{index}/params/{}", param.name()),
+            Place::Input(position) => format!("/tasks/{id}/inputs/{position}"),
+            Place::Output(position) => format!("/tasks/{id}/outputs/{position}"),
+            Place::Param(param) => format!("/tasks/{id}/params/{}", param.name()),
         };
-        findings.report(problem.rule, || {
-            Diagnostic::new(problem.rule, pointer, problem.message).tasks([index as u32])
-        });
+        findings.report(problem.rule, || Diagnostic::new(problem.rule, pointer, problem.message).tasks([id]));
     }
-    m07::check(index, task, findings);
+    m07::check(id, task, findings);
     is_well_shaped
 }
 

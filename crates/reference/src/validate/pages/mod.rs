@@ -7,6 +7,7 @@ mod p04;
 mod p05;
 mod p06;
 
+use megakernel_ir::BufferId;
 use megakernel_ir::model::{Buffer, Page, Program};
 use megakernel_order::{Findings, HappensBefore};
 
@@ -25,7 +26,8 @@ pub fn check(
         let (buffer_record, page_record) = (get(&program.buffers, buffer), get(&allocation.pages, page));
         p03::check(buffer, page, buffer_record.is_some(), page_record.is_some(), findings);
         let (Some(buffer_record), Some(page_record)) = (buffer_record, page_record) else { continue };
-        let binding = Binding { buffer: buffer as u32, page: page as u32, buffer_record, page_record };
+        let binding =
+            Binding { buffer: BufferId::stated(buffer), page: page as u32, buffer_record, page_record };
         p02::check(&binding, findings);
         p04::check(&binding, findings);
         p05::check(&binding, findings);
@@ -39,7 +41,7 @@ pub fn check(
 
 /// A buffer and the page that holds it; both exist.
 struct Binding<'p> {
-    buffer: u32,
+    buffer: BufferId,
     page: u32,
     buffer_record: &'p Buffer<'p>,
     page_record: &'p Page<'p>,

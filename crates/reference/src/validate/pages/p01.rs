@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use megakernel_ir::diagnostic::{PageAccess, Witness};
 use megakernel_ir::model::Program;
-use megakernel_ir::{Diagnostic, Rule};
+use megakernel_ir::{BufferId, Diagnostic, Rule, TaskId};
 use megakernel_order::Findings;
 use megakernel_order::happens_before::{Around, HappensBefore, LANES, Question};
 
@@ -23,7 +23,7 @@ pub(super) fn check(
 ) {
     let mut pages: BTreeMap<u32, Vec<Tenant>> = BTreeMap::new();
     for binding in &bound {
-        let mut tasks: Vec<u32> = accesses.tasks(binding.buffer).collect();
+        let mut tasks: Vec<TaskId> = accesses.tasks(binding.buffer).collect();
         tasks.dedup();
         let ranks = tasks.iter().map(|&task| order.rank(task));
         if let Some(span) = ranks.clone().min().zip(ranks.max()) {
@@ -86,11 +86,11 @@ const ONE_BY_ONE: usize = 1 << 14;
 
 /// A buffer of a page that some task accesses.
 struct Tenant {
-    buffer: u32,
+    buffer: BufferId,
     /// Lowest and highest rank of its tasks.
     span: (u32, u32),
     /// In list order, each once, at least one.
-    tasks: Vec<u32>,
+    tasks: Vec<TaskId>,
 }
 
 impl Tenant {
@@ -104,12 +104,12 @@ impl Tenant {
     ) {
         let graph = order.graph();
         // Tasks of one counter are alike for those that come after, tasks with the same waits for those before.
-        let mut earlier: Vec<u32> = self.tasks.clone();
-        earlier.sort_by_key(|&task| (graph.out[task as usize], task));
-        let mut later: Vec<u32> = next.tasks.clone();
+        let mut earlier: Vec<TaskId> = self.tasks.clone();
+        earlier.sort_by_key(|&task| (graph.out(task), task));
+        let mut later: Vec<TaskId> = next.tasks.clone();
         later.sort_by(|&a, &b| graph.waits(a).cmp(graph.waits(b)).then(a.cmp(&b)));
         for (i, &last) in earlier.iter().enumerate() {
-            let same_counter = i > 0 && graph.out[earlier[i - 1] as usize] == graph.out[last as usize];
+            let same_counter = i > 0 && graph.out(earlier[i - 1]) == graph.out(last);
             for (j, &first) in later.iter().enumerate() {
                 let same_waits = j > 0 && graph.waits(later[j - 1]) == graph.waits(first);
                 let shared = last == first;
@@ -136,9 +136,9 @@ impl Tenant {
     /// compared with all that come first some hundred at a time.
     fn overtaken(&self, next: &Tenant, program: &Program<'_>, order: &HappensBefore<'_>) -> Option<Question> {
         let graph = order.graph();
-        let out = |task: u32| graph.out[task as usize];
+        let out = |task: TaskId| graph.out(task);
         let is_shared =
-            |task: u32| self.tasks.binary_search(&task).is_ok() && next.tasks.binary_search(&task).is_ok();
+            |task: TaskId| self.tasks.binary_search(&task).is_ok() && next.tasks.binary_search(&task).is_ok();
         let mut earlier = self.tasks.clone();
         earlier.sort_by_key(|&task| (out(task), task));
         earlier.dedup_by(|&mut a, &mut b| out(a) == out(b) && !is_shared(a) && !is_shared(b));
@@ -162,22 +162,22 @@ impl Tenant {
 
 /// Whether the task turns one buffer into the other in place: it reads the first, writes the second, each element of
 /// which depends on the same element of the first alone.
-fn hands_over(program: &Program<'_>, task: u32, from: u32, to: u32) -> bool {
-    let task = &program.tasks[task as usize];
-    let (from, to) = (i64::from(from), i64::from(to));
+fn hands_over(program: &Program<'_>, task: TaskId, from: BufferId, to: BufferId) -> bool {
+    let task = &program[task];
+    let lists = |list: &[i64], buffer| list.iter().any(|&id| BufferId::stated(id) == buffer);
     let reads_elementwise = task
         .inputs
         .iter()
         .enumerate()
-        .filter(|(_, id)| **id == from)
+        .filter(|(_, id)| BufferId::stated(**id) == from)
         .all(|(input, _)| opcodes::in_place(task.op, input) == InPlace::Allowed);
     let alike = {
-        let (from, to) = (&program.buffers[from as usize], &program.buffers[to as usize]);
+        let (from, to) = (&program[from], &program[to]);
         from.dtype.bits() == to.dtype.bits() && from.shape == to.shape
     };
-    let one_way = task.inputs.contains(&from)
-        && !task.inputs.contains(&to)
-        && task.outputs.contains(&to)
-        && !task.outputs.contains(&from);
+    let one_way = lists(&task.inputs, from)
+        && !lists(&task.inputs, to)
+        && lists(&task.outputs, to)
+        && !lists(&task.outputs, from);
     one_way && reads_elementwise && alike
 }

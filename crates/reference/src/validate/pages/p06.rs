@@ -54,7 +54,7 @@ fn pools(
         let page = binding.page as usize;
         for task in accesses.tasks(binding.buffer) {
             idle.remove(&page);
-            pools.entry(program.tasks[task as usize].sm).or_default().insert(page);
+            pools.entry(program[task].sm).or_default().insert(page);
         }
     }
     pools.entry(None).or_default().extend(idle);

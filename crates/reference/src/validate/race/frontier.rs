@@ -11,6 +11,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use megakernel_ir::diagnostic::AccessKind;
+use megakernel_ir::{CounterId, TaskId};
 use megakernel_order::happens_before::{HappensBefore, Question};
 
 use crate::region::{MAX_RANK, Region};
@@ -39,7 +40,7 @@ pub fn neighbours(
     contents: Contents,
     order: &HappensBefore<'_>,
     ask: &mut dyn FnMut(Question),
-) -> Option<BTreeSet<u32>> {
+) -> Option<BTreeSet<TaskId>> {
     // List order mostly agrees with happens-before already.
     let key = |access: &Access| (order.rank(access.task), access.task, access.kind);
     if !accesses.is_sorted_by_key(key) {
@@ -135,13 +136,13 @@ impl Grid {
 
 #[derive(Clone, Default)]
 struct Cell {
-    writer: Option<u32>,
+    writer: Option<TaskId>,
     /// Two readers per counter: for those who come after, readers of one counter are alike, and of two at least one
     /// is another task than the writer that asks.
-    readers: Vec<u32>,
+    readers: Vec<TaskId>,
     /// The task that read what earlier launches left and replaced it in place. Its own write does not supply its read
     /// (EXE-10), so the next writer overtakes that read like any other.
-    replaced: Option<u32>,
+    replaced: Option<TaskId>,
 }
 
 fn walk(
@@ -150,15 +151,15 @@ fn walk(
     order: &HappensBefore<'_>,
     grid: &Grid,
     ask: &mut dyn FnMut(Question),
-) -> BTreeSet<u32> {
+) -> BTreeSet<TaskId> {
     let mut cells = vec![Cell::default(); grid.cells().unwrap_or(1)];
     let mut suspects = BTreeSet::new();
-    let out = &order.graph().out;
+    let graph = order.graph();
     for access in accesses {
         let task = access.task;
         let mut asked = Asked::default();
-        let mut after = |earlier: u32| {
-            if earlier != task && asked.insert(out[earlier as usize]) {
+        let mut after = |earlier: TaskId| {
+            if earlier != task && asked.insert(graph.out(earlier)) {
                 let question = Question { earlier, later: task };
                 if order.quick(question) != Some(true) {
                     ask(question);
@@ -176,9 +177,9 @@ fn walk(
                         }
                         None => {}
                     }
-                    let counter = out[task as usize];
+                    let counter = graph.out(task);
                     let alike =
-                        cell.readers.iter().rev().take(8).filter(|&&reader| out[reader as usize] == counter);
+                        cell.readers.iter().rev().take(8).filter(|&&reader| graph.out(reader) == counter);
                     if alike.count() < 2 {
                         cell.readers.push(task);
                     }
@@ -208,12 +209,12 @@ fn walk(
 /// The counters that one access has asked about; a question about a counter is worth asking once.
 #[derive(Default)]
 struct Asked {
-    recent: smallvec::SmallVec<[u32; 8]>,
-    many: HashSet<u32>,
+    recent: smallvec::SmallVec<[CounterId; 8]>,
+    many: HashSet<CounterId>,
 }
 
 impl Asked {
-    fn insert(&mut self, counter: u32) -> bool {
+    fn insert(&mut self, counter: CounterId) -> bool {
         if self.recent.contains(&counter) || self.many.contains(&counter) {
             return false;
         }

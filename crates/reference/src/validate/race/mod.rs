@@ -16,9 +16,9 @@ mod r07;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use megakernel_ir::BufferKind;
 use megakernel_ir::diagnostic::{self, Diagnostic, Witness};
 use megakernel_ir::model::{Program, Task};
+use megakernel_ir::{BufferId, BufferKind, TaskId};
 use megakernel_order::happens_before::{Around, HappensBefore, LANES, Question};
 use megakernel_order::{Findings, Graph, Threads};
 
@@ -36,9 +36,9 @@ const CHUNK: usize = 1 << 22;
 #[derive(Debug, Default)]
 pub struct Suspects {
     /// The tasks whose read nobody wrote before, or whose read a later write of this launch makes stale.
-    pub unwritten: BTreeSet<u32>,
+    pub unwritten: BTreeSet<TaskId>,
     /// Those that some neighbour is not ordered with. Of many, the first few are evidence enough.
-    pub unordered: BTreeSet<u32>,
+    pub unordered: BTreeSet<TaskId>,
 }
 
 /// Whether a task breaks R01.
@@ -48,8 +48,8 @@ pub fn has_partial_wait(graph: &Graph, task: &Task<'_>) -> bool {
 
 /// R01, of all tasks: which of them gets a schedule depends on those before it.
 pub fn check_partial_waits(program: &Program<'_>, graph: &Graph, findings: &mut Findings) {
-    for (index, task) in program.tasks.iter().enumerate() {
-        r01::check(program, graph, index, task, findings);
+    for (id, task) in program.tasks_by_id() {
+        r01::check(program, graph, id, task, findings);
     }
 }
 
@@ -71,8 +71,8 @@ pub fn check_ordered(
         threads.by_ranges(program.buffers.len(), |buffers| suspects(program, accesses, order, buffers));
     // One pass over the counters serves as many small buffers as have room in it.
     let (mut few, mut lanes) = (Vec::new(), 0);
-    let mut settle = |few: &mut Vec<(u32, Vec<Access>, Suspects)>| {
-        let tasks: Vec<u32> = few.iter().flat_map(|(_, all, _)| all).map(|access| access.task).collect();
+    let mut settle = |few: &mut Vec<(BufferId, Vec<Access>, Suspects)>| {
+        let tasks: Vec<TaskId> = few.iter().flat_map(|(_, all, _)| all).map(|access| access.task).collect();
         let around = Around::new(order, &tasks, order.positions(tasks.iter().copied()));
         let mut base = 0;
         for (buffer, all, suspects) in few.drain(..) {
@@ -114,7 +114,7 @@ fn judge(
     findings: &mut Findings,
 ) {
     let rank = |task| order.rank(task);
-    if starts_undefined(program.buffers[exact.buffer as usize].kind) {
+    if starts_undefined(program[exact.buffer].kind) {
         let pairs = exact.pairs();
         r02::check(exact, names, findings);
         r03::check(exact, &pairs, names, findings);
@@ -132,33 +132,33 @@ fn suspects(
     accesses: &Accesses<'_>,
     order: &HappensBefore<'_>,
     buffers: Range<usize>,
-) -> BTreeMap<u32, Suspects> {
-    let mut suspects = BTreeMap::<u32, Suspects>::new();
-    let (mut questions, mut asked_for) = (Vec::<Question>::new(), Vec::<u32>::new());
-    let settle =
-        |questions: &mut Vec<Question>, asked_for: &mut Vec<u32>, suspects: &mut BTreeMap<u32, Suspects>| {
-            let answers = order.answer(questions);
-            for ((answer, question), buffer) in
-                answers.into_iter().zip(questions.drain(..)).zip(asked_for.drain(..))
-            {
-                if !answer {
-                    suspects.entry(buffer).or_default().unordered.extend([question.earlier, question.later]);
-                }
+) -> BTreeMap<BufferId, Suspects> {
+    let mut suspects = BTreeMap::<BufferId, Suspects>::new();
+    let (mut questions, mut asked_for) = (Vec::<Question>::new(), Vec::<BufferId>::new());
+    let settle = |questions: &mut Vec<Question>,
+                  asked_for: &mut Vec<BufferId>,
+                  suspects: &mut BTreeMap<BufferId, Suspects>| {
+        let answers = order.answer(questions);
+        for ((answer, question), buffer) in
+            answers.into_iter().zip(questions.drain(..)).zip(asked_for.drain(..))
+        {
+            if !answer {
+                suspects.entry(buffer).or_default().unordered.extend([question.earlier, question.later]);
             }
-        };
-    for (index, buffer) in buffers.clone().zip(&program.buffers[buffers]) {
+        }
+    };
+    for (id, buffer) in BufferId::range(buffers.clone()).zip(&program.buffers[buffers]) {
         let contents = match buffer.kind {
             kind if kind.is_read_only() => continue,
             BufferKind::KvCache => Contents::Persistent,
             _ => Contents::Undefined,
         };
-        let index = index as u32;
-        let tasks = neighbours(&mut accesses.of(index), contents, order, &mut |question| {
+        let tasks = neighbours(&mut accesses.of(id), contents, order, &mut |question| {
             questions.push(question);
-            asked_for.push(index);
+            asked_for.push(id);
         });
         if tasks.as_ref().is_none_or(|tasks| !tasks.is_empty()) {
-            suspects.entry(index).or_default().unwritten.extend(tasks.into_iter().flatten());
+            suspects.entry(id).or_default().unwritten.extend(tasks.into_iter().flatten());
         }
         if questions.len() >= CHUNK {
             settle(&mut questions, &mut asked_for, &mut suspects);

@@ -5,7 +5,7 @@ use std::collections::{BinaryHeap, HashMap};
 
 use megakernel_ir::diagnostic::{Event, Witness};
 use megakernel_ir::model::{Program, Task, Wait};
-use megakernel_ir::{Diagnostic, Rule};
+use megakernel_ir::{CounterId, Diagnostic, Rule, TaskId};
 use megakernel_order::{Findings, Graph};
 
 use crate::validate::deadlock::never_starts;
@@ -19,13 +19,14 @@ const MANY_TASKS: usize = 10_000;
 
 /// Whether a task waits for some of several tasks.
 pub(super) fn is_partial(graph: &Graph, task: &Task<'_>, wait: &Wait<'_>) -> bool {
-    wait.counter != task.out_counter && wait.threshold < i64::from(graph.producers[wait.counter as usize])
+    wait.counter != task.out_counter
+        && wait.threshold < i64::from(graph.producers(CounterId::stated(wait.counter)))
 }
 
 pub(super) fn check(
     program: &Program<'_>,
     graph: &Graph,
-    index: usize,
+    id: TaskId,
     task: &Task<'_>,
     findings: &mut Findings,
 ) {
@@ -33,20 +34,20 @@ pub(super) fn check(
         if !is_partial(graph, task, wait) {
             continue;
         }
-        let producers = graph.producers[wait.counter as usize];
+        let (counter, threshold) = (CounterId::stated(wait.counter), wait.threshold);
+        let producers = graph.producers(counter);
         let is_first = !findings.has(Rule::R01);
         findings.report(Rule::R01, || {
-                let (counter, threshold) = (wait.counter as u32, wait.threshold);
                 let message = format!(
-                    "task {index} waits for {threshold} of the {producers} tasks that increment counter {counter}, whichever come first; wait for {producers}, or give the tasks that matter a counter of their own"
+                    "task {id} waits for {threshold} of the {producers} tasks that increment counter {counter}, whichever come first; wait for {producers}, or give the tasks that matter a counter of their own"
                 );
-                let diagnostic = Diagnostic::new(Rule::R01, format!("/tasks/{index}/waits/{position}"), message)
-                    .tasks([index as u32])
+                let diagnostic = Diagnostic::new(Rule::R01, format!("/tasks/{id}/waits/{position}"), message)
+                    .tasks([id])
                     .counters([counter]);
                 let has_schedule = is_first || graph.tasks() <= MANY_TASKS;
-                match has_schedule.then(|| overtaking(program, graph, index as u32, counter)).flatten() {
+                match has_schedule.then(|| overtaking(program, graph, id, counter)).flatten() {
                     Some((events, left_out)) => {
-                        let then = format!("task {index} has started although task {left_out} has not");
+                        let then = format!("task {id} has started although task {left_out} has not");
                         diagnostic.witness(Witness::Schedule { events, then })
                     }
                     None => diagnostic,
@@ -58,12 +59,16 @@ pub(super) fn check(
 /// A schedule in which `task` starts while a producer of `counter` has not run, and that producer; preferably one
 /// whose output the task reads. Nothing where other waits make all of them come first: the rule is stricter than
 /// the semantics there (clause EXE-11).
-fn overtaking(program: &Program<'_>, graph: &Graph, task: u32, counter: u32) -> Option<(Vec<Event>, u32)> {
-    let record = &program.tasks[task as usize];
-    let reads_from =
-        |producer: u32| program.tasks[producer as usize].outputs.iter().any(|id| record.inputs.contains(id));
-    let mut producers: Vec<u32> =
-        (0..graph.tasks() as u32).filter(|&p| graph.out[p as usize] == counter).collect();
+fn overtaking(
+    program: &Program<'_>,
+    graph: &Graph,
+    task: TaskId,
+    counter: CounterId,
+) -> Option<(Vec<Event>, TaskId)> {
+    let record = &program[task];
+    let reads_from = |producer: TaskId| program[producer].outputs.iter().any(|id| record.inputs.contains(id));
+    let mut producers: Vec<TaskId> =
+        TaskId::range(0..graph.tasks()).filter(|&task| graph.out(task) == counter).collect();
     producers.sort_by_key(|&producer| (!reads_from(producer), Reverse(producer)));
     // Each try is a walk over the program; a few are enough for any program that people write.
     producers.into_iter().take(TRIES).find_map(|left_out| {
@@ -73,14 +78,14 @@ fn overtaking(program: &Program<'_>, graph: &Graph, task: u32, counter: u32) -> 
 }
 
 /// Runs every task but `left_out`, one after the other, until `task` has started.
-fn run_without(program: &Program<'_>, graph: &Graph, task: u32, left_out: u32) -> Option<Vec<Event>> {
+fn run_without(program: &Program<'_>, graph: &Graph, task: TaskId, left_out: TaskId) -> Option<Vec<Event>> {
     let Needed { tasks, next_in_queue, mut missing } = needed(program, graph, task);
     let mut values = vec![0i64; graph.counters()];
     let mut events = Vec::new();
-    let mut ready: BinaryHeap<Reverse<u32>> =
-        tasks.iter().copied().filter(|&task| missing[task as usize] == 0).map(Reverse).collect();
+    let mut ready: BinaryHeap<Reverse<TaskId>> =
+        tasks.iter().copied().filter(|task| missing[task.index()] == 0).map(Reverse).collect();
     while let Some(Reverse(next)) = ready.pop() {
-        if next == left_out || never_starts(&program.tasks[next as usize], program.target.as_ref()) {
+        if next == left_out || never_starts(&program[next], program.target.as_ref()) {
             continue;
         }
         events.push(Event::Start(next));
@@ -88,20 +93,20 @@ fn run_without(program: &Program<'_>, graph: &Graph, task: u32, left_out: u32) -
             return Some(events);
         }
         events.push(Event::Finish(next));
-        let mut arrived = |task: u32| {
-            if let Some(count) = missing[task as usize].checked_sub(1) {
-                missing[task as usize] = count;
+        let mut arrived = |task: TaskId| {
+            if let Some(count) = missing[task.index()].checked_sub(1) {
+                missing[task.index()] = count;
                 if count == 0 {
                     ready.push(Reverse(task));
                 }
             }
         };
-        next_in_queue[next as usize].into_iter().for_each(&mut arrived);
-        let counter = graph.out[next as usize];
-        values[counter as usize] += 1;
+        next_in_queue[next.index()].into_iter().for_each(&mut arrived);
+        let counter = graph.out(next);
+        values[counter.index()] += 1;
         for &waiter in graph.waiters(counter) {
-            for wait in &program.tasks[waiter as usize].waits {
-                if wait.counter == i64::from(counter) && wait.threshold == values[counter as usize] {
+            for wait in &program[waiter].waits {
+                if CounterId::stated(wait.counter) == counter && wait.threshold == values[counter.index()] {
                     arrived(waiter);
                 }
             }
@@ -113,26 +118,26 @@ fn run_without(program: &Program<'_>, graph: &Graph, task: u32, left_out: u32) -
 /// The part of a program that decides whether a task can start.
 struct Needed {
     /// The task and everything that its waits or its queue put before it.
-    tasks: Vec<u32>,
+    tasks: Vec<TaskId>,
     /// Of each task, the one after it in its queue.
-    next_in_queue: Vec<Option<u32>>,
+    next_in_queue: Vec<Option<TaskId>>,
     /// Of each task, how many waits and queue predecessors are open. Zero for those that are not needed: they never
     /// become ready a second time.
     missing: Vec<usize>,
 }
 
 /// What has to be known to run a task and all that comes before it.
-fn needed(program: &Program<'_>, graph: &Graph, task: u32) -> Needed {
-    let mut producers: Vec<Vec<u32>> = vec![Vec::new(); graph.counters()];
+fn needed(program: &Program<'_>, graph: &Graph, task: TaskId) -> Needed {
+    let mut producers: Vec<Vec<TaskId>> = vec![Vec::new(); graph.counters()];
     let mut previous = vec![None; graph.tasks()];
     let mut next_in_queue = vec![None; graph.tasks()];
     let mut last = HashMap::new();
-    for (index, record) in program.tasks.iter().enumerate() {
-        producers[graph.out[index] as usize].push(index as u32);
+    for (id, record) in program.tasks_by_id() {
+        producers[graph.out(id).index()].push(id);
         if let Some(sm) = record.sm {
-            previous[index] = last.insert(sm, index as u32);
-            if let Some(previous) = previous[index] {
-                next_in_queue[previous as usize] = Some(index as u32);
+            previous[id.index()] = last.insert(sm, id);
+            if let Some(previous) = previous[id.index()] {
+                next_in_queue[previous.index()] = Some(id);
             }
         }
     }
@@ -140,21 +145,21 @@ fn needed(program: &Program<'_>, graph: &Graph, task: u32) -> Needed {
     let mut expanded = vec![false; graph.counters()];
     let mut stack = vec![task];
     while let Some(next) = stack.pop() {
-        if std::mem::replace(&mut is_needed[next as usize], true) {
+        if std::mem::replace(&mut is_needed[next.index()], true) {
             continue;
         }
-        stack.extend(previous[next as usize]);
+        stack.extend(previous[next.index()]);
         for &counter in graph.waits(next) {
-            if !std::mem::replace(&mut expanded[counter as usize], true) {
-                stack.extend(&producers[counter as usize]);
+            if !std::mem::replace(&mut expanded[counter.index()], true) {
+                stack.extend(&producers[counter.index()]);
             }
         }
     }
-    let tasks: Vec<u32> = (0..graph.tasks() as u32).filter(|&task| is_needed[task as usize]).collect();
+    let tasks: Vec<TaskId> = TaskId::range(0..graph.tasks()).filter(|task| is_needed[task.index()]).collect();
     let mut missing = vec![0; graph.tasks()];
     for &task in &tasks {
-        let waits = program.tasks[task as usize].waits.len();
-        missing[task as usize] = waits + usize::from(previous[task as usize].is_some());
+        let waits = program[task].waits.len();
+        missing[task.index()] = waits + usize::from(previous[task.index()].is_some());
     }
     Needed { tasks, next_in_queue, missing }
 }

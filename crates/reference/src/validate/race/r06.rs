@@ -1,7 +1,7 @@
 //! R06 kv-order: a read of cache rows that this launch writes comes after the write.
 
 use megakernel_ir::diagnostic::Witness;
-use megakernel_ir::{Diagnostic, Rule};
+use megakernel_ir::{Diagnostic, Rule, TaskId};
 use megakernel_order::Findings;
 
 use crate::validate::describe::{Names, region};
@@ -9,7 +9,7 @@ use crate::validate::race::exact::Exact;
 
 pub(super) fn check(
     exact: &Exact<'_>,
-    rank: &dyn Fn(u32) -> u32,
+    rank: &dyn Fn(TaskId) -> u32,
     names: &Names<'_>,
     findings: &mut Findings,
 ) {

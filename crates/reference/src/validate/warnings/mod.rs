@@ -7,15 +7,16 @@ mod w04;
 mod w05;
 mod w06;
 
+use megakernel_ir::TaskId;
 use megakernel_ir::model::{Program, Task};
 use megakernel_order::{Findings, Graph};
 
 use crate::validate::accesses::Accesses;
 
 /// W01 and W06, of one task.
-pub fn check_task(index: usize, task: &Task<'_>, findings: &mut Findings) {
-    w01::check(index, task, findings);
-    w06::task(index, task, findings);
+pub fn check_task(id: TaskId, task: &Task<'_>, findings: &mut Findings) {
+    w01::check(id, task, findings);
+    w06::task(id, task, findings);
 }
 
 /// W02 to W06, of everything but the tasks.

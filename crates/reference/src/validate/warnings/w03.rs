@@ -7,17 +7,15 @@ use megakernel_order::Findings;
 use crate::validate::accesses::Accesses;
 
 pub(super) fn check(program: &Program<'_>, accesses: &Accesses<'_>, findings: &mut Findings) {
-    for (index, buffer) in program.buffers.iter().enumerate().filter(|(_, buffer)| buffer.space.is_on_chip())
-    {
-        let mut unplaced =
-            accesses.tasks(index as u32).filter(|&task| program.tasks[task as usize].sm.is_none());
+    for (id, buffer) in program.buffers_by_id().filter(|(_, buffer)| buffer.space.is_on_chip()) {
+        let mut unplaced = accesses.tasks(id).filter(|&task| program[task].sm.is_none());
         if let Some(task) = unplaced.next() {
             findings.report(Rule::W03, || {
                 let message = format!(
                     "`{}` lives in {} of one SM, but task {task} has no SM: assign every user of the buffer to one",
                     buffer.name, buffer.space
                 );
-                Diagnostic::new(Rule::W03, format!("/buffers/{index}"), message).tasks([task]).buffers([index as u32])
+                Diagnostic::new(Rule::W03, format!("/buffers/{id}"), message).tasks([task]).buffers([id])
             });
         }
     }

@@ -7,10 +7,10 @@ use megakernel_order::Findings;
 use crate::validate::accesses::Accesses;
 
 pub(super) fn check(program: &Program<'_>, accesses: &Accesses<'_>, findings: &mut Findings) {
-    for (index, buffer) in program.buffers.iter().enumerate() {
-        if !accesses.is_used(index as u32) {
+    for (id, buffer) in program.buffers_by_id() {
+        if !accesses.is_used(id) {
             let message = format!("no task reads or writes `{}`", buffer.name);
-            findings.broken(Rule::W04, format!("/buffers/{index}"), message);
+            findings.broken(Rule::W04, format!("/buffers/{id}"), message);
         }
     }
 }

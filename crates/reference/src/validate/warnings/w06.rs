@@ -1,16 +1,16 @@
 //! W06 unknown-member: a member that this version does not know, outside `meta`, `target` and `config`, where newer
 //! tools add members by design.
 
-use megakernel_ir::Rule;
 use megakernel_ir::diagnostic::pointer_token;
 use megakernel_ir::model::{Extra, Program, Task};
+use megakernel_ir::{Rule, TaskId};
 use megakernel_order::Findings;
 
 /// Of one task.
-pub(super) fn task(index: usize, task: &Task<'_>, findings: &mut Findings) {
-    report(&task.extra, || format!("/tasks/{index}"), findings);
+pub(super) fn task(id: TaskId, task: &Task<'_>, findings: &mut Findings) {
+    report(&task.extra, || format!("/tasks/{id}"), findings);
     for (position, wait) in task.waits.iter().enumerate() {
-        report(&wait.extra, || format!("/tasks/{index}/waits/{position}"), findings);
+        report(&wait.extra, || format!("/tasks/{id}/waits/{position}"), findings);
     }
 }
 

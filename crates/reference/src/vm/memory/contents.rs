@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use megakernel_ir::model::Buffer;
-use megakernel_ir::{BufferKind, DType};
+use megakernel_ir::{BufferId, BufferKind, DType};
 use megakernel_numerics::{Tensor, TensorError, decode, encode};
 
 use super::{BindError, Computed};
@@ -68,7 +68,7 @@ impl Contents {
 
     /// The contents of a tensor of the dtype and shape of the buffer; an I4 buffer may be given as its bytes.
     pub(super) fn bound(
-        number: usize,
+        number: BufferId,
         buffer: &Buffer<'_>,
         key: &str,
         tensor: &Tensor,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use megakernel_ir::{BufferKind, DType};
+use megakernel_ir::{BufferId, BufferKind, DType};
 
 /// Why a buffer could not be given its contents.
 #[derive(Clone, Debug, PartialEq)]
@@ -10,7 +10,7 @@ pub enum BindError {
     /// Nothing of that name was given.
     Missing {
         /// The buffer.
-        buffer: usize,
+        buffer: BufferId,
         /// Its kind.
         kind: BufferKind,
         /// The name that was looked for: the buffer's `source` or `name`.
@@ -19,7 +19,7 @@ pub enum BindError {
     /// What was given has another dtype or shape.
     Differs {
         /// The buffer.
-        buffer: usize,
+        buffer: BufferId,
         /// The name.
         key: String,
         /// Dtype and shape given.
@@ -30,7 +30,7 @@ pub enum BindError {
     /// A cache had another dtype or shape in the launch before.
     CacheChanged {
         /// The buffer.
-        buffer: usize,
+        buffer: BufferId,
         /// Its name.
         name: String,
         /// Dtype and shape before.

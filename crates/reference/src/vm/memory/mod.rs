@@ -11,13 +11,13 @@ use std::collections::BTreeMap;
 
 use megakernel_ir::diagnostic::AccessKind;
 use megakernel_ir::model::{Buffer, Program};
-use megakernel_ir::{BufferKind, Opcode};
+use megakernel_ir::{BufferId, BufferKind, Opcode, TaskId};
 use megakernel_numerics::Tensor;
 
 use super::bounded::Bounded;
 use super::fault::Fault;
 use super::kernels::{OutputView, TaskView, Written, kernel};
-use super::load::{Loaded, index};
+use super::load::Loaded;
 use crate::region::Region;
 pub(super) use contents::Contents;
 pub use contents::Reference;
@@ -61,14 +61,17 @@ impl Memory {
     ) -> Result<Memory, BindError> {
         let mut used = vec![false; program.buffers.len()];
         for task in &program.tasks {
-            task.inputs.iter().chain(&task.outputs).for_each(|&id| set(&mut used, index(id), true));
+            task.inputs
+                .iter()
+                .chain(&task.outputs)
+                .for_each(|&id| set(&mut used, BufferId::stated(id).index(), true));
         }
         let outlives =
             |buffer: &Buffer<'_>| matches!(buffer.kind, BufferKind::IoOutput | BufferKind::KvCache);
-        let is_needed = |&(number, buffer): &(usize, &Buffer<'_>)| {
-            used.get(number).copied().unwrap_or(false) || outlives(buffer)
+        let is_needed = |&(id, buffer): &(BufferId, &Buffer<'_>)| {
+            used.get(id.index()).copied().unwrap_or(false) || outlives(buffer)
         };
-        let needed = || program.buffers.iter().enumerate().filter(is_needed);
+        let needed = || program.buffers_by_id().filter(is_needed);
         let elements =
             needed().fold(0u64, |sum, (_, buffer)| sum.saturating_add(buffer.numel().unwrap_or(u64::MAX)));
         if elements > most_elements {
@@ -76,17 +79,17 @@ impl Memory {
         }
         let mut contents: Vec<Option<Contents>> = program.buffers.iter().map(|_| None).collect();
         let mut places = BTreeMap::new();
-        for (number, buffer) in needed() {
+        for (id, buffer) in needed() {
             let made = match buffer.kind {
                 BufferKind::Weight | BufferKind::Const | BufferKind::IoInput => {
                     let named = buffer.source.as_ref().filter(|_| buffer.kind != BufferKind::IoInput);
                     let key: &str = named.unwrap_or(&buffer.name);
                     let tensor = tensors.get(key).ok_or_else(|| BindError::Missing {
-                        buffer: number,
+                        buffer: id,
                         kind: buffer.kind,
                         key: key.to_owned(),
                     })?;
-                    Contents::bound(number, buffer, key, tensor)?
+                    Contents::bound(id, buffer, key, tensor)?
                 }
                 BufferKind::KvCache => {
                     let place: &mut usize = places.entry(buffer.name.to_string()).or_default();
@@ -96,7 +99,7 @@ impl Memory {
                         (Some(cache), _) => {
                             if cache.dtype != buffer.dtype || cache.shape[..] != buffer.shape[..] {
                                 return Err(BindError::CacheChanged {
-                                    buffer: number,
+                                    buffer: id,
                                     name: buffer.name.to_string(),
                                     before: (cache.dtype, cache.shape.clone()),
                                     now: (buffer.dtype, buffer.shape.to_vec()),
@@ -105,14 +108,14 @@ impl Memory {
                             cache.clone()
                         }
                         (None, Some(tensor)) if is_first => {
-                            Contents::bound(number, buffer, &buffer.name, tensor)?
+                            Contents::bound(id, buffer, &buffer.name, tensor)?
                         }
                         _ => Contents::zeros(buffer),
                     }
                 }
                 BufferKind::Activation | BufferKind::IoOutput => Contents::zeros(buffer),
             };
-            set(&mut contents, number, Some(made));
+            set(&mut contents, id.index(), Some(made));
         }
         Ok(Memory { contents })
     }
@@ -130,16 +133,17 @@ impl Memory {
     }
 
     /// What a buffer holds.
-    pub fn contents(&self, buffer: usize) -> Option<&Contents> {
-        self.contents.get(buffer)?.as_ref()
+    pub fn contents(&self, buffer: BufferId) -> Option<&Contents> {
+        self.contents.get(buffer.index())?.as_ref()
     }
 
     /// What a task computes from what memory holds; nothing for a task that writes nothing.
-    pub fn compute(&self, loaded: &Loaded<'_>, task: usize, unit: f64) -> Result<Option<Computed>, Fault> {
+    pub fn compute(&self, loaded: &Loaded<'_>, task: TaskId, unit: f64) -> Result<Option<Computed>, Fault> {
         if let Some(fault) = loaded.undefined.get(&task) {
             return Err(fault.clone());
         }
-        let (Some(record), Some((buffer, region))) = (loaded.program().tasks.get(task), loaded.written(task))
+        let (Some(record), Some((buffer, region))) =
+            (loaded.program().tasks.get(task.index()), loaded.written(task))
         else {
             return Ok(None);
         };
@@ -147,7 +151,8 @@ impl Memory {
         let output = self.contents(buffer).ok_or_else(|| failed("its output has no contents"))?;
         let kernel = kernel(record.op).ok_or_else(|| failed("the opcode is not implemented"))?;
         let run = |with_bounds| {
-            let operand = |&id: &i64| self.contents(index(id)).map(|contents| contents.operand(with_bounds));
+            let operand =
+                |&id: &i64| self.contents(BufferId::stated(id)).map(|contents| contents.operand(with_bounds));
             let inputs = record.inputs.iter().map(operand).collect::<Option<_>>();
             let written = kernel.run(&TaskView {
                 opcode: record.op,
@@ -167,7 +172,7 @@ impl Memory {
                 Err(failed("the kernel gives other elements than the task writes"))
             }
         };
-        let planned = loaded.planned.get(task).map_or(&[][..], |planned| planned.as_slice());
+        let planned = loaded.planned.get(task.index()).map_or(&[][..], |planned| planned.as_slice());
         let is_open = planned.iter().any(|planned| {
             let contents = self.contents(planned.access.buffer);
             planned.access.kind == AccessKind::Read
@@ -184,9 +189,9 @@ impl Memory {
     }
 
     /// Stores what a task computed.
-    pub fn store(&mut self, loaded: &Loaded<'_>, task: usize, written: &Computed) {
+    pub fn store(&mut self, loaded: &Loaded<'_>, task: TaskId, written: &Computed) {
         if let Some((buffer, region)) = loaded.written(task)
-            && let Some(Some(contents)) = self.contents.get_mut(buffer)
+            && let Some(Some(contents)) = self.contents.get_mut(buffer.index())
         {
             contents.store(&region, written);
         }

@@ -51,7 +51,7 @@ fn a_layer_that_waits_as_its_kernels_do_races() {
     let mut pairs = 0;
     for found in verdict.diagnostics.iter().filter(|found: &&Diagnostic| found.rule == Rule::ER03) {
         let [reader, adder] = found.tasks[..] else { panic!("{found:?}") };
-        assert!(readers.contains(&(reader as usize)) && adders.contains(&(adder as usize)), "{found:?}");
+        assert!(readers.contains(&reader.index()) && adders.contains(&adder.index()), "{found:?}");
         assert!(found.witness.is_some(), "{found:?}");
         pairs += 1;
     }

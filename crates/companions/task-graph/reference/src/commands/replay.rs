@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use megakernel_ir::diagnostic::Diagnostic;
 use megakernel_ir::rule::Class;
+use megakernel_ir::{CounterId, TaskId};
 use megakernel_reference::commands::draw::{self, Chart};
 use megakernel_reference::commands::replay::{EXPLAINED, Judged, Kind, NoRun, Run};
 use megakernel_task_graph::{System, Task, TaskGraph, Tile, read_system, read_task_graph};
@@ -114,7 +115,7 @@ impl Judged for Found {
         let Setup { tasks, events, ends, first, .. } = &self.setup;
         let several = ends.len() > 1;
         let task = |(work, about): (&Work, &String)| draw::Task {
-            id: (first.get(work.rank).copied().unwrap_or_default() + work.id) as u32,
+            id: TaskId::at(first.get(work.rank).copied().unwrap_or_default() + work.id),
             number: work.id as u32,
             lane: work.rank,
             kind: types::name(work.kind),
@@ -123,7 +124,7 @@ impl Judged for Found {
             triggers: work.trigger,
         };
         let event = |(index, event): (usize, &Waiting)| draw::Event {
-            id: index as u32,
+            id: CounterId::at(index),
             number: event.position as u32,
             lane: event.rank,
             is_end: ends.contains(&index),

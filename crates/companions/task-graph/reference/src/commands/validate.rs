@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use megakernel_ir::Diagnostic;
+use megakernel_ir::{CounterId, Diagnostic, TaskId};
 use megakernel_order::Verdict;
 use megakernel_reference::commands::groups::groups;
 use megakernel_reference::commands::validate::{self, Form, Judged, Kind};
@@ -145,14 +145,14 @@ fn numbering(ranks: &[TaskGraph<'_>]) -> Numbering {
         let mut next = 0;
         let start = |graph| {
             let start = next;
-            next += length(graph) as u32;
+            next += length(graph);
             start
         };
-        ranks.iter().map(start).collect()
+        ranks.iter().map(start).collect::<Vec<_>>()
     };
     Numbering {
-        tasks: starts(|graph| graph.all_tasks.len()),
-        counters: starts(|graph| graph.all_events.len()),
+        tasks: starts(|graph| graph.all_tasks.len()).into_iter().map(TaskId::at).collect(),
+        counters: starts(|graph| graph.all_events.len()).into_iter().map(CounterId::at).collect(),
         is_of_events: true,
     }
 }

@@ -7,6 +7,7 @@ use megakernel_task_graph::{
 };
 
 use super::footprint::{Shape, Spans};
+use megakernel_ir::TaskId;
 
 const REDUCE: i64 = 107;
 
@@ -226,8 +227,8 @@ impl Setup {
     }
 
     /// The index of a task from its number through all ranks, as diagnostics have it.
-    pub fn by_number(&self, number: u32) -> Option<usize> {
-        let number = number as usize;
+    pub fn by_number(&self, number: TaskId) -> Option<usize> {
+        let number = number.index();
         self.tasks
             .iter()
             .position(|task| self.first.get(task.rank).map(|first| first + task.id) == Some(number))

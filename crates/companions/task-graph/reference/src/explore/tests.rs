@@ -74,7 +74,7 @@ fn explored(setup: &Setup) -> Faults {
 }
 
 fn replayed(setup: &Setup, rule: Rule, tasks: &[u32]) -> Result<Outcome, NotReplayed> {
-    let diagnostic = Diagnostic::new(rule, "", "").tasks(tasks.iter().copied());
+    let diagnostic = Diagnostic::new(rule, "", "").tasks(tasks.iter().map(|&task| task.into()));
     let found = replay(setup, &diagnostic)?;
     let mut machine = Machine::new(setup, ITERATIONS + 1);
     for &step in &found.steps {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use megakernel_ir::{Diagnostic, Rule};
+use megakernel_ir::{Diagnostic, Rule, TaskId};
 use megakernel_order::Findings;
 use megakernel_order::happens_before::{HappensBefore, Question};
 use megakernel_task_graph::{Task, Tile};
@@ -125,7 +125,8 @@ pub fn check(world: &World<'_, '_, '_>, findings: &mut Findings) {
     wrong.sort_by_key(|(task, ..)| *task);
     for (task, tasks, message) in wrong {
         findings.report(Rule::TX05, || {
-            Diagnostic::new(Rule::TX05, world.at_task(task, ""), message.clone()).tasks(tasks.clone())
+            Diagnostic::new(Rule::TX05, world.at_task(task, ""), message.clone())
+                .tasks(tasks.iter().map(|&task| task.into()))
         });
     }
 }
@@ -141,7 +142,8 @@ pub fn at_once(
     let start =
         |task: u32| world.tasks() + world.meetings.met().partition_point(|&other| other < task) as u32;
     let before = |pairs: &[(u32, u32)]| {
-        let question = |&(earlier, later): &(u32, u32)| Question { earlier, later: start(later) };
+        let question =
+            |&(earlier, later): &(u32, u32)| Question { earlier: earlier.into(), later: start(later).into() };
         order.answer(&pairs.iter().map(question).collect::<Vec<_>>())
     };
     let neighbours: Vec<(u32, u32)> =
@@ -176,7 +178,7 @@ pub fn at_once(
                     world.task_name(first),
                     team(world.task(second))
                 );
-                Diagnostic::new(Rule::TX06, world.at_task(second, ""), message).tasks([first, second])
+                Diagnostic::new(Rule::TX06, world.at_task(second, ""), message).tasks([first, second].map(TaskId::from))
             });
         }
     }
@@ -185,6 +187,6 @@ pub fn at_once(
 /// The tasks of a team on a rank as neighbours along happens-before.
 fn along(own: &[u32], order: &HappensBefore<'_>) -> Vec<(u32, u32)> {
     let mut along = own.to_vec();
-    along.sort_by_key(|&task| (order.rank(task), task));
+    along.sort_by_key(|&task| (order.rank(task.into()), task));
     along.windows(2).map(|pair| (pair[0], pair[1])).collect()
 }

@@ -1,6 +1,7 @@
 //! The order that the events impose on the tasks, for the machinery of [`megakernel_order::happens_before`]: an event is to
 //! tasks what a counter is there.
 
+use megakernel_ir::CounterId;
 use megakernel_order::{Edges, Graph, Order};
 
 use crate::types;
@@ -37,6 +38,9 @@ impl Events {
             if later < list.len() { starts[rank] + later as u32 } else { nowhere }
         };
         let mut edges = Edges::with_capacity(world.triggers.len());
+        let mut add = |out: u32, waits: [Option<u32>; 2]| {
+            edges.push(out.into(), waits.into_iter().flatten().map(CounterId::from));
+        };
         for (task, trigger) in (0..world.tasks()).zip(&world.triggers) {
             let out = match trigger {
                 Trigger::Event(event) => *event,
@@ -45,26 +49,26 @@ impl Events {
             };
             // Alone, a collective also waits for mates that are not there to be seen.
             let mates = world.is_partial.then(|| mates(&arrivals, &starts, world.rank(task), task)).flatten();
-            edges.push(out, world.wait(task).into_iter().chain(mates));
+            add(out, [world.wait(task), mates]);
         }
         // What comes before the start of a collective comes before all that meet it, wherever those are.
         for &task in world.meetings.met() {
             let meeting = world.meetings.of(task).map_or(nowhere, |meeting| world.events() + meeting);
-            edges.push(meeting, world.dependent[task as usize]);
+            add(meeting, [world.dependent[task as usize], None]);
         }
         for &(task, arrival) in arrivals.iter().flatten() {
             if arrival == Arrival::Task(task) {
-                edges.push(elsewhere(task), world.dependent[task as usize]);
+                add(elsewhere(task), [world.dependent[task as usize], None]);
             }
         }
         for (list, &start) in arrivals.iter().zip(&starts) {
             for (index, &(_, arrival)) in list.iter().enumerate() {
                 let node = start + index as u32;
                 if let Arrival::Event(event) = arrival {
-                    edges.push(event, Some(node));
+                    add(event, [Some(node), None]);
                 }
                 if index + 1 < list.len() {
-                    edges.push(node + 1, Some(node));
+                    add(node + 1, [Some(node), None]);
                 }
             }
         }
@@ -72,7 +76,7 @@ impl Events {
         // An edge counts if something triggers the event that it starts from; of the first in a row nothing does.
         for &start in starts.iter().take(arrivals.len()) {
             if (start as usize) < nodes {
-                edges.push(start, None);
+                add(start, [None, None]);
             }
         }
         let graph = Graph::new(&edges, nodes);

@@ -88,9 +88,10 @@ struct Known<'w, 'r, 'g, 'a> {
 
 impl Known<'_, '_, '_, '_> {
     fn repair(&self, found: &Diagnostic) -> Option<Repair> {
-        match (found.rule, &*found.tasks) {
+        let tasks: Vec<u32> = found.tasks.iter().map(|&task| task.into()).collect();
+        match (found.rule, &*tasks) {
             (Rule::TD01 | Rule::TD02, _) => {
-                let event = *found.counters.first()?;
+                let event = u32::from(*found.counters.first()?);
                 let rank = self.world.event_place(event).0;
                 let lost = self.world.tasks_of(rank).skip(2).find(|&task| self.belongs(task, event))?;
                 Some(Repair::Trigger { task: lost, event })
@@ -112,7 +113,10 @@ impl Known<'_, '_, '_, '_> {
     }
 
     fn is_before(&self, earlier: u32, later: u32) -> bool {
-        self.order.answer(&[Question { earlier, later }]).first().is_some_and(|&answer| answer)
+        self.order
+            .answer(&[Question { earlier: earlier.into(), later: later.into() }])
+            .first()
+            .is_some_and(|&answer| answer)
     }
 
     /// Whether all producers of an event come before a task.

@@ -3,7 +3,7 @@
 #![allow(clippy::panic)]
 
 use crate::support::{Builder, NONE, TAG, event, layers, rank_of_two, system, tile};
-use megakernel_ir::Rule;
+use megakernel_ir::{Rule, TaskId};
 use megakernel_task_graph_reference::validate;
 use serde_json::{Value, json};
 
@@ -196,7 +196,7 @@ fn cycles_and_descending_ids() {
     assert_eq!(rules, [(Rule::TD03, "/all_tasks/3")]);
     assert_eq!(
         verdict.diagnostics.iter().find(|d| d.rule == Rule::TD03).map(|d| d.tasks.clone()),
-        Some(vec![3, 4])
+        Some(vec![TaskId::from(3), TaskId::from(4)])
     );
     // 2 waits for 3.
     let back =

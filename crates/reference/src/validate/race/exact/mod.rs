@@ -9,6 +9,7 @@ mod reads;
 use std::collections::BTreeSet;
 
 use megakernel_ir::diagnostic::AccessKind;
+use megakernel_ir::{BufferId, TaskId};
 use megakernel_order::happens_before::{Around, Bits, HappensBefore, LANES};
 
 use crate::region::{MAX_RANK, Region};
@@ -27,7 +28,7 @@ const JUDGE_ALL: usize = 1 << 17;
 /// The accesses of one buffer, in task-list order.
 pub struct Exact<'o> {
     /// The buffer.
-    pub buffer: u32,
+    pub buffer: BufferId,
     /// Reads and writes.
     pub accesses: Vec<Access>,
     relations: Relations<'o>,
@@ -94,8 +95,14 @@ impl Batch<'_> {
     }
 
     /// The lanes of the tasks from this one on.
-    fn from(&self, exact: &Exact<'_>, task: u32) -> Bits {
+    fn from(&self, exact: &Exact<'_>, task: TaskId) -> Bits {
         let first = self.chosen.partition_point(|&index| exact.accesses[index].task < task);
+        lanes::from(self.base + first)
+    }
+
+    /// The lanes of the tasks behind this one.
+    fn behind(&self, exact: &Exact<'_>, task: TaskId) -> Bits {
+        let first = self.chosen.partition_point(|&index| exact.accesses[index].task <= task);
         lanes::from(self.base + first)
     }
 }
@@ -110,7 +117,7 @@ struct Lying {
 impl<'o> Exact<'o> {
     /// The accesses of a buffer.
     pub fn new(
-        buffer: u32,
+        buffer: BufferId,
         accesses: Vec<Access>,
         suspects: &Suspects,
         relations: Relations<'o>,
@@ -122,7 +129,7 @@ impl<'o> Exact<'o> {
             }
         }
         let is_named = !suspects.unordered.is_empty() || !suspects.unwritten.is_empty();
-        let first: BTreeSet<u32> = suspects.unordered.iter().copied().take(LANES).collect();
+        let first: BTreeSet<TaskId> = suspects.unordered.iter().copied().take(LANES).collect();
         let is_judged = |access: &Access| {
             accesses.len() <= JUDGE_ALL
                 || !is_named
@@ -180,7 +187,7 @@ impl<'o> Exact<'o> {
             Relations::Computed(order) => {
                 let positions = order.positions(self.accesses.iter().map(|access| access.task));
                 for chosen in chosen.chunks(LANES) {
-                    let tasks: Vec<u32> = chosen.iter().map(|&i| self.accesses[i].task).collect();
+                    let tasks: Vec<TaskId> = chosen.iter().map(|&i| self.accesses[i].task).collect();
                     let around = Around::new(order, &tasks, positions.clone());
                     visit(&Batch { around: &around, base: 0, chosen });
                 }
@@ -196,7 +203,7 @@ impl<'o> Exact<'o> {
             if access.kind != AccessKind::Write {
                 continue;
             }
-            let others = lanes::without(batch.from(self, access.task), &batch.from(self, access.task + 1));
+            let others = lanes::without(batch.from(self, access.task), &batch.behind(self, access.task));
             let overlapping = lanes::without(boxes.overlapping(&access.region), &others);
             if lanes::is_empty(&overlapping) {
                 continue;

@@ -1,5 +1,6 @@
 //! What reads of one buffer lack: elements that nobody writes before them, and rows of a cache that are written only after them.
 
+use megakernel_ir::TaskId;
 use megakernel_ir::diagnostic::AccessKind;
 use megakernel_order::KEPT_PER_RULE;
 use megakernel_order::happens_before::{Bits, LANES};
@@ -56,7 +57,7 @@ impl Exact<'_> {
     }
 
     /// The accesses in an order that agrees with happens-before: the place of each.
-    fn places(&self, rank: &dyn Fn(u32) -> u32) -> Vec<usize> {
+    fn places(&self, rank: &dyn Fn(TaskId) -> u32) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.accesses.len()).collect();
         let key = |&i: &usize| {
             let access = &self.accesses[i];
@@ -144,7 +145,7 @@ impl Exact<'_> {
     }
 
     /// The reads that break M05; of the first of them, also the elements that nobody writes.
-    pub fn unwritten(&self, rank: &dyn Fn(u32) -> u32) -> Vec<(usize, Option<Region>)> {
+    pub fn unwritten(&self, rank: &dyn Fn(TaskId) -> u32) -> Vec<(usize, Option<Region>)> {
         // A read that nothing is ordered before is R02's.
         let reads: Vec<usize> = self.reads().filter(|&read| self.is_produced(read)).collect();
         if reads.is_empty() {
@@ -203,7 +204,7 @@ impl Exact<'_> {
 
     /// The reads of a cache that take what an earlier launch left of elements that this one writes later, in order; of the
     /// first of them, also the write and the elements.
-    pub fn stale(&self, rank: &dyn Fn(u32) -> u32) -> Vec<(usize, Option<(usize, Region)>)> {
+    pub fn stale(&self, rank: &dyn Fn(TaskId) -> u32) -> Vec<(usize, Option<(usize, Region)>)> {
         let overtaken = |&read: &usize| self.facts[read].racing.is_none() && self.facts[read].is_overtaken;
         let reads: Vec<usize> = self.reads().filter(overtaken).collect();
         if reads.is_empty() {

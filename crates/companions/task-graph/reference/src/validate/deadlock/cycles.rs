@@ -1,7 +1,7 @@
 //! TD03 dependency-cycle.
 
 use megakernel_ir::diagnostic::{Before, CycleStep, Witness};
-use megakernel_ir::{Diagnostic, Rule};
+use megakernel_ir::{Diagnostic, Rule, TaskId};
 use megakernel_order::Findings;
 use megakernel_order::cycles::{components, shortest_cycle};
 
@@ -66,7 +66,7 @@ pub(super) fn check(world: &World<'_, '_, '_>, is_ordered: bool, findings: &mut 
         let Some(lowest) = lowest else { continue };
         findings.report(Rule::TD03, || {
             let steps = cycle(world, lowest, successors);
-            let tasks: Vec<u32> = steps.iter().map(|step| step.task).collect();
+            let tasks: Vec<TaskId> = steps.iter().map(|step| step.task).collect();
             let message = match tasks.len() {
                 1 => format!("{} waits for the event that it triggers itself", world.task_name(lowest)),
                 count => format!(
@@ -97,7 +97,7 @@ fn cycle(
     let (Trigger::Event(from), Some(to)) = (world.triggers[first as usize], world.wait(first)) else {
         return Vec::new();
     };
-    let mut steps = vec![CycleStep { task: first, then: Before::Counter(from) }];
+    let mut steps = vec![CycleStep { task: first.into(), then: Before::Counter(from.into()) }];
     if from == to {
         return steps;
     }
@@ -111,7 +111,7 @@ fn cycle(
     for pair in events.windows(2) {
         let through = |task: &&u32| world.triggers[**task as usize] == Trigger::Event(pair[1]);
         if let Some(&task) = world.waiters(pair[0]).iter().find(through) {
-            steps.push(CycleStep { task, then: Before::Counter(pair[1]) });
+            steps.push(CycleStep { task: task.into(), then: Before::Counter(pair[1].into()) });
         }
     }
     steps

@@ -1,7 +1,7 @@
 //! TD04 descending-ids: with one worker a rank, tasks run in the order of their ids.
 
 use megakernel_ir::diagnostic::{Before, CycleStep, Witness};
-use megakernel_ir::{Diagnostic, Rule};
+use megakernel_ir::{CounterId, Diagnostic, Rule, TaskId};
 use megakernel_order::Findings;
 use megakernel_order::cycles::{components, shortest_cycle};
 
@@ -34,12 +34,12 @@ pub(super) fn check(world: &World<'_, '_, '_>, on_cycle: &OnCycle, findings: &mu
                     world.task_name(producer)
                 );
                 let steps = vec![
-                    CycleStep { task, then: Before::Queue(world.rank(task) as i64) },
-                    CycleStep { task: producer, then: Before::Counter(event) },
+                    CycleStep { task: task.into(), then: Before::Queue(world.rank(task) as i64) },
+                    CycleStep { task: producer.into(), then: Before::Counter(event.into()) },
                 ];
                 Diagnostic::new(Rule::TD04, world.at_task(task, "/dependent_event"), message)
-                    .tasks([task, producer])
-                    .counters([event])
+                    .tasks([task, producer].map(TaskId::from))
+                    .counters([event.into()])
                     .witness(Witness::Cycle { steps })
             });
         }
@@ -101,18 +101,18 @@ fn across_ranks(world: &World<'_, '_, '_>, findings: &mut Findings) {
         let steps: Vec<CycleStep> = shortest_cycle(nodes, task, successors)
             .iter()
             .filter(|&&node| node < tasks)
-            .map(|&task| CycleStep { task, then: Before::Queue(world.rank(task) as i64) })
+            .map(|&task| CycleStep { task: task.into(), then: Before::Queue(world.rank(task) as i64) })
             .collect();
         let steps = with_reasons(world, steps);
         let message = format!(
             "{} waits for {}, which in the queues of single workers comes after it, over {} ranks; order the tasks of all ranks alike",
             world.task_name(task),
             world.task_name(producer),
-            steps.iter().map(|step| world.rank(step.task)).collect::<std::collections::BTreeSet<_>>().len()
+            steps.iter().map(|step| world.rank(step.task.into())).collect::<std::collections::BTreeSet<_>>().len()
         );
         Diagnostic::new(Rule::TD04, world.at_task(task, "/dependent_event"), message)
-            .tasks([task, producer])
-            .counters(world.dependent[task as usize])
+            .tasks([task, producer].map(TaskId::from))
+            .counters(world.dependent[task as usize].map(CounterId::from))
             .witness(Witness::Cycle { steps })
     });
 }
@@ -125,14 +125,15 @@ fn next(world: &World<'_, '_, '_>, task: u32) -> Option<u32> {
 
 /// Why each step of a cycle comes before the next: its event, if the next or a mate of it waits for that, or else the queue.
 fn with_reasons(world: &World<'_, '_, '_>, mut steps: Vec<CycleStep>) -> Vec<CycleStep> {
-    let next: Vec<u32> = steps.iter().cycle().skip(1).take(steps.len()).map(|step| step.task).collect();
+    let next: Vec<u32> =
+        steps.iter().cycle().skip(1).take(steps.len()).map(|step| step.task.into()).collect();
     for (step, next) in steps.iter_mut().zip(next) {
         let own = [next];
         let mates = world.meetings.of(next).map_or(&own[..], |meeting| world.meetings.tasks(meeting));
-        if let Trigger::Event(event) = world.triggers[step.task as usize]
+        if let Trigger::Event(event) = world.triggers[step.task.index()]
             && mates.iter().any(|&mate| world.dependent[mate as usize] == Some(event))
         {
-            step.then = Before::Counter(event);
+            step.then = Before::Counter(event.into());
         }
     }
     steps

@@ -53,7 +53,7 @@ pub(super) fn check(world: &World<'_, '_, '_>, findings: &mut Findings) {
                     "{} triggers {wrong}: the iteration may end before it runs; make it trigger END_OF_TASK_GRAPH or what leads there",
                     world.task_name(task)
                 );
-                Diagnostic::new(Rule::TD05, world.at_task(task, "/trigger_event"), message).tasks([task])
+                Diagnostic::new(Rule::TD05, world.at_task(task, "/trigger_event"), message).tasks([task.into()])
             });
         }
     }

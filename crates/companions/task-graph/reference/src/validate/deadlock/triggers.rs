@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use megakernel_ir::diagnostic::{Event, Witness};
-use megakernel_ir::{Diagnostic, Rule};
+use megakernel_ir::{Diagnostic, Rule, TaskId};
 use megakernel_order::Findings;
 
 use crate::validate::world::{Trigger, World};
@@ -34,8 +34,8 @@ pub(super) fn check(world: &World<'_, '_, '_>, findings: &mut Findings) {
                 waiting()
             );
             Diagnostic::new(rule, place(), message)
-                .tasks(world.dependents.of(event).first().copied())
-                .counters([event])
+                .tasks(world.dependents.of(event).first().map(|&task| task.into()))
+                .counters([event.into()])
                 .witness(Witness::Schedule { events: Vec::new(), then })
         };
         if required == 0 {
@@ -67,8 +67,8 @@ pub(super) fn check(world: &World<'_, '_, '_>, findings: &mut Findings) {
                 let late = world.producers.of(event).last().copied();
                 let dependent = world.dependents.of(event).first().copied();
                 let diagnostic = Diagnostic::new(Rule::TR01, place(), message)
-                    .tasks(dependent.into_iter().chain(late))
-                    .counters([event]);
+                    .tasks(dependent.into_iter().chain(late).map(TaskId::from))
+                    .counters([event.into()]);
                 let schedule = match (is_first || world.tasks() <= MANY_TASKS, dependent, late) {
                     (true, Some(dependent), Some(late)) => overtaking(world, dependent, late),
                     _ => None,
@@ -96,13 +96,13 @@ fn overtaking(world: &World<'_, '_, '_>, task: u32, late: u32) -> Option<(Vec<Ev
         if next == late {
             continue;
         }
-        steps.push(Event::Start(next));
+        steps.push(Event::Start(next.into()));
         if next == task {
             let then =
                 format!("{} has started although {} has not", world.task_name(task), world.task_name(late));
             return Some((steps, then));
         }
-        steps.push(Event::Finish(next));
+        steps.push(Event::Finish(next.into()));
         if steps.len() > MOST_STEPS {
             return None;
         }

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use megakernel_ir::Rule;
 use megakernel_ir::diagnostic::AccessKind;
+use megakernel_ir::{Rule, TaskId};
 use megakernel_order::Findings;
 use megakernel_order::happens_before::{Around, HappensBefore, LANES, Question};
 
@@ -48,7 +48,7 @@ pub(super) struct Suspects {
 impl Suspects {
     /// Adds two tasks of which neither is before the other.
     pub fn add(&mut self, pair: Question) {
-        self.tasks.extend([pair.earlier, pair.later]);
+        self.tasks.extend([pair.earlier, pair.later].map(u32::from));
         if self.pairs.len() < MOST_PAIRS {
             self.pairs.push(pair);
         }
@@ -88,14 +88,14 @@ fn pairs(
     let all = accesses.0.len() <= COMPARE_ALL;
     let mut pairs = Vec::new();
     for pair in &suspects.pairs {
-        accesses.conflicts(accesses.of(pair.earlier), accesses.of(pair.later), &mut pairs);
+        accesses.conflicts(accesses.of(pair.earlier.into()), accesses.of(pair.later.into()), &mut pairs);
     }
     let mut named: Vec<u32> = match all {
         true => accesses.0.iter().map(|access| access.of.task).collect(),
         false => suspects.tasks.iter().copied().take(COMPARE_ALL).collect(),
     };
     named.dedup();
-    let positions = order.positions(accesses.0.iter().map(|access| access.of.task));
+    let positions = order.positions(accesses.0.iter().map(|access| access.of.task.into()));
     let steps = 2 * (positions.end() - positions.start() + 1) as usize + accesses.0.len();
     let mut is_complete = all;
     'batches: for batch in named.chunks(LANES) {
@@ -103,7 +103,8 @@ fn pairs(
             is_complete = false;
             break;
         }
-        let around = Around::new(order, batch, positions.clone());
+        let tasks: Vec<TaskId> = batch.iter().map(|&task| task.into()).collect();
+        let around = Around::new(order, &tasks, positions.clone());
         let places: Vec<Range<usize>> = batch.iter().map(|&task| accesses.of(task)).collect();
         let mut next = 0;
         while let Some(access) = accesses.0.get(next) {
@@ -111,7 +112,7 @@ fn pairs(
             let own = accesses.of(task);
             next = own.end;
             let is_named = named.binary_search(&task).is_ok();
-            for (word, bits) in around.unordered(task).into_iter().enumerate() {
+            for (word, bits) in around.unordered(task.into()).into_iter().enumerate() {
                 let mut bits = bits;
                 while bits != 0 {
                     let lane = word * 64 + bits.trailing_zeros() as usize;
@@ -225,7 +226,7 @@ mod tests {
     /// So many tasks that write the same elements, in no order; all but the first two named, if any.
     fn found(tasks: u32, named: &[Question], effort: usize) -> (Vec<[u32; 2]>, bool) {
         let mut edges = Edges::with_capacity(tasks as usize);
-        (0..tasks).for_each(|_| edges.push(0, None));
+        (0..tasks).for_each(|_| edges.push(0.into(), None));
         let graph = Graph::new(&edges, 1);
         let order = Order::new(&graph).expect("no cycle");
         let write = |task| Access {
@@ -248,7 +249,7 @@ mod tests {
     #[test]
     fn a_flood_of_races_is_bounded_by_count() {
         let chain = |tasks: u32| -> Vec<Question> {
-            (1..tasks).map(|later| Question { earlier: later - 1, later }).collect()
+            (1..tasks).map(|later| Question { earlier: (later - 1).into(), later: later.into() }).collect()
         };
         // Of few accesses, every pair; once, though named ones meet twice.
         let (all, is_complete) = found(1000, &chain(1000), usize::MAX);
@@ -257,7 +258,11 @@ mod tests {
         let many = 100_000;
         let (some, is_complete) = found(many, &chain(many), usize::MAX);
         assert!(!is_complete && some.len() <= MOST_PAIRS, "{}", some.len());
-        assert!(chain(many).iter().all(|pair| some.binary_search(&[pair.later, pair.earlier]).is_ok()));
+        assert!(
+            chain(many)
+                .iter()
+                .all(|pair| some.binary_search(&[pair.later, pair.earlier].map(u32::from)).is_ok())
+        );
         // Where nothing may be spent, those that are named alone.
         let (named, is_complete) = found(1000, &chain(5), 0);
         assert_eq!((named, is_complete), (vec![[1, 0], [2, 1], [3, 2], [4, 3]], false));

@@ -45,7 +45,7 @@ pub fn neighbours(
 
 /// Sorts accesses so that if one happens before another, it comes first; a task reads before it writes.
 pub fn sort(accesses: &mut [Access], order: &HappensBefore<'_>) {
-    let key = |access: &Access| (order.rank(access.of.task), access.of.task, access.kind);
+    let key = |access: &Access| (order.rank(access.of.task.into()), access.of.task, access.kind);
     if !accesses.is_sorted_by_key(key) {
         accesses.sort_by_cached_key(key);
     }
@@ -127,7 +127,7 @@ fn cells(
     order: &HappensBefore<'_>,
     ask: &mut dyn FnMut(Question),
 ) -> Vec<Dead> {
-    let out = &order.graph().out;
+    let out = |task: u32| u32::from(order.graph().out(task.into()));
     let mut cells = vec![Cell::default(); grid.cells];
     let (mut visited, mut found) = (Vec::new(), Vec::new());
     let mut overwritten: Vec<(u32, bool)> = Vec::new();
@@ -135,8 +135,8 @@ fn cells(
         let task = access.of.task;
         let mut asked = Asked::default();
         let mut after = |earlier: u32| {
-            if earlier != task && asked.insert(out[earlier as usize]) {
-                let question = Question { earlier, later: task };
+            if earlier != task && asked.insert(out(earlier)) {
+                let question = Question { earlier: earlier.into(), later: task.into() };
                 if order.quick(question) != Some(true) {
                     ask(question);
                 }
@@ -147,10 +147,10 @@ fn cells(
             let cell = &mut cells[cell];
             let writer = cell.writers.first().map(|&writer| accesses[writer as usize].of.task);
             writer.into_iter().for_each(&mut after);
-            let event = out[task as usize];
+            let event = out(task);
             let remember = |tasks: &mut SmallVec<[u32; 4]>| {
                 let recent = tasks.iter().rev().take(8);
-                if recent.filter(|&&other| out[other as usize] == event).count() < 2 {
+                if recent.filter(|&&other| out(other) == event).count() < 2 {
                     tasks.push(task);
                 }
             };
@@ -231,7 +231,7 @@ fn pairs(
                 && earlier.of.task != access.of.task
                 && overlap(&earlier.area, &access.area)
             {
-                let question = Question { earlier: earlier.of.task, later: access.of.task };
+                let question = Question { earlier: earlier.of.task.into(), later: access.of.task.into() };
                 if order.quick(question) != Some(true) {
                     ask(question);
                 }

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use megakernel_ir::diagnostic::AccessKind;
-use megakernel_ir::{Diagnostic, Rule};
+use megakernel_ir::{Diagnostic, Rule, TaskId};
 use megakernel_order::{Findings, HappensBefore};
 use smallvec::{SmallVec, smallvec};
 
@@ -41,7 +41,8 @@ impl<'w, 'r, 'g, 'a> Reach<'w, 'r, 'g, 'a> {
     pub fn new(world: &'w World<'r, 'g, 'a>, order: &HappensBefore<'_>) -> Reach<'w, 'r, 'g, 'a> {
         let none: Ranks = smallvec![0; world.ranks.len().div_ceil(64)];
         let events = world.events() + world.meetings.len();
-        let sequence = || order.sequence().iter().copied().filter(|&event| event < events);
+        let sequence =
+            || order.sequence().iter().map(|&event| u32::from(event)).filter(|&event| event < events);
         let mut reach = Reach {
             world,
             ends: vec![none.clone(); events as usize],
@@ -247,8 +248,8 @@ fn check_event(
                 world.task_name(first)
             );
             Diagnostic::new(Rule::TX04, world.at_task(task, "/trigger_event"), message)
-                .tasks([first, task])
-                .counters([event])
+                .tasks([first, task].map(TaskId::from))
+                .counters([event.into()])
         });
     }
 }

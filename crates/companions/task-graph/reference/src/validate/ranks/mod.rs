@@ -4,7 +4,7 @@ pub mod iteration;
 
 use std::collections::BTreeMap;
 
-use megakernel_ir::{Diagnostic, Rule};
+use megakernel_ir::{Diagnostic, Rule, TaskId};
 use megakernel_order::Findings;
 use megakernel_task_graph::EventId;
 
@@ -40,7 +40,9 @@ pub fn check_events(world: &World<'_, '_, '_>, findings: &mut Findings) {
         if let Some((wrong, tasks)) = misaligned(world, event) {
             findings.report(Rule::TX02, || {
                 let message = format!("{} is triggered by {wrong}", world.event_name(event));
-                Diagnostic::new(Rule::TX02, world.at_event(event, ""), message).tasks(tasks).counters([event])
+                Diagnostic::new(Rule::TX02, world.at_event(event, ""), message)
+                    .tasks(tasks.into_iter().map(TaskId::from))
+                    .counters([event.into()])
             });
         }
     }

@@ -1,0 +1,138 @@
+//! Ids of what a program lists. Each is the index of its record (rule S08), and each list has a type of its own, so that a
+//! buffer's id cannot stand where a task's belongs.
+//!
+//! The data model has `i64` in these places, since a document may write any number. Ids have these types from the point on
+//! where class S has judged the document and every reference holds. In JSON they are numbers.
+
+use std::fmt;
+use std::ops::{Index, Range};
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::{Buffer, Counter, Program, Task};
+
+macro_rules! id {
+    ($(#[$doc:meta])* $Id:ident of $Record:ident in $list:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(transparent)]
+        #[repr(transparent)]
+        pub struct $Id(u32);
+
+        impl $Id {
+            /// The id of the record at an index. Past 32 bits, where no list of records can reach, it is the highest id.
+            pub const fn at(index: usize) -> $Id {
+                $Id(if index < u32::MAX as usize { index as u32 } else { u32::MAX })
+            }
+
+            /// The id that a document states; the highest one for a number that is no id (rule S09).
+            pub fn stated(id: i64) -> $Id {
+                $Id(u32::try_from(id).unwrap_or(u32::MAX))
+            }
+
+            /// The ids of the records in a range of indices.
+            pub fn range(range: Range<usize>) -> impl DoubleEndedIterator<Item = $Id> + Clone {
+                range.map($Id::at)
+            }
+
+            /// The index of the record.
+            pub const fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+
+        impl From<u32> for $Id {
+            fn from(number: u32) -> $Id {
+                $Id(number)
+            }
+        }
+
+        impl From<$Id> for u32 {
+            fn from(id: $Id) -> u32 {
+                id.0
+            }
+        }
+
+        /// As a document states it.
+        impl From<$Id> for i64 {
+            fn from(id: $Id) -> i64 {
+                id.0.into()
+            }
+        }
+
+        impl fmt::Display for $Id {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+
+        /// The number alone: where it stands says what it is of.
+        impl fmt::Debug for $Id {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+
+        impl<'a> Index<$Id> for Program<'a> {
+            type Output = $Record<'a>;
+
+            fn index(&self, id: $Id) -> &$Record<'a> {
+                &self.$list[id.index()]
+            }
+        }
+    };
+}
+
+id! {
+    /// Id of a task.
+    TaskId of Task in tasks
+}
+
+id! {
+    /// Id of a buffer.
+    BufferId of Buffer in buffers
+}
+
+id! {
+    /// Id of a counter.
+    CounterId of Counter in counters
+}
+
+impl<'a> Program<'a> {
+    /// The tasks with their ids.
+    pub fn tasks_by_id(&self) -> impl DoubleEndedIterator<Item = (TaskId, &Task<'a>)> + Clone {
+        self.tasks.iter().enumerate().map(|(index, task)| (TaskId::at(index), task))
+    }
+
+    /// The buffers with their ids.
+    pub fn buffers_by_id(&self) -> impl DoubleEndedIterator<Item = (BufferId, &Buffer<'a>)> + Clone {
+        self.buffers.iter().enumerate().map(|(index, buffer)| (BufferId::at(index), buffer))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_that_is_no_id_is_no_other_records_id() {
+        let highest = TaskId::from(u32::MAX);
+        for number in [-1, i64::MIN, 1 << 32, i64::MAX] {
+            assert_eq!(TaskId::stated(number), highest);
+        }
+        assert_eq!(TaskId::at(1 << 32), highest);
+        assert_eq!(
+            (TaskId::stated(7), TaskId::at(7).index(), i64::from(TaskId::from(7))),
+            (TaskId::from(7), 7, 7)
+        );
+    }
+
+    #[test]
+    fn in_text_and_json_an_id_is_its_number() {
+        let id = CounterId::from(7);
+        assert_eq!((id.to_string(), format!("{id:?}")), ("7".to_owned(), "7".to_owned()));
+        assert_eq!(serde_json::to_string(&id).expect("serialises"), "7");
+        assert_eq!(serde_json::from_str::<CounterId>("7").expect("reads back"), id);
+        assert!(serde_json::from_str::<CounterId>("-1").is_err());
+    }
+}
