@@ -20,34 +20,40 @@ macro_rules! id {
         pub struct $Id(u32);
 
         impl $Id {
-            /// The id of the record at an index. Past 32 bits, where no list of records can reach, it is the highest id.
+            /// The id of the record at an index; the highest id for an index of more than 32 bits, which no list of records reaches.
+            #[inline]
             pub const fn at(index: usize) -> $Id {
                 $Id(if index < u32::MAX as usize { index as u32 } else { u32::MAX })
             }
 
             /// The id that a document states; the highest one for a number that is no id (rule S09).
+            #[inline]
             pub fn stated(id: i64) -> $Id {
                 $Id(u32::try_from(id).unwrap_or(u32::MAX))
             }
 
             /// The ids of the records in a range of indices.
+            #[inline]
             pub fn range(range: Range<usize>) -> impl DoubleEndedIterator<Item = $Id> + Clone {
                 range.map($Id::at)
             }
 
             /// The index of the record.
+            #[inline]
             pub const fn index(self) -> usize {
                 self.0 as usize
             }
         }
 
         impl From<u32> for $Id {
+            #[inline]
             fn from(number: u32) -> $Id {
                 $Id(number)
             }
         }
 
         impl From<$Id> for u32 {
+            #[inline]
             fn from(id: $Id) -> u32 {
                 id.0
             }
@@ -76,6 +82,7 @@ macro_rules! id {
         impl<'a> Index<$Id> for Program<'a> {
             type Output = $Record<'a>;
 
+            #[inline]
             fn index(&self, id: $Id) -> &$Record<'a> {
                 &self.$list[id.index()]
             }
@@ -100,11 +107,13 @@ id! {
 
 impl<'a> Program<'a> {
     /// The tasks with their ids.
+    #[inline]
     pub fn tasks_by_id(&self) -> impl DoubleEndedIterator<Item = (TaskId, &Task<'a>)> + Clone {
         self.tasks.iter().enumerate().map(|(index, task)| (TaskId::at(index), task))
     }
 
     /// The buffers with their ids.
+    #[inline]
     pub fn buffers_by_id(&self) -> impl DoubleEndedIterator<Item = (BufferId, &Buffer<'a>)> + Clone {
         self.buffers.iter().enumerate().map(|(index, buffer)| (BufferId::at(index), buffer))
     }

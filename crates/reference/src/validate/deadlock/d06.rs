@@ -28,12 +28,9 @@ pub(super) fn check(
     };
     let successors = |node: u32, index: usize| match nodes.at(node) {
         Node::Task(task) => {
-            let next = next_in_queue[task.index()].map(Node::Task);
-            [Some(Node::Counter(graph.out(task))), next]
-                .into_iter()
-                .flatten()
-                .nth(index)
-                .map(|to| nodes.of(to))
+            let counter = nodes.of(Node::Counter(graph.out(task)));
+            let next = next_in_queue[task.index()].map(|next| nodes.of(Node::Task(next)));
+            [Some(counter), next].into_iter().flatten().nth(index)
         }
         Node::Counter(counter) => {
             // An edge that is another rule's leads back to the counter, which adds nothing to any cycle.
