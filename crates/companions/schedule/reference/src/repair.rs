@@ -143,7 +143,8 @@ fn is_possible(
     let task = world.task_of[phase as usize];
     let sources = signals[event as usize].iter().map(|&(source, _)| source);
     let is_own = |source: u32| world.task_of[source as usize] == task && source >= phase;
-    let questions: Vec<Question> = sources.clone().map(|later| Question { earlier: phase, later }).collect();
+    let questions: Vec<Question> =
+        sources.clone().map(|later| Question { earlier: phase.into(), later: later.into() }).collect();
     !sources.into_iter().any(is_own) && !order.answer(&questions).contains(&true)
 }
 
@@ -158,10 +159,10 @@ struct Paths {
 
 impl Paths {
     fn new(world: &World<'_>, before: &Before, order: &HappensBefore<'_>) -> Paths {
-        let nodes = order.sequence();
+        let nodes: Vec<u32> = order.sequence().iter().map(|&node| node.into()).collect();
         let (mut to, mut from) = (vec![0u32; nodes.len()], vec![0u32; nodes.len()]);
         let weight = |node: u32| u32::from((node as usize) < world.phases());
-        for &node in nodes {
+        for &node in &nodes {
             let longest = before.straight_before(world, node).iter().map(|&at| to[at as usize]).max();
             to[node as usize] = longest.unwrap_or(0) + weight(node);
         }
