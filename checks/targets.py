@@ -24,13 +24,13 @@ ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ROOT / "crates/cuda-harness/cuda"
 GENERATED = ROOT / "checks/generated_code"
 TABLE = ROOT / "crates/cuda-harness/targets.md"
-TARGETS = ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120"]
+TARGETS = ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_103", "sm_110", "sm_120"]
 
 HEADER = """# Registers by opcode and target
 
 What NVRTC {version} makes of the kernels in `cuda/`, with 256 threads in a block at most: registers of a thread, then, where
 there are any, bytes of spills and of stack. `vm` is the whole virtual machine. Shared memory is dynamic, and the same for all:
-4 bytes for each warp and each thread, and 2 KiB. Written by `python checks/targets.py --write`, compared without `--write`.
+16 bytes for each warp, 4 for each thread, and 2 KiB. Written by `python checks/targets.py --write`, compared without `--write`.
 
 """
 

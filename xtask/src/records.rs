@@ -31,12 +31,15 @@ pub struct Device {
     pub name: String,
     /// The target that it ran the kernels for.
     pub target: String,
+    /// The day of the run, where the record has it.
+    pub date: Option<String>,
 }
 
 #[derive(Deserialize)]
 struct Digests {
     host: String,
     gpu: String,
+    tensor_cores: String,
 }
 
 /// Asks the harness for the digests of its kernels, and the runner about every record of a folder, by file name.
@@ -53,6 +56,8 @@ pub fn read(root: &Path, folder: &Path, corpus: Option<&Path>) -> Result<BTreeMa
         &digests.host,
         "--gpu-kernels",
         &digests.gpu,
+        "--tensor-core-kernels",
+        &digests.tensor_cores,
     ]);
     examine.arg("--corpus").arg(corpus.map_or_else(|| root.join("corpus"), Path::to_owned));
     parse(&output(&mut examine, &[0, 1])?)

@@ -170,8 +170,13 @@ impl Records {
         let mut listed = Vec::new();
         let mut without = Vec::new();
         for (name, devices) in target_devices(&root.join("targets"))? {
-            if self.devices().all(|device| !devices.contains(&device.name)) {
+            let about = self.devices().filter(|device| devices.contains(&device.name));
+            let days: Vec<&str> =
+                about.map(|device| device.date.as_deref().unwrap_or("an unknown day")).collect();
+            if days.is_empty() {
                 without.push(name);
+            } else {
+                part.notes.push(format!("{name} has evidence of {}", days.join(", ")));
             }
             listed.extend(devices);
         }

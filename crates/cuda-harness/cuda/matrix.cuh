@@ -3,6 +3,10 @@
 
 #include "task.cuh"
 
+#ifdef AMK_TENSOR_CORES
+#include "tensor.cuh"
+#endif
+
 // Row n of a weight: plain, or quantised with a scale a group (spec/opcodes, quantised operands).
 struct amk_weight {
     const amk_buffer_t* values;
@@ -37,7 +41,7 @@ AMK_DEVICE amk_weight amk_weight_of(const amk_program_t& program, const amk_inst
 }
 
 // Rows [m_lo, m_hi) and columns [n_lo, n_hi) of x times the transpose of the weight, element by element: any dtypes, any place.
-AMK_DEVICE void amk_matrix_by_element(
+AMK_CALLED void amk_matrix_by_element(
     const amk_program_t& program, const amk_instruction_t& task, amk_i64 m_lo, amk_i64 m_hi
 ) {
     const amk_buffer_t &x = amk_input(program, task, 0), &y = amk_output(program, task, 0);
@@ -85,34 +89,97 @@ AMK_DEVICE void amk_multiply_chunks(const amk_u8* x, const amk_u8* const* column
     }
 }
 
-// The same product, of x and a plain weight of one dtype, whose rows are whole chunks.
+// The same of a quantised weight: chunks of integers, each within one group, and x in as many chunks as that takes.
+template <int DTYPE, int QDTYPE, int COUNT>
+AMK_DEVICE void amk_multiply_integers(
+    const amk_weight& weight, const amk_u8* x, const amk_u8* const* columns, const amk_i64* first_scale, amk_i64 at, float* sums
+) {
+    typedef amk_elements<DTYPE> elements;
+    typedef amk_integers<QDTYPE> integers;
+    amk_chunk weights[COUNT][AMK_MATRIX_COLUMNS];
+#pragma unroll
+    for (int u = 0; u < COUNT; ++u) {
+#pragma unroll
+        for (int c = 0; c < AMK_MATRIX_COLUMNS; ++c) weights[u][c] = amk_load_chunk_once(columns[c] + 16 * (at + u * AMK_WARP));
+    }
+#pragma unroll
+    for (int u = 0; u < COUNT; ++u) {
+        const amk_i64 chunk = at + u * AMK_WARP, group = chunk * integers::N / weight.group;
+        // The scale, and the zero, are applied to the sums of the chunk.
+        float dots[AMK_MATRIX_COLUMNS], all = 0.0f;
+#pragma unroll
+        for (int c = 0; c < AMK_MATRIX_COLUMNS; ++c) dots[c] = 0.0f;
+#pragma unroll
+        for (int part = 0; part < integers::N / elements::N; ++part) {
+            const amk_chunk row = amk_load_chunk(x + 16 * (chunk * (integers::N / elements::N) + part));
+#pragma unroll
+            for (int i = 0; i < elements::N; ++i) {
+                const float value = elements::at(row, i);
+                all += value;
+#pragma unroll
+                for (int c = 0; c < AMK_MATRIX_COLUMNS; ++c) {
+                    dots[c] = fmaf(value, integers::at(weights[u][c], part * elements::N + i), dots[c]);
+                }
+            }
+        }
+#pragma unroll
+        for (int c = 0; c < AMK_MATRIX_COLUMNS; ++c) {
+            const float scale = amk_load_plain(*weight.scales, first_scale[c] + group);
+            sums[c] = fmaf(scale, dots[c], sums[c]);
+            if (weight.zeros) sums[c] = fmaf(-amk_load_plain(*weight.zeros, first_scale[c] + group) * scale, all, sums[c]);
+        }
+    }
+}
+
+// The elements of a chunk of the weight.
+template <int DTYPE, int QDTYPE>
+struct amk_weight_chunk {
+    static constexpr int N = amk_integers<QDTYPE>::N;
+};
 template <int DTYPE>
-AMK_DEVICE void amk_matrix_by_chunk(
+struct amk_weight_chunk<DTYPE, AMK_DTYPE_COUNT> {
+    static constexpr int N = amk_elements<DTYPE>::N;
+};
+
+// Rows of x and of the weight in chunks: QDTYPE is that of a quantised weight, and otherwise none.
+template <int DTYPE, int QDTYPE>
+AMK_CALLED void amk_matrix_by_chunk(
     const amk_program_t& program, const amk_instruction_t& task, amk_i64 m_lo, amk_i64 m_hi
 ) {
     const amk_buffer_t &x = amk_input(program, task, 0), &w = amk_input(program, task, 1);
     const amk_buffer_t& y = amk_output(program, task, 0);
-    const amk_buffer_t* bias = task.n_inputs > 2 ? &amk_input(program, task, 2) : 0;
+    const amk_weight weight = amk_weight_of(program, task);
+    const amk_buffer_t* bias = weight.scales == 0 && task.n_inputs > 2 ? &amk_input(program, task, 2) : 0;
     const amk_i64 N = amk_last(y), n_lo = task.params.n_off, n_hi = n_lo + task.params.N_tile;
-    const amk_i64 chunks = task.params.K / amk_elements<DTYPE>::N;
+    const amk_i64 x_bytes = 16 * (weight.K / amk_elements<DTYPE>::N);
+    const amk_i64 chunks = weight.K / amk_weight_chunk<DTYPE, QDTYPE>::N;
     const int warp = amk_thread() / AMK_WARP, lane = amk_thread() % AMK_WARP, warps = amk_threads() / AMK_WARP;
     for (amk_i64 m = m_lo; m < m_hi; ++m) {
-        const amk_u8* row = static_cast<const amk_u8*>(x.ptr) + 16 * m * chunks;
+        const amk_u8* row = static_cast<const amk_u8*>(x.ptr) + m * x_bytes;
         for (amk_i64 n = n_lo + warp * AMK_MATRIX_COLUMNS; n < n_hi; n += warps * AMK_MATRIX_COLUMNS) {
             const amk_u8* columns[AMK_MATRIX_COLUMNS];
+            amk_i64 first_scale[AMK_MATRIX_COLUMNS];
             float sums[AMK_MATRIX_COLUMNS];
 #pragma unroll
             for (int c = 0; c < AMK_MATRIX_COLUMNS; ++c) {
                 // Where columns are left over, the last one stands in for those that are not there.
                 const amk_i64 column = n + c < n_hi ? n + c : n_hi - 1;
                 columns[c] = static_cast<const amk_u8*>(w.ptr) + 16 * column * chunks;
+                first_scale[c] = column * weight.groups;
                 sums[c] = 0.0f;
             }
             amk_i64 at = lane;
-            for (; at + (AMK_MATRIX_CHUNKS - 1) * AMK_WARP < chunks; at += AMK_MATRIX_CHUNKS * AMK_WARP) {
-                amk_multiply_chunks<DTYPE, AMK_MATRIX_CHUNKS>(row, columns, at, sums);
+            if constexpr (QDTYPE == AMK_DTYPE_COUNT) {
+                for (; at + (AMK_MATRIX_CHUNKS - 1) * AMK_WARP < chunks; at += AMK_MATRIX_CHUNKS * AMK_WARP) {
+                    amk_multiply_chunks<DTYPE, AMK_MATRIX_CHUNKS>(row, columns, at, sums);
+                }
+                for (; at < chunks; at += AMK_WARP) amk_multiply_chunks<DTYPE, 1>(row, columns, at, sums);
+            } else {
+                for (; at + AMK_WARP < chunks; at += 2 * AMK_WARP) {
+                    amk_multiply_integers<DTYPE, QDTYPE, 2>(weight, row, columns, first_scale, at, sums);
+                }
+                if (at < chunks) amk_multiply_integers<DTYPE, QDTYPE, 1>(weight, row, columns, first_scale, at, sums);
             }
-            for (; at < chunks; at += AMK_WARP) amk_multiply_chunks<DTYPE, 1>(row, columns, at, sums);
 #pragma unroll
             for (int c = 0; c < AMK_MATRIX_COLUMNS; ++c) {
                 float sum = amk_warp_sum(sums[c]);
@@ -124,14 +191,36 @@ AMK_DEVICE void amk_matrix_by_chunk(
 }
 
 // Rows [m_lo, m_hi) of x times the columns of the task, in the way that dtypes and places allow.
-AMK_DEVICE void amk_matrix(const amk_program_t& program, const amk_instruction_t& task, amk_i64 m_lo, amk_i64 m_hi) {
+AMK_CALLED void amk_matrix(const amk_program_t& program, const amk_instruction_t& task, amk_i64 m_lo, amk_i64 m_hi) {
     const amk_buffer_t &x = amk_input(program, task, 0), &w = amk_input(program, task, 1);
-    const bool plain = task.params.qdtype == 0 && x.dtype == w.dtype && task.params.K % 8 == 0
-        && (reinterpret_cast<unsigned long long>(x.ptr) | reinterpret_cast<unsigned long long>(w.ptr)) % 16 == 0;
-    switch (plain ? w.dtype : int(AMK_DTYPE_COUNT)) {
-        case AMK_DTYPE_F32: amk_matrix_by_chunk<AMK_DTYPE_F32>(program, task, m_lo, m_hi); break;
-        case AMK_DTYPE_F16: amk_matrix_by_chunk<AMK_DTYPE_F16>(program, task, m_lo, m_hi); break;
-        case AMK_DTYPE_BF16: amk_matrix_by_chunk<AMK_DTYPE_BF16>(program, task, m_lo, m_hi); break;
+    const amk_params_t& p = task.params;
+    const bool aligned = (reinterpret_cast<unsigned long long>(x.ptr) | reinterpret_cast<unsigned long long>(w.ptr)) % 16 == 0;
+    if (p.qdtype != 0) {
+        const amk_weight weight = amk_weight_of(program, task);
+        // A chunk has 16 bytes or 32 nibbles, and lies in one group.
+        const int unit = p.qdtype == AMK_DTYPE_I8 ? 16 : 32;
+        const bool whole = aligned && p.K % unit == 0 && p.group % unit == 0 && amk_is_plain(*weight.scales)
+            && (weight.zeros == 0 || amk_is_plain(*weight.zeros));
+        switch (whole ? x.dtype * 16 + p.qdtype : -1) {
+            case AMK_DTYPE_F16 * 16 + AMK_DTYPE_I8: amk_matrix_by_chunk<AMK_DTYPE_F16, AMK_DTYPE_I8>(program, task, m_lo, m_hi); break;
+            case AMK_DTYPE_F16 * 16 + AMK_DTYPE_I4: amk_matrix_by_chunk<AMK_DTYPE_F16, AMK_DTYPE_I4>(program, task, m_lo, m_hi); break;
+            case AMK_DTYPE_BF16 * 16 + AMK_DTYPE_I8: amk_matrix_by_chunk<AMK_DTYPE_BF16, AMK_DTYPE_I8>(program, task, m_lo, m_hi); break;
+            case AMK_DTYPE_BF16 * 16 + AMK_DTYPE_I4: amk_matrix_by_chunk<AMK_DTYPE_BF16, AMK_DTYPE_I4>(program, task, m_lo, m_hi); break;
+            default: amk_matrix_by_element(program, task, m_lo, m_hi); break;
+        }
+        return;
+    }
+    const bool whole = aligned && x.dtype == w.dtype && p.K % 8 == 0;
+#ifdef AMK_TENSOR_CORES
+    if (whole && m_hi - m_lo > 1 && (w.dtype == AMK_DTYPE_F16 || w.dtype == AMK_DTYPE_BF16)) {
+        amk_matrix_by_fragment(program, task, m_lo, m_hi);
+        return;
+    }
+#endif
+    switch (whole ? w.dtype : int(AMK_DTYPE_COUNT)) {
+        case AMK_DTYPE_F32: amk_matrix_by_chunk<AMK_DTYPE_F32, AMK_DTYPE_COUNT>(program, task, m_lo, m_hi); break;
+        case AMK_DTYPE_F16: amk_matrix_by_chunk<AMK_DTYPE_F16, AMK_DTYPE_COUNT>(program, task, m_lo, m_hi); break;
+        case AMK_DTYPE_BF16: amk_matrix_by_chunk<AMK_DTYPE_BF16, AMK_DTYPE_COUNT>(program, task, m_lo, m_hi); break;
         default: amk_matrix_by_element(program, task, m_lo, m_hi); break;
     }
 }

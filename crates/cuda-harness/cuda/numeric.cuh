@@ -67,24 +67,54 @@ struct amk_elements;
 
 template <>
 struct amk_elements<AMK_DTYPE_F32> {
-    enum : int { N = 4 };
+    static constexpr int N = 4;
     AMK_METHOD static float at(const amk_chunk& chunk, int i) { return __uint_as_float(chunk.word[i]); }
+    // Elements are set in order, in a chunk of zeros.
+    AMK_METHOD static void set(amk_chunk& chunk, int i, float value) { chunk.word[i] = __float_as_uint(value); }
 };
 
 template <>
 struct amk_elements<AMK_DTYPE_F16> {
-    enum : int { N = 8 };
+    static constexpr int N = 8;
     AMK_METHOD static float at(const amk_chunk& chunk, int i) {
         return amk_of_half(amk_u16(chunk.word[i / 2] >> (i % 2 ? 16 : 0)));
+    }
+    AMK_METHOD static void set(amk_chunk& chunk, int i, float value) {
+        chunk.word[i / 2] |= amk_f16::encode(value) << (i % 2 ? 16 : 0);
     }
 };
 
 template <>
 struct amk_elements<AMK_DTYPE_BF16> {
-    enum : int { N = 8 };
+    static constexpr int N = 8;
     AMK_METHOD static float at(const amk_chunk& chunk, int i) {
         const amk_u32 word = chunk.word[i / 2];
         return __uint_as_float(i % 2 ? word & 0xffff0000u : word << 16);
+    }
+    AMK_METHOD static void set(amk_chunk& chunk, int i, float value) {
+        chunk.word[i / 2] |= amk_bf16::encode(value) << (i % 2 ? 16 : 0);
+    }
+};
+
+// Integers of a chunk as they are meant: 16 signed bytes (I8), or 32 nibbles less 8 (I4). Each becomes the last bits of the number
+// 2^23 and is exact after the difference, which is faster than a conversion.
+template <int QDTYPE>
+struct amk_integers;
+
+template <>
+struct amk_integers<AMK_DTYPE_I8> {
+    static constexpr int N = 16;
+    AMK_METHOD static float at(const amk_chunk& chunk, int i) {
+        const amk_u32 byte = (chunk.word[i / 4] ^ 0x80808080u) >> 8 * (i % 4) & 0xffu;
+        return __uint_as_float(0x4b000000u | byte) - 8388736.0f;
+    }
+};
+
+template <>
+struct amk_integers<AMK_DTYPE_I4> {
+    static constexpr int N = 32;
+    AMK_METHOD static float at(const amk_chunk& chunk, int i) {
+        return __uint_as_float(0x4b000000u | (chunk.word[i / 8] >> 4 * (i % 8) & 15u)) - 8388616.0f;
     }
 };
 
@@ -93,7 +123,7 @@ AMK_DEVICE float amk_load(const amk_buffer_t& buffer, amk_i64 i) {
     const void* data = buffer.ptr;
     switch (buffer.dtype) {
         case AMK_DTYPE_F32: return static_cast<const float*>(data)[i];
-        case AMK_DTYPE_F16: return amk_f16::decode(static_cast<const amk_u16*>(data)[i]);
+        case AMK_DTYPE_F16: return amk_of_half(static_cast<const amk_u16*>(data)[i]);
         case AMK_DTYPE_BF16: return __uint_as_float(amk_u32(static_cast<const amk_u16*>(data)[i]) << 16);
         case AMK_DTYPE_F8E4M3: return amk_e4m3::decode(static_cast<const amk_u8*>(data)[i]);
         case AMK_DTYPE_F8E5M2: return amk_e5m2::decode(static_cast<const amk_u8*>(data)[i]);
@@ -105,6 +135,22 @@ AMK_DEVICE float amk_load(const amk_buffer_t& buffer, amk_i64 i) {
         }
         default: return float(static_cast<const amk_u8*>(data)[i]);
     }
+}
+
+// The same where no element is of 8 bits with a point, or of 4 bits: little enough for an inner loop.
+AMK_DEVICE float amk_load_plain(const amk_buffer_t& buffer, amk_i64 i) {
+    const void* data = buffer.ptr;
+    switch (buffer.dtype) {
+        case AMK_DTYPE_F32: return static_cast<const float*>(data)[i];
+        case AMK_DTYPE_F16: return amk_of_half(static_cast<const amk_u16*>(data)[i]);
+        case AMK_DTYPE_BF16: return __uint_as_float(amk_u32(static_cast<const amk_u16*>(data)[i]) << 16);
+        case AMK_DTYPE_I8: return float(static_cast<const signed char*>(data)[i]);
+        default: return float(static_cast<const amk_u8*>(data)[i]);
+    }
+}
+
+AMK_DEVICE bool amk_is_plain(const amk_buffer_t& buffer) {
+    return buffer.dtype <= AMK_DTYPE_BF16 || buffer.dtype == AMK_DTYPE_I8 || buffer.dtype == AMK_DTYPE_U8;
 }
 
 // Casts a number to element i of a buffer of a float dtype (NUM-02).

@@ -6,6 +6,8 @@
 #else
 #define AMK_DEVICE static __device__ __forceinline__
 #define AMK_METHOD __device__ __forceinline__
+// For what is long and called from several places: there is one of it in a kernel, with registers of its own.
+#define AMK_CALLED static __device__ __noinline__
 #define AMK_GLOBAL extern "C" __global__
 #endif
 
@@ -24,12 +26,18 @@ struct alignas(16) amk_chunk {
 #ifdef AMK_HOST
 
 AMK_DEVICE amk_chunk amk_load_chunk(const amk_u8* from) {
+    if (reinterpret_cast<std::uintptr_t>(from) % 16 != 0) shim::fault("a load of 16 bytes at an address that is no multiple of 16");
     amk_chunk chunk;
     for (int i = 0; i < 4; ++i) chunk.word[i] = reinterpret_cast<const amk_u32*>(from)[i];
     return chunk;
 }
 
 AMK_DEVICE amk_chunk amk_load_chunk_once(const amk_u8* from) { return amk_load_chunk(from); }
+
+AMK_DEVICE void amk_store_chunk(amk_u8* to, const amk_chunk& chunk) {
+    if (reinterpret_cast<std::uintptr_t>(to) % 16 != 0) shim::fault("a store of 16 bytes at an address that is no multiple of 16");
+    for (int i = 0; i < 4; ++i) reinterpret_cast<amk_u32*>(to)[i] = chunk.word[i];
+}
 
 #else
 
@@ -51,6 +59,12 @@ AMK_DEVICE amk_chunk amk_load_chunk_once(const amk_u8* from) {
                  : "l"(from)
                  : "memory");
     return chunk;
+}
+
+AMK_DEVICE void amk_store_chunk(amk_u8* to, const amk_chunk& chunk) {
+    asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};"
+                 : : "l"(to), "r"(chunk.word[0]), "r"(chunk.word[1]), "r"(chunk.word[2]), "r"(chunk.word[3])
+                 : "memory");
 }
 
 // The SM on which this block runs.

@@ -22,7 +22,7 @@ AMK_DEVICE bool amk_wait(const amk_program_t& program, const amk_instruction_t& 
                     break;
                 }
                 amk_pause(nanoseconds);
-                if (nanoseconds < 1024) nanoseconds *= 2;
+                if (nanoseconds < 128) nanoseconds *= 2;
             }
         }
         // Acquire: what the producers released is visible from here on.

@@ -4,9 +4,16 @@
 #include "block.cuh"
 #include "numeric.cuh"
 
-// Bytes of shared memory that any instruction may use: a float a warp, a score a thread, and an accumulator a head element.
+// Bytes of shared memory that any instruction may use: four floats a warp, a score a thread, and an accumulator a head element. With
+// matrix units, three stages of two operands more, of 128 rows of 128 bytes each.
 #define AMK_MAX_HEAD_DIM 512
-#define AMK_SHARED_BYTES(threads) (sizeof(float) * ((threads) / AMK_WARP + (threads) + AMK_MAX_HEAD_DIM) + 16)
+#define AMK_SHARED_SCALAR_BYTES(threads) \
+    (sizeof(float) * ((threads) / AMK_WARP * 4 + (threads) + AMK_MAX_HEAD_DIM) + 16)
+#ifdef AMK_TENSOR_CORES
+#define AMK_SHARED_BYTES(threads) (AMK_SHARED_SCALAR_BYTES(threads) + 98304)
+#else
+#define AMK_SHARED_BYTES(threads) AMK_SHARED_SCALAR_BYTES(threads)
+#endif
 
 AMK_DEVICE const amk_buffer_t& amk_input(const amk_program_t& program, const amk_instruction_t& task, int i) {
     return program.buffers[task.inputs[i]];
@@ -24,8 +31,45 @@ AMK_DEVICE amk_i64 amk_last(const amk_buffer_t& buffer) {
 // Shared memory behind the words that the VM keeps for itself.
 AMK_DEVICE float* amk_scratch() { return reinterpret_cast<float*>(amk_shared() + 16); }
 
+// Whether three buffers have one dtype of at least 16 bits, and rows of so many elements are whole chunks of 16 bytes.
+AMK_DEVICE bool amk_in_chunks(const amk_buffer_t& a, const amk_buffer_t& b, const amk_buffer_t& c, amk_i64 row) {
+    const unsigned long long places = reinterpret_cast<unsigned long long>(a.ptr) | reinterpret_cast<unsigned long long>(b.ptr)
+        | reinterpret_cast<unsigned long long>(c.ptr);
+    return a.dtype == b.dtype && b.dtype == c.dtype && a.dtype <= AMK_DTYPE_BF16 && places % 16 == 0
+        && row * amk_dtype_bits(a.dtype) % 128 == 0;
+}
+
+// Chunk i of a buffer.
+AMK_DEVICE amk_chunk amk_chunk_of(const amk_buffer_t& buffer, amk_i64 i) {
+    return amk_load_chunk(static_cast<const amk_u8*>(buffer.ptr) + 16 * i);
+}
+
 // Runs `body(i)` for every i below n, spread over the threads of the block.
 template <typename Body>
 AMK_DEVICE void amk_each(amk_i64 n, Body body) {
     for (amk_i64 i = amk_thread(); i < n; i += amk_threads()) body(i);
+}
+
+// Chunks of y become `f` of those of a and b, element by element.
+template <int DTYPE, typename F>
+AMK_DEVICE void amk_map_chunks(const amk_buffer_t& a, const amk_buffer_t& b, const amk_buffer_t& y, F f) {
+    typedef amk_elements<DTYPE> elements;
+    amk_each(y.numel / elements::N, [&](amk_i64 i) {
+        const amk_chunk left = amk_chunk_of(a, i), right = amk_chunk_of(b, i);
+        amk_chunk chunk = {};
+#pragma unroll
+        for (int e = 0; e < elements::N; ++e) elements::set(chunk, e, f(elements::at(left, e), elements::at(right, e)));
+        amk_store_chunk(static_cast<amk_u8*>(y.ptr) + 16 * i, chunk);
+    });
+}
+
+// y[i] = f(a[i], b[i]).
+template <typename F>
+AMK_DEVICE void amk_map(const amk_buffer_t& a, const amk_buffer_t& b, const amk_buffer_t& y, F f) {
+    switch (amk_in_chunks(a, b, y, y.numel) ? y.dtype : int(AMK_DTYPE_COUNT)) {
+        case AMK_DTYPE_F32: amk_map_chunks<AMK_DTYPE_F32>(a, b, y, f); break;
+        case AMK_DTYPE_F16: amk_map_chunks<AMK_DTYPE_F16>(a, b, y, f); break;
+        case AMK_DTYPE_BF16: amk_map_chunks<AMK_DTYPE_BF16>(a, b, y, f); break;
+        default: amk_each(y.numel, [&](amk_i64 i) { amk_store(y, i, f(amk_load(a, i), amk_load(b, i))); }); break;
+    }
 }

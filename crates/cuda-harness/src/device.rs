@@ -18,10 +18,50 @@ pub struct Job {
     pub num_sms: usize,
     /// Dynamic shared memory that the program asks for.
     pub shared_bytes: u64,
+    /// Threads of a block that the program asks for (clause ABI-05).
+    pub threads: Option<u32>,
     /// Other than 0: an order in which blocks and threads take turns, where the device lets them be told, and of delays.
     pub seed: u64,
     /// Delay tasks at random, before they wait, run and signal.
     pub perturb: bool,
+}
+
+/// Threads of a block: what --threads says, or else the program, or else what the device has by default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Threads {
+    asked: Option<u32>,
+    usual: u32,
+}
+
+impl Threads {
+    /// # Errors
+    /// No block has so many.
+    pub fn new(asked: Option<u32>, usual: u32) -> Result<Threads, String> {
+        asked.map_or(Ok(()), valid).map(|()| Threads { asked, usual })
+    }
+
+    /// Where no program says anything.
+    pub fn usual(self) -> u32 {
+        self.asked.unwrap_or(self.usual)
+    }
+
+    /// Of a launch.
+    ///
+    /// # Errors
+    /// Its program asks for blocks that are not whole warps, or too large.
+    pub fn of(self, job: &Job) -> Result<u32, String> {
+        let threads = self.asked.or(job.threads).unwrap_or(self.usual);
+        valid(threads).map(|()| threads)
+    }
+}
+
+fn valid(threads: u32) -> Result<(), String> {
+    let valid = (32..=1024).contains(&threads) && threads.is_multiple_of(32);
+    if valid {
+        Ok(())
+    } else {
+        Err(format!("a block has 32 to 1024 threads, a multiple of 32; found {threads}"))
+    }
 }
 
 /// What a device runs at once, of one launch.

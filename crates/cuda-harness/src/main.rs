@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
 use megakernel_cuda_harness::cuda::{self, Cuda};
-use megakernel_cuda_harness::device::Device;
+use megakernel_cuda_harness::device::{Device, Threads};
 use megakernel_cuda_harness::host::{self, Host, Launching, Sanitizers, Settings};
 use megakernel_cuda_harness::session::Options;
 use megakernel_cuda_harness::sources;
@@ -32,9 +32,21 @@ struct Cli {
     #[arg(long)]
     trace: bool,
 
-    /// Fill buffers that start undefined with bits that are NaN in every float type, in place of zeros
-    #[arg(long)]
+    /// Fill buffers that start undefined with zeros, and not with bits that are NaN in every float type
+    #[arg(long, conflicts_with = "poison")]
+    zeros: bool,
+
+    /// The default, which --zeros changes
+    #[arg(long, hide = true)]
     poison: bool,
+
+    /// Use matrix units for products of F16 and BF16: the accumulator is then `truncating` (clause NUM-06)
+    #[arg(long)]
+    tensor_cores: bool,
+
+    /// With --device cuda: which GPU, by its number or by its UUID or the beginning of that
+    #[arg(long, value_name = "GPU")]
+    gpu: Option<String>,
 
     /// A CUDA C++ file whose functions replace instructions, or signal and wait
     #[arg(long, value_name = "FILE")]
@@ -44,7 +56,7 @@ struct Cli {
     #[arg(long, value_name = "LIST")]
     sanitize: Option<Sanitizers>,
 
-    /// Threads of a block; by default 256 on a GPU, 64 on the CPU, and 32 with --sanitize thread
+    /// Threads of a block; by default what the program asks for, or else 256 on a GPU and 64 on the CPU
     #[arg(long, value_name = "N")]
     threads: Option<u32>,
 
@@ -92,11 +104,11 @@ struct Cli {
     #[arg(long, value_name = "TARGETS", value_delimiter = ',', requires = "out")]
     compile: Vec<String>,
 
-    /// Where --compile puts its files
-    #[arg(long, value_name = "FOLDER")]
+    /// The folder for the files of --compile, or the file in which --bandwidth writes its figures as JSON
+    #[arg(long, value_name = "PATH")]
     out: Option<PathBuf>,
 
-    /// Measure how fast GEMV_TILE reads so many MiB of weights beside a plain copy, on a GPU, and answer nothing
+    /// Measure on a GPU how fast opcodes run that read so many MiB, and steps of decoders, beside a plain copy; and answer nothing
     #[arg(long, value_name = "MIB", num_args = 0..=1, default_missing_value = "512")]
     bandwidth: Option<usize>,
 
@@ -104,8 +116,8 @@ struct Cli {
     #[arg(long)]
     digests: bool,
 
-    /// Run launches on the GPU for the harness: a CUBIN and the name of its kernel
-    #[arg(long, hide = true, num_args = 2)]
+    /// Run launches on the GPU for the harness: a CUBIN, the name of its kernel and the number of the GPU
+    #[arg(long, hide = true, num_args = 3)]
     cuda_runner: Option<Vec<PathBuf>>,
 
     /// A whole VM in place of this one: a file with the kernel `amk_megakernel`, which takes the records of the ABI
@@ -143,17 +155,20 @@ fn run(cli: Cli) -> Result<(), String> {
     if cli.placement.is_some() && (matches!(cli.device, DeviceName::Host) || cli.vm.is_some()) {
         return Err("--placement says where the VM of this harness runs on a GPU: it needs --device cuda, and no --vm".to_owned());
     }
-    if let Some([cubin, kernel]) = cli.cuda_runner.as_deref() {
-        return cuda::serve(cubin, &kernel.to_string_lossy());
+    if let Some([cubin, kernel, gpu]) = cli.cuda_runner.as_deref() {
+        return cuda::serve(cubin, &kernel.to_string_lossy(), &gpu.to_string_lossy());
     }
     if cli.digests {
         let host = sources::digest(sources::Kernels::Host, &host::OPTIONS, &[]);
         let gpu = sources::digest(sources::Kernels::Gpu, &cuda::OPTIONS, &[]);
-        println!("{{\"host\": \"{host}\", \"gpu\": \"{gpu}\"}}");
+        let tensor = sources::digest(sources::Kernels::Gpu, &sources::options(&cuda::OPTIONS, true), &[]);
+        println!("{{\"host\": \"{host}\", \"gpu\": \"{gpu}\", \"tensor_cores\": \"{tensor}\"}}");
         return Ok(());
     }
     let limit = Duration::from_secs(cli.limit);
     let on_gpu = cuda::Settings {
+        gpu: cli.gpu,
+        tensor_cores: cli.tensor_cores,
         kernels: cli.kernels.clone(),
         vm: cli.vm.clone(),
         cubins: cli.cubins,
@@ -166,12 +181,23 @@ fn run(cli: Cli) -> Result<(), String> {
         return Ok(());
     }
     if let Some(mebibytes) = cli.bandwidth {
-        print!("{}", cuda::measure(&on_gpu, mebibytes.max(1))?);
+        let report = cuda::measure(&on_gpu, mebibytes.max(1))?;
+        if let Some(path) = cli.out {
+            let json = serde_json::to_string_pretty(&report).map_err(|cause| cause.to_string())?;
+            std::fs::write(&path, json + "\n").map_err(|cause| format!("{}: {cause}", path.display()))?;
+        }
+        print!("{}", report.text());
         return Ok(());
     }
     let sanitizers = cli.sanitize.unwrap_or_default();
-    let on_host =
-        Settings { compiler: cli.cxx, sanitizers, kernels: cli.kernels, vm: cli.vm, cache: cli.cache };
+    let on_host = Settings {
+        compiler: cli.cxx,
+        sanitizers,
+        tensor_cores: cli.tensor_cores,
+        kernels: cli.kernels,
+        vm: cli.vm,
+        cache: cli.cache,
+    };
     let device: Box<dyn Device> = match cli.device {
         DeviceName::Cuda if sanitizers != Sanitizers::None => {
             return Err(
@@ -181,7 +207,7 @@ fn run(cli: Cli) -> Result<(), String> {
         }
         DeviceName::Host if cli.prepare => return host::build(&on_host).map(|_| ()),
         DeviceName::Cuda => {
-            let threads = cli.threads.unwrap_or(cuda::THREADS);
+            let threads = Threads::new(cli.threads, cuda::THREADS)?;
             let cuda = Cuda::new(&on_gpu, cuda::Launching { threads, limit, placement: cli.placement })?;
             if cli.prepare {
                 return Ok(());
@@ -189,12 +215,13 @@ fn run(cli: Cli) -> Result<(), String> {
             Box::new(cuda)
         }
         DeviceName::Host => {
-            let threads = cli.threads.unwrap_or(if sanitizers == Sanitizers::Thread { 32 } else { 64 });
+            // Two warps, so that what is missing between warps shows.
+            let threads = Threads::new(cli.threads, 64)?;
             Box::new(Host::new(&on_host, Launching { threads, limit })?)
         }
     };
-    let Cli { opcode_only, poison, seed, repeat, perturb, .. } = cli;
-    let options = Options { opcode_only, poison, seed, repeat, perturb };
-    let mut worker = Harness { device, options, trace: cli.trace };
+    let Cli { opcode_only, zeros, seed, repeat, perturb, .. } = cli;
+    let options = Options { opcode_only, poison: !zeros, seed, repeat, perturb };
+    let mut worker = Harness { device, options, trace: cli.trace, tensor_cores: cli.tensor_cores };
     terminal::work(&mut worker)
 }

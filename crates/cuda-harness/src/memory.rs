@@ -5,8 +5,19 @@ use megakernel_ir::model::Program;
 /// Bytes of a guard zone, on each side of an allocation.
 pub const GUARD: usize = 256;
 
-/// More than any case needs: an error in a document must not exhaust the machine.
-const MOST_BYTES: usize = 1 << 30;
+/// More than any case needs, whatever the machine has.
+const LEAST_BYTES: usize = 1 << 30;
+
+/// Copies of memory that exist at a time: as before, as it becomes, and the same for the process that runs the launch.
+const COPIES: usize = 6;
+
+/// An error in a document must not exhaust the machine.
+fn most_bytes() -> usize {
+    let said = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = said.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kibibytes = line.and_then(|line| line.trim().strip_suffix(" kB")?.trim().parse::<usize>().ok());
+    (kibibytes.unwrap_or(0) * 1024 / COPIES).max(LEAST_BYTES)
+}
 
 /// The allocations of a launch.
 #[derive(Clone, Debug)]
@@ -38,11 +49,11 @@ impl Memory {
     /// It is too large, or a buffer does not fit its page.
     pub fn new(program: &Program<'_>, fill: u8) -> Result<Memory, String> {
         let mut memory = Memory { allocations: Vec::new(), places: Vec::new() };
-        let mut total = 0;
+        let (mut total, most) = (0, most_bytes());
         let mut allocate = |allocations: &mut Vec<Vec<u8>>, size: usize| {
             total += size;
-            if total > MOST_BYTES {
-                return Err(format!("the buffers need more than {MOST_BYTES} bytes"));
+            if total > most {
+                return Err(format!("the buffers need more than {most} bytes"));
             }
             let guards = (0..GUARD).map(guard);
             allocations.push(guards.clone().chain(std::iter::repeat_n(fill, size)).chain(guards).collect());
@@ -50,15 +61,14 @@ impl Memory {
         };
         let mut pages = Vec::new();
         for page in program.pages.iter().flat_map(|pages| &pages.pages) {
-            let size = usize::try_from(page.nbytes).ok().filter(|&size| size <= MOST_BYTES);
+            let size = usize::try_from(page.nbytes).ok().filter(|&size| size <= most);
             let size = size.ok_or_else(|| format!("page {} has {} bytes", page.id, page.nbytes))?;
             pages.push((allocate(&mut memory.allocations, size)?, size));
         }
         for buffer in &program.buffers {
             let size = buffer.nbytes().and_then(|size| usize::try_from(size).ok());
-            let size = size.filter(|&size| size <= MOST_BYTES);
-            let size =
-                size.ok_or_else(|| format!("buffer {} has more than {MOST_BYTES} bytes", buffer.id))?;
+            let size = size.filter(|&size| size <= most);
+            let size = size.ok_or_else(|| format!("buffer {} has more than {most} bytes", buffer.id))?;
             let mapped = program.pages.iter().flat_map(|pages| &pages.buffer_to_page.0);
             let page = mapped.filter(|(id, _)| *id == buffer.id).map(|(_, page)| *page).next();
             let allocation =
@@ -148,7 +158,7 @@ mod tests {
     #[test]
     fn what_is_too_large_or_has_no_page_is_said() {
         let page = DOCUMENT.replace("16}", "7}");
-        let large = DOCUMENT.replace("[3]", "[100000, 100000]");
+        let large = DOCUMENT.replace("[3]", "[100000000, 100000000]");
         for (text, part) in [(page, "buffer 1 has no page"), (large, "more than")] {
             let program =
                 megakernel_ir::read(text.as_bytes()).unwrap_or_else(|found| unreachable!("{found:?}"));

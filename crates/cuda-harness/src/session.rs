@@ -136,6 +136,7 @@ pub(crate) fn job(program: &Program<'_>, plan: &Plan, memory: &Memory) -> Result
     let buffers = program.buffers.iter().map(|buffer| abi::buffer(buffer, Address::default()));
     let instructions = program.tasks.iter().zip(&plan.sm).map(|(task, sm)| abi::instruction(task, *sm));
     let shared = program.config.as_ref().map_or(0, |config| config.smem_bytes_per_block);
+    let threads = program.config.as_ref().map(|config| u32::try_from(config.threads_per_block).unwrap_or(0));
     Ok(Job {
         buffers: buffers.collect::<std::result::Result<_, _>>().map_err(failed)?,
         allocation: memory.allocation_of(),
@@ -143,6 +144,7 @@ pub(crate) fn job(program: &Program<'_>, plan: &Plan, memory: &Memory) -> Result
         n_counters: program.counters.len(),
         num_sms: plan.num_sms,
         shared_bytes: u64::try_from(shared).unwrap_or(0),
+        threads,
         seed: 0,
         perturb: false,
     })

@@ -12,6 +12,14 @@ pub enum Kernels {
     Gpu,
 }
 
+/// The option that has kernels use matrix units.
+pub const TENSOR_CORES: &str = "-DAMK_TENSOR_CORES";
+
+/// The options that decide what kernels compute.
+pub fn options<'a>(always: &[&'a str], tensor_cores: bool) -> Vec<&'a str> {
+    always.iter().copied().chain(tensor_cores.then_some(TENSOR_CORES)).collect()
+}
+
 /// Digest of a file as it was loaded: BLAKE3, in hexadecimal; none where it cannot be read.
 pub(crate) fn of_file(path: &std::path::Path) -> Option<String> {
     Some(blake3::hash(&std::fs::read(path).ok()?).to_hex().to_string())

@@ -1,6 +1,6 @@
 //! The harness as a worker of the protocol.
 
-use megakernel_ir::protocol::{Answer, Execute, Hello, Profile, Request, Worker};
+use megakernel_ir::protocol::{Accumulator, Answer, Execute, Hello, Profile, Request, Worker};
 
 use crate::device::Device;
 use crate::session::{Failure, Options, Session};
@@ -13,6 +13,8 @@ pub struct Harness {
     pub options: Options,
     /// Whether it says that it can write traces.
     pub trace: bool,
+    /// Whether products come from matrix units.
+    pub tensor_cores: bool,
 }
 
 impl Worker for Harness {
@@ -22,6 +24,7 @@ impl Worker for Harness {
         Hello {
             targets: vec![self.device.name()],
             trace: self.trace,
+            accumulator: if self.tensor_cores { Accumulator::Truncating } else { Accumulator::Binary32 },
             // Without signal and wait, nothing is evidence of a megakernel (clause CON-14).
             device: (!self.options.opcode_only).then(|| self.device.facts()),
             ..hello

@@ -9,7 +9,7 @@ use walkdir::WalkDir;
 use crate::print;
 
 /// Every target that the kernels are compiled for in CI, and PTX for what comes after them.
-const TARGETS: &str = "sm_75,sm_80,sm_86,sm_89,sm_90a,sm_100a,sm_120,compute_75";
+const TARGETS: &str = "sm_75,sm_80,sm_86,sm_89,sm_90a,sm_100a,sm_103,sm_110,sm_120,compute_75";
 
 /// What the packed bundle may take.
 const MOST_BYTES: u64 = 64_000_000;
@@ -90,7 +90,9 @@ fn bundle(root: &Path, args: &Args) -> Result<(), String> {
     }
     copy(&root.join("corpus"), &folder.join("corpus"))?;
     let script = folder.join("run.sh");
-    fs::write(&script, RUN).map_err(|cause| format!("{}: {cause}", script.display()))?;
+    let floor = glibc(&folder.join("megakernel-cuda"))?;
+    fs::write(&script, RUN.replace("@GLIBC@", &floor))
+        .map_err(|cause| format!("{}: {cause}", script.display()))?;
     succeed(Command::new("chmod").arg("+x").arg(&script), "run.sh is not made executable")?;
     let packed = out.join("megakernel-cuda.tar.gz");
     let mut pack = Command::new("tar");
@@ -112,6 +114,24 @@ fn build(root: &Path, name: &str, profile: &str) -> Result<PathBuf, String> {
     let target = own.parent().and_then(Path::parent).ok_or("xtask is in no directory")?;
     let folder = if profile == "dev" { "debug" } else { profile };
     Ok(target.join(folder).join(name))
+}
+
+/// The version of glibc that a program needs: the latest of those that its symbols name.
+fn glibc(program: &Path) -> Result<String, String> {
+    let bytes = fs::read(program).map_err(|cause| format!("{}: {cause}", program.display()))?;
+    Ok(latest(&bytes).map_or_else(|| "2.17".to_owned(), |(major, minor)| format!("{major}.{minor}")))
+}
+
+fn latest(bytes: &[u8]) -> Option<(u32, u32)> {
+    const MARK: &[u8] = b"GLIBC_";
+    let marks = bytes.windows(MARK.len()).enumerate().filter(|(_, part)| *part == MARK);
+    let versions = marks.filter_map(|(at, _)| {
+        let rest =
+            bytes.get(at + MARK.len()..)?.split(|byte| !byte.is_ascii_digit() && *byte != b'.').next()?;
+        let mut parts = std::str::from_utf8(rest).ok()?.split('.');
+        Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
+    });
+    versions.max()
 }
 
 fn succeed(command: &mut Command, what: &str) -> Result<(), String> {
@@ -136,4 +156,15 @@ fn copy(from: &Path, to: &Path) -> Result<(), String> {
         done.map_err(|cause| format!("{}: {cause}", path.display()))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::latest;
+
+    #[test]
+    fn the_latest_version_of_a_symbol_is_the_floor() {
+        let symbols = b"\0GLIBC_2.2.5\0GLIBC_2.34\0GLIBC_2.9\0GLIBC_PRIVATE\0";
+        assert_eq!((latest(symbols), latest(b"static")), (Some((2, 34)), None));
+    }
 }

@@ -44,6 +44,7 @@ static GOOD: LazyLock<Evidence> = LazyLock::new(|| {
         failed: 0,
         skipped: 1,
         executed: judged.iter().map(line).collect(),
+        checks: Vec::new(),
         failures: Vec::new(),
         skips: vec![Skip { reason: "too wide".to_owned(), cases: vec!["a/b".to_owned()] }],
         corpus: cases,

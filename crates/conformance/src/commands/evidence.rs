@@ -28,6 +28,10 @@ pub struct Args {
     #[arg(long, value_name = "DIGEST")]
     gpu_kernels: String,
 
+    /// Digest of the kernels as GPUs run them with their matrix units
+    #[arg(long, value_name = "DIGEST", default_value = "")]
+    tensor_core_kernels: String,
+
     #[command(flatten)]
     place: Place,
 }
@@ -36,7 +40,11 @@ pub struct Args {
 pub fn run(args: &Args) -> Done {
     let corpus = args.place.load()?;
     let subject = Subject::new(&corpus).map_err(|cause| format!("the corpus cannot be used: {cause}"))?;
-    let kernels = Kernels { host: args.host_kernels.clone(), gpu: args.gpu_kernels.clone() };
+    let kernels = Kernels {
+        host: args.host_kernels.clone(),
+        gpu: args.gpu_kernels.clone(),
+        tensor_cores: args.tensor_core_kernels.clone(),
+    };
     let mut good = true;
     let mut findings = BTreeMap::new();
     for (name, record) in read(&args.folder)? {
@@ -44,7 +52,7 @@ pub fn run(args: &Args) -> Done {
             Err(problem) => json!({ "problem": problem }),
             Ok(record) => {
                 let found = record.examine(&subject, &kernels);
-                let device = json!({ "name": record.device.name, "target": record.device.target });
+                let device = json!({ "name": record.device.name, "target": record.device.target, "date": record.date });
                 json!({ "device": device, "stale": found.stale, "wrong": found.wrong, "notes": found.notes })
             }
         };

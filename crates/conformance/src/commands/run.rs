@@ -82,6 +82,10 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     evidence: Option<PathBuf>,
 
+    /// What else was run with the same kernels on the same device, for the record: a file with a JSON object a line
+    #[arg(long, value_name = "FILE", requires = "evidence")]
+    checks: Option<PathBuf>,
+
     /// Print at most so many failures; the JSON report has them all
     #[arg(long, value_name = "N", default_value_t = 20)]
     limit: usize,
@@ -131,6 +135,14 @@ pub fn run(args: &Args) -> Done {
         stop: Stop::on_signals().map_err(|cause| format!("signals cannot be waited for: {cause}"))?,
     };
     processes::adopt();
+    let checks = match &args.checks {
+        Some(path) => {
+            let about = |cause: &dyn std::fmt::Display| format!("{}: {cause}", path.display());
+            let lines = std::fs::read_to_string(path).map_err(|cause| about(&cause))?;
+            evidence::Check::read(&lines).map_err(|cause| about(&cause))?
+        }
+        None => Vec::new(),
+    };
     if args.evidence.is_some() {
         evidence::may_be_made_of(&options)?;
     }
@@ -174,6 +186,7 @@ pub fn run(args: &Args) -> Done {
             .map_err(|cause| format!("there is no evidence to write: {cause}"))?;
         record.date =
             SystemTime::now().duration_since(UNIX_EPOCH).ok().map(|since| evidence::day(since.as_secs()));
+        record.checks = checks;
         keep(path, record.to_json())?;
     }
     Ok(report.exit_code())

@@ -9,6 +9,9 @@ use super::{Evidence, Subject};
 /// The implementation whose kernels are in this repository.
 const OURS: &str = "megakernel-cuda";
 
+/// The option with which they use matrix units.
+const TENSOR_CORES: &str = "-DAMK_TENSOR_CORES";
+
 /// Skips that are written out at most.
 const SHOWN: usize = 5;
 
@@ -19,6 +22,8 @@ pub struct Kernels {
     pub host: String,
     /// As a GPU runs them.
     pub gpu: String,
+    /// As a GPU runs them with its matrix units.
+    pub tensor_cores: String,
 }
 
 /// What there is to say about a record.
@@ -56,6 +61,9 @@ impl Evidence {
         if counted != self.corpus.cases {
             findings.wrong.push(format!("counts {counted} cases, of a corpus with {}", self.corpus.cases));
         }
+        for check in self.checks.iter().filter(|check| !check.passed) {
+            findings.wrong.push(format!("its check {} failed: {}", check.name, check.said.join("; ")));
+        }
         let missing = self.missing(subject);
         if !missing.is_empty() {
             findings.wrong.push(format!("says nothing about {}", missing.join(", ")));
@@ -88,7 +96,12 @@ impl Evidence {
                 short(&subject.cases.digest)
             ));
         }
-        let now = if self.device.target == "host" { &kernels.host } else { &kernels.gpu };
+        let with_matrix_units = self.device.options.iter().any(|option| option == TENSOR_CORES);
+        let now = match (self.device.target.as_str(), with_matrix_units) {
+            ("host", _) => &kernels.host,
+            (_, true) => &kernels.tensor_cores,
+            (_, false) => &kernels.gpu,
+        };
         if self.implementation.name == OURS && self.device.kernels != *now {
             stale.push(format!(
                 "is about other kernels, or other options of their compiler: digest {}, and now it is {}",
@@ -122,7 +135,7 @@ mod tests {
     use megakernel_ir::DType;
 
     use super::*;
-    use crate::evidence::Cases;
+    use crate::evidence::{Cases, Check};
 
     const EXAMPLE: &str = include_str!("../../../../schemas/tests/evidence/pass/conforms.json");
 
@@ -136,7 +149,11 @@ mod tests {
     }
 
     fn kernels() -> Kernels {
-        Kernels { host: "host".to_owned(), gpu: "0123456789abcdef".repeat(4) }
+        Kernels {
+            host: "host".to_owned(),
+            gpu: "0123456789abcdef".repeat(4),
+            tensor_cores: "with matrix units".to_owned(),
+        }
     }
 
     /// What is found after an edit: what makes it stale, then what is wrong.
@@ -178,6 +195,7 @@ mod tests {
         });
         assert_stale("other kernels", |record| record.device.kernels = "0".repeat(64));
         assert_stale("other kernels", |record| record.device.target = "host".to_owned());
+        assert_stale("other kernels", |record| record.device.options.push(TENSOR_CORES.to_owned()));
         assert_stale("IR 0.1.0", |record| record.ir_version = "0.1.0".to_owned());
         assert_stale("ABI 0.1", |record| record.abi_version = "0.1".to_owned());
         // Of somebody else's kernels, nobody here knows whether they have changed.
@@ -193,6 +211,10 @@ mod tests {
         assert_wrong("says nothing about ADD in F32", |record| drop(record.executed.remove(0)));
         assert_wrong("several opcodes in F32", |record| drop(record.executed.remove(2)));
         assert_wrong("SAMPLE_ARGMAX in I32", |record| record.executed[1].failed = 1);
+        assert_wrong("its check memcheck failed: 3 errors", |record| {
+            let line = r#"{"name": "memcheck", "passed": false, "said": ["3 errors"]}"#;
+            record.checks = Check::read(line).expect("a check");
+        });
         assert_wrong("counts 2 cases", |record| record.passed = 2);
         assert_wrong("1 cases failed: a/b", |record| {
             (record.conforms, record.passed, record.failed) = (false, 2, 1);

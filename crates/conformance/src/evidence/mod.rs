@@ -48,6 +48,9 @@ pub struct Evidence {
     pub skipped: usize,
     /// By opcode and dtype.
     pub executed: Vec<Line>,
+    /// What else was run with the same kernels on the same device.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<Check>,
     /// Cases that failed, in order.
     pub failures: Vec<String>,
     /// Cases that were skipped, by reason.
@@ -94,6 +97,39 @@ pub struct Line {
     /// The largest error of an element that passed, as a share of its bound; none where only integers were judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub largest_error: Option<f64>,
+}
+
+/// Something else that was run: programs many times over, or cases under a tool that watches accesses.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Check {
+    /// Such as `litmus`.
+    pub name: String,
+    /// Whether nothing was found.
+    pub passed: bool,
+    /// How often each launch ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeats: Option<u64>,
+    /// From which places, turns and delays were drawn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+    /// Summaries, as they were printed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub said: Vec<String>,
+}
+
+impl Check {
+    /// Reads checks, one a line.
+    ///
+    /// # Errors
+    /// A line is none.
+    pub fn read(lines: &str) -> Result<Vec<Check>, String> {
+        let lines = lines.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+        let read = |(number, line): (usize, &str)| {
+            serde_json::from_str(line).map_err(|cause| format!("line {}: {cause}", number + 1))
+        };
+        lines.map(read).collect()
+    }
 }
 
 /// Cases that were skipped for one reason.
@@ -169,6 +205,7 @@ impl Evidence {
             failed: 0,
             skipped: 0,
             executed: Vec::new(),
+            checks: Vec::new(),
             failures: Vec::new(),
             skips: Vec::new(),
         };

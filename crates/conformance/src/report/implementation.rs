@@ -63,6 +63,8 @@ impl Implementation {
                 options: excerpts(&device.options),
                 uuid: device.uuid.as_ref().map(|text| excerpt(text.as_bytes())),
                 threads_per_block: device.threads_per_block,
+                clocks: device.clocks.as_ref().map(|text| excerpt(text.as_bytes())),
+                sharing: device.sharing.as_ref().map(|text| excerpt(text.as_bytes())),
                 placement: device.placement.as_ref().map(|text| excerpt(text.as_bytes())),
             }),
         }

@@ -214,7 +214,10 @@ void block_barrier() {
     meet(meeting);
 }
 
-std::uint64_t exchange(std::uint64_t word, unsigned from) {
+namespace {
+
+// Where the words of all lanes are, until this lane's next exchange but one.
+const std::uint64_t* put(std::uint64_t word) {
     Fiber* fiber = scheduler->running;
     const unsigned lane = fiber->thread.thread.x % WARP;
     // Two sets of slots in turns: nobody can be two exchanges ahead of anybody.
@@ -224,8 +227,17 @@ std::uint64_t exchange(std::uint64_t word, unsigned from) {
     Meeting& meeting = fiber->warp->meeting;
     if (meeting.arrived + 1 == meeting.members) weak::warp_met(fiber->thread.block.x, fiber->thread.thread.x / WARP);
     meet(meeting);
-    return slots[from < WARP ? from : lane];
+    return slots;
 }
+
+}  // namespace
+
+std::uint64_t exchange(std::uint64_t word, unsigned from) {
+    const unsigned lane = scheduler->running->thread.thread.x % WARP;
+    return put(word)[from < WARP ? from : lane];
+}
+
+void gather(std::uint64_t word, std::uint64_t* all) { std::memcpy(all, put(word), WARP * sizeof(std::uint64_t)); }
 
 void pause() {
     scheduler->ready.push_back(scheduler->running);
@@ -291,7 +303,8 @@ End launch(const Grid& grid, const std::function<void()>& kernel, const std::fun
         auto block = std::make_unique<Block>();
         block->meeting.members = grid.threads;
         block->warps.resize((grid.threads + WARP - 1) / WARP);
-        block->shared.resize(grid.shared_bytes);
+        // Nothing is in it at first; so many ones are NaN in every float type.
+        block->shared.assign(grid.shared_bytes, 0xff);
         for (unsigned t = 0; t < grid.threads; ++t) {
             auto fiber = std::make_unique<Fiber>();
             fiber->thread = {{t, 0, 0}, {b, 0, 0}, {grid.threads, 1, 1}, {grid.blocks, 1, 1}};

@@ -25,27 +25,42 @@ inline void __threadfence_system() { shim::fence(); }
 // They order nothing for other blocks.
 inline void __threadfence_block() {}
 
-// Of the functions of a warp, all 32 lanes take part.
+// Of the functions of a warp, all 32 lanes take part: another mask promises less than what is called, or names lanes that do not come.
 inline unsigned amk_lane() { return threadIdx.x % 32; }
 
+inline void amk_check_mask(unsigned mask) {
+    if (mask != 0xffffffffu) shim::fault("a function of a warp has a mask without some of the lanes that call it");
+}
+
 template <typename T>
-T __shfl_sync(unsigned, T value, int from) {
+T __shfl_sync(unsigned mask, T value, int from) {
+    amk_check_mask(mask);
     return shim::exchange_as(value, unsigned(from) % 32);
 }
 
 template <typename T>
-T __shfl_xor_sync(unsigned, T value, int mask) {
-    return shim::exchange_as(value, amk_lane() ^ unsigned(mask));
+T __shfl_xor_sync(unsigned mask, T value, int lanes) {
+    amk_check_mask(mask);
+    return shim::exchange_as(value, amk_lane() ^ unsigned(lanes));
 }
 
 template <typename T>
-T __shfl_down_sync(unsigned, T value, unsigned delta) {
+T __shfl_down_sync(unsigned mask, T value, unsigned delta) {
+    amk_check_mask(mask);
     return shim::exchange_as(value, amk_lane() + delta);
 }
 
 template <typename T>
-T __shfl_up_sync(unsigned, T value, unsigned delta) {
+T __shfl_up_sync(unsigned mask, T value, unsigned delta) {
+    amk_check_mask(mask);
     return shim::exchange_as(value, amk_lane() - delta);
+}
+
+// By way of a cache that nothing brings up to date within a launch (`ld.global.nc`).
+template <typename T>
+T __ldg(const T* from) {
+    const weak::Incoherent way;
+    return *static_cast<const volatile T*>(from);
 }
 
 inline unsigned __ballot_sync(unsigned mask, int holds) {

@@ -7,11 +7,14 @@
 
 #include <bit>
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
 #include <cstdint>
 #include <cstring>
 
 #define AMK_DEVICE static inline
 #define AMK_METHOD inline
+#define AMK_CALLED static inline
 #define AMK_GLOBAL static
 
 namespace shim {
@@ -30,11 +33,20 @@ const Thread& self();
 // Dynamic shared memory of the running block.
 unsigned char* shared();
 
+// Ends the process with a message: the kernels do what no GPU defines.
+[[noreturn]] inline void fault(const char* what) {
+    std::fprintf(stderr, "%s\n", what);
+    std::_Exit(66);
+}
+
 // All threads of the block that have not returned meet.
 void block_barrier();
 
 // Every lane of the warp hands in a word and gets that of a lane, itself if it is none.
 std::uint64_t exchange(std::uint64_t word, unsigned from);
+
+// Every lane of the warp hands in a word and gets those of all 32.
+void gather(std::uint64_t word, std::uint64_t* all);
 
 // Lets other threads run.
 void pause();
@@ -64,6 +76,7 @@ T exchange_as(T value, unsigned from) {
 
 }  // namespace shim
 
+#include "weak.hpp"
 #include "names.hpp"
 
 inline unsigned char* amk_shared() { return shim::shared(); }

@@ -101,13 +101,26 @@ void block_barrier() {
     worker->block->barrier.arrive_and_wait();
 }
 
-std::uint64_t exchange(std::uint64_t word, unsigned from) {
-    const unsigned lane = worker->thread.thread.x % WARP;
+namespace {
+
+// Where the words of all lanes are, until this lane's next exchange but one.
+const std::atomic<std::uint64_t>* put(std::uint64_t word) {
     auto* slots = worker->warp->slots[worker->parity];
     worker->parity ^= 1;
-    slots[lane].store(word, std::memory_order_relaxed);
+    slots[worker->thread.thread.x % WARP].store(word, std::memory_order_relaxed);
     worker->warp->barrier.arrive_and_wait();
-    return slots[from < WARP ? from : lane].load(std::memory_order_relaxed);
+    return slots;
+}
+
+}  // namespace
+
+std::uint64_t exchange(std::uint64_t word, unsigned from) {
+    return put(word)[from < WARP ? from : worker->thread.thread.x % WARP].load(std::memory_order_relaxed);
+}
+
+void gather(std::uint64_t word, std::uint64_t* all) {
+    const auto* slots = put(word);
+    for (unsigned lane = 0; lane < WARP; ++lane) all[lane] = slots[lane].load(std::memory_order_relaxed);
 }
 
 void pause() { std::this_thread::yield(); }
@@ -155,7 +168,8 @@ End launch(const Grid& grid, const std::function<void()>& kernel, const std::fun
             const unsigned members = grid.threads - first < WARP ? grid.threads - first : WARP;
             block->warps.push_back(std::make_unique<Warp>(members));
         }
-        block->shared.resize(grid.shared_bytes);
+        // Nothing is in it at first; so many ones are NaN in every float type.
+        block->shared.assign(grid.shared_bytes, 0xff);
         blocks.push_back(std::move(block));
     }
     std::vector<std::thread> threads;

@@ -8,6 +8,8 @@
 //  - An acquire brings each sector of the first-level cache up to date, or drops it. Real caches drop all; but another block
 //    of the SM may fetch them again at once, and then they are there.
 //  - A fence does both. Polls and increments of counters go to the second level.
+//  - `__ldg` finds what it found before in this launch, or, of what the block has not fetched so, what was there when the launch
+//    began: a cache that nothing brings up to date.
 //
 // Loads and stores are seen through the calls that the compiler makes before each of them for ThreadSanitizer, whose
 // library is replaced by this file: before a load, what the block would find is put where it loads from; what is stored
@@ -27,6 +29,9 @@ inline void release() {}
 inline void acquire() {}
 inline void round() {}
 inline void end() {}
+struct Incoherent {
+    Incoherent() {}
+};
 }  // namespace weak
 
 #else
@@ -68,9 +73,16 @@ struct Sm {
     std::vector<std::uint64_t> warps_met;
 };
 
+// While one of these is there, loads go by way of `__ldg`.
+inline bool incoherent = false;
+struct Incoherent {
+    Incoherent() { incoherent = true; }
+    ~Incoherent() { incoherent = false; }
+};
+
 struct Model {
     // What the second level holds, by the address of where the kernels find it.
-    std::map<std::uintptr_t, std::vector<unsigned char>> shared;
+    std::map<std::uintptr_t, std::vector<unsigned char>> shared, at_start;
     std::vector<Sm> sms;
     Sm* sm = nullptr;
     unsigned thread = 0;
@@ -117,6 +129,11 @@ struct Model {
     }
 
     void load(std::uintptr_t address, unsigned size) {
+        if (incoherent) {
+            const auto& [start, bytes] = *--at_start.upper_bound(address);
+            std::memcpy(reinterpret_cast<void*>(address), bytes.data() + (address - start), size);
+            return;
+        }
         for (unsigned i = 0; i < size; ++i) {
             const std::uintptr_t at = address + i;
             Line& line = sm->cache[at / SECTOR];
@@ -207,6 +224,7 @@ inline void share(void* bytes, unsigned long long size) {
     Inside own;
     const auto* first = static_cast<const unsigned char*>(bytes);
     model->shared[reinterpret_cast<std::uintptr_t>(bytes)].assign(first, first + size);
+    model->at_start[reinterpret_cast<std::uintptr_t>(bytes)].assign(first, first + size);
 }
 
 // From now on this thread runs.

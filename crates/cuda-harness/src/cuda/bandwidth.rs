@@ -1,14 +1,16 @@
-//! How fast GEMV_TILE reads weights, beside a plain copy on the same GPU.
+//! How fast the kernels run on a GPU, beside a plain copy: single opcodes at sizes of models, and whole steps of decoders.
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-use megakernel_abi::{Address, BufferRecord, InstructionRecord, ParamsRecord, ProgramRecord, Record};
+use megakernel_abi::ParamsRecord;
 use megakernel_ir::{DType, Opcode};
+use serde::Serialize;
 
 use super::cubins::Cubin;
 use super::gpu::{Gpu, Kernel, Memory, Module, Stream};
-use super::{THREADS, shared_bytes};
+use super::maker::{Maker, Placed};
+use super::{THREADS, decode, shared_bytes};
 
 /// The matrices of Llama-3.2-1B: name, inputs K, outputs N.
 const SHAPES: [(&str, usize, usize); 5] = [
@@ -19,60 +21,158 @@ const SHAPES: [(&str, usize, usize); 5] = [
     ("vocabulary", 2048, 128_256),
 ];
 
+/// From so many MiB on, all is measured, and below only products with a vector.
+const WHOLE: usize = 64;
+
 /// Columns of a task.
 const TILE: usize = 64;
 
 /// Launches that are timed together, so that the time between them does not count.
 const LAUNCHES: u32 = 10;
 
-/// Reads `mebibytes` of weights in each launch, more than caches hold: copies of a matrix, or the first columns of one that is
-/// larger. The text is a table.
+/// What was measured.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    device: String,
+    target: String,
+    blocks: usize,
+    threads_per_block: u32,
+    mebibytes: usize,
+    /// Billions of bytes a second that a plain copy reads and writes.
+    copy: f64,
+    opcodes: Vec<Line>,
+    steps: Vec<Step>,
+}
+
+/// Tasks of one opcode that fill the GPU.
+#[derive(Clone, Debug, Serialize)]
+struct Line {
+    opcode: &'static str,
+    what: String,
+    /// That have to be read and written.
+    bytes: usize,
+    microseconds: f64,
+    /// Billions of bytes a second.
+    rate: f64,
+    of_the_copy: f64,
+    /// Trillions of operations a second, where they are what counts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    teraflops: Option<f64>,
+}
+
+/// A step of a decoder, as one launch.
+#[derive(Clone, Debug, Serialize)]
+struct Step {
+    model: &'static str,
+    context: usize,
+    tasks: usize,
+    bytes: usize,
+    microseconds: f64,
+    tokens_per_second: f64,
+    of_the_copy: f64,
+    token: i32,
+}
+
+/// Reads about `mebibytes` in each launch, more than caches hold.
 ///
 /// # Errors
-/// There is no GPU, or it has too little memory.
-pub fn measure(cubin: &Cubin, mebibytes: usize) -> Result<String, String> {
+/// The GPU has too little memory, or the launches do not end as they should.
+pub fn measure(gpu: Gpu, cubin: &Cubin, tensor_cores: bool, mebibytes: usize) -> Result<Report, String> {
     let bytes = std::fs::read(&cubin.path).map_err(|cause| format!("{}: {cause}", cubin.path.display()))?;
-    let gpu = Gpu::first()?;
     gpu.activate()?;
     let module = Module::load(bytes)?;
     let stream = Stream::new()?;
-    let size = mebibytes << 20;
-    let sms = gpu.sms()?;
+    let (size, sms) = (mebibytes << 20, gpu.sms()?);
+    let copy = copied(stream, module.kernel("amk_copy")?, sms, size)?;
+    let kernel = module.kernel("amk_vm")?;
+    let shared = shared_bytes(THREADS, tensor_cores) as u32;
+    if shared > super::launches::UNASKED {
+        kernel.allow_shared(shared)?;
+    }
+    let blocks = sms * kernel.blocks_per_sm(THREADS, shared)?;
+    let on = (kernel, blocks, tensor_cores);
+    let mut report = Report {
+        device: gpu.name(),
+        target: cubin.target.clone(),
+        blocks,
+        threads_per_block: THREADS,
+        mebibytes,
+        copy,
+        opcodes: Vec::new(),
+        steps: Vec::new(),
+    };
+    for (opcode, what, flops, maker) in programs(size) {
+        let bytes = maker.read;
+        let placed = Placed::new(stream, on, maker)?;
+        let seconds = timed(stream, || placed.launch(stream))?.as_secs_f64();
+        let rate = bytes as f64 / seconds / 1e9;
+        report.opcodes.push(Line {
+            opcode,
+            what,
+            bytes,
+            microseconds: seconds * 1e6,
+            rate,
+            of_the_copy: rate / copy,
+            teraflops: flops.map(|flops| flops / seconds / 1e12),
+        });
+    }
+    // What reads little leaves out what takes long.
+    for model in decode::MODELS.iter().filter(|_| mebibytes >= WHOLE) {
+        let found = decode::measure(stream, on, model)?;
+        report.steps.push(Step {
+            model: model.name,
+            context: decode::CONTEXT,
+            tasks: found.tasks,
+            bytes: found.bytes,
+            microseconds: found.seconds * 1e6,
+            tokens_per_second: 1.0 / found.seconds,
+            of_the_copy: found.bytes as f64 / found.seconds / 1e9 / copy,
+            token: found.token,
+        });
+    }
+    Ok(report)
+}
 
-    let copy = module.kernel("amk_copy")?;
+impl Report {
+    /// As tables.
+    pub fn text(&self) -> String {
+        let mut text = format!(
+            "{}, {}: {} blocks of {} threads, {} MiB in each launch; a plain copy moves {:.0} GB/s\n\n\
+             | opcode | what | us | TFLOP/s | GB/s | of the copy |\n| --- | --- | ---: | ---: | ---: | ---: |\n",
+            self.device, self.target, self.blocks, self.threads_per_block, self.mebibytes, self.copy
+        );
+        for line in &self.opcodes {
+            let flops = line.teraflops.map(|flops| format!("{flops:.1}")).unwrap_or_default();
+            let Line { opcode, what, microseconds, rate, of_the_copy, .. } = line;
+            let share = 100.0 * of_the_copy;
+            let _ = writeln!(
+                text,
+                "| {opcode} | {what} | {microseconds:.0} | {flops} | {rate:.0} | {share:.0} % |"
+            );
+        }
+        text += "\n| one step | context | tasks | us | tokens/s | of the copy |\n| --- | ---: | ---: | ---: | ---: | ---: |\n";
+        for Step { model, context, tasks, microseconds, tokens_per_second, of_the_copy, .. } in &self.steps {
+            let share = 100.0 * of_the_copy;
+            let _ = writeln!(
+                text,
+                "| {model} | {context} | {tasks} | {microseconds:.0} | {tokens_per_second:.0} | {share:.0} % |"
+            );
+        }
+        text
+    }
+}
+
+/// Billions of bytes a second that a plain copy reads and writes.
+fn copied(stream: Stream, copy: Kernel, sms: usize, size: usize) -> Result<f64, String> {
     let (from, to) = (Memory::new(size)?, Memory::new(size)?);
     stream.fill(&from, 0x3c)?;
     let words = vec![(size / 16) as u64];
+    let blocks = (sms * copy.blocks_per_sm(THREADS, 0)?) as u32;
     let time = timed(stream, || {
         let arguments = vec![vec![from.address()], vec![to.address()], words.clone()];
-        stream.launch(copy, (sms * copy.blocks_per_sm(THREADS, 0)?) as u32, THREADS, 0, arguments)
+        stream.launch(copy, blocks, THREADS, 0, arguments)
     })?;
-    let copied = rate(2 * size, time);
-    drop((from, to));
-
-    let kernel = module.kernel("amk_vm")?;
-    let shared = shared_bytes(THREADS) as u32;
-    let blocks = sms * kernel.blocks_per_sm(THREADS, shared)?;
-    let mut text = format!(
-        "{}, {}: {blocks} blocks of {THREADS} threads, {mebibytes} MiB in each launch\n\n\
-         | GEMV_TILE, BF16 | K | N | GB/s | of the copy |\n| --- | ---: | ---: | ---: | ---: |\n\
-         | plain copy | | | {copied:.0} | |\n",
-        gpu.name(),
-        cubin.target
-    );
-    for (name, k, n) in SHAPES {
-        let n = n.min(size / (2 * k)) / TILE * TILE;
-        let copies = (size / (2 * k * n.max(1))).max(1);
-        let (read, time) = matrix(stream, kernel, blocks, k, n, copies)?;
-        let read = rate(read, time);
-        let _ = writeln!(text, "| {name} | {k} | {n} | {read:.0} | {:.0} % |", 100.0 * read / copied);
-    }
-    Ok(text)
-}
-
-/// Billions of bytes a second.
-fn rate(bytes: usize, time: Duration) -> f64 {
-    bytes as f64 / time.as_secs_f64().max(1e-9) / 1e9
+    Ok(2.0 * size as f64 / time.as_secs_f64().max(1e-9) / 1e9)
 }
 
 /// The time of one of several launches, after one that does not count.
@@ -87,78 +187,130 @@ fn timed(stream: Stream, mut launch: impl FnMut() -> Result<(), String>) -> Resu
     Ok(start.elapsed() / LAUNCHES)
 }
 
-/// Products with copies of a matrix, as a program without waits: bytes of weights, and time.
-fn matrix(
-    stream: Stream,
-    kernel: Kernel,
-    blocks: usize,
-    k: usize,
-    n: usize,
-    copies: usize,
-) -> Result<(usize, Duration), String> {
-    let buffer = |ptr: u64, shape: [usize; 2]| BufferRecord {
-        ptr: Address(ptr),
-        numel: (shape[0] * shape[1]) as i64,
-        rank: 2,
-        dtype: DType::BF16.code() as i32,
-        shape: [shape[0] as i64, shape[1] as i64, 1, 1],
-        stride: [shape[1] as i64, 1, 1, 1],
-        ..BufferRecord::default()
+type Measurement = (&'static str, String, Option<f64>, Maker);
+
+/// Programs without waits, each of one opcode.
+fn programs(size: usize) -> Vec<Measurement> {
+    let mut found: Vec<Measurement> = Vec::new();
+    for (name, k, n) in SHAPES {
+        found.push(("GEMV_TILE", format!("BF16, {name}: K {k}, N {n}"), None, gemv(size, k, n, None)));
+    }
+    for (name, qdtype) in [("I8", DType::I8), ("I4", DType::I4)] {
+        let what = format!("{name} in groups of 128, gate, up: K 2048, N 8192");
+        found.push(("GEMV_TILE", what, None, gemv(size, 2048, 8192, Some(qdtype))));
+    }
+    if size < WHOLE << 20 {
+        return found;
+    }
+    let (maker, flops) = gemm(4096);
+    found.push(("GEMM_TILE", "BF16, 4096 cubed, tiles of 128 by 128".to_owned(), Some(flops), maker));
+    for dim in [64, 128] {
+        let what = format!("BF16, 32 heads, 8 of them in the cache, of {dim}; 128 rows a task");
+        found.push(("ATTENTION_TILE", what, None, attention(size, dim)));
+    }
+    for (name, opcode, inputs) in
+        [("RMSNORM", Opcode::RmsNorm, 2), ("SILU_MUL", Opcode::SiluMul, 2), ("ADD", Opcode::Add, 2)]
+    {
+        found.push((name, "BF16, 16 rows of 2048".to_owned(), None, rows(size, opcode, inputs)));
+    }
+    found
+}
+
+/// Copies of a matrix, or the first columns of one that is larger.
+fn gemv(size: usize, k: usize, n: usize, qdtype: Option<DType>) -> Maker {
+    let mut p = Maker::default();
+    let counter = p.counter();
+    let bits = match qdtype {
+        Some(DType::I4) => 4,
+        Some(_) => 8,
+        None => 16,
     };
-    let weights = 2 * k * n * copies;
-    let memory = Memory::new(weights + 2 * k + 2 * n)?;
-    stream.fill(&memory, 0x3c)?;
-    let (x, y) = (memory.address() + weights as u64, memory.address() + (weights + 2 * k) as u64);
-    let mut buffers = vec![buffer(x, [1, k]), buffer(y, [1, n])];
-    let mut instructions = Vec::new();
-    let tiles = n / TILE;
-    for copy in 0..copies {
-        buffers.push(buffer(memory.address() + (2 * k * n * copy) as u64, [n, k]));
-        for tile in 0..tiles {
+    let n = n.min(size * 8 / (bits * k)) / TILE * TILE;
+    let (x, y) = (p.vector(k), p.vector(n));
+    for _ in 0..(size * 8 / (bits * k * n.max(1))).max(1) {
+        let mut inputs = vec![x];
+        if let Some(dtype) = qdtype {
+            p.read += n * k * bits / 8 + 2 * n * k / 128;
+            inputs.extend([p.buffer(dtype, &[n, k]), p.buffer(DType::BF16, &[n, k / 128])]);
+        } else {
+            inputs.push(p.weight(n, k));
+        }
+        for first in (0..n).step_by(TILE) {
             let params = ParamsRecord {
                 k: k as i32,
-                n: n as i32,
-                m: 1,
                 n_tile: TILE as i32,
-                n_off: (tile * TILE) as i32,
+                n_off: first as i32,
+                qdtype: qdtype.map_or(0, |dtype| dtype.code() as i32),
+                group: if qdtype.is_some() { 128 } else { 0 },
                 ..ParamsRecord::default()
             };
-            instructions.push(InstructionRecord {
-                op: Opcode::GemvTile.code() as i32,
-                n_inputs: 2,
-                n_outputs: 1,
-                inputs: [0, copy as i32 + 2, 0, 0, 0, 0, 0, 0],
-                outputs: [1, 0, 0, 0],
-                sm: (instructions.len() % blocks.max(1)) as i32,
-                params,
-                ..InstructionRecord::default()
-            });
+            p.task(Opcode::GemvTile, &inputs, y, &[], counter, params);
         }
     }
-    let mut queues = vec![Vec::new(); blocks];
-    for (id, record) in instructions.iter().enumerate() {
-        if let Some(queue) = queues.get_mut(record.sm as usize) {
-            queue.push(id as i32);
+    p
+}
+
+/// A product of square matrices, and its operations.
+fn gemm(n: usize) -> (Maker, f64) {
+    let mut p = Maker::default();
+    let counter = p.counter();
+    let (x, w, y) = (p.weight(n, n), p.weight(n, n), p.weight(n, n));
+    for m_off in (0..n).step_by(128) {
+        for n_off in (0..n).step_by(128) {
+            let params = ParamsRecord {
+                k: n as i32,
+                n_tile: 128,
+                m_tile: 128,
+                n_off: n_off as i32,
+                m_off: m_off as i32,
+                ..ParamsRecord::default()
+            };
+            p.task(Opcode::GemmTile, &[x, w], y, &[], counter, params);
         }
     }
-    let tables = super::launches::Tables::new(stream, &queues, 4)?;
-    let upload = |bytes: Vec<u8>| {
-        let memory = Memory::new(bytes.len())?;
-        stream.write(&memory, &bytes).map(|()| memory)
-    };
-    let records = upload(buffers.iter().flat_map(Record::to_bytes).collect())?;
-    let tasks = upload(instructions.iter().flat_map(Record::to_bytes).collect())?;
-    let program = ProgramRecord {
-        buffers: Address(records.address()),
-        n_buffers: buffers.len() as i32,
-        instructions: Address(tasks.address()),
-        n_instructions: instructions.len() as i32,
-        ..tables.program()
-    };
-    let time = timed(stream, || {
-        // No states, no delays, no places.
-        let arguments = vec![super::launches::words(&program), vec![0], vec![0], vec![0]];
-        stream.launch(kernel, blocks as u32, THREADS, shared_bytes(THREADS) as u32, arguments)
-    })?;
-    Ok((weights, time))
+    (p, 2.0 * (n as f64).powi(3))
+}
+
+/// Windows of caches that nobody reads twice.
+fn attention(size: usize, dim: usize) -> Maker {
+    const ROWS: usize = 128;
+    let mut p = Maker::default();
+    let counter = p.counter();
+    let rows = (size / (2 * 2 * 8 * dim)).next_multiple_of(ROWS);
+    let (q, y) = (p.vector(32 * dim), p.buffer(DType::F32, &[32, dim + 2]));
+    let [k, v] = [0, 1].map(|_| p.buffer(DType::BF16, &[rows, 8, dim]));
+    p.read = 2 * 2 * rows * 8 * dim;
+    for first in (0..rows).step_by(ROWS) {
+        let params = ParamsRecord {
+            head_dim: dim as i32,
+            n_heads: 32,
+            n_kv_heads: 8,
+            kv_start: first as i32,
+            kv_len: ROWS as i32,
+            scale: 0.125,
+            flags: 2,
+            ..ParamsRecord::default()
+        };
+        p.task(Opcode::AttentionTile, &[q, k, v], y, &[], counter, params);
+    }
+    p
+}
+
+/// Elementwise work, and norms, on rows that nobody reads twice.
+fn rows(size: usize, opcode: Opcode, inputs: usize) -> Maker {
+    const SHAPE: [usize; 2] = [16, 2048];
+    let mut p = Maker::default();
+    let counter = p.counter();
+    let bytes = 2 * SHAPE[0] * SHAPE[1];
+    let normed = opcode == Opcode::RmsNorm;
+    let weight = p.vector(SHAPE[1]);
+    let params = ParamsRecord { hidden: SHAPE[1] as i32, eps: 1e-5, ..ParamsRecord::default() };
+    for _ in 0..size / (3 * bytes) {
+        let first = p.buffer(DType::BF16, &SHAPE);
+        let second = if normed { weight } else { p.buffer(DType::BF16, &SHAPE) };
+        let y = p.buffer(DType::BF16, &SHAPE);
+        p.read += if normed { 2 * bytes } else { (inputs + 1) * bytes };
+        p.task(opcode, &[first, second], y, &[], counter, params);
+    }
+    p
 }

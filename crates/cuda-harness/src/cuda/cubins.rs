@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::nvrtc::Nvrtc;
 use crate::host::{default_cache, unpack};
 use crate::includes::closure;
-use crate::sources::{Kernels, digest};
+use crate::sources::{Kernels, digest, options};
 
 /// The options of every build, besides the target. Products and sums are rounded one by one, except where the source says
 /// `fmaf`. With so many registers, blocks of 512 threads fit.
@@ -15,6 +15,10 @@ pub const OPTIONS: [&str; 3] = ["--std=c++17", "--fmad=false", "--maxrregcount=1
 /// What is compiled, and where compiled kernels are looked for.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
+    /// Which GPU: its number, or its UUID or the beginning of that; the first unless one is named.
+    pub gpu: Option<String>,
+    /// Use matrix units.
+    pub tensor_cores: bool,
     /// A file that replaces instructions.
     pub kernels: Option<PathBuf>,
     /// A virtual machine in place of ours: a source, or a CUBIN.
@@ -73,6 +77,8 @@ struct Source {
     options: Vec<String>,
     entry: &'static str,
     digest: String,
+    /// Those that decide what is computed.
+    decisive: Vec<String>,
 }
 
 impl Source {
@@ -82,6 +88,7 @@ impl Source {
             None => (settings.kernels.as_ref(), "amk_vm"),
         };
         let about = |path: &Path, cause: std::io::Error| format!("{}: {cause}", path.display());
+        let decisive = options(&OPTIONS, settings.tensor_cores);
         let (mut replaced, mut options) = (Vec::new(), Vec::new());
         let mut text = "#include \"device.cu\"\n".to_owned();
         if let Some(path) = given {
@@ -99,8 +106,9 @@ impl Source {
         }
         // A file means something else as a VM than as instructions.
         let role: &[&str] = if settings.vm.is_some() { &[entry] } else { &[] };
-        let digest = digest(Kernels::Gpu, &[&OPTIONS[..], role].concat(), &replaced);
-        Ok(Source { text, options, entry, digest })
+        let digest = digest(Kernels::Gpu, &[&decisive[..], role].concat(), &replaced);
+        let decisive = decisive.into_iter().map(str::to_owned).collect();
+        Ok(Source { text, options, entry, digest, decisive })
     }
 
     /// Files of this source have this name, with the version of the compiler at the end.
@@ -136,7 +144,7 @@ impl Source {
             target: target.to_owned(),
             toolkit,
             kernels: self.digest.clone(),
-            options: OPTIONS.map(str::to_owned).to_vec(),
+            options: self.decisive.clone(),
             entry: self.entry,
         }
     }
@@ -146,7 +154,7 @@ impl Source {
         fs::create_dir_all(folder).map_err(|cause| about(folder, cause))?;
         let sources = tempfile::tempdir_in(folder).map_err(|cause| about(folder, cause))?;
         unpack(sources.path())?;
-        let mut options: Vec<String> = OPTIONS.map(str::to_owned).to_vec();
+        let mut options = self.decisive.clone();
         options.push(format!("--gpu-architecture={target}"));
         options.push(format!("-I{}", sources.path().display()));
         options.extend(self.options.iter().cloned());

@@ -32,20 +32,68 @@ fn check(result: CUresult, what: impl Display) -> Result<(), String> {
 #[derive(Clone, Copy, Debug)]
 pub struct Gpu {
     device: sys::CUdevice,
+    number: i32,
 }
 
 impl Gpu {
-    /// The first GPU, or the first that `CUDA_VISIBLE_DEVICES` names. The driver has to be [`present`].
+    /// The GPU of a number, or whose UUID is or begins with a text; the first where none is named. They are those that
+    /// `CUDA_VISIBLE_DEVICES` leaves. The driver has to be [`present`].
     ///
     /// # Errors
-    /// The driver does not start, or has no GPU.
-    pub fn first() -> Result<Gpu, String> {
+    /// The driver does not start, or has no such GPU.
+    pub fn named(name: Option<&str>) -> Result<Gpu, String> {
         // SAFETY: may be called at any time, any number of times.
         check(unsafe { sys::cuInit(0) }, "the driver does not start")?;
-        let mut device = 0;
-        // SAFETY: the driver has been started, and `device` is there to be written.
-        check(unsafe { sys::cuDeviceGet(&mut device, 0) }, "there is no GPU")?;
-        Ok(Gpu { device })
+        let mut count = 0;
+        // SAFETY: the driver has been started, and `count` is there to be written.
+        check(unsafe { sys::cuDeviceGetCount(&mut count) }, "there is no GPU")?;
+        let name = name.unwrap_or("0");
+        let mut found = Vec::new();
+        for number in 0..count {
+            let mut device = 0;
+            // SAFETY: the driver has been started, and `device` is there to be written.
+            check(unsafe { sys::cuDeviceGet(&mut device, number) }, "there is no GPU")?;
+            let gpu = Gpu { device, number };
+            if name.parse() == Ok(number) {
+                return Ok(gpu);
+            }
+            // UUIDs of parts of a GPU begin with `MIG-` where tools of the system show them.
+            let uuid = gpu.uuid().unwrap_or_default();
+            let plain =
+                |text: &str| text.trim_start_matches("GPU-").trim_start_matches("MIG-").to_lowercase();
+            if name.len() > 3 && plain(&uuid).starts_with(&plain(name)) {
+                return Ok(gpu);
+            }
+            found.push(format!("{number} {uuid} {}", gpu.name()));
+        }
+        Err(match found.as_slice() {
+            [] => "there is no GPU".to_owned(),
+            found => format!("no GPU is called `{name}`; there are: {}", found.join("; ")),
+        })
+    }
+
+    /// Its number among those that this process sees.
+    pub fn number(self) -> i32 {
+        self.number
+    }
+
+    /// The fastest that its clocks go, in words.
+    pub fn clocks(self) -> Option<String> {
+        let megahertz = |attribute| self.attribute(attribute).ok().map(|kilohertz| kilohertz / 1000);
+        let sm = megahertz(Attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE)?;
+        let memory = megahertz(Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE)?;
+        let corrects = self.attribute(Attribute::CU_DEVICE_ATTRIBUTE_ECC_ENABLED) == Ok(1);
+        let corrects = if corrects { "on" } else { "off" };
+        Some(format!("SMs at most {sm} MHz, memory at most {memory} MHz, ECC {corrects}"))
+    }
+
+    /// Whether this is a whole GPU or a part of one (MIG), and whether other processes' kernels run beside ours (MPS).
+    pub fn sharing(self) -> Option<String> {
+        let part = self.name().contains(" MIG ");
+        let pipe = std::env::var_os("CUDA_MPS_PIPE_DIRECTORY").unwrap_or_else(|| "/tmp/nvidia-mps".into());
+        let served = std::path::Path::new(&pipe).join("control").exists();
+        let part = if part { "a part of a GPU (MIG)" } else { "a whole GPU" };
+        Some(format!("{part}, {}", if served { "through MPS" } else { "without MPS" }))
     }
 
     /// As the driver calls it.
@@ -329,26 +377,37 @@ impl Stream {
 
     /// Copies to the GPU, and waits for it.
     pub fn write(self, to: &Memory, bytes: &[u8]) -> Result<(), String> {
-        let size = bytes.len().min(to.bytes);
+        self.write_at(to, 0, bytes)
+    }
+
+    /// The same into the middle of an allocation; what does not fit is left out.
+    pub fn write_at(self, to: &Memory, at: usize, bytes: &[u8]) -> Result<(), String> {
+        let size = bytes.len().min(to.bytes.saturating_sub(at));
         if size == 0 {
             return Ok(());
         }
+        let address = to.address + at as u64;
         // SAFETY: both are as large, and last until the copy is over.
-        let result =
-            unsafe { sys::cuMemcpyHtoDAsync_v2(to.address, bytes.as_ptr().cast(), size, self.stream) };
+        let result = unsafe { sys::cuMemcpyHtoDAsync_v2(address, bytes.as_ptr().cast(), size, self.stream) };
         check(result, "a copy to the GPU")?;
         self.wait("a copy to the GPU")
     }
 
     /// Copies from the GPU, and waits for it.
     pub fn read(self, bytes: &mut [u8], from: &Memory) -> Result<(), String> {
-        let size = bytes.len().min(from.bytes);
+        self.read_at(bytes, from, 0)
+    }
+
+    /// The same from the middle of an allocation.
+    pub fn read_at(self, bytes: &mut [u8], from: &Memory, at: usize) -> Result<(), String> {
+        let size = bytes.len().min(from.bytes.saturating_sub(at));
         if size == 0 {
             return Ok(());
         }
+        let address = from.address + at as u64;
         // SAFETY: both are as large, and last until the copy is over.
         let result =
-            unsafe { sys::cuMemcpyDtoHAsync_v2(bytes.as_mut_ptr().cast(), from.address, size, self.stream) };
+            unsafe { sys::cuMemcpyDtoHAsync_v2(bytes.as_mut_ptr().cast(), address, size, self.stream) };
         check(result, "a copy from the GPU")?;
         self.wait("a copy from the GPU")
     }

@@ -14,7 +14,7 @@ use crate::image::{self, Launch};
 const GRACE: Duration = Duration::from_secs(1);
 
 /// Shared memory that a block gets without asking.
-const UNASKED: u32 = 48 << 10;
+pub(super) const UNASKED: u32 = 48 << 10;
 
 /// The GPU with the kernel on it.
 struct Launcher {
@@ -75,6 +75,12 @@ impl Tables {
         })
     }
 
+    /// Counters and abort flag as a launch begins with them.
+    pub(super) fn reset(&self, stream: Stream) -> Result<(), String> {
+        stream.fill(&self.counters, 0)?;
+        stream.fill(&self.abort_flag, 0)
+    }
+
     /// A program that has these and nothing else.
     pub(super) fn program(&self) -> ProgramRecord {
         ProgramRecord {
@@ -108,14 +114,14 @@ impl Left {
 ///
 /// # Errors
 /// There is no GPU or it does not take the CUBIN; or a kernel went wrong, after which no other can run in this process.
-pub fn serve(cubin: &Path, entry: &str) -> Result<(), String> {
+pub fn serve(cubin: &Path, entry: &str, gpu: &str) -> Result<(), String> {
     // What kernels print is no answer.
     let failed = |cause: &dyn std::fmt::Display| format!("standard output: {cause}");
     let mut answers = fs::File::from(rustix::io::dup(io::stdout()).map_err(|cause| failed(&cause))?);
     rustix::stdio::dup2_stdout(io::stderr()).map_err(|cause| failed(&cause))?;
 
     let bytes = fs::read(cubin).map_err(|cause| format!("{}: {cause}", cubin.display()))?;
-    let gpu = Gpu::first()?;
+    let gpu = Gpu::named(Some(gpu))?;
     gpu.activate()?;
     let mut launcher = Launcher {
         gpu,

@@ -3,8 +3,10 @@
 
 mod bandwidth;
 mod cubins;
+mod decode;
 mod gpu;
 mod launches;
+mod maker;
 mod nvrtc;
 
 use std::collections::BTreeMap;
@@ -15,18 +17,19 @@ use std::time::Duration;
 
 use megakernel_ir::protocol::Facts;
 
-use crate::device::{Device, End, Ended, Job, Room};
+use crate::device::{Device, End, Ended, Job, Room, Threads};
 use crate::image;
 use crate::runner::Runner;
 use crate::sources::of_file;
 
+pub use bandwidth::Report;
 pub use cubins::{Cubin, OPTIONS, Settings, compile};
 pub use launches::serve;
 
 /// Threads of a block, unless others are asked for.
 pub const THREADS: u32 = 256;
 
-/// The option that makes this program a runner; its values are the CUBIN and the kernel.
+/// The option that makes this program a runner; its values are the CUBIN, the kernel and the number of the GPU.
 pub const RUNNER: &str = "--cuda-runner";
 
 /// For a driver that does not even come back from a launch that it was told to stop: the start of its process, and more.
@@ -38,8 +41,8 @@ const WITHOUT: &str = "--device host runs the same kernels on the CPU, and check
 /// How launches are run.
 #[derive(Clone, Debug)]
 pub struct Launching {
-    /// Threads of a block; a multiple of 32.
-    pub threads: u32,
+    /// Threads of a block.
+    pub threads: Threads,
     /// How long a launch may take.
     pub limit: Duration,
     /// A file that gets a line for each launch: the SMs of its blocks.
@@ -51,6 +54,7 @@ pub struct Launching {
 pub struct Cuda {
     runner: Runner,
     launching: Launching,
+    tensor_cores: bool,
     cubin: Cubin,
     binary: Option<String>,
     gpu: gpu::Gpu,
@@ -65,26 +69,27 @@ fn prepare(gpu: gpu::Gpu, settings: &Settings) -> Result<Vec<Cubin>, String> {
     cubins::find(settings, gpu.capability()?).map_err(|missing| format!("{missing}; {WITHOUT}"))
 }
 
-/// How fast GEMV_TILE reads so many MiB of weights, beside a plain copy: a table.
+/// How fast opcodes run that read so many MiB, and steps of decoders, beside a plain copy.
 ///
 /// # Errors
 /// There is no driver, no GPU, nothing to compile with, or too little memory; the sentence says which.
-pub fn measure(settings: &Settings, mebibytes: usize) -> Result<String, String> {
+pub fn measure(settings: &Settings, mebibytes: usize) -> Result<Report, String> {
     let mut refused = Vec::new();
-    for cubin in prepare(gpu()?, settings)? {
-        match bandwidth::measure(&cubin, mebibytes) {
-            Ok(table) => return Ok(table),
+    let gpu = gpu(settings)?;
+    for cubin in prepare(gpu, settings)? {
+        match bandwidth::measure(gpu, &cubin, settings.tensor_cores, mebibytes) {
+            Ok(report) => return Ok(report),
             Err(cause) => refused.push(format!("{}: {cause}", cubin.describe())),
         }
     }
     Err(refused.join("; "))
 }
 
-fn gpu() -> Result<gpu::Gpu, String> {
+fn gpu(settings: &Settings) -> Result<gpu::Gpu, String> {
     if !gpu::present() {
         return Err(format!("no NVIDIA driver is installed here (libcuda.so cannot be loaded); {WITHOUT}"));
     }
-    gpu::Gpu::first().map_err(|cause| format!("{cause}; {WITHOUT}"))
+    gpu::Gpu::named(settings.gpu.as_deref()).map_err(|cause| format!("{cause}; {WITHOUT}"))
 }
 
 impl Cuda {
@@ -93,13 +98,7 @@ impl Cuda {
     /// # Errors
     /// There is no driver, no GPU, no kernels for it, or a number of threads that no block has; or the process cannot be started.
     pub fn new(settings: &Settings, launching: Launching) -> Result<Cuda, String> {
-        if launching.threads == 0 || launching.threads > 1024 || !launching.threads.is_multiple_of(32) {
-            return Err(format!(
-                "a block has 32 to 1024 threads, a multiple of 32; found {}",
-                launching.threads
-            ));
-        }
-        let gpu = gpu()?;
+        let gpu = gpu(settings)?;
         let found = prepare(gpu, settings)?;
         let own = std::env::current_exe()
             .map_err(|cause| format!("the path of this program is unknown: {cause}"))?;
@@ -117,12 +116,14 @@ impl Cuda {
         };
         let mut refused = Vec::new();
         for cubin in found {
-            let arguments = [RUNNER.to_owned(), path(&cubin.path)?, cubin.entry.to_owned()];
+            let arguments =
+                [RUNNER.to_owned(), path(&cubin.path)?, cubin.entry.to_owned(), gpu.number().to_string()];
             let runner = Runner::new(own.clone(), arguments.to_vec(), Vec::new())?;
             let binary = of_file(&cubin.path);
             let mut cuda = Cuda {
                 runner,
                 launching: launching.clone(),
+                tensor_cores: settings.tensor_cores,
                 cubin,
                 binary,
                 gpu,
@@ -181,8 +182,9 @@ fn path(path: &Path) -> Result<String, String> {
 }
 
 /// Shared memory that our kernels need; `AMK_SHARED_BYTES` of cuda/task.cuh.
-pub(crate) fn shared_bytes(threads: u32) -> u64 {
-    4 * (u64::from(threads) / 32 + u64::from(threads) + 512) + 16
+pub(crate) fn shared_bytes(threads: u32, tensor_cores: bool) -> u64 {
+    let scalar = 4 * (u64::from(threads) / 32 * 4 + u64::from(threads) + 512) + 16;
+    scalar + if tensor_cores { 3 * 2 * 128 * 128 } else { 0 }
 }
 
 impl Device for Cuda {
@@ -200,14 +202,16 @@ impl Device for Cuda {
             binary: self.binary.clone(),
             options: self.cubin.options.clone(),
             uuid: self.gpu.uuid(),
-            threads_per_block: Some(self.launching.threads),
+            threads_per_block: Some(self.launching.threads.usual()),
+            clocks: self.gpu.clocks(),
+            sharing: self.gpu.sharing(),
             placement: self.placement.clone(),
         }
     }
 
     fn room(&mut self, job: &Job) -> Result<Room, String> {
-        let threads = self.launching.threads;
-        let shared = job.shared_bytes.max(shared_bytes(threads));
+        let threads = self.launching.threads.of(job).unwrap_or_else(|_| self.launching.threads.usual());
+        let shared = job.shared_bytes.max(shared_bytes(threads, self.tensor_cores));
         let said = self.runner.answer(&format!("room {threads} {shared}"), PATIENCE)?;
         let numbers =
             said.split_once(' ').and_then(|(sms, blocks)| Some((sms.parse().ok()?, blocks.parse().ok()?)));
@@ -216,8 +220,13 @@ impl Device for Cuda {
     }
 
     fn launch(&mut self, job: &Job, allocations: &mut [Vec<u8>]) -> Result<Ended, String> {
-        let Launching { threads, limit, .. } = self.launching;
-        let job = Job { shared_bytes: job.shared_bytes.max(shared_bytes(threads)), ..job.clone() };
+        let limit = self.launching.limit;
+        let threads = match self.launching.threads.of(job) {
+            Ok(threads) => threads,
+            Err(reason) => return Ok(Ended { end: End::Refused(reason), ..Ended::default() }),
+        };
+        let shared_bytes = job.shared_bytes.max(shared_bytes(threads, self.tensor_cores));
+        let job = Job { shared_bytes, ..job.clone() };
         let settings = image::Settings { threads, limit: limit.as_millis() as u64 };
         let ended = self.runner.launch(&job, settings, limit + PATIENCE, allocations)?;
         if let (Some(file), false) = (&mut self.placements, ended.places.is_empty()) {

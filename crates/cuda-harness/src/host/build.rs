@@ -6,7 +6,7 @@ use std::process::Command;
 use std::str::FromStr;
 
 use crate::includes::closure;
-use crate::sources::{Kernels, SOURCES, digest};
+use crate::sources::{Kernels, SOURCES, TENSOR_CORES, digest, options};
 
 /// What checks the kernels while they run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -64,6 +64,8 @@ pub struct Settings {
     pub compiler: String,
     /// What checks the kernels while they run.
     pub sanitizers: Sanitizers,
+    /// Use matrix units, or what stands in for them.
+    pub tensor_cores: bool,
     /// A file that replaces instructions.
     pub kernels: Option<PathBuf>,
     /// A file with another VM, in place of ours and of the kernels.
@@ -107,7 +109,8 @@ pub fn build(settings: &Settings) -> Result<Built, String> {
         Some((name, path)) => Some((name, source(path)?)),
         None => None,
     };
-    let flags = flags(settings.sanitizers, given.as_ref())?;
+    let mut flags = flags(settings.sanitizers, given.as_ref())?;
+    flags.extend(settings.tensor_cores.then(|| TENSOR_CORES.to_owned()));
     let mut hash = blake3::Hasher::new();
     let mut part = |bytes: &[u8]| {
         hash.update(&(bytes.len() as u64).to_le_bytes());
@@ -158,7 +161,7 @@ pub fn build(settings: &Settings) -> Result<Built, String> {
 
 /// The digest that evidence names: of a file that replaces kernels, the name counts and not the folder.
 fn kernels_digest(settings: &Settings, replaced: &[(String, Vec<u8>)]) -> String {
-    let mut options = OPTIONS.to_vec();
+    let mut options = options(&OPTIONS, settings.tensor_cores);
     if settings.sanitizers != Sanitizers::None {
         options.push(settings.sanitizers.list());
     }
@@ -269,6 +272,7 @@ mod tests {
         let settings = Settings {
             compiler: "no-such-compiler".into(),
             sanitizers: Sanitizers::None,
+            tensor_cores: false,
             kernels: None,
             vm: None,
             cache: None,

@@ -8,10 +8,10 @@ use std::time::Duration;
 use megakernel_ir::protocol::Facts;
 
 use crate::cuda::shared_bytes;
-use crate::device::{Device, End, Ended, Job, Room};
+use crate::device::{Device, End, Ended, Job, Room, Threads};
 use crate::image;
 use crate::runner::Runner;
-use crate::sources::of_file;
+use crate::sources::{of_file, options};
 
 pub use build::{Built, OPTIONS, Sanitizers, Settings, build};
 pub(crate) use build::{default_cache, unpack};
@@ -26,8 +26,8 @@ const SHARED_BYTES: u64 = 48 << 10;
 /// How launches are run.
 #[derive(Clone, Debug)]
 pub struct Launching {
-    /// Threads of a block; a multiple of 32.
-    pub threads: u32,
+    /// Threads of a block.
+    pub threads: Threads,
     /// How long a launch may take.
     pub limit: Duration,
 }
@@ -42,6 +42,7 @@ pub struct Host {
     binary: Option<String>,
     launching: Launching,
     sanitizers: Sanitizers,
+    tensor_cores: bool,
 }
 
 impl Host {
@@ -50,12 +51,6 @@ impl Host {
     /// # Errors
     /// There is no compiler, it does not take the sources, or a folder cannot be written.
     pub fn new(settings: &Settings, launching: Launching) -> Result<Host, String> {
-        if launching.threads == 0 || launching.threads > 1024 || !launching.threads.is_multiple_of(32) {
-            return Err(format!(
-                "a block has 32 to 1024 threads, a multiple of 32; found {}",
-                launching.threads
-            ));
-        }
         let Built { program, toolkit, kernels } = build(settings)?;
         // Fibers leave nothing for the search of leaks to find; every finding ends the process.
         let environment = vec![
@@ -65,7 +60,8 @@ impl Host {
         ];
         let binary = of_file(&program);
         let runner = Runner::new(program, Vec::new(), environment)?;
-        Ok(Host { runner, toolkit, kernels, binary, launching, sanitizers: settings.sanitizers })
+        let Settings { sanitizers, tensor_cores, .. } = *settings;
+        Ok(Host { runner, toolkit, kernels, binary, launching, sanitizers, tensor_cores })
     }
 }
 
@@ -92,29 +88,34 @@ impl Device for Host {
             toolkit: Some(self.toolkit.clone()),
             kernels: self.kernels.clone(),
             binary: self.binary.clone(),
-            options: OPTIONS.map(str::to_owned).to_vec(),
-            threads_per_block: Some(self.launching.threads),
+            options: options(&OPTIONS, self.tensor_cores).into_iter().map(str::to_owned).collect(),
+            threads_per_block: Some(self.launching.threads.usual()),
             ..Facts::default()
         }
     }
 
     /// SMs do not differ here, but a few blocks without a queue do stand between the others.
     fn room(&mut self, job: &Job) -> Result<Room, String> {
-        let most = self.most() / self.launching.threads as usize;
+        let threads = self.launching.threads.of(job).unwrap_or_else(|_| self.launching.threads.usual());
+        let most = self.most() / threads as usize;
         Ok(Room { sms: (job.num_sms + 2).min(most), blocks_per_sm: 1 })
     }
 
     fn launch(&mut self, job: &Job, allocations: &mut [Vec<u8>]) -> Result<Ended, String> {
-        let threads = job.num_sms.saturating_mul(self.launching.threads as usize);
+        let refused = |reason| Ok(Ended { end: End::Refused(reason), ..Ended::default() });
+        let threads = match self.launching.threads.of(job) {
+            Ok(threads) => threads,
+            Err(reason) => return refused(reason),
+        };
         let most = self.most();
-        if threads > most {
-            let reason = format!("the CPU runs at most {most} CUDA threads at once");
-            return Ok(Ended { end: End::Refused(reason), ..Ended::default() });
+        if job.num_sms.saturating_mul(threads as usize) > most {
+            return refused(format!("the CPU runs at most {most} CUDA threads at once"));
         }
-        let Launching { threads, limit } = self.launching;
+        let limit = self.launching.limit;
         // Where accesses are checked there is not a byte more than on a GPU, so that one behind the end is seen.
         let checked = matches!(self.sanitizers, Sanitizers::Address | Sanitizers::AddressUndefined);
-        let least = if checked { shared_bytes(threads) } else { SHARED_BYTES };
+        let own = shared_bytes(threads, self.tensor_cores);
+        let least = if checked { own } else { own.max(SHARED_BYTES) };
         let job = Job { shared_bytes: job.shared_bytes.max(least), ..job.clone() };
         let settings = image::Settings { threads, limit: limit.as_millis() as u64 };
         self.runner.launch(&job, settings, limit, allocations)

@@ -130,6 +130,7 @@ mod tests {
             n_counters: 4,
             num_sms: 3,
             shared_bytes: 6,
+            threads: None,
             seed: 4,
             perturb: true,
         };

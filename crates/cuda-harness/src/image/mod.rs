@@ -175,6 +175,7 @@ mod tests {
             n_counters: 4,
             num_sms: 5,
             shared_bytes: 6,
+            threads: None,
             seed: 7,
             perturb: true,
         };

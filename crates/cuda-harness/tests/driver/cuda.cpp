@@ -115,13 +115,19 @@ Result cuGetErrorString(Result error, const char** text) {
     return SUCCESS;
 }
 
-Result cuDeviceGet(int* device, int ordinal) {
-    *device = 0;
-    return ordinal == 0 ? SUCCESS : INVALID_VALUE;
+// Two GPUs of a kind, whose UUIDs differ.
+Result cuDeviceGetCount(int* count) {
+    *count = 2;
+    return SUCCESS;
 }
 
-Result cuDeviceGetName(char* name, int room, int) {
-    std::snprintf(name, std::size_t(room), "stand-in");
+Result cuDeviceGet(int* device, int ordinal) {
+    *device = ordinal;
+    return ordinal == 0 || ordinal == 1 ? SUCCESS : INVALID_VALUE;
+}
+
+Result cuDeviceGetName(char* name, int room, int device) {
+    std::snprintf(name, std::size_t(room), device == 0 ? "stand-in" : "stand-in MIG 1g.10gb");
     return SUCCESS;
 }
 
@@ -129,7 +135,10 @@ Result cuDeviceGetAttribute(int* value, int attribute, int) {
     const bool old = std::strcmp(kind(), "sm_75") == 0;
     switch (attribute) {
         case 20: *value = is("exclusive") ? 3 : 0; return SUCCESS;
+        case 13: *value = 1500000; return SUCCESS;
         case 16: *value = SMS; return SUCCESS;
+        case 32: *value = 1; return SUCCESS;
+        case 36: *value = 2000000; return SUCCESS;
         case 75: *value = old ? 7 : 9; return SUCCESS;
         case 76: *value = old ? 5 : 0; return SUCCESS;
         case 95: *value = 1; return SUCCESS;
@@ -148,8 +157,8 @@ Result cuCtxSetCurrent(void* context) {
     return current ? SUCCESS : INVALID_CONTEXT;
 }
 
-Result cuDeviceGetUuid_v2(unsigned char* uuid, int) {
-    for (int i = 0; i < 16; ++i) uuid[i] = static_cast<unsigned char>(17 * i);
+Result cuDeviceGetUuid_v2(unsigned char* uuid, int device) {
+    for (int i = 0; i < 16; ++i) uuid[i] = static_cast<unsigned char>(17 * (device == 0 ? i : 15 - i));
     return SUCCESS;
 }
 

@@ -43,7 +43,8 @@ fn programs_run_whole_and_task_by_task() {
         let threads = if options.contains(&"--threads") { 32 } else { 256 };
         let expected = json!({
             "name": "stand-in", "target": "sm_90a", "toolkit": "NVRTC 13.7", "threads_per_block": threads,
-            "uuid": "GPU-00112233-4455-6677-8899-aabbccddeeff", "placement": "16 blocks on 16 SMs, 1 on each",
+            "uuid": "GPU-00112233-4455-6677-8899-aabbccddeeff", "sharing": "a whole GPU, without MPS",
+            "clocks": "SMs at most 1500 MHz, memory at most 2000 MHz, ECC on", "placement": "16 blocks on 16 SMs, 1 on each",
             "options": ["--std=c++17", "--fmad=false", "--maxrregcount=128"],
         });
         for (key, value) in expected.as_object().expect("an object") {
@@ -270,11 +271,59 @@ fn bandwidth_is_a_table_of_shapes_beside_a_copy() {
     assert!(text.starts_with("stand-in, sm_90a: 16 blocks of 256 threads, 1 MiB in each launch\n"), "{text}");
     let rows: Vec<Vec<&str>> =
         text.lines().filter(|line| line.ends_with(" % |")).map(|line| line.split(" | ").collect()).collect();
-    assert_eq!(rows.len(), 5, "{text}");
+    assert_eq!(rows.len(), 7, "{text}");
     for row in rows {
         let number = |at: usize| row[at].trim_end_matches(" % |").parse::<f64>().unwrap_or(-1.0);
-        assert!(number(3) >= 0.0 && number(4) >= 0.0, "{text}");
+        assert!(number(4) >= 0.0 && number(5) >= 0.0, "{text}");
     }
+}
+
+#[test]
+fn a_gpu_is_chosen_by_its_number_or_its_uuid_and_a_part_of_one_is_named() {
+    let second = "GPU-ffeeddcc-bbaa-9988-7766-554433221100";
+    for (name, uuid, sharing) in [
+        ("1", second, "a part of a GPU (MIG), without MPS"),
+        ("ffeeddcc", second, "a part of a GPU (MIG), without MPS"),
+        ("MIG-ffeeddcc-bbaa", second, "a part of a GPU (MIG), without MPS"),
+        ("0", "GPU-00112233-4455-6677-8899-aabbccddeeff", "a whole GPU, without MPS"),
+    ] {
+        let hello = plain().worker("", &["--gpu", name]).say(&json!({"type": "hello", "protocol": "1.0"}));
+        assert_eq!(
+            (&hello["device"]["uuid"], &hello["device"]["sharing"]),
+            (&json!(uuid), &json!(sharing)),
+            "{name}"
+        );
+    }
+    let text = sentence(&plain().run("", &["--gpu", "2", "--prepare"]));
+    assert!(
+        text.contains("no GPU is called `2`; there are: 0 GPU-0011") && text.contains("; 1 GPU-ffee"),
+        "{text}"
+    );
+}
+
+#[test]
+fn blocks_have_the_threads_that_the_program_asks_for_unless_others_are_asked_for() {
+    // The first element becomes the number of threads.
+    let counts = "AMK_DEVICE void counts(const amk_program_t& program, const amk_instruction_t& task) {\n\
+                  if (amk_thread() == 0) amk_store(amk_output(program, task, 0), 0, float(amk_threads()));\n}\n\
+                  #define AMK_REPLACE_ADD counts\n";
+    let driver = Driver::new(Some(counts));
+    let mut program = chain(&[("ADD", &[])]);
+    let found = |options: &[&str], program: &Value| {
+        let mut worker = driver.worker("", options);
+        let answer = worker.execute(std::slice::from_ref(program), &x());
+        if answer["outcome"] == "accept" {
+            Ok(worker.reals("out-0", "y")[0])
+        } else {
+            Err(message(&answer).to_owned())
+        }
+    };
+    assert_eq!(found(&[], &program), Ok(256.0));
+    program["config"] = json!({"target": "test", "threads_per_block": 96, "smem_bytes_per_block": 0});
+    assert_eq!(found(&[], &program), Ok(96.0));
+    assert_eq!(found(&["--threads", "64"], &program), Ok(64.0));
+    program["config"]["threads_per_block"] = json!(100);
+    assert!(found(&[], &program).is_err_and(|why| why.contains("a multiple of 32; found 100")));
 }
 
 #[test]

@@ -306,6 +306,12 @@ pub struct Facts {
     /// Threads of a block.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads_per_block: Option<u32>,
+    /// How fast its clocks may go, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clocks: Option<String>,
+    /// Whether it is a whole device or a part of one, and whether others' kernels run beside, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sharing: Option<String>,
     /// Where blocks run that fill the device, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placement: Option<String>,

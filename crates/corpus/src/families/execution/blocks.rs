@@ -56,6 +56,11 @@ pub fn plans(seed: u64) -> Result<Vec<Plan>> {
     ] {
         add(name, about, mlp_clauses, form, mlp(act, weights))?;
     }
+    // More than every GPU gives to a block that does not ask, and no more than all can give; blocks of another size.
+    let mut large = mlp(BF16, Weights::Float(BF16));
+    large.config(json!({"target": "any", "threads_per_block": 128, "smem_bytes_per_block": 65_536}));
+    let about = "an MLP whose blocks have 128 threads and 64 KiB of shared memory";
+    add("mlp-shared-64-kib", about, &[clause::OPC_05, clause::OPC_09], Form::Plain, large)?;
     for (dtype, form) in [(F32, Form::Shuffled), (BF16, Form::PagedReversed)] {
         let name = format!("ffn-{}", slug(dtype.name()));
         let about = "LAYERNORM, two products in tiles of rows and columns with biases, and GELU between them";

@@ -125,6 +125,17 @@ fn plain(b: &mut Bench) -> Result<()> {
             b.add(att.spec(form, "random", "ordinary numbers", operands, to).clause(clause::NUM_08))?;
         }
     }
+    // Heads as models have them, whose rows are several chunks of 16 bytes, and windows longer than a block.
+    for (form, from, to, att) in [
+        ("head-64", BF16, F32, Att { dim: 64, rows: 300, len: 290, ..SMALL }),
+        ("head-128", F16, F16, Att { dim: 128, rows: 70, len: 66, scale: 0.0625, ..SMALL }),
+        ("head-128", F32, F32, Att { dim: 128, rows: 24, len: 21, scale: 0.0625, ..SMALL }),
+        ("head-32-batch", BF16, BF16, Att { dim: 32, rows: 40, len: 37, batch: Some(2), ..SMALL }),
+        ("head-64-partial", F16, F32, Att { dim: 64, rows: 80, len: 70, flags: PARTIAL, ..SMALL }),
+    ] {
+        let operands = att.random(b, "large", &format!("{form}-{from}"), [from; 3]);
+        b.add(att.spec(form, "large", "rows of several chunks", operands, to).clause(clause::NUM_08))?;
+    }
     for (from, to) in round(1).chain(round(2)) {
         let operands = SMALL.random(b, "random", &format!("gqa-{from}"), [from; 3]);
         b.add(SMALL.spec("gqa", "random", "ordinary numbers", operands, to).clause(clause::NUM_08))?;

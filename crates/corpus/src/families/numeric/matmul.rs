@@ -118,6 +118,21 @@ pub fn gemv(b: &mut Bench) -> Result<()> {
 pub fn gemm(b: &mut Bench) -> Result<()> {
     let small = Extents { m: 5, n: 12, k: 40, n_tile: 5, m_tile: 2 };
     common(b, small)?;
+    // Larger than what a block of matrix units computes at once, in rows, columns and steps of K, and no multiple of it.
+    for (name, x, to, m_tile, n_tile) in [
+        ("whole", BF16, F32, 72, 72),
+        ("whole", F16, F16, 72, 72),
+        ("tiles", BF16, BF16, 24, 40),
+        ("tiles", F16, F32, 24, 40),
+    ] {
+        let e = Extents { m: 72, n: 72, k: 200, n_tile, m_tile };
+        let mut prng = b.prng("large", &format!("{name}-{x}"));
+        let mut operand = || reals(x, &[72, 200], normals(&mut prng, 72 * 200, 1.0));
+        let (left, right) = (operand(), operand());
+        let about = ("large", "tiles larger than what a block computes at once");
+        let form = format!("{}-{name}", e.name());
+        b.add(product(e, (&form, about.0, about.1), left, right, None, to).clause(clause::NUM_08))?;
+    }
     probes(
         b,
         &[(2, 2, 8192, 1, 1), (3, 3, 1000, 2, 2), (3, 5, 100, 4, 3), (4, 5, 64, 2, 3), (2, 2, 2048, 2, 1)],

@@ -29,6 +29,38 @@ pub fn gemv(b: &mut Bench) -> Result<()> {
             (Extents { m: 1, n: 6, k: 52, n_tile: 6, m_tile: 0 }, 16),
         ],
     )?;
+    // Groups that hold whole chunks of 16 bytes.
+    for (turn, store) in Store::ALL.into_iter().enumerate() {
+        for (x, scales, zeros, to) in
+            [(BF16, F16, None, F32), (F16, BF16, Some(DType::I8), F16), (BF16, F32, Some(F16), BF16)]
+        {
+            let (k, group, n) = (1120, 32 << turn.min(1), 3);
+            let e = Extents { m: 2, n, k, n_tile: 2, m_tile: 0 };
+            let form = format!("{}-{}-{}-chunks", e.name(), store.name(), with(zeros));
+            let mut prng = b.prng("quantised", &form);
+            let (low, high) = store.range();
+            let q: Vec<i64> =
+                (0..numel(&[n, k])).map(|_| low + prng.below((high - low + 1) as u64) as i64).collect();
+            let groups = [n, k.div_ceil(group)];
+            let scale = (0..numel(&groups)).map(|i| [0.75, 0.0625, 1.5, 0.25][i % 4]).collect();
+            let mut operands = vec![
+                reals(x, &[2, k], normals(&mut prng, numel(&[2, k]), 1.0)),
+                store.operand(&[n, k], &q),
+                reals(scales, &groups, scale),
+            ];
+            operands.extend(
+                zeros.map(|dtype| {
+                    ints(dtype, &groups, (0..numel(&groups) as i64).map(|i| i % 7 - 3).collect())
+                }),
+            );
+            let spec = Spec::new(form, "quantised", "groups that hold whole chunks of 16 bytes")
+                .inputs(operands)
+                .output(to, &[2, n])
+                .param("qdtype", store.code())
+                .param("group", group);
+            b.add(e.tiles(spec).clause(clause::NUM_08))?;
+        }
+    }
     probes(b, &[(1, 3, 8192, 2, 0, 128), (1, 3, 1000, 3, 0, 64), (2, 4, 96, 2, 0, 32)])
 }
 

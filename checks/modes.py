@@ -1,0 +1,74 @@
+"""Plants faults in kernels that only one mode of the CUDA harness each finds, and asks that mode, on the CPU. Without the fault each
+mode finds nothing in the same cases.
+
+    python checks/modes.py            all of them; the two programs have to be built
+    python checks/modes.py NAME ...   only these
+
+Each line of the table is a fault of crates/cuda-harness/tests/kernels/modes/faults.cu, the options that find it, the cases, and what
+the message has to say.
+"""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PROGRAMS = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug"
+KERNELS = ROOT / "crates/cuda-harness/tests/kernels/modes/faults.cu"
+
+PLAIN = "numeric/copy/*/*f32-to-f32*"
+LITMUS = "execution/litmus/{relay,message}"
+THREADS = "--sanitize thread --limit 60"
+FAULTS = [
+    ("barrier-missing", THREADS, PLAIN, "ThreadSanitizer: data race"),
+    ("warp-barrier-missing", THREADS, PLAIN, "ThreadSanitizer: data race"),
+    ("two-writers", THREADS, PLAIN, "ThreadSanitizer: data race"),
+    ("past-shared-memory", "--sanitize address,undefined --limit 60", PLAIN, "AddressSanitizer: heap-buffer-overflow"),
+    ("past-the-buffer", "--sanitize address,undefined --limit 60", PLAIN, "AddressSanitizer"),
+    ("unaligned-load", "", PLAIN, "no multiple of 16"),
+    ("mask-too-small", "", PLAIN, "a mask without some of the lanes"),
+    ("lanes-missing", "", PLAIN, "different barriers"),
+    ("shared-memory-assumed-zero", "", PLAIN, "element"),
+    ("output-assumed-zero", "", PLAIN, "element"),
+    ("outside-the-footprint", "--opcode-only", LITMUS, "outside"),
+    ("block-size-assumed", "--threads 32", PLAIN, "element"),
+    ("block-matters", "--repeat 50", "execution/litmus/behind-nops", "differs from the first"),
+    ("counted-twice", "", PLAIN, "tasks increment it"),
+    ("incoherent-load", "--sanitize order", LITMUS, "element"),
+    ("fence-missing", "--sanitize order", LITMUS, "element"),
+]
+
+
+def play(fault, options, cases):
+    """The runner's exit code and words, and seconds."""
+    worker = f"'{PROGRAMS}/megakernel-cuda' --kernels '{KERNELS}' {options}"
+    command = [PROGRAMS / "megakernel-conform", "run", "--corpus", ROOT / "corpus", "--profile", "execute", "--timeout", "120", "--impl",
+               worker, "--filter", cases]
+    start = time.monotonic()
+    done = subprocess.run(command, env=os.environ | {"AMK_FAULT": fault}, capture_output=True, text=True)
+    return done.returncode, done.stdout + done.stderr, time.monotonic() - start
+
+
+def main():
+    chosen = [row for row in FAULTS if not sys.argv[1:] or row[0] in sys.argv[1:]]
+    wrong = 0
+    for options, cases in dict.fromkeys((options, cases) for _, options, cases, _ in chosen):
+        # 3: all of a part of the cases passed.
+        code, said, seconds = play("", options, cases)
+        print(f"{'without a fault':28} {options or 'no option':42} {seconds:5.1f} s  {'passes' if code == 3 else 'FAILS'}")
+        if code != 3:
+            wrong += 1
+            print(said[-3000:])
+    for fault, options, cases, words in chosen:
+        code, said, seconds = play(fault, options, cases)
+        found = code == 1 and words in said
+        print(f"{fault:28} {options or 'no option':42} {seconds:5.1f} s  {'found' if found else 'NOT FOUND'}")
+        if not found:
+            wrong += 1
+            print(said[-3000:])
+    sys.exit(f"error: {wrong} are not as they should be" if wrong else None)
+
+
+main()

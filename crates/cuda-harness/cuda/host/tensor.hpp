@@ -1,0 +1,70 @@
+// Matrix units on the CPU, written from the descriptions of ldmatrix, mma.sync and cp.async in NVIDIA's PTX ISA. The adder is the
+// weakest that the accumulator `truncating` covers (NUM-06): each product and the running sum are cut off below 24 bits of the largest.
+#pragma once
+
+// One thread a time runs here, and a copy that is begun is over: that one was waited for is not checked.
+AMK_DEVICE void amk_copy_begin(amk_u8* to, const amk_u8* from, bool there) {
+    amk_chunk chunk{};
+    if (there) chunk = amk_load_chunk(from);
+    for (int i = 0; i < 4; ++i) reinterpret_cast<amk_u32*>(to)[i] = chunk.word[i];
+}
+
+AMK_DEVICE void amk_copy_commit() {}
+AMK_DEVICE void amk_copy_wait() {}
+
+AMK_DEVICE void amk_load_matrices(amk_u32* words, const amk_u8* row) {
+    const unsigned lane = threadIdx.x % AMK_WARP;
+    std::uint64_t rows[AMK_WARP];
+    shim::gather(reinterpret_cast<std::uintptr_t>(row), rows);
+    for (unsigned matrix = 0; matrix < 4; ++matrix) {
+        words[matrix] = reinterpret_cast<const amk_u32*>(rows[8 * matrix + lane / 4])[lane % 4];
+    }
+}
+
+template <int DTYPE>
+AMK_DEVICE float amk_half_of(amk_u32 word, int half) {
+    const amk_u32 code = word >> 16 * half & 0xffffu;
+    return DTYPE == AMK_DTYPE_F16 ? amk_f16::decode(code) : amk_bf16::decode(code);
+}
+
+// The sum of 16 products and what was there before, none of which is rounded, each cut off below the 24 bits of the largest.
+AMK_DEVICE float amk_truncating_sum(const double* terms, int count) {
+    double largest = 0.0, plain = 0.0;
+    for (int i = 0; i < count; ++i) {
+        plain += terms[i];
+        if (std::fabs(terms[i]) > largest) largest = std::fabs(terms[i]);
+    }
+    // Infinities and NaN are as of any sum.
+    if (!(std::fabs(plain) < 1e300) || largest == 0.0) return float(plain);
+    const int last = std::ilogb(largest) - 23;
+    double sum = 0.0;
+    for (int i = 0; i < count; ++i) sum += std::trunc(std::ldexp(terms[i], -last));
+    // At most 29 bits before the point: 24 of them are kept.
+    const int excess = sum == 0.0 ? 0 : std::ilogb(sum) - 23;
+    if (excess > 0) sum = std::ldexp(std::trunc(std::ldexp(sum, -excess)), excess);
+    return float(std::ldexp(sum, last));
+}
+
+template <int DTYPE>
+AMK_DEVICE void amk_multiply_fragments(float* sums, const amk_u32* a, const amk_u32* b) {
+    const unsigned lane = threadIdx.x % AMK_WARP;
+    // Words 0 and 1 of a are of rows l / 4 and 8 more; 2 and 3 of the same rows, eight elements further. So are those of b, whose columns
+    // are l / 4.
+    std::uint64_t of_a[2][AMK_WARP], of_b[AMK_WARP];
+    for (int part = 0; part < 2; ++part) shim::gather(a[2 * part] | std::uint64_t(a[2 * part + 1]) << 32, of_a[part]);
+    shim::gather(b[0] | std::uint64_t(b[1]) << 32, of_b);
+    float rows[2][16], columns[2][16];
+    for (int k = 0; k < 16; ++k) {
+        const int half = k % 2, owner = k % 8 / 2;
+        for (int i = 0; i < 2; ++i) {
+            rows[i][k] = amk_half_of<DTYPE>(amk_u32(of_a[k / 8][lane / 4 * 4 + owner] >> 32 * i), half);
+            columns[i][k] = amk_half_of<DTYPE>(amk_u32(of_b[(lane % 4 * 2 + i) * 4 + owner] >> 32 * (k / 8)), half);
+        }
+    }
+    for (int i = 0; i < 4; ++i) {
+        double terms[17];
+        for (int k = 0; k < 16; ++k) terms[k] = double(rows[i / 2][k]) * double(columns[i % 2][k]);
+        terms[16] = double(sums[i]);
+        sums[i] = amk_truncating_sum(terms, 17);
+    }
+}

@@ -1,0 +1,188 @@
+// Products on matrix units, for F16 and BF16: compiled in by AMK_TENSOR_CORES, from compute capability 8.0 on. Their adder
+// truncates, so that who uses it declares the accumulator `truncating` (NUM-06).
+//
+// A block computes a rectangle of the output at a time. Both operands have K as their last axis, so they come in the same way:
+// AMK_TENSOR_K elements of each row, 128 bytes, by cp.async to shared memory, a few such stages under way; from there to registers by
+// ldmatrix. Of the eight chunks of a row in shared memory, chunk c lies at c ^ (row % 8), so that eight rows of one column of
+// chunks lie in different banks.
+#pragma once
+
+#include "task.cuh"
+
+#define AMK_TENSOR_K 64
+#define AMK_TENSOR_ROW (2 * AMK_TENSOR_K)
+#define AMK_TENSOR_STAGES 3
+
+#ifndef AMK_HOST
+
+#if __CUDA_ARCH__ < 800
+#error "AMK_TENSOR_CORES needs compute capability 8.0 or more"
+#endif
+
+// An address in shared memory as PTX wants it.
+AMK_DEVICE amk_u32 amk_shared_address(const void* in_shared) {
+    return amk_u32(__cvta_generic_to_shared(in_shared));
+}
+
+// Begins a copy of 16 bytes to shared memory; of zeros, where there is nothing to copy.
+AMK_DEVICE void amk_copy_begin(amk_u8* to, const amk_u8* from, bool there) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+                 : : "r"(amk_shared_address(to)), "l"(from), "r"(there ? 16 : 0) : "memory");
+}
+
+// Ends a stage of copies.
+AMK_DEVICE void amk_copy_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+
+// Waits until at most one stage of this thread is under way.
+AMK_DEVICE void amk_copy_wait() { asm volatile("cp.async.wait_group 1;" ::: "memory"); }
+
+// Four matrices of 8 rows of 16 bytes. Lanes 8 i to 8 i + 7 name the rows of matrix i; each lane gets word l % 4 of row l / 4 of each.
+AMK_DEVICE void amk_load_matrices(amk_u32* words, const amk_u8* row) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
+                 : "r"(amk_shared_address(row))
+                 : "memory");
+}
+
+// sums += a b, of 16 by 16 and 16 by 8.
+template <int DTYPE>
+AMK_DEVICE void amk_multiply_fragments(float* sums, const amk_u32* a, const amk_u32* b) {
+    if constexpr (DTYPE == AMK_DTYPE_F16) {
+        asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                     : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+    } else {
+        asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                     : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+    }
+}
+
+#else
+#include "host/tensor.hpp"
+#endif
+
+// AMK_TENSOR_K elements of `rows` rows, the first `there` of which exist, to a stage of shared memory: `left` bytes of each are left.
+AMK_DEVICE void amk_stage_rows(amk_u8* stage, const amk_u8* from, amk_i64 row_bytes, int rows, int there, amk_i64 left) {
+    const int chunk = amk_thread() % 8, step = amk_threads() / 8;
+    const bool in_row = 16 * chunk < left;
+    const amk_u8* source = from + (amk_thread() / 8) * row_bytes + 16 * chunk;
+    for (int row = amk_thread() / 8; row < rows; row += step, source += step * row_bytes) {
+        const bool exists = in_row && row < there;
+        // Where nothing is copied, the address is one that exists all the same.
+        amk_copy_begin(stage + row * AMK_TENSOR_ROW + 16 * (chunk ^ row % 8), exists ? source : from, exists);
+    }
+}
+
+// A rectangle of 16 A by 16 B outputs for each warp, warps two by up to four.
+template <int DTYPE, int A, int B>
+AMK_CALLED void amk_rectangles(const amk_program_t& program, const amk_instruction_t& task, amk_i64 m_lo, amk_i64 m_hi) {
+    const amk_buffer_t &x = amk_input(program, task, 0), &w = amk_input(program, task, 1);
+    const amk_buffer_t& y = amk_output(program, task, 0);
+    const amk_buffer_t* bias = task.n_inputs > 2 ? &amk_input(program, task, 2) : 0;
+    const amk_i64 K = task.params.K, row_bytes = 2 * K, N = amk_last(y);
+    const amk_i64 n_lo = task.params.n_off, n_hi = n_lo + task.params.N_tile;
+    const int warps = amk_threads() / AMK_WARP, warp = amk_thread() / AMK_WARP, lane = amk_thread() % AMK_WARP;
+    const int warps_m = warps > 1 ? 2 : 1, fit = warps / warps_m, warps_n = fit < 4 ? fit : 4;
+    const int rows = warps_m * 16 * A, columns = warps_n * 16 * B;
+    // Warps beyond those only copy.
+    const bool computes = warp < warps_m * warps_n;
+    const int my_m = warp % warps_m * 16 * A, my_n = warp / warps_m % warps_n * 16 * B;
+    amk_u8* const stages = amk_shared() + AMK_SHARED_SCALAR_BYTES(amk_threads());
+    const int stage_bytes = (rows + columns) * AMK_TENSOR_ROW;
+    const int steps = int(K + AMK_TENSOR_K - 1) / AMK_TENSOR_K;
+
+    for (amk_i64 m = m_lo; m < m_hi; m += rows) {
+        for (amk_i64 n = n_lo; n < n_hi; n += columns) {
+            const amk_u8* const from_x = static_cast<const amk_u8*>(x.ptr) + m * row_bytes;
+            const amk_u8* const from_w = static_cast<const amk_u8*>(w.ptr) + n * row_bytes;
+            const int there_m = int(m_hi - m < rows ? m_hi - m : rows), there_n = int(n_hi - n < columns ? n_hi - n : columns);
+            const auto stage = [&](int step) {
+                if (step < steps) {
+                    amk_u8* const to = stages + step % AMK_TENSOR_STAGES * stage_bytes;
+                    const amk_i64 at = amk_i64(step) * AMK_TENSOR_ROW, left = row_bytes - at;
+                    amk_stage_rows(to, from_x + at, row_bytes, rows, there_m, left);
+                    amk_stage_rows(to + rows * AMK_TENSOR_ROW, from_w + at, row_bytes, columns, there_n, left);
+                }
+                amk_copy_commit();
+            };
+            float sums[A][2 * B][4];
+#pragma unroll
+            for (int a = 0; a < A; ++a) {
+#pragma unroll
+                for (int b = 0; b < 2 * B; ++b) {
+#pragma unroll
+                    for (int i = 0; i < 4; ++i) sums[a][b][i] = 0.0f;
+                }
+            }
+            // Nobody still reads what is written now.
+            __syncthreads();
+            for (int step = 0; step < AMK_TENSOR_STAGES - 1; ++step) stage(step);
+            for (int step = 0; step < steps; ++step) {
+                amk_copy_wait();
+                __syncthreads();
+                stage(step + AMK_TENSOR_STAGES - 1);
+                if (!computes) continue;
+                const amk_u8* const of_x = stages + step % AMK_TENSOR_STAGES * stage_bytes;
+                const amk_u8* const of_w = of_x + rows * AMK_TENSOR_ROW;
+#pragma unroll 2
+                for (int k = 0; k < AMK_TENSOR_K / 16; ++k) {
+                    amk_u32 first[A][4], second[B][4];
+#pragma unroll
+                    for (int a = 0; a < A; ++a) {
+                        // Matrices: rows 0 to 7 and 8 to 15 of the first eight of K, then of the other eight.
+                        const int row = my_m + 16 * a + lane % 16, chunk = 2 * k + lane / 16;
+                        amk_load_matrices(first[a], of_x + row * AMK_TENSOR_ROW + 16 * (chunk ^ row % 8));
+                    }
+#pragma unroll
+                    for (int b = 0; b < B; ++b) {
+                        // Matrices: columns 0 to 7 with both eights of K, then columns 8 to 15.
+                        const int row = my_n + 16 * b + lane / 16 * 8 + lane % 8, chunk = 2 * k + lane / 8 % 2;
+                        amk_load_matrices(second[b], of_w + row * AMK_TENSOR_ROW + 16 * (chunk ^ row % 8));
+                    }
+#pragma unroll
+                    for (int a = 0; a < A; ++a) {
+#pragma unroll
+                        for (int b = 0; b < 2 * B; ++b) amk_multiply_fragments<DTYPE>(sums[a][b], first[a], second[b / 2] + b % 2 * 2);
+                    }
+                }
+            }
+            if (!computes) continue;
+#pragma unroll
+            for (int a = 0; a < A; ++a) {
+#pragma unroll
+                for (int b = 0; b < 2 * B; ++b) {
+#pragma unroll
+                    for (int i = 0; i < 4; ++i) {
+                        // Lane l has two neighbours of row l / 4, and two of the row eight below.
+                        const amk_i64 row = m + my_m + 16 * a + lane / 4 + i / 2 * 8, column = n + my_n + 8 * b + lane % 4 * 2 + i % 2;
+                        if (row >= m_hi || column >= n_hi) continue;
+                        amk_store(y, row * N + column, bias ? sums[a][b][i] + amk_load(*bias, column) : sums[a][b][i]);
+                    }
+                }
+            }
+        }
+    }
+    // The last stages, which were empty.
+    amk_copy_wait();
+    __syncthreads();
+}
+
+template <int DTYPE>
+AMK_DEVICE void amk_matrix_of_dtype(const amk_program_t& program, const amk_instruction_t& task, amk_i64 m_lo, amk_i64 m_hi) {
+    if (m_hi - m_lo > 64 && task.params.N_tile > 64) {
+        amk_rectangles<DTYPE, 4, 2>(program, task, m_lo, m_hi);
+    } else {
+        amk_rectangles<DTYPE, 2, 1>(program, task, m_lo, m_hi);
+    }
+}
+
+// Rows [m_lo, m_hi) of x times the columns of the task, where x and the weight have the same of the two dtypes, K is a multiple of 8 and
+// both are aligned to 16 bytes.
+AMK_DEVICE void amk_matrix_by_fragment(const amk_program_t& program, const amk_instruction_t& task, amk_i64 m_lo, amk_i64 m_hi) {
+    if (amk_input(program, task, 1).dtype == AMK_DTYPE_F16) {
+        amk_matrix_of_dtype<AMK_DTYPE_F16>(program, task, m_lo, m_hi);
+    } else {
+        amk_matrix_of_dtype<AMK_DTYPE_BF16>(program, task, m_lo, m_hi);
+    }
+}
