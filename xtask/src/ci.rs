@@ -36,7 +36,7 @@ const PYTHON: &str = "python3";
 /// The name of the step that runs the tests.
 const TESTS: &str = "tests";
 
-const STEPS: [Step; 16] = [
+const STEPS: [Step; 17] = [
     Step { name: "format", command: &["cargo", "fmt", "--all", "--check"] },
     Step { name: "tidy", command: &[SELF, "tidy"] },
     Step {
@@ -53,6 +53,10 @@ const STEPS: [Step; 16] = [
     Step {
         name: "the checker of collectives in Python conforms",
         command: &[SELF, "conform", "--impl", "python3 examples/collectives/adapter.py"],
+    },
+    Step {
+        name: "the validator of memory-centric IR in Python conforms",
+        command: &[SELF, "conform", "--impl", "python3 examples/mcir/adapter.py"],
     },
     Step {
         name: "the validator of schedules in Python conforms",

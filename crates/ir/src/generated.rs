@@ -31,42 +31,56 @@ impl Class {
     pub const COLLECTIVE_CONTRACT: Class = Class(11);
     /// CW: suspicious in a collective algorithm, never a reason to reject.
     pub const COLLECTIVE_WARNING: Class = Class(12);
+    /// IS: the document is well-formed memory-centric IR.
+    pub const MCIR_STRUCTURE: Class = Class(13);
+    /// IB: tiles lie in their tensors, and each element of a result is stored once.
+    pub const MCIR_BOUNDS: Class = Class(14);
+    /// IL: values are on chip where and as long as they are used.
+    pub const MCIR_LIFETIME: Class = Class(15);
+    /// IO: prefetched tiles are there when they are read, and not written over before.
+    pub const MCIR_ORDER: Class = Class(16);
+    /// IM: nothing is stored but what a boundary says.
+    pub const MCIR_MATERIALIZATION: Class = Class(17);
+    /// IT: what is on chip at once fits.
+    pub const MCIR_TARGET: Class = Class(18);
+    /// IW: suspicious in memory-centric IR, never a reason to reject.
+    pub const MCIR_WARNING: Class = Class(19);
     /// ES: the document is a well-formed schedule.
-    pub const SCHEDULE_STRUCTURE: Class = Class(13);
+    pub const SCHEDULE_STRUCTURE: Class = Class(20);
     /// ED: every task of a schedule runs to its end, in every launch.
-    pub const SCHEDULE_DEADLOCK: Class = Class(14);
+    pub const SCHEDULE_DEADLOCK: Class = Class(21);
     /// ER: every run of a schedule reads the same values.
-    pub const SCHEDULE_RACE: Class = Class(15);
+    pub const SCHEDULE_RACE: Class = Class(22);
     /// EW: suspicious in a schedule, never a reason to reject.
-    pub const SCHEDULE_WARNING: Class = Class(16);
+    pub const SCHEDULE_WARNING: Class = Class(23);
     /// KS: numbers, texts and lists of a document of kernel selection are what they have to be.
-    pub const SELECTION_STRUCTURE: Class = Class(17);
+    pub const SELECTION_STRUCTURE: Class = Class(24);
     /// KQ: the operator sequence can be computed.
-    pub const SELECTION_SEQUENCE: Class = Class(18);
+    pub const SELECTION_SEQUENCE: Class = Class(25);
     /// KI: the index of kernels can be chosen from.
-    pub const SELECTION_INDEX: Class = Class(19);
+    pub const SELECTION_INDEX: Class = Class(26);
     /// KN: there is a plan.
-    pub const SELECTION_NO_PLAN: Class = Class(20);
+    pub const SELECTION_NO_PLAN: Class = Class(27);
     /// KP: the plan is one, and the one that the definition gives.
-    pub const SELECTION_PLAN: Class = Class(21);
+    pub const SELECTION_PLAN: Class = Class(28);
     /// KW: suspicious in an index of kernels, never a reason to reject.
-    pub const SELECTION_WARNING: Class = Class(22);
+    pub const SELECTION_WARNING: Class = Class(29);
     /// TS: the document is a well-formed task graph.
-    pub const TASK_GRAPH_STRUCTURE: Class = Class(23);
+    pub const TASK_GRAPH_STRUCTURE: Class = Class(30);
     /// TD: every task of a task graph runs, and the graph ends.
-    pub const TASK_GRAPH_DEADLOCK: Class = Class(24);
+    pub const TASK_GRAPH_DEADLOCK: Class = Class(31);
     /// TR: every execution of a task graph computes the same.
-    pub const TASK_GRAPH_RACE: Class = Class(25);
+    pub const TASK_GRAPH_RACE: Class = Class(32);
     /// TB: every tile stays within its tensor.
-    pub const TASK_GRAPH_BOUNDS: Class = Class(26);
+    pub const TASK_GRAPH_BOUNDS: Class = Class(33);
     /// TX: the graphs of several ranks fit together.
-    pub const TASK_GRAPH_RANKS: Class = Class(27);
+    pub const TASK_GRAPH_RANKS: Class = Class(34);
     /// TK: the kernel graph can be translated.
-    pub const KERNEL_GRAPH: Class = Class(28);
+    pub const KERNEL_GRAPH: Class = Class(35);
     /// TW: suspicious in a task graph, never a reason to reject.
-    pub const TASK_GRAPH_WARNING: Class = Class(29);
+    pub const TASK_GRAPH_WARNING: Class = Class(36);
     /// All that the specification declares, in order.
-    pub const ALL: [Class; 30] = [
+    pub const ALL: [Class; 37] = [
         Class::STRUCTURE,
         Class::DEADLOCK,
         Class::RACE,
@@ -80,6 +94,13 @@ impl Class {
         Class::COLLECTIVE_BITS,
         Class::COLLECTIVE_CONTRACT,
         Class::COLLECTIVE_WARNING,
+        Class::MCIR_STRUCTURE,
+        Class::MCIR_BOUNDS,
+        Class::MCIR_LIFETIME,
+        Class::MCIR_ORDER,
+        Class::MCIR_MATERIALIZATION,
+        Class::MCIR_TARGET,
+        Class::MCIR_WARNING,
         Class::SCHEDULE_STRUCTURE,
         Class::SCHEDULE_DEADLOCK,
         Class::SCHEDULE_RACE,
@@ -177,6 +198,48 @@ pub(crate) const CLASSES: &[ClassRecord] = &[
         letters: "CW",
         name: "collective-warning",
         title: "suspicious in a collective algorithm, never a reason to reject",
+        severity: Severity::Warning,
+    },
+    ClassRecord {
+        letters: "IS",
+        name: "mcir-structure",
+        title: "the document is well-formed memory-centric IR",
+        severity: Severity::Error,
+    },
+    ClassRecord {
+        letters: "IB",
+        name: "mcir-bounds",
+        title: "tiles lie in their tensors, and each element of a result is stored once",
+        severity: Severity::Error,
+    },
+    ClassRecord {
+        letters: "IL",
+        name: "mcir-lifetime",
+        title: "values are on chip where and as long as they are used",
+        severity: Severity::Error,
+    },
+    ClassRecord {
+        letters: "IO",
+        name: "mcir-order",
+        title: "prefetched tiles are there when they are read, and not written over before",
+        severity: Severity::Error,
+    },
+    ClassRecord {
+        letters: "IM",
+        name: "mcir-materialization",
+        title: "nothing is stored but what a boundary says",
+        severity: Severity::Error,
+    },
+    ClassRecord {
+        letters: "IT",
+        name: "mcir-target",
+        title: "what is on chip at once fits",
+        severity: Severity::Error,
+    },
+    ClassRecord {
+        letters: "IW",
+        name: "mcir-warning",
+        title: "suspicious in memory-centric IR, never a reason to reject",
         severity: Severity::Warning,
     },
     ClassRecord {
@@ -296,20 +359,23 @@ impl Profile {
     pub const EXECUTE: Profile = Profile(4);
     /// Judging, simulating and launching all-reduces and other collective algorithms, and judging what describes their modules.
     pub const COLLECTIVES: Profile = Profile(5);
+    /// Judging and measuring memory-centric IR: tiles, streams, prefetches, residency and what is stored.
+    pub const MCIR: Profile = Profile(6);
     /// Finding every deadlock, race and stale read in the schedule of any megakernel runtime, from its events and footprints, and the waits that can go.
-    pub const SCHEDULE: Profile = Profile(6);
+    pub const SCHEDULE: Profile = Profile(7);
     /// Choosing kernels for a sequence of operators, and judging sequences, indices of kernels and plans.
-    pub const SELECTION: Profile = Profile(7);
+    pub const SELECTION: Profile = Profile(8);
     /// Judging, reading and writing MPK task graphs, and translating kernel graphs into them.
-    pub const TASK_GRAPH: Profile = Profile(8);
+    pub const TASK_GRAPH: Profile = Profile(9);
     /// All that the specification declares, in order.
-    pub const ALL: [Profile; 9] = [
+    pub const ALL: [Profile; 10] = [
         Profile::FORMAT,
         Profile::VALIDATE,
         Profile::MEMORY_SAFETY,
         Profile::LAUNCH,
         Profile::EXECUTE,
         Profile::COLLECTIVES,
+        Profile::MCIR,
         Profile::SCHEDULE,
         Profile::SELECTION,
         Profile::TASK_GRAPH,
@@ -353,6 +419,20 @@ pub(crate) const PROFILES: &[ProfileRecord] = &[
             Class::COLLECTIVE_BITS,
             Class::COLLECTIVE_CONTRACT,
             Class::COLLECTIVE_WARNING,
+        ],
+    },
+    ProfileRecord {
+        name: "mcir",
+        summary: "Judging and measuring memory-centric IR: tiles, streams, prefetches, residency and what is stored.",
+        classes: &[
+            Class::STRUCTURE,
+            Class::MCIR_STRUCTURE,
+            Class::MCIR_BOUNDS,
+            Class::MCIR_LIFETIME,
+            Class::MCIR_ORDER,
+            Class::MCIR_MATERIALIZATION,
+            Class::MCIR_TARGET,
+            Class::MCIR_WARNING,
         ],
     },
     ProfileRecord {
@@ -410,16 +490,18 @@ impl Method {
     pub const KERNEL_ARGS: Method = Method(5);
     /// Run the kernel of an element and say what it did (clause COL-23).
     pub const LAUNCH: Method = Method(6);
+    /// What a document of memory-centric IR moves, computes and holds on chip (clause MCI-15).
+    pub const MEASURE: Method = Method(7);
     /// Say which waits of a schedule can go (clause SCH-14).
-    pub const MINIMISE: Method = Method(7);
+    pub const MINIMISE: Method = Method(8);
     /// Choose kernels for a sequence of operators (clause SEL-20).
-    pub const SELECT: Method = Method(8);
+    pub const SELECT: Method = Method(9);
     /// Say step by step how they are chosen (clause SEL-24).
-    pub const EXPLAIN: Method = Method(9);
+    pub const EXPLAIN: Method = Method(10);
     /// Translate a kernel graph into a task graph (clause TGR-16).
-    pub const TRANSLATE: Method = Method(10);
+    pub const TRANSLATE: Method = Method(11);
     /// All that the specification declares, in order.
-    pub const ALL: [Method; 11] = [
+    pub const ALL: [Method; 12] = [
         Method::VALIDATE,
         Method::ROUNDTRIP,
         Method::EXECUTE,
@@ -427,6 +509,7 @@ impl Method {
         Method::DESCRIBE,
         Method::KERNEL_ARGS,
         Method::LAUNCH,
+        Method::MEASURE,
         Method::MINIMISE,
         Method::SELECT,
         Method::EXPLAIN,
@@ -464,6 +547,11 @@ pub(crate) const METHODS: &[MethodRecord] = &[
     MethodRecord {
         name: "launch",
         summary: "Run the kernel of an element and say what it did (clause COL-23).",
+        answer: Carries::Document,
+    },
+    MethodRecord {
+        name: "measure",
+        summary: "What a document of memory-centric IR moves, computes and holds on chip (clause MCI-15).",
         answer: Carries::Document,
     },
     MethodRecord {
@@ -679,194 +767,254 @@ impl Rule {
     pub const CW02: Rule = Rule(92);
     /// CW03 no-kinds
     pub const CW03: Rule = Rule(93);
+    /// IS01 number-range
+    pub const IS01: Rule = Rule(94);
+    /// IS02 unknown-name
+    pub const IS02: Rule = Rule(95);
+    /// IS03 repeated-name
+    pub const IS03: Rule = Rule(96);
+    /// IS04 operands
+    pub const IS04: Rule = Rule(97);
+    /// IS05 interface
+    pub const IS05: Rule = Rule(98);
+    /// IS06 one-producer
+    pub const IS06: Rule = Rule(99);
+    /// IS07 no-producer
+    pub const IS07: Rule = Rule(100);
+    /// IS08 state
+    pub const IS08: Rule = Rule(101);
+    /// IS09 shape
+    pub const IS09: Rule = Rule(102);
+    /// IS10 dtype
+    pub const IS10: Rule = Rule(103);
+    /// IS11 too-large
+    pub const IS11: Rule = Rule(104);
+    /// IB01 index-outside
+    pub const IB01: Rule = Rule(105);
+    /// IB02 store-coverage
+    pub const IB02: Rule = Rule(106);
+    /// IB03 own-output
+    pub const IB03: Rule = Rule(107);
+    /// IL01 residency-region
+    pub const IL01: Rule = Rule(108);
+    /// IL02 lifetime
+    pub const IL02: Rule = Rule(109);
+    /// IO01 unawaited-read
+    pub const IO01: Rule = Rule(110);
+    /// IO02 slot-reuse
+    pub const IO02: Rule = Rule(111);
+    /// IO03 missing-prefetch
+    pub const IO03: Rule = Rule(112);
+    /// IO04 unawaited-prefetch
+    pub const IO04: Rule = Rule(113);
+    /// IO05 early-wait
+    pub const IO05: Rule = Rule(114);
+    /// IM01 hidden-storage
+    pub const IM01: Rule = Rule(115);
+    /// IM02 empty-boundary
+    pub const IM02: Rule = Rule(116);
+    /// IT01 shared-bytes
+    pub const IT01: Rule = Rule(117);
+    /// IT02 register-bytes
+    pub const IT02: Rule = Rule(118);
+    /// IW01 unused-value
+    pub const IW01: Rule = Rule(119);
+    /// IW02 spare-buffers
+    pub const IW02: Rule = Rule(120);
+    /// IW03 redundant-wait
+    pub const IW03: Rule = Rule(121);
+    /// IW04 invariant-load
+    pub const IW04: Rule = Rule(122);
+    /// IW05 dead-storage
+    pub const IW05: Rule = Rule(123);
     /// ES01 number-range
-    pub const ES01: Rule = Rule(94);
+    pub const ES01: Rule = Rule(124);
     /// ES02 region
-    pub const ES02: Rule = Rule(95);
+    pub const ES02: Rule = Rule(125);
     /// ES03 unknown-name
-    pub const ES03: Rule = Rule(96);
+    pub const ES03: Rule = Rule(126);
     /// ES04 outside-storage
-    pub const ES04: Rule = Rule(97);
+    pub const ES04: Rule = Rule(127);
     /// ES05 read-only
-    pub const ES05: Rule = Rule(98);
+    pub const ES05: Rule = Rule(128);
     /// ES06 too-large
-    pub const ES06: Rule = Rule(99);
+    pub const ES06: Rule = Rule(129);
     /// ED01 no-signal
-    pub const ED01: Rule = Rule(100);
+    pub const ED01: Rule = Rule(130);
     /// ED02 count-above-total
-    pub const ED02: Rule = Rule(101);
+    pub const ED02: Rule = Rule(131);
     /// ED03 wait-cycle
-    pub const ED03: Rule = Rule(102);
+    pub const ED03: Rule = Rule(132);
     /// ED04 queue-order
-    pub const ED04: Rule = Rule(103);
+    pub const ED04: Rule = Rule(133);
     /// ED05 epoch-drift
-    pub const ED05: Rule = Rule(104);
+    pub const ED05: Rule = Rule(134);
     /// ED06 held-worker
-    pub const ED06: Rule = Rule(105);
+    pub const ED06: Rule = Rule(135);
     /// ER01 read-write-race
-    pub const ER01: Rule = Rule(106);
+    pub const ER01: Rule = Rule(136);
     /// ER02 write-write-race
-    pub const ER02: Rule = Rule(107);
+    pub const ER02: Rule = Rule(137);
     /// ER03 unordered-accumulation
-    pub const ER03: Rule = Rule(108);
+    pub const ER03: Rule = Rule(138);
     /// ER04 colliding-accumulation
-    pub const ER04: Rule = Rule(109);
+    pub const ER04: Rule = Rule(139);
     /// ER05 uninitialised-read
-    pub const ER05: Rule = Rule(110);
+    pub const ER05: Rule = Rule(140);
     /// ER06 stale-read
-    pub const ER06: Rule = Rule(111);
+    pub const ER06: Rule = Rule(141);
     /// ER07 reuse-race
-    pub const ER07: Rule = Rule(112);
+    pub const ER07: Rule = Rule(142);
     /// ER08 clobbered-read
-    pub const ER08: Rule = Rule(113);
+    pub const ER08: Rule = Rule(143);
     /// EW01 redundant-wait
-    pub const EW01: Rule = Rule(114);
+    pub const EW01: Rule = Rule(144);
     /// EW02 dead-event
-    pub const EW02: Rule = Rule(115);
+    pub const EW02: Rule = Rule(145);
     /// KS01 number-range
-    pub const KS01: Rule = Rule(116);
+    pub const KS01: Rule = Rule(146);
     /// KS02 rational-text
-    pub const KS02: Rule = Rule(117);
+    pub const KS02: Rule = Rule(147);
     /// KS03 repeated-entry
-    pub const KS03: Rule = Rule(118);
+    pub const KS03: Rule = Rule(148);
     /// KS04 half-chain
-    pub const KS04: Rule = Rule(119);
+    pub const KS04: Rule = Rule(149);
     /// KS05 no-stage
-    pub const KS05: Rule = Rule(120);
+    pub const KS05: Rule = Rule(150);
     /// KQ01 forward-read
-    pub const KQ01: Rule = Rule(121);
+    pub const KQ01: Rule = Rule(151);
     /// KQ02 double-write
-    pub const KQ02: Rule = Rule(122);
+    pub const KQ02: Rule = Rule(152);
     /// KQ03 wrong-readers
-    pub const KQ03: Rule = Rule(123);
+    pub const KQ03: Rule = Rule(153);
     /// KQ04 self-conflict
-    pub const KQ04: Rule = Rule(124);
+    pub const KQ04: Rule = Rule(154);
     /// KI01 duplicate-kernel
-    pub const KI01: Rule = Rule(125);
+    pub const KI01: Rule = Rule(155);
     /// KI02 ambiguous-stage
-    pub const KI02: Rule = Rule(126);
+    pub const KI02: Rule = Rule(156);
     /// KI03 contradiction
-    pub const KI03: Rule = Rule(127);
+    pub const KI03: Rule = Rule(157);
     /// KN01 no-kernel
-    pub const KN01: Rule = Rule(128);
+    pub const KN01: Rule = Rule(158);
     /// KP01 gap
-    pub const KP01: Rule = Rule(129);
+    pub const KP01: Rule = Rule(159);
     /// KP02 overlap
-    pub const KP02: Rule = Rule(130);
+    pub const KP02: Rule = Rule(160);
     /// KP03 unknown-kernel
-    pub const KP03: Rule = Rule(131);
+    pub const KP03: Rule = Rule(161);
     /// KP04 not-covered
-    pub const KP04: Rule = Rule(132);
+    pub const KP04: Rule = Rule(162);
     /// KP05 crossed
-    pub const KP05: Rule = Rule(133);
+    pub const KP05: Rule = Rule(163);
     /// KP06 escape-lost
-    pub const KP06: Rule = Rule(134);
+    pub const KP06: Rule = Rule(164);
     /// KP07 limit-broken
-    pub const KP07: Rule = Rule(135);
+    pub const KP07: Rule = Rule(165);
     /// KP08 other-choice
-    pub const KP08: Rule = Rule(136);
+    pub const KP08: Rule = Rule(166);
     /// KP09 wrong-state
-    pub const KP09: Rule = Rule(137);
+    pub const KP09: Rule = Rule(167);
     /// KW01 unreachable
-    pub const KW01: Rule = Rule(138);
+    pub const KW01: Rule = Rule(168);
     /// KW02 dominated
-    pub const KW02: Rule = Rule(139);
+    pub const KW02: Rule = Rule(169);
     /// KW03 hole
-    pub const KW03: Rule = Rule(140);
+    pub const KW03: Rule = Rule(170);
     /// KW04 no-unit-kernel
-    pub const KW04: Rule = Rule(141);
+    pub const KW04: Rule = Rule(171);
     /// TS01 reserved-tasks
-    pub const TS01: Rule = Rule(142);
+    pub const TS01: Rule = Rule(172);
     /// TS02 reserved-events
-    pub const TS02: Rule = Rule(143);
+    pub const TS02: Rule = Rule(173);
     /// TS03 event-type
-    pub const TS03: Rule = Rule(144);
+    pub const TS03: Rule = Rule(174);
     /// TS04 dangling-event
-    pub const TS04: Rule = Rule(145);
+    pub const TS04: Rule = Rule(175);
     /// TS05 event-id
-    pub const TS05: Rule = Rule(146);
+    pub const TS05: Rule = Rule(176);
     /// TS06 event-range
-    pub const TS06: Rule = Rule(147);
+    pub const TS06: Rule = Rule(177);
     /// TS07 first-tasks
-    pub const TS07: Rule = Rule(148);
+    pub const TS07: Rule = Rule(178);
     /// TS08 capacity
-    pub const TS08: Rule = Rule(149);
+    pub const TS08: Rule = Rule(179);
     /// TS09 tensor-record
-    pub const TS09: Rule = Rule(150);
+    pub const TS09: Rule = Rule(180);
     /// TS10 metadata-alias
-    pub const TS10: Rule = Rule(151);
+    pub const TS10: Rule = Rule(181);
     /// TD01 event-without-producer
-    pub const TD01: Rule = Rule(152);
+    pub const TD01: Rule = Rule(182);
     /// TD02 threshold-above-producers
-    pub const TD02: Rule = Rule(153);
+    pub const TD02: Rule = Rule(183);
     /// TD03 dependency-cycle
-    pub const TD03: Rule = Rule(154);
+    pub const TD03: Rule = Rule(184);
     /// TD04 descending-ids
-    pub const TD04: Rule = Rule(155);
+    pub const TD04: Rule = Rule(185);
     /// TD05 lost-task
-    pub const TD05: Rule = Rule(156);
+    pub const TD05: Rule = Rule(186);
     /// TR01 partial-trigger
-    pub const TR01: Rule = Rule(157);
+    pub const TR01: Rule = Rule(187);
     /// TR02 read-write-race
-    pub const TR02: Rule = Rule(158);
+    pub const TR02: Rule = Rule(188);
     /// TR03 overwrite-race
-    pub const TR03: Rule = Rule(159);
+    pub const TR03: Rule = Rule(189);
     /// TR04 write-write-race
-    pub const TR04: Rule = Rule(160);
+    pub const TR04: Rule = Rule(190);
     /// TR05 dead-write
-    pub const TR05: Rule = Rule(161);
+    pub const TR05: Rule = Rule(191);
     /// TR06 unordered-accumulation
-    pub const TR06: Rule = Rule(162);
+    pub const TR06: Rule = Rule(192);
     /// TR07 no-start-value
-    pub const TR07: Rule = Rule(163);
+    pub const TR07: Rule = Rule(193);
     /// TB01 tile-bounds
-    pub const TB01: Rule = Rule(164);
+    pub const TB01: Rule = Rule(194);
     /// TB02 tile-alignment
-    pub const TB02: Rule = Rule(165);
+    pub const TB02: Rule = Rule(195);
     /// TB03 undeclared-tensor
-    pub const TB03: Rule = Rule(166);
+    pub const TB03: Rule = Rule(196);
     /// TX01 rank-mismatch
-    pub const TX01: Rule = Rule(167);
+    pub const TX01: Rule = Rule(197);
     /// TX02 misaligned-event
-    pub const TX02: Rule = Rule(168);
+    pub const TX02: Rule = Rule(198);
     /// TX03 cross-rank-race
-    pub const TX03: Rule = Rule(169);
+    pub const TX03: Rule = Rule(199);
     /// TX04 iteration-race
-    pub const TX04: Rule = Rule(170);
+    pub const TX04: Rule = Rule(200);
     /// TX05 mismatched-collective
-    pub const TX05: Rule = Rule(171);
+    pub const TX05: Rule = Rule(201);
     /// TX06 collectives-at-once
-    pub const TX06: Rule = Rule(172);
+    pub const TX06: Rule = Rule(202);
     /// TK01 dangling-tensor
-    pub const TK01: Rule = Rule(173);
+    pub const TK01: Rule = Rule(203);
     /// TK02 grid-division
-    pub const TK02: Rule = Rule(174);
+    pub const TK02: Rule = Rule(204);
     /// TK03 no-shared-tensor
-    pub const TK03: Rule = Rule(175);
+    pub const TK03: Rule = Rule(205);
     /// TK04 all-reduce
-    pub const TK04: Rule = Rule(176);
+    pub const TK04: Rule = Rule(206);
     /// TK05 fused-tensor
-    pub const TK05: Rule = Rule(177);
+    pub const TK05: Rule = Rule(207);
     /// TK06 kernel-capacity
-    pub const TK06: Rule = Rule(178);
+    pub const TK06: Rule = Rule(208);
     /// TK07 operator-conflict
-    pub const TK07: Rule = Rule(179);
+    pub const TK07: Rule = Rule(209);
     /// TK08 dead-output
-    pub const TK08: Rule = Rule(180);
+    pub const TK08: Rule = Rule(210);
     /// TK09 operator-type
-    pub const TK09: Rule = Rule(181);
+    pub const TK09: Rule = Rule(211);
     /// TK10 fork-and-join
-    pub const TK10: Rule = Rule(182);
+    pub const TK10: Rule = Rule(212);
     /// TW01 unknown-task-type
-    pub const TW01: Rule = Rule(183);
+    pub const TW01: Rule = Rule(213);
     /// TW02 unused-event
-    pub const TW02: Rule = Rule(184);
+    pub const TW02: Rule = Rule(214);
     /// TW03 mixed-layout
-    pub const TW03: Rule = Rule(185);
+    pub const TW03: Rule = Rule(215);
     /// TW04 incomplete-system
-    pub const TW04: Rule = Rule(186);
+    pub const TW04: Rule = Rule(216);
     /// All that the specification declares, in order.
-    pub const ALL: [Rule; 187] = [
+    pub const ALL: [Rule; 217] = [
         Rule::S01,
         Rule::S02,
         Rule::S03,
@@ -961,6 +1109,36 @@ impl Rule {
         Rule::CW01,
         Rule::CW02,
         Rule::CW03,
+        Rule::IS01,
+        Rule::IS02,
+        Rule::IS03,
+        Rule::IS04,
+        Rule::IS05,
+        Rule::IS06,
+        Rule::IS07,
+        Rule::IS08,
+        Rule::IS09,
+        Rule::IS10,
+        Rule::IS11,
+        Rule::IB01,
+        Rule::IB02,
+        Rule::IB03,
+        Rule::IL01,
+        Rule::IL02,
+        Rule::IO01,
+        Rule::IO02,
+        Rule::IO03,
+        Rule::IO04,
+        Rule::IO05,
+        Rule::IM01,
+        Rule::IM02,
+        Rule::IT01,
+        Rule::IT02,
+        Rule::IW01,
+        Rule::IW02,
+        Rule::IW03,
+        Rule::IW04,
+        Rule::IW05,
         Rule::ES01,
         Rule::ES02,
         Rule::ES03,
@@ -1569,6 +1747,126 @@ pub(crate) const RULES: &[RuleRecord] = &[
             document: "spec/companions/collectives/rules/warnings.md",
         },
         class: Class::COLLECTIVE_WARNING,
+    },
+    RuleRecord {
+        clause: Clause { id: "IS01", title: "number-range", document: "spec/companions/mcir/rules.md" },
+        class: Class::MCIR_STRUCTURE,
+    },
+    RuleRecord {
+        clause: Clause { id: "IS02", title: "unknown-name", document: "spec/companions/mcir/rules.md" },
+        class: Class::MCIR_STRUCTURE,
+    },
+    RuleRecord {
+        clause: Clause { id: "IS03", title: "repeated-name", document: "spec/companions/mcir/rules.md" },
+        class: Class::MCIR_STRUCTURE,
+    },
+    RuleRecord {
+        clause: Clause { id: "IS04", title: "operands", document: "spec/companions/mcir/rules.md" },
+        class: Class::MCIR_STRUCTURE,
+    },
+    RuleRecord {
+        clause: Clause { id: "IS05", title: "interface", document: "spec/companions/mcir/rules.md" },
+        class: Class::MCIR_STRUCTURE,
+    },
+    RuleRecord {
+        clause: Clause { id: "IS06", title: "one-producer", document: "spec/companions/mcir/rules.md" },
+        class: Class::MCIR_STRUCTURE,
+    },
+    RuleRecord {
+        clause: Clause { id: "IS07", title: "no-producer", document: "spec/companions/mcir/rules.md" },
+        class: Class::MCIR_STRUCTURE,
+    },
+    RuleRecord {
+        clause: Clause { id: "IS08", title: "state", document: "spec/companions/mcir/rules.md" },
+        class: Class::MCIR_STRUCTURE,
+    },
+    RuleRecord {
+        clause: Clause { id: "IS09", title: "shape", document: "spec/companions/mcir/rules.md" },
+        class: Class::MCIR_STRUCTURE,
+    },
+    RuleRecord {
+        clause: Clause { id: "IS10", title: "dtype", document: "spec/companions/mcir/rules.md" },
+        class: Class::MCIR_STRUCTURE,
+    },
+    RuleRecord {
+        clause: Clause { id: "IS11", title: "too-large", document: "spec/companions/mcir/rules.md" },
+        class: Class::MCIR_STRUCTURE,
+    },
+    RuleRecord {
+        clause: Clause { id: "IB01", title: "index-outside", document: "spec/companions/mcir/rules.md" },
+        class: Class::MCIR_BOUNDS,
+    },
+    RuleRecord {
+        clause: Clause { id: "IB02", title: "store-coverage", document: "spec/companions/mcir/rules.md" },
+        class: Class::MCIR_BOUNDS,
+    },
+    RuleRecord {
+        clause: Clause { id: "IB03", title: "own-output", document: "spec/companions/mcir/rules.md" },
+        class: Class::MCIR_BOUNDS,
+    },
+    RuleRecord {
+        clause: Clause { id: "IL01", title: "residency-region", document: "spec/companions/mcir/rules.md" },
+        class: Class::MCIR_LIFETIME,
+    },
+    RuleRecord {
+        clause: Clause { id: "IL02", title: "lifetime", document: "spec/companions/mcir/rules.md" },
+        class: Class::MCIR_LIFETIME,
+    },
+    RuleRecord {
+        clause: Clause { id: "IO01", title: "unawaited-read", document: "spec/companions/mcir/rules.md" },
+        class: Class::MCIR_ORDER,
+    },
+    RuleRecord {
+        clause: Clause { id: "IO02", title: "slot-reuse", document: "spec/companions/mcir/rules.md" },
+        class: Class::MCIR_ORDER,
+    },
+    RuleRecord {
+        clause: Clause { id: "IO03", title: "missing-prefetch", document: "spec/companions/mcir/rules.md" },
+        class: Class::MCIR_ORDER,
+    },
+    RuleRecord {
+        clause: Clause { id: "IO04", title: "unawaited-prefetch", document: "spec/companions/mcir/rules.md" },
+        class: Class::MCIR_ORDER,
+    },
+    RuleRecord {
+        clause: Clause { id: "IO05", title: "early-wait", document: "spec/companions/mcir/rules.md" },
+        class: Class::MCIR_ORDER,
+    },
+    RuleRecord {
+        clause: Clause { id: "IM01", title: "hidden-storage", document: "spec/companions/mcir/rules.md" },
+        class: Class::MCIR_MATERIALIZATION,
+    },
+    RuleRecord {
+        clause: Clause { id: "IM02", title: "empty-boundary", document: "spec/companions/mcir/rules.md" },
+        class: Class::MCIR_MATERIALIZATION,
+    },
+    RuleRecord {
+        clause: Clause { id: "IT01", title: "shared-bytes", document: "spec/companions/mcir/rules.md" },
+        class: Class::MCIR_TARGET,
+    },
+    RuleRecord {
+        clause: Clause { id: "IT02", title: "register-bytes", document: "spec/companions/mcir/rules.md" },
+        class: Class::MCIR_TARGET,
+    },
+    RuleRecord {
+        clause: Clause { id: "IW01", title: "unused-value", document: "spec/companions/mcir/rules.md" },
+        class: Class::MCIR_WARNING,
+    },
+    RuleRecord {
+        clause: Clause { id: "IW02", title: "spare-buffers", document: "spec/companions/mcir/rules.md" },
+        class: Class::MCIR_WARNING,
+    },
+    RuleRecord {
+        clause: Clause { id: "IW03", title: "redundant-wait", document: "spec/companions/mcir/rules.md" },
+        class: Class::MCIR_WARNING,
+    },
+    RuleRecord {
+        clause: Clause { id: "IW04", title: "invariant-load", document: "spec/companions/mcir/rules.md" },
+        class: Class::MCIR_WARNING,
+    },
+    RuleRecord {
+        clause: Clause { id: "IW05", title: "dead-storage", document: "spec/companions/mcir/rules.md" },
+        class: Class::MCIR_WARNING,
     },
     RuleRecord {
         clause: Clause { id: "ES01", title: "number-range", document: "spec/companions/schedule/rules.md" },
@@ -2629,6 +2927,57 @@ pub mod clause {
     /// FMT-07 Pointers and positions.
     pub const FMT_07: Clause =
         Clause { id: "FMT-07", title: "Pointers and positions", document: "spec/format.md" };
+    /// MCI-01 Documents.
+    pub const MCI_01: Clause =
+        Clause { id: "MCI-01", title: "Documents", document: "spec/companions/mcir/format.md" };
+    /// MCI-02 Values.
+    pub const MCI_02: Clause =
+        Clause { id: "MCI-02", title: "Values", document: "spec/companions/mcir/format.md" };
+    /// MCI-03 Axes and indices.
+    pub const MCI_03: Clause =
+        Clause { id: "MCI-03", title: "Axes and indices", document: "spec/companions/mcir/format.md" };
+    /// MCI-04 Regions.
+    pub const MCI_04: Clause =
+        Clause { id: "MCI-04", title: "Regions", document: "spec/companions/mcir/format.md" };
+    /// MCI-05 Nodes.
+    pub const MCI_05: Clause =
+        Clause { id: "MCI-05", title: "Nodes", document: "spec/companions/mcir/format.md" };
+    /// MCI-06 Functions.
+    pub const MCI_06: Clause =
+        Clause { id: "MCI-06", title: "Functions", document: "spec/companions/mcir/format.md" };
+    /// MCI-07 Blocks.
+    pub const MCI_07: Clause =
+        Clause { id: "MCI-07", title: "Blocks", document: "spec/companions/mcir/execution.md" };
+    /// MCI-08 Streams.
+    pub const MCI_08: Clause =
+        Clause { id: "MCI-08", title: "Streams", document: "spec/companions/mcir/execution.md" };
+    /// MCI-09 Tiles at an edge.
+    pub const MCI_09: Clause =
+        Clause { id: "MCI-09", title: "Tiles at an edge", document: "spec/companions/mcir/execution.md" };
+    /// MCI-10 Prefetches and barriers.
+    pub const MCI_10: Clause = Clause {
+        id: "MCI-10",
+        title: "Prefetches and barriers",
+        document: "spec/companions/mcir/execution.md",
+    };
+    /// MCI-11 Lifetimes.
+    pub const MCI_11: Clause =
+        Clause { id: "MCI-11", title: "Lifetimes", document: "spec/companions/mcir/execution.md" };
+    /// MCI-12 Rounding.
+    pub const MCI_12: Clause =
+        Clause { id: "MCI-12", title: "Rounding", document: "spec/companions/mcir/execution.md" };
+    /// MCI-13 Deliberately conservative rules.
+    pub const MCI_13: Clause = Clause {
+        id: "MCI-13",
+        title: "Deliberately conservative rules",
+        document: "spec/companions/mcir/execution.md",
+    };
+    /// MCI-14 Diagnostics.
+    pub const MCI_14: Clause =
+        Clause { id: "MCI-14", title: "Diagnostics", document: "spec/companions/mcir/execution.md" };
+    /// MCI-15 Measures.
+    pub const MCI_15: Clause =
+        Clause { id: "MCI-15", title: "Measures", document: "spec/companions/mcir/measures.md" };
     /// NUM-01 Element types.
     pub const NUM_01: Clause = Clause { id: "NUM-01", title: "Element types", document: "spec/numerics.md" };
     /// NUM-02 Rounding.
@@ -3095,6 +3444,21 @@ pub const CLAUSES: &[Clause] = &[
     clause::FMT_05,
     clause::FMT_06,
     clause::FMT_07,
+    clause::MCI_01,
+    clause::MCI_02,
+    clause::MCI_03,
+    clause::MCI_04,
+    clause::MCI_05,
+    clause::MCI_06,
+    clause::MCI_07,
+    clause::MCI_08,
+    clause::MCI_09,
+    clause::MCI_10,
+    clause::MCI_11,
+    clause::MCI_12,
+    clause::MCI_13,
+    clause::MCI_14,
+    clause::MCI_15,
     clause::NUM_01,
     clause::NUM_02,
     clause::NUM_03,

@@ -7,6 +7,7 @@ use megakernel_reference::commands;
 /// Their cases.
 pub static CASES: &[Companion] = &[
     megakernel_collectives_cases::COMPANION,
+    megakernel_mcir_cases::COMPANION,
     megakernel_schedule_cases::COMPANION,
     megakernel_selection_cases::COMPANION,
     megakernel_task_graph_cases::COMPANION,
@@ -15,6 +16,7 @@ pub static CASES: &[Companion] = &[
 /// Their references.
 pub static REFERENCES: &[&commands::Companion] = &[
     &megakernel_collectives_reference::COMPANION,
+    &megakernel_mcir_reference::COMPANION,
     &megakernel_schedule_reference::COMPANION,
     &megakernel_selection_reference::COMPANION,
     &megakernel_task_graph_reference::COMPANION,

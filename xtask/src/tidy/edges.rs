@@ -58,6 +58,12 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "megakernel-schedule-cases",
         &["megakernel-ir", "megakernel-conformance", "megakernel-corpus", "megakernel-schedule-checker"],
     ),
+    ("megakernel-mcir", &["megakernel-ir"]),
+    (
+        "megakernel-mcir-reference",
+        &["megakernel-ir", "megakernel-mcir", "megakernel-order", "megakernel-reference"],
+    ),
+    ("megakernel-mcir-cases", &["megakernel-ir", "megakernel-corpus"]),
     ("megakernel-selection", &["megakernel-ir"]),
     // Its tests make the examples from the lowered layers of the cases.
     (
@@ -100,6 +106,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "megakernel-numerics",
             "megakernel-conformance",
             "megakernel-collectives-cases",
+            "megakernel-mcir-cases",
             "megakernel-schedule-cases",
             "megakernel-selection-cases",
             "megakernel-task-graph-cases",
@@ -141,6 +148,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "megakernel-numerics",
             "megakernel-reference",
             "megakernel-collectives-reference",
+            "megakernel-mcir-reference",
             "megakernel-schedule-reference",
             "megakernel-selection-reference",
             "megakernel-task-graph-reference",
@@ -162,6 +170,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "megakernel-collectives-cases",
             "megakernel-collectives-reference",
             "megakernel-collectives-subject",
+            "megakernel-mcir-cases",
+            "megakernel-mcir-reference",
             "megakernel-schedule",
             "megakernel-schedule-cases",
             "megakernel-schedule-reference",

@@ -111,6 +111,8 @@ const JUDGING: &[&str] = &[
     "crates/companions/collectives/reference/src/",
     "crates/companions/selection/model/src/",
     "crates/companions/selection/reference/src/",
+    "crates/companions/mcir/model/src/",
+    "crates/companions/mcir/reference/src/",
     "crates/companions/schedule/model/src/",
     "crates/companions/schedule/reference/src/",
 ];

@@ -26,7 +26,7 @@ fn made(root: &Path, behaviour: &str) -> Result<Evidence, String> {
 
 /// What is stale and what is wrong.
 fn findings(record: &Evidence, root: &Path) -> (Vec<String>, Vec<String>) {
-    let kernels = Kernels { host: String::new(), gpu: String::new() };
+    let kernels = Kernels { host: String::new(), gpu: String::new(), tensor_cores: String::new() };
     let findings = record.examine(&load(root).1, &kernels);
     (findings.stale, findings.wrong)
 }

@@ -150,7 +150,9 @@ impl Report {
                 "| {opcode} | {what} | {microseconds:.0} | {flops} | {rate:.0} | {share:.0} % |"
             );
         }
-        text += "\n| one step | context | tasks | us | tokens/s | of the copy |\n| --- | ---: | ---: | ---: | ---: | ---: |\n";
+        if !self.steps.is_empty() {
+            text += "\n| one step | context | tasks | us | tokens/s | of the copy |\n| --- | ---: | ---: | ---: | ---: | ---: |\n";
+        }
         for Step { model, context, tasks, microseconds, tokens_per_second, of_the_copy, .. } in &self.steps {
             let share = 100.0 * of_the_copy;
             let _ = writeln!(

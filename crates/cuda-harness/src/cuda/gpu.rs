@@ -3,6 +3,7 @@
 
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::fmt::Display;
+use std::path::PathBuf;
 use std::ptr;
 
 use cudarc::driver::sys::{
@@ -90,8 +91,10 @@ impl Gpu {
     /// Whether this is a whole GPU or a part of one (MIG), and whether other processes' kernels run beside ours (MPS).
     pub fn sharing(self) -> Option<String> {
         let part = self.name().contains(" MIG ");
-        let pipe = std::env::var_os("CUDA_MPS_PIPE_DIRECTORY").unwrap_or_else(|| "/tmp/nvidia-mps".into());
-        let served = std::path::Path::new(&pipe).join("control").exists();
+        // Where NVIDIA's daemon listens unless it is told otherwise.
+        let usual = || ["/", "tmp", "nvidia-mps"].iter().collect();
+        let pipe: PathBuf = std::env::var_os("CUDA_MPS_PIPE_DIRECTORY").map_or_else(usual, PathBuf::from);
+        let served = pipe.join("control").exists();
         let part = if part { "a part of a GPU (MIG)" } else { "a whole GPU" };
         Some(format!("{part}, {}", if served { "through MPS" } else { "without MPS" }))
     }

@@ -51,6 +51,9 @@ fn judge(rule: Rule, document: &str) -> Vec<Diagnostic> {
         _ if Profile::SCHEDULE.judges(rule.class()) && !Profile::FORMAT.judges(rule.class()) => {
             megakernel_schedule_reference::validate(document.as_bytes()).diagnostics
         }
+        _ if Profile::MCIR.judges(rule.class()) && !Profile::FORMAT.judges(rule.class()) => {
+            megakernel_mcir_reference::validate(document.as_bytes()).diagnostics
+        }
         _ if Profile::SELECTION.judges(rule.class()) && !Profile::FORMAT.judges(rule.class()) => {
             let select = rule.class() == Class::SELECTION_NO_PLAN;
             let request = Request {

@@ -28,6 +28,7 @@ fn every_file_of_the_corpus_conforms() {
         "translation",
         "collective-algorithm",
         "collective-module",
+        "mcir",
         "selection-sequence",
         "selection-index",
         "selection-request",
@@ -44,6 +45,7 @@ fn every_file_of_the_corpus_conforms() {
             let of_companion = match () {
                 () if below("programs/task-graph") => Some(task_graph_schema(&document)),
                 () if below("programs/collectives") => Some(collective_schema(&document)),
+                () if below("programs/mcir") => Some("mcir"),
                 () if below("programs/selection") => Some(selection_schema(&document)),
                 () => None,
             };
@@ -82,7 +84,7 @@ fn the_program_schema_refuses_what_the_structure_rules_refuse() {
     let mut refused: BTreeMap<Rule, usize> = BTreeMap::new();
     for case in corpus.cases().iter().filter(|case| {
         !case.profiles.iter().any(|&profile| {
-            [Profile::TASK_GRAPH, Profile::SELECTION, Profile::COLLECTIVES, Profile::SCHEDULE]
+            [Profile::TASK_GRAPH, Profile::SELECTION, Profile::COLLECTIVES, Profile::SCHEDULE, Profile::MCIR]
                 .contains(&profile)
         })
     }) {
@@ -145,23 +147,29 @@ fn the_task_graph_schemas_take_what_the_rules_on_form_take() {
     }
 }
 
-/// The schema of schedules refuses a document only where it breaks a rule about its form.
+/// The schemas of schedules and of memory-centric IR refuse a document only where it breaks a rule about its form.
 #[test]
-fn the_schedule_schema_takes_what_the_rules_on_form_take() {
+fn the_schedule_and_mcir_schemas_take_what_the_rules_on_form_take() {
     let corpus = corpus();
-    let validator = validator("schedule");
-    let (mut taken, mut refused) = (0, 0);
-    for case in corpus.cases().iter().filter(|case| case.profiles.contains(&Profile::SCHEDULE)) {
-        let document = corpus.document(case).expect("a document");
-        let Ok(document) = serde_json::from_slice::<Value>(&document) else { continue };
-        let about_form = |rule: &Rule| matches!(rule.class(), Class::STRUCTURE | Class::SCHEDULE_STRUCTURE);
-        let found = errors(&validator, &document);
-        if case.expect.verdict == Verdict::Either || case.expect.rules.iter().any(about_form) {
-            refused += usize::from(!found.is_empty());
-        } else {
-            assert_eq!(found, [], "{}: breaks no rule about its form", case.id);
-            taken += 1;
+    let kinds = [
+        (Profile::SCHEDULE, "schedule", Class::SCHEDULE_STRUCTURE),
+        (Profile::MCIR, "mcir", Class::MCIR_STRUCTURE),
+    ];
+    for (profile, schema, class) in kinds {
+        let validator = validator(schema);
+        let (mut taken, mut refused) = (0, 0);
+        for case in corpus.cases().iter().filter(|case| case.profiles.contains(&profile)) {
+            let document = corpus.document(case).expect("a document");
+            let Ok(document) = serde_json::from_slice::<Value>(&document) else { continue };
+            let about_form = |rule: &Rule| [Class::STRUCTURE, class].contains(&rule.class());
+            let found = errors(&validator, &document);
+            if case.expect.verdict == Verdict::Either || case.expect.rules.iter().any(about_form) {
+                refused += usize::from(!found.is_empty());
+            } else {
+                assert_eq!(found, [], "{}: breaks no rule about its form", case.id);
+                taken += 1;
+            }
         }
+        assert!(taken > 400 && refused > 40, "{schema}: took {taken} documents and refused {refused}");
     }
-    assert!(taken > 400 && refused > 40, "the schema took {taken} documents and refused {refused}");
 }

@@ -7,7 +7,7 @@ use megakernel_test_support::schemas;
 use serde_json::Value;
 
 /// Names of the files under `schemas/`, without `.schema.json`.
-pub const NAMES: [&str; 26] = [
+pub const NAMES: [&str; 27] = [
     "companion",
     "opcode-table",
     "program",
@@ -21,6 +21,7 @@ pub const NAMES: [&str; 26] = [
     "collective-algorithm",
     "collective-module",
     "collective-launch",
+    "mcir",
     "schedule",
     "schedule-waits",
     "selection-sequence",

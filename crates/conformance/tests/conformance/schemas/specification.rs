@@ -144,6 +144,7 @@ fn examples_of_rules_beyond_structure_conform() {
             // Of operations and what names hold, a schema says nothing.
             (_, "C") => (collective_schema(&document), rule.starts_with("CS")),
             (_, "E") => ("schedule", rule.starts_with("ES")),
+            (_, "I") => ("mcir", rule.starts_with("IS")),
             (_, "K") => (selection_schema(&document), rule.starts_with("KS")),
             _ => panic!("of which kind is the document of {rule}? This test has to be told"),
         };

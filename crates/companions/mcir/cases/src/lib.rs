@@ -1,0 +1,17 @@
+//! Cases of the companion on memory-centric IR: a builder, accepted documents with their measures, what is planted in them.
+
+use megakernel_corpus::companion::Companion;
+
+pub mod bases;
+pub mod build;
+pub mod families;
+mod plant;
+
+/// What the generator of the corpus takes.
+pub const COMPANION: Companion = Companion {
+    name: "mcir",
+    families: families::FAMILIES,
+    files: families::files,
+    spec_example: families::spec_example,
+    measure: None,
+};

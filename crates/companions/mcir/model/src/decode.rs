@@ -1,0 +1,383 @@
+//! From JSON values to records: rules S03, S04 and S05. The text itself, S01 and S02, is judged before.
+
+use std::collections::HashMap;
+
+use megakernel_ir::Rule;
+pub use megakernel_ir::decode::Fault;
+use megakernel_ir::decode::{Decode, Place, Read};
+use serde_json::Value as Json;
+
+use crate::document::{
+    Along, Binary, Body, Boundary, Document, Dtype, Fold, Function, Index, Init, Lifetime, Memory, Node, Op,
+    Region, Residency, State, Stream, Target, Term, Tile, Unary, Update, Value,
+};
+
+/// Reads a document.
+///
+/// # Errors
+/// Faults of the rules S03 to S05; never none.
+pub fn read(value: &Json) -> Result<Document, Vec<Fault>> {
+    let mut decoder = Decoder::default();
+    let read = decoder.document(&Place::root(value));
+    match read {
+        Some(read) if decoder.faults.is_empty() => Ok(read),
+        _ => Err(decoder.faults),
+    }
+}
+
+#[derive(Default)]
+struct Decoder {
+    faults: Vec<Fault>,
+    names: HashMap<String, u32>,
+}
+
+impl Decode for Decoder {
+    fn fault(&mut self, rule: Rule, at: &Place<'_>, message: String) {
+        self.faults.push(Fault::new(rule, at.pointer(), message));
+    }
+}
+
+/// The kinds of nodes, of which the members depend.
+const OPS: &[&str] = &["LoadTile", "StoreTile", "Compute", "Reduce", "UpdateState", "Prefetch", "Barrier"];
+
+/// The functions of a `Compute`, by name.
+#[derive(Clone, Copy)]
+enum Named {
+    Matmul(bool),
+    Transpose,
+    Unary(Unary),
+    Scale,
+    Binary(Binary),
+    Mask,
+}
+
+impl Named {
+    fn name(self) -> &'static str {
+        match self {
+            Named::Matmul(false) => "matmul_nn",
+            Named::Matmul(true) => "matmul_nt",
+            Named::Transpose => "transpose",
+            Named::Unary(unary) => unary.name(),
+            Named::Scale => "scale",
+            Named::Binary(binary) => binary.name(),
+            Named::Mask => "mask",
+        }
+    }
+
+    fn all() -> Vec<Named> {
+        let mut all = vec![Named::Matmul(false), Named::Matmul(true), Named::Transpose];
+        all.extend(Unary::ALL.iter().map(|&unary| Named::Unary(unary)));
+        all.push(Named::Scale);
+        all.extend(Binary::ALL.iter().map(|&binary| Named::Binary(binary)));
+        all.push(Named::Mask);
+        all
+    }
+}
+
+impl Decoder {
+    fn list<T>(&mut self, at: &Place<'_>, name: &'static str, read: Read<Decoder, T>) -> Vec<T> {
+        let Some(value) = at.value.get(name) else {
+            return Vec::new();
+        };
+        self.array(&at.member(name, value), read).unwrap_or_default()
+    }
+
+    /// An object by names, in the order of the names.
+    fn map<T>(&mut self, at: &Place<'_>, read: fn(&mut Decoder, u32, &Place<'_>) -> Option<T>) -> Vec<T> {
+        let mut members: Vec<_> = self.object(at).into_iter().flatten().collect();
+        members.sort_by_key(|(name, _)| *name);
+        let one = |(name, value): (&String, &Json)| {
+            let id = self.intern(name);
+            read(self, id, &at.member(name, value))
+        };
+        members.into_iter().filter_map(one).collect()
+    }
+
+    fn intern(&mut self, name: &str) -> u32 {
+        if let Some(&known) = self.names.get(name) {
+            return known;
+        }
+        let id = u32::try_from(self.names.len()).unwrap_or(u32::MAX);
+        self.names.insert(name.to_owned(), id);
+        id
+    }
+
+    fn name(&mut self, at: &Place<'_>) -> Option<u32> {
+        let Some(name) = at.value.as_str() else {
+            self.wrong_type(at, "a string");
+            return None;
+        };
+        Some(self.intern(name))
+    }
+
+    fn names(&mut self, at: &Place<'_>) -> Option<Vec<u32>> {
+        self.array(at, Decoder::name)
+    }
+
+    fn document(&mut self, at: &Place<'_>) -> Option<Document> {
+        self.object(at)?;
+        let values = self.required(at, "values", |decoder, at| Some(decoder.map(at, Decoder::value)));
+        let inputs = self.required(at, "inputs", Decoder::names);
+        let outputs = self.required(at, "outputs", Decoder::names);
+        let regions = self.required(at, "regions", |decoder, at| decoder.array(at, Decoder::region));
+        let boundaries = self.list(at, "boundaries", Decoder::boundary);
+        let residency = self.list(at, "residency", Decoder::residency);
+        let target = self.optional(at, "target", Decoder::target).unwrap_or_default();
+        let mut names = vec![String::new(); self.names.len()];
+        for (name, id) in self.names.drain() {
+            if let Some(place) = names.get_mut(id as usize) {
+                *place = name;
+            }
+        }
+        Some(Document {
+            names,
+            values: values?,
+            inputs: inputs?,
+            outputs: outputs?,
+            regions: regions?,
+            boundaries,
+            residency,
+            target,
+        })
+    }
+
+    fn value(&mut self, name: u32, at: &Place<'_>) -> Option<Value> {
+        self.object(at)?;
+        let shape = self.required(at, "shape", |decoder, at| decoder.array(at, Decoder::integer));
+        let dtype =
+            self.required(at, "dtype", |decoder, at| decoder.named(at, "dtype", Dtype::ALL, Dtype::name));
+        let memory = self.required(at, "residency", |decoder, at| {
+            decoder.named(at, "residency", Memory::ALL, Memory::name)
+        });
+        let buffers = self.optional(at, "buffers", Decoder::integer).unwrap_or(1);
+        Some(Value { name, shape: shape?, dtype: dtype?, memory: memory?, buffers })
+    }
+
+    fn boundary(&mut self, at: &Place<'_>) -> Option<Boundary> {
+        self.object(at)?;
+        let value = self.required(at, "value", Decoder::name);
+        self.optional(at, "location", |decoder, at| {
+            decoder.named(at, "location", &[Memory::Global], Memory::name)
+        });
+        Some(Boundary { value: value? })
+    }
+
+    fn residency(&mut self, at: &Place<'_>) -> Option<Residency> {
+        self.object(at)?;
+        let memory = self.required(at, "memory", |decoder, at| {
+            decoder.named(at, "memory", &[Memory::Shared, Memory::Register], Memory::name)
+        });
+        let values = self.required(at, "values", Decoder::names);
+        let lifetime = self.required(at, "lifetime", |decoder, at| {
+            decoder.named(at, "lifetime", Lifetime::ALL, Lifetime::name)
+        });
+        Some(Residency { memory: memory?, values: values?, lifetime: lifetime? })
+    }
+
+    fn target(&mut self, at: &Place<'_>) -> Option<Target> {
+        self.object(at)?;
+        let shared = self.nullable(at, "shared_bytes", Decoder::integer);
+        let register = self.nullable(at, "register_bytes", Decoder::integer);
+        Some(Target { shared, register })
+    }
+
+    fn region(&mut self, at: &Place<'_>) -> Option<Region> {
+        self.object(at)?;
+        let id = self.required(at, "id", Decoder::name);
+        let inputs = self.required(at, "inputs", Decoder::names);
+        let outputs = self.required(at, "outputs", Decoder::names);
+        let streaming = self.required(at, "streaming", Decoder::streaming);
+        let (stream, state, tile) = streaming?;
+        Some(Region { id: id?, inputs: inputs?, outputs: outputs?, stream, state, tile })
+    }
+
+    fn streaming(&mut self, at: &Place<'_>) -> Option<(Option<Stream>, Vec<State>, Tile)> {
+        self.object(at)?;
+        let stream = self.nullable(at, "stream", Decoder::stream);
+        let state = self.list(at, "state", Decoder::state);
+        let tile = self.required(at, "tile", Decoder::tile);
+        Some((stream, state, tile?))
+    }
+
+    fn stream(&mut self, at: &Place<'_>) -> Option<Stream> {
+        self.object(at)?;
+        let axis = self.required(at, "axis", Decoder::name);
+        let from = self.list(at, "from", Decoder::index);
+        let to = self.required(at, "to", |decoder, at| decoder.array(at, Decoder::index));
+        Some(Stream { axis: axis?, from, to: to? })
+    }
+
+    fn state(&mut self, at: &Place<'_>) -> Option<State> {
+        self.object(at)?;
+        let value = self.required(at, "value", Decoder::name);
+        let init = self.required(at, "init", |decoder, at| {
+            if at.value.is_string() {
+                let all = [Init::Least, Init::Most];
+                let name = |init| if init == Init::Most { "inf" } else { "-inf" };
+                return decoder.named(at, "initial value", &all, name);
+            }
+            decoder.integer(at).map(Init::Number)
+        });
+        Some(State { value: value?, init: init? })
+    }
+
+    fn tile(&mut self, at: &Place<'_>) -> Option<Tile> {
+        self.object(at)?;
+        let shape = self.required(at, "tile_shape", |decoder, at| Some(decoder.map(at, Decoder::of_axis)));
+        let blocks = self.optional(at, "blocks", |decoder, at| Some(decoder.map(at, Decoder::of_axis)));
+        let bodies =
+            [Body::Begin, Body::Each, Body::End].map(|body| self.list(at, body.name(), Decoder::node));
+        Some(Tile { shape: shape?, blocks: blocks.unwrap_or_default(), bodies })
+    }
+
+    fn of_axis(&mut self, axis: u32, at: &Place<'_>) -> Option<(u32, i64)> {
+        Some((axis, self.integer(at)?))
+    }
+
+    fn index(&mut self, at: &Place<'_>) -> Option<Index> {
+        if at.value.is_array() {
+            return Some(Index { terms: self.array(at, Decoder::term)?, is_array: true });
+        }
+        Some(Index { terms: vec![self.single(at)?], is_array: false })
+    }
+
+    fn single(&mut self, at: &Place<'_>) -> Option<Term> {
+        if at.value.is_string() {
+            return self.name(at).map(Term::Axis);
+        }
+        if at.value.is_number() {
+            return self.integer(at).map(Term::Number);
+        }
+        self.wrong_type(at, "an integer, the name of an axis, or an array of terms");
+        None
+    }
+
+    fn term(&mut self, at: &Place<'_>) -> Option<Term> {
+        let Some(elements) = at.value.as_array() else { return self.single(at) };
+        let [factor, axis] = elements.as_slice() else {
+            self.wrong_type(at, "[coefficient, axis]");
+            return None;
+        };
+        let (factor, axis) = (self.integer(&at.element(0, factor)), self.name(&at.element(1, axis)));
+        Some(Term::Scaled(factor?, axis?))
+    }
+
+    fn node(&mut self, at: &Place<'_>) -> Option<Node> {
+        self.object(at)?;
+        let id = self.required(at, "id", Decoder::name);
+        let ins = self.list(at, "in", Decoder::name);
+        let outs = self.list(at, "out", Decoder::name);
+        let op = self.required(at, "op", |decoder, at| decoder.named(at, "op", OPS, |name| name));
+        let op = match op? {
+            "LoadTile" => Op::LoadTile(self.at(at)?),
+            "StoreTile" => Op::StoreTile(self.at(at)?),
+            "Prefetch" => {
+                let indices = self.at(at);
+                let version = self.required(at, "version", Decoder::integer);
+                Op::Prefetch(indices?, version?)
+            }
+            "Barrier" => {
+                let wait = |decoder: &mut Decoder, at: &Place<'_>| decoder.array(at, Decoder::wait);
+                Op::Barrier(self.required(at, "wait", wait)?)
+            }
+            "Compute" => Op::Compute(self.function(at)?),
+            "Reduce" => {
+                let fold = self
+                    .required(at, "fn", |decoder, at| decoder.named(at, "reduction", Fold::ALL, Fold::name));
+                let axis = self.required(at, "axis", Decoder::integer);
+                Op::Reduce(fold?, axis?)
+            }
+            _ => Op::UpdateState(self.required(at, "fn", |decoder, at| {
+                decoder.named(at, "update of a state", Update::ALL, Update::name)
+            })?),
+        };
+        Some(Node { id: id?, op, ins, outs })
+    }
+
+    fn at(&mut self, at: &Place<'_>) -> Option<Vec<Index>> {
+        self.required(at, "at", |decoder, at| decoder.array(at, Decoder::index))
+    }
+
+    fn wait(&mut self, at: &Place<'_>) -> Option<(u32, i64)> {
+        let Some([value, version]) = at.value.as_array().map(Vec::as_slice) else {
+            self.wrong_type(at, "[value, version]");
+            return None;
+        };
+        let (value, version) = (self.name(&at.element(0, value)), self.integer(&at.element(1, version)));
+        Some((value?, version?))
+    }
+
+    fn function(&mut self, at: &Place<'_>) -> Option<Function> {
+        let named = self.required(at, "fn", |decoder, at| {
+            decoder.named(at, "function of a `Compute`", &Named::all(), Named::name)
+        });
+        Some(match named? {
+            Named::Matmul(transposed) => Function::Matmul(transposed),
+            Named::Transpose => Function::Transpose,
+            Named::Unary(unary) => Function::Unary(unary),
+            Named::Scale => {
+                let [p, q] = self.required(at, "by", Decoder::fraction)?;
+                Function::Scale(p, q)
+            }
+            Named::Binary(binary) => {
+                let along = self.optional(at, "along", |decoder, at| {
+                    decoder.named(at, "direction", Along::ALL, Along::name)
+                });
+                Function::Binary(binary, along)
+            }
+            Named::Mask => {
+                let rows = self.required(at, "rows", Decoder::index);
+                let columns = self.required(at, "columns", Decoder::index);
+                let window = self.nullable(at, "window", Decoder::integer);
+                Function::Mask(rows?, columns?, window)
+            }
+        })
+    }
+
+    fn fraction(&mut self, at: &Place<'_>) -> Option<[i64; 2]> {
+        let Some([p, q]) = at.value.as_array().map(Vec::as_slice) else {
+            self.wrong_type(at, "[p, q]");
+            return None;
+        };
+        let (p, q) = (self.integer(&at.element(0, p)), self.integer(&at.element(1, q)));
+        Some([p?, q?])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn every_wrong_member_is_found_at_its_place() {
+        let document = json!({
+            "values": {"a/b": {"shape": [1.5], "dtype": "F64"}},
+            "inputs": [], "outputs": [3], "target": {"shared_bytes": "all"},
+            "regions": [{"id": "r", "inputs": [], "outputs": [], "streaming": {
+                "stream": {"axis": "j", "to": [[[1]]]}, "state": [{"value": "s", "init": "nan"}],
+                "tile": {"tile_shape": {"j": "1"}, "each": [
+                    {"id": "a", "op": "Load"}, {"id": "b", "op": "Prefetch", "at": [true]},
+                    {"id": "c", "op": "Compute", "fn": "scale", "by": [1]}]}}}]});
+        let faults = read(&document).expect_err("faults");
+        let found: Vec<_> = faults.iter().map(|fault| (fault.rule.id(), fault.pointer.as_str())).collect();
+        let tile = "/regions/0/streaming/tile";
+        let expected = [
+            ("S04", "/values/a~1b/shape/0".to_owned()),
+            ("S05", "/values/a~1b/dtype".to_owned()),
+            ("S03", "/values/a~1b".to_owned()),
+            ("S04", "/outputs/0".to_owned()),
+            ("S04", "/regions/0/streaming/stream/to/0/0".to_owned()),
+            ("S05", "/regions/0/streaming/state/0/init".to_owned()),
+            ("S04", format!("{tile}/tile_shape/j")),
+            ("S05", format!("{tile}/each/0/op")),
+            ("S04", format!("{tile}/each/1/at/0")),
+            ("S03", format!("{tile}/each/1")),
+            ("S04", format!("{tile}/each/2/by")),
+            ("S04", "/target/shared_bytes".to_owned()),
+        ];
+        let expected: Vec<_> = expected.iter().map(|(rule, at)| (*rule, at.as_str())).collect();
+        assert_eq!(found, expected);
+    }
+}

@@ -1,0 +1,134 @@
+//! Axes, their ranges, and the extents of tiles at an edge (clauses MCI-03 and MCI-09).
+
+use megakernel_mcir::{Index, Region, Tile};
+
+use crate::producers::added;
+
+/// An affine form without axes that have one value: axes by their places, and an integer.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Affine {
+    pub factors: Vec<(u32, i64)>,
+    pub number: i64,
+}
+
+/// The extent of an axis of a tile: the number, and what is left of the tensor where that may be less.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Extent {
+    pub size: i64,
+    pub rest: Option<Affine>,
+}
+
+/// An axis of a region.
+#[derive(Clone, Copy, Debug)]
+pub struct Axis {
+    /// The number of its name.
+    pub name: u32,
+    pub step: i64,
+    /// The range.
+    pub least: i64,
+    pub most: i64,
+    /// How many values it has, at most.
+    pub count: i64,
+}
+
+/// The axes of a region: the block axes by their places, and the stream.
+#[derive(Clone, Debug)]
+pub struct Axes {
+    pub blocks: Vec<Axis>,
+    /// The axis of the stream, as the last one.
+    pub stream: Option<Axis>,
+    /// Whether the bounds of the stream are integers.
+    pub is_fixed: bool,
+    /// The bounds of the stream.
+    pub from: Vec<Affine>,
+    pub to: Vec<Affine>,
+}
+
+fn step(tile: &Tile, axis: u32) -> i64 {
+    tile.shape.iter().find(|&&(name, _)| name == axis).map_or(1, |&(_, step)| step)
+}
+
+impl Axes {
+    /// Of a region that breaks none of IS01 to IS03.
+    pub fn new(region: &Region) -> Axes {
+        let tile = &region.tile;
+        let block = |&(name, extent): &(u32, i64)| {
+            let step = step(tile, name);
+            let count = (extent - 1) / step + 1;
+            Axis { name, step, least: 0, most: (count - 1) * step, count }
+        };
+        let blocks = tile.blocks.iter().map(block).collect();
+        let (from, to) = (Vec::new(), Vec::new());
+        let mut axes = Axes { blocks, stream: None, is_fixed: true, from, to };
+        if let Some(stream) = &region.stream {
+            axes.from = stream.from.iter().map(|index| axes.affine(index)).collect();
+            axes.to = stream.to.iter().map(|index| axes.affine(index)).collect();
+            // By what is written: an axis with one value is an axis all the same.
+            let is_number = |index: &Index| added(index).0.is_empty();
+            let starts_fixed = stream.from.iter().all(is_number);
+            axes.is_fixed = starts_fixed && stream.to.iter().all(is_number);
+            let first = axes.from.iter().map(|index| axes.bounds(index).0).max().unwrap_or(0);
+            let end = axes.to.iter().map(|index| axes.bounds(index).1).min().unwrap_or(0);
+            let step = step(tile, stream.axis);
+            let count = if end > first { end.saturating_sub(first).saturating_sub(1) / step + 1 } else { 0 };
+            let last = if starts_fixed { first + (count - 1) * step } else { end - 1 };
+            axes.stream = Some(Axis { name: stream.axis, step, least: first, most: last.max(first), count });
+        }
+        axes
+    }
+
+    /// The axis at a place: the stream comes after the block axes.
+    pub fn axis(&self, place: u32) -> Option<&Axis> {
+        self.blocks.get(place as usize).or(self.stream.as_ref())
+    }
+
+    /// The place of the stream.
+    pub fn stream_place(&self) -> u32 {
+        u32::try_from(self.blocks.len()).unwrap_or(u32::MAX)
+    }
+
+    /// An index without axes that have one value.
+    pub fn affine(&self, index: &Index) -> Affine {
+        let (named, mut number) = added(index);
+        let mut factors = Vec::with_capacity(named.len());
+        for (name, factor) in named {
+            let all = self.blocks.iter().chain(&self.stream);
+            let Some((place, axis)) = (0..).zip(all).find(|(_, axis)| axis.name == name) else { continue };
+            if axis.least == axis.most {
+                number = number.saturating_add(factor.saturating_mul(axis.least));
+            } else {
+                factors.push((place, factor));
+            }
+        }
+        Affine { factors, number }
+    }
+
+    /// The least and the largest value.
+    pub fn bounds(&self, affine: &Affine) -> (i64, i64) {
+        let (mut least, mut most) = (affine.number, affine.number);
+        for &(place, factor) in &affine.factors {
+            if let Some(axis) = self.axis(place) {
+                let (a, b) = (factor.saturating_mul(axis.least), factor.saturating_mul(axis.most));
+                least = least.saturating_add(a.min(b));
+                most = most.saturating_add(a.max(b));
+            }
+        }
+        (least, most)
+    }
+
+    /// The extent of a tile of this size that begins there, in a tensor of this extent.
+    pub fn extent(&self, size: i64, of: i64, index: &Index) -> Extent {
+        let at = self.affine(index);
+        let least = of.saturating_sub(self.bounds(&at).1);
+        if least >= size {
+            return Extent { size, rest: None };
+        }
+        let factors = at.factors.iter().map(|&(place, factor)| (place, -factor)).collect();
+        Extent { size, rest: Some(Affine { factors, number: of.saturating_sub(at.number) }) }
+    }
+
+    /// How many blocks there are, at most what a number holds.
+    pub fn count_blocks(&self) -> i64 {
+        self.blocks.iter().fold(1_i64, |count, axis| count.saturating_mul(axis.count))
+    }
+}

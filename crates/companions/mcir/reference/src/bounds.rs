@@ -1,0 +1,109 @@
+//! The rules IB01 to IB03: where tiles lie, and what is stored.
+
+use std::collections::HashSet;
+
+use megakernel_ir::Rule;
+use megakernel_mcir::{Body, Index};
+use megakernel_order::Findings;
+
+use crate::axes::Axes;
+use crate::shapes::Shaped;
+use crate::world::{World, moves, nodes};
+
+/// Judges a region.
+pub fn check(world: &World<'_>, shaped: &Shaped<'_>, findings: &mut Findings) {
+    let sites = || nodes(shaped.number, shaped.region);
+    let stores = |node| moves(node).filter(|moved| moved.stores);
+    let stored: HashSet<u32> =
+        sites().filter_map(|site| stores(site.node)).map(|moved| moved.tensor).collect();
+    for site in sites() {
+        let (Some(moved), Some(at)) = (moves(site.node), site.node.op.at()) else { continue };
+        let (tensor, tile) = (&world.value(moved.tensor).shape, &world.value(moved.tile).shape);
+        let mut is_inside = true;
+        for (place, (index, &extent)) in at.iter().zip(tensor).enumerate() {
+            let (least, most) = shaped.axes.bounds(&shaped.axes.affine(index));
+            if least < 0 || most >= extent {
+                is_inside = false;
+                let message =
+                    format!("found an index from {least} to {most}, required one from 0 to {}", extent - 1);
+                findings.broken(Rule::IB01, format!("{}/at/{place}", site.pointer()), message);
+            }
+        }
+        if moved.stores && is_inside {
+            let in_stream = site.body == Body::Each;
+            if let Err(message) = coverage(world, &shaped.axes, in_stream, at, tile, tensor) {
+                findings.broken(Rule::IB02, format!("{}/at", site.pointer()), message);
+            }
+        }
+        if !moved.stores && stored.contains(&moved.tensor) {
+            let message = format!("the region stores `{}` itself", world.name(moved.tensor));
+            findings.broken(Rule::IB03, site.input(0), message);
+        }
+    }
+}
+
+/// IB02. Where tiles of one size begin, along an axis, are sums of multiples of strides: they are all multiples of the size, each once,
+/// if and only if the strides are those of a number system whose first one is the size.
+fn coverage(
+    world: &World<'_>,
+    axes: &Axes,
+    in_stream: bool,
+    at: &[Index],
+    tile: &[i64],
+    tensor: &[i64],
+) -> Result<(), String> {
+    let mut moving: Vec<u32> =
+        (0..).zip(&axes.blocks).filter(|(_, axis)| axis.count > 1).map(|(n, _)| n).collect();
+    if let Some(stream) = axes.stream.filter(|_| in_stream) {
+        if !axes.is_fixed {
+            return Err("the stream has other bounds in other blocks".to_owned());
+        }
+        if stream.count == 0 {
+            return Err("the stream has no iteration, and nothing is stored".to_owned());
+        }
+        if stream.count > 1 {
+            moving.push(axes.stream_place());
+        }
+    }
+    let affine: Vec<_> = at.iter().map(|index| axes.affine(index)).collect();
+    for &place in &moving {
+        let along = |form: &&crate::axes::Affine| form.factors.iter().any(|&(axis, _)| axis == place);
+        let times = affine.iter().filter(along).count();
+        if times != 1 {
+            let name = axes.axis(place).map_or("", |axis| world.name(axis.name));
+            return Err(if times == 0 {
+                format!("each value of `{name}` stores the same elements")
+            } else {
+                format!("`{name}` moves the store along {times} axes at once")
+            });
+        }
+    }
+    let lacking = tensor.len().saturating_sub(tile.len());
+    for (number, (form, &extent)) in affine.iter().zip(tensor).enumerate() {
+        let mut size = number.checked_sub(lacking).and_then(|axis| tile.get(axis)).copied().unwrap_or(1);
+        let mut strides = Vec::new();
+        for &(place, factor) in &form.factors {
+            if let Some(axis) = axes.axis(place) {
+                strides.push((factor.saturating_abs().saturating_mul(axis.step), axis.count));
+            }
+        }
+        let first = axes.bounds(form).0;
+        if first != 0 {
+            return Err(format!("along axis {number} nobody stores the index 0: the first one is {first}"));
+        }
+        strides.sort_unstable();
+        for (stride, count) in strides {
+            if stride < size {
+                return Err(format!("along axis {number} the index {stride} is stored more than once"));
+            }
+            if stride > size {
+                return Err(format!("along axis {number} nobody stores the index {size}"));
+            }
+            size = size.saturating_mul(count);
+        }
+        if size < extent {
+            return Err(format!("along axis {number} nobody stores the index {size}"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,40 @@
+//! The reference of the companion on memory-centric IR: the rules and the measures (`spec/companions/mcir`).
+
+mod axes;
+mod bounds;
+mod commands;
+mod measure;
+mod operands;
+mod order;
+mod producers;
+mod residency;
+mod shapes;
+mod storage;
+mod structure;
+mod validate;
+mod world;
+
+pub use commands::COMPANION;
+pub use measure::{measure, measure_document};
+pub use validate::{read_document, validate};
+
+use megakernel_ir::companion::Reference;
+use megakernel_ir::protocol::{Answer, Method, Profile, Request};
+
+/// Answers the requests of the profile `mcir`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Mcir;
+
+impl Reference for Mcir {
+    fn profiles(&self) -> &[Profile] {
+        &[Profile::MCIR]
+    }
+
+    fn answer(&mut self, request: &Request<'_>) -> Answer {
+        match request.method {
+            Method::VALIDATE => validate(request.document.as_bytes()).into(),
+            Method::MEASURE => measure(request.document.as_bytes()),
+            other => Answer::Unsupported { reason: format!("memory-centric IR has no method `{other}`") },
+        }
+    }
+}

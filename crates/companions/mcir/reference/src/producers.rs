@@ -1,0 +1,160 @@
+//! The rules IS06 to IS08: who produces what, and when.
+
+use std::collections::{HashMap, HashSet};
+
+use megakernel_ir::Rule;
+use megakernel_mcir::{Body, Index, Node, Op, Region, Term};
+use megakernel_order::Findings;
+
+use crate::world::{Site, World, moves, nodes};
+
+/// The places of states in `in` and `out` of a node.
+pub fn states(node: &Node) -> &'static [(usize, usize)] {
+    if let Op::UpdateState(update) = node.op { update.states() } else { &[] }
+}
+
+/// An index whose terms have been added, as something to compare.
+pub fn added(index: &Index) -> (Vec<(u32, i64)>, i64) {
+    let mut number = 0;
+    let mut factors: HashMap<u32, i64> = HashMap::new();
+    for term in &index.terms {
+        match *term {
+            Term::Number(value) => number += value,
+            Term::Axis(axis) => *factors.entry(axis).or_default() += 1,
+            Term::Scaled(factor, axis) => *factors.entry(axis).or_default() += factor,
+        }
+    }
+    let mut factors: Vec<(u32, i64)> = factors.into_iter().filter(|&(_, factor)| factor != 0).collect();
+    factors.sort_unstable();
+    (factors, number)
+}
+
+fn is_same_load(first: &Site<'_>, second: &Site<'_>) -> bool {
+    let (Op::Prefetch(a, _), Op::Prefetch(b, _)) = (&first.node.op, &second.node.op) else { return false };
+    let is_same = first.region == second.region && first.node.ins == second.node.ins;
+    is_same && a.len() == b.len() && a.iter().zip(b).all(|(a, b)| added(a) == added(b))
+}
+
+/// IS06.
+pub fn one(world: &World<'_>, findings: &mut Findings) {
+    let mut known: Vec<Option<Site<'_>>> = vec![None; world.document.values.len()];
+    for (number, region) in world.document.regions.iter().enumerate() {
+        for site in nodes(number, region) {
+            for (place, &name) in site.node.outs.iter().enumerate() {
+                if states(site.node).iter().any(|&(_, out)| out == place) {
+                    continue;
+                }
+                let other = known[world.place(name)].replace(site);
+                let message = match other {
+                    _ if world.is_input(name) => "it is an input of the document".to_owned(),
+                    None => continue,
+                    Some(other) if other.pointer() != site.pointer() && is_same_load(&other, &site) => {
+                        continue;
+                    }
+                    Some(other) => format!("it is produced by `{}` too", world.name(other.node.id)),
+                };
+                let message = format!("`{}` has two producers: {message}", world.name(name));
+                findings.broken(Rule::IS06, site.output(place), message);
+            }
+        }
+    }
+}
+
+/// IS07.
+pub fn earlier(world: &World<'_>, findings: &mut Findings) {
+    let document = world.document;
+    let mut stored: Vec<bool> = document.values.iter().map(|value| world.is_input(value.name)).collect();
+    // By value: the region and the body that can read it from here on.
+    let mut there: HashMap<(u32, Body), usize> = HashMap::new();
+    for (number, region) in document.regions.iter().enumerate() {
+        let states: HashSet<u32> = region.state.iter().map(|state| state.value).collect();
+        let outputs: HashSet<u32> = region.outputs.iter().copied().collect();
+        for site in nodes(number, region) {
+            if let (Op::Prefetch(..), Some(&tile)) = (&site.node.op, site.node.outs.first()) {
+                there.insert((tile, Body::Each), number);
+            }
+        }
+        for site in nodes(number, region) {
+            for (place, &name) in site.node.ins.iter().enumerate() {
+                let is_there = if world.is_tile(name) {
+                    states.contains(&name) || there.get(&(name, site.body)) == Some(&number)
+                } else {
+                    stored[world.place(name)] || outputs.contains(&name)
+                };
+                if !is_there {
+                    let message = format!("no node before it produces `{}`", world.name(name));
+                    findings.broken(Rule::IS07, site.input(place), message);
+                }
+            }
+            if matches!(site.node.op, Op::Prefetch(..)) {
+                continue;
+            }
+            for &name in &site.node.outs {
+                let bodies: &[Body] = if site.body == Body::Begin { Body::ALL } else { &[site.body] };
+                for &body in bodies {
+                    there.insert((name, body), number);
+                }
+            }
+        }
+        for site in nodes(number, region) {
+            if let Some(moved) = moves(site.node).filter(|moved| moved.stores) {
+                stored[world.place(moved.tensor)] = true;
+            }
+        }
+    }
+}
+
+/// IS08.
+pub fn of_states(world: &World<'_>, findings: &mut Findings) {
+    let mut declared = HashSet::new();
+    for (number, region) in world.document.regions.iter().enumerate() {
+        for (place, state) in region.state.iter().enumerate() {
+            let is_new = declared.insert(state.value);
+            if !is_new || !world.is_tile(state.value) {
+                let what = if is_new { "is no tile" } else { "is a state of another region" };
+                let at = format!("/regions/{number}/streaming/state/{place}/value");
+                findings.broken(Rule::IS08, at, format!("`{}` {what}", world.name(state.value)));
+            }
+        }
+        of_region(world, number, region, findings);
+    }
+}
+
+fn of_region(world: &World<'_>, number: usize, region: &Region, findings: &mut Findings) {
+    let declared: HashSet<u32> = region.state.iter().map(|state| state.value).collect();
+    let mut updated: HashSet<u32> = HashSet::new();
+    for site in nodes(number, region) {
+        let node = site.node;
+        let pairs: Vec<(u32, u32)> =
+            states(node).iter().filter_map(|&(a, b)| Some((*node.ins.get(a)?, *node.outs.get(b)?))).collect();
+        if pairs.iter().any(|(old, new)| old != new || !declared.contains(new)) {
+            let message = "what it updates is no state of the region, or another one than it reads";
+            findings.broken(Rule::IS08, site.pointer(), message);
+        } else {
+            let new: HashSet<u32> = pairs.iter().map(|&(_, new)| new).collect();
+            if new.len() < pairs.len() || new.iter().any(|new| updated.contains(new)) {
+                findings.broken(Rule::IS08, site.pointer(), "it updates a state a second time");
+            }
+        }
+        for (place, name) in node.ins.iter().enumerate() {
+            let is_own = states(node).iter().any(|&(old, _)| old == place);
+            if !is_own && site.body != Body::End && declared.contains(name) && !updated.contains(name) {
+                let message = format!("the state `{}` is read before it is updated", world.name(*name));
+                findings.broken(Rule::IS08, site.input(place), message);
+            }
+        }
+        for (place, name) in node.outs.iter().enumerate() {
+            if declared.contains(name) && !states(node).iter().any(|&(_, new)| new == place) {
+                let message = format!("`{}` is a state, and this does not update it", world.name(*name));
+                findings.broken(Rule::IS08, site.output(place), message);
+            }
+        }
+        updated.extend(pairs.iter().map(|&(_, new)| new));
+    }
+    for (place, state) in region.state.iter().enumerate() {
+        if !updated.contains(&state.value) {
+            let message = format!("no `UpdateState` updates `{}`", world.name(state.value));
+            findings.broken(Rule::IS08, format!("/regions/{number}/streaming/state/{place}"), message);
+        }
+    }
+}

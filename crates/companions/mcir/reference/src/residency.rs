@@ -1,0 +1,194 @@
+//! The rules IL and IT: lifetimes, and what is on chip at once (clause MCI-11).
+
+use std::collections::HashMap;
+
+use megakernel_ir::Rule;
+use megakernel_mcir::{Body, Lifetime, Memory, Op};
+use megakernel_order::Findings;
+
+use crate::shapes::Shaped;
+use crate::world::{World, nodes};
+
+/// Lifetimes by name.
+pub struct Lifetimes {
+    by_name: HashMap<u32, (Lifetime, usize, usize)>,
+}
+
+impl Lifetimes {
+    /// IL01.
+    pub fn new(world: &World<'_>, findings: &mut Findings) -> Lifetimes {
+        let mut by_name = HashMap::new();
+        for (place, region) in world.document.residency.iter().enumerate() {
+            for (number, &name) in region.values.iter().enumerate() {
+                let at = || format!("/residency/{place}/values/{number}");
+                let found = world.value(name).memory;
+                if found != region.memory {
+                    let (name, found, said) = (world.name(name), found.name(), region.memory.name());
+                    findings.broken(
+                        Rule::IL01,
+                        at(),
+                        format!("`{name}` is in {found} memory, not in {said}"),
+                    );
+                } else if by_name.contains_key(&name) {
+                    let message = format!("`{}` stands in two residency regions", world.name(name));
+                    findings.broken(Rule::IL01, at(), message);
+                }
+                by_name.entry(name).or_insert((region.lifetime, place, number));
+            }
+        }
+        for value in world.document.values.iter().filter(|value| value.memory != Memory::Global) {
+            if !by_name.contains_key(&value.name) {
+                let message = format!("`{}` stands in no residency region", world.name(value.name));
+                findings.broken(Rule::IL01, world.value_pointer(value.name), message);
+            }
+        }
+        Lifetimes { by_name }
+    }
+
+    fn of(&self, name: u32) -> Lifetime {
+        self.by_name.get(&name).map_or(Lifetime::Block, |&(lifetime, ..)| lifetime)
+    }
+}
+
+/// Where a tile is used: positions among all nodes of the region.
+#[derive(Default)]
+struct Use {
+    sites: Vec<(Body, bool)>,
+    is_prefetched: bool,
+    first_in_begin: Option<usize>,
+    first: Option<usize>,
+    last: Option<usize>,
+}
+
+fn uses(world: &World<'_>, shaped: &Shaped<'_>) -> Vec<(u32, Use)> {
+    let mut places: HashMap<u32, usize> = HashMap::new();
+    let mut all: Vec<(u32, Use)> = Vec::new();
+    for state in &shaped.region.state {
+        places.insert(state.value, all.len());
+        all.push((state.value, Use::default()));
+    }
+    for (position, site) in nodes(shaped.number, shaped.region).enumerate() {
+        let is_prefetch = matches!(site.node.op, Op::Prefetch(..));
+        let produced = site.node.outs.iter().map(|&name| (name, true));
+        for (name, is_made) in produced.chain(site.node.ins.iter().map(|&name| (name, false))) {
+            if !world.is_tile(name) {
+                continue;
+            }
+            let place = *places.entry(name).or_insert_with(|| {
+                all.push((name, Use::default()));
+                all.len() - 1
+            });
+            let used = &mut all[place].1;
+            used.sites.push((site.body, is_prefetch));
+            used.is_prefetched |= is_prefetch;
+            if is_made && site.body == Body::Begin {
+                used.first_in_begin.get_or_insert(position);
+            }
+            used.first.get_or_insert(position);
+            used.last = Some(position);
+        }
+    }
+    all
+}
+
+/// IL02.
+pub fn kept(world: &World<'_>, shaped: &Shaped<'_>, lifetimes: &Lifetimes, findings: &mut Findings) {
+    for (name, used) in uses(world, shaped) {
+        let Some(&(lifetime, place, number)) = lifetimes.by_name.get(&name) else { continue };
+        let is_state = shaped.states.contains(&name);
+        let fits = match lifetime {
+            Lifetime::Block => true,
+            _ if is_state => false,
+            Lifetime::Stream => used.sites.iter().all(|&(body, _)| body != Body::End),
+            Lifetime::Iteration => {
+                used.sites.iter().all(|&(body, is_prefetch)| body == Body::Each || is_prefetch)
+            }
+            Lifetime::Node => {
+                let body = used.sites.first().map(|&(body, _)| body);
+                !used.is_prefetched && used.sites.iter().all(|&(other, _)| Some(other) == body)
+            }
+        };
+        if !fits {
+            let what = if is_state { "is a state" } else { "is produced or read outside of that" };
+            let message =
+                format!("`{}` has the lifetime `{}`, and {what}", world.name(name), lifetime.name());
+            findings.broken(Rule::IL02, format!("/residency/{place}/values/{number}"), message);
+        }
+    }
+}
+
+/// The most that a region holds in a memory, and the position of the first node at which it does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Peak {
+    pub bytes: i64,
+    pub at: usize,
+}
+
+/// What a tile takes.
+fn bytes(world: &World<'_>, name: u32) -> i64 {
+    let value = world.value(name);
+    value.shape.iter().product::<i64>() * value.dtype.bytes() * value.buffers
+}
+
+/// From which position to which a tile takes memory.
+fn span(shaped: &Shaped<'_>, lifetime: Lifetime, used: &Use) -> (usize, usize) {
+    let [begin, each, end] = shaped.region.tile.bodies.each_ref().map(Vec::len);
+    match lifetime {
+        Lifetime::Block => (0, begin + each + end),
+        Lifetime::Node => (used.first.unwrap_or(0), used.last.map_or(0, |last| last + 1)),
+        Lifetime::Stream | Lifetime::Iteration => (used.first_in_begin.unwrap_or(begin), begin + each),
+    }
+}
+
+/// The peaks in shared memory and in registers.
+pub fn peaks(world: &World<'_>, shaped: &Shaped<'_>, lifetimes: &Lifetimes) -> [Peak; 2] {
+    let count: usize = shaped.region.tile.bodies.iter().map(Vec::len).sum();
+    let mut changes = [(); 2].map(|()| vec![0_i64; count + 1]);
+    for (name, used) in uses(world, shaped) {
+        let (first, end) = span(shaped, lifetimes.of(name), &used);
+        let memory = usize::from(world.value(name).memory == Memory::Register);
+        changes[memory][first] += bytes(world, name);
+        changes[memory][end] -= bytes(world, name);
+    }
+    changes.map(|changes| {
+        let (mut held, mut peak) = (0, Peak::default());
+        for (at, change) in changes.iter().take(count).enumerate() {
+            held += change;
+            if held > peak.bytes {
+                peak = Peak { bytes: held, at };
+            }
+        }
+        peak
+    })
+}
+
+/// IT01 and IT02.
+pub fn target(world: &World<'_>, shaped: &Shaped<'_>, lifetimes: &Lifetimes, findings: &mut Findings) {
+    let target = world.document.target;
+    if target.shared.is_none() && target.register.is_none() {
+        return;
+    }
+    let peaks = peaks(world, shaped, lifetimes);
+    let rules = [(Rule::IT01, target.shared, "shared memory"), (Rule::IT02, target.register, "registers")];
+    for ((rule, limit, memory), peak) in rules.into_iter().zip(peaks) {
+        let Some(limit) = limit.filter(|&limit| peak.bytes > limit) else { continue };
+        let node = nodes(shaped.number, shaped.region).nth(peak.at);
+        let node = node.map_or("", |site| world.name(site.node.id));
+        let held: Vec<String> = uses(world, shaped)
+            .into_iter()
+            .filter(|(name, used)| {
+                let (first, end) = span(shaped, lifetimes.of(*name), used);
+                let of = if rule == Rule::IT01 { Memory::Shared } else { Memory::Register };
+                world.value(*name).memory == of && (first..end).contains(&peak.at)
+            })
+            .take(8)
+            .map(|(name, _)| format!("`{}` {}", world.name(name), bytes(world, name)))
+            .collect();
+        let message = format!(
+            "at `{node}` a block holds {} bytes in {memory}, and there are {limit}: {}",
+            peak.bytes,
+            held.join(", ")
+        );
+        findings.broken(rule, format!("/regions/{}", shaped.number), message);
+    }
+}

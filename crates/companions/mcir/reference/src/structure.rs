@@ -1,0 +1,276 @@
+//! The rules IS01 to IS03: numbers and names.
+
+use std::collections::HashSet;
+
+use megakernel_ir::Rule;
+use megakernel_ir::diagnostic::pointer_token;
+use megakernel_mcir::{Body, Document, Function, Index, Init, Memory, Op, Region, Term, Value};
+use megakernel_order::Findings;
+
+use crate::world::{Site, World, nodes};
+
+/// The largest of most numbers.
+const MOST: i64 = 2_147_483_647;
+/// Bytes of a tensor.
+const BYTES: i64 = 1 << 62;
+/// Elements of a tile.
+const ELEMENTS: i64 = 1 << 20;
+/// Slots of a tile.
+const SLOTS: i64 = 64;
+
+fn number(number: i64, [least, most]: [i64; 2], at: impl Fn() -> String, findings: &mut Findings) -> bool {
+    let fits = (least..=most).contains(&number);
+    if !fits {
+        findings.broken(Rule::IS01, at(), format!("found {number}, required {least} to {most}"));
+    }
+    fits
+}
+
+/// The indices of a node, each with its pointer.
+fn indices<'d>(site: &Site<'d>) -> Vec<(&'d Index, String)> {
+    match &site.node.op {
+        Op::Compute(Function::Mask(rows, columns, _)) => {
+            vec![(rows, format!("{}/rows", site.pointer())), (columns, format!("{}/columns", site.pointer()))]
+        }
+        op => {
+            let at = op.at().into_iter().flatten().enumerate();
+            at.map(|(place, index)| (index, format!("{}/at/{place}", site.pointer()))).collect()
+        }
+    }
+}
+
+/// The indices that bound a stream, each with its pointer.
+fn bounds(number: usize, region: &Region) -> Vec<(&Index, String)> {
+    let Some(stream) = &region.stream else { return Vec::new() };
+    let all = [("from", &stream.from), ("to", &stream.to)];
+    let mut found = Vec::new();
+    for (which, indices) in all {
+        for (place, index) in indices.iter().enumerate() {
+            found.push((index, format!("/regions/{number}/streaming/stream/{which}/{place}")));
+        }
+    }
+    found
+}
+
+/// A term and its pointer.
+fn terms<'i>(index: &'i Index, at: &str) -> impl Iterator<Item = (&'i Term, String)> {
+    index.terms.iter().enumerate().map(move |(place, term)| {
+        let here = if index.is_array { format!("{at}/{place}") } else { at.to_owned() };
+        (term, here)
+    })
+}
+
+/// IS01.
+pub fn numbers(document: &Document, findings: &mut Findings) {
+    for value in &document.values {
+        size(document, value, findings);
+    }
+    for (name, limit) in [("shared", document.target.shared), ("register", document.target.register)] {
+        if let Some(limit) = limit {
+            number(limit, [0, MOST], || format!("/target/{name}_bytes"), findings);
+        }
+    }
+    for (place, region) in document.regions.iter().enumerate() {
+        let at = format!("/regions/{place}/streaming");
+        for (index, here) in bounds(place, region) {
+            coefficients(index, &here, findings);
+        }
+        if region.stream.as_ref().is_some_and(|stream| stream.to.is_empty()) {
+            findings.broken(Rule::IS01, format!("{at}/stream/to"), "found no index, required at least one");
+        }
+        for (state, each) in region.state.iter().enumerate() {
+            if let Init::Number(init) = each.init {
+                number(init, [-MOST, MOST], || format!("{at}/state/{state}/init"), findings);
+            }
+        }
+        for (which, axes) in [("tile_shape", &region.tile.shape), ("blocks", &region.tile.blocks)] {
+            for &(axis, value) in axes {
+                let name = pointer_token(&document.names[axis as usize]);
+                number(value, [1, MOST], || format!("{at}/tile/{which}/{name}"), findings);
+            }
+        }
+        for site in nodes(place, region) {
+            of_node(&site, findings);
+        }
+    }
+}
+
+fn size(document: &Document, value: &Value, findings: &mut Findings) {
+    let at = || format!("/values/{}", pointer_token(&document.names[value.name as usize]));
+    let mut fits = true;
+    for (axis, &extent) in value.shape.iter().enumerate() {
+        fits &= number(extent, [1, MOST], || format!("{}/shape/{axis}", at()), findings);
+    }
+    number(value.buffers, [1, SLOTS], || format!("{}/buffers", at()), findings);
+    if !fits {
+        return;
+    }
+    let elements = value.shape.iter().try_fold(1_i64, |size, &extent| size.checked_mul(extent));
+    let bytes = elements.and_then(|elements| elements.checked_mul(value.dtype.bytes()));
+    if value.memory != Memory::Global && elements.is_none_or(|elements| elements > ELEMENTS) {
+        findings.broken(Rule::IS01, format!("{}/shape", at()), "found a tile of more than 2^20 elements");
+    } else if bytes.is_none_or(|bytes| bytes > BYTES) {
+        findings.broken(Rule::IS01, format!("{}/shape", at()), "found a tensor of more than 2^62 bytes");
+    }
+}
+
+fn coefficients(index: &Index, at: &str, findings: &mut Findings) {
+    for (term, here) in terms(index, at) {
+        match *term {
+            Term::Number(value) => number(value, [-MOST, MOST], || here.clone(), findings),
+            Term::Scaled(value, _) => number(value, [-MOST, MOST], || format!("{here}/0"), findings),
+            Term::Axis(_) => true,
+        };
+    }
+}
+
+fn of_node(site: &Site<'_>, findings: &mut Findings) {
+    for (index, here) in indices(site) {
+        coefficients(index, &here, findings);
+    }
+    let at = |member: &str| format!("{}/{member}", site.pointer());
+    match site.node.op {
+        Op::Prefetch(_, version) => {
+            number(version, [0, SLOTS - 1], || at("version"), findings);
+        }
+        Op::Barrier(ref waits) => {
+            for (place, &(_, version)) in waits.iter().enumerate() {
+                number(version, [0, SLOTS - 1], || at(&format!("wait/{place}/1")), findings);
+            }
+        }
+        Op::Compute(Function::Mask(_, _, Some(window))) => {
+            number(window, [1, MOST], || at("window"), findings);
+        }
+        Op::Compute(Function::Scale(p, q)) => {
+            number(p, [-MOST, MOST], || at("by/0"), findings);
+            number(q, [1, MOST], || at("by/1"), findings);
+        }
+        _ => {}
+    }
+}
+
+/// IS02.
+pub fn names(world: &World<'_>, findings: &mut Findings) {
+    let document = world.document;
+    let mut known = |name: u32, at: &dyn Fn() -> String| {
+        if !world.has(name) {
+            let message = format!("found `{}`, required the name of a value", world.name(name));
+            findings.broken(Rule::IS02, at(), message);
+        }
+    };
+    lists(document, &mut |names, at| {
+        for (place, &name) in names.iter().enumerate() {
+            known(name, &|| format!("{at}/{place}"));
+        }
+    });
+    for (place, boundary) in document.boundaries.iter().enumerate() {
+        known(boundary.value, &|| format!("/boundaries/{place}/value"));
+    }
+    for (place, residency) in document.residency.iter().enumerate() {
+        for (number, &name) in residency.values.iter().enumerate() {
+            known(name, &|| format!("/residency/{place}/values/{number}"));
+        }
+    }
+    for (number, region) in document.regions.iter().enumerate() {
+        for (place, state) in region.state.iter().enumerate() {
+            known(state.value, &|| format!("/regions/{number}/streaming/state/{place}/value"));
+        }
+        for site in nodes(number, region) {
+            for (place, &name) in site.node.ins.iter().enumerate() {
+                known(name, &|| site.input(place));
+            }
+            for (place, &name) in site.node.outs.iter().enumerate() {
+                known(name, &|| site.output(place));
+            }
+            for (place, &(name, _)) in site.node.op.waits().iter().enumerate() {
+                known(name, &|| format!("{}/wait/{place}/0", site.pointer()));
+            }
+        }
+    }
+    for (number, region) in document.regions.iter().enumerate() {
+        axes(world, number, region, findings);
+    }
+}
+
+/// IS02, for axes.
+fn axes(world: &World<'_>, number: usize, region: &Region, findings: &mut Findings) {
+    let blocks: Vec<u32> = region.tile.blocks.iter().map(|&(axis, _)| axis).collect();
+    let mut all = blocks.clone();
+    all.extend(region.stream.as_ref().map(|stream| stream.axis));
+    let mut known = |index: &Index, at: &str, axes: &[u32]| {
+        for (term, here) in terms(index, at) {
+            let (axis, here) = match *term {
+                Term::Number(_) => continue,
+                Term::Axis(axis) => (axis, here),
+                Term::Scaled(_, axis) => (axis, format!("{here}/1")),
+            };
+            if !axes.contains(&axis) {
+                let message = format!("found `{}`, required an axis that is known here", world.name(axis));
+                findings.broken(Rule::IS02, here, message);
+            }
+        }
+    };
+    for (index, here) in bounds(number, region) {
+        known(index, &here, &blocks);
+    }
+    for site in nodes(number, region) {
+        let is_inside = site.body == Body::Each || matches!(site.node.op, Op::Prefetch(..));
+        for (index, here) in indices(&site) {
+            known(index, &here, if is_inside { &all } else { &blocks });
+        }
+    }
+    let at = format!("/regions/{number}/streaming/tile/tile_shape");
+    let steps: Vec<u32> = region.tile.shape.iter().map(|&(axis, _)| axis).collect();
+    for axis in steps.iter().filter(|axis| !all.contains(axis)) {
+        let name = world.name(*axis);
+        let message = format!("found a step of `{name}`, which is no axis of the region");
+        findings.broken(Rule::IS02, format!("{at}/{}", pointer_token(name)), message);
+    }
+    if let Some(axis) = all.iter().find(|axis| !steps.contains(axis)) {
+        findings.broken(Rule::IS02, at, format!("the axis `{}` has no step", world.name(*axis)));
+    }
+}
+
+/// Calls with each list of names of tensors, and its pointer.
+pub fn lists(document: &Document, each: &mut dyn FnMut(&[u32], &str)) {
+    each(&document.inputs, "/inputs");
+    each(&document.outputs, "/outputs");
+    for (number, region) in document.regions.iter().enumerate() {
+        each(&region.inputs, &format!("/regions/{number}/inputs"));
+        each(&region.outputs, &format!("/regions/{number}/outputs"));
+    }
+}
+
+/// IS03.
+pub fn repeated(world: &World<'_>, findings: &mut Findings) {
+    let document = world.document;
+    let mut once = |names: &mut dyn Iterator<Item = u32>, at: &dyn Fn(usize) -> String| {
+        let mut seen = HashSet::new();
+        for (place, name) in names.enumerate() {
+            if !seen.insert(name) {
+                let message = format!("`{}` stands here a second time", world.name(name));
+                findings.broken(Rule::IS03, at(place), message);
+            }
+        }
+    };
+    lists(document, &mut |names, at| once(&mut names.iter().copied(), &|place| format!("{at}/{place}")));
+    let mut boundaries = document.boundaries.iter().map(|boundary| boundary.value);
+    once(&mut boundaries, &|place| format!("/boundaries/{place}/value"));
+    once(&mut document.regions.iter().map(|region| region.id), &|place| format!("/regions/{place}/id"));
+    for (number, region) in document.regions.iter().enumerate() {
+        let at = format!("/regions/{number}/streaming");
+        let mut states = region.state.iter().map(|state| state.value);
+        once(&mut states, &|place| format!("{at}/state/{place}/value"));
+        let sites: Vec<Site<'_>> = nodes(number, region).collect();
+        let ids = &mut sites.iter().map(|site| site.node.id);
+        once(ids, &|place| format!("{}/id", sites[place].pointer()));
+    }
+    for (number, region) in document.regions.iter().enumerate() {
+        let Some(stream) = &region.stream else { continue };
+        if region.tile.blocks.iter().any(|&(axis, _)| axis == stream.axis) {
+            let message = format!("`{}` is a block axis too", world.name(stream.axis));
+            let at = format!("/regions/{number}/streaming/stream/axis");
+            findings.broken(Rule::IS03, at, message);
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! The rules in the stages in which they are judged (clause MCI-01).
+
+use megakernel_ir::{Diagnostic, read_value};
+use megakernel_mcir::{Document, read};
+use megakernel_order::{Findings, Verdict};
+
+use crate::residency::Lifetimes;
+use crate::shapes::{self, Shaped};
+use crate::world::World;
+use crate::{bounds, operands, order, producers, residency, storage, structure};
+
+/// Judges a text.
+pub fn validate(document: &[u8]) -> Verdict {
+    match read_document(document) {
+        Ok(document) => {
+            let mut findings = Findings::default();
+            judge(&World::new(&document), &mut findings);
+            Verdict::from(findings)
+        }
+        Err(diagnostics) => Verdict::of_unread(diagnostics),
+    }
+}
+
+/// Reads a document.
+///
+/// # Errors
+/// What is wrong with its text, its members or its types.
+pub fn read_document(document: &[u8]) -> Result<Document, Vec<Diagnostic>> {
+    let value = read_value(document)?;
+    read(&value).map_err(|faults| faults.into_iter().map(Diagnostic::from).collect())
+}
+
+/// Judges a document. What measures need, if it is accepted.
+pub fn judge<'d>(world: &World<'d>, findings: &mut Findings) -> Option<(Vec<Shaped<'d>>, Lifetimes)> {
+    structure::numbers(world.document, findings);
+    structure::names(world, findings);
+    structure::repeated(world, findings);
+    if !findings.accepts() {
+        return None;
+    }
+    operands::check(world, findings);
+    if !findings.accepts() {
+        return None;
+    }
+    operands::interface(world, findings);
+    producers::one(world, findings);
+    producers::earlier(world, findings);
+    producers::of_states(world, findings);
+    if !findings.accepts() {
+        return None;
+    }
+    let axes = shapes::count(world, findings);
+    let regions = world.document.regions.iter().zip(axes).enumerate();
+    let shaped: Vec<Shaped<'_>> =
+        regions.map(|(number, (region, axes))| Shaped::new(world, number, region, axes, findings)).collect();
+    if !findings.accepts() {
+        return None;
+    }
+    let lifetimes = Lifetimes::new(world, findings);
+    for region in &shaped {
+        residency::kept(world, region, &lifetimes, findings);
+    }
+    let is_kept = findings.accepts();
+    for region in &shaped {
+        bounds::check(world, region, findings);
+        order::check(world, region, findings);
+        if is_kept {
+            residency::target(world, region, &lifetimes, findings);
+        }
+    }
+    storage::check(world, findings);
+    if !findings.accepts() {
+        return None;
+    }
+    storage::warnings(world, findings);
+    Some((shaped, lifetimes))
+}
