@@ -73,8 +73,9 @@ struct Sm {
     std::vector<std::uint64_t> warps_met;
 };
 
-// While one of these is there, loads go by way of `__ldg`.
-inline bool incoherent = false;
+// While one of these is there, loads go by way of `__ldg`. Volatile: the calls before each load are put in last, and to what looks for
+// needless stores nobody reads it.
+inline volatile bool incoherent = false;
 struct Incoherent {
     Incoherent() { incoherent = true; }
     ~Incoherent() { incoherent = false; }
