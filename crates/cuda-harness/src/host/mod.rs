@@ -18,7 +18,7 @@ pub(crate) use build::{default_cache, unpack};
 
 /// CUDA threads that a launch may have: fibers, or threads of the CPU.
 const MOST_FIBERS: usize = 1 << 16;
-const MOST_THREADS: usize = 1 << 10;
+const MOST_THREADS: usize = 1 << 11;
 
 /// Shared memory that a block has in any case, as on every GPU.
 const SHARED_BYTES: u64 = 48 << 10;
