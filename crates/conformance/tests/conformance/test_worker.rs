@@ -21,6 +21,9 @@ mod follows;
 /// Longer than any test waits.
 const FOR_EVER: Duration = Duration::from_secs(600);
 
+/// The variable of the environment that says which process a worker follows.
+const BEFORE: &str = "TEST_WORKER_BEFORE";
+
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     let behaviour = arguments.next().unwrap_or_default();
@@ -43,8 +46,17 @@ fn main() -> ExitCode {
         // The worker ends, and something else goes on talking in its place.
         "hands-over" => {
             let this = std::env::current_exe().unwrap_or_default();
-            let _ = Command::new("setsid").arg(this).args(["good", &trace]).spawn();
+            let before = std::process::id().to_string();
+            let _ = Command::new("setsid").arg(this).args(["succeeds", &trace]).env(BEFORE, before).spawn();
             return ExitCode::SUCCESS;
+        }
+        // Not before the other has ended: until then its answers would be a worker's.
+        "succeeds" => {
+            let before = std::env::var(BEFORE).ok().and_then(|id| id.parse().ok());
+            while before == Some(std::os::unix::process::parent_id()) {
+                sleep(Duration::from_millis(1));
+            }
+            return TestWorker::new("good", &trace).serve();
         }
         "slow-handshake" => {
             sleep(Duration::from_millis(700));
