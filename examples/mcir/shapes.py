@@ -132,7 +132,7 @@ def judge_shapes(document):
         times = max(1, axes.iterations)
         for axis in axes.blocks:
             times *= axes.counts[axis]
-        work += times * sum(len(nodes) for _, nodes in bodies(region))
+        work += times * max(1, sum(len(nodes) for _, nodes in bodies(region)))
         if work > MOST_WORK:
             return [finding("IS11", "/regions/%d" % number, "nodes run %d times" % work)], []
     return found, [Region(document, number, found) for number in range(len(document["regions"]))]

@@ -1,4 +1,4 @@
-//! `cargo xtask ci`: every check of the repository, the quick ones first.
+//! `cargo xtask ci`: every check of the repository but the long ones, which the release gate runs.
 
 use std::io::{ErrorKind, Read};
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-/// Run every check of the repository: format, lints, tests, tidy, corpus, conformance, soundness
+/// Run the checks of the repository: format, lints, tests, tidy, corpus, conformance, soundness; not the long ones of release-gate
 #[derive(clap::Args)]
 pub struct Args {
     /// Leave out `cargo test`, for a caller that runs it next

@@ -40,7 +40,7 @@ const HOST: &str = "host";
 const IN_PART: i32 = 3;
 
 /// What a release needs besides evidence: what is checked, how, and the exit code of success.
-const CHECKS: [(&str, &[&str], i32); 11] = [
+const CHECKS: [(&str, &[&str], i32); 12] = [
     ("specification, cases and code agree", &[SELF, "tidy"], 0),
     ("the documentation has no warning", &["cargo", "doc", "--quiet", "--workspace", "--no-deps"], 0),
     ("the corpus is what the generator writes", &[SELF, "corpus", "check"], 0),
@@ -63,6 +63,7 @@ const CHECKS: [(&str, &[&str], i32); 11] = [
         ],
         IN_PART,
     ),
+    ("each mode of the harness finds its fault", &["python3", "checks/modes.py"], 0),
     ("the published adequacy is what is measured", &[SELF, "adequacy", "--check"], 0),
     ("the reference is sound", &[SELF, "prove", "--scope", "ci", "--check"], 0),
     ("the reference is sound on task graphs", &[SELF, "prove", "--scope", "task-graph-ci", "--check"], 0),

@@ -33,12 +33,8 @@ struct Cli {
     trace: bool,
 
     /// Fill buffers that start undefined with zeros, and not with bits that are NaN in every float type
-    #[arg(long, conflicts_with = "poison")]
+    #[arg(long)]
     zeros: bool,
-
-    /// The default, which --zeros changes
-    #[arg(long, hide = true)]
-    poison: bool,
 
     /// Use matrix units for products of F16 and BF16: the accumulator is then `truncating` (clause NUM-06)
     #[arg(long)]

@@ -2,6 +2,7 @@
 //! S01 and S02, is judged before.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
@@ -161,6 +162,14 @@ pub trait Decode: Sized {
         Some(found)
     }
 
+    /// The elements of an array that may be absent; none of what is no array.
+    fn list<T>(&mut self, at: &Place<'_>, name: &'static str, read: Read<Self, T>) -> Vec<T> {
+        let Some(value) = at.value.get(name) else {
+            return Vec::new();
+        };
+        self.array(&at.member(name, value), read).unwrap_or_default()
+    }
+
     /// One of some names: S05 for any other.
     fn named<T: Copy>(
         &mut self,
@@ -176,5 +185,42 @@ pub trait Decode: Sized {
             self.fault(Rule::S05, at, format!("`{text}` is no {what}; known are {}", known.join(", ")));
         }
         found
+    }
+}
+
+/// What numbers the names of a document as it meets them, so that records hold numbers.
+pub trait Intern: Decode {
+    /// The numbers of the names that were met.
+    fn met(&mut self) -> &mut HashMap<String, u32>;
+
+    /// The number of a name.
+    fn intern(&mut self, name: &str) -> u32 {
+        let met = self.met();
+        if let Some(&known) = met.get(name) {
+            return known;
+        }
+        let id = u32::try_from(met.len()).unwrap_or(u32::MAX);
+        met.insert(name.to_owned(), id);
+        id
+    }
+
+    /// A string that is a name.
+    fn name(&mut self, at: &Place<'_>) -> Option<u32> {
+        let Some(name) = at.value.as_str() else {
+            self.wrong_type(at, "a string");
+            return None;
+        };
+        Some(self.intern(name))
+    }
+
+    /// An object by names, as a list in the order of the names.
+    fn map<T>(&mut self, at: &Place<'_>, read: fn(&mut Self, u32, &Place<'_>) -> Option<T>) -> Vec<T> {
+        let mut members: Vec<_> = self.object(at).into_iter().flatten().collect();
+        members.sort_by_key(|(name, _)| *name);
+        let one = |(name, value): (&String, &Value)| {
+            let id = self.intern(name);
+            read(self, id, &at.member(name, value))
+        };
+        members.into_iter().filter_map(one).collect()
     }
 }

@@ -71,9 +71,9 @@ pub fn shortest_cycle<N: Node>(nodes: usize, start: N, successors: impl Fn(N, us
         for to in (0..).map_while(|index| successors(node, index)) {
             if to == start {
                 let mut cycle = vec![node];
-                let before = |&node: &N| parent[place(node)].filter(|_| node != start);
-                while let Some(node) = cycle.last().and_then(before) {
-                    cycle.push(node);
+                // Nobody comes before `start`.
+                while let Some(before) = cycle.last().and_then(|&node: &N| parent[place(node)]) {
+                    cycle.push(before);
                 }
                 cycle.reverse();
                 return cycle;

@@ -3,16 +3,10 @@
 use megakernel_ir::{CounterId, TaskId};
 
 /// A list of ids for each task, end to end.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Lists<Id> {
     ends: Vec<u32>,
     ids: Vec<Id>,
-}
-
-impl<Id> Default for Lists<Id> {
-    fn default() -> Lists<Id> {
-        Lists { ends: Vec::new(), ids: Vec::new() }
-    }
 }
 
 impl<Id> Lists<Id> {

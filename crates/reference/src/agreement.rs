@@ -10,7 +10,7 @@ use std::ops::AddAssign;
 use megakernel_ir::diagnostic::Witness;
 use megakernel_ir::model::Program;
 use megakernel_ir::rule::Class;
-use megakernel_ir::{BufferId, Diagnostic, Rule};
+use megakernel_ir::{Diagnostic, Rule};
 
 use crate::explore::{Compact, Explorer, FaultKind, Faults, Machine, NotReplayed, Outcome, Strength, replay};
 use crate::validate::{Classes, broken_rules, validate_program};
@@ -154,7 +154,7 @@ impl Judge {
 /// Whether it is about an ordered read by a task that writes the same buffer.
 fn is_of_replaced(program: &Program<'_>, diagnostic: &Diagnostic) -> bool {
     let Some(Witness::Unwritten { task, buffer, .. }) = diagnostic.witness else { return false };
-    program[task].outputs.iter().any(|&id| BufferId::stated(id) == buffer)
+    program[task].outputs.contains(&i64::from(buffer))
 }
 
 /// Why the rule rejects: a fault of the kinds that it forbids, or one of the ways of clause EXE-11 in which it is stricter.

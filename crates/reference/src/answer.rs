@@ -32,17 +32,16 @@ impl Reference for Programs {
 pub fn answer(request: &Request<'_>) -> Answer {
     let document = request.document.as_bytes();
     let verdict = validate(document, Classes::of_profile(request.profile));
-    if !verdict.accepts() {
-        return Answer::Reject { diagnostics: verdict.diagnostics };
+    if !verdict.accepts() || request.method == Method::VALIDATE {
+        return verdict.into();
     }
-    let document = match request.method {
-        Method::VALIDATE => None,
-        Method::ROUNDTRIP => read(document).ok().map(|program| write(&program, Layout::Indent(2))),
-        method => {
-            return Answer::Unsupported { reason: format!("programs have no method `{method}`") };
-        }
-    };
-    Answer::Accept { diagnostics: verdict.diagnostics, document }
+    match request.method {
+        Method::ROUNDTRIP => Answer::Accept {
+            diagnostics: verdict.diagnostics,
+            document: read(document).ok().map(|program| write(&program, Layout::Indent(2))),
+        },
+        method => Answer::Unsupported { reason: format!("programs have no method `{method}`") },
+    }
 }
 
 /// Executes launches with the VM: what it writes is the reference of each element, correctly rounded.

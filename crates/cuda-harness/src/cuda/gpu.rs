@@ -60,9 +60,12 @@ impl Gpu {
             }
             // UUIDs of parts of a GPU begin with `MIG-` where tools of the system show them.
             let uuid = gpu.uuid().unwrap_or_default();
-            let plain =
-                |text: &str| text.trim_start_matches("GPU-").trim_start_matches("MIG-").to_lowercase();
-            if name.len() > 3 && plain(&uuid).starts_with(&plain(name)) {
+            let plain = |text: &str| {
+                text.to_lowercase().trim_start_matches("gpu-").trim_start_matches("mig-").to_owned()
+            };
+            let part = plain(name);
+            // What could be a number, or says nothing, is no part of a UUID.
+            if name.len() > 3 && !part.is_empty() && plain(&uuid).starts_with(&part) {
                 return Ok(gpu);
             }
             found.push(format!("{number} {uuid} {}", gpu.name()));

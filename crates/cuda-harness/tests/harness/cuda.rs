@@ -33,7 +33,7 @@ fn files(folder: &Path) -> Vec<String> {
 
 #[test]
 fn programs_run_whole_and_task_by_task() {
-    for options in [&["--trace"][..], &["--trace", "--opcode-only", "--poison", "--threads", "32"]] {
+    for options in [&["--trace"][..], &["--trace", "--opcode-only", "--zeros", "--threads", "32"]] {
         let mut worker = plain().worker("", options);
         let hello = worker.say(&json!({"type": "hello", "protocol": "1.0"}));
         assert_eq!(hello["targets"], json!(["sm_90a"]), "{hello}");
@@ -285,6 +285,7 @@ fn a_gpu_is_chosen_by_its_number_or_its_uuid_and_a_part_of_one_is_named() {
     for (name, uuid, sharing) in [
         ("1", second, "a part of a GPU (MIG), without MPS"),
         ("ffeeddcc", second, "a part of a GPU (MIG), without MPS"),
+        ("gpu-ffee", second, "a part of a GPU (MIG), without MPS"),
         ("MIG-ffeeddcc-bbaa", second, "a part of a GPU (MIG), without MPS"),
         ("0", "GPU-00112233-4455-6677-8899-aabbccddeeff", "a whole GPU, without MPS"),
     ] {
@@ -300,6 +301,8 @@ fn a_gpu_is_chosen_by_its_number_or_its_uuid_and_a_part_of_one_is_named() {
         text.contains("no GPU is called `2`; there are: 0 GPU-0011") && text.contains("; 1 GPU-ffee"),
         "{text}"
     );
+    let text = sentence(&plain().run("", &["--gpu", "GPU-", "--prepare"]));
+    assert!(text.contains("no GPU is called `GPU-`"), "{text}");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 fn programs_run_whole_and_task_by_task() {
     for options in [
         &["--trace"][..],
-        &["--trace", "--opcode-only", "--poison"],
+        &["--trace", "--opcode-only", "--zeros"],
         &["--trace", "--seed", "5", "--threads", "32"],
     ] {
         let mut worker = Worker::new(options);
@@ -39,7 +39,7 @@ fn programs_run_whole_and_task_by_task() {
 #[test]
 fn caches_last_from_launch_to_launch() {
     let step = |pos| append(pos, 3);
-    let mut worker = Worker::new(&["--poison", "--trace"]);
+    let mut worker = Worker::new(&["--trace"]);
     for _ in 0..2 {
         let answer = worker.execute(&[step(2), step(0)], &[("x", f32s(&[1.0, 2.0, 3.0]))]);
         assert_eq!(answer["outcome"], "accept", "{answer}");

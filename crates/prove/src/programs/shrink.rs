@@ -44,8 +44,8 @@ pub fn smaller(program: &Program<'static>) -> Vec<Program<'static>> {
         }
     }
     for (buffer, _) in program.buffers_by_id() {
-        let mut listed = program.tasks.iter().flat_map(|task| task.inputs.iter().chain(&task.outputs));
-        if !listed.any(|&id| BufferId::stated(id) == buffer) {
+        let id = i64::from(buffer);
+        if !program.tasks.iter().any(|task| task.inputs.contains(&id) || task.outputs.contains(&id)) {
             with(&|copy| remove_buffer(copy, buffer));
         }
     }

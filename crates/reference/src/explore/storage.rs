@@ -17,7 +17,7 @@ pub(super) enum Storage<'p> {
 /// The storage that the program gives a buffer.
 pub(super) fn storage<'p>(program: &'p Program<'p>, buffer: BufferId) -> Storage<'p> {
     let Some(allocation) = &program.pages else { return Storage::Own };
-    let mapped = allocation.buffer_to_page.0.iter().find(|&&(id, _)| BufferId::stated(id) == buffer);
+    let mapped = allocation.buffer_to_page.0.iter().find(|&&(id, _)| id == i64::from(buffer));
     let Some(&(_, page)) = mapped else { return Storage::Own };
     let index = usize::try_from(page).unwrap_or(usize::MAX);
     match (allocation.pages.get(index), program.buffers.get(buffer.index())) {

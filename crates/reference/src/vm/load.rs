@@ -179,8 +179,8 @@ fn accesses(id: TaskId, task: &Task<'_>, operands: &Operands<'_>, fits: bool) ->
 
 fn storage(program: &Program<'_>, id: BufferId, record: &Buffer<'_>) -> Storage {
     let mapping = program.pages.as_ref().map_or(&[][..], |pages| &pages.buffer_to_page.0);
-    let page = mapping.iter().find(|&&(buffer, _)| BufferId::stated(buffer) == id).map(|&(_, page)| page);
-    let page = page.map(|page| usize::try_from(page).unwrap_or(usize::MAX));
+    let mapped = mapping.iter().find(|&&(buffer, _)| buffer == i64::from(id));
+    let page = mapped.map(|&(_, page)| usize::try_from(page).unwrap_or(usize::MAX));
     match page {
         None if record.kind.is_read_only() => Storage::ReadOnly,
         None => Storage::Own,

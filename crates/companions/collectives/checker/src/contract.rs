@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use megakernel_collectives::{
-    Algorithm, Document, LaunchRequest, ModuleDescription, TopologyKind, read, read_algorithm, read_launch,
+    Algorithm, Document, Fault, LaunchRequest, ModuleDescription, TopologyKind, read, read_algorithm,
+    read_launch,
 };
 use megakernel_ir::companion::{Ask, Checker, Question, Unanswered, Wrong};
 use megakernel_ir::protocol::{FromWorker, Method};
@@ -183,12 +184,7 @@ impl Asked<'_, '_, '_> {
             "scratch": scratch.unwrap_or(0),
             "logs": logs.iter().enumerate().map(log).collect::<Vec<_>>(),
         });
-        let algorithm: Algorithm = read_algorithm(&document).map_err(|faults| {
-            let said = |fault: &megakernel_collectives::Fault| {
-                format!("{} {}: {}", fault.rule, fault.pointer, fault.message)
-            };
-            faults.first().map(said).unwrap_or_default()
-        })?;
+        let algorithm: Algorithm = read_algorithm(&document).map_err(|faults| first(&faults))?;
         if !(0..=1 << 24).contains(&algorithm.scratch) {
             return Err(format!("CS01 a scratch of {} positions", algorithm.scratch));
         }
@@ -199,6 +195,12 @@ impl Asked<'_, '_, '_> {
     }
 }
 
+/// The first of some faults, in words.
+fn first(faults: &[Fault]) -> String {
+    let said = |fault: &Fault| format!("{} {}: {}", fault.rule, fault.pointer, fault.message);
+    faults.first().map(said).unwrap_or_default()
+}
+
 /// The module that an answer describes, if it can be launched where it is asked for.
 fn description(value: &Value, request: &LaunchRequest) -> Result<ModuleDescription, String> {
     let described = match read(value) {
@@ -206,11 +208,7 @@ fn description(value: &Value, request: &LaunchRequest) -> Result<ModuleDescripti
         Ok(Document::Algorithm(_)) => {
             return Err("no module description, which has a member `module`".to_owned());
         }
-        Err(faults) => {
-            let first =
-                faults.first().map(|fault| format!("{} {}: {}", fault.rule, fault.pointer, fault.message));
-            return Err(first.unwrap_or_default());
-        }
+        Err(faults) => return Err(first(&faults)),
     };
     let module = &described.module;
     let kind = request.topology.kind.name();

@@ -77,7 +77,11 @@ pub fn deadlock(logs: &Logs) -> Vec<Broken> {
         format!("{} elements stand still, such as element {element} at its operation {at}", found.len());
     if stuck(most).is_empty() {
         // What completes with a capacity completes with a larger one (COL-13).
-        let least = (2..=most).find(|&least| stuck(least).is_empty()).unwrap_or(most);
+        let (mut too_few, mut least) = (1, most);
+        while too_few + 1 < least {
+            let middle = i64::midpoint(too_few, least);
+            if stuck(middle).is_empty() { least = middle } else { too_few = middle }
+        }
         return vec![Broken { rule: Rule::CD03, what: format!("{what}; a capacity of {least} is enough") }];
     }
     vec![Broken { rule: Rule::CD04, what: format!("{what}; no capacity helps") }]

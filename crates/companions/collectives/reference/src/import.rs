@@ -109,18 +109,15 @@ impl Algorithm {
         Ok(Algorithm { name, collective, is_in_place, chunks, gpus, form })
     }
 
-    /// The first position of a chunk in the memory of a device, and whether it is in its scratch.
+    /// The first position of a chunk in the memory of a device.
     fn position(&self, gpu: &Gpu, (buffer, chunk): Place) -> i64 {
         let ranks = i64::try_from(self.gpus.len()).unwrap_or(1);
-        let own = gpu.id * (self.chunks / ranks);
-        let [outputs, scratch] = [self.chunks, self.chunks + self.outputs()];
         let at = match (buffer, self.collective) {
-            ('i', "all_gather") => own + chunk,
+            ('i', "all_gather") => gpu.id * (self.chunks / ranks) + chunk,
             ('i', _) => chunk,
-            ('o', "reduce_scatter") if self.is_in_place => own + chunk,
-            ('o', _) if self.is_in_place => chunk,
-            ('o', _) => outputs + chunk,
-            _ => scratch + chunk,
+            ('o', _) if self.is_in_place => return self.home(gpu, chunk),
+            ('o', _) => self.chunks + chunk,
+            _ => self.chunks + self.outputs() + chunk,
         };
         at * self.form.chunk
     }
@@ -130,7 +127,7 @@ impl Algorithm {
         if self.is_in_place { 0 } else { self.gpus.iter().map(|gpu| gpu.chunks[1]).max().unwrap_or(0) }
     }
 
-    /// Where a chunk of such an output belongs in the tile.
+    /// Where a chunk of an output belongs in the tile.
     fn home(&self, gpu: &Gpu, chunk: i64) -> i64 {
         let ranks = i64::try_from(self.gpus.len()).unwrap_or(1);
         let at =

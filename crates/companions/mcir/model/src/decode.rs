@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use megakernel_ir::Rule;
 pub use megakernel_ir::decode::Fault;
-use megakernel_ir::decode::{Decode, Place, Read};
+use megakernel_ir::decode::{Decode, Intern, Place};
 use serde_json::Value as Json;
 
 use crate::document::{
@@ -34,6 +34,12 @@ struct Decoder {
 impl Decode for Decoder {
     fn fault(&mut self, rule: Rule, at: &Place<'_>, message: String) {
         self.faults.push(Fault::new(rule, at.pointer(), message));
+    }
+}
+
+impl Intern for Decoder {
+    fn met(&mut self) -> &mut HashMap<String, u32> {
+        &mut self.names
     }
 }
 
@@ -75,41 +81,6 @@ impl Named {
 }
 
 impl Decoder {
-    fn list<T>(&mut self, at: &Place<'_>, name: &'static str, read: Read<Decoder, T>) -> Vec<T> {
-        let Some(value) = at.value.get(name) else {
-            return Vec::new();
-        };
-        self.array(&at.member(name, value), read).unwrap_or_default()
-    }
-
-    /// An object by names, in the order of the names.
-    fn map<T>(&mut self, at: &Place<'_>, read: fn(&mut Decoder, u32, &Place<'_>) -> Option<T>) -> Vec<T> {
-        let mut members: Vec<_> = self.object(at).into_iter().flatten().collect();
-        members.sort_by_key(|(name, _)| *name);
-        let one = |(name, value): (&String, &Json)| {
-            let id = self.intern(name);
-            read(self, id, &at.member(name, value))
-        };
-        members.into_iter().filter_map(one).collect()
-    }
-
-    fn intern(&mut self, name: &str) -> u32 {
-        if let Some(&known) = self.names.get(name) {
-            return known;
-        }
-        let id = u32::try_from(self.names.len()).unwrap_or(u32::MAX);
-        self.names.insert(name.to_owned(), id);
-        id
-    }
-
-    fn name(&mut self, at: &Place<'_>) -> Option<u32> {
-        let Some(name) = at.value.as_str() else {
-            self.wrong_type(at, "a string");
-            return None;
-        };
-        Some(self.intern(name))
-    }
-
     fn names(&mut self, at: &Place<'_>) -> Option<Vec<u32>> {
         self.array(at, Decoder::name)
     }

@@ -1,6 +1,8 @@
 //! Axes, their ranges, and the extents of tiles at an edge (clauses MCI-03 and MCI-09).
 
-use megakernel_mcir::{Index, Region, Tile};
+use std::collections::HashMap;
+
+use megakernel_mcir::{Index, Region};
 
 use crate::producers::added;
 
@@ -31,9 +33,10 @@ pub struct Axis {
     pub count: i64,
 }
 
-/// The axes of a region: the block axes by their places, and the stream.
+/// The axes of a region, by their places: the stream comes last.
 #[derive(Clone, Debug)]
 pub struct Axes {
+    /// The block axes with more than one value: of these a document that keeps IS11 has 31 at most.
     pub blocks: Vec<Axis>,
     /// The axis of the stream, as the last one.
     pub stream: Option<Axis>,
@@ -44,20 +47,19 @@ pub struct Axes {
     pub to: Vec<Affine>,
 }
 
-fn step(tile: &Tile, axis: u32) -> i64 {
-    tile.shape.iter().find(|&&(name, _)| name == axis).map_or(1, |&(_, step)| step)
-}
-
 impl Axes {
     /// Of a region that breaks none of IS01 to IS03.
     pub fn new(region: &Region) -> Axes {
         let tile = &region.tile;
+        let steps: HashMap<u32, i64> = tile.shape.iter().copied().collect();
+        let step = |axis: u32| steps.get(&axis).copied().unwrap_or(1);
         let block = |&(name, extent): &(u32, i64)| {
-            let step = step(tile, name);
+            let step = step(name);
             let count = (extent - 1) / step + 1;
             Axis { name, step, least: 0, most: (count - 1) * step, count }
         };
-        let blocks = tile.blocks.iter().map(block).collect();
+        // An axis with one value adds 0 to every index.
+        let blocks = tile.blocks.iter().map(block).filter(|axis| axis.count > 1).collect();
         let (from, to) = (Vec::new(), Vec::new());
         let mut axes = Axes { blocks, stream: None, is_fixed: true, from, to };
         if let Some(stream) = &region.stream {
@@ -69,7 +71,7 @@ impl Axes {
             axes.is_fixed = starts_fixed && stream.to.iter().all(is_number);
             let first = axes.from.iter().map(|index| axes.bounds(index).0).max().unwrap_or(0);
             let end = axes.to.iter().map(|index| axes.bounds(index).1).min().unwrap_or(0);
-            let step = step(tile, stream.axis);
+            let step = step(stream.axis);
             let count = if end > first { end.saturating_sub(first).saturating_sub(1) / step + 1 } else { 0 };
             let last = if starts_fixed { first + (count - 1) * step } else { end - 1 };
             axes.stream = Some(Axis { name: stream.axis, step, least: first, most: last.max(first), count });

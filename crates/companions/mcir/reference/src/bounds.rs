@@ -52,8 +52,7 @@ fn coverage(
     tile: &[i64],
     tensor: &[i64],
 ) -> Result<(), String> {
-    let mut moving: Vec<u32> =
-        (0..).zip(&axes.blocks).filter(|(_, axis)| axis.count > 1).map(|(n, _)| n).collect();
+    let mut moving: Vec<u32> = (0..axes.stream_place()).collect();
     if let Some(stream) = axes.stream.filter(|_| in_stream) {
         if !axes.is_fixed {
             return Err("the stream has other bounds in other blocks".to_owned());

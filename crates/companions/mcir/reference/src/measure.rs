@@ -1,5 +1,7 @@
 //! What a document moves, computes and holds (clause MCI-15).
 
+use std::collections::HashSet;
+
 use megakernel_ir::Diagnostic;
 use megakernel_ir::protocol::Answer;
 use megakernel_mcir::{Body, Document, Function, Op, Unary, Update};
@@ -70,10 +72,11 @@ fn all(world: &World<'_>, regions: &[Shaped<'_>], lifetimes: &Lifetimes) -> Json
     };
     let inputs = document.inputs.iter().filter(|&&name| is_loaded[world.place(name)]);
     let compulsory = inputs.chain(&document.outputs).fold(0_i64, |sum, &name| sum.saturating_add(size(name)));
+    let outputs: HashSet<u32> = document.outputs.iter().copied().collect();
     let mut materialized: Vec<&str> = document
         .boundaries
         .iter()
-        .filter(|boundary| !document.outputs.contains(&boundary.value))
+        .filter(|boundary| !outputs.contains(&boundary.value))
         .map(|boundary| world.name(boundary.value))
         .collect();
     materialized.sort_unstable();

@@ -23,11 +23,12 @@ fn required(op: &Op) -> (usize, usize) {
 
 /// IS04.
 pub fn check(world: &World<'_>, findings: &mut Findings) {
+    // By value: the last region that prefetches it.
+    let mut prefetched = vec![usize::MAX; world.document.values.len()];
     for (number, region) in world.document.regions.iter().enumerate() {
-        let mut prefetched = vec![false; world.document.values.len()];
         for site in nodes(number, region) {
             if let (Op::Prefetch(..), Some(&tile)) = (&site.node.op, site.node.outs.first()) {
-                prefetched[world.place(tile)] = true;
+                prefetched[world.place(tile)] = number;
             }
         }
         for site in nodes(number, region) {
@@ -35,7 +36,7 @@ pub fn check(world: &World<'_>, findings: &mut Findings) {
                 findings.broken(Rule::IS04, site.pointer(), message);
             }
             for (place, &(name, _)) in site.node.op.waits().iter().enumerate() {
-                if !prefetched[world.place(name)] {
+                if prefetched[world.place(name)] != number {
                     let message = format!("no `Prefetch` of the region loads `{}`", world.name(name));
                     findings.broken(Rule::IS04, format!("{}/wait/{place}", site.pointer()), message);
                 }

@@ -116,7 +116,10 @@ fn waited(
     // Waits of earlier iterations reach all versions but the first ones, which `begin` has to wait for.
     let least = each().map(|&(_, _, version)| version).filter(|&version| version > 0).min();
     let by_earlier = least.is_some_and(|least| (0..least).all(|version| early.contains(&version)));
-    let now = each().filter(|&&(_, _, version)| version == 0).map(|(barrier, ..)| barrier.place).min();
+    let now = each()
+        .filter(|&&(_, _, version)| version == 0)
+        .map(|(barrier, ..)| barrier)
+        .min_by_key(|barrier| barrier.place);
     if !by_earlier && now.is_none() {
         let id = world.name(issue.node.id);
         let first = (0..least.unwrap_or(1)).find(|version| !early.contains(version)).unwrap_or(0);
@@ -126,7 +129,7 @@ fn waited(
     }
     let reads = || tile.reads.iter().filter(|(site, _)| site.body == Body::Each);
     if !by_earlier {
-        for (site, place) in reads().filter(|(site, _)| now.is_some_and(|now| now > site.place)) {
+        for (site, place) in reads().filter(|(site, _)| now.is_some_and(|now| now.place > site.place)) {
             let (reader, loader) = (world.name(site.node.id), world.name(issue.node.id));
             let message = format!(
                 "`{reader}` reads the version t of `{text}` in the iteration t before a `Barrier` has waited for \
@@ -136,9 +139,9 @@ fn waited(
         }
     }
     let last = reads().map(|(site, _)| site).max_by_key(|site| site.place);
-    let latest = last.map(|site| site.place).or(if by_earlier { None } else { now });
+    let last = last.or(if by_earlier { None } else { now });
     let buffers = world.value(name).buffers;
-    if buffers < ahead || (buffers == ahead && latest.is_some_and(|latest| latest > issue.place)) {
+    if buffers < ahead || (buffers == ahead && last.is_some_and(|last| last.place > issue.place)) {
         let (loader, user) = (world.name(issue.node.id), last.map_or("", |site| world.name(site.node.id)));
         let message = format!(
             "`{loader}` loads the version t + {ahead} of `{text}` in the iteration t into the slot of the version \

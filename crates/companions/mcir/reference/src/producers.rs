@@ -44,14 +44,14 @@ pub fn one(world: &World<'_>, findings: &mut Findings) {
                 if states(site.node).iter().any(|&(_, out)| out == place) {
                     continue;
                 }
-                let other = known[world.place(name)].replace(site);
-                let message = match other {
+                let message = match known[world.place(name)] {
                     _ if world.is_input(name) => "it is an input of the document".to_owned(),
-                    None => continue,
-                    Some(other) if other.pointer() != site.pointer() && is_same_load(&other, &site) => {
+                    None => {
+                        known[world.place(name)] = Some(site);
                         continue;
                     }
-                    Some(other) => format!("it is produced by `{}` too", world.name(other.node.id)),
+                    Some(first) if is_same_load(&first, &site) => continue,
+                    Some(first) => format!("it is produced by `{}` too", world.name(first.node.id)),
                 };
                 let message = format!("`{}` has two producers: {message}", world.name(name));
                 findings.broken(Rule::IS06, site.output(place), message);

@@ -29,7 +29,7 @@ pub fn count(world: &World<'_>, findings: &mut Findings) -> Vec<Axes> {
     for (number, region) in world.document.regions.iter().enumerate() {
         let axes = Axes::new(region);
         let times = axes.stream.map_or(1, |stream| stream.count).max(1);
-        let each = i64::try_from(nodes(number, region).count()).unwrap_or(i64::MAX);
+        let each = i64::try_from(nodes(number, region).count()).unwrap_or(i64::MAX).max(1);
         work = work.saturating_add(axes.count_blocks().saturating_mul(times).saturating_mul(each));
         if work > MOST_WORK {
             let message = format!("nodes run {work} times, and at most 2^31 times is allowed");

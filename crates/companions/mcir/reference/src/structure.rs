@@ -194,10 +194,10 @@ pub fn names(world: &World<'_>, findings: &mut Findings) {
 
 /// IS02, for axes.
 fn axes(world: &World<'_>, number: usize, region: &Region, findings: &mut Findings) {
-    let blocks: Vec<u32> = region.tile.blocks.iter().map(|&(axis, _)| axis).collect();
-    let mut all = blocks.clone();
-    all.extend(region.stream.as_ref().map(|stream| stream.axis));
-    let mut known = |index: &Index, at: &str, axes: &[u32]| {
+    let of_blocks = || region.tile.blocks.iter().map(|&(axis, _)| axis);
+    let in_order = || of_blocks().chain(region.stream.as_ref().map(|stream| stream.axis));
+    let (blocks, all): (HashSet<u32>, HashSet<u32>) = (of_blocks().collect(), in_order().collect());
+    let mut known = |index: &Index, at: &str, axes: &HashSet<u32>| {
         for (term, here) in terms(index, at) {
             let (axis, here) = match *term {
                 Term::Number(_) => continue,
@@ -220,14 +220,14 @@ fn axes(world: &World<'_>, number: usize, region: &Region, findings: &mut Findin
         }
     }
     let at = format!("/regions/{number}/streaming/tile/tile_shape");
-    let steps: Vec<u32> = region.tile.shape.iter().map(|&(axis, _)| axis).collect();
-    for axis in steps.iter().filter(|axis| !all.contains(axis)) {
-        let name = world.name(*axis);
+    for &(axis, _) in region.tile.shape.iter().filter(|(axis, _)| !all.contains(axis)) {
+        let name = world.name(axis);
         let message = format!("found a step of `{name}`, which is no axis of the region");
         findings.broken(Rule::IS02, format!("{at}/{}", pointer_token(name)), message);
     }
-    if let Some(axis) = all.iter().find(|axis| !steps.contains(axis)) {
-        findings.broken(Rule::IS02, at, format!("the axis `{}` has no step", world.name(*axis)));
+    let steps: HashSet<u32> = region.tile.shape.iter().map(|&(axis, _)| axis).collect();
+    if let Some(axis) = in_order().find(|axis| !steps.contains(axis)) {
+        findings.broken(Rule::IS02, at, format!("the axis `{}` has no step", world.name(axis)));
     }
 }
 

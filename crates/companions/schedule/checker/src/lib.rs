@@ -43,11 +43,7 @@ pub fn judge(document: &[u8]) -> Result<Findings, TooLarge> {
     };
     match read(&value) {
         Ok(schedule) => judge_schedule(&schedule),
-        Err(faults) => Ok(faults
-            .into_iter()
-            .map(megakernel_ir::Diagnostic::from)
-            .map(|found| (found.rule, found.pointer.to_string()))
-            .collect()),
+        Err(faults) => Ok(faults.into_iter().map(|fault| (fault.rule, fault.pointer)).collect()),
     }
 }
 

@@ -1,5 +1,7 @@
 //! What a document stands for: all tasks, with names made and bytes found (clauses SCH-02 to SCH-05).
 
+use std::collections::BTreeMap;
+
 use megakernel_schedule::{Access, Init, Kind, Region, Schedule, Task, Tensor};
 
 use crate::{MOST, TooLarge};
@@ -93,6 +95,8 @@ pub struct World<'d> {
     /// The queue of each task, and its phases.
     pub tasks: Vec<(Option<i128>, Vec<usize>)>,
     pub phases: Vec<Phase>,
+    /// The sums of all amounts, by event.
+    totals: BTreeMap<String, i128>,
 }
 
 /// A phase: its task, and what it does, each with its pointer.
@@ -127,7 +131,7 @@ pub enum Does {
 impl<'d> World<'d> {
     /// Of a document that breaks no ES rule.
     pub fn new(schedule: &'d Schedule) -> Result<World<'d>, TooLarge> {
-        let mut world = World { schedule, tasks: Vec::new(), phases: Vec::new() };
+        let mut world = World { schedule, tasks: Vec::new(), phases: Vec::new(), totals: BTreeMap::new() };
         let mut held = 0;
         for (written, task) in schedule.tasks.iter().enumerate() {
             for k in 0..task.repeat.map_or(1, |repeat| repeat.times) {
@@ -193,6 +197,9 @@ impl<'d> World<'d> {
             phases.push(self.phases.len());
             let (waits, signals) = (counts(&phase.waits, "waits"), counts(&phase.signals, "signals"));
             *held += 1 + (waits.len() + signals.len()) as u128;
+            for (event, amount, _) in &signals {
+                *self.totals.entry(event.clone()).or_default() += amount;
+            }
             self.phases.push(Phase { task: self.tasks.len(), waits, signals, touches });
         }
         *held += 1;
@@ -207,8 +214,7 @@ impl<'d> World<'d> {
 
     /// The sum of all amounts.
     pub fn total(&self, event: &str) -> i128 {
-        let signals = self.phases.iter().flat_map(|phase| &phase.signals);
-        signals.filter(|(of, ..)| of == event).map(|(_, amount, _)| amount).sum()
+        self.totals.get(event).copied().unwrap_or(0)
     }
 
     /// The storages, each once.

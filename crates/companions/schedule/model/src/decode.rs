@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use megakernel_ir::Rule;
 pub use megakernel_ir::decode::Fault;
-use megakernel_ir::decode::{Decode, Place, Read};
+use megakernel_ir::decode::{Decode, Intern, Place};
 use serde_json::Value;
 
 use crate::document::{
@@ -36,42 +36,13 @@ impl Decode for Decoder {
     }
 }
 
+impl Intern for Decoder {
+    fn met(&mut self) -> &mut HashMap<String, u32> {
+        &mut self.names
+    }
+}
+
 impl Decoder {
-    fn list<T>(&mut self, at: &Place<'_>, name: &'static str, read: Read<Decoder, T>) -> Vec<T> {
-        let Some(value) = at.value.get(name) else {
-            return Vec::new();
-        };
-        self.array(&at.member(name, value), read).unwrap_or_default()
-    }
-
-    /// An object by names, as a list in the order of the names.
-    fn map<T>(&mut self, at: &Place<'_>, read: fn(&mut Decoder, u32, &Place<'_>) -> Option<T>) -> Vec<T> {
-        let mut members: Vec<_> = self.object(at).into_iter().flatten().collect();
-        members.sort_by_key(|(name, _)| *name);
-        let one = |(name, value): (&String, &Value)| {
-            let id = self.intern(name);
-            read(self, id, &at.member(name, value))
-        };
-        members.into_iter().filter_map(one).collect()
-    }
-
-    fn intern(&mut self, name: &str) -> u32 {
-        if let Some(&known) = self.names.get(name) {
-            return known;
-        }
-        let id = u32::try_from(self.names.len()).unwrap_or(u32::MAX);
-        self.names.insert(name.to_owned(), id);
-        id
-    }
-
-    fn name(&mut self, at: &Place<'_>) -> Option<u32> {
-        let Some(name) = at.value.as_str() else {
-            self.wrong_type(at, "a string");
-            return None;
-        };
-        Some(self.intern(name))
-    }
-
     /// One of some names, each with what it stands for.
     fn one_of<T: Copy>(&mut self, at: &Place<'_>, what: &str, all: &[(&'static str, T)]) -> Option<T> {
         self.named(at, what, all, |(name, _)| name).map(|(_, value)| value)

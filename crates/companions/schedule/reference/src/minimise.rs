@@ -4,11 +4,10 @@
 use std::collections::BTreeSet;
 
 use megakernel_ir::protocol::Answer;
-use megakernel_ir::read_value;
-use megakernel_schedule::{Schedule, read};
+use megakernel_schedule::Schedule;
 use serde_json::json;
 
-use crate::validate::{accepts, is_redundant, validate};
+use crate::validate::{accepts, is_redundant, load, validate_schedule};
 
 /// A wait of the document: its task, its phase and its place.
 pub type Wait = [usize; 3];
@@ -29,10 +28,14 @@ pub fn pointer([task, phase, place]: &Wait) -> String {
 
 /// Answers a request.
 pub fn minimise(document: &[u8]) -> Answer {
-    let verdict = validate(document);
-    let schedule =
-        read_value(document).ok().filter(|_| verdict.accepts()).and_then(|value| read(&value).ok());
-    let Some(schedule) = schedule else { return verdict.into() };
+    let schedule = match load(document) {
+        Ok(schedule) => schedule,
+        Err(verdict) => return verdict.into(),
+    };
+    let verdict = validate_schedule(&schedule);
+    if !verdict.accepts() {
+        return verdict.into();
+    }
     let dropped = minimal(&schedule);
     let entry = |dropped: &Dropped| json!({"wait": pointer(&dropped.wait), "implied": dropped.implied});
     let list: Vec<_> = dropped.iter().map(entry).collect();
@@ -94,8 +97,7 @@ mod tests {
     use super::*;
 
     fn dropped(document: &str) -> Vec<(String, bool)> {
-        let value = read_value(document.as_bytes()).expect("a text");
-        let schedule = read(&value).expect("a schedule");
+        let schedule = load(document.as_bytes()).expect("a schedule");
         assert!(accepts(&schedule));
         minimal(&schedule).iter().map(|dropped| (pointer(&dropped.wait), dropped.implied)).collect()
     }

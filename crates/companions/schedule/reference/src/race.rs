@@ -120,6 +120,15 @@ pub fn check(
     storages: &[Storage],
     findings: &mut Findings,
 ) -> Vec<bool> {
+    let racing = racing(world, order, storages);
+    for (storage, _) in storages.iter().zip(&racing).filter(|(_, racing)| **racing) {
+        exact::check(world, order, storage, findings);
+    }
+    racing
+}
+
+/// Of each storage, whether it has a race.
+pub fn racing(world: &World<'_>, order: &HappensBefore<'_>, storages: &[Storage]) -> Vec<bool> {
     let mut racing = vec![false; storages.len()];
     let (mut questions, mut asked_for) = (Vec::<Question>::new(), Vec::<usize>::new());
     let mut settle = |questions: &mut Vec<Question>, asked_for: &mut Vec<usize>| {
@@ -149,9 +158,6 @@ pub fn check(
         }
     }
     settle(&mut questions, &mut asked_for);
-    for (storage, _) in storages.iter().zip(&racing).filter(|(_, racing)| **racing) {
-        exact::check(world, order, storage, findings);
-    }
     racing
 }
 

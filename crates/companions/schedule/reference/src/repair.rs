@@ -31,8 +31,8 @@ pub struct Missing {
 /// How often what still races is looked at again. Once is enough, unless a new wait leaves out what another one was to order.
 const ROUNDS: usize = 4;
 
-/// The waits that a schedule lacks. None if it does not race; nothing if it breaks other rules, or no wait for what is signalled already
-/// would order all that races.
+/// The waits that a schedule lacks, in an empty list if it does not race. Nothing if it breaks other rules, or no wait for what is
+/// signalled already would order all that races.
 pub fn repair(schedule: &Schedule) -> Option<Vec<Missing>> {
     let mut mended = schedule.clone();
     let mut all: Vec<Missing> = Vec::new();
@@ -73,7 +73,7 @@ fn lacking(schedule: &Schedule) -> Option<Vec<Missing>> {
     let order = Order::new(&graph).filter(|_| findings.accepts())?;
     let order = HappensBefore::new(&graph, &order);
     let storages = race::storages(&world, &order);
-    let racing = race::check(&world, &order, &storages, &mut findings);
+    let racing = race::racing(&world, &order, &storages);
     let racing = storages.iter().zip(racing).filter(|(_, racing)| *racing);
     let pairs: BTreeSet<[u32; 2]> = racing
         .flat_map(|(storage, _)| exact::pairs(&world, &order, storage))

@@ -8,18 +8,18 @@ use megakernel_schedule::{Schedule, read};
 use crate::order::{Before, signals};
 use crate::{contents, deadlock, expand, race, structure, warnings};
 
+/// Reads a document.
+///
+/// # Errors
+/// What is wrong with it, as its verdict.
+pub fn load(document: &[u8]) -> Result<Schedule, Verdict> {
+    let value = read_value(document).map_err(Verdict::of_unread)?;
+    read(&value).map_err(|faults| Verdict::of_unread(faults.into_iter().map(Diagnostic::from).collect()))
+}
+
 /// Judges a document.
 pub fn validate(document: &[u8]) -> Verdict {
-    let value = match read_value(document) {
-        Ok(value) => value,
-        Err(diagnostics) => return Verdict::of_unread(diagnostics),
-    };
-    let read = read(&value);
-    drop(value);
-    match read {
-        Ok(schedule) => validate_schedule(&schedule),
-        Err(faults) => Verdict::of_unread(faults.into_iter().map(Diagnostic::from).collect()),
-    }
+    load(document).map_or_else(|verdict| verdict, |schedule| validate_schedule(&schedule))
 }
 
 /// Judges a schedule that has been read.

@@ -164,20 +164,20 @@ impl Tenant {
 /// which depends on the same element of the first alone.
 fn hands_over(program: &Program<'_>, task: TaskId, from: BufferId, to: BufferId) -> bool {
     let task = &program[task];
-    let lists = |list: &[i64], buffer| list.iter().any(|&id| BufferId::stated(id) == buffer);
-    let reads_elementwise = task
-        .inputs
-        .iter()
-        .enumerate()
-        .filter(|(_, id)| BufferId::stated(**id) == from)
-        .all(|(input, _)| opcodes::in_place(task.op, input) == InPlace::Allowed);
     let alike = {
         let (from, to) = (&program[from], &program[to]);
         from.dtype.bits() == to.dtype.bits() && from.shape == to.shape
     };
-    let one_way = lists(&task.inputs, from)
-        && !lists(&task.inputs, to)
-        && lists(&task.outputs, to)
-        && !lists(&task.outputs, from);
+    let (from, to) = (i64::from(from), i64::from(to));
+    let reads_elementwise = task
+        .inputs
+        .iter()
+        .enumerate()
+        .filter(|(_, id)| **id == from)
+        .all(|(input, _)| opcodes::in_place(task.op, input) == InPlace::Allowed);
+    let one_way = task.inputs.contains(&from)
+        && !task.inputs.contains(&to)
+        && task.outputs.contains(&to)
+        && !task.outputs.contains(&from);
     one_way && reads_elementwise && alike
 }

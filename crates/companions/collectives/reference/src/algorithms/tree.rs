@@ -73,10 +73,9 @@ struct Node {
     children: Vec<(String, String)>,
 }
 
-/// The place of a device in the tree from a root. Nothing, where some device is not in it.
-fn tree(setting: &Setting, root: i64, rank: i64) -> Option<Node> {
+/// The place of a device in the tree from a root, among the neighbours of all. Nothing, where some device is not in it.
+fn tree(all: &[Vec<Neighbour>], root: i64, rank: i64) -> Option<Node> {
     let (root, rank) = (usize::try_from(root).ok()?, usize::try_from(rank).ok()?);
-    let all = neighbours(setting);
     let mut seen = vec![false; all.len()];
     *seen.get_mut(root)? = true;
     let (mut open, mut node, mut count) = (VecDeque::from([root]), Node::default(), 1);
@@ -102,7 +101,7 @@ fn tree(setting: &Setting, root: i64, rank: i64) -> Option<Node> {
 
 /// Whether every device can be reached and can answer.
 pub fn is_connected(setting: &Setting) -> bool {
-    tree(setting, 0, 0).is_some()
+    tree(&neighbours(setting), 0, 0).is_some()
 }
 
 impl Node {
@@ -135,7 +134,7 @@ pub fn all_reduce(setting: &Setting, element: Element, tl: &mut Tl) {
     let own = tl.load((0, setting.n_elem));
     let mut sum = gather_cubes(setting, element, own, tl);
     if is_link(setting, element)
-        && let Some(node) = tree(setting, 0, setting.network.rank(element))
+        && let Some(node) = tree(&neighbours(setting), 0, setting.network.rank(element))
     {
         sum = node.gather(sum, tl);
         sum = node.spread(Some(sum), setting.n_elem, tl).unwrap_or(sum);
@@ -149,7 +148,7 @@ pub fn broadcast(setting: &Setting, element: Element, tl: &mut Tl) {
     // Of the others, this is never looked at.
     let mut held = tl.load((0, setting.n_elem));
     if is_link(setting, element)
-        && let Some(node) = tree(setting, setting.collective.root, setting.network.rank(element))
+        && let Some(node) = tree(&neighbours(setting), setting.collective.root, setting.network.rank(element))
     {
         held = node.spread(Some(held), setting.n_elem, tl).unwrap_or(held);
     }
@@ -161,10 +160,13 @@ pub fn broadcast(setting: &Setting, element: Element, tl: &mut Tl) {
 
 /// Each rank's block down a tree of its own.
 pub fn all_gather(setting: &Setting, element: Element, tl: &mut Tl) {
-    let rank = setting.network.rank(element);
+    let (all, rank) = (neighbours(setting), setting.network.rank(element));
     for root in 0..setting.topology.ranks {
         let (from, to) = block((0, setting.n_elem), setting.topology.ranks, root);
-        let Some(node) = tree(setting, root, rank).filter(|_| from < to) else { continue };
+        if from == to {
+            continue;
+        }
+        let Some(node) = tree(&all, root, rank) else { continue };
         let own = (root == rank).then(|| tl.load((from, to)));
         if let Some(held) = node.spread(own, to - from, tl).filter(|_| root != rank) {
             tl.store(from, held);
@@ -174,10 +176,13 @@ pub fn all_gather(setting: &Setting, element: Element, tl: &mut Tl) {
 
 /// The sums of each rank's block, up a tree of its own.
 pub fn reduce_scatter(setting: &Setting, element: Element, tl: &mut Tl) {
-    let rank = setting.network.rank(element);
+    let (all, rank) = (neighbours(setting), setting.network.rank(element));
     for root in 0..setting.topology.ranks {
         let (from, to) = block((0, setting.n_elem), setting.topology.ranks, root);
-        let Some(node) = tree(setting, root, rank).filter(|_| from < to) else { continue };
+        if from == to {
+            continue;
+        }
+        let Some(node) = tree(&all, root, rank) else { continue };
         let own = tl.load((from, to));
         let sum = node.gather(own, tl);
         if root == rank && setting.topology.ranks > 1 {

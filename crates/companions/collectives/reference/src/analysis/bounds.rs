@@ -123,21 +123,17 @@ impl Devices {
     /// on top for two of them.
     fn farthest(&self, algorithm: &Algorithm, within: u64, beside: u64) -> Option<u64> {
         let root = usize::try_from(algorithm.collective.root).ok()?;
-        let is_asked = |rank: usize| {
-            // A device whose block is empty is asked for nothing.
-            algorithm.collective.kind != CollectiveKind::ReduceScatter
-                || i64::try_from(self.next.len()).is_ok_and(|q| {
-                    let rank = i64::try_from(rank).unwrap_or(0);
-                    (rank + 1) * algorithm.n_elem / q > rank * algorithm.n_elem / q
-                })
+        let kind = algorithm.collective.kind;
+        let q = i64::try_from(self.next.len()).unwrap_or(1);
+        // A device whose block is empty is asked for nothing, and gives nothing.
+        let has_block = |rank: usize| {
+            let rank = i64::try_from(rank).unwrap_or(0);
+            (rank + 1) * algorithm.n_elem / q > rank * algorithm.n_elem / q
         };
-        let gives = |rank: usize| match algorithm.collective.kind {
+        let is_asked = |rank: usize| kind != CollectiveKind::ReduceScatter || has_block(rank);
+        let gives = |rank: usize| match kind {
             CollectiveKind::Broadcast => rank == root,
-            CollectiveKind::AllGather => {
-                let q = i64::try_from(self.next.len()).unwrap_or(1);
-                let rank = i64::try_from(rank).unwrap_or(0);
-                (rank + 1) * algorithm.n_elem / q > rank * algorithm.n_elem / q
-            }
+            CollectiveKind::AllGather => has_block(rank),
             _ => true,
         };
         let mut most = within;

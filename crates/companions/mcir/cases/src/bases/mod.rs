@@ -5,6 +5,8 @@ mod attention;
 mod matrices;
 mod rows;
 
+use std::sync::LazyLock;
+
 use serde_json::{Value, json};
 
 use crate::build::{Draft, size};
@@ -89,9 +91,12 @@ fn base(
 }
 
 /// All of them.
-pub fn all() -> Vec<Base> {
-    let mut all = rows::all();
-    all.extend(matrices::all());
-    all.extend(attention::all());
-    all
+pub fn all() -> &'static [Base] {
+    static ALL: LazyLock<Vec<Base>> = LazyLock::new(|| {
+        let mut all = rows::all();
+        all.extend(matrices::all());
+        all.extend(attention::all());
+        all
+    });
+    &ALL
 }

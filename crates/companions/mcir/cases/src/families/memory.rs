@@ -174,6 +174,9 @@ pub fn variants(_: &Library, sink: &mut Sink) -> Result<()> {
     {
         let view = View(base);
         let mut all: Vec<(&str, Vec<Value>, &str)> = Vec::new();
+        let tile = json!({"tile_shape": {"i": 1, "j": 1}, "blocks": {"i": 40_000, "j": 40_000}});
+        let idle = json!({"id": "idle", "inputs": [], "outputs": [], "streaming": {"tile": tile}});
+        all.push(("a region that does nothing", vec![add("/regions/-", idle)], "MCI-05"));
         let first = view.nodes()[0].at();
         let edit = vec![add("/origin", "made by hand"), add(format!("{first}/cost"), 7)];
         all.push(("members that mean nothing", edit, "MCI-01"));

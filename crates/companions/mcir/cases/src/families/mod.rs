@@ -109,9 +109,8 @@ fn measured(_: &Library, sink: &mut Sink) -> Result<()> {
 
 /// Pushes what is planted: of each kind of edit some, in documents far from each other.
 fn plant(sink: &mut Sink, of: fn(View<'_>) -> Vec<Planted>) -> Result<()> {
-    let bases = bases::all();
     let mut kinds: BTreeMap<(&'static str, String), Vec<Planted>> = BTreeMap::new();
-    for base in bases.iter().filter(|base| base.is_planted) {
+    for base in bases::all().iter().filter(|base| base.is_planted) {
         let mut seen: BTreeMap<(&'static str, String), usize> = BTreeMap::new();
         for planted in of(View(base)) {
             let kind = (planted.rule, planted.name.clone());

@@ -230,6 +230,17 @@ pub fn dtypes(view: View<'_>) -> Vec<Planted> {
 /// IS11.
 pub fn large(view: View<'_>) -> Vec<Planted> {
     let mut found = Vec::new();
+    // What does nothing takes its time all the same.
+    let axes = json!({"i": 2_147_483_647, "j": 2_147_483_647});
+    let tile = json!({"tile_shape": {"i": 1, "j": 1}, "blocks": axes});
+    let idle = json!({"id": "idle", "inputs": [], "outputs": [], "streaming": {"tile": tile}});
+    let place = list(&view.document()["regions"]).len();
+    found.push(view.plant(
+        "IS11",
+        "a region without nodes",
+        format!("/regions/{place}"),
+        vec![add("/regions/-", idle)],
+    ));
     for (region, _, streaming) in view.regions() {
         let at = format!("/regions/{region}");
         for (axis, _) in streaming["tile"]["blocks"].as_object().into_iter().flatten() {
