@@ -3106,6 +3106,18 @@ pub mod clause {
     /// SCH-14 Minimal waits.
     pub const SCH_14: Clause =
         Clause { id: "SCH-14", title: "Minimal waits", document: "spec/companions/schedule/execution.md" };
+    /// SCH-15 Programs as schedules.
+    pub const SCH_15: Clause = Clause {
+        id: "SCH-15",
+        title: "Programs as schedules",
+        document: "spec/companions/schedule/conversion.md",
+    };
+    /// SCH-16 Task graphs as schedules.
+    pub const SCH_16: Clause = Clause {
+        id: "SCH-16",
+        title: "Task graphs as schedules",
+        document: "spec/companions/schedule/conversion.md",
+    };
     /// SEL-01 Documents.
     pub const SEL_01: Clause =
         Clause { id: "SEL-01", title: "Documents", document: "spec/companions/selection/format.md" };
@@ -3507,6 +3519,8 @@ pub const CLAUSES: &[Clause] = &[
     clause::SCH_12,
     clause::SCH_13,
     clause::SCH_14,
+    clause::SCH_15,
+    clause::SCH_16,
     clause::SEL_01,
     clause::SEL_02,
     clause::SEL_03,

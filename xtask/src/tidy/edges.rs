@@ -44,9 +44,17 @@ const ALLOWED: &[(&str, &[&str])] = &[
         ],
     ),
     ("megakernel-schedule", &["megakernel-ir"]),
+    // It turns programs and task graphs into schedules.
     (
         "megakernel-schedule-reference",
-        &["megakernel-ir", "megakernel-order", "megakernel-reference", "megakernel-schedule"],
+        &[
+            "megakernel-ir",
+            "megakernel-order",
+            "megakernel-reference",
+            "megakernel-schedule",
+            "megakernel-task-graph",
+            "megakernel-task-graph-reference",
+        ],
     ),
     // Where the validator and the explorer meet.
     (

@@ -1,12 +1,13 @@
-//! The commands of schedules: `validate-schedule`, and those of [`crate::mend`].
+//! The commands of schedules: `validate-schedule`, `to-schedule`, and those of [`crate::mend`].
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use megakernel_reference::commands::{Command, Companion, describe, options, validate};
+use megakernel_ir::terminal;
+use megakernel_reference::commands::{Command, Companion, describe, options, read_file, validate, wrong};
 
-use crate::{Schedules, mend};
+use crate::{Schedules, convert, mend};
 
 /// What this companion adds to the reference of programs.
 pub static COMPANION: Companion =
@@ -17,7 +18,12 @@ const VALIDATE: Command = Command {
     run: |matches, _| options(matches).map_or_else(|code| code, |options: Arguments| run(&options)),
 };
 
-const COMMANDS: &[Command] = &[VALIDATE, mend::REPAIR, mend::MINIMISE];
+const TO_SCHEDULE: Command = Command {
+    describe: || describe::<ToSchedule>("to-schedule"),
+    run: |matches, _| options(matches).map_or_else(|code| code, |options: ToSchedule| to_schedule(&options)),
+};
+
+const COMMANDS: &[Command] = &[VALIDATE, mend::REPAIR, mend::MINIMISE, TO_SCHEDULE];
 
 /// Judge the schedule of a megakernel runtime: its events, footprints and queues.
 ///
@@ -36,6 +42,37 @@ struct Arguments {
     /// Show every finding, not only the first of those that say the same of other tasks.
     #[arg(long)]
     all: bool,
+}
+
+/// Write a program or task graphs as a schedule, to standard output (clauses SCH-15 and SCH-16).
+///
+/// Exits 0 if it did, 1 if there is no such schedule, with the reason, 2 if a file cannot be read or the usage is wrong.
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  megakernel-reference to-schedule program.json > schedule.json\n  megakernel-reference to-schedule rank0.json rank1.json > schedule.json\n\nWhat becomes of what, spec/companions/schedule/conversion.md says."
+)]
+struct ToSchedule {
+    /// A program, a task graph or a system; or the task graphs of all ranks in their order.
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+}
+
+fn to_schedule(options: &ToSchedule) -> ExitCode {
+    let documents: Result<Vec<_>, _> = options.files.iter().map(|file| read_file(file)).collect();
+    let converted = match documents {
+        Ok(documents) => convert(&documents),
+        Err(message) => return wrong(message),
+    };
+    match converted {
+        Ok(schedule) => match terminal::print(&format!("{schedule}\n")) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(message) => wrong(message),
+        },
+        Err(message) => {
+            eprintln!("{}: {message}", options.files[0].display());
+            ExitCode::from(1)
+        }
+    }
 }
 
 fn run(arguments: &Arguments) -> ExitCode {

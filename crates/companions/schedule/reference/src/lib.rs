@@ -2,6 +2,7 @@
 
 mod commands;
 mod contents;
+mod convert;
 mod deadlock;
 mod exact;
 mod expand;
@@ -18,6 +19,7 @@ mod warnings;
 mod world;
 
 pub use commands::COMPANION;
+pub use convert::convert;
 pub use repair::{Missing, repair};
 pub use validate::{validate, validate_schedule};
 

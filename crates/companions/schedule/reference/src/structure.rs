@@ -11,7 +11,7 @@ use crate::region::{self, MOST};
 use crate::world::Placed;
 
 /// Bytes, most of them.
-const BYTES: i64 = 1 << 62;
+pub const BYTES: i64 = 1 << 62;
 /// Limits of ES06: tasks; phases, waits, signals and accesses; intervals.
 pub const LIMITS: [(u64, &str); 3] =
     [(1 << 24, "tasks"), (1 << 26, "phases, waits, signals and accesses"), (1 << 26, "intervals of bytes")];

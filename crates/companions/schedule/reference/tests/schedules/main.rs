@@ -2,6 +2,8 @@
 
 #![allow(clippy::panic, reason = "a helper of a test fails the test")]
 
+mod conversions;
+
 use std::collections::BTreeMap;
 
 use megakernel_ir::{Diagnostic, Rule, read_value};

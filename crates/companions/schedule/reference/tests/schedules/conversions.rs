@@ -1,0 +1,218 @@
+//! Programs and task graphs of the corpus, beside the schedules that they are (clauses SCH-15 and SCH-16): where both have a rule, both find
+//! it broken or neither does. Neither validator knows the other, and footprints are those of the explorers.
+//!
+//! One in three of some families is taken. `CONVERSIONS=whole cargo test --workspace --test schedules -- --nocapture conversions` takes the whole
+//! corpus, and prints what broke what.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use megakernel_ir::rule::Class;
+use megakernel_ir::{Diagnostic, Rule};
+use megakernel_reference::validate::{Classes, validate as validate_program};
+use megakernel_schedule_reference::{convert, validate};
+use megakernel_task_graph_reference::validate as validate_task_graph;
+use megakernel_test_support::cases;
+use serde_json::Value;
+
+type Rules = BTreeSet<Rule>;
+
+/// If a rule of the document is broken, one of these of its schedule has to be, or the other way round.
+type Row = (Rule, &'static [Rule]);
+
+/// Rules that both have, in steps: where a step finds something, those after it are not judged alike.
+struct Table {
+    steps: &'static [(&'static [Row], &'static [Row])],
+    /// Rules of the document after which nothing more is compared, by step.
+    ends: &'static [(usize, &'static [Rule])],
+}
+
+/// The table of SCH-15.
+const PROGRAMS: Table = Table {
+    steps: &[
+        (&[(Rule::P02, &[Rule::ES04])], &[(Rule::ES04, &[Rule::P02])]),
+        (
+            &[(Rule::D01, &[Rule::ED01]), (Rule::D02, &[Rule::ED02])],
+            &[(Rule::ED01, &[Rule::D01]), (Rule::ED02, &[Rule::D02, Rule::D03])],
+        ),
+        (&[(Rule::D04, &[Rule::ED03])], &[(Rule::ED03, &[Rule::D04])]),
+        (&[(Rule::D05, &[Rule::ED04]), (Rule::D06, &[Rule::ED04])], &[(Rule::ED04, &[Rule::D05, Rule::D06])]),
+        (
+            &[
+                (Rule::R02, &[Rule::ER01, Rule::ER05]),
+                (Rule::R03, &[Rule::ER01]),
+                (Rule::R04, &[Rule::ER02]),
+                (Rule::R05, &[Rule::ER01]),
+                (Rule::R06, &[Rule::ER01, Rule::ER06]),
+                (Rule::M05, &[Rule::ER05, Rule::ER01, Rule::ER02]),
+            ],
+            &[
+                (Rule::ER01, &[Rule::R02, Rule::R03, Rule::R05, Rule::R06]),
+                (Rule::ER02, &[Rule::R04]),
+                (Rule::ER05, &[Rule::R02, Rule::M05]),
+                (Rule::ER06, &[Rule::R06]),
+                (Rule::ER07, &[Rule::P01]),
+                (Rule::ER08, &[Rule::P01]),
+            ],
+        ),
+    ],
+    // A wait for its own counter, and one for less than all.
+    ends: &[(2, &[Rule::D03, Rule::R01])],
+};
+
+/// The table of SCH-16.
+const TASK_GRAPHS: Table = Table {
+    steps: &[
+        (
+            &[(Rule::TD01, &[Rule::ED01]), (Rule::TD02, &[Rule::ED02]), (Rule::TR01, &[Rule::ED05])],
+            &[
+                (Rule::ED01, &[Rule::TD01]),
+                (Rule::ED02, &[Rule::TD02, Rule::TX05]),
+                (Rule::ED05, &[Rule::TD02, Rule::TR01]),
+            ],
+        ),
+        (&[(Rule::TD03, &[Rule::ED03])], &[(Rule::ED03, &[Rule::TD03])]),
+        (&[(Rule::TD04, &[Rule::ED04])], &[(Rule::ED04, &[Rule::TD04])]),
+        (
+            &[
+                (Rule::TR02, &[Rule::ER01]),
+                (Rule::TR03, &[Rule::ER01]),
+                (Rule::TR04, &[Rule::ER02]),
+                (Rule::TR06, &[Rule::ER03]),
+                (Rule::TX03, &[Rule::ER01, Rule::ER02, Rule::ER03]),
+            ],
+            &[
+                (Rule::ER01, &[Rule::TR02, Rule::TR03, Rule::TX03]),
+                (Rule::ER02, &[Rule::TR04, Rule::TX03]),
+                (Rule::ER03, &[Rule::TR06, Rule::TX03]),
+            ],
+        ),
+    ],
+    // Meetings of which some mates are missing or others.
+    ends: &[(1, &[Rule::TX05])],
+};
+
+/// What the two validators find, and what of it is not compared.
+struct Pair {
+    document: Rules,
+    schedule: Rules,
+    /// Rules of the document that are stricter here.
+    stricter: &'static [Rule],
+}
+
+impl Table {
+    /// What one of the two finds and the other has no rule for that is broken. Says of which rows it was sure.
+    fn differences(&self, pair: &Pair, sure: &mut BTreeMap<Rule, usize>) -> Vec<String> {
+        let mut found = Vec::new();
+        let all: Rules = self.steps.iter().flat_map(|(_, back)| back.iter().map(|row| row.0)).collect();
+        let strange = pair.schedule.iter().filter(|rule| !all.contains(rule));
+        found.extend(strange.map(|rule| format!("{rule} is broken, which no rule of the document is like")));
+        for (step, (to, back)) in self.steps.iter().enumerate() {
+            let is_over = |&(at, rules): &(usize, &[Rule])| {
+                at <= step && rules.iter().any(|rule| pair.document.contains(rule))
+            };
+            if self.ends.iter().any(is_over) {
+                break;
+            }
+            let mut check = |rows: &[Row], has: &Rules, other: &Rules| {
+                for (rule, alike) in rows.iter().filter(|(rule, _)| has.contains(rule)) {
+                    if pair.stricter.contains(rule) {
+                        continue;
+                    }
+                    *sure.entry(*rule).or_default() += 1;
+                    if !alike.iter().any(|rule| other.contains(rule)) {
+                        found.push(format!(
+                            "{rule} is broken, and none of {}",
+                            ids(&alike.iter().copied().collect())
+                        ));
+                    }
+                }
+            };
+            check(to, &pair.document, &pair.schedule);
+            check(back, &pair.schedule, &pair.document);
+            let stops = |rows: &[Row], has: &Rules| rows.iter().any(|(rule, _)| has.contains(rule));
+            if stops(to, &pair.document) || stops(back, &pair.schedule) {
+                break;
+            }
+        }
+        found
+    }
+
+    fn rules(&self) -> Rules {
+        self.steps.iter().flat_map(|(to, back)| to.iter().chain(*back)).map(|row| row.0).collect()
+    }
+}
+
+fn errors(found: &[Diagnostic]) -> Rules {
+    found.iter().filter(|found| found.is_error()).map(|found| found.rule).collect()
+}
+
+/// The documents of the corpus: one in three of some families, or all.
+fn documents() -> Vec<(String, String)> {
+    let is_whole = std::env::var_os("CONVERSIONS").is_some_and(|what| what == "whole");
+    let (folders, step): (&[&str], usize) = match is_whole {
+        true => (&[""], 1),
+        false => (&["deadlock", "race", "pages", "memory-safety/unwritten-read", "task-graph"], 3),
+    };
+    let all = folders.iter().flat_map(|folder| cases::documents(folder).into_iter().step_by(step));
+    all.map(|case| (case.id().to_owned(), case.text)).collect()
+}
+
+fn ids(rules: &Rules) -> String {
+    rules.iter().map(|rule| rule.id()).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_document_and_its_schedule_break_rules_that_are_alike() {
+    let mut sure = BTreeMap::new();
+    let mut tally: BTreeMap<(Rules, Rules), usize> = BTreeMap::new();
+    let (mut wrong, mut refused) = (Vec::new(), Vec::new());
+    for (id, text) in documents() {
+        let document = text.as_bytes();
+        let members: Value = serde_json::from_str(&text).expect("a document");
+        let has = |member: &str| members.get(member).is_some();
+        let (table, found) = if has("buffers") && has("counters") {
+            (&PROGRAMS, validate_program(document, Classes::ALL).diagnostics)
+        } else if has("all_tasks") || has("ranks") && !has("topology") {
+            (&TASK_GRAPHS, validate_task_graph::validate(document).diagnostics)
+        } else {
+            continue;
+        };
+        let broken = errors(&found);
+        let is_structure = |rule: &Rule| {
+            matches!(rule.class(), Class::STRUCTURE | Class::TASK_GRAPH_STRUCTURE) || *rule == Rule::TX01
+        };
+        if broken.iter().any(is_structure) {
+            assert!(convert(&[document.to_vec()]).is_err(), "{id} breaks a rule of its structure");
+            continue;
+        }
+        let schedule = match convert(&[document.to_vec()]) {
+            Ok(schedule) => schedule,
+            Err(why) => {
+                refused.push(format!("{id}: {why}"));
+                continue;
+            }
+        };
+        let is_coarse = found.iter().any(|found| found.rule == Rule::TW03);
+        let keeps = |tensor: &Value| tensor["kind"] == "cache";
+        let has_kept = schedule["tensors"].as_object().is_some_and(|tensors| tensors.values().any(keeps));
+        let pair = Pair {
+            schedule: errors(&validate(schedule.to_string().as_bytes()).diagnostics),
+            document: broken,
+            stricter: match (is_coarse, has_kept) {
+                (true, _) => &[Rule::TR02, Rule::TR03, Rule::TR04, Rule::TX03],
+                (_, true) => &[Rule::R06],
+                _ => &[],
+            },
+        };
+        wrong.extend(table.differences(&pair, &mut sure).into_iter().map(|what| format!("{id}: {what}")));
+        *tally.entry((pair.document, pair.schedule)).or_default() += 1;
+    }
+    for ((document, schedule), count) in &tally {
+        println!("{count:>6}  {} -> {}", ids(document), ids(schedule));
+    }
+    println!("{} without a schedule: {refused:#?}", refused.len());
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    let every: Rules = PROGRAMS.rules().union(&TASK_GRAPHS.rules()).copied().collect();
+    let met: Rules = sure.into_keys().collect();
+    assert_eq!(ids(&every), ids(&met), "each row is met");
+}
