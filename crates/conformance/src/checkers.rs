@@ -72,7 +72,7 @@ pub(crate) fn judge<E>(
             Ok(Ok(())) => {}
             Ok(Err(wrong)) => {
                 let actual = excerpt(wrong.actual.as_bytes());
-                return Ok(Err(Mismatch { expected: wrong.expected, actual }));
+                return Ok(Err(Mismatch::new(wrong.expected, actual)));
             }
             Err(Unanswered) => unreachable!("a checker has this from `ask` alone"),
         }

@@ -7,17 +7,26 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use megakernel_ir::terminal::colours;
 
 use crate::report::{
-    Counts, ExecutedResult, FailureKind, FailureReport, ProfileResult, ProfileVerdict, Report,
+    CauseResult, ClauseResult, Counts, ExecutedResult, FailureKind, FailureReport, ProfileResult,
+    ProfileVerdict, Report,
 };
 use crate::text::excerpt;
+
+/// Lines of a list that are printed where not all were asked for.
+const LINES: usize = 10;
+
+/// Other cases of a cause that are named.
+const OTHERS: usize = 3;
 
 /// How to print a report.
 #[derive(Clone, Debug, Default)]
 pub struct Style {
     /// With ANSI colours.
     pub colour: bool,
-    /// Print at most so many failures; the JSON form has them all.
-    pub failures: Option<usize>,
+    /// Print at most so many causes of failures; the JSON form has them all.
+    pub causes: Option<usize>,
+    /// Print every line of the tables, and not only what failed.
+    pub tables: bool,
     /// The command of this run without the selection, quoted for a shell, for the lines that say how to rerun a case.
     pub command: String,
 }
@@ -73,12 +82,12 @@ pub fn render(report: &Report, style: &Style) -> String {
 
 fn write_all(out: &mut String, report: &Report, style: &Style) -> std::fmt::Result {
     write_head(out, report, style)?;
+    write_skips(out, report, style)?;
+    write_failures(out, report, style)?;
     if report.handshake.is_none() {
         write_clauses(out, report, style)?;
         write_executed(out, report, style)?;
     }
-    write_skips(out, report, style)?;
-    write_failures(out, report, style)?;
     for note in &report.notes {
         writeln!(out, "{} {note}", style.yellow("note"))?;
     }
@@ -145,42 +154,67 @@ fn columns(counts: &Counts, style: &Style) -> String {
     format!("{:>6}  {failed}  {:>7}", counts.passed, counts.skipped)
 }
 
+/// Of a table the lines that are shown, and how many are not: all if that was asked for, and else some of those that failed.
+fn shown<'a, T>(lines: &'a [T], style: &Style, failed: impl Fn(&T) -> bool) -> (Vec<&'a T>, usize) {
+    let mut shown: Vec<&T> = lines.iter().filter(|line| style.tables || failed(line)).collect();
+    let left_out = if style.tables { 0 } else { shown.len().saturating_sub(LINES) };
+    shown.truncate(shown.len() - left_out);
+    (shown, left_out)
+}
+
+/// The end of a table of which not all is shown.
+fn write_left_out(out: &mut String, count: usize, what: &str) -> std::fmt::Result {
+    if count > 0 { writeln!(out, "and {count} more {what}; --tables shows them\n") } else { writeln!(out) }
+}
+
 fn write_clauses(out: &mut String, report: &Report, style: &Style) -> std::fmt::Result {
-    let label = |id: &str, title: &str| format!("{id} {title}").trim_end().to_owned();
-    let width =
-        report.clauses.iter().map(|line| label(&line.clause, line.title).chars().count()).max().unwrap_or(0);
+    let (lines, left_out) = shown(&report.clauses, style, |line| line.counts.failed > 0);
+    if lines.is_empty() {
+        return Ok(());
+    }
+    let label = |line: &ClauseResult| format!("{} {}", line.clause, line.title).trim_end().to_owned();
+    let width = lines.iter().map(|line| label(line).chars().count()).max().unwrap_or(0);
     let width = width.max("Rules and clauses".len());
     writeln!(out, "{}  {COLUMNS}", style.bold(&format!("{:width$}", "Rules and clauses")))?;
-    for line in &report.clauses {
-        writeln!(out, "{:width$}  {}", label(&line.clause, line.title), columns(&line.counts, style))?;
+    for line in lines {
+        writeln!(out, "{:width$}  {}", label(line), columns(&line.counts, style))?;
     }
-    writeln!(out)
+    write_left_out(out, left_out, "with failures")
 }
 
 fn write_executed(out: &mut String, report: &Report, style: &Style) -> std::fmt::Result {
-    if report.executed.is_empty() {
+    let (lines, left_out) = shown(&report.executed, style, |line| line.failed > 0);
+    if lines.is_empty() {
         return Ok(());
     }
     let label =
         |line: &ExecutedResult| format!("{} {}", line.opcode.unwrap_or("several opcodes"), line.dtype);
-    let width = report.executed.iter().map(|line| label(line).len()).max().unwrap_or(0).max("Executed".len());
+    let width = lines.iter().map(|line| label(line).len()).max().unwrap_or(0).max("Executed".len());
     writeln!(out, "{}  cases  failed  error/bound", style.bold(&format!("{:width$}", "Executed")))?;
-    for line in &report.executed {
+    for line in lines {
         let failed = format!("{:>6}", line.failed);
         let failed = if line.failed > 0 { style.red(&failed) } else { failed };
         let tightness = line.tightness.map_or_else(|| "-".to_owned(), |share| format!("{share:.3}"));
         writeln!(out, "{:width$}  {:>5}  {failed}  {tightness:>11}", label(line), line.cases)?;
     }
-    writeln!(out)
+    write_left_out(out, left_out, "with failures")
 }
 
 fn write_skips(out: &mut String, report: &Report, style: &Style) -> std::fmt::Result {
     if report.skips.is_empty() {
         return Ok(());
     }
+    // The reasons of most cases first; of as many, in order.
+    let mut skips: Vec<_> = report.skips.iter().collect();
+    skips.sort_by_key(|skips| std::cmp::Reverse(skips.count));
+    let limit = if style.tables { skips.len() } else { LINES.min(skips.len()) };
     writeln!(out, "{}", style.bold("Skipped"))?;
-    for skips in &report.skips {
+    for skips in skips.iter().take(limit) {
         writeln!(out, "{:>6}  {}", skips.count, skips.reason)?;
+    }
+    let left_out: usize = skips.iter().skip(limit).map(|skips| skips.count).sum();
+    if left_out > 0 {
+        writeln!(out, "{left_out:>6}  for {} other reasons; --tables shows them", skips.len() - limit)?;
     }
     writeln!(out)
 }
@@ -191,29 +225,62 @@ fn write_failures(out: &mut String, report: &Report, style: &Style) -> std::fmt:
         write_stderr(out, &report.handshake_stderr)?;
         writeln!(out)?;
     }
-    let asked =
-        report.failures.iter().enumerate().filter(|(_, failure)| failure.kind != FailureKind::NotAsked);
-    let total = asked.clone().count();
-    let limit = style.failures.unwrap_or(total);
-    if total > 0 {
-        writeln!(out, "{}", style.bold("Failed"))?;
+    let limit = style.causes.unwrap_or(report.causes.len());
+    if !report.causes.is_empty() {
+        let failed: usize = report.causes.iter().map(|cause| cause.failures).sum();
+        let causes = counted(report.causes.len(), "cause", "causes");
+        let title = format!("{} of {causes}", counted(failed, "failure", "failures"));
+        writeln!(out, "{}, what to look at first on top\n", style.bold(&title))?;
     }
-    for (index, failure) in asked.take(limit) {
-        write_failure(out, failure, report.stderr.get(&index).map_or("", String::as_str), style)?;
+    for cause in report.causes.iter().take(limit) {
+        write_cause(out, report, cause, style)?;
     }
-    if total > limit {
-        writeln!(out, "{} more failed; raise --limit to see them, or take --json FILE\n", total - limit)?;
+    let rest = report.causes.get(limit..).unwrap_or_default();
+    if !rest.is_empty() {
+        writeln!(out, "{}", style.bold("Other causes"))?;
+        for cause in rest.iter().take(2 * LINES) {
+            writeln!(out, "{:>6}  {}", cause.failures, cause.cause)?;
+        }
+        let more: usize = rest.iter().skip(2 * LINES).map(|cause| cause.failures).sum();
+        if more > 0 {
+            writeln!(out, "{more:>6}  of {} causes more", rest.len() - 2 * LINES)?;
+        }
+        writeln!(out, "--limit {} shows them; --json FILE has every failure\n", report.causes.len())?;
     }
     // All for one reason, so one line is enough.
-    let not_asked = report.failures.len() - total;
-    if let Some(first) = report.failures.iter().find(|failure| failure.kind == FailureKind::NotAsked) {
-        writeln!(out, "{} {not_asked} {}\n", style.red("failed"), first.actual)?;
+    let mut not_asked = report.failures.iter().filter(|failure| failure.kind == FailureKind::NotAsked);
+    if let Some(first) = not_asked.next() {
+        writeln!(out, "{} {} {}\n", style.red("failed"), 1 + not_asked.count(), first.actual)?;
     }
     Ok(())
 }
 
+fn counted(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
+/// A cause: one failure in full, and a few others by name.
+fn write_cause(out: &mut String, report: &Report, cause: &CauseResult, style: &Style) -> std::fmt::Result {
+    let failures = counted(cause.failures, "failure", "failures");
+    writeln!(out, "{} ({failures})", style.red(&cause.cause))?;
+    let example = (&cause.example.case, cause.example.profile);
+    let of_cause = |failure: &&FailureReport| (&failure.case, failure.profile) == example;
+    let Some(failure) = report.failures.iter().find(of_cause) else { return Ok(()) };
+    let stderr = report.failures.iter().position(|failure| of_cause(&failure));
+    let stderr = stderr.and_then(|index| report.stderr.get(&index)).map_or("", String::as_str);
+    write_failure(out, failure, stderr, style)?;
+    let others = || cause.members.iter().filter(|&case| *case != cause.example.case);
+    let named: Vec<&str> = others().take(OTHERS).map(String::as_str).collect();
+    if !named.is_empty() {
+        let more = others().count() - named.len();
+        let more = if more > 0 { format!(", and {more} more cases") } else { String::new() };
+        writeln!(out, "  also      {}{more}", named.join(", "))?;
+    }
+    writeln!(out)
+}
+
 fn write_failure(out: &mut String, failure: &FailureReport, stderr: &str, style: &Style) -> std::fmt::Result {
-    writeln!(out, "{} ({})", style.red(&failure.case), failure.profile)?;
+    writeln!(out, "  {} ({})", style.bold(&failure.case), failure.profile)?;
     writeln!(out, "  {}", failure.summary)?;
     for clause in &failure.clauses {
         writeln!(out, "  clause    {} {}, {}", clause.id, clause.title, clause.document)?;
@@ -229,7 +296,7 @@ fn write_failure(out: &mut String, failure: &FailureReport, stderr: &str, style:
         writeln!(out, "  twin      {twin}")?;
     }
     let command = if style.command.is_empty() { "megakernel-conform run" } else { &style.command };
-    writeln!(out, "  rerun     {command} {}\n", failure.rerun)
+    writeln!(out, "  rerun     {command} {}", failure.rerun)
 }
 
 fn write_stderr(out: &mut String, stderr: &str) -> std::fmt::Result {

@@ -86,9 +86,14 @@ pub struct Args {
     #[arg(long, value_name = "FILE", requires = "evidence")]
     checks: Option<PathBuf>,
 
-    /// Print at most so many failures; the JSON report has them all
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    /// Print a failure in full of at most so many causes; the JSON report has every failure
+    #[arg(long, value_name = "N", default_value_t = 10)]
     limit: usize,
+
+    /// Print the tables of rules and clauses, of opcodes and dtypes, and of skips whole; without it only what failed, and of long
+    /// tables the first lines
+    #[arg(long)]
+    tables: bool,
 
     /// Print the cases that are selected, each under each of its profiles, and play none
     #[arg(long)]
@@ -174,7 +179,8 @@ pub fn run(args: &Args) -> Done {
         finished.notes.push(NO_ORACLE.to_owned());
     }
     let report = Report::new(&corpus, &options, &finished);
-    let style = Style { failures: Some(args.limit), command: rerun(args)?, ..Style::detect() };
+    let style =
+        Style { causes: Some(args.limit), tables: args.tables, command: rerun(args)?, ..Style::detect() };
     // First, so that a run is not lost to a directory that is not there.
     print(terminal::render(&report, &style))?;
     if let Some(path) = &args.json {

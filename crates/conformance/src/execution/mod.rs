@@ -33,6 +33,6 @@ pub struct Fault {
 impl Fault {
     /// A fault of a file as a whole.
     fn of_file(expected: impl Into<String>, actual: impl Into<String>) -> Fault {
-        Fault { mismatch: Mismatch { expected: expected.into(), actual: actual.into() }, key: None }
+        Fault { mismatch: Mismatch::new(expected, actual), key: None }
     }
 }

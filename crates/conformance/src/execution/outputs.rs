@@ -66,7 +66,7 @@ pub(super) fn in_words(what: &str, wrong: &numerics::Mismatch, from: &[u64]) -> 
         numerics::Mismatch::Elements(wrong) => wrong,
         // Shapes were compared before, so only a faulty oracle gets here.
         lengths @ numerics::Mismatch::Lengths { .. } => {
-            return Mismatch { expected: what.to_owned(), actual: lengths.to_string() };
+            return Mismatch::new(what, lengths.to_string());
         }
     };
     let Wrong { at, bits, got, admitted, wrong, of, worst, .. } = wrong;
@@ -88,5 +88,5 @@ pub(super) fn in_words(what: &str, wrong: &numerics::Mismatch, from: &[u64]) -> 
         // Writing to a string cannot fail.
         let _ = write!(actual, ", the worst by {worst:.3} times its bound");
     }
-    Mismatch { expected: format!("{what} {at:?}: {admitted}"), actual }
+    Mismatch::new(format!("{what} {at:?}: {admitted}"), actual)
 }

@@ -52,7 +52,7 @@ pub fn follow(
             Err(error) => {
                 let required = format!("{what}: {} {:?} in the trace", buffer.dtype, written.shape());
                 let actual = excerpt(error.to_string().as_bytes());
-                let mismatch = Mismatch { expected: required, actual };
+                let mismatch = Mismatch::new(required, actual);
                 return Ok(Err(Fault { mismatch, key: Some(key) }));
             }
         };
@@ -117,15 +117,12 @@ fn contradiction(
     if found.as_ref().is_ok_and(|found| found.elements().into_iter().zip(left.elements()).all(same)) {
         return None;
     }
-    let mismatch = Mismatch {
-        expected: format!(
-            "{place}, `{}`: what the trace says its tasks left there",
-            excerpt(name.as_bytes())
-        ),
-        actual: match found {
+    let mismatch = Mismatch::new(
+        format!("{place}, `{}`: what the trace says its tasks left there", excerpt(name.as_bytes())),
+        match found {
             Ok(_) => "other elements in the output".to_owned(),
             Err(error) => excerpt(error.to_string().as_bytes()),
         },
-    };
+    );
     Some(Fault { mismatch, key: None })
 }

@@ -9,8 +9,10 @@ use megakernel_ir::rule::Rule;
 
 use crate::case::{Case, Verdict};
 use crate::checkers;
+use crate::execution::Key;
 use crate::text::excerpt;
 
+pub(crate) mod cause;
 mod json;
 mod roundtrip;
 
@@ -23,6 +25,37 @@ pub struct Mismatch {
     pub expected: String,
     /// What the worker answered.
     pub actual: String,
+    /// What all failures of this cause have in common, in words.
+    pub cause: String,
+    /// Where elements are wrong: whose they are, as in the table of what was executed.
+    pub key: Option<Key>,
+}
+
+impl Mismatch {
+    /// A mismatch whose cause is that what differs is what differs.
+    pub fn new(expected: impl Into<String>, actual: impl Into<String>) -> Mismatch {
+        let (expected, actual) = (expected.into(), actual.into());
+        let cause = cause::plain(&format!("{actual}; required: {expected}"));
+        Mismatch { expected, actual, cause, key: None }
+    }
+
+    /// A mismatch with a cause of its own.
+    fn because(cause: String, expected: String, actual: String) -> Mismatch {
+        Mismatch { expected, actual, cause, key: None }
+    }
+
+    /// The same of elements that are wrong.
+    pub(crate) fn of_elements(mut self, key: Option<Key>) -> Mismatch {
+        self.key = key;
+        match key {
+            Some((Some(opcode), dtype)) => self.cause = format!("what {opcode} writes as {dtype} is wrong"),
+            Some((None, dtype)) => {
+                self.cause = format!("what programs of several opcodes end with as {dtype} is wrong");
+            }
+            None => {}
+        }
+        self
+    }
 }
 
 /// An answer's bearing on its case.
@@ -69,7 +102,9 @@ pub fn owed(case: &Case, hello: &Hello) -> Vec<Rule> {
 
 /// Judges outcome and rules of an answer. What an accepted round trip returns is left to [`compare_documents`].
 pub fn verdict(case: &Case, answer: &FromWorker) -> Judgement {
-    let failed = |actual: String| Judgement::Failed(Mismatch { expected: expected(case), actual });
+    let because = |cause: String, actual| Judgement::Failed(Mismatch::because(cause, expected(case), actual));
+    // The cause is what the worker said, whatever was expected.
+    let failed = |actual: String| because(cause::plain(&actual), actual);
     if answer.kind == "error" {
         let message = answer.message.as_deref().unwrap_or("without a message");
         return failed(format!("an error instead of a response: {}", excerpt(message.as_bytes())));
@@ -109,17 +144,23 @@ pub fn verdict(case: &Case, answer: &FromWorker) -> Judgement {
         Verdict::Either => !rejected || allowed.is_empty() || errors.is_subset(&allowed),
     };
     if !good {
-        return failed(if rejected {
-            format!("reject, {}", describe(diagnostics, "error"))
+        return if rejected {
+            let wrong = errors.iter().copied().filter(|id| !allowed.contains(id));
+            because(cause::rejects(wrong), format!("reject, {}", describe(diagnostics, "error")))
         } else {
-            "accept".to_owned()
-        });
+            because(cause::accepts(&case.expect.rules), "accept".to_owned())
+        };
     }
     if let Some(declared) = &case.expect.warnings {
         let declared: BTreeSet<&str> = declared.iter().map(|rule| rule.id()).collect();
         if rules(diagnostics, "warning") != declared {
             let outcome = if rejected { "reject" } else { "accept" };
-            return failed(format!("{outcome}, {}", describe(diagnostics, "warning")));
+            let found: Vec<&str> = rules(diagnostics, "warning").into_iter().collect();
+            let cause = match found.as_slice() {
+                [] => format!("does not warn of {}", declared.into_iter().collect::<Vec<_>>().join(" and ")),
+                found => format!("warns of {} where others are right", found.join(" and ")),
+            };
+            return because(cause, format!("{outcome}, {}", describe(diagnostics, "warning")));
         }
     }
     Judgement::Passed
@@ -177,10 +218,11 @@ fn named(owed: &[Rule], answer: &FromWorker) -> Judgement {
         return Judgement::Passed;
     }
     let ids: Vec<&str> = owed.iter().map(|rule| rule.id()).collect();
-    Judgement::Failed(Mismatch {
-        expected: format!("reject, errors {}, since the worker claims `every_rule`", ids.join(" and ")),
-        actual: format!("reject, {}, without {}", describe(diagnostics, "error"), lacking.join(" and ")),
-    })
+    Judgement::Failed(Mismatch::because(
+        format!("rejects without {}, which the worker claims to name", lacking.join(" and ")),
+        format!("reject, errors {}, since the worker claims `every_rule`", ids.join(" and ")),
+        format!("reject, {}, without {}", describe(diagnostics, "error"), lacking.join(" and ")),
+    ))
 }
 
 /// Rules and severities have to be ones that the specification has.

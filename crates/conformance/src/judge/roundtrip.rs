@@ -25,7 +25,7 @@ pub fn compare_exactly(case: &Case, answer: &FromWorker) -> Result<(), Mismatch>
 }
 
 fn compare(case: &Case, sent: Option<&Value>, answer: &FromWorker, what: &str) -> Result<(), Mismatch> {
-    let failed = |expected: &str, actual: String| Mismatch { expected: expected.to_owned(), actual };
+    let failed = |expected: &str, actual: String| Mismatch::new(expected, actual);
     let Some(text) = &answer.document else {
         return Err(failed(&format!("accept, and {what}"), "accept without `document`".to_owned()));
     };
@@ -43,10 +43,7 @@ fn compare(case: &Case, sent: Option<&Value>, answer: &FromWorker, what: &str) -
 /// A byte differs, or the worker does not accept what it wrote itself.
 pub fn compare_second(first: &str, answer: &FromWorker) -> Result<(), Mismatch> {
     let failed = |actual: String| {
-        Err(Mismatch {
-            expected: "the document that was written, sent again, comes back byte by byte".to_owned(),
-            actual,
-        })
+        Err(Mismatch::new("the document that was written, sent again, comes back byte by byte", actual))
     };
     match (answer.kind.as_str(), answer.outcome.as_deref(), &answer.document) {
         ("response", Some("accept"), Some(second)) if second == first => Ok(()),
@@ -129,7 +126,7 @@ fn enter(at: &mut String, step: &str) -> usize {
 
 fn differ(at: &str, declared: String, found: String) -> Mismatch {
     let place = if at.is_empty() { "the document".to_owned() } else { excerpt(at.as_bytes()) };
-    Mismatch { expected: format!("{place}: {declared}"), actual: format!("{place}: {found}") }
+    Mismatch::new(format!("{place}: {declared}"), format!("{place}: {found}"))
 }
 
 fn show(value: &Value) -> String {

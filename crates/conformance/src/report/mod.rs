@@ -6,24 +6,25 @@
 use std::collections::BTreeMap;
 
 use megakernel_ir::protocol::Profile;
-use megakernel_ir::registry;
 use serde::Serialize;
 
-use crate::judge;
-use crate::run::{Options, Outcome, Run, Unit};
+use crate::run::{Options, Outcome, Run};
 use crate::stop::Asked;
 use crate::store::Corpus;
 
+mod causes;
 mod executed;
 mod implementation;
+mod results;
 mod share;
 
+pub use causes::{CauseResult, Example};
 pub use executed::ExecutedResult;
 pub use implementation::Implementation;
 pub use share::{Part, Share};
 
 /// Version of the report's JSON form.
-pub const FORMAT: &str = "1.0";
+pub const FORMAT: &str = "1.1";
 
 /// A report.
 #[derive(Clone, Debug, Serialize)]
@@ -55,6 +56,9 @@ pub struct Report {
     pub executed: Vec<ExecutedResult>,
     /// By reason.
     pub skips: Vec<Skips>,
+    /// The failures by cause, what to look at first on top; empty if nothing failed, or nothing was asked.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub causes: Vec<CauseResult>,
     /// In order of case and profile.
     pub failures: Vec<FailureReport>,
     /// What else was wrong with the worker.
@@ -228,6 +232,14 @@ pub struct FailureReport {
     pub kind: FailureKind,
     /// What the case shows.
     pub summary: String,
+    /// What all failures of this cause have in common, in words.
+    pub cause: String,
+    /// The opcode whose elements are wrong, where it is one alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub opcode: Option<&'static str>,
+    /// The dtype of the elements that are wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dtype: Option<&'static str>,
     /// What it tests.
     pub clauses: Vec<ClauseReference>,
     /// The declared answer.
@@ -274,10 +286,9 @@ impl Report {
         for (_, outcome) in &run.results {
             totals.add(outcome);
         }
-        let profiles: Vec<ProfileResult> =
-            registry::profiles().map(|profile| profile_result(profile, corpus, options, run)).collect();
-        let verdict = verdict(&profiles, options, totals, run);
-        let (failures, stderr) = failures(run);
+        let profiles = results::profiles(corpus, options, run);
+        let verdict = results::verdict(&profiles, options, totals, run);
+        let (failures, stderr) = results::failures(run);
         Report {
             report: FORMAT,
             verdict,
@@ -294,9 +305,10 @@ impl Report {
             },
             totals,
             profiles,
-            clauses: clauses(run),
+            clauses: results::clauses(run),
             executed: run.executed.rows().map(|(key, row)| ExecutedResult::new(key, row)).collect(),
-            skips: skips(run),
+            skips: results::skips(run),
+            causes: causes::of(corpus, run, &failures),
             failures,
             notes: run.notes.clone(),
             stderr,
@@ -321,140 +333,5 @@ impl Report {
     /// None that a report can cause; they are passed on rather than hidden.
     pub fn to_json(&self) -> serde_json::Result<String> {
         serde_json::to_string_pretty(self).map(|text| text + "\n")
-    }
-}
-
-/// The verdict on a run by those on its profiles.
-fn verdict(profiles: &[ProfileResult], options: &Options, totals: Counts, run: &Run<'_>) -> RunVerdict {
-    let unclaimed = |result: &ProfileResult| {
-        result.verdict == ProfileVerdict::NotClaimed && options.profiles.contains(&result.profile)
-    };
-    let bad = |result: &ProfileResult| result.verdict == ProfileVerdict::DoesNotConform || unclaimed(result);
-    let part = |result: &ProfileResult| {
-        matches!(result.verdict, ProfileVerdict::ConformsInPart | ProfileVerdict::NotJudged)
-    };
-    if profiles.iter().any(bad) {
-        RunVerdict::DoesNotConform
-    } else if totals.passed == 0 {
-        if run.stopped.is_some() { RunVerdict::NotJudged } else { RunVerdict::DoesNotConform }
-    } else if profiles.iter().any(part) {
-        RunVerdict::ConformsInPart
-    } else {
-        RunVerdict::Conforms
-    }
-}
-
-fn profile_result(profile: Profile, corpus: &Corpus, options: &Options, run: &Run<'_>) -> ProfileResult {
-    let mut counts = Counts::default();
-    let mut selected = false;
-    for (_, outcome) in run.results.iter().filter(|(unit, _)| unit.profile == profile) {
-        selected = true;
-        counts.add(outcome);
-    }
-    let claimed = run.hello.as_ref().map_or(true, |hello| hello.claims(profile));
-    let cases = corpus.cases().iter().filter(|case| case.profiles.contains(&profile)).count();
-    let (verdict, reason) = if !claimed {
-        let asked = options.profiles.contains(&profile);
-        (ProfileVerdict::NotClaimed, asked.then_some("asked for, but the worker does not claim it"))
-    } else if !selected && (options.filter.is_some() || !options.profiles.is_empty()) {
-        (ProfileVerdict::NotSelected, None)
-    } else if counts.failed > 0 {
-        (ProfileVerdict::DoesNotConform, None)
-    } else if counts.passed == 0 && run.stopped.is_some() {
-        (ProfileVerdict::NotJudged, None)
-    } else if counts.passed == 0 {
-        (ProfileVerdict::DoesNotConform, Some("no case passed"))
-    } else if counts.passed < cases {
-        (ProfileVerdict::ConformsInPart, None)
-    } else {
-        (ProfileVerdict::Conforms, None)
-    };
-    let share = (verdict == ProfileVerdict::ConformsInPart).then(|| Share::new(profile, corpus, run));
-    ProfileResult { profile, verdict, reason, share, counts }
-}
-
-fn clauses(run: &Run<'_>) -> Vec<ClauseResult> {
-    let mut by_id: BTreeMap<&str, Counts> = BTreeMap::new();
-    for (unit, outcome) in &run.results {
-        for clause in &unit.case.clauses {
-            by_id.entry(clause).or_default().add(outcome);
-        }
-    }
-    let mut results = Vec::new();
-    for clause in registry::headings() {
-        if let Some(counts) = by_id.remove(clause.id) {
-            results.push(ClauseResult { clause: clause.id.to_owned(), title: clause.title, counts });
-        }
-    }
-    // Ids that the specification does not have: a defect of the corpus, better shown than dropped.
-    results.extend(by_id.into_iter().map(|(id, counts)| ClauseResult {
-        clause: id.to_owned(),
-        title: "",
-        counts,
-    }));
-    results
-}
-
-fn skips(run: &Run<'_>) -> Vec<Skips> {
-    let mut by_reason: BTreeMap<&str, Skips> = BTreeMap::new();
-    for (unit, outcome) in &run.results {
-        if let Outcome::Skipped(reason) = outcome {
-            let skips = by_reason.entry(reason).or_insert_with(|| Skips {
-                reason: reason.clone(),
-                count: 0,
-                cases: Vec::new(),
-            });
-            skips.count += 1;
-            if skips.cases.last() != Some(&unit.case.id) {
-                skips.cases.push(unit.case.id.clone());
-            }
-        }
-    }
-    by_reason.into_values().collect()
-}
-
-fn failures(run: &Run<'_>) -> (Vec<FailureReport>, BTreeMap<usize, String>) {
-    let mut failures = Vec::new();
-    let mut tails = BTreeMap::new();
-    for (unit, outcome) in &run.results {
-        let (kind, expected, actual) = match outcome {
-            Outcome::Passed | Outcome::Skipped(_) => continue,
-            Outcome::WrongAnswer(mismatch) => {
-                (FailureKind::Answer, mismatch.expected.clone(), mismatch.actual.clone())
-            }
-            Outcome::WorkerFailed { failure, stderr } => {
-                tails.insert(failures.len(), stderr.clone());
-                (FailureKind::Worker, judge::expected(unit.case), failure.to_string())
-            }
-            Outcome::NotAsked(reason) => {
-                (FailureKind::NotAsked, judge::expected(unit.case), format!("not asked: {reason}"))
-            }
-        };
-        failures.push(failure_report(unit, kind, expected, actual));
-    }
-    (failures, tails)
-}
-
-fn failure_report(unit: &Unit<'_>, kind: FailureKind, expected: String, actual: String) -> FailureReport {
-    let case = unit.case;
-    let reference = |id: &String| {
-        let clause = registry::headings().find(|clause| clause.id == id);
-        ClauseReference {
-            id: id.clone(),
-            title: clause.map_or("", |clause| clause.title),
-            document: clause.map_or("", |clause| clause.document),
-        }
-    };
-    FailureReport {
-        case: case.id.clone(),
-        profile: unit.profile,
-        kind,
-        summary: case.summary.clone(),
-        clauses: case.clauses.iter().map(reference).collect(),
-        expected,
-        at: case.expect.at.clone(),
-        actual,
-        twin: case.twin.clone(),
-        rerun: format!("--profile {} --filter {}", unit.profile, case.id),
     }
 }

@@ -45,7 +45,7 @@ impl Shared<'_> {
                 Ok(Ok(())) => Outcome::Passed,
                 Ok(Err(Fault { mismatch, key })) => {
                     touched.failed(key);
-                    Outcome::WrongAnswer(mismatch)
+                    Outcome::WrongAnswer(mismatch.of_elements(key))
                 }
                 Err(Unjudged::Run(cause)) => return Err(cause),
                 Err(Unjudged::Stopped) => return Ok(interrupted()),

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use megakernel_conformance::report::FailureKind;
+use megakernel_conformance::report::{FailureKind, FailureReport};
 use megakernel_conformance::run::{GIVE_UP, LATE};
 use megakernel_ir::protocol::Profile;
 
@@ -24,7 +24,10 @@ fn the_tiny_corpus_is_passed_by_a_worker_that_behaves() {
 #[test]
 fn accepting_everything_passes_only_the_accepted_cases() {
     let judged = judge(&["accepts-everything"]);
-    judged.assert_rejected("expected  reject, error R01");
+    judged.assert_rejected("accepts every document that breaks a rule (8 failures)");
+    let missed =
+        |failure: &FailureReport| failure.expected == "reject, error R01" && failure.actual == "accept";
+    assert!(judged.report.failures.iter().any(missed), "{}", judged.text);
     // Five accepted cases under four profiles, and the round trip.
     assert_eq!(judged.report.totals.passed, 21);
     judged.assert_rejected("expected  accept, warning W04");

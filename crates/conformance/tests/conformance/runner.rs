@@ -48,6 +48,7 @@ fn the_report_holds_no_path_and_no_time() {
         Some(&json!({
             "case": "race/partial-wait", "profile": "validate", "kind": "answer",
             "summary": "what race/partial-wait shows",
+            "cause": "rejects under S04 wrong-type what does not break it",
             "clauses": [{"id": "R01", "title": "partial-wait", "document": "spec/rules/race.md"}],
             "expected": "reject, error R01", "actual": "reject, error S04 (test)",
             "rerun": "--profile validate --filter race/partial-wait"
@@ -204,23 +205,77 @@ fn a_command_that_is_not_there_is_an_error() {
 #[test]
 fn failures_are_cut_off_where_asked_and_say_how_to_rerun_them() {
     let directory = corpus();
-    let report = play(directory.path(), &options(&["rejects-everything"])).expect("a run");
+    let report = play(directory.path(), &options(&["accepts-everything"])).expect("a run");
     let style = Style {
         colour: true,
-        failures: Some(1),
+        causes: Some(1),
+        tables: false,
         command: "megakernel-conform run --impl './my vm'".to_owned(),
     };
     let text = terminal::render(&report, &style);
     assert_eq!(text.matches("rerun").count(), 1, "{text}");
     assert!(
         text.contains(
-            "rerun     megakernel-conform run --impl './my vm' --profile format --filter accept/number-0\n"
+            "rerun     megakernel-conform run --impl './my vm' --profile format --filter structure/not-json\n"
         ),
         "{text}"
     );
-    assert!(text.contains("29 more failed; raise --limit to see them"), "{text}");
+    assert!(text.contains("     1  does not warn of W04\n--limit 2 shows them"), "{text}");
     assert!(text.contains("\x1b[31m"));
     assert!(!terminal::render(&report, &Style::default()).contains('\x1b'));
+}
+
+#[test]
+fn one_cause_is_printed_once() {
+    let judged = judge(&["rejects-everything"]);
+    let cause = "rejects under S04 wrong-type what does not break it";
+    assert_eq!(judged.text.matches(cause).count(), 1, "{}", judged.text);
+    assert!(
+        judged.text.contains("30 failures of 1 cause, what to look at first on top\n"),
+        "{}",
+        judged.text
+    );
+    assert!(judged.text.contains(&format!("{cause} (30 failures)\n")), "{}", judged.text);
+    assert_eq!(judged.text.matches("rerun").count(), 1, "{}", judged.text);
+    assert_eq!((judged.report.causes.len(), judged.report.failures.len()), (1, 30));
+    // Of all of them, the one with the smallest document.
+    assert_eq!(judged.report.causes[0].example.case, "structure/not-json");
+}
+
+#[test]
+fn who_never_rejects_makes_one_mistake_and_who_misses_two_rules_makes_two() {
+    let causes = |behaviour| {
+        let report = judge(&[behaviour]).report;
+        let causes: Vec<(String, usize)> =
+            report.causes.into_iter().map(|it| (it.cause, it.failures)).collect();
+        let failed: usize = causes.iter().map(|(_, failures)| failures).sum();
+        assert_eq!(failed, report.failures.len());
+        causes
+    };
+    let all = ("accepts every document that breaks a rule".to_owned(), 8);
+    assert_eq!(causes("accepts-everything"), [all, ("does not warn of W04".to_owned(), 1)]);
+    // It finds what is no JSON.
+    let two = [("accepts what breaks S03 missing-member", 2), ("accepts what breaks R01 partial-wait", 1)];
+    assert_eq!(causes("misses-two-rules"), two.map(|(cause, failures)| (cause.to_owned(), failures)));
+}
+
+#[test]
+fn a_worker_that_fails_stands_before_wrong_answers() {
+    let judged = judge(&["misses-a-rule-and-crashes"]);
+    let causes: Vec<&str> = judged.report.causes.iter().map(|cause| cause.cause.as_str()).collect();
+    let crash = "worker ended before it answered (exit status: N)";
+    assert_eq!(causes, [crash, "accepts what breaks S03 missing-member"]);
+}
+
+#[test]
+fn a_run_without_failure_prints_tables_only_where_asked() {
+    let directory = corpus();
+    let report = play(directory.path(), &options(&["some-rules"])).expect("a run");
+    let text = terminal::render(&report, &Style::default());
+    assert!(!text.contains("Rules and clauses"), "{text}");
+    let all = terminal::render(&report, &Style { tables: true, ..Style::default() });
+    assert!(all.contains("Rules and clauses   passed  failed  skipped\n"), "{all}");
+    assert!(all.contains("R01 partial-wait         1       0        0\n"), "{all}");
 }
 
 #[test]

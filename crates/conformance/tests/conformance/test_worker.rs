@@ -278,6 +278,13 @@ impl Worker for TestWorker {
                 return Answer::Accept { diagnostics: Vec::new(), document };
             }
             "names-one-rule" => return first_alone(judge(request)),
+            "misses-two-rules" | "misses-a-rule-and-crashes" if !marked("\"tasks\"") && marked("{\"") => {
+                return Answer::Accept { diagnostics: Vec::new(), document: None };
+            }
+            "misses-two-rules" if marked("R01") => {
+                return Answer::Accept { diagnostics: Vec::new(), document: None };
+            }
+            "misses-a-rule-and-crashes" if marked("R01") => exit(101),
             _ => {}
         }
         judge(request)

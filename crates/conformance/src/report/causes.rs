@@ -1,0 +1,146 @@
+//! Failures by cause: a mistake that fails hundreds of cases is one mistake.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use megakernel_ir::Opcode;
+use megakernel_ir::protocol::Profile;
+use serde::Serialize;
+
+use super::{FailureKind, FailureReport};
+use crate::case::{Case, Verdict};
+use crate::run::{Outcome, Run};
+use crate::store::Corpus;
+
+/// So many failures of a cause are looked at to find the one with the smallest document.
+const LOOKED_AT: usize = 50;
+
+/// What an implementation does wrong that never rejects.
+const NEVER_REJECTS: &str = "accepts every document that breaks a rule";
+
+/// Failures that have one cause.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CauseResult {
+    /// In words.
+    pub cause: String,
+    /// Failures that have it.
+    pub failures: usize,
+    /// The opcode whose elements are wrong, where it is one alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub opcode: Option<&'static str>,
+    /// The dtype of the elements that are wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dtype: Option<&'static str>,
+    /// The failure to look at first: that with the smallest document of the first of them.
+    pub example: Example,
+    /// The cases, each once; the list of failures has them with all else.
+    #[serde(skip)]
+    pub members: Vec<String>,
+}
+
+/// A failure, as the list of failures has it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Example {
+    /// The case.
+    pub case: String,
+    /// Under which profile.
+    pub profile: Profile,
+}
+
+/// What decides which cause stands first: no answer before wrong answers; then by profile, in their order; under each first what
+/// is rejected without need, which hides the rest, then what is accepted, by rule, then what is computed, by opcode.
+type Rank = (bool, usize, u8, usize, Reverse<usize>, String);
+
+/// The causes, what to look at first on top. A worker that was not asked has failed before.
+pub(super) fn of(corpus: &Corpus, run: &Run<'_>, failures: &[FailureReport]) -> Vec<CauseResult> {
+    let cases: BTreeMap<&str, &Case> =
+        run.results.iter().map(|(unit, _)| (unit.case.id.as_str(), unit.case)).collect();
+    let never_rejects = never_rejects(run, failures);
+    let mut groups: BTreeMap<&str, Vec<&FailureReport>> = BTreeMap::new();
+    for failure in failures.iter().filter(|failure| failure.kind != FailureKind::NotAsked) {
+        let lenient =
+            never_rejects && cases.get(&*failure.case).is_some_and(|case| is_lenient(case, failure));
+        groups.entry(if lenient { NEVER_REJECTS } else { &failure.cause }).or_default().push(failure);
+    }
+    let mut ranked: Vec<(Rank, CauseResult)> = Vec::new();
+    for (cause, group) in groups {
+        let Some(example) = example(corpus, &cases, &group) else { continue };
+        let rank = rank(cause, &cases, &group);
+        ranked.push((
+            rank,
+            CauseResult {
+                cause: cause.to_owned(),
+                failures: group.len(),
+                opcode: example.opcode,
+                dtype: example.dtype,
+                members: members(&group),
+                example: Example { case: example.case.clone(), profile: example.profile },
+            },
+        ));
+    }
+    ranked.sort_by(|(a, _), (b, _)| a.cmp(b));
+    ranked.into_iter().map(|(_, cause)| cause).collect()
+}
+
+/// Whether a document that is to be rejected was accepted.
+fn is_lenient(case: &Case, failure: &FailureReport) -> bool {
+    case.expect.verdict == Verdict::Reject
+        && failure.kind == FailureKind::Answer
+        && failure.actual == "accept"
+}
+
+/// Whether documents that break different rules were accepted, and none was rejected.
+fn never_rejects(run: &Run<'_>, failures: &[FailureReport]) -> bool {
+    let rejects = |case: &Case| case.expect.verdict == Verdict::Reject;
+    let rejected =
+        run.results.iter().any(|(unit, outcome)| rejects(unit.case) && *outcome == Outcome::Passed);
+    let answers = || failures.iter().filter(|failure| failure.kind == FailureKind::Answer);
+    let accepted: BTreeSet<&str> = answers()
+        .filter(|failure| failure.actual == "accept")
+        .map(|failure| failure.cause.as_str())
+        .collect();
+    !rejected && accepted.len() > 1 && !answers().any(|failure| failure.actual.starts_with("reject, "))
+}
+
+fn rank(cause: &str, cases: &BTreeMap<&str, &Case>, group: &[&FailureReport]) -> Rank {
+    let answered = group.iter().all(|failure| failure.kind == FailureKind::Answer);
+    let profile = group.iter().map(|failure| failure.profile.index()).min().unwrap_or(usize::MAX);
+    let (kind, place) = group
+        .iter()
+        .map(|failure| {
+            let case = cases.get(&*failure.case);
+            let rule =
+                case.and_then(|case| case.expect.rules.first()).map_or(usize::MAX, |rule| rule.index());
+            match (failure.opcode.and_then(Opcode::from_name), failure.dtype) {
+                (Some(opcode), _) => (2, opcode as usize),
+                (None, Some(_)) => (3, 0),
+                _ if failure.actual.starts_with("reject, ") => (0, 0),
+                _ if failure.actual == "accept" => (1, rule),
+                _ => (4, 0),
+            }
+        })
+        .min()
+        .unwrap_or((u8::MAX, 0));
+    (answered, profile, kind, place, Reverse(group.len()), cause.to_owned())
+}
+
+/// The failure of a group that is easiest to look into.
+fn example<'a>(
+    corpus: &Corpus,
+    cases: &BTreeMap<&str, &Case>,
+    group: &[&'a FailureReport],
+) -> Option<&'a FailureReport> {
+    let length = |failure: &&&FailureReport| {
+        let document = cases.get(&*failure.case).map(|case| corpus.document(case));
+        // One that cannot be made was not sent either.
+        document.and_then(Result::ok).map_or(usize::MAX, |document| document.len())
+    };
+    group.iter().take(LOOKED_AT).min_by_key(length).copied()
+}
+
+/// The cases of a group, each once.
+fn members(group: &[&FailureReport]) -> Vec<String> {
+    let mut cases: Vec<String> = group.iter().map(|failure| failure.case.clone()).collect();
+    cases.dedup();
+    cases
+}
