@@ -3,8 +3,10 @@
 
 mod decode;
 pub mod document;
+mod stream;
 
 pub use decode::{Fault, read};
 pub use document::{
     Access, Add, Count, Event, Init, Kind, Memory, Phase, Region, Repeat, Schedule, Storage, Task, Tensor,
 };
+pub use stream::read_text;

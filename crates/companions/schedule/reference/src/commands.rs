@@ -7,11 +7,11 @@ use clap::Args;
 use megakernel_ir::terminal;
 use megakernel_reference::commands::{Command, Companion, describe, options, read_file, validate, wrong};
 
-use crate::{Schedules, convert, mend};
+use crate::{Schedules, convert, mend, replay};
 
 /// What this companion adds to the reference of programs.
 pub static COMPANION: Companion =
-    Companion { reference: || Box::new(Schedules), commands: COMMANDS, replay: None };
+    Companion { reference: || Box::new(Schedules), commands: COMMANDS, replay: Some(&replay::Schedules) };
 
 const VALIDATE: Command = Command {
     describe: || describe::<Arguments>("validate-schedule"),

@@ -29,8 +29,12 @@ pub fn check(world: &World<'_>, storage: &Storage, findings: &mut Findings) {
 
 fn judge(world: &World<'_>, piece: &[u32], broken: &mut BTreeMap<u32, (Rule, Option<u32>)>) {
     let access = |index: u32| &world.accesses[index as usize];
-    let changes: Vec<u32> = piece.iter().copied().filter(|&index| access(index).does != Does::Read).collect();
-    let changed: BTreeSet<u32> = changes.iter().map(|&index| world.placed(access(index)).value).collect();
+    let changes = || piece.iter().copied().filter(|&index| access(index).does != Does::Read);
+    let changed: BTreeSet<u32> = changes().map(|index| world.placed(access(index)).value).collect();
+    // The first change, and the first one through another value.
+    let value = |index: u32| world.placed(access(index)).value;
+    let first = changes().next();
+    let firsts = [first, changes().find(|&index| first.is_some_and(|first| value(first) != value(index)))];
     let mut written = BTreeSet::new();
     let mut last: Option<u32> = None;
     for &index in piece {
@@ -45,7 +49,7 @@ fn judge(world: &World<'_>, piece: &[u32], broken: &mut BTreeMap<u32, (Rule, Opt
                 {
                     Some((Rule::ER06, None))
                 }
-                _ => clobbered(world, &changes, last, this).map(|other| (Rule::ER08, Some(other))),
+                _ => clobbered(world, firsts, last, this).map(|other| (Rule::ER08, Some(other))),
             };
             if let Some(rule) = rule {
                 broken.entry(index).or_insert(rule);
@@ -61,7 +65,7 @@ fn judge(world: &World<'_>, piece: &[u32], broken: &mut BTreeMap<u32, (Rule, Opt
 }
 
 /// The change through another value that a read or an addition finds.
-fn clobbered(world: &World<'_>, changes: &[u32], last: Option<u32>, this: &Access) -> Option<u32> {
+fn clobbered(world: &World<'_>, firsts: [Option<u32>; 2], last: Option<u32>, this: &Access) -> Option<u32> {
     let placed = world.placed(this);
     let is_other = |index: u32| world.placed(&world.accesses[index as usize]).value != placed.value;
     if last.is_some() {
@@ -72,7 +76,7 @@ fn clobbered(world: &World<'_>, changes: &[u32], last: Option<u32>, this: &Acces
         Kind::Input => false,
         Kind::Activation | Kind::Output => placed.init == Init::Once,
     };
-    if is_kept { changes.iter().copied().find(|&index| is_other(index)) } else { None }
+    if is_kept { firsts.into_iter().flatten().find(|&index| is_other(index)) } else { None }
 }
 
 fn diagnostic(world: &World<'_>, rule: Rule, access: &Access, other: Option<u32>) -> Diagnostic {

@@ -13,6 +13,7 @@ mod place;
 mod race;
 mod region;
 mod repair;
+mod replay;
 mod structure;
 mod validate;
 mod warnings;

@@ -2,7 +2,7 @@
 //! happens-before, are taken together as far as they do not conflict; if all of each such run come before all of the next, no two
 //! accesses of the piece race. Only where that fails are pairs compared.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use megakernel_ir::TaskId;
 use megakernel_order::Findings;
@@ -137,6 +137,7 @@ pub fn racing(world: &World<'_>, order: &HappensBefore<'_>, storages: &[Storage]
         }
         questions.clear();
     };
+    let alike = Alike::new(world, order);
     for (number, storage) in storages.iter().enumerate() {
         let mut asked = HashSet::new();
         let mut ask = |earlier: u32, later: u32| {
@@ -152,7 +153,7 @@ pub fn racing(world: &World<'_>, order: &HappensBefore<'_>, storages: &[Storage]
         for piece in storage.pieces() {
             // Neighbouring pieces often have the same accesses.
             if piece != known {
-                runs(world, storage, piece, &mut ask);
+                runs(world, storage, piece, &alike, &mut ask);
                 known = piece;
             }
         }
@@ -161,8 +162,37 @@ pub fn racing(world: &World<'_>, order: &HappensBefore<'_>, storages: &[Storage]
     racing
 }
 
+/// Which phases come straight after the same: what comes before one of them comes before all.
+struct Alike(Vec<u32>);
+
+impl Alike {
+    fn new(world: &World<'_>, order: &HappensBefore<'_>) -> Alike {
+        let mut known = HashMap::new();
+        let class = |phase: TaskId| {
+            let next = known.len() as u32;
+            *known.entry(order.graph().waits(phase)).or_insert(next)
+        };
+        Alike(TaskId::range(0..world.phases()).map(class).collect())
+    }
+
+    /// Of these phases one of each class, and another one where there is: the first may itself be what has to come before.
+    fn some(&self, phases: impl Iterator<Item = u32>) -> Vec<u32> {
+        let mut of: HashMap<u32, [u32; 2]> = HashMap::new();
+        for phase in phases {
+            let pair = of.entry(self.0[phase as usize]).or_insert([phase; 2]);
+            if pair[0] == pair[1] {
+                pair[1] = phase;
+            }
+        }
+        let mut some: Vec<u32> = of.into_values().flatten().collect();
+        some.sort_unstable();
+        some.dedup();
+        some
+    }
+}
+
 /// Asks for the order of each run of accesses with the next, and of additions of one group.
-fn runs(world: &World<'_>, storage: &Storage, piece: &[u32], ask: &mut dyn FnMut(u32, u32)) {
+fn runs(world: &World<'_>, storage: &Storage, piece: &[u32], alike: &Alike, ask: &mut dyn FnMut(u32, u32)) {
     let mut before: &[u32] = &[];
     let mut begin = 0;
     for at in 1..=piece.len() {
@@ -176,13 +206,14 @@ fn runs(world: &World<'_>, storage: &Storage, piece: &[u32], ask: &mut dyn FnMut
             continue;
         }
         let run = &piece[begin..at];
-        for &later in run {
-            for &earlier in before {
-                ask(storage.access(world, earlier).phase, storage.access(world, later).phase);
+        let phase = |&place: &u32| storage.access(world, place).phase;
+        for later in alike.some(run.iter().map(phase)).into_iter().filter(|_| !before.is_empty()) {
+            for earlier in before.iter().map(phase) {
+                ask(earlier, later);
             }
         }
         if first.does == Does::Add {
-            let mut last = std::collections::HashMap::new();
+            let mut last = HashMap::new();
             for access in run.iter().map(|&place| storage.access(world, place)) {
                 if access.group != NO_GROUP
                     && let Some(earlier) = last.insert(access.group, access.phase)

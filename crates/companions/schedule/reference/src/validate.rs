@@ -3,7 +3,7 @@
 use megakernel_ir::{Diagnostic, read_value};
 use megakernel_order::happens_before::HappensBefore;
 use megakernel_order::{Findings, Order, Verdict};
-use megakernel_schedule::{Schedule, read};
+use megakernel_schedule::{Schedule, read, read_text};
 
 use crate::order::{Before, signals};
 use crate::{contents, deadlock, expand, race, structure, warnings};
@@ -13,6 +13,10 @@ use crate::{contents, deadlock, expand, race, structure, warnings};
 /// # Errors
 /// What is wrong with it, as its verdict.
 pub fn load(document: &[u8]) -> Result<Schedule, Verdict> {
+    // What is wrong with a text, only the tree of its values tells.
+    if let Some(schedule) = std::str::from_utf8(document).ok().and_then(read_text) {
+        return Ok(schedule);
+    }
     let value = read_value(document).map_err(Verdict::of_unread)?;
     read(&value).map_err(|faults| Verdict::of_unread(faults.into_iter().map(Diagnostic::from).collect()))
 }

@@ -3,11 +3,13 @@
 #![allow(clippy::panic, reason = "a helper of a test fails the test")]
 
 mod conversions;
+mod replays;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use megakernel_ir::{Diagnostic, Rule, read_value};
-use megakernel_schedule::read;
+use megakernel_schedule::{Schedule, read, read_text};
 use megakernel_schedule_reference::{Missing, repair, validate};
 use megakernel_test_support::{files, root};
 use serde_json::{Value, json};
@@ -128,4 +130,74 @@ fn a_wait_that_is_dropped_is_missed_or_was_redundant() {
         assert!(waits.pop().is_some(), "task {index} waits");
         assert!(!broken(&dropped).is_empty(), "task {index}");
     }
+}
+
+/// Two readers say the same of each text of the corpus, of a document of each kind of fault, and of each text cut short.
+#[test]
+fn a_text_is_read_in_one_pass_as_it_is_as_a_value() {
+    let cases = files::json_below(&root().join("corpus/cases/schedule"));
+    let text = |case: PathBuf| files::json(&case)["document"]["text"].as_str().map(str::to_owned);
+    let mut texts: Vec<String> = cases.into_iter().filter_map(text).collect();
+    let whole = r#"{"extra": [{"a": 1}], "tensors": {"b": {"shape": [4, 2], "view": null}, "a": {"shape": [], "init": "once", "kind": "output",
+        "element": 2, "offset": 1, "storage": "s"}}, "storages": {"s": {"bytes": 9}}, "events": {"e": {"period": null}, "d": {"period": 2}},
+        "any_order": [3], "memory": {"queue": "ordered", "wait": "relaxed", "signal": "release"}, "tasks": [
+        {"phases": [{"waits": [["e", 1]], "reads": [["b", null], ["a", []]], "writes": [["b", [[0, 1], [1, 2]]]]}, {}], "queue": -1, "name": "n\u0041",
+         "repeat": {"times": 2, "queue_step": 1, "queues": null}, "source": "f.cu:1", "more": null},
+        {"phases": [{"adds": [["b", {"box": [[0, 1]], "runs": [[0, 1, 2]], "shift": [1]}, "g"], ["b", null], ["b", {"box": []}, null]],
+         "signals": [["e", 1], ["e", 1]]}], "queue": null, "repeat": null}]}"#;
+    texts.extend((0..=whole.len()).map(|end| whole[..end].to_owned()));
+    // Each value, and each name of a member, is taken for another.
+    let tokens =
+        ["null", "true", "[]", "{}", "1.5", "1e3", "9223372036854775808", "\"x\"", "[1]", "\"tasks\""];
+    let places: Vec<usize> =
+        whole.char_indices().filter(|(_, c)| "[{,: ".contains(*c)).map(|(at, _)| at + 1).collect();
+    for (number, &at) in places.iter().enumerate() {
+        let rest = &whole[at..];
+        let end = rest.find([',', ']', '}', ':']).unwrap_or(rest.len());
+        texts.push(format!("{}{}{}", &whole[..at], tokens[number % tokens.len()], &rest[end..]));
+        texts.push(format!("{}{}, {rest}", &whole[..at], &rest[..end]));
+    }
+    let (mut read_both, mut read_neither) = (0, 0);
+    for text in &texts {
+        let slow = read_value(text.as_bytes()).ok().and_then(|value| read(&value).ok());
+        let quick = read_text(text);
+        assert_eq!(slow.is_some(), quick.is_some(), "{text}");
+        match slow.zip(quick) {
+            Some((slow, quick)) => {
+                assert_eq!(named(slow), named(quick), "{text}");
+                read_both += 1;
+            }
+            None => read_neither += 1,
+        }
+    }
+    assert!(read_both > 300 && read_neither > 300, "{read_both} {read_neither}");
+}
+
+/// A schedule as text, with names for their numbers, which the readers give in different orders.
+fn named(mut schedule: Schedule) -> String {
+    let names = std::mem::take(&mut schedule.names);
+    let mut order: Vec<usize> = (0..names.len()).collect();
+    order.sort_by_key(|&id| &names[id]);
+    let mut number = vec![0; names.len()];
+    order.iter().enumerate().for_each(|(place, &id)| number[id] = place as u32);
+    let of = |name: &mut u32| *name = number[*name as usize];
+    for tensor in &mut schedule.tensors {
+        of(&mut tensor.name);
+        tensor.storage.iter_mut().chain(&mut tensor.view).for_each(of);
+    }
+    schedule.storages.iter_mut().for_each(|storage| of(&mut storage.name));
+    schedule.events.iter_mut().for_each(|event| of(&mut event.name));
+    for phase in schedule.tasks.iter_mut().flat_map(|task| &mut task.phases) {
+        phase.waits.iter_mut().chain(&mut phase.signals).for_each(|count| of(&mut count.event));
+        phase.adds.iter_mut().for_each(|add| add.group.iter_mut().for_each(of));
+        let added = phase.adds.iter_mut().map(|add| &mut add.access);
+        phase
+            .reads
+            .iter_mut()
+            .chain(&mut phase.writes)
+            .chain(added)
+            .for_each(|access| of(&mut access.tensor));
+    }
+    schedule.names = order.iter().map(|&id| names[id].clone()).collect();
+    format!("{schedule:?}")
 }

@@ -1,0 +1,156 @@
+//! A schedule run phase by phase (clause SCH-07), in any order that is asked for.
+
+use std::collections::HashMap;
+
+use crate::world::{Count, TaskAt, World};
+
+/// The state of a run, within one launch.
+pub struct Machine<'w> {
+    world: &'w World<'w>,
+    /// What the counts were when the launch began, beyond what its waits are compared with.
+    begin: Vec<i128>,
+    /// What this launch has added.
+    counts: Vec<u64>,
+    /// For each task its next phase.
+    next: Vec<u32>,
+    /// For each task the one before it in its queue.
+    previous: Vec<Option<u32>>,
+    /// For each queue in any order, the task that has its worker.
+    taken: HashMap<i128, u32>,
+    /// For each event, the phases that wait for it.
+    waiters: Vec<Vec<u32>>,
+    /// The phases that have run, in their order.
+    pub steps: Vec<u32>,
+}
+
+/// Why the next phase of a task cannot run.
+pub enum Blocked {
+    /// It has none.
+    Finished,
+    /// Its worker is not free.
+    Behind,
+    /// A count is too low.
+    Waits(Count),
+}
+
+impl<'w> Machine<'w> {
+    /// The begin of a launch, counted from 0, after launches that were complete.
+    pub fn new(world: &'w World<'w>, launch: u64) -> Machine<'w> {
+        let totals = world.totals();
+        let begin = totals.iter().zip(&world.periods).map(|(&total, period)| match period {
+            Some(period) => i128::from(launch) * (i128::from(total) - i128::from(*period)),
+            None => 0,
+        });
+        let mut last = HashMap::new();
+        // One without phases holds nobody up.
+        let in_queue = |(number, task): (usize, &TaskAt)| {
+            let queue = world.in_order(task).filter(|_| !task.phases.is_empty());
+            queue.and_then(|queue| last.insert(queue, number as u32))
+        };
+        let previous = world.tasks.iter().enumerate().map(in_queue).collect();
+        let mut waiters = vec![Vec::new(); world.events.len()];
+        for phase in 0..world.phases() {
+            for wait in world.waits.of(phase) {
+                waiters[wait.event as usize].push(phase as u32);
+            }
+        }
+        Machine {
+            world,
+            begin: begin.collect(),
+            counts: vec![0; world.events.len()],
+            next: world.tasks.iter().map(|task| task.phases.start).collect(),
+            previous,
+            taken: HashMap::new(),
+            waiters,
+            steps: Vec::new(),
+        }
+    }
+
+    /// What a wait is compared with.
+    pub fn count(&self, event: u32) -> i128 {
+        self.begin[event as usize] + i128::from(self.counts[event as usize])
+    }
+
+    /// The next phase of a task.
+    pub fn next(&self, task: u32) -> u32 {
+        self.next[task as usize]
+    }
+
+    fn has_begun(&self, task: u32) -> bool {
+        self.next[task as usize] > self.world.tasks[task as usize].phases.start
+    }
+
+    fn is_finished(&self, task: u32) -> bool {
+        self.next[task as usize] == self.world.tasks[task as usize].phases.end
+    }
+
+    /// Why the next phase of a task cannot run; nothing if it can.
+    pub fn blocked(&self, task: u32) -> Option<Blocked> {
+        if self.is_finished(task) {
+            return Some(Blocked::Finished);
+        }
+        let of = &self.world.tasks[task as usize];
+        if !self.has_begun(task) {
+            if self.previous[task as usize].is_some_and(|before| !self.is_finished(before)) {
+                return Some(Blocked::Behind);
+            }
+            let holder = of.queue.and_then(|queue| self.taken.get(&queue));
+            if holder.is_some_and(|&holder| holder != task && !self.is_finished(holder)) {
+                return Some(Blocked::Behind);
+            }
+        }
+        let waits = self.world.waits.of(self.next(task) as usize);
+        waits
+            .iter()
+            .find(|wait| self.count(wait.event) < i128::from(wait.number))
+            .map(|&wait| Blocked::Waits(wait))
+    }
+
+    /// Runs the next phase of a task, which is not blocked. Gives the tasks that this may have freed.
+    pub fn step(&mut self, task: u32) -> Vec<u32> {
+        let phase = self.next(task);
+        self.steps.push(phase);
+        self.next[task as usize] += 1;
+        if let Some(queue) =
+            self.world.tasks[task as usize].queue.filter(|queue| self.world.any_order.contains(queue))
+        {
+            self.taken.insert(queue, task);
+        }
+        let mut freed = vec![task];
+        for signal in self.world.signals.of(phase as usize) {
+            self.counts[signal.event as usize] += signal.number;
+            let waiters = self.waiters[signal.event as usize].iter();
+            freed.extend(waiters.map(|&phase| self.world.task_of[phase as usize]));
+        }
+        freed
+    }
+
+    /// Runs what can run, but for phases that are held, and what comes after them in their tasks.
+    pub fn run(&mut self, held: impl Fn(u32) -> bool) {
+        let tasks = self.world.tasks.len() as u32;
+        let mut later: Vec<Vec<u32>> = vec![Vec::new(); tasks as usize];
+        for (task, previous) in self.previous.iter().enumerate() {
+            if let Some(previous) = previous {
+                later[*previous as usize].push(task as u32);
+            }
+        }
+        let mut in_any_order: HashMap<i128, Vec<u32>> = HashMap::new();
+        for (number, task) in self.world.tasks.iter().enumerate() {
+            if let Some(queue) = task.queue.filter(|queue| self.world.any_order.contains(queue)) {
+                in_any_order.entry(queue).or_default().push(number as u32);
+            }
+        }
+        let mut open: Vec<u32> = (0..tasks).rev().collect();
+        while let Some(task) = open.pop() {
+            if self.blocked(task).is_some() || held(self.next(task)) {
+                continue;
+            }
+            open.extend(self.step(task));
+            if self.is_finished(task) {
+                open.extend(&later[task as usize]);
+                let queue = self.world.tasks[task as usize].queue;
+                open.extend(queue.and_then(|queue| in_any_order.get(&queue)).into_iter().flatten());
+            }
+        }
+    }
+}
