@@ -6,7 +6,6 @@ use std::path::Path;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use megakernel_conformance::run::{self, HANDSHAKE, Options, TIMEOUT};
-use megakernel_conformance::stop::Stop;
 use megakernel_conformance::store::Corpus;
 use megakernel_conformance::worker::WorkerCommand;
 use serde_json::json;
@@ -46,16 +45,13 @@ fn runner(criterion: &mut Criterion) {
         let corpus = Corpus::load(directory.path()).expect("a corpus");
         for jobs in [1, 2] {
             let options = Options {
-                command: WorkerCommand {
+                jobs: NonZeroUsize::new(jobs).unwrap_or(NonZeroUsize::MIN),
+                ..Options::new(WorkerCommand {
                     program: env!("CARGO_BIN_EXE_test-worker").to_owned(),
                     arguments: vec!["good".to_owned()],
                     timeout: TIMEOUT,
                     handshake: HANDSHAKE,
-                },
-                profiles: Vec::new(),
-                filter: None,
-                jobs: NonZeroUsize::new(jobs).unwrap_or(NonZeroUsize::MIN),
-                stop: Stop::default(),
+                })
             };
             group.bench_function(BenchmarkId::new("run", format!("{tasks} tasks, {jobs} jobs")), |bencher| {
                 bencher.iter(|| {

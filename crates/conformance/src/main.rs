@@ -7,7 +7,7 @@ use clap::Parser;
 
 mod commands;
 
-use commands::{Done, document, evidence, export, list, run};
+use commands::{Done, document, evidence, export, list, merge, run};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -31,6 +31,7 @@ the current directory, of one above it, or of the repository that this program w
 #[command(name = "megakernel-conform", version, after_help = EXAMPLES)]
 enum Command {
     Run(Box<run::Args>),
+    Merge(merge::Args),
     List(list::Args),
     Document(document::Args),
     Export(export::Args),
@@ -40,6 +41,7 @@ enum Command {
 fn main() -> ExitCode {
     let done: Done = match Command::parse() {
         Command::Run(args) => run::run(&args),
+        Command::Merge(args) => merge::run(&args),
         Command::List(args) => list::run(&args),
         Command::Document(args) => document::run(&args),
         Command::Export(args) => export::run(&args),

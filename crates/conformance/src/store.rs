@@ -68,6 +68,8 @@ pub struct Corpus {
     root: PathBuf,
     cases: Vec<Case>,
     manifest: Option<Manifest>,
+    /// Of the manifest, and so of all files.
+    digest: Option<String>,
     /// Digests of the programs and tensor files that the manifest lists, by path.
     digests: Option<HashMap<String, String>>,
     bases: Mutex<HashMap<String, Arc<Base>>>,
@@ -89,7 +91,7 @@ impl Corpus {
     pub fn load(root: &Path) -> Result<Corpus, CorpusError> {
         let cases_dir = root.join("cases");
         let manifest_path = root.join("manifest.json");
-        let manifest = read_manifest(&manifest_path)?;
+        let (manifest, digest) = read_manifest(&manifest_path)?.unzip();
         let listed = manifest.as_ref().map(|manifest| by_id(&manifest.cases));
         let mut cases = Vec::new();
         let mut reading = Reading { root: &cases_dir, listed: listed.as_ref(), cases: &mut cases };
@@ -109,6 +111,7 @@ impl Corpus {
             root: root.to_owned(),
             cases,
             manifest,
+            digest,
             digests,
             bases: Mutex::default(),
             held: Mutex::default(),
@@ -142,6 +145,11 @@ impl Corpus {
     /// The manifest, if the corpus has one.
     pub fn manifest(&self) -> Option<&Manifest> {
         self.manifest.as_ref()
+    }
+
+    /// BLAKE3 of the manifest in hexadecimal, and so a digest of all files, if the corpus has a manifest.
+    pub fn digest(&self) -> Option<&str> {
+        self.digest.as_deref()
     }
 
     /// The bytes that a case sends.
@@ -290,13 +298,15 @@ impl Reading<'_> {
     }
 }
 
-fn read_manifest(path: &Path) -> Result<Option<Manifest>, CorpusError> {
+/// The manifest and its digest, if there is one.
+fn read_manifest(path: &Path) -> Result<Option<(Manifest, String)>, CorpusError> {
     let bytes = match input::read(path) {
         Ok(bytes) => bytes,
         Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(cause) => return Err(error(path, cause)),
     };
-    serde_json::from_slice(&bytes).map(Some).map_err(|cause| error(path, cause))
+    let manifest = serde_json::from_slice(&bytes).map_err(|cause| error(path, cause))?;
+    Ok(Some((manifest, blake3::hash(&bytes).to_hex().to_string())))
 }
 
 fn check_manifest(path: &Path, manifest: &Manifest, cases: &[Case]) -> Result<(), CorpusError> {

@@ -1,5 +1,6 @@
 //! A report for people, and the progress bar.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::IsTerminal;
 
@@ -84,6 +85,7 @@ fn write_all(out: &mut String, report: &Report, style: &Style) -> std::fmt::Resu
     write_head(out, report, style)?;
     write_skips(out, report, style)?;
     write_failures(out, report, style)?;
+    write_known(out, report, style)?;
     if report.handshake.is_none() {
         write_clauses(out, report, style)?;
         write_executed(out, report, style)?;
@@ -99,6 +101,16 @@ fn write_all(out: &mut String, report: &Report, style: &Style) -> std::fmt::Resu
         writeln!(out)?;
     }
     write_profiles(out, &report.profiles, style)?;
+    let known = report.failures.iter().filter(|failure| failure.known.is_some()).count();
+    if known > 0 {
+        let failed = report.totals.failed;
+        writeln!(
+            out,
+            "of {} {} known\n",
+            counted(failed, "failure", "failures"),
+            counted(known, "is", "are")
+        )?;
+    }
     let Counts { passed, failed, skipped } = report.totals;
     writeln!(out, "{passed} passed, {failed} failed, {skipped} skipped")
 }
@@ -138,6 +150,21 @@ fn write_head(out: &mut String, report: &Report, style: &Style) -> std::fmt::Res
     }
     if let Some(filter) = &corpus.filter {
         write!(out, ", those that match `{filter}`")?;
+    }
+    for filter in &corpus.exclude {
+        write!(out, ", but for those that match `{filter}`")?;
+    }
+    for (what, names) in [
+        ("those that cite", &corpus.clauses),
+        ("those that execute", &corpus.opcodes),
+        ("those with buffers of", &corpus.dtypes),
+    ] {
+        if !names.is_empty() {
+            write!(out, ", {what} {}", names.join(" or "))?;
+        }
+    }
+    if let Some(shard) = corpus.shard {
+        write!(out, ", shard {shard}")?;
     }
     writeln!(out)?;
     if let Some(partial) = &report.partial {
@@ -187,8 +214,9 @@ fn write_executed(out: &mut String, report: &Report, style: &Style) -> std::fmt:
     if lines.is_empty() {
         return Ok(());
     }
-    let label =
-        |line: &ExecutedResult| format!("{} {}", line.opcode.unwrap_or("several opcodes"), line.dtype);
+    let label = |line: &ExecutedResult| {
+        format!("{} {}", line.opcode.as_deref().unwrap_or("several opcodes"), line.dtype)
+    };
     let width = lines.iter().map(|line| label(line).len()).max().unwrap_or(0).max("Executed".len());
     writeln!(out, "{}  cases  failed  error/bound", style.bold(&format!("{:width$}", "Executed")))?;
     for line in lines {
@@ -205,14 +233,18 @@ fn write_skips(out: &mut String, report: &Report, style: &Style) -> std::fmt::Re
         return Ok(());
     }
     // The reasons of most cases first; of as many, in order.
-    let mut skips: Vec<_> = report.skips.iter().collect();
-    skips.sort_by_key(|skips| std::cmp::Reverse(skips.count));
+    let mut by_reason: BTreeMap<&str, usize> = BTreeMap::new();
+    for skips in &report.skips {
+        *by_reason.entry(&skips.reason).or_default() += skips.count;
+    }
+    let mut skips: Vec<(&str, usize)> = by_reason.into_iter().collect();
+    skips.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     let limit = if style.tables { skips.len() } else { LINES.min(skips.len()) };
     writeln!(out, "{}", style.bold("Skipped"))?;
-    for skips in skips.iter().take(limit) {
-        writeln!(out, "{:>6}  {}", skips.count, skips.reason)?;
+    for (reason, count) in skips.iter().take(limit) {
+        writeln!(out, "{count:>6}  {reason}")?;
     }
-    let left_out: usize = skips.iter().skip(limit).map(|skips| skips.count).sum();
+    let left_out: usize = skips.iter().skip(limit).map(|(_, count)| count).sum();
     if left_out > 0 {
         writeln!(out, "{left_out:>6}  for {} other reasons; --tables shows them", skips.len() - limit)?;
     }
@@ -251,6 +283,42 @@ fn write_failures(out: &mut String, report: &Report, style: &Style) -> std::fmt:
     let mut not_asked = report.failures.iter().filter(|failure| failure.kind == FailureKind::NotAsked);
     if let Some(first) = not_asked.next() {
         writeln!(out, "{} {} {}\n", style.red("failed"), 1 + not_asked.count(), first.actual)?;
+    }
+    Ok(())
+}
+
+/// What came of the list of known failures.
+fn write_known(out: &mut String, report: &Report, style: &Style) -> std::fmt::Result {
+    let mut by_reason: BTreeMap<&str, usize> = BTreeMap::new();
+    for reason in report.failures.iter().filter_map(|failure| failure.known.as_deref()) {
+        *by_reason.entry(reason).or_default() += 1;
+    }
+    if !by_reason.is_empty() {
+        writeln!(out, "{}", style.bold("Known failures"))?;
+    }
+    let limit = if style.tables { by_reason.len() } else { LINES };
+    for (reason, count) in by_reason.iter().take(limit) {
+        writeln!(out, "{count:>6}  {}", excerpt(reason.as_bytes()))?;
+    }
+    let left_out: usize = by_reason.values().skip(limit).sum();
+    if left_out > 0 {
+        writeln!(out, "{left_out:>6}  for {} other reasons; --tables shows them", by_reason.len() - limit)?;
+    }
+    if !by_reason.is_empty() {
+        writeln!(out)?;
+    }
+    let wrong: Vec<_> = report.passed_though_known().collect();
+    for known in &wrong {
+        let (case, profile) = (&known.case, known.profile);
+        let why = excerpt(known.reason.as_bytes());
+        writeln!(
+            out,
+            "{} {case} ({profile}): it passes; take it off the list: {why}",
+            style.red("known failure")
+        )?;
+    }
+    if !wrong.is_empty() {
+        writeln!(out)?;
     }
     Ok(())
 }
@@ -311,7 +379,7 @@ fn write_profiles(out: &mut String, profiles: &[ProfileResult], style: &Style) -
     let width = 14;
     writeln!(out, "{}  {COLUMNS}  verdict", style.bold(&format!("{:width$}", "Profile")))?;
     for line in profiles {
-        let verdict = match (line.verdict, line.reason) {
+        let verdict = match (line.verdict, &line.reason) {
             (ProfileVerdict::Conforms, _) => style.green(line.verdict.name()),
             (ProfileVerdict::ConformsInPart, _) => {
                 let share = line.share.map_or_else(String::new, |share| format!(": {share}"));

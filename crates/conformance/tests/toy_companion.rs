@@ -1,10 +1,10 @@
 //! The smallest companion: lists of numbers, from which a number of at least some size can be picked. It plugs in from this file
 //! alone, which is program and worker in one; docs/adding-a-companion.md walks through it.
 
-use std::{num::NonZeroUsize, path::Path};
+use std::path::Path;
 
 use megakernel_conformance::run::{Options, Outcome, TIMEOUT, Unit, run};
-use megakernel_conformance::{case::Case, checkers, stop::Stop, store::Corpus, worker::WorkerCommand};
+use megakernel_conformance::{case::Case, checkers, store::Corpus, worker::WorkerCommand};
 use megakernel_ir::companion::{Ask, Checker, Composed, Question, Reference, Unanswered, Wrong};
 use megakernel_ir::protocol::{Answer, FromWorker, Method, Profile, Request};
 use megakernel_ir::registry::{self, Carries, ClassRecord, Declaration, MethodRecord};
@@ -111,8 +111,7 @@ fn failed(corpus: &Corpus, how: &str) -> Vec<(String, String, String)> {
     let program = std::env::current_exe().expect("this program").to_str().expect("UTF-8").to_owned();
     let arguments = vec!["worker".into(), how.into()];
     let command = WorkerCommand { program, arguments, timeout: TIMEOUT, handshake: TIMEOUT };
-    let stop = Stop::default();
-    let options = Options { command, profiles: vec![], filter: None, jobs: NonZeroUsize::MIN, stop };
+    let options = Options::new(command);
     let run = run(corpus, &options, None, &|_| {}).expect("a run");
     assert_eq!((run.results.len(), run.notes), (6, Vec::<String>::new()));
     let wrong = |(unit, outcome): (Unit<'_>, Outcome)| match outcome {

@@ -151,6 +151,8 @@ fn evidence_of_another_corpus_is_told_by_the_files() {
     // A corpus with one program of the real one changed would be too large for a test; one without cases is another too.
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::create_dir(folder.path().join("cases")).expect("a folder");
+    let manifest = r#"{"generator": "0.1.0", "seed": 0, "cases": [], "programs": []}"#;
+    std::fs::write(folder.path().join("manifest.json"), manifest).expect("a file");
     let mut record = GOOD.clone();
     let corpus = folder.path().to_str().expect("UTF-8");
     assert_refused("another corpus: ", &[("host.json", &text(&record))], &["--corpus", corpus]);

@@ -5,8 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use megakernel_conformance::report::Report;
-use megakernel_conformance::run::{self, Options};
-use megakernel_conformance::stop::Stop;
+use megakernel_conformance::run::{self, Options, Selection};
 use megakernel_conformance::store::{Corpus, Filter};
 use megakernel_conformance::worker::WorkerCommand;
 use megakernel_ir::protocol::Profile;
@@ -22,16 +21,18 @@ fn conform(arguments: [&str; 2], filter: &str) -> u8 {
     let corpus = Corpus::load(&corpus).expect("a corpus");
     let arguments = ["worker"].iter().chain(&arguments).map(|&word| word.to_owned()).collect();
     let options = Options {
-        command: WorkerCommand {
+        selection: Selection {
+            profiles: vec![Profile::EXECUTE],
+            filter: Some(Filter::new(filter).expect("a pattern")),
+            ..Selection::default()
+        },
+        jobs: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
+        ..Options::new(WorkerCommand {
             program: WORKER.to_owned(),
             arguments,
             timeout: run::TIMEOUT,
             handshake: run::HANDSHAKE,
-        },
-        profiles: vec![Profile::EXECUTE],
-        filter: Some(Filter::new(filter).expect("a pattern")),
-        jobs: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
-        stop: Stop::default(),
+        })
     };
     let finished = run::run(&corpus, &options, None, &|_| ()).expect("cases that match");
     Report::new(&corpus, &options, &finished).exit_code()

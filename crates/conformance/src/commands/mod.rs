@@ -4,16 +4,18 @@ pub mod document;
 pub mod evidence;
 pub mod export;
 pub mod list;
+pub mod merge;
 pub mod run;
 
 use std::path::{Path, PathBuf};
 
-use megakernel_conformance::run::{Unit, select};
+use megakernel_conformance::run::{self as runner, Unit};
+use megakernel_conformance::shard::Shard;
 use megakernel_conformance::store::{Corpus, Filter};
-use megakernel_ir::input;
 use megakernel_ir::protocol::Profile;
 use megakernel_ir::registry;
 use megakernel_ir::terminal::print_bytes;
+use megakernel_ir::{DType, Opcode, input};
 
 /// The exit code of a command, or why it could not be done.
 pub type Done = Result<u8, String>;
@@ -48,7 +50,15 @@ impl Place {
             )
         })?;
         input::set_limit(self.max_size);
-        Corpus::load(&directory).map_err(|cause| format!("the corpus cannot be used: {cause}"))
+        let corpus =
+            Corpus::load(&directory).map_err(|cause| format!("the corpus cannot be used: {cause}"))?;
+        if corpus.manifest().is_none() {
+            return Err(format!(
+                "the corpus cannot be used: {} is missing; without its digests nothing tells whether the cases are the suite's",
+                directory.join("manifest.json").display()
+            ));
+        }
+        Ok(corpus)
     }
 }
 
@@ -74,6 +84,49 @@ pub struct Selection {
     /// The cases whose id matches only; `*` crosses slashes
     #[arg(long, value_name = "GLOB", value_parser = Filter::new)]
     pub filter: Option<Filter>,
+
+    /// But for the cases whose id matches; may be repeated
+    #[arg(long, value_name = "GLOB", value_parser = Filter::new)]
+    pub exclude: Vec<Filter>,
+
+    /// The cases that cite this rule or clause only; may be repeated
+    #[arg(long = "rule", value_name = "ID", value_parser = clause)]
+    pub clauses: Vec<String>,
+
+    /// The cases that execute a task of this opcode only; may be repeated
+    #[arg(long = "opcode", value_name = "NAME", value_parser = opcode)]
+    pub opcodes: Vec<Opcode>,
+
+    /// The cases that execute a program with a buffer of this dtype only; may be repeated
+    #[arg(long = "dtype", value_name = "NAME", value_parser = dtype)]
+    pub dtypes: Vec<DType>,
+
+    /// Of all that, part I of N, counted from 1; `auto`, or `auto/N` where that does not tell N: as the environment of a Slurm array,
+    /// of an indexed job of Kubernetes, or of a parallel job of GitLab, CircleCI or Buildkite says
+    #[arg(long, value_name = "I/N", value_parser = shard)]
+    pub shard: Option<Shard>,
+}
+
+fn clause(id: &str) -> Result<String, String> {
+    let known = registry::headings().any(|clause| clause.id == id);
+    known
+        .then(|| id.to_owned())
+        .ok_or_else(|| format!("no rule and no clause has the id `{id}`, such as R01 or EXE-07"))
+}
+
+fn opcode(name: &str) -> Result<Opcode, String> {
+    let names = || Opcode::ALL.iter().map(|opcode| opcode.name()).collect::<Vec<_>>().join(", ");
+    Opcode::from_name(name)
+        .ok_or_else(|| format!("no opcode is called `{name}`; the opcodes are {}", names()))
+}
+
+fn dtype(name: &str) -> Result<DType, String> {
+    let names = || DType::ALL.iter().map(|dtype| dtype.name()).collect::<Vec<_>>().join(", ");
+    DType::from_name(name).ok_or_else(|| format!("no dtype is called `{name}`; the dtypes are {}", names()))
+}
+
+fn shard(text: &str) -> Result<Shard, String> {
+    Shard::asked(text, &|name| std::env::var(name).ok())
 }
 
 fn profiles_help() -> String {
@@ -82,12 +135,25 @@ fn profiles_help() -> String {
 }
 
 impl Selection {
+    /// What is selected.
+    pub fn asked(&self) -> runner::Selection {
+        runner::Selection {
+            profiles: self.profiles.clone(),
+            filter: self.filter.clone(),
+            exclude: self.exclude.clone(),
+            clauses: self.clauses.clone(),
+            opcodes: self.opcodes.clone(),
+            dtypes: self.dtypes.clone(),
+            shard: self.shard,
+        }
+    }
+
     /// The selected cases, each under each of its profiles.
     ///
     /// # Errors
     /// There is none.
     pub fn of<'a>(&self, corpus: &'a Corpus) -> Result<Vec<Unit<'a>>, String> {
-        select(corpus, &self.profiles, self.filter.as_ref()).map_err(|cause| cause.to_string())
+        self.asked().units(corpus).map_err(|cause| cause.to_string())
     }
 }
 

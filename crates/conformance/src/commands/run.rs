@@ -1,5 +1,6 @@
 //! `megakernel-conform run`: judges an implementation.
 
+use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,12 +8,14 @@ use std::time::Duration;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use megakernel_conformance::evidence::{self, Evidence, Subject};
+use megakernel_conformance::known::Known;
 use megakernel_conformance::oracle::{Oracle, ProcessOracle, TIMEOUT};
 use megakernel_conformance::report::Report;
 use megakernel_conformance::run::{self, Options, Outcome};
 use megakernel_conformance::stop::Stop;
 use megakernel_conformance::terminal::{self, Style};
 use megakernel_conformance::worker::{WorkerCommand, processes};
+use megakernel_ir::protocol::Profile;
 
 use super::{Done, Place, Selection, lines, print};
 
@@ -26,6 +29,12 @@ Examples:
       a command with arguments; these profiles only, and they have to be claimed
   megakernel-conform run --impl ./my-vm --filter 'race/*'
       the cases whose id begins with race/
+  megakernel-conform run --impl ./my-vm --opcode GEMV_TILE --dtype BF16 --fail-fast
+      the cases that execute such tasks on programs with such buffers, up to the first failure
+  megakernel-conform run --impl ./my-vm --known-failures known.txt --failed-first last.json --json last.json
+      for every day: what failed last time comes first, and what is known does not hide what is new
+  megakernel-conform run --impl ./my-vm --shard 2/8 --json shard-2.json
+      the second of eight parts; `megakernel-conform merge shard-*.json` makes one report of all
   megakernel-conform run --impl ./my-vm --filter 'race/*' --list
       which cases that would be
   megakernel-conform run --impl ./my-vm --profile execute --no-trace
@@ -33,9 +42,9 @@ Examples:
   megakernel-conform run --impl ./my-vm --profile execute --evidence h100.json
       the same with a record of it for evidence/
 
-Exit code: 0 if every judged profile conforms, 1 if one does not, 2 if the run could not be done, 3 if what was judged
-conforms in part: some cases of a profile were skipped or left out by --filter. A run that SIGINT, SIGTERM or SIGHUP interrupts
-reports what it came to, and ends with 130, 143 or 129.";
+Exit code: 0 if every judged profile conforms; 1 if one does not, or a known failure passed; 2 if the run could not be done; 3 if
+what was judged conforms in part: cases were skipped or left out by an option; 4 if something failed, all of which is known. A run that
+SIGINT, SIGTERM or SIGHUP interrupts reports what it came to, and ends with 130, 143 or 129.";
 
 /// Judge an implementation: play the corpus to it and compare its answers with the declared ones
 ///
@@ -86,6 +95,24 @@ pub struct Args {
     #[arg(long, value_name = "FILE", requires = "evidence")]
     checks: Option<PathBuf>,
 
+    /// A list of failures that are known, a line each: case, profile, reason. They are counted apart, and a line whose case passes is
+    /// an error
+    #[arg(long, value_name = "FILE")]
+    known_failures: Option<PathBuf>,
+
+    /// Write what fails to this file as a list of known failures: with the reasons of --known-failures, and the causes of what was
+    /// not there
+    #[arg(long, value_name = "FILE")]
+    write_known_failures: Option<PathBuf>,
+
+    /// Play first what failed in this report, which --json wrote
+    #[arg(long, value_name = "FILE")]
+    failed_first: Option<PathBuf>,
+
+    /// End the run at the first failure that is not known; the report is partial then
+    #[arg(long)]
+    fail_fast: bool,
+
     /// Print a failure in full of at most so many causes; the JSON report has every failure
     #[arg(long, value_name = "N", default_value_t = 10)]
     limit: usize,
@@ -126,25 +153,35 @@ pub fn run(args: &Args) -> Done {
         return Ok(0);
     }
     let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    let known = match &args.known_failures {
+        Some(path) => {
+            Known::read(&read(path)?, &corpus).map_err(|why| format!("{}: {why}", path.display()))?
+        }
+        None => Known::default(),
+    };
+    let first = match &args.failed_first {
+        Some(path) => failed(path)?,
+        None => BTreeSet::new(),
+    };
     let mut options = Options {
-        command: WorkerCommand {
+        selection: args.selection.asked(),
+        jobs: args.jobs.unwrap_or(cores),
+        known,
+        first,
+        fail_fast: args.fail_fast,
+        // From here on a signal ends the run and not its report, and what workers leave behind is this process's to end.
+        stop: Stop::on_signals().map_err(|cause| format!("signals cannot be waited for: {cause}"))?,
+        ..Options::new(WorkerCommand {
             program: String::new(),
             arguments: Vec::new(),
             timeout: args.timeout,
             handshake: args.handshake_timeout,
-        },
-        profiles: args.selection.profiles.clone(),
-        filter: args.selection.filter.clone(),
-        jobs: args.jobs.unwrap_or(cores),
-        // From here on a signal ends the run and not its report, and what workers leave behind is this process's to end.
-        stop: Stop::on_signals().map_err(|cause| format!("signals cannot be waited for: {cause}"))?,
+        })
     };
     processes::adopt();
     let checks = match &args.checks {
         Some(path) => {
-            let about = |cause: &dyn std::fmt::Display| format!("{}: {cause}", path.display());
-            let lines = std::fs::read_to_string(path).map_err(|cause| about(&cause))?;
-            evidence::Check::read(&lines).map_err(|cause| about(&cause))?
+            evidence::Check::read(&read(path)?).map_err(|why| format!("{}: {why}", path.display()))?
         }
         None => Vec::new(),
     };
@@ -195,7 +232,23 @@ pub fn run(args: &Args) -> Done {
         record.checks = checks;
         keep(path, record.to_json())?;
     }
+    if let Some(path) = &args.write_known_failures {
+        let known = report
+            .known_failures(&options.known)
+            .map_err(|why| format!("no list of known failures is written: {why}"))?;
+        write(path, &known.to_text())?;
+    }
     Ok(report.exit_code())
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    std::fs::read_to_string(path).map_err(|cause| format!("{}: {cause}", path.display()))
+}
+
+/// What failed in a run before.
+fn failed(path: &Path) -> Result<BTreeSet<(String, Profile)>, String> {
+    let report = Report::read(&read(path)?).map_err(|why| format!("{}: {why}", path.display()))?;
+    Ok(report.failures.into_iter().map(|failure| (failure.case, failure.profile)).collect())
 }
 
 const NO_WORKER: &str =
@@ -204,9 +257,12 @@ const NO_WORKER: &str =
 const NO_ORACLE: &str = "worker can write traces, but none were asked for: there is no oracle to judge them by; name one with \
                          --oracle, such as `megakernel-reference oracle`";
 
-fn keep(path: &Path, json: Result<String, serde_json::Error>) -> Result<(), String> {
-    let json = json.map_err(|cause| cause.to_string())?;
-    std::fs::write(path, json).map_err(|cause| format!("{} cannot be written: {cause}", path.display()))
+pub(super) fn keep(path: &Path, json: Result<String, serde_json::Error>) -> Result<(), String> {
+    write(path, &json.map_err(|cause| cause.to_string())?)
+}
+
+fn write(path: &Path, text: &str) -> Result<(), String> {
+    std::fs::write(path, text).map_err(|cause| format!("{} cannot be written: {cause}", path.display()))
 }
 
 /// The reference, if it is beside this program.

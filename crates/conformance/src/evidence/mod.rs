@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::execution::{Key, Row};
 use crate::report::Implementation;
-use crate::run::{Options, Outcome, Run};
+use crate::run::{Options, Outcome, Run, Selection};
 
 mod examine;
 mod subject;
@@ -160,10 +160,17 @@ pub fn day(seconds: u64) -> String {
 /// # Errors
 /// It leaves out cases. The message is for whoever asked for it.
 pub fn may_be_made_of(options: &Options) -> Result<(), String> {
-    if options.filter.is_some() {
+    let Selection { filter, profiles, .. } = &options.selection;
+    if filter.is_some() {
         return Err("evidence is about all cases that execute; leave out --filter".to_owned());
     }
-    if !options.profiles.is_empty() && !options.profiles.contains(&Profile::EXECUTE) {
+    if options.selection.narrows() || options.fail_fast {
+        return Err(
+            "evidence is about all cases that execute; leave out what narrows the selection, and --fail-fast"
+                .to_owned(),
+        );
+    }
+    if !profiles.is_empty() && !profiles.contains(&Profile::EXECUTE) {
         return Err("evidence is about the profile execute, which --profile leaves out".to_owned());
     }
     Ok(())

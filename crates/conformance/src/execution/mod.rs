@@ -10,6 +10,7 @@ mod outputs;
 mod session;
 mod table;
 mod trace;
+mod used;
 mod workspace;
 
 pub use expect::{Expectation, expectations};
@@ -17,6 +18,7 @@ pub use outputs::{Judged, outputs};
 pub use session::Session;
 pub use table::{Key, Row, Table, Touched};
 pub use trace::{Traced, follow};
+pub use used::used;
 pub use workspace::{Workspace, Workspaces};
 
 use crate::judge::Mismatch;

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use megakernel_ir::Opcode;
 use megakernel_ir::protocol::Profile;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
+use super::results::{Ended, Played};
 use super::{FailureKind, FailureReport};
 use crate::case::{Case, Verdict};
-use crate::run::{Outcome, Run};
 use crate::store::Corpus;
 
 /// So many failures of a cause are looked at to find the one with the smallest document.
@@ -19,18 +19,18 @@ const LOOKED_AT: usize = 50;
 const NEVER_REJECTS: &str = "accepts every document that breaks a rule";
 
 /// Failures that have one cause.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CauseResult {
     /// In words.
     pub cause: String,
     /// Failures that have it.
     pub failures: usize,
     /// The opcode whose elements are wrong, where it is one alone.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub opcode: Option<&'static str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opcode: Option<String>,
     /// The dtype of the elements that are wrong.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub dtype: Option<&'static str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dtype: Option<String>,
     /// The failure to look at first: that with the smallest document of the first of them.
     pub example: Example,
     /// The cases, each once; the list of failures has them with all else.
@@ -39,7 +39,7 @@ pub struct CauseResult {
 }
 
 /// A failure, as the list of failures has it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Example {
     /// The case.
     pub case: String,
@@ -51,13 +51,17 @@ pub struct Example {
 /// is rejected without need, which hides the rest, then what is accepted, by rule, then what is computed, by opcode.
 type Rank = (bool, usize, u8, usize, Reverse<usize>, String);
 
-/// The causes, what to look at first on top. A worker that was not asked has failed before.
-pub(super) fn of(corpus: &Corpus, run: &Run<'_>, failures: &[FailureReport]) -> Vec<CauseResult> {
+/// The causes, what to look at first on top, but for what is known. A worker that was not asked has failed before.
+pub(super) fn of(corpus: &Corpus, results: &[Played<'_>]) -> Vec<CauseResult> {
+    let new = |failure: &&FailureReport| failure.known.is_none();
+    let failures: Vec<&FailureReport> =
+        results.iter().filter_map(|(_, ended)| ended.failure()).filter(new).collect();
     let cases: BTreeMap<&str, &Case> =
-        run.results.iter().map(|(unit, _)| (unit.case.id.as_str(), unit.case)).collect();
-    let never_rejects = never_rejects(run, failures);
+        results.iter().map(|(unit, _)| (unit.case.id.as_str(), unit.case)).collect();
+    let never_rejects = never_rejects(results, &failures);
     let mut groups: BTreeMap<&str, Vec<&FailureReport>> = BTreeMap::new();
-    for failure in failures.iter().filter(|failure| failure.kind != FailureKind::NotAsked) {
+    let asked = |failure: &&FailureReport| failure.kind != FailureKind::NotAsked;
+    for failure in failures.into_iter().filter(asked) {
         let lenient =
             never_rejects && cases.get(&*failure.case).is_some_and(|case| is_lenient(case, failure));
         groups.entry(if lenient { NEVER_REJECTS } else { &failure.cause }).or_default().push(failure);
@@ -71,8 +75,8 @@ pub(super) fn of(corpus: &Corpus, run: &Run<'_>, failures: &[FailureReport]) -> 
             CauseResult {
                 cause: cause.to_owned(),
                 failures: group.len(),
-                opcode: example.opcode,
-                dtype: example.dtype,
+                opcode: example.opcode.clone(),
+                dtype: example.dtype.clone(),
                 members: members(&group),
                 example: Example { case: example.case.clone(), profile: example.profile },
             },
@@ -90,10 +94,9 @@ fn is_lenient(case: &Case, failure: &FailureReport) -> bool {
 }
 
 /// Whether documents that break different rules were accepted, and none was rejected.
-fn never_rejects(run: &Run<'_>, failures: &[FailureReport]) -> bool {
+fn never_rejects(results: &[Played<'_>], failures: &[&FailureReport]) -> bool {
     let rejects = |case: &Case| case.expect.verdict == Verdict::Reject;
-    let rejected =
-        run.results.iter().any(|(unit, outcome)| rejects(unit.case) && *outcome == Outcome::Passed);
+    let rejected = results.iter().any(|(unit, ended)| rejects(unit.case) && matches!(ended, Ended::Passed));
     let answers = || failures.iter().filter(|failure| failure.kind == FailureKind::Answer);
     let accepted: BTreeSet<&str> = answers()
         .filter(|failure| failure.actual == "accept")
@@ -111,7 +114,7 @@ fn rank(cause: &str, cases: &BTreeMap<&str, &Case>, group: &[&FailureReport]) ->
             let case = cases.get(&*failure.case);
             let rule =
                 case.and_then(|case| case.expect.rules.first()).map_or(usize::MAX, |rule| rule.index());
-            match (failure.opcode.and_then(Opcode::from_name), failure.dtype) {
+            match (failure.opcode.as_deref().and_then(Opcode::from_name), &failure.dtype) {
                 (Some(opcode), _) => (2, opcode as usize),
                 (None, Some(_)) => (3, 0),
                 _ if failure.actual.starts_with("reject, ") => (0, 0),

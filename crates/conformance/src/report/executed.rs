@@ -1,35 +1,51 @@
 //! What was executed, by opcode and dtype.
 
-use megakernel_ir::Opcode;
-use serde::Serialize;
+use megakernel_ir::{DType, Opcode};
+use serde::{Deserialize, Serialize};
 
 use crate::execution::{Key, Row};
 
 /// A line of what was executed. A case counts once in each line that it has to do with.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ExecutedResult {
     /// The opcode; absent for programs of several opcodes, which are judged as a whole.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub opcode: Option<&'static str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opcode: Option<String>,
     /// Element type of what was judged.
-    pub dtype: &'static str,
+    pub dtype: String,
     /// Cases played.
     pub cases: usize,
     /// Those of them that failed because of it.
     pub failed: usize,
     /// The largest error of an admitted element as a share of its bound, 0 to 1; absent where only integers were judged.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tightness: Option<f64>,
 }
 
 impl ExecutedResult {
     pub(super) fn new((opcode, dtype): Key, row: Row) -> ExecutedResult {
         ExecutedResult {
-            opcode: opcode.map(Opcode::name),
-            dtype: dtype.name(),
+            opcode: opcode.map(|opcode: Opcode| opcode.name().to_owned()),
+            dtype: dtype.name().to_owned(),
             cases: row.cases,
             failed: row.failed,
             tightness: row.share,
         }
+    }
+
+    /// Adds the same line of another part of a run.
+    pub(super) fn add(&mut self, other: &ExecutedResult) {
+        self.cases += other.cases;
+        self.failed += other.failed;
+        self.tightness = match (self.tightness, other.tightness) {
+            (Some(a), Some(b)) => Some(a.max(b)),
+            (one, other) => one.or(other),
+        };
+    }
+
+    /// What decides where it stands: opcodes in their order, and programs of several last.
+    pub(super) fn key(&self) -> (bool, Option<Opcode>, Option<DType>) {
+        let opcode = self.opcode.as_deref().and_then(Opcode::from_name);
+        (opcode.is_none(), opcode, DType::from_name(&self.dtype))
     }
 }

@@ -1,12 +1,12 @@
 //! Who was judged.
 
 use megakernel_ir::protocol::{Accumulator, Facts, Hello, Profile};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::text::excerpt;
 
 /// What the worker said about itself.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Implementation {
     /// Its name.
     pub name: String,
@@ -17,25 +17,25 @@ pub struct Implementation {
     /// The profiles that it claims, known ones and others.
     pub profiles: Vec<String>,
     /// The rules that it claims, if not all.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rules: Option<Vec<String>>,
     /// Whether it claims to name every rule that a document breaks.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub every_rule: bool,
     /// The opcodes that it executes, if not all.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub opcodes: Vec<String>,
     /// The dtypes that it executes, if not all.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dtypes: Vec<String>,
     /// How it adds up products, where it executes.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accumulator: Option<Accumulator>,
     /// Whether its tasks were judged one by one.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub traced: bool,
     /// What its kernels run on, if it says so.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<Facts>,
 }
 
@@ -68,5 +68,10 @@ impl Implementation {
                 placement: device.placement.as_ref().map(|text| excerpt(text.as_bytes())),
             }),
         }
+    }
+
+    /// Whether it claims a profile.
+    pub(crate) fn claims(&self, profile: Profile) -> bool {
+        self.profiles.iter().any(|name| name == profile.name())
     }
 }

@@ -6,42 +6,55 @@
 use std::collections::BTreeMap;
 
 use megakernel_ir::protocol::Profile;
-use serde::Serialize;
+use megakernel_ir::{DType, Opcode};
+use serde::{Deserialize, Serialize};
 
-use crate::run::{Options, Outcome, Run};
+use crate::run::{Options, Run, Selection};
+use crate::shard::Shard;
 use crate::stop::Asked;
-use crate::store::Corpus;
+use crate::store::{Corpus, Filter};
 
 mod causes;
 mod executed;
 mod implementation;
+mod known;
+mod merge;
 mod results;
 mod share;
 
 pub use causes::{CauseResult, Example};
 pub use executed::ExecutedResult;
 pub use implementation::Implementation;
+pub use known::{KnownEnd, KnownResult};
+pub use merge::merge;
 pub use share::{Part, Share};
+
+use results::{Ended, Parts};
 
 /// Version of the report's JSON form.
 pub const FORMAT: &str = "1.1";
 
+/// The exit code of a run in which nothing failed but what is known.
+const KNOWN: u8 = 4;
+
 /// A report.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Report {
     /// [`FORMAT`].
-    pub report: &'static str,
+    pub report: String,
+    /// Version of the suite.
+    pub suite: String,
     /// The verdict on the run.
     pub verdict: RunVerdict,
     /// Whether it is [`RunVerdict::Conforms`], and not in part.
     pub conforms: bool,
     /// What ended the run before all was played; the report is about the part before.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partial: Option<String>,
     /// Who was judged; absent where the handshake failed.
     pub implementation: Option<Implementation>,
     /// Why the handshake failed.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handshake: Option<String>,
     /// By what it was judged.
     pub corpus: CorpusInfo,
@@ -52,15 +65,18 @@ pub struct Report {
     /// By rule and clause, in the order of the specification.
     pub clauses: Vec<ClauseResult>,
     /// By opcode and dtype; empty if nothing was executed.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub executed: Vec<ExecutedResult>,
-    /// By reason.
+    /// By reason and profile.
     pub skips: Vec<Skips>,
     /// The failures by cause, what to look at first on top; empty if nothing failed, or nothing was asked.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<CauseResult>,
     /// In order of case and profile.
     pub failures: Vec<FailureReport>,
+    /// The lines of the list of known failures that were selected, in the same order; absent if there was no list.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub known: Option<Vec<KnownResult>>,
     /// What else was wrong with the worker.
     pub notes: Vec<String>,
     /// The end of the worker's standard error, by index of `failures`; for people only, as it may differ from run to
@@ -76,24 +92,81 @@ pub struct Report {
 }
 
 /// The corpus and what was selected of it.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CorpusInfo {
     /// Number of cases.
     pub cases: usize,
     /// Version of the generator, where the corpus has a manifest.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generator: Option<String>,
     /// The corpus seed, where the corpus has a manifest.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
     /// The profiles asked for; empty: all claimed.
     pub profiles: Vec<Profile>,
     /// The filter on case ids.
     pub filter: Option<String>,
+    /// BLAKE3 of the manifest, and so of all files, where the corpus has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+    /// The filters on case ids that are left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exclude: Vec<String>,
+    /// The rules and clauses one of which a case has to cite.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clauses: Vec<String>,
+    /// The opcodes one of which a case has to execute.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub opcodes: Vec<String>,
+    /// The dtypes one of which a buffer of a case has to have.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dtypes: Vec<String>,
+    /// The part that was played.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<Shard>,
+}
+
+impl CorpusInfo {
+    fn new(corpus: &Corpus, selection: &Selection) -> CorpusInfo {
+        let globs = |filters: &[Filter]| filters.iter().map(|glob| glob.as_str().to_owned()).collect();
+        CorpusInfo {
+            cases: corpus.cases().len(),
+            generator: corpus.manifest().map(|manifest| manifest.generator.clone()),
+            seed: corpus.manifest().map(|manifest| manifest.seed),
+            profiles: selection.profiles.clone(),
+            filter: selection.filter.as_ref().map(|filter| filter.as_str().to_owned()),
+            digest: corpus.digest().map(str::to_owned),
+            exclude: globs(&selection.exclude),
+            clauses: selection.clauses.clone(),
+            opcodes: selection.opcodes.iter().map(|opcode| opcode.name().to_owned()).collect(),
+            dtypes: selection.dtypes.iter().map(|dtype| dtype.name().to_owned()).collect(),
+            shard: selection.shard,
+        }
+    }
+
+    /// What was selected.
+    ///
+    /// # Errors
+    /// A name or a glob is none.
+    fn selection(&self) -> Result<Selection, String> {
+        let opcode =
+            |name: &String| Opcode::from_name(name).ok_or_else(|| format!("no opcode is called `{name}`"));
+        let dtype =
+            |name: &String| DType::from_name(name).ok_or_else(|| format!("no dtype is called `{name}`"));
+        Ok(Selection {
+            profiles: self.profiles.clone(),
+            filter: self.filter.as_deref().map(Filter::new).transpose()?,
+            exclude: self.exclude.iter().map(|glob| Filter::new(glob)).collect::<Result<_, _>>()?,
+            clauses: self.clauses.clone(),
+            opcodes: self.opcodes.iter().map(opcode).collect::<Result<_, _>>()?,
+            dtypes: self.dtypes.iter().map(dtype).collect::<Result<_, _>>()?,
+            shard: self.shard,
+        })
+    }
 }
 
 /// Units counted by how they ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// As declared.
     pub passed: usize,
@@ -104,27 +177,27 @@ pub struct Counts {
 }
 
 impl Counts {
-    fn add(&mut self, outcome: &Outcome) {
-        match outcome {
-            Outcome::Passed => self.passed += 1,
-            Outcome::Skipped(_) => self.skipped += 1,
-            Outcome::WrongAnswer(_) | Outcome::WorkerFailed { .. } | Outcome::NotAsked(_) => self.failed += 1,
+    fn add(&mut self, ended: &Ended) {
+        match ended {
+            Ended::Passed => self.passed += 1,
+            Ended::Skipped(_) => self.skipped += 1,
+            Ended::Failed(_) => self.failed += 1,
         }
     }
 }
 
 /// A profile's line.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ProfileResult {
     /// The profile.
     pub profile: Profile,
     /// The verdict on the implementation.
     pub verdict: ProfileVerdict,
     /// Why, unless the counts say it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<&'static str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
     /// How much of it was shown, where it conforms in part.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<Share>,
     /// Its units.
     #[serde(flatten)]
@@ -132,7 +205,7 @@ pub struct ProfileResult {
 }
 
 /// The verdict on an implementation under a profile (clause CON-08).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ProfileVerdict {
     /// Every case of it that the corpus has was played and passed.
     #[serde(rename = "conforms")]
@@ -169,7 +242,7 @@ impl ProfileVerdict {
 }
 
 /// The verdict on a run (clause CON-08).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RunVerdict {
     /// Every profile that was judged conforms, and at least one was.
     #[serde(rename = "conforms")]
@@ -199,30 +272,32 @@ impl RunVerdict {
 }
 
 /// A rule's or clause's line.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ClauseResult {
     /// Its id.
     pub clause: String,
     /// Its slug or title.
-    pub title: &'static str,
+    pub title: String,
     /// The units that cite it.
     #[serde(flatten)]
     pub counts: Counts,
 }
 
-/// Units skipped for one reason.
-#[derive(Clone, Debug, Serialize)]
+/// Units of a profile that were skipped for one reason.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Skips {
     /// The reason.
     pub reason: String,
+    /// Under which profile.
+    pub profile: Profile,
     /// How many.
     pub count: usize,
-    /// Which cases, each once.
+    /// Which cases, in order.
     pub cases: Vec<String>,
 }
 
 /// A failed unit.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct FailureReport {
     /// The case.
     pub case: String,
@@ -235,29 +310,32 @@ pub struct FailureReport {
     /// What all failures of this cause have in common, in words.
     pub cause: String,
     /// The opcode whose elements are wrong, where it is one alone.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub opcode: Option<&'static str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opcode: Option<String>,
     /// The dtype of the elements that are wrong.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub dtype: Option<&'static str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dtype: Option<String>,
+    /// Why it is known, if it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub known: Option<String>,
     /// What it tests.
     pub clauses: Vec<ClauseReference>,
     /// The declared answer.
     pub expected: String,
     /// The place in the document that breaks the rule, as a pointer, where the case names one. It is not compared.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<String>,
     /// The answer, or what came instead of one.
     pub actual: String,
     /// The accepted case that differs by one edit.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub twin: Option<String>,
     /// Arguments of `megakernel-conform run` that play this unit alone, without `--impl`.
     pub rerun: String,
 }
 
 /// The kind of a failure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FailureKind {
     /// The answer is wrong.
@@ -269,62 +347,115 @@ pub enum FailureKind {
 }
 
 /// A clause and where to read it.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ClauseReference {
     /// Its id.
     pub id: String,
     /// Its slug or title; empty for an id that the specification does not have.
-    pub title: &'static str,
+    pub title: String,
     /// The file that holds it.
-    pub document: &'static str,
+    pub document: String,
 }
 
 impl Report {
     /// Summarises a run.
     pub fn new(corpus: &Corpus, options: &Options, run: &Run<'_>) -> Report {
-        let mut totals = Counts::default();
-        for (_, outcome) in &run.results {
-            totals.add(outcome);
-        }
-        let profiles = results::profiles(corpus, options, run);
-        let verdict = results::verdict(&profiles, options, totals, run);
-        let (failures, stderr) = results::failures(run);
-        Report {
-            report: FORMAT,
-            verdict,
-            conforms: verdict == RunVerdict::Conforms,
-            partial: run.stopped.map(|asked| format!("interrupted by {asked}")),
+        let (results, stderr) = results::of_run(options, run);
+        let parts = Parts {
+            selection: &options.selection,
             implementation: run.hello.as_ref().ok().map(|hello| Implementation::new(hello, run.traced)),
             handshake: run.hello.as_ref().err().map(|no_hello| no_hello.failure.to_string()),
-            corpus: CorpusInfo {
-                cases: corpus.cases().len(),
-                generator: corpus.manifest().map(|manifest| manifest.generator.clone()),
-                seed: corpus.manifest().map(|manifest| manifest.seed),
-                profiles: options.profiles.clone(),
-                filter: options.filter.as_ref().map(|filter| filter.as_str().to_owned()),
-            },
-            totals,
-            profiles,
-            clauses: results::clauses(run),
+            partial: run.partial(),
+            known: (!options.known.is_empty()).then(|| known::of(&options.known, &results)),
+            results,
             executed: run.executed.rows().map(|(key, row)| ExecutedResult::new(key, row)).collect(),
-            skips: results::skips(run),
-            causes: causes::of(corpus, run, &failures),
-            failures,
             notes: run.notes.clone(),
+        };
+        let tail = run.hello.as_ref().err().map(|no_hello| no_hello.stderr.clone());
+        Report {
             stderr,
-            handshake_stderr: run
-                .hello
-                .as_ref()
-                .err()
-                .map(|no_hello| no_hello.stderr.clone())
-                .unwrap_or_default(),
+            handshake_stderr: tail.unwrap_or_default(),
             stopped: run.stopped,
+            ..Report::assembled(corpus, parts)
         }
     }
 
-    /// The exit code of the run: 0, 1 or 3, or that of an interrupted one.
+    /// What follows from how each unit ended.
+    fn assembled(corpus: &Corpus, parts: Parts<'_>) -> Report {
+        let mut totals = Counts::default();
+        for (_, ended) in &parts.results {
+            totals.add(ended);
+        }
+        let profiles = results::profiles(corpus, &parts);
+        let verdict = results::verdict(&profiles, totals, &parts);
+        Report {
+            report: FORMAT.to_owned(),
+            suite: env!("CARGO_PKG_VERSION").to_owned(),
+            verdict,
+            conforms: verdict == RunVerdict::Conforms,
+            partial: parts.partial,
+            corpus: CorpusInfo::new(corpus, parts.selection),
+            totals,
+            profiles,
+            clauses: results::clauses(&parts.results),
+            executed: parts.executed,
+            skips: results::skips(&parts.results),
+            causes: causes::of(corpus, &parts.results),
+            failures: parts.results.iter().filter_map(|(_, ended)| ended.failure()).cloned().collect(),
+            known: parts.known,
+            implementation: parts.implementation,
+            handshake: parts.handshake,
+            notes: parts.notes,
+            stderr: BTreeMap::new(),
+            handshake_stderr: String::new(),
+            stopped: None,
+        }
+    }
+
+    /// The exit code of the run: that of its verdict, of an interruption, or of what is known.
     pub fn exit_code(&self) -> u8 {
-        self.stopped.map_or_else(|| self.verdict.exit_code(), Asked::exit_code)
+        match self.stopped {
+            Some(asked) => asked.exit_code(),
+            None if self.passed_though_known().next().is_some() => RunVerdict::DoesNotConform.exit_code(),
+            None if self.fails_as_known() => KNOWN,
+            None => self.verdict.exit_code(),
+        }
+    }
+
+    /// The lines of the list of known failures that are wrong, since the case passed.
+    pub fn passed_though_known(&self) -> impl Iterator<Item = &KnownResult> {
+        self.known.iter().flatten().filter(|known| known.ended == KnownEnd::Passed)
+    }
+
+    /// Whether something failed, all of which is known, and nothing else is wrong.
+    fn fails_as_known(&self) -> bool {
+        let failed_alone = |profile: &ProfileResult| {
+            profile.verdict != ProfileVerdict::DoesNotConform || profile.counts.failed > 0
+        };
+        let unclaimed = |profile: &ProfileResult| {
+            profile.verdict == ProfileVerdict::NotClaimed && self.corpus.profiles.contains(&profile.profile)
+        };
+        self.totals.failed > 0
+            && self.totals.passed > 0
+            && self.failures.iter().all(|failure| failure.known.is_some())
+            && self.profiles.iter().all(|profile| failed_alone(profile) && !unclaimed(profile))
+    }
+
+    /// Reads a report.
+    ///
+    /// # Errors
+    /// It is none, or of another form.
+    pub fn read(text: &str) -> Result<Report, String> {
+        #[derive(Deserialize)]
+        struct Version {
+            report: String,
+        }
+        let version: Version =
+            serde_json::from_str(text).map_err(|cause| format!("it is no report: {cause}"))?;
+        if version.report != FORMAT {
+            return Err(format!("it is a report of form {}, and this runner reads {FORMAT}", version.report));
+        }
+        serde_json::from_str(text).map_err(|cause| format!("it is no report: {cause}"))
     }
 
     /// The report as JSON, ended by a line feed.

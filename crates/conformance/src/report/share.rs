@@ -5,15 +5,16 @@ use std::fmt;
 
 use megakernel_ir::protocol::Profile;
 use megakernel_ir::rule::Rule;
-use megakernel_ir::{DType, Opcode, read};
-use serde::Serialize;
+use megakernel_ir::{DType, Opcode};
+use serde::{Deserialize, Serialize};
 
+use super::results::{Ended, Played};
 use crate::case::{Case, Verdict};
-use crate::run::{Outcome, Run};
+use crate::execution::used as used_by;
 use crate::store::Corpus;
 
 /// So many of so many.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
     /// What was shown.
     pub passed: usize,
@@ -28,16 +29,16 @@ impl Part {
 }
 
 /// What a run showed of a profile, as a share of what the corpus has of it, whatever was selected.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Share {
     /// Rules that reject or warn: those of which every case passed. Absent for a profile without rules.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rules: Option<Part>,
     /// Opcodes: those of which a case passed. Absent for a profile that does not execute.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opcodes: Option<Part>,
     /// Dtypes of buffers, in the same way.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dtypes: Option<Part>,
     /// Cases.
     pub cases: Part,
@@ -45,13 +46,12 @@ pub struct Share {
 
 impl Share {
     /// What the run showed of a profile.
-    pub(super) fn new(profile: Profile, corpus: &Corpus, run: &Run<'_>) -> Share {
+    pub(super) fn new(profile: Profile, corpus: &Corpus, results: &[Played<'_>]) -> Share {
         let cases: Vec<&Case> =
             corpus.cases().iter().filter(|case| case.profiles.contains(&profile)).collect();
-        let passed: BTreeSet<&str> = run
-            .results
+        let passed: BTreeSet<&str> = results
             .iter()
-            .filter(|(unit, outcome)| unit.profile == profile && *outcome == Outcome::Passed)
+            .filter(|(unit, ended)| unit.profile == profile && matches!(ended, Ended::Passed))
             .map(|(unit, _)| unit.case.id.as_str())
             .collect();
         let rules = rules(&cases, &passed);
@@ -99,18 +99,13 @@ fn used(corpus: &Corpus, cases: &[&Case], passed: &BTreeSet<&str>) -> (Part, Par
     let mut all: (BTreeSet<Opcode>, BTreeSet<DType>) = Default::default();
     let mut shown = all.clone();
     for case in cases {
-        // Whether the documents can be used was found out when they were played; those that were not selected need not be.
-        for document in corpus.launch_documents(case).unwrap_or_default() {
-            let Ok(program) = read(&document) else { continue };
-            let opcodes = || program.tasks.iter().map(|task| task.op);
-            let dtypes = || program.buffers.iter().map(|buffer| buffer.dtype);
-            all.0.extend(opcodes());
-            all.1.extend(dtypes());
-            if passed.contains(case.id.as_str()) {
-                shown.0.extend(opcodes());
-                shown.1.extend(dtypes());
-            }
+        let (opcodes, dtypes) = used_by(corpus, case);
+        if passed.contains(case.id.as_str()) {
+            shown.0.extend(&opcodes);
+            shown.1.extend(&dtypes);
         }
+        all.0.extend(opcodes);
+        all.1.extend(dtypes);
     }
     (Part::of(&shown.0, &all.0), Part::of(&shown.1, &all.1))
 }

@@ -1,7 +1,7 @@
 //! A run: selects cases, plays them to workers, judges the answers.
 
-use std::num::NonZeroUsize;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -13,13 +13,19 @@ use megakernel_ir::{DType, Opcode};
 use crate::case::Case;
 use crate::execution::{Table, Workspaces};
 use crate::judge::{self, Judgement, Mismatch};
+use crate::known::Known;
 use crate::oracle::Oracle;
 use crate::stop::{Asked, Stop};
-use crate::store::{Corpus, CorpusError, Filter};
+use crate::store::{Corpus, CorpusError};
 use crate::text::excerpt;
 use crate::worker::{Failure, StartError, WorkerCommand, WorkerProcess, processes};
 
 mod execute;
+mod options;
+mod selection;
+
+pub use options::Options;
+pub use selection::Selection;
 
 /// The deadline of an answer unless another is asked for.
 pub const TIMEOUT: Duration = Duration::from_secs(10);
@@ -35,33 +41,6 @@ pub const LATE: usize = 20;
 
 /// After it took so long to start the worker again, all in all, it is given up.
 pub const RESTARTS: Duration = Duration::from_secs(600);
-
-/// What to run.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// The worker.
-    pub command: WorkerCommand,
-    /// The profiles asked for; none: all that the worker claims.
-    pub profiles: Vec<Profile>,
-    /// The cases asked for; none: all.
-    pub filter: Option<Filter>,
-    /// How many workers at once.
-    pub jobs: NonZeroUsize,
-    /// What may end the run before all is played.
-    pub stop: Stop,
-}
-
-impl Options {
-    /// How long a run may take beyond the time of the answers that come, in words.
-    pub fn patience(&self) -> String {
-        let WorkerCommand { timeout, handshake, .. } = &self.command;
-        format!(
-            "an answer may take {timeout:?} and a handshake {handshake:?}; a worker is given up after {GIVE_UP} failures in a row, \
-             {LATE} answers that do not come ({:?}), or {RESTARTS:?} of starting it again",
-            timeout.saturating_mul(LATE as u32)
-        )
-    }
-}
 
 /// What is counted: a case under one of its profiles.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -116,6 +95,16 @@ pub struct Run<'a> {
     pub notes: Vec<String>,
     /// What ended it before all was played.
     pub stopped: Option<Asked>,
+    /// Whether a failure ended it before all was played.
+    pub failed_fast: bool,
+}
+
+impl Run<'_> {
+    /// What was done to it before all was played, in words that follow "the run was".
+    pub fn partial(&self) -> Option<String> {
+        let ended = || self.failed_fast.then(|| "ended at its first failure".to_owned());
+        self.stopped.map(|asked| format!("interrupted by {asked}")).or_else(ended)
+    }
 }
 
 /// Why there is no run.
@@ -153,35 +142,6 @@ impl From<CorpusError> for RunError {
     }
 }
 
-/// The units of a run, in order of case and profile.
-///
-/// # Errors
-/// There are none, or none for a profile that was asked for.
-pub fn select<'a>(
-    corpus: &'a Corpus,
-    profiles: &[Profile],
-    filter: Option<&Filter>,
-) -> Result<Vec<Unit<'a>>, RunError> {
-    let matching = |case: &&Case| filter.is_none_or(|filter| filter.matches(&case.id));
-    let mut units = Vec::new();
-    for case in corpus.cases().iter().filter(matching) {
-        for profile in registry::profiles() {
-            if case.profiles.contains(&profile) && (profiles.is_empty() || profiles.contains(&profile)) {
-                units.push(Unit { case, profile });
-            }
-        }
-    }
-    let cases = filter
-        .map_or_else(|| "no case".to_owned(), |filter| format!("no case that matches `{}`", filter.as_str()));
-    if let Some(empty) = profiles.iter().find(|&&profile| units.iter().all(|unit| unit.profile != profile)) {
-        return Err(RunError::NothingSelected(format!("the corpus has {cases} for profile {empty}")));
-    }
-    if units.is_empty() {
-        return Err(RunError::NothingSelected(format!("the corpus has {cases}")));
-    }
-    Ok(units)
-}
-
 /// Plays the selected units. `progress` is called once for each, from any thread. With an oracle, a worker that claims
 /// `trace` is asked for traces, and they are judged.
 ///
@@ -193,7 +153,7 @@ pub fn run<'a>(
     oracle: Option<&dyn Oracle>,
     progress: &(dyn Fn(&Outcome) + Sync),
 ) -> Result<Run<'a>, RunError> {
-    let units = select(corpus, &options.profiles, options.filter.as_ref())?;
+    let units = options.selection.units(corpus)?;
     // Before there is a worker that could touch it.
     corpus.hold(units.iter().map(|unit| unit.case))?;
     // Goes last, when nobody is left that could write there.
@@ -213,6 +173,10 @@ pub fn run<'a>(
         command: &options.command,
         hello: &hello,
         units: &units,
+        order: &order(&units, &options.first),
+        known: &options.known,
+        fail_fast: options.fail_fast,
+        failed: AtomicBool::new(false),
         oracle: oracle.filter(|_| hello.trace),
         executed: Mutex::default(),
         next: AtomicUsize::new(0),
@@ -247,7 +211,8 @@ pub fn run<'a>(
     let interrupted = |(_, outcome): &(Unit<'_>, Outcome)| *outcome == interrupted();
     // A signal that comes when all is done changes nothing.
     let stopped = options.stop.asked().filter(|_| results.iter().any(interrupted));
-    Ok(Run { hello: Ok(hello), results, executed, traced, notes, stopped })
+    let failed_fast = results.iter().any(|(_, outcome)| *outcome == not_reached());
+    Ok(Run { hello: Ok(hello), results, executed, traced, notes, stopped, failed_fast })
 }
 
 /// Ends what workers left behind, when the run is over in whatever way.
@@ -262,6 +227,21 @@ impl Drop for EndOrphans {
 /// The end of a unit that the run did not come to.
 fn interrupted() -> Outcome {
     Outcome::Skipped("the run was interrupted".to_owned())
+}
+
+/// The end of a unit that comes after the failure at which the run ends.
+fn not_reached() -> Outcome {
+    Outcome::Skipped("the run ended at its first failure".to_owned())
+}
+
+/// The order in which units are played, as indices: those that come first, and the others.
+fn order(units: &[Unit<'_>], first: &BTreeSet<(String, Profile)>) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..units.len()).collect();
+    if !first.is_empty() {
+        let later = |unit: &Unit<'_>| !first.contains(&(unit.case.id.clone(), unit.profile));
+        order.sort_by_cached_key(|&index| units.get(index).is_none_or(later));
+    }
+    order
 }
 
 /// Claims that no case can bear out: a misspelt name would otherwise show only in what is skipped.
@@ -305,6 +285,7 @@ fn without_handshake<'a>(
         traced: false,
         notes: Vec::new(),
         stopped,
+        failed_fast: false,
     }
 }
 
@@ -314,6 +295,12 @@ struct Shared<'a> {
     command: &'a WorkerCommand,
     hello: &'a Hello,
     units: &'a [Unit<'a>],
+    /// The indices of the units, as they are played.
+    order: &'a [usize],
+    known: &'a Known,
+    fail_fast: bool,
+    /// Whether something failed that is not known.
+    failed: AtomicBool,
     /// Only where the worker writes traces.
     oracle: Option<&'a dyn Oracle>,
     executed: Mutex<Table>,
@@ -336,7 +323,8 @@ impl Shared<'_> {
     fn work(&self, mut worker: Option<WorkerProcess>) -> Vec<(usize, Outcome)> {
         let mut done = Vec::new();
         loop {
-            let index = self.next.fetch_add(1, Ordering::Relaxed);
+            let place = self.next.fetch_add(1, Ordering::Relaxed);
+            let Some(&index) = self.order.get(place) else { break };
             let Some(unit) = self.units.get(index) else { break };
             let outcome = match self.play(unit, &mut worker) {
                 Ok(outcome) => outcome,
@@ -347,6 +335,10 @@ impl Shared<'_> {
                     break;
                 }
             };
+            let failed = !matches!(outcome, Outcome::Passed | Outcome::Skipped(_));
+            if failed && self.known.reason(&unit.case.id, unit.profile).is_none() {
+                self.failed.store(true, Ordering::Relaxed);
+            }
             (self.progress)(&outcome);
             done.push((index, outcome));
         }
@@ -364,6 +356,9 @@ impl Shared<'_> {
         }
         if self.stop.asked().is_some() {
             return Ok(interrupted());
+        }
+        if self.fail_fast && self.failed.load(Ordering::Relaxed) {
+            return Ok(not_reached());
         }
         if unit.case.execute.is_some() {
             return self.execute(unit, worker);

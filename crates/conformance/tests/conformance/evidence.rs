@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use megakernel_conformance::evidence::{self, Evidence, Kernels, Subject};
-use megakernel_conformance::run::{self, Options};
+use megakernel_conformance::run::{self, Options, Selection};
 use megakernel_conformance::store::{Corpus, Filter};
+use megakernel_ir::Opcode;
 use megakernel_ir::protocol::Profile;
 use megakernel_test_support::{files, schemas};
 use serde_json::Value;
@@ -60,10 +61,17 @@ fn no_evidence_is_made_of_a_part_or_of_an_unnamed_device() {
     let directory = sessions::corpus();
     let nameless = made(directory.path(), "executes").expect_err("no device");
     assert!(nameless.contains("member `device`"), "{nameless}");
-    let mut part = Options { filter: Filter::new("*/one").ok(), ..options(&[]) };
-    assert!(evidence::may_be_made_of(&part).is_err_and(|why| why.contains("--filter")));
-    part = Options { profiles: vec![Profile::FORMAT], ..options(&[]) };
-    assert!(evidence::may_be_made_of(&part).is_err_and(|why| why.contains("--profile")));
+    let part = |filter: Option<Filter>, profiles: Vec<Profile>| Options {
+        selection: Selection { filter, profiles, ..Selection::default() },
+        ..options(&[])
+    };
+    let some = part(Filter::new("*/one").ok(), vec![]);
+    assert!(evidence::may_be_made_of(&some).is_err_and(|why| why.contains("--filter")));
+    let some = part(None, vec![Profile::FORMAT]);
+    assert!(evidence::may_be_made_of(&some).is_err_and(|why| why.contains("--profile")));
+    let mut some = options(&[]);
+    some.selection.opcodes.push(Opcode::Add);
+    assert!(evidence::may_be_made_of(&some).is_err_and(|why| why.contains("narrows")));
     assert_eq!(evidence::may_be_made_of(&options(&[])), Ok(()));
 }
 

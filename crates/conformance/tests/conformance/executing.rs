@@ -103,7 +103,11 @@ fn assert_rejected(behaviour: &str, why: &[&str]) {
 
 /// The counts of a line of the table.
 fn row(judged: &Judged, opcode: Option<&str>, dtype: &str) -> (usize, usize, Option<f64>) {
-    let line = judged.report.executed.iter().find(|line| (line.opcode, line.dtype) == (opcode, dtype));
+    let line = judged
+        .report
+        .executed
+        .iter()
+        .find(|line| (line.opcode.as_deref(), line.dtype.as_str()) == (opcode, dtype));
     line.map(|line| (line.cases, line.failed, line.tightness)).expect("a line of the table")
 }
 

@@ -143,6 +143,7 @@ fn judged_by(
     (timeout, jobs): (u64, u64),
     disturbed: Disturbed,
 ) -> Ended {
+    support::write_manifest(corpus);
     let temporary = tempfile::tempdir().expect("a directory");
     let kept = tempfile::tempdir().expect("a directory");
     let report = kept.path().join("report.json");

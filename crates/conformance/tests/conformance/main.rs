@@ -2,6 +2,7 @@
 
 mod arithmetic;
 mod commands;
+mod daily;
 mod evidence;
 mod executing;
 mod hostile;

@@ -6,8 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
 use megakernel_conformance::report::{FailureKind, ProfileVerdict, Report, RunVerdict};
-use megakernel_conformance::run::{self, HANDSHAKE, Options, TIMEOUT};
-use megakernel_conformance::stop::Stop;
+use megakernel_conformance::run::{self, HANDSHAKE, Options, Selection, TIMEOUT};
 use megakernel_conformance::store::{Corpus, Filter};
 use megakernel_conformance::worker::WorkerCommand;
 use megakernel_ir::protocol::Profile;
@@ -29,16 +28,18 @@ fn play(python: String, flaw: Option<&str>, profiles: &[Profile], filter: Option
     let adapter = root().join("examples/python/adapter.py").display().to_string();
     let flaw = flaw.into_iter().flat_map(|name| ["--flaw".to_owned(), name.to_owned()]);
     let options = Options {
-        command: WorkerCommand {
+        jobs: NonZeroUsize::new(2).expect("two is not zero"),
+        selection: Selection {
+            profiles: profiles.to_vec(),
+            filter: filter.map(|glob| Filter::new(glob).expect("a glob")),
+            ..Selection::default()
+        },
+        ..Options::new(WorkerCommand {
             program: python,
             arguments: std::iter::once(adapter).chain(flaw).collect(),
             timeout: TIMEOUT,
             handshake: HANDSHAKE,
-        },
-        profiles: profiles.to_vec(),
-        filter: filter.map(|glob| Filter::new(glob).expect("a glob")),
-        jobs: NonZeroUsize::new(2).expect("two is not zero"),
-        stop: Stop::default(),
+        })
     };
     let corpus = CORPUS.get_or_init(|| Corpus::load(&root().join("corpus")).expect("the corpus can be read"));
     let run = run::run(corpus, &options, None, &|_| ()).expect("python3 can be started: this test needs it");
@@ -102,7 +103,7 @@ fn assert_every_opcode_was_played(report: &Report) {
     assert!(claimed.len() > 10, "{claimed:?}");
     // A NOP computes nothing that could be judged.
     for opcode in claimed.iter().filter(|name| *name != "NOP") {
-        let mut lines = report.executed.iter().filter(|line| line.opcode == Some(opcode.as_str()));
+        let mut lines = report.executed.iter().filter(|line| line.opcode.as_ref() == Some(opcode));
         assert!(lines.any(|line| line.cases > line.failed), "no case of {opcode} passed");
     }
 }

@@ -14,7 +14,12 @@ use std::path::Path;
 fn the_runner_prints_what_is_written_down() {
     let corpus = support::corpus();
     let folder = tempfile::tempdir().expect("a folder");
-    support::sessions::write(&folder.path().join("sessions"));
+    let sessions = folder.path().join("sessions");
+    support::sessions::write(&sessions);
+    // Which the program demands.
+    for root in [corpus.path(), &sessions] {
+        support::write_manifest(root);
+    }
     env::set_current_dir(folder.path()).expect("the folder is there");
     let program = Path::new(env!("CARGO_BIN_EXE_megakernel-conform"));
     // The worker stands beside the program.

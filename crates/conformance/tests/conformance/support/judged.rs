@@ -1,11 +1,9 @@
 //! How `test-worker` is started, and what is asserted of a judged run.
 
-use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use megakernel_conformance::report::Report;
 use megakernel_conformance::run::Options;
-use megakernel_conformance::stop::Stop;
 use megakernel_conformance::worker::WorkerCommand;
 
 /// Long enough for a loaded machine, short enough for tests that wait for it five times.
@@ -13,19 +11,13 @@ pub const TIMEOUT: Duration = Duration::from_millis(400);
 
 /// Options for a behaviour of `test-worker`.
 pub fn options(behaviour: &[&str]) -> Options {
-    Options {
-        command: WorkerCommand {
-            program: env!("CARGO_BIN_EXE_test-worker").to_owned(),
-            arguments: behaviour.iter().map(|&word| word.to_owned()).collect(),
-            timeout: TIMEOUT,
-            // More time than a loaded machine needs to start a process, and still short enough to wait for.
-            handshake: TIMEOUT * 4,
-        },
-        profiles: Vec::new(),
-        filter: None,
-        jobs: NonZeroUsize::MIN,
-        stop: Stop::default(),
-    }
+    Options::new(WorkerCommand {
+        program: env!("CARGO_BIN_EXE_test-worker").to_owned(),
+        arguments: behaviour.iter().map(|&word| word.to_owned()).collect(),
+        timeout: TIMEOUT,
+        // More time than a loaded machine needs to start a process, and still short enough to wait for.
+        handshake: TIMEOUT * 4,
+    })
 }
 
 /// A judged run, with the time that it took.

@@ -5,9 +5,10 @@ use std::time::Instant;
 
 use megakernel_conformance::report::Report;
 use megakernel_conformance::run::{self, Options, RunError};
-use megakernel_conformance::store::{Corpus, Filter};
+use megakernel_conformance::store::{Corpus, Filter, Manifest, ManifestEntry};
 use megakernel_conformance::terminal::{self, Style};
 use megakernel_ir::protocol::Profile;
+use megakernel_test_support::files;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -65,6 +66,31 @@ pub fn write_case(root: &Path, id: &str, profiles: &Value, method: &str, documen
     std::fs::write(path, case.to_string()).expect("a file");
 }
 
+/// Writes the manifest of a corpus.
+pub fn write_manifest(root: &Path) {
+    let entries = |folder: &str, id: &dyn Fn(&str) -> String| -> Vec<ManifestEntry> {
+        let found = if root.join(folder).is_dir() { files::below(&root.join(folder)) } else { Vec::new() };
+        let entry = |path: &std::path::PathBuf| {
+            let below = path.strip_prefix(root).expect("below it").to_str().expect("UTF-8");
+            let digest = blake3::hash(&std::fs::read(path).expect("a file"));
+            ManifestEntry { id: id(below), blake3: digest.to_hex().to_string() }
+        };
+        let mut entries: Vec<ManifestEntry> = found.iter().map(entry).collect();
+        entries.sort_by(|a, b| a.id.cmp(&b.id));
+        entries
+    };
+    let case = |below: &str| below.trim_start_matches("cases/").trim_end_matches(".json").to_owned();
+    let manifest = Manifest {
+        generator: "0.1.0".to_owned(),
+        seed: 0,
+        cases: entries("cases", &case),
+        programs: entries("programs", &str::to_owned),
+        tensors: entries("tensors", &str::to_owned),
+    };
+    let text = serde_json::to_string(&manifest).expect("JSON");
+    std::fs::write(root.join("manifest.json"), text).expect("a file");
+}
+
 /// Plays a corpus.
 pub fn play(root: &Path, options: &Options) -> Result<Report, RunError> {
     let corpus = Corpus::load(root).map_err(RunError::Corpus)?;
@@ -89,7 +115,7 @@ pub fn judge_with(options: &Options) -> Judged {
 
 /// A filter, and profiles, added to options.
 pub fn only(mut options: Options, profiles: &[Profile], filter: Option<&str>) -> Options {
-    options.profiles = profiles.to_vec();
-    options.filter = filter.map(|glob| Filter::new(glob).expect("a glob"));
+    options.selection.profiles = profiles.to_vec();
+    options.selection.filter = filter.map(|glob| Filter::new(glob).expect("a glob"));
     options
 }

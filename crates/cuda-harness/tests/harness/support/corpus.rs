@@ -1,13 +1,11 @@
 //! Plays cases of the corpus to the harness, as the runner does.
 
 use std::collections::BTreeMap;
-use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use megakernel_conformance::run::{self, Options, Outcome};
-use megakernel_conformance::stop::Stop;
+use megakernel_conformance::run::{self, Options, Outcome, Selection};
 use megakernel_conformance::store::{Corpus, Filter};
 use megakernel_conformance::worker::WorkerCommand;
 use megakernel_ir::protocol::Profile;
@@ -28,17 +26,18 @@ pub fn play(options: &[&str], filter: &str) -> BTreeMap<String, Outcome> {
     let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("kernels").display().to_string();
     let arguments = options.iter().copied().chain(["--cache", &cache]).map(String::from).collect();
     let options = Options {
-        command: WorkerCommand {
+        selection: Selection {
+            profiles: vec![Profile::EXECUTE],
+            filter: Some(Filter::new(filter).expect("a glob")),
+            ..Selection::default()
+        },
+        ..Options::new(WorkerCommand {
             program: env!("CARGO_BIN_EXE_megakernel-cuda").to_owned(),
             arguments,
             // The first answer takes as long as the compiler does.
             timeout: Duration::from_secs(120),
             handshake: run::HANDSHAKE,
-        },
-        profiles: vec![Profile::EXECUTE],
-        filter: Some(Filter::new(filter).expect("a glob")),
-        jobs: NonZeroUsize::MIN,
-        stop: Stop::default(),
+        })
     };
     let run = run::run(corpus, &options, None, &|_| {}).expect("a run");
     run.results.into_iter().map(|(unit, outcome)| (unit.case.id.clone(), outcome)).collect()
