@@ -1,7 +1,8 @@
 //! What a collective asks for (clauses COL-16 to COL-19): the rules CT and CB, and CW01.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
+use foldhash::fast::FixedState;
 use megakernel_collectives::document::{Bits, Over};
 use megakernel_collectives::{Algorithm, CollectiveKind, Fault};
 use megakernel_ir::Rule;
@@ -10,7 +11,7 @@ use crate::network::Network;
 use crate::program::Program;
 use crate::run::run;
 use crate::trees::{
-    Contributions, Counter, Node, Segment, Stored, Symbols, Tree, Trees, leaves, stored, triple,
+    Contributions, Counter, Node, Piece, Segment, Shared, Stored, Symbols, Tree, Trees, leaves, triple,
 };
 
 /// What is to stand in some positions.
@@ -47,7 +48,9 @@ struct Judge<'a> {
     program: &'a Program,
     groups: Vec<Vec<u32>>,
     counter: Counter,
-    counted: HashMap<(Tree, i64, Wanted), Contributions>,
+    counted: HashMap<(Tree, i64, Wanted), Contributions, FixedState>,
+    /// What is wrong of handles that may stand in several memories, in some positions.
+    shared: HashMap<(Shared, (u32, u32), Wanted), Vec<(u32, Segment)>, FixedState>,
     found: Vec<Fault>,
     reported: HashSet<(Rule, usize)>,
 }
@@ -65,7 +68,8 @@ pub fn judge(
         program,
         groups: groups(algorithm, network),
         counter: Counter::default(),
-        counted: HashMap::new(),
+        counted: HashMap::default(),
+        shared: HashMap::default(),
         found: Vec::new(),
         reported: HashSet::new(),
     };
@@ -80,22 +84,46 @@ pub fn judge(
     // What was there before is known only if it is written down: once more, for the elements that are wrong.
     let n_elem = u32::try_from(algorithm.n_elem).unwrap_or(u32::MAX);
     let mut again = Symbols::new(symbols.trees, network.elements(), n_elem);
-    again.watched = wrong.iter().map(|part| (part.element as usize, Vec::new())).collect();
+    judge.shared.clear();
+    again.watched = wrong.iter().map(|&(.., element)| (element as usize, Vec::new())).collect();
     run(program, 1, &mut again);
-    for part in wrong {
-        let history = again.watched.get(&(part.element as usize)).map(Vec::as_slice).unwrap_or_default();
-        judge.report(&again.trees, &part, history);
+    for (group, participant, element) in wrong {
+        judge.report(&again, group, participant, element);
     }
     (judge.found, Vec::new())
 }
 
-/// Positions of an element that hold what they should not.
-struct Part {
+/// A position that holds what it should not.
+struct Wrong {
     element: u32,
     at: u32,
     segment: Segment,
-    stored: bool,
     wanted: Wanted,
+}
+
+/// Positions: from each first one up to the one behind.
+#[derive(Default)]
+struct Positions(BTreeMap<u32, u32>);
+
+impl Positions {
+    fn insert(&mut self, mut from: u32, mut to: u32) {
+        if from >= to {
+            return;
+        }
+        while let Some((&first, &last)) = self.0.range(..=to).next_back().filter(|&(_, &last)| last >= from) {
+            self.0.remove(&first);
+            (from, to) = (from.min(first), to.max(last));
+        }
+        self.0.insert(from, to);
+    }
+
+    /// Whether a position is there, and up to where this is the same.
+    fn at(&self, position: u32) -> (bool, u32) {
+        match self.0.range(..=position).next_back().filter(|&(_, &last)| last > position) {
+            Some((_, &last)) => (true, last),
+            None => (false, self.0.range(position..).next().map_or(u32::MAX, |(&first, _)| first)),
+        }
+    }
 }
 
 impl Judge<'_> {
@@ -129,7 +157,8 @@ impl Judge<'_> {
         }
     }
 
-    fn wrong(&mut self, symbols: &Symbols) -> Vec<Part> {
+    /// Groups, participants and elements that end with something wrong.
+    fn wrong(&mut self, symbols: &Symbols) -> Vec<(usize, usize, u32)> {
         let mut wrong = Vec::new();
         for group in 0..self.groups.len() {
             let members = self.groups.get(group).cloned().unwrap_or_default();
@@ -143,21 +172,44 @@ impl Judge<'_> {
                     own = self.wanted(group, participant);
                     &own
                 };
-                for &(from, to, wanted) in parts {
-                    for held in symbols.held(element as usize, from, to) {
-                        if !self.right(&symbols.trees, held.segment, held.at, wanted) {
-                            let (at, segment, stored) = (held.at, held.segment, held.stored);
-                            wrong.push(Part { element, at, segment, stored, wanted });
-                        }
-                    }
+                let is_wrong = |&(from, to, wanted): &(u32, u32, Wanted)| {
+                    let mut pieces = symbols.pieces(element as usize, from, to);
+                    pieces.any(|(at, piece)| {
+                        !self.wrong_in(&symbols.trees, (at, piece), (from, to), wanted).is_empty()
+                    })
+                };
+                if parts.iter().any(is_wrong) {
+                    wrong.push((group, participant, element));
                 }
             }
         }
         wrong
     }
 
-    fn contributions(&mut self, trees: &Trees, segment: Segment, at: u32, wanted: Wanted) -> &Contributions {
-        let further = segment.start - i64::from(at);
+    /// The segments of a piece that are wrong in some positions, each with its position. Of what several elements hold alike, it is
+    /// asked once.
+    fn wrong_in(
+        &mut self,
+        trees: &Trees,
+        (at, piece): (u32, &Piece),
+        (from, to): (u32, u32),
+        wanted: Wanted,
+    ) -> Vec<(u32, Segment)> {
+        let question = piece.shared(at).map(|shared| (shared, piece.within(at, (from, to)), wanted));
+        if let Some(known) = question.and_then(|question| self.shared.get(&question)) {
+            return known.clone();
+        }
+        let segments = piece.between(at, (from, to));
+        let wrong: Vec<(u32, Segment)> =
+            segments.filter(|&(at, segment)| !self.right(trees, segment, i64::from(at), wanted)).collect();
+        if let Some(question) = question {
+            self.shared.insert(question, wrong.clone());
+        }
+        wrong
+    }
+
+    fn contributions(&mut self, trees: &Trees, segment: Segment, at: i64, wanted: Wanted) -> &Contributions {
+        let further = segment.start - at;
         let (counter, groups, network) = (&mut self.counter, &self.groups, self.network);
         self.counted.entry((segment.tree, further, wanted)).or_insert_with(|| {
             let whole = groups.len() == 1;
@@ -168,9 +220,9 @@ impl Judge<'_> {
         })
     }
 
-    fn right(&mut self, trees: &Trees, segment: Segment, at: u32, wanted: Wanted) -> bool {
+    fn right(&mut self, trees: &Trees, segment: Segment, at: i64, wanted: Wanted) -> bool {
         if let Wanted::Of(element) = wanted {
-            return segment.start == i64::from(at) && trees.node(segment.tree) == Some(Node::Leaf(element));
+            return segment.start == at && trees.node(segment.tree) == Some(Node::Leaf(element));
         }
         let size = self.size(wanted);
         let found = self.contributions(trees, segment, at, wanted);
@@ -185,83 +237,116 @@ impl Judge<'_> {
         }
     }
 
-    /// Reports what is wrong, position by position where an earlier store cuts it.
-    fn report(&mut self, trees: &Trees, part: &Part, history: &[Stored]) {
-        let (from, to) = (part.at, part.at + part.segment.len);
-        let mut cuts = vec![from];
-        let mut earlier: Vec<(u32, Segment)> = Vec::new();
-        let mut note = |at: u32, segment: Segment| {
-            let end = at + segment.len;
-            if at < to && end > from {
-                cuts.extend([at, end].into_iter().filter(|cut| (from..to).contains(cut)));
-                earlier.push((at, segment));
+    /// Reports what is wrong in the tile of a participant.
+    fn report(&mut self, symbols: &Symbols, group: usize, participant: usize, element: u32) {
+        for (from, to, wanted) in self.wanted(group, participant) {
+            let mut was_right = None;
+            for (first, piece) in symbols.pieces(element as usize, from, to) {
+                for (mut at, mut segment) in self.wrong_in(&symbols.trees, (first, piece), (from, to), wanted)
+                {
+                    if !piece.stored {
+                        let asked = self.asked(wanted);
+                        self.fault(Rule::CT01, element, at, || {
+                            format!("nothing was stored, required {asked}")
+                        });
+                        continue;
+                    }
+                    let was_right =
+                        was_right.get_or_insert_with(|| self.before(symbols, element, (from, to), wanted));
+                    while segment.len > 0 {
+                        let (is_stale, until) = was_right.at(at);
+                        let len = segment.len.min(until - at);
+                        let wrong = Wrong { element, at, segment, wanted };
+                        self.wrong_at(&symbols.trees, &wrong, is_stale);
+                        (at, segment) = (at + len, segment.behind(len));
+                    }
+                }
             }
-        };
-        history.iter().flat_map(stored).for_each(|(at, segment)| note(at, segment));
-        let initial = trees.find(Node::Leaf(part.element));
-        if let Some(tree) = initial.filter(|_| part.stored) {
-            let (start, len) = (i64::from(from), part.segment.len);
-            note(from, Segment { tree, start, len });
-        }
-        cuts.sort_unstable();
-        cuts.dedup();
-        for cut in cuts {
-            let was_right = earlier.iter().any(|&(at, segment)| {
-                let inside = at <= cut && cut - at < segment.len;
-                let here = Segment { start: segment.start + i64::from(cut) - i64::from(at), ..segment };
-                inside && self.right(trees, here, cut, part.wanted)
-            });
-            let segment = Segment { start: part.segment.start + i64::from(cut - from), ..part.segment };
-            self.wrong_at(trees, part, segment, cut, was_right);
         }
     }
 
-    fn wrong_at(&mut self, trees: &Trees, part: &Part, segment: Segment, at: u32, was_right: bool) {
-        let network = self.network;
-        let asked = match part.wanted {
+    /// Where some positions of an element held the right thing at some time.
+    fn before(
+        &mut self,
+        symbols: &Symbols,
+        element: u32,
+        (from, to): (u32, u32),
+        wanted: Wanted,
+    ) -> Positions {
+        let mut found = Positions::default();
+        let trees = &symbols.trees;
+        if let Some(tree) = trees.find(Node::Leaf(element)) {
+            let initial = Segment { tree, start: i64::from(from), len: to - from };
+            if self.right(trees, initial, i64::from(from), wanted) {
+                found.insert(from, to);
+            }
+        }
+        let history: &[Stored] =
+            symbols.watched.get(&(element as usize)).map(Vec::as_slice).unwrap_or_default();
+        for stored in history {
+            let (at, piece) = (stored.0, Piece::of(stored));
+            let (mut done, end) = piece.within(at, (from, to));
+            for (wrong, segment) in self.wrong_in(trees, (at, &piece), (from, to), wanted) {
+                found.insert(done, wrong);
+                done = wrong + segment.len;
+            }
+            found.insert(done, end);
+        }
+        found
+    }
+
+    fn asked(&self, wanted: Wanted) -> String {
+        match wanted {
             Wanted::Sum(_) => "the sum of its group".to_owned(),
-            Wanted::Of(element) => format!("what {} held", network.name(element)),
-        };
-        if !part.stored {
-            return self.fault(Rule::CT01, part.element, at, format!("nothing was stored, required {asked}"));
+            Wanted::Of(element) => format!("what {} held", self.network.name(element)),
         }
-        if was_right {
-            let message = format!("it held {asked}, and something else was stored over it");
-            return self.fault(Rule::CT05, part.element, at, message);
+    }
+
+    fn wrong_at(&mut self, trees: &Trees, part: &Wrong, is_stale: bool) {
+        let &Wrong { element, at, segment, wanted: of } = part;
+        let (network, asked) = (self.network, self.asked(of));
+        if is_stale {
+            self.fault(Rule::CT05, element, at, || {
+                format!("it held {asked}, and something else was stored over it")
+            });
+            return;
         }
-        let size = self.size(part.wanted);
+        let size = self.size(of);
         let Contributions { wanted, double, foreign } =
-            self.contributions(trees, segment, at, part.wanted).clone();
+            self.contributions(trees, segment, i64::from(at), of).clone();
         if wanted < size {
-            let there = leaves(trees, segment.tree);
-            let missing = match part.wanted {
-                Wanted::Of(element) => Some(element),
-                Wanted::Sum(group) => {
-                    let members = self.groups.get(group).map(Vec::as_slice).unwrap_or_default();
-                    members.iter().copied().find(|member| !there.contains(member))
-                }
+            let members = match of {
+                Wanted::Of(element) => vec![element],
+                Wanted::Sum(group) => self.groups.get(group).cloned().unwrap_or_default(),
             };
-            let whose = missing
-                .map_or_else(String::new, |missing| format!(", that of {} is not", network.name(missing)));
-            let message = format!("{wanted} of {size} contributions are there{whose}; required {asked}");
-            self.fault(Rule::CT02, part.element, at, message);
+            self.fault(Rule::CT02, element, at, || {
+                let there = leaves(trees, segment.tree);
+                let missing = members.iter().copied().find(|member| !there.contains(member));
+                let whose = missing.map_or_else(String::new, |missing| {
+                    format!(", that of {} is not", network.name(missing))
+                });
+                format!("{wanted} of {size} contributions are there{whose}; required {asked}")
+            });
         }
         if let Some(leaf) = double {
-            let message = format!("what {} held is there twice; required {asked}", network.name(leaf));
-            self.fault(Rule::CT03, part.element, at, message);
+            let whose = network.name(leaf);
+            self.fault(Rule::CT03, element, at, || {
+                format!("what {whose} held is there twice; required {asked}")
+            });
         }
         if let Some((leaf, further)) = foreign {
-            let position = i64::from(at) + further;
-            let message =
-                format!("what {} held at position {position} is there; required {asked}", network.name(leaf));
-            self.fault(Rule::CT04, part.element, at, message);
+            let (whose, position) = (network.name(leaf), i64::from(at) + further);
+            self.fault(Rule::CT04, element, at, || {
+                format!("what {whose} held at position {position} is there; required {asked}")
+            });
         }
     }
 
-    fn fault(&mut self, rule: Rule, element: u32, at: u32, what: String) {
+    /// The words are put together for the first finding of a log alone.
+    fn fault(&mut self, rule: Rule, element: u32, at: u32, what: impl FnOnce() -> String) {
         let log = self.program.lines.get(element as usize).map_or(0, |line| line.log);
         if self.reported.insert((rule, log)) {
-            let message = format!("{}, position {at}: {what}", self.network.name(element));
+            let message = format!("{}, position {at}: {}", self.network.name(element), what());
             self.found.push(Fault::new(rule, format!("/logs/{log}"), message));
         }
     }
@@ -279,40 +364,36 @@ impl Judge<'_> {
         let (from, to) = block(self.algorithm.n_elem, 1, 0);
         for members in std::mem::take(&mut self.groups) {
             let Some((&first, others)) = members.split_first() else { continue };
-            let model = alike(symbols, first, from, to);
+            let model = symbols.alike(first as usize, from, to);
+            let mut same: HashSet<Shared, FixedState> = HashSet::default();
             for &other in others {
-                let own = alike(symbols, other, from, to);
+                let shared = symbols.pieces(other as usize, from, to).next().and_then(|(at, piece)| {
+                    piece.shared(at).filter(|_| {
+                        piece.between(at, (from, to)).map(|(_, part)| part.len).sum::<u32>() == to
+                    })
+                });
+                if shared.is_some_and(|shared| same.contains(&shared)) {
+                    continue;
+                }
+                let own = symbols.alike(other as usize, from, to);
                 if own == model {
+                    same.extend(shared);
                     continue;
                 }
                 let Some((at, one, two)) = first_difference(&model, &own) else { continue };
                 let names = [first, other].map(|element| self.network.name(element));
-                let witness = triple(&symbols.trees, one, two).map(|leaves| {
-                    let [x, y, z] = leaves.map(|leaf| self.network.name(leaf));
-                    format!("; with 2048 at {x}, 1 at {y} and {z} and 0 elsewhere, {} ends with 2050 and {} with 2048", names[0], names[1])
+                let network = self.network;
+                self.fault(rule, other, at, || {
+                    let witness = triple(&symbols.trees, one, two).map(|leaves| {
+                        let [x, y, z] = leaves.map(|leaf| network.name(leaf));
+                        format!("; with 2048 at {x}, 1 at {y} and {z} and 0 elsewhere, {} ends with 2050 and {} with 2048", names[0], names[1])
+                    });
+                    format!("{} adds in another order than {} does{}", names[1], names[0], witness.unwrap_or_default())
                 });
-                let message = format!(
-                    "{} adds in another order than {} does{}",
-                    names[1],
-                    names[0],
-                    witness.unwrap_or_default()
-                );
-                self.fault(rule, other, at, message);
             }
         }
         std::mem::take(&mut self.found)
     }
-}
-
-/// First positions and trees of the tile of an element, where neighbours differ.
-fn alike(symbols: &Symbols, element: u32, from: u32, to: u32) -> Vec<(u32, Tree)> {
-    let mut found: Vec<(u32, Tree)> = Vec::new();
-    for held in symbols.held(element as usize, from, to) {
-        if found.last().is_none_or(|&(_, tree)| tree != held.segment.tree) {
-            found.push((held.at, held.segment.tree));
-        }
-    }
-    found
 }
 
 /// The first position at which two tiles differ, and the trees there.

@@ -1,8 +1,9 @@
 //! What numbers are made of (clauses COL-18 and COL-19): trees of additions, each equal one once.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
+use foldhash::fast::FixedState;
 use megakernel_collectives::Dtype;
 
 use crate::run::Domain;
@@ -25,7 +26,7 @@ pub enum Node {
 #[derive(Debug, Default)]
 pub struct Trees {
     nodes: Vec<Node>,
-    known: HashMap<Node, Tree>,
+    known: HashMap<Node, Tree, FixedState>,
 }
 
 /// Numbers in a row that are made alike.
@@ -42,6 +43,11 @@ pub struct Segment {
 impl Segment {
     fn part(self, from: u32, len: u32) -> Segment {
         Segment { tree: self.tree, start: self.start + i64::from(from), len }
+    }
+
+    /// Without its first numbers.
+    pub fn behind(self, from: u32) -> Segment {
+        self.part(from, self.len - from)
     }
 
     /// Whether `next` goes on where this ends.
@@ -104,34 +110,135 @@ impl Trees {
     }
 }
 
-/// A part of an element's memory that holds numbers made alike.
+/// Numbers made alike within a handle: from which of its numbers on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Held {
-    /// First position.
-    pub at: u32,
-    /// What it holds.
-    pub segment: Segment,
-    /// Whether it was stored.
-    pub stored: bool,
+struct Part {
+    at: u32,
+    segment: Segment,
 }
 
-/// The store of a handle: the position, and what was stored.
-pub type Stored = (u32, Handle);
+/// A handle. Messages and memories that hold the same numbers share them.
+#[derive(Clone, Debug)]
+enum Numbers {
+    /// All made alike.
+    One(Part),
+    /// Several segments, one behind the other.
+    Many(Arc<[Part]>),
+}
+
+impl Numbers {
+    fn one(segment: Segment) -> Numbers {
+        Numbers::One(Part { at: 0, segment })
+    }
+
+    fn all(&self) -> &[Part] {
+        match self {
+            Numbers::One(part) => std::slice::from_ref(part),
+            Numbers::Many(parts) => parts,
+        }
+    }
+
+    fn len(&self) -> u32 {
+        self.all().last().map_or(0, |last| last.at + last.segment.len)
+    }
+
+    /// The segments of some of the numbers.
+    fn between(&self, from: u32, to: u32) -> impl Iterator<Item = Part> + '_ {
+        let all = self.all();
+        let first = all.partition_point(|part| part.at + part.segment.len <= from);
+        let parts = all.iter().skip(first).take_while(move |part| from < to && part.at < to);
+        parts.map(move |part| {
+            let at = part.at.max(from);
+            let end = (part.at + part.segment.len).min(to);
+            Part { at, segment: part.segment.part(at - part.at, end - at) }
+        })
+    }
+}
+
+impl FromIterator<Segment> for Numbers {
+    fn from_iter<T: IntoIterator<Item = Segment>>(segments: T) -> Numbers {
+        let mut parts: Vec<Part> = Vec::new();
+        for segment in segments {
+            match parts.last_mut() {
+                Some(last) if last.segment.goes_on(segment) => last.segment.len += segment.len,
+                last => {
+                    let at = last.map_or(0, |last| last.at + last.segment.len);
+                    parts.push(Part { at, segment });
+                }
+            }
+        }
+        match parts[..] {
+            [one] => Numbers::One(one),
+            _ => Numbers::Many(parts.into()),
+        }
+    }
+}
 
 /// A handle.
 #[derive(Clone, Debug)]
 pub struct Handle {
-    segments: Arc<[Segment]>,
+    numbers: Numbers,
     dtype: Dtype,
 }
+
+/// A part of an element's memory: numbers of one handle, or those of the beginning.
+#[derive(Clone, Debug)]
+pub struct Piece {
+    numbers: Numbers,
+    /// How many of the numbers come before this part.
+    skip: u32,
+    len: u32,
+    /// Whether it was stored.
+    pub stored: bool,
+}
+
+/// What several memories may hold alike: which handle, and from which position on it would stand there as a whole.
+pub type Shared = (usize, i64);
+
+impl Piece {
+    /// A handle that was stored.
+    pub fn of((_, handle): &Stored) -> Piece {
+        let numbers = handle.numbers.clone();
+        Piece { skip: 0, len: numbers.len(), numbers, stored: true }
+    }
+
+    /// What is the same wherever this handle stands at the same place.
+    pub fn shared(&self, at: u32) -> Option<Shared> {
+        match &self.numbers {
+            Numbers::One(_) => None,
+            // No handle goes away as long as a memory holds it, so that its address is its name.
+            Numbers::Many(parts) => Some((parts.as_ptr().addr(), i64::from(at) - i64::from(self.skip))),
+        }
+    }
+
+    /// Of some positions, those of the piece, if it stands at `at`.
+    pub fn within(&self, at: u32, (from, to): (u32, u32)) -> (u32, u32) {
+        (from.clamp(at, at + self.len), to.clamp(at, at + self.len))
+    }
+
+    /// The segments of some positions, each with its position, if the piece stands at `at`.
+    pub fn between(&self, at: u32, range: (u32, u32)) -> impl Iterator<Item = (u32, Segment)> + '_ {
+        let (from, to) = self.within(at, range);
+        let parts = self.numbers.between(from - at + self.skip, to - at + self.skip);
+        parts.map(move |part| (at + (part.at - self.skip), part.segment))
+    }
+
+    /// Without its first numbers, and without what comes behind a length.
+    fn cut(&self, from: u32, len: u32) -> Piece {
+        Piece { skip: self.skip + from, len, ..self.clone() }
+    }
+}
+
+/// The store of a handle: the position, and what was stored.
+pub type Stored = (u32, Handle);
 
 /// The domain of trees.
 #[derive(Debug)]
 pub struct Symbols {
     /// The trees.
     pub trees: Trees,
-    /// Of each element, what its memory holds, ascending and without gaps, as far as anything was stored.
-    memory: Vec<Vec<Held>>,
+    /// Of each element, what its memory holds, by the first positions of the pieces.
+    memory: Vec<BTreeMap<u32, Piece>>,
     /// Elements whose stores are written down.
     pub watched: HashMap<usize, Vec<Stored>>,
 }
@@ -142,39 +249,35 @@ impl Symbols {
         let mut symbols = Symbols { trees, memory: Vec::with_capacity(elements), watched: HashMap::new() };
         for element in 0..elements {
             let tree = symbols.trees.tree(Node::Leaf(u32::try_from(element).unwrap_or(u32::MAX)));
-            let segment = Segment { tree, start: 0, len: n_elem };
-            symbols.memory.push(vec![Held { at: 0, segment, stored: false }]);
+            let numbers = Numbers::one(Segment { tree, start: 0, len: n_elem });
+            let piece = Piece { numbers, skip: 0, len: n_elem, stored: false };
+            symbols.memory.push(BTreeMap::from([(0, piece)]));
         }
         symbols
     }
 
-    /// What an element holds in some positions, in order.
-    pub fn held(&self, element: usize, from: u32, to: u32) -> impl Iterator<Item = Held> + '_ {
-        let memory = self.memory.get(element).map(Vec::as_slice).unwrap_or_default();
-        let first = memory.partition_point(|held| held.at + held.segment.len <= from);
-        memory.iter().skip(first).take_while(move |held| from < to && held.at < to).map(move |held| {
-            let cut = from.saturating_sub(held.at);
-            let end = (held.at + held.segment.len).min(to);
-            let at = held.at + cut;
-            Held { at, segment: held.segment.part(cut, end - at), stored: held.stored }
-        })
+    /// The pieces of an element's memory that reach into some positions, in order, with their first positions.
+    pub fn pieces(&self, element: usize, from: u32, to: u32) -> impl Iterator<Item = (u32, &Piece)> + '_ {
+        let memory = self.memory.get(element);
+        let first = memory.and_then(|memory| memory.range(..=from).next_back()).map_or(from, |(&at, _)| at);
+        let pieces = memory.into_iter().flat_map(move |memory| memory.range(first..to.max(first)));
+        pieces.map(|(&at, piece)| (at, piece)).filter(move |(at, piece)| at + piece.len > from)
     }
-}
 
-/// The segments of a store, with their positions.
-pub fn stored(stored: &Stored) -> impl Iterator<Item = (u32, Segment)> + '_ {
-    let mut at = stored.0;
-    stored.1.segments.iter().map(move |&segment| {
-        let here = at;
-        at += segment.len;
-        (here, segment)
-    })
-}
+    /// The segments of some positions, each with its first position.
+    fn held(&self, element: usize, from: u32, to: u32) -> impl Iterator<Item = (u32, Segment)> + '_ {
+        self.pieces(element, from, to).flat_map(move |(at, piece)| piece.between(at, (from, to)))
+    }
 
-fn push(segments: &mut Vec<Segment>, segment: Segment) {
-    match segments.last_mut() {
-        Some(last) if last.goes_on(segment) => last.len += segment.len,
-        _ => segments.push(segment),
+    /// First positions and trees of some positions, where neighbours differ.
+    pub fn alike(&self, element: usize, from: u32, to: u32) -> Vec<(u32, Tree)> {
+        let mut found: Vec<(u32, Tree)> = Vec::new();
+        for (at, segment) in self.held(element, from, to) {
+            if found.last().is_none_or(|&(_, tree)| tree != segment.tree) {
+                found.push((at, segment.tree));
+            }
+        }
+        found
     }
 }
 
@@ -182,11 +285,17 @@ impl Domain for Symbols {
     type Handle = Handle;
 
     fn load(&mut self, element: usize, at: u32, n: u32) -> Handle {
-        let mut segments = Vec::new();
-        for held in self.held(element, at, at + n) {
-            push(&mut segments, held.segment);
-        }
-        Handle { segments: segments.into(), dtype: Dtype::F16 }
+        let end = at + n;
+        let numbers = match self.pieces(element, at, end).next() {
+            // All of what was stored is loaded, as a whole.
+            Some((first, piece))
+                if first == at && piece.skip == 0 && piece.len == n && piece.numbers.len() == n =>
+            {
+                piece.numbers.clone()
+            }
+            _ => self.held(element, at, end).map(|(_, segment)| segment).collect(),
+        };
+        Handle { numbers, dtype: Dtype::F16 }
     }
 
     fn store(&mut self, element: usize, at: u32, handle: &Handle) {
@@ -194,57 +303,64 @@ impl Domain for Symbols {
             watched.push((at, handle.clone()));
         }
         let Some(memory) = self.memory.get_mut(element) else { return };
-        let end = at + handle.segments.iter().map(|segment| segment.len).sum::<u32>();
-        let first = memory.partition_point(|held| held.at + held.segment.len <= at);
-        let last = memory.partition_point(|held| held.at < end);
-        let mut new = Vec::with_capacity(handle.segments.len() + 2);
-        if let Some(held) = memory.get(first).filter(|held| held.at < at) {
-            new.push(Held { segment: held.segment.part(0, at - held.at), ..*held });
-        } else if let Some(before) = first.checked_sub(1).and_then(|before| memory.get(before)) {
-            // Scratch that nobody stores is nobody's to load either: what lies between is never looked at.
-            let gap = before.at + before.segment.len;
-            if gap < at && first == memory.len() {
-                let segment = Segment { tree: Tree::MAX, start: 0, len: at - gap };
-                new.push(Held { at: gap, segment, stored: false });
+        let new = Piece::of(&(at, handle.clone()));
+        let end = at + new.len;
+        // What reaches in from before keeps its beginning, and what reaches out its end.
+        let mut behind = None;
+        if let Some((&first, piece)) = memory.range_mut(..at).next_back() {
+            let last = first + piece.len;
+            if last > end {
+                behind = Some(piece.cut(end - first, last - end));
             }
+            piece.len = piece.len.min(at - first);
         }
-        new.extend(stored(&(at, handle.clone())).map(|(at, segment)| Held { at, segment, stored: true }));
-        if let Some(held) =
-            last.checked_sub(1).filter(|&last| last >= first).and_then(|last| memory.get(last))
-        {
-            let behind = held.at + held.segment.len;
-            if behind > end {
-                let segment = held.segment.part(end - held.at, behind - end);
-                new.push(Held { at: end, segment, stored: held.stored });
+        while let Some((&first, piece)) = memory.range(at..end).next() {
+            let last = first + piece.len;
+            if last > end {
+                behind = Some(piece.cut(end - first, last - end));
             }
+            if first == at && last >= end {
+                // It is replaced below.
+                break;
+            }
+            memory.remove(&first);
         }
-        memory.splice(first..last.max(first), new);
+        memory.insert(at, new);
+        memory.extend(behind.map(|piece| (end, piece)));
     }
 
     fn add(&mut self, a: &Handle, b: &Handle) -> Handle {
-        let mut segments = Vec::with_capacity(a.segments.len().max(b.segments.len()));
-        let (mut left, mut right) = (a.segments.iter().copied(), b.segments.iter().copied());
-        let (mut one, mut other) = (left.next(), right.next());
-        while let (Some(x), Some(y)) = (one, other) {
-            let len = x.len.min(y.len);
+        let mut sum = |x: Segment, y: Segment, len: u32| {
             let (tree, start) = self.trees.add(a.dtype, (x.tree, x.start), (y.tree, y.start));
-            push(&mut segments, Segment { tree, start, len });
-            one = if x.len > len { Some(x.part(len, x.len - len)) } else { left.next() };
-            other = if y.len > len { Some(y.part(len, y.len - len)) } else { right.next() };
-        }
-        Handle { segments: segments.into(), dtype: a.dtype }
+            Segment { tree, start, len }
+        };
+        let numbers = if let (Numbers::One(x), Numbers::One(y)) = (&a.numbers, &b.numbers) {
+            Numbers::one(sum(x.segment, y.segment, x.segment.len))
+        } else {
+            let mut left = a.numbers.all().iter().map(|part| part.segment);
+            let mut right = b.numbers.all().iter().map(|part| part.segment);
+            let (mut one, mut other) = (left.next(), right.next());
+            std::iter::from_fn(|| {
+                let (x, y) = (one?, other?);
+                let len = x.len.min(y.len);
+                one = if x.len > len { Some(x.part(len, x.len - len)) } else { left.next() };
+                other = if y.len > len { Some(y.part(len, y.len - len)) } else { right.next() };
+                Some(sum(x, y, len))
+            })
+            .collect()
+        };
+        Handle { numbers, dtype: a.dtype }
     }
 
     fn cast(&mut self, handle: &Handle, dtype: Dtype) -> Handle {
         if handle.dtype == dtype {
             return handle.clone();
         }
-        let mut segments = Vec::with_capacity(handle.segments.len());
-        for segment in handle.segments.iter() {
-            let (tree, start) = self.trees.cast(dtype, (segment.tree, segment.start));
-            push(&mut segments, Segment { tree, start, len: segment.len });
-        }
-        Handle { segments: segments.into(), dtype }
+        let cast = |part: &Part| {
+            let (tree, start) = self.trees.cast(dtype, (part.segment.tree, part.segment.start));
+            Segment { tree, start, ..part.segment }
+        };
+        Handle { numbers: handle.numbers.all().iter().map(cast).collect(), dtype }
     }
 }
 
