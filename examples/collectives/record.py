@@ -1,6 +1,6 @@
 """Runs a module with a collective algorithm, as its author wrote it, and prints what every element does as a document.
 
-    python3 record.py modules/published.py --topology ring_1d --ranks 4 --n-elem 8 > algorithm.json
+    python3 record.py modules/published.py --topology ring_1d --ranks 4 --n-elem 8 --seed 1 > algorithm.json
     python3 record.py modules/published.py --topology ring_1d --ranks 4 --describe > module.json
 
 The module has `kernel`, `kernel_args` and perhaps `TOPO_NAME_TO_KIND` (COL-07 to COL-09). Each element is recorded twice, the
@@ -12,6 +12,7 @@ import importlib.util
 import inspect
 import json
 import os
+import random
 import subprocess
 import sys
 
@@ -226,6 +227,17 @@ def document(options, ops):
     }
 
 
+def tiles(options):
+    """Numbers to simulate with, whose sums depend on the order: from 1 to 4094, of both signs."""
+    draws = random.Random(options.seed)
+
+    def bits():
+        return draws.getrandbits(1) << 15 | 15 + draws.getrandbits(16) % 11 << 10 | draws.getrandbits(10)
+
+    elements = options.ranks * options.cube_w * options.cube_h
+    return [[bits() for _ in range(options.n_elem)] for _ in range(elements)]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("module", help="the file with the algorithm")
@@ -241,6 +253,7 @@ def main():
     parser.add_argument("--over", default="elements")
     parser.add_argument("--root", type=int, default=0)
     parser.add_argument("--bits", default="identical")
+    parser.add_argument("--seed", type=int, help="add tiles with numbers drawn from this seed, to simulate with")
     parser.add_argument("--describe", action="store_true", help="print what the module offers, and run nothing")
     parser.add_argument("--part", choices=["forwards", "backwards"], help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -257,7 +270,8 @@ def main():
         ops = in_a_process(False)
         if ops != in_a_process(True):
             raise Refused("the module does something else when it runs again, in another process and order (COL-10)")
-        print(json.dumps(document(options, ops)))
+        made = document(options, ops)
+        print(json.dumps(made if options.seed is None else {**made, "tiles": tiles(options)}))
         return None
     except Refused as refused:
         sys.exit("%s: %s" % (options.module, refused))

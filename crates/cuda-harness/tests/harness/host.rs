@@ -5,6 +5,8 @@ use std::process::Command;
 
 use crate::support::corpus::assert_runs;
 use crate::support::worker::{Worker, append, chain, f32s};
+use megakernel_ir::DType;
+use megakernel_numerics::{Tensor, pack};
 use serde_json::{Value, json};
 
 #[test]
@@ -46,6 +48,42 @@ fn caches_last_from_launch_to_launch() {
         assert_eq!(worker.reals("out-0", "c"), [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 2.0, 3.0]);
         assert_eq!(worker.reals("out-1", "c"), [1.0, 2.0, 3.0, 0.0, 0.0, 0.0, 1.0, 2.0, 3.0]);
         assert_eq!(worker.reals("trace-1", "0"), [1.0, 2.0, 3.0]);
+    }
+}
+
+/// A collective algorithm as a program: `end` is what the simulator of collective algorithms makes of `tiles`.
+#[test]
+fn a_collective_algorithm_ends_with_the_bits_that_are_simulated() {
+    let file = megakernel_test_support::root().join("examples/collectives/lowered.json");
+    let made: Value = serde_json::from_slice(&std::fs::read(file).expect("it is there")).expect("JSON");
+    let piece = made["piece"].as_u64().expect("a length");
+    let pieces = |member: &str, name: &str| -> Vec<(String, Tensor)> {
+        let rows = made[member].as_array().expect("tiles").iter().enumerate();
+        let piece_of = |(element, tile): (usize, &Value)| {
+            let bits: Vec<u32> = tile
+                .as_array()
+                .expect("bits")
+                .iter()
+                .map(|bits| bits.as_u64().expect("bits") as u32)
+                .collect();
+            let parts: Vec<_> =
+                bits.chunks(piece as usize).map(|part| pack(DType::F16, part.iter().copied())).collect();
+            let tensor = |bytes| Tensor::new(DType::F16, vec![piece], bytes).expect("a tensor");
+            let named = move |(at, bytes)| (format!("{name}.{element}.{at}"), tensor(bytes));
+            parts.into_iter().enumerate().map(named).collect::<Vec<_>>()
+        };
+        rows.flat_map(piece_of).collect()
+    };
+    let tiles = pieces("tiles", "tile");
+    let tiles: Vec<(&str, Tensor)> =
+        tiles.iter().map(|(name, tensor)| (name.as_str(), tensor.clone())).collect();
+    for options in [&["--threads", "32"][..], &["--seed", "5"]] {
+        let mut worker = Worker::new(options);
+        let answer = worker.execute(std::slice::from_ref(&made["program"]), &tiles);
+        assert_eq!(answer["outcome"], "accept", "{answer}");
+        for (name, end) in pieces("end", "end") {
+            assert_eq!(worker.reals("out-0", &name), end.reals(), "{name}");
+        }
     }
 }
 

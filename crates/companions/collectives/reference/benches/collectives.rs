@@ -1,5 +1,6 @@
 //! The validator: `cargo bench -p megakernel-collectives-reference --bench collectives`. All-reduces on rings of devices of 4 x 4 cubes in the
-//! compact form, up to ten million operations, from the text to the verdict: one that is right, and one with a round too few.
+//! compact form, up to ten million operations, from the text to the verdict: one that is right, and one with a round too few. Before
+//! each, processor time of a single run is printed: other work on the machine does not lengthen that.
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
 
@@ -82,17 +83,27 @@ fn judged(text: &str) -> Answered {
     answer(Method::Validate, &serde_json::from_str(text).expect("JSON"))
 }
 
+/// The processor time of this thread so far, in seconds, where the system says so.
+fn processor() -> Option<f64> {
+    let times = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    Some(times.split_whitespace().next()?.parse::<f64>().ok()? / 1e9)
+}
+
 fn benches(criterion: &mut Criterion) {
     for (name, too_few) in [("accepted", 0), ("a round too few", 1)] {
         let mut group = criterion.benchmark_group(name);
         group.sample_size(10);
         for ranks in [6, 32, 110, 370, 1_024, 1_190] {
             let text = document(ranks, ranks - 1 - too_few);
-            assert_eq!(matches!(judged(&text), Answered::Accept { .. }), too_few == 0, "{ranks}");
+            let start = processor();
+            let is_accepted = matches!(judged(&text), Answered::Accept { .. });
+            let took = start.zip(processor()).map(|(start, end)| end - start);
+            assert_eq!(is_accepted, too_few == 0, "{ranks}");
             let read = read_algorithm(&serde_json::from_str(&text).expect("JSON")).expect("an algorithm");
             let (_, program, _) = matched(&read, false).expect("messages match");
             let operations = program.ops.len();
             drop(program);
+            println!("{name}, {ranks} devices, {operations} operations: {took:?} s of processor time");
             group.throughput(Throughput::Elements(operations as u64));
             let id = BenchmarkId::from_parameter(format!("{ranks} devices, {operations} operations"));
             group.bench_with_input(id, &text, |bencher, text| bencher.iter(|| black_box(judged(text))));

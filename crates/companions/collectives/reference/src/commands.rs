@@ -9,14 +9,16 @@ use megakernel_reference::commands::{
     Command, Companion, describe, finished, options, read_file, validate, wrong,
 };
 
+use megakernel_reference::validate::{Classes, validate as programs};
+
 use megakernel_collectives::read_algorithm;
 use serde_json::json;
 
 use crate::algorithms::{ALGORITHMS, Algorithm, named};
 use crate::analysis::{Costs, figures, picture, report};
 use crate::answer::{Answered, Method, answer, judged};
-use crate::bridge::{Order, lower};
-use crate::import::{Form, msccl};
+use crate::bridge::{Order, lower, splice};
+use crate::import::{Form, Imported, msccl};
 use crate::launch;
 use crate::network::Network;
 use crate::program::Program;
@@ -145,20 +147,31 @@ struct Make {
 
 /// Write a collective algorithm as a program: each element an SM, each slot of a queue a buffer (companion specification, COL-26).
 ///
-/// Exits 0 if it is accepted, 1 if it is rejected, 2 if the file cannot be read or the usage is wrong.
+/// Exits 0 if it is accepted, 1 if it is rejected, 2 if a file cannot be read or the usage is wrong.
 #[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  megakernel-reference lower-collective ring.json > program.json\n  megakernel-reference lower-collective ring.json --into decoder.json > program.json"
+)]
 struct Lower {
     /// The algorithm
     file: PathBuf,
     /// Keep the operations of an element in order by counters, and not by the queue of an SM
     #[arg(long)]
     counters: bool,
+    /// Write this program with the algorithm in place of each ALLREDUCE_SHARD over as many buffers as it has elements
+    #[arg(long, value_name = "PROGRAM", conflicts_with = "counters")]
+    into: Option<PathBuf>,
 }
 
 /// Write an algorithm of MSCCL, read from its XML, as a collective algorithm.
 ///
-/// Exits 0 if it was read, 2 if not. What is wrong with the algorithm, `validate-collective` says.
+/// Exits 0 if it was read, 2 if not. What is wrong with the algorithm, `validate-collective` says. One thing a document cannot say: in
+/// MSCCL, a step that receives and sends keeps the slot of what came until it has sent. Where queues are too small for that, a
+/// warning says how large they have to be.
 #[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  megakernel-reference import-collective --capacity 2 all-gather.xml > algorithm.json"
+)]
 struct Import {
     /// The XML
     file: PathBuf,
@@ -251,9 +264,25 @@ fn lowered(options: &Lower) -> ExitCode {
         Err(code) => return code,
     };
     let order = if options.counters { Order::Counters } else { Order::Queues };
-    match lower(&algorithm, &program, order) {
+    let made = match options.into.as_deref().map(sound) {
+        None => lower(&algorithm, &program, order),
+        Some(into) => into.and_then(|into| splice(&algorithm, &program, &into)),
+    };
+    match made {
         Ok(program) => print(&format!("{program}\n")),
         Err(message) => wrong(message),
+    }
+}
+
+/// A program that breaks no rule, from a file.
+fn sound(file: &Path) -> Result<serde_json::Value, String> {
+    let document = read_file(file)?;
+    let broken = programs(&document, Classes::ALL).diagnostics.into_iter().find(Diagnostic::is_error);
+    match broken {
+        Some(found) => {
+            Err(format!("{}: {} {}: {}", file.display(), found.rule, found.pointer, found.message))
+        }
+        None => read_value(&document).map_err(|_| format!("{}: no JSON", file.display())),
     }
 }
 
@@ -318,7 +347,16 @@ fn import(options: &Import) -> ExitCode {
     match text
         .and_then(|text| msccl(&text, form).map_err(|cause| format!("{}: {cause}", options.file.display())))
     {
-        Ok(document) => print(&format!("{document}\n")),
+        Ok(Imported { document, kept }) => {
+            if let Some(least) = kept {
+                eprintln!(
+                    "warning: with queues of {} this hangs in MSCCL, where a step that receives and sends keeps its slot until it has \
+                     sent; {least} is enough",
+                    form.capacity
+                );
+            }
+            print(&format!("{document}\n"))
+        }
         Err(message) => wrong(message),
     }
 }

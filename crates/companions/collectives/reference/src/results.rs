@@ -42,6 +42,9 @@ fn block(n_elem: i64, q: usize, j: usize) -> (u32, u32) {
     (edge(j), edge(j + 1))
 }
 
+/// A handle, positions, and what is to stand there.
+type Asked = (Shared, (u32, u32), Wanted);
+
 struct Judge<'a> {
     algorithm: &'a Algorithm,
     network: &'a Network,
@@ -50,7 +53,7 @@ struct Judge<'a> {
     counter: Counter,
     counted: HashMap<(Tree, i64, Wanted), Contributions, FixedState>,
     /// What is wrong of handles that may stand in several memories, in some positions.
-    shared: HashMap<(Shared, (u32, u32), Wanted), Vec<(u32, Segment)>, FixedState>,
+    shared: HashMap<Asked, Vec<(u32, Segment)>, FixedState>,
     found: Vec<Fault>,
     reported: HashSet<(Rule, usize)>,
 }

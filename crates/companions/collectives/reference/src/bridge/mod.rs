@@ -1,11 +1,15 @@
 //! Algorithms as programs (clause COL-26): a slot of a queue is a buffer, a message two copies, and each task has a counter of its own.
 
+mod splice;
+
 use std::collections::HashMap;
 
 use megakernel_collectives::{Algorithm, Dtype};
 use serde_json::{Value, json};
 
 use crate::program::{Action, Program};
+
+pub use splice::splice;
 
 /// What keeps the operations of an element in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -340,5 +344,7 @@ impl Lowering<'_> {
     }
 }
 
+#[cfg(test)]
+mod decoder;
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,9 @@
 //! Algorithms of MSCCL, from their XML to documents: each GPU is a device of one cube, each pair of GPUs and channel a queue.
 //!
 //! The thread blocks of a GPU become one log, in an order that they can run in. So what is found of the document is found of the
-//! algorithm but for races between thread blocks that nothing orders: of those, one order is taken.
+//! algorithm but for races between thread blocks that nothing orders: of those, one order is taken. And but for slots: in MSCCL, a
+//! step that receives and sends keeps the slot of what came until it has sent, and in a log a slot is free when its message is
+//! received. Which capacity that takes is said beside the document.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
@@ -17,15 +19,25 @@ pub struct Form {
     pub capacity: i64,
 }
 
+/// What an XML says.
+#[derive(Debug)]
+pub struct Imported {
+    /// The document.
+    pub document: Value,
+    /// The least capacity with which the thread blocks come to their ends, where steps keep their slots until they have sent and the
+    /// given capacity is too small for that.
+    pub kept: Option<i64>,
+}
+
 /// Makes a document of an XML.
 ///
 /// # Errors
 /// What is wrong with it, or not known here.
-pub fn msccl(text: &str, form: Form) -> Result<Value, String> {
+pub fn msccl(text: &str, form: Form) -> Result<Imported, String> {
     let xml = Document::parse(text).map_err(|cause| format!("no XML: {cause}"))?;
     let algorithm = Algorithm::read(xml.root_element(), form)?;
     let logs = algorithm.logs()?;
-    Ok(algorithm.document(logs))
+    Ok(Imported { kept: algorithm.kept()?, document: algorithm.document(logs) })
 }
 
 /// Where a step reads or writes: the buffer, and the first chunk.
@@ -246,6 +258,8 @@ struct Part {
     after: Option<(i64, usize)>,
     /// Whether the step is done with it.
     is_last: bool,
+    /// Whether it receives what the step sends on.
+    is_passed: bool,
 }
 
 impl Algorithm {
@@ -256,8 +270,9 @@ impl Algorithm {
             let n = step.count * self.form.chunk;
             let name = |what: &str| format!("{what}{}", block.id);
             let first = parts.len();
-            let mut push =
-                |ops: Vec<Value>, needs| parts.push(Part { ops, needs, after: None, is_last: false });
+            let mut push = |ops: Vec<Value>, needs| {
+                parts.push(Part { ops, needs, after: None, is_last: false, is_passed: false })
+            };
             if receives {
                 let recv =
                     json!({"op": "recv", "to": name("in"), "dir": into(block.recv, block.channel), "n": n});
@@ -287,7 +302,7 @@ impl Algorithm {
                 );
             }
             if let Some(part) = parts.get_mut(first) {
-                part.after = step.after;
+                (part.after, part.is_passed) = (step.after, receives && sends);
             }
             if let Some(part) = parts.last_mut() {
                 part.is_last = true;
@@ -301,7 +316,7 @@ impl Algorithm {
     fn logs(&self) -> Result<Vec<Vec<Value>>, String> {
         let capacity = usize::try_from(self.form.capacity).unwrap_or(usize::MAX);
         for capacity in [capacity, usize::MAX] {
-            if let Some(mut logs) = self.run(capacity)? {
+            if let Some(mut logs) = self.run(capacity, false)? {
                 logs.iter_mut().zip(&self.gpus).for_each(|(log, gpu)| log.extend(self.copied(gpu)));
                 return Ok(logs);
             }
@@ -309,8 +324,20 @@ impl Algorithm {
         Err("the thread blocks wait for each other, whatever the queues hold".to_owned())
     }
 
-    /// Each GPU's operations, if all get done.
-    fn run(&self, capacity: usize) -> Result<Option<Vec<Vec<Value>>>, String> {
+    /// The capacity that is enough where slots are kept, if the given one is not.
+    fn kept(&self) -> Result<Option<i64>, String> {
+        let steps = self.gpus.iter().flat_map(|gpu| &gpu.blocks).map(|block| block.steps.len());
+        let most = i64::try_from(steps.max().unwrap_or(0)).unwrap_or(i64::MAX);
+        for capacity in self.form.capacity..=most.max(self.form.capacity) {
+            if self.run(usize::try_from(capacity).unwrap_or(usize::MAX), true)?.is_some() {
+                return Ok(Some(capacity).filter(|&capacity| capacity > self.form.capacity));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Each GPU's operations, if all get done; a step that receives and sends may keep its slot until it has sent.
+    fn run(&self, capacity: usize, keeps: bool) -> Result<Option<Vec<Vec<Value>>>, String> {
         let mut logs = vec![Vec::new(); self.gpus.len()];
         // Of each thread block, the parts that are still to be done.
         let mut open: Vec<(&Gpu, &ThreadBlock, VecDeque<Part>)> = Vec::new();
@@ -334,7 +361,10 @@ impl Algorithm {
                     let count = |queue| queues.get(queue).copied().unwrap_or(0);
                     let waits = match part.needs {
                         Needs::Nothing => false,
-                        Needs::Message => count(&incoming) == 0,
+                        Needs::Message => {
+                            let is_full = keeps && part.is_passed && count(&outgoing) >= capacity;
+                            count(&incoming) == 0 || is_full
+                        }
                         Needs::Room => count(&outgoing) >= capacity,
                     };
                     if waits || part.after.is_some_and(comes_later) {
@@ -376,95 +406,4 @@ impl Algorithm {
 }
 
 #[cfg(test)]
-mod tests {
-    use megakernel_collectives::read_algorithm;
-    use megakernel_ir::Rule;
-
-    use super::*;
-    use crate::answer::judged;
-
-    /// Two GPUs that exchange what they have, and add: with sends before receives, or the other way round.
-    fn exchange(is_in_place: bool, first: &str) -> String {
-        let (buffer, inplace) = if is_in_place { ("i", 1) } else { ("o", 0) };
-        let gpu = |id: i64| {
-            let other = 1 - id;
-            let send = r#"type="s" srcbuf="i" srcoff="0" dstbuf="i" dstoff="0" cnt="2""#;
-            let add = format!(r#"type="rrc" srcbuf="i" srcoff="0" dstbuf="{buffer}" dstoff="0" cnt="2""#);
-            let (one, two) = if first == "s" { (send, add.as_str()) } else { (add.as_str(), send) };
-            format!(
-                r#"<gpu id="{id}" i_chunks="2" o_chunks="2" s_chunks="0">
-                   <tb id="0" send="{other}" recv="{other}" chan="0">
-                   <step s="0" {one} depid="-1" deps="-1" hasdep="0"/>
-                   <step s="1" {two} depid="-1" deps="-1" hasdep="0"/></tb></gpu>"#
-            )
-        };
-        format!(
-            r#"<algo name="x" proto="Simple" nchannels="1" nchunksperloop="2" ngpus="2" coll="allreduce" inplace="{inplace}">{}{}</algo>"#,
-            gpu(0),
-            gpu(1)
-        )
-    }
-
-    const FORM: Form = Form { chunk: 3, capacity: 1 };
-
-    #[test]
-    fn an_exchange_is_a_sum_in_place_and_out_of_place() {
-        for is_in_place in [true, false] {
-            let made = msccl(&exchange(is_in_place, "s"), FORM).expect("it is read");
-            assert_eq!(
-                (&made["n_elem"], &made["scratch"]),
-                (&json!(6), &json!(if is_in_place { 0 } else { 6 }))
-            );
-            let read = read_algorithm(&made).expect("an algorithm");
-            assert!(judged(&read, false).is_ok(), "{:?}", judged(&read, false).err());
-        }
-    }
-
-    #[test]
-    fn thread_blocks_that_all_receive_first_never_run() {
-        let found = msccl(&exchange(true, "r"), FORM).expect_err("nobody sends");
-        assert!(found.contains("wait for each other"), "{found}");
-    }
-
-    #[test]
-    fn an_order_between_thread_blocks_is_kept() {
-        // The second thread block adds what the first has received into the scratch.
-        let gpu = |id: i64| {
-            let other = 1 - id;
-            format!(
-                r#"<gpu id="{id}" i_chunks="1" o_chunks="1" s_chunks="1">
-                   <tb id="0" send="-1" recv="-1" chan="0">
-                   <step s="0" type="re" srcbuf="s" srcoff="0" dstbuf="i" dstoff="0" cnt="1" depid="1" deps="1" hasdep="0"/></tb>
-                   <tb id="1" send="{other}" recv="{other}" chan="0">
-                   <step s="0" type="s" srcbuf="i" srcoff="0" dstbuf="i" dstoff="0" cnt="1" depid="-1" deps="-1" hasdep="0"/>
-                   <step s="1" type="r" srcbuf="i" srcoff="0" dstbuf="s" dstoff="0" cnt="1" depid="-1" deps="-1" hasdep="1"/></tb></gpu>"#
-            )
-        };
-        let xml =
-            format!(r#"<algo nchunksperloop="1" coll="allreduce" inplace="1">{}{}</algo>"#, gpu(0), gpu(1));
-        let read = read_algorithm(&msccl(&xml, FORM).expect("it is read")).expect("an algorithm");
-        assert!(judged(&read, false).is_ok(), "{:?}", judged(&read, false).err());
-        // Without the dependency the scratch is read before anything is there.
-        let loose = xml.replace(r#"depid="1" deps="1""#, r#"depid="-1" deps="-1""#);
-        let read = read_algorithm(&msccl(&loose, FORM).expect("it is read")).expect("an algorithm");
-        let found = judged(&read, false).expect_err("nothing was stored there");
-        assert!(found.iter().any(|fault| fault.rule == Rule::CS12), "{found:?}");
-    }
-
-    #[test]
-    fn what_is_no_algorithm_is_refused_in_words() {
-        for (xml, what) in [
-            ("<algo", "no XML"),
-            ("<a/>", "required `algo`"),
-            (r#"<algo coll="alltoall"/>"#, "`alltoall`"),
-            (r#"<algo coll="allreduce"/>"#, "`gpu`s"),
-            (
-                r#"<algo coll="allreduce"><gpu id="0" i_chunks="x" o_chunks="1" s_chunks="0"/></algo>"#,
-                "`i_chunks`",
-            ),
-        ] {
-            let found = msccl(xml, FORM).expect_err(xml);
-            assert!(found.contains(what), "{found}");
-        }
-    }
-}
+mod tests;
