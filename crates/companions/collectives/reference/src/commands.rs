@@ -279,8 +279,8 @@ fn sound(file: &Path) -> Result<serde_json::Value, String> {
     let document = read_file(file)?;
     let broken = programs(&document, Classes::ALL).diagnostics.into_iter().find(Diagnostic::is_error);
     match broken {
-        Some(found) => {
-            Err(format!("{}: {} {}: {}", file.display(), found.rule, found.pointer, found.message))
+        Some(Diagnostic { rule, pointer, message, .. }) => {
+            Err(format!("{} breaks {rule} at `{pointer}`: {message}", file.display()))
         }
         None => read_value(&document).map_err(|_| format!("{}: no JSON", file.display())),
     }
