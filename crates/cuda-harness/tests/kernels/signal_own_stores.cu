@@ -1,6 +1,6 @@
 // Releases for tasks that write something, and leaves the fence out for those that do not: what they acquired, they do not
 // pass on.
-AMK_DEVICE void faulty(const amk_program_t& program, const amk_instruction_t& task) {
+AMK_DEVICE void faulty_signal(const amk_program_t& program, const amk_instruction_t& task) {
     __syncthreads();
     if (threadIdx.x == 0) {
         if (task.n_outputs > 0) amk_fence();
@@ -8,4 +8,4 @@ AMK_DEVICE void faulty(const amk_program_t& program, const amk_instruction_t& ta
     }
     __syncthreads();
 }
-#define AMK_REPLACE_SIGNAL faulty
+#define AMK_REPLACE_SIGNAL faulty_signal

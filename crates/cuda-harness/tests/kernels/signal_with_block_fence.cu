@@ -1,5 +1,5 @@
 // Releases what a task wrote to its own block only.
-AMK_DEVICE void faulty(const amk_program_t& program, const amk_instruction_t& task) {
+AMK_DEVICE void faulty_signal(const amk_program_t& program, const amk_instruction_t& task) {
     __syncthreads();
     if (threadIdx.x == 0) {
         __threadfence_block();
@@ -7,4 +7,4 @@ AMK_DEVICE void faulty(const amk_program_t& program, const amk_instruction_t& ta
     }
     __syncthreads();
 }
-#define AMK_REPLACE_SIGNAL faulty
+#define AMK_REPLACE_SIGNAL faulty_signal

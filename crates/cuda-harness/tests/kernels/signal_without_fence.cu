@@ -1,7 +1,7 @@
 // Counts a task without releasing what it wrote.
-AMK_DEVICE void faulty(const amk_program_t& program, const amk_instruction_t& task) {
+AMK_DEVICE void faulty_signal(const amk_program_t& program, const amk_instruction_t& task) {
     __syncthreads();
     if (threadIdx.x == 0) amk_increment(&program.counters[task.out_counter]);
     __syncthreads();
 }
-#define AMK_REPLACE_SIGNAL faulty
+#define AMK_REPLACE_SIGNAL faulty_signal

@@ -1,5 +1,5 @@
 // Does not subtract the maximum.
-AMK_DEVICE void faulty(const amk_program_t& program, const amk_instruction_t& task) {
+AMK_DEVICE void faulty_softmax(const amk_program_t& program, const amk_instruction_t& task) {
     const amk_buffer_t &x = amk_input(program, task, 0), &y = amk_output(program, task, 0);
     const int axis = task.params.dim < 0 ? task.params.dim + x.rank : task.params.dim;
     const amk_i64 length = x.shape[axis];
@@ -12,4 +12,4 @@ AMK_DEVICE void faulty(const amk_program_t& program, const amk_instruction_t& ta
         for (amk_i64 i = 0; i < length; ++i) amk_store(y, first + i * stride, expf(amk_load(x, first + i * stride)) / sum);
     });
 }
-#define AMK_REPLACE_SOFTMAX faulty
+#define AMK_REPLACE_SOFTMAX faulty_softmax

@@ -1,5 +1,5 @@
 // Reads the weight of the first tile whatever n_off says.
-AMK_DEVICE void faulty(const amk_program_t& program, const amk_instruction_t& task) {
+AMK_DEVICE void faulty_gemm_tile(const amk_program_t& program, const amk_instruction_t& task) {
     const amk_buffer_t &x = amk_input(program, task, 0), &w = amk_input(program, task, 1), &y = amk_output(program, task, 0);
     const amk_params_t& p = task.params;
     const amk_i64 N = amk_last(y);
@@ -11,4 +11,4 @@ AMK_DEVICE void faulty(const amk_program_t& program, const amk_instruction_t& ta
         amk_store(y, m * N + n + p.n_off, sum);
     });
 }
-#define AMK_REPLACE_GEMM_TILE faulty
+#define AMK_REPLACE_GEMM_TILE faulty_gemm_tile
