@@ -4,23 +4,30 @@ import base64
 import json
 import sys
 
+import traces
 from documents import NoText, judge_members, parse
 from minimise import minimise
 from validator import TooMuch, judge
+
+METHODS = ("validate", "minimise", "trace")
 
 
 def respond(request):
     answer = {"type": "response", "id": request["id"]}
     method = request.get("method")
-    if request.get("profile") != "schedule" or method not in ("validate", "minimise"):
-        return {**answer, "outcome": "unsupported", "reason": "only `validate` and `minimise` under the profile `schedule`"}
+    if request.get("profile") != "schedule" or method not in METHODS:
+        reason = "only %s under the profile `schedule`" % ", ".join(METHODS)
+        return {**answer, "outcome": "unsupported", "reason": reason}
     try:
         if "document_base64" in request:
             data = base64.b64decode(request["document_base64"])
         else:
             data = request["document"].encode("utf-8", "surrogatepass")
         document = parse(data)
-        found = judge_members(document) or judge(document)
+        if method == "trace":
+            found = traces.judge_members(document) or traces.judge_trace(document)
+        else:
+            found = judge_members(document) or judge(document)
     except NoText as none:
         found = none.args[0]
     except TooMuch as much:

@@ -19,8 +19,8 @@ HERE = Path(__file__).resolve().parent
 CORPUS = HERE.parent.parent / "corpus"
 REQUIRED = 3
 MEMORY, SECONDS = 1 << 31, 5  # of a fault that would expand what is too large
-SOURCES = ("documents", "structure", "validator", "minimise", "adapter")
-D, S, V = SOURCES[:3]
+SOURCES = ("documents", "structure", "validator", "minimise", "traces", "adapter")
+D, S, V, _, T = SOURCES[:5]
 
 # Name, and edits: file, what stands there, what stands there instead.
 FAULTS = [
@@ -278,6 +278,63 @@ FAULTS = [
     ("ew02-without-er-alone", V, "        found += schedule.dead_events()", "        found = found or schedule.dead_events()"),
     ("ew01-beside-er", V, "        if not found:\n            found += schedule.red", "        if True:\n            found += schedule.red"),
     ("ew02-beside-ed", V, "    return unique(found)\n\n\ndef unique", "    return unique(found + schedule.dead_events())\n\n\ndef unique"),
+    # Traces
+    ("trace-needs-no-launches", T, "        found.append(finding(\"S03\", \"\", \"the member `launches` is missing\"))", "        pass", T, "document[\"launches\"]):\n", "document.get(\"launches\", [])):\n"),
+    ("trace-names-unjudged", T, "    if value[0] not in ENTRIES:\n        return found.append(finding(\"S05\"", "    if value[0] not in ENTRIES:\n        return None and found.append(finding(\"S05\""),
+    ("trace-any-task", T, "if not 0 <= task < len(tasks):", "if not task < len(tasks):"),
+    ("trace-one-task-more", T, "if not 0 <= task < len(tasks):", "if not 0 <= task <= len(tasks):"),
+    ("trace-phase-below-0", T, "if not 0 <= phase < len", "if not phase < len"),
+    ("trace-regions-unjudged", T, "                if bad:", "                if False:"),
+    ("trace-amounts-from-0", T, '(0, MOST_COUNT) if what == "wait" else (1, MOST)', '(0, MOST_COUNT) if what == "wait" else (-MOST, MOST)'),
+    ("trace-any-count", T, "if not least <= more[1] <= most:", "if not least <= more[1]:"),
+    ("trace-et01-beside-others", T, "    if not found:\n        run = Run", "    if True:\n        run = Run"),
+    ("trace-et02-left-out", T, 'if (task in self.began) == (what == "begin"):', "if False:"),
+    ("trace-begin-unneeded", T, 'if (task in self.began) == (what == "begin"):', 'if task in self.began and what == "begin":'),
+    ("trace-begin-often", T, 'if (task in self.began) == (what == "begin"):', 'if task not in self.began and what != "begin":'),
+    ("trace-tasks-left-out", T, "            if index not in self.began:", "            if False:"),
+    ("trace-begun-once-for-all", T, "self.began, self.reached, self.queues, self.left = set(), {}, {}, set()", 'self.began, self.reached, self.queues, self.left = getattr(self, "began", set()), {}, {}, set()'),
+    ("trace-et03-left-out", T, "if phase != self.tasks[task].queue:", "if False:"),
+    ("trace-queue-of-none", T, "if phase != self.tasks[task].queue:", "if phase is not None and phase != self.tasks[task].queue:"),
+    ("trace-no-queue-step", T, 'self.queue += k * repeat.get("queue_step", 0)', "pass"),
+    ("trace-no-modulo", T, "self.queue %= repeat[\"queues\"]", "pass"),
+    ("trace-et04-left-out", T, "            if task < last:", "            if False:"),
+    ("trace-any-order-everywhere", T, "if queue not in self.any_order:", "if False:"),
+    ("trace-any-order-nowhere", T, "if queue not in self.any_order:", "if True:"),
+    ("trace-any-order-at-once", T, "            if task in self.left:", "            if False:"),
+    ("trace-et05-left-out", T, "if stage < self.reached.get(task, stage):", "if False:"),
+    ("trace-phases-alone", T, "if stage < self.reached.get(task, stage):", "if stage[0] < self.reached.get(task, stage)[0]:"),
+    ("trace-late-signals-alone", T, '(phase, 0 if what == "wait" else 2', '(phase, 1 if what == "wait" else 2'),
+    ("trace-early-signals", T, 'else 2 if what == "signal" else 1)', "else 1)"),
+    ("trace-accesses-in-any-order", T, '{"read": ("write", "add"), "write": ("add",), "add": ()}', '{"read": (), "write": (), "add": ()}'),
+    ("trace-reads-behind-additions", T, '"read": ("write", "add")', '"read": ("write",)'),
+    ("trace-reads-behind-writes", T, '"read": ("write", "add")', '"read": ("add",)'),
+    ("trace-writes-behind-additions", T, '"write": ("add",)', '"write": ()'),
+    ("trace-additions-in-front", T, '"add": ()}[what]', '"add": ("write",)}[what]'),
+    ("trace-order-by-value", T, "(self.changed, (task, phase, what, tensor.storage)),", "(self.changed, (task, phase, what, tensor.value)),", T, "self.changed.get((task, phase, kind, tensor.storage), [])", "self.changed.get((task, phase, kind, tensor.value), [])"),
+    ("trace-et06-left-out", T, "if self.made.get((index, phase, \"wait\", event), 0) < count:", "if False:"),
+    ("trace-et06-any-count", T, "if self.made.get((index, phase, \"wait\", event), 0) < count:", "if (index, phase, \"wait\", event) not in self.made:"),
+    ("trace-no-epochs", T, "count += number * (self.periods.get(event) or 0)", "pass"),
+    ("trace-last-poll", T, "self.made[key] = max(count, self.made.get(key, 0))", "self.made[key] = self.made.get(key) or count"),
+    ("trace-et07-left-out", T, "if event not in {name for", "if False and event not in {name for"),
+    ("trace-et12-left-out", T, "if count > self.raised.get(event, 0):", "if False:"),
+    ("trace-counts-over-launches", T, "if self.periods.get(name) is not None}", "}"),
+    ("trace-all-set-back", T, "if self.periods.get(name) is not None}", "if False}"),
+    ("trace-et11-left-out", T, "if self.made[key] > self.declared", "if False and self.made[key] > self.declared"),
+    ("trace-et11-single-amounts", T, "if self.made[key] > self.declared", "if amount > self.declared"),
+    ("trace-et08-left-out", T, "if not within(touched, declared):", "if False:"),
+    ("trace-et08-overlap-is-enough", T, "if not within(touched, declared):", "if touched and not overlap(touched, declared):"),
+    ("trace-any-kind-of-access", T, "            if does == kind:", "            if True:"),
+    ("trace-any-value", T, "            if other.value == tensor.value:", "            if True:"),
+    ("trace-same-tensor", T, "            if other.value == tensor.value:", "            if other is tensor:"),
+    ("trace-one-region-alone", T, "declared = union(declared, part)", "declared = part"),
+    ("trace-first-interval", T, "return all(any(low <= begin", "return not some or any(any(low <= begin"),
+    ("trace-et09-left-out", T, "if not within(part, self.made", "if False and not within(part, self.made"),
+    ("trace-et09-of-all", T, "if tensor.init is True and tensor.value in self.alone:", "if False:"),
+    ("trace-et09-filled-anywhere", T, "if tensor.init is True and tensor.value in self.alone:", "if tensor.init is True:"),
+    ("trace-et09-alone-is-enough", T, "if tensor.init is True and tensor.value in self.alone:", "if tensor.value in self.alone and tensor.init:"),
+    ("trace-et10-left-out", T, "if event not in first and raised <", "if False and raised <"),
+    ("trace-et10-any-signal", T, "if event not in first and raised <", "if event not in first and raised == 0 <"),
+    ("trace-launches-together", T, "        self.made = {}  # by", "        self.made = getattr(self, \"made\", {})  # by"),
 ]  # fmt: skip
 
 
@@ -304,7 +361,7 @@ def requests():
         if '"schedule"' not in text:
             continue
         case = json.loads(text)
-        if case["profiles"] != ["schedule"] or case["method"] != "validate":
+        if case["profiles"] != ["schedule"] or case["method"] not in ("validate", "trace"):
             continue
         given = case["document"]
         if "base64" in given:
@@ -367,7 +424,7 @@ def failed(respond, cases):
     for case, document in cases:
         signal.alarm(SECONDS)
         try:
-            well = right(case["expect"], respond({"id": 1, "profile": "schedule", "method": "validate", **document}))
+            well = right(case["expect"], respond({"id": 1, "profile": "schedule", "method": case["method"], **document}))
         except Exception:  # noqa: BLE001, a fault may lead anywhere
             well = False
         if not well:

@@ -51,36 +51,38 @@ impl Class {
     pub const SCHEDULE_DEADLOCK: Class = Class(21);
     /// ER: every run of a schedule reads the same values.
     pub const SCHEDULE_RACE: Class = Class(22);
+    /// ET: what a run did is what its schedule says.
+    pub const SCHEDULE_TRACE: Class = Class(23);
     /// EW: suspicious in a schedule, never a reason to reject.
-    pub const SCHEDULE_WARNING: Class = Class(23);
+    pub const SCHEDULE_WARNING: Class = Class(24);
     /// KS: numbers, texts and lists of a document of kernel selection are what they have to be.
-    pub const SELECTION_STRUCTURE: Class = Class(24);
+    pub const SELECTION_STRUCTURE: Class = Class(25);
     /// KQ: the operator sequence can be computed.
-    pub const SELECTION_SEQUENCE: Class = Class(25);
+    pub const SELECTION_SEQUENCE: Class = Class(26);
     /// KI: the index of kernels can be chosen from.
-    pub const SELECTION_INDEX: Class = Class(26);
+    pub const SELECTION_INDEX: Class = Class(27);
     /// KN: there is a plan.
-    pub const SELECTION_NO_PLAN: Class = Class(27);
+    pub const SELECTION_NO_PLAN: Class = Class(28);
     /// KP: the plan is one, and the one that the definition gives.
-    pub const SELECTION_PLAN: Class = Class(28);
+    pub const SELECTION_PLAN: Class = Class(29);
     /// KW: suspicious in an index of kernels, never a reason to reject.
-    pub const SELECTION_WARNING: Class = Class(29);
+    pub const SELECTION_WARNING: Class = Class(30);
     /// TS: the document is a well-formed task graph.
-    pub const TASK_GRAPH_STRUCTURE: Class = Class(30);
+    pub const TASK_GRAPH_STRUCTURE: Class = Class(31);
     /// TD: every task of a task graph runs, and the graph ends.
-    pub const TASK_GRAPH_DEADLOCK: Class = Class(31);
+    pub const TASK_GRAPH_DEADLOCK: Class = Class(32);
     /// TR: every execution of a task graph computes the same.
-    pub const TASK_GRAPH_RACE: Class = Class(32);
+    pub const TASK_GRAPH_RACE: Class = Class(33);
     /// TB: every tile stays within its tensor.
-    pub const TASK_GRAPH_BOUNDS: Class = Class(33);
+    pub const TASK_GRAPH_BOUNDS: Class = Class(34);
     /// TX: the graphs of several ranks fit together.
-    pub const TASK_GRAPH_RANKS: Class = Class(34);
+    pub const TASK_GRAPH_RANKS: Class = Class(35);
     /// TK: the kernel graph can be translated.
-    pub const KERNEL_GRAPH: Class = Class(35);
+    pub const KERNEL_GRAPH: Class = Class(36);
     /// TW: suspicious in a task graph, never a reason to reject.
-    pub const TASK_GRAPH_WARNING: Class = Class(36);
+    pub const TASK_GRAPH_WARNING: Class = Class(37);
     /// All that the specification declares, in order.
-    pub const ALL: [Class; 37] = [
+    pub const ALL: [Class; 38] = [
         Class::STRUCTURE,
         Class::DEADLOCK,
         Class::RACE,
@@ -104,6 +106,7 @@ impl Class {
         Class::SCHEDULE_STRUCTURE,
         Class::SCHEDULE_DEADLOCK,
         Class::SCHEDULE_RACE,
+        Class::SCHEDULE_TRACE,
         Class::SCHEDULE_WARNING,
         Class::SELECTION_STRUCTURE,
         Class::SELECTION_SEQUENCE,
@@ -261,6 +264,12 @@ pub(crate) const CLASSES: &[ClassRecord] = &[
         severity: Severity::Error,
     },
     ClassRecord {
+        letters: "ET",
+        name: "schedule-trace",
+        title: "what a run did is what its schedule says",
+        severity: Severity::Error,
+    },
+    ClassRecord {
         letters: "EW",
         name: "schedule-warning",
         title: "suspicious in a schedule, never a reason to reject",
@@ -361,7 +370,7 @@ impl Profile {
     pub const COLLECTIVES: Profile = Profile(5);
     /// Judging and measuring memory-centric IR: tiles, streams, prefetches, residency and what is stored.
     pub const MCIR: Profile = Profile(6);
-    /// Finding every deadlock, race and stale read in the schedule of any megakernel runtime, from its events and footprints, and the waits that can go.
+    /// Finding every deadlock, race and stale read in the schedule of any megakernel runtime, from its events and footprints, the waits that can go, and whether it covers what a run did.
     pub const SCHEDULE: Profile = Profile(7);
     /// Choosing kernels for a sequence of operators, and judging sequences, indices of kernels and plans.
     pub const SELECTION: Profile = Profile(8);
@@ -437,12 +446,13 @@ pub(crate) const PROFILES: &[ProfileRecord] = &[
     },
     ProfileRecord {
         name: "schedule",
-        summary: "Finding every deadlock, race and stale read in the schedule of any megakernel runtime, from its events and footprints, and the waits that can go.",
+        summary: "Finding every deadlock, race and stale read in the schedule of any megakernel runtime, from its events and footprints, the waits that can go, and whether it covers what a run did.",
         classes: &[
             Class::STRUCTURE,
             Class::SCHEDULE_STRUCTURE,
             Class::SCHEDULE_DEADLOCK,
             Class::SCHEDULE_RACE,
+            Class::SCHEDULE_TRACE,
             Class::SCHEDULE_WARNING,
         ],
     },
@@ -494,14 +504,16 @@ impl Method {
     pub const MEASURE: Method = Method(7);
     /// Say which waits of a schedule can go (clause SCH-14).
     pub const MINIMISE: Method = Method(8);
+    /// Judge whether a schedule covers what happened in a run (clause SCH-17).
+    pub const TRACE: Method = Method(9);
     /// Choose kernels for a sequence of operators (clause SEL-20).
-    pub const SELECT: Method = Method(9);
+    pub const SELECT: Method = Method(10);
     /// Say step by step how they are chosen (clause SEL-24).
-    pub const EXPLAIN: Method = Method(10);
+    pub const EXPLAIN: Method = Method(11);
     /// Translate a kernel graph into a task graph (clause TGR-16).
-    pub const TRANSLATE: Method = Method(11);
+    pub const TRANSLATE: Method = Method(12);
     /// All that the specification declares, in order.
-    pub const ALL: [Method; 12] = [
+    pub const ALL: [Method; 13] = [
         Method::VALIDATE,
         Method::ROUNDTRIP,
         Method::EXECUTE,
@@ -511,6 +523,7 @@ impl Method {
         Method::LAUNCH,
         Method::MEASURE,
         Method::MINIMISE,
+        Method::TRACE,
         Method::SELECT,
         Method::EXPLAIN,
         Method::TRANSLATE,
@@ -558,6 +571,11 @@ pub(crate) const METHODS: &[MethodRecord] = &[
         name: "minimise",
         summary: "Say which waits of a schedule can go (clause SCH-14).",
         answer: Carries::Document,
+    },
+    MethodRecord {
+        name: "trace",
+        summary: "Judge whether a schedule covers what happened in a run (clause SCH-17).",
+        answer: Carries::Verdict,
     },
     MethodRecord {
         name: "select",
@@ -867,154 +885,178 @@ impl Rule {
     pub const ER07: Rule = Rule(142);
     /// ER08 clobbered-read
     pub const ER08: Rule = Rule(143);
+    /// ET01 unknown-part
+    pub const ET01: Rule = Rule(144);
+    /// ET02 task-once
+    pub const ET02: Rule = Rule(145);
+    /// ET03 other-queue
+    pub const ET03: Rule = Rule(146);
+    /// ET04 queue-order
+    pub const ET04: Rule = Rule(147);
+    /// ET05 phase-order
+    pub const ET05: Rule = Rule(148);
+    /// ET06 missing-wait
+    pub const ET06: Rule = Rule(149);
+    /// ET07 undeclared-wait
+    pub const ET07: Rule = Rule(150);
+    /// ET08 undeclared-access
+    pub const ET08: Rule = Rule(151);
+    /// ET09 missing-write
+    pub const ET09: Rule = Rule(152);
+    /// ET10 missing-signal
+    pub const ET10: Rule = Rule(153);
+    /// ET11 undeclared-signal
+    pub const ET11: Rule = Rule(154);
+    /// ET12 unseen-signal
+    pub const ET12: Rule = Rule(155);
     /// EW01 redundant-wait
-    pub const EW01: Rule = Rule(144);
+    pub const EW01: Rule = Rule(156);
     /// EW02 dead-event
-    pub const EW02: Rule = Rule(145);
+    pub const EW02: Rule = Rule(157);
     /// KS01 number-range
-    pub const KS01: Rule = Rule(146);
+    pub const KS01: Rule = Rule(158);
     /// KS02 rational-text
-    pub const KS02: Rule = Rule(147);
+    pub const KS02: Rule = Rule(159);
     /// KS03 repeated-entry
-    pub const KS03: Rule = Rule(148);
+    pub const KS03: Rule = Rule(160);
     /// KS04 half-chain
-    pub const KS04: Rule = Rule(149);
+    pub const KS04: Rule = Rule(161);
     /// KS05 no-stage
-    pub const KS05: Rule = Rule(150);
+    pub const KS05: Rule = Rule(162);
     /// KQ01 forward-read
-    pub const KQ01: Rule = Rule(151);
+    pub const KQ01: Rule = Rule(163);
     /// KQ02 double-write
-    pub const KQ02: Rule = Rule(152);
+    pub const KQ02: Rule = Rule(164);
     /// KQ03 wrong-readers
-    pub const KQ03: Rule = Rule(153);
+    pub const KQ03: Rule = Rule(165);
     /// KQ04 self-conflict
-    pub const KQ04: Rule = Rule(154);
+    pub const KQ04: Rule = Rule(166);
     /// KI01 duplicate-kernel
-    pub const KI01: Rule = Rule(155);
+    pub const KI01: Rule = Rule(167);
     /// KI02 ambiguous-stage
-    pub const KI02: Rule = Rule(156);
+    pub const KI02: Rule = Rule(168);
     /// KI03 contradiction
-    pub const KI03: Rule = Rule(157);
+    pub const KI03: Rule = Rule(169);
     /// KN01 no-kernel
-    pub const KN01: Rule = Rule(158);
+    pub const KN01: Rule = Rule(170);
     /// KP01 gap
-    pub const KP01: Rule = Rule(159);
+    pub const KP01: Rule = Rule(171);
     /// KP02 overlap
-    pub const KP02: Rule = Rule(160);
+    pub const KP02: Rule = Rule(172);
     /// KP03 unknown-kernel
-    pub const KP03: Rule = Rule(161);
+    pub const KP03: Rule = Rule(173);
     /// KP04 not-covered
-    pub const KP04: Rule = Rule(162);
+    pub const KP04: Rule = Rule(174);
     /// KP05 crossed
-    pub const KP05: Rule = Rule(163);
+    pub const KP05: Rule = Rule(175);
     /// KP06 escape-lost
-    pub const KP06: Rule = Rule(164);
+    pub const KP06: Rule = Rule(176);
     /// KP07 limit-broken
-    pub const KP07: Rule = Rule(165);
+    pub const KP07: Rule = Rule(177);
     /// KP08 other-choice
-    pub const KP08: Rule = Rule(166);
+    pub const KP08: Rule = Rule(178);
     /// KP09 wrong-state
-    pub const KP09: Rule = Rule(167);
+    pub const KP09: Rule = Rule(179);
     /// KW01 unreachable
-    pub const KW01: Rule = Rule(168);
+    pub const KW01: Rule = Rule(180);
     /// KW02 dominated
-    pub const KW02: Rule = Rule(169);
+    pub const KW02: Rule = Rule(181);
     /// KW03 hole
-    pub const KW03: Rule = Rule(170);
+    pub const KW03: Rule = Rule(182);
     /// KW04 no-unit-kernel
-    pub const KW04: Rule = Rule(171);
+    pub const KW04: Rule = Rule(183);
     /// TS01 reserved-tasks
-    pub const TS01: Rule = Rule(172);
+    pub const TS01: Rule = Rule(184);
     /// TS02 reserved-events
-    pub const TS02: Rule = Rule(173);
+    pub const TS02: Rule = Rule(185);
     /// TS03 event-type
-    pub const TS03: Rule = Rule(174);
+    pub const TS03: Rule = Rule(186);
     /// TS04 dangling-event
-    pub const TS04: Rule = Rule(175);
+    pub const TS04: Rule = Rule(187);
     /// TS05 event-id
-    pub const TS05: Rule = Rule(176);
+    pub const TS05: Rule = Rule(188);
     /// TS06 event-range
-    pub const TS06: Rule = Rule(177);
+    pub const TS06: Rule = Rule(189);
     /// TS07 first-tasks
-    pub const TS07: Rule = Rule(178);
+    pub const TS07: Rule = Rule(190);
     /// TS08 capacity
-    pub const TS08: Rule = Rule(179);
+    pub const TS08: Rule = Rule(191);
     /// TS09 tensor-record
-    pub const TS09: Rule = Rule(180);
+    pub const TS09: Rule = Rule(192);
     /// TS10 metadata-alias
-    pub const TS10: Rule = Rule(181);
+    pub const TS10: Rule = Rule(193);
     /// TD01 event-without-producer
-    pub const TD01: Rule = Rule(182);
+    pub const TD01: Rule = Rule(194);
     /// TD02 threshold-above-producers
-    pub const TD02: Rule = Rule(183);
+    pub const TD02: Rule = Rule(195);
     /// TD03 dependency-cycle
-    pub const TD03: Rule = Rule(184);
+    pub const TD03: Rule = Rule(196);
     /// TD04 descending-ids
-    pub const TD04: Rule = Rule(185);
+    pub const TD04: Rule = Rule(197);
     /// TD05 lost-task
-    pub const TD05: Rule = Rule(186);
+    pub const TD05: Rule = Rule(198);
     /// TR01 partial-trigger
-    pub const TR01: Rule = Rule(187);
+    pub const TR01: Rule = Rule(199);
     /// TR02 read-write-race
-    pub const TR02: Rule = Rule(188);
+    pub const TR02: Rule = Rule(200);
     /// TR03 overwrite-race
-    pub const TR03: Rule = Rule(189);
+    pub const TR03: Rule = Rule(201);
     /// TR04 write-write-race
-    pub const TR04: Rule = Rule(190);
+    pub const TR04: Rule = Rule(202);
     /// TR05 dead-write
-    pub const TR05: Rule = Rule(191);
+    pub const TR05: Rule = Rule(203);
     /// TR06 unordered-accumulation
-    pub const TR06: Rule = Rule(192);
+    pub const TR06: Rule = Rule(204);
     /// TR07 no-start-value
-    pub const TR07: Rule = Rule(193);
+    pub const TR07: Rule = Rule(205);
     /// TB01 tile-bounds
-    pub const TB01: Rule = Rule(194);
+    pub const TB01: Rule = Rule(206);
     /// TB02 tile-alignment
-    pub const TB02: Rule = Rule(195);
+    pub const TB02: Rule = Rule(207);
     /// TB03 undeclared-tensor
-    pub const TB03: Rule = Rule(196);
+    pub const TB03: Rule = Rule(208);
     /// TX01 rank-mismatch
-    pub const TX01: Rule = Rule(197);
+    pub const TX01: Rule = Rule(209);
     /// TX02 misaligned-event
-    pub const TX02: Rule = Rule(198);
+    pub const TX02: Rule = Rule(210);
     /// TX03 cross-rank-race
-    pub const TX03: Rule = Rule(199);
+    pub const TX03: Rule = Rule(211);
     /// TX04 iteration-race
-    pub const TX04: Rule = Rule(200);
+    pub const TX04: Rule = Rule(212);
     /// TX05 mismatched-collective
-    pub const TX05: Rule = Rule(201);
+    pub const TX05: Rule = Rule(213);
     /// TX06 collectives-at-once
-    pub const TX06: Rule = Rule(202);
+    pub const TX06: Rule = Rule(214);
     /// TK01 dangling-tensor
-    pub const TK01: Rule = Rule(203);
+    pub const TK01: Rule = Rule(215);
     /// TK02 grid-division
-    pub const TK02: Rule = Rule(204);
+    pub const TK02: Rule = Rule(216);
     /// TK03 no-shared-tensor
-    pub const TK03: Rule = Rule(205);
+    pub const TK03: Rule = Rule(217);
     /// TK04 all-reduce
-    pub const TK04: Rule = Rule(206);
+    pub const TK04: Rule = Rule(218);
     /// TK05 fused-tensor
-    pub const TK05: Rule = Rule(207);
+    pub const TK05: Rule = Rule(219);
     /// TK06 kernel-capacity
-    pub const TK06: Rule = Rule(208);
+    pub const TK06: Rule = Rule(220);
     /// TK07 operator-conflict
-    pub const TK07: Rule = Rule(209);
+    pub const TK07: Rule = Rule(221);
     /// TK08 dead-output
-    pub const TK08: Rule = Rule(210);
+    pub const TK08: Rule = Rule(222);
     /// TK09 operator-type
-    pub const TK09: Rule = Rule(211);
+    pub const TK09: Rule = Rule(223);
     /// TK10 fork-and-join
-    pub const TK10: Rule = Rule(212);
+    pub const TK10: Rule = Rule(224);
     /// TW01 unknown-task-type
-    pub const TW01: Rule = Rule(213);
+    pub const TW01: Rule = Rule(225);
     /// TW02 unused-event
-    pub const TW02: Rule = Rule(214);
+    pub const TW02: Rule = Rule(226);
     /// TW03 mixed-layout
-    pub const TW03: Rule = Rule(215);
+    pub const TW03: Rule = Rule(227);
     /// TW04 incomplete-system
-    pub const TW04: Rule = Rule(216);
+    pub const TW04: Rule = Rule(228);
     /// All that the specification declares, in order.
-    pub const ALL: [Rule; 217] = [
+    pub const ALL: [Rule; 229] = [
         Rule::S01,
         Rule::S02,
         Rule::S03,
@@ -1159,6 +1201,18 @@ impl Rule {
         Rule::ER06,
         Rule::ER07,
         Rule::ER08,
+        Rule::ET01,
+        Rule::ET02,
+        Rule::ET03,
+        Rule::ET04,
+        Rule::ET05,
+        Rule::ET06,
+        Rule::ET07,
+        Rule::ET08,
+        Rule::ET09,
+        Rule::ET10,
+        Rule::ET11,
+        Rule::ET12,
         Rule::EW01,
         Rule::EW02,
         Rule::KS01,
@@ -1975,6 +2029,102 @@ pub(crate) const RULES: &[RuleRecord] = &[
     RuleRecord {
         clause: Clause { id: "ER08", title: "clobbered-read", document: "spec/companions/schedule/rules.md" },
         class: Class::SCHEDULE_RACE,
+    },
+    RuleRecord {
+        clause: Clause {
+            id: "ET01",
+            title: "unknown-part",
+            document: "spec/companions/schedule/rules/trace.md",
+        },
+        class: Class::SCHEDULE_TRACE,
+    },
+    RuleRecord {
+        clause: Clause {
+            id: "ET02",
+            title: "task-once",
+            document: "spec/companions/schedule/rules/trace.md",
+        },
+        class: Class::SCHEDULE_TRACE,
+    },
+    RuleRecord {
+        clause: Clause {
+            id: "ET03",
+            title: "other-queue",
+            document: "spec/companions/schedule/rules/trace.md",
+        },
+        class: Class::SCHEDULE_TRACE,
+    },
+    RuleRecord {
+        clause: Clause {
+            id: "ET04",
+            title: "queue-order",
+            document: "spec/companions/schedule/rules/trace.md",
+        },
+        class: Class::SCHEDULE_TRACE,
+    },
+    RuleRecord {
+        clause: Clause {
+            id: "ET05",
+            title: "phase-order",
+            document: "spec/companions/schedule/rules/trace.md",
+        },
+        class: Class::SCHEDULE_TRACE,
+    },
+    RuleRecord {
+        clause: Clause {
+            id: "ET06",
+            title: "missing-wait",
+            document: "spec/companions/schedule/rules/trace.md",
+        },
+        class: Class::SCHEDULE_TRACE,
+    },
+    RuleRecord {
+        clause: Clause {
+            id: "ET07",
+            title: "undeclared-wait",
+            document: "spec/companions/schedule/rules/trace.md",
+        },
+        class: Class::SCHEDULE_TRACE,
+    },
+    RuleRecord {
+        clause: Clause {
+            id: "ET08",
+            title: "undeclared-access",
+            document: "spec/companions/schedule/rules/trace.md",
+        },
+        class: Class::SCHEDULE_TRACE,
+    },
+    RuleRecord {
+        clause: Clause {
+            id: "ET09",
+            title: "missing-write",
+            document: "spec/companions/schedule/rules/trace.md",
+        },
+        class: Class::SCHEDULE_TRACE,
+    },
+    RuleRecord {
+        clause: Clause {
+            id: "ET10",
+            title: "missing-signal",
+            document: "spec/companions/schedule/rules/trace.md",
+        },
+        class: Class::SCHEDULE_TRACE,
+    },
+    RuleRecord {
+        clause: Clause {
+            id: "ET11",
+            title: "undeclared-signal",
+            document: "spec/companions/schedule/rules/trace.md",
+        },
+        class: Class::SCHEDULE_TRACE,
+    },
+    RuleRecord {
+        clause: Clause {
+            id: "ET12",
+            title: "unseen-signal",
+            document: "spec/companions/schedule/rules/trace.md",
+        },
+        class: Class::SCHEDULE_TRACE,
     },
     RuleRecord {
         clause: Clause { id: "EW01", title: "redundant-wait", document: "spec/companions/schedule/rules.md" },
@@ -3118,6 +3268,15 @@ pub mod clause {
         title: "Task graphs as schedules",
         document: "spec/companions/schedule/conversion.md",
     };
+    /// SCH-17 Traces.
+    pub const SCH_17: Clause =
+        Clause { id: "SCH-17", title: "Traces", document: "spec/companions/schedule/trace.md" };
+    /// SCH-18 Order of entries.
+    pub const SCH_18: Clause =
+        Clause { id: "SCH-18", title: "Order of entries", document: "spec/companions/schedule/trace.md" };
+    /// SCH-19 What a trace shows.
+    pub const SCH_19: Clause =
+        Clause { id: "SCH-19", title: "What a trace shows", document: "spec/companions/schedule/trace.md" };
     /// SEL-01 Documents.
     pub const SEL_01: Clause =
         Clause { id: "SEL-01", title: "Documents", document: "spec/companions/selection/format.md" };
@@ -3521,6 +3680,9 @@ pub const CLAUSES: &[Clause] = &[
     clause::SCH_14,
     clause::SCH_15,
     clause::SCH_16,
+    clause::SCH_17,
+    clause::SCH_18,
+    clause::SCH_19,
     clause::SEL_01,
     clause::SEL_02,
     clause::SEL_03,

@@ -48,6 +48,9 @@ fn judge(rule: Rule, document: &str) -> Vec<Diagnostic> {
                 other => panic!("{rule}: {other:?}"),
             }
         }
+        _ if rule.class() == Class::SCHEDULE_TRACE => {
+            megakernel_schedule_reference::trace(document.as_bytes()).diagnostics
+        }
         _ if Profile::SCHEDULE.judges(rule.class()) && !Profile::FORMAT.judges(rule.class()) => {
             megakernel_schedule_reference::validate(document.as_bytes()).diagnostics
         }

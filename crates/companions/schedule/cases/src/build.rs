@@ -103,13 +103,13 @@ fn phase(text: &str) -> Value {
     Value::Object(members)
 }
 
-fn count(text: &str) -> Value {
+pub(crate) fn count(text: &str) -> Value {
     let (event, number) = text.rsplit_once(':').unwrap_or((text, "1"));
     json!([event, number.parse::<i64>().unwrap_or(1)])
 }
 
 /// A tensor and its region: `x`, or `x[0,4]`, or `x[0,4][2,8]` for two axes.
-fn access(text: &str) -> Vec<Value> {
+pub(crate) fn access(text: &str) -> Vec<Value> {
     let Some((tensor, bounds)) = text.split_once('[') else { return vec![json!(text), Value::Null] };
     let interval = |part: &str| {
         let numbers = part.trim_matches(['[', ']']).split(',');

@@ -5,6 +5,7 @@ use megakernel_corpus::companion::Companion;
 pub mod build;
 pub mod families;
 mod faults;
+mod log;
 
 /// What the generator of the corpus takes.
 pub const COMPANION: Companion = Companion {

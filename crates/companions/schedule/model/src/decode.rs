@@ -19,14 +19,14 @@ pub fn read(value: &Value) -> Result<Schedule, Vec<Fault>> {
     let mut decoder = Decoder::default();
     let read = decoder.schedule(&Place::root(value));
     match read {
-        Some(read) if decoder.faults.is_empty() => Ok(read),
+        Some(read) if decoder.faults.is_empty() => Ok(Schedule { names: decoder.names(), ..read }),
         _ => Err(decoder.faults),
     }
 }
 
 #[derive(Default)]
-struct Decoder {
-    faults: Vec<Fault>,
+pub(crate) struct Decoder {
+    pub(crate) faults: Vec<Fault>,
     names: HashMap<String, u32>,
 }
 
@@ -44,11 +44,28 @@ impl Intern for Decoder {
 
 impl Decoder {
     /// One of some names, each with what it stands for.
-    fn one_of<T: Copy>(&mut self, at: &Place<'_>, what: &str, all: &[(&'static str, T)]) -> Option<T> {
+    pub(crate) fn one_of<T: Copy>(
+        &mut self,
+        at: &Place<'_>,
+        what: &str,
+        all: &[(&'static str, T)],
+    ) -> Option<T> {
         self.named(at, what, all, |(name, _)| name).map(|(_, value)| value)
     }
 
-    fn schedule(&mut self, at: &Place<'_>) -> Option<Schedule> {
+    /// The names that were met, by number.
+    pub(crate) fn names(&mut self) -> Vec<String> {
+        let mut names = vec![String::new(); self.names.len()];
+        for (name, id) in self.names.drain() {
+            if let Some(place) = names.get_mut(id as usize) {
+                *place = name;
+            }
+        }
+        names
+    }
+
+    /// A schedule, without the texts of its names.
+    pub(crate) fn schedule(&mut self, at: &Place<'_>) -> Option<Schedule> {
         self.object(at)?;
         let tensors = self.required(at, "tensors", |decoder, at| Some(decoder.map(at, Decoder::tensor)));
         let storages = self.optional(at, "storages", |decoder, at| Some(decoder.map(at, Decoder::storage)));
@@ -56,14 +73,16 @@ impl Decoder {
         let any_order = self.list(at, "any_order", Decoder::integer);
         let memory = self.optional(at, "memory", Decoder::memory).unwrap_or_default();
         let tasks = self.required(at, "tasks", |decoder, at| decoder.array(at, Decoder::task));
-        let mut names = vec![String::new(); self.names.len()];
-        for (name, id) in self.names.drain() {
-            if let Some(place) = names.get_mut(id as usize) {
-                *place = name;
-            }
-        }
         let (storages, events) = (storages.unwrap_or_default(), events.unwrap_or_default());
-        Some(Schedule { names, tensors: tensors?, storages, events, any_order, memory, tasks: tasks? })
+        Some(Schedule {
+            names: Vec::new(),
+            tensors: tensors?,
+            storages,
+            events,
+            any_order,
+            memory,
+            tasks: tasks?,
+        })
     }
 
     fn tensor(&mut self, name: u32, at: &Place<'_>) -> Option<Tensor> {
@@ -167,6 +186,11 @@ impl Decoder {
 
     fn count(&mut self, at: &Place<'_>, required: &str) -> Option<Count> {
         let elements = self.elements(at, &[2], required)?;
+        self.counted(&elements)
+    }
+
+    /// An event and a number.
+    pub(crate) fn counted(&mut self, elements: &[Place<'_>]) -> Option<Count> {
         let event = self.name(elements.first()?);
         let number = self.integer(elements.get(1)?);
         Some(Count { event: event?, number: number? })
@@ -177,7 +201,8 @@ impl Decoder {
         self.part(&elements)
     }
 
-    fn part(&mut self, elements: &[Place<'_>]) -> Option<Access> {
+    /// A tensor and a region.
+    pub(crate) fn part(&mut self, elements: &[Place<'_>]) -> Option<Access> {
         let tensor = self.name(elements.first()?);
         let region = elements.get(1)?;
         let region = if region.value.is_null() { Some(None) } else { self.region(region).map(Some) };

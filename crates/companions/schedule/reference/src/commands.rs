@@ -1,4 +1,4 @@
-//! The commands of schedules: `validate-schedule`, `to-schedule`, and those of [`crate::mend`].
+//! The commands of schedules: `validate-schedule`, `to-schedule`, and those of [`crate::mend`] and of [`crate::trace`].
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -7,7 +7,7 @@ use clap::Args;
 use megakernel_ir::terminal;
 use megakernel_reference::commands::{Command, Companion, describe, options, read_file, validate, wrong};
 
-use crate::{Schedules, convert, mend, replay};
+use crate::{Schedules, convert, mend, replay, trace};
 
 /// What this companion adds to the reference of programs.
 pub static COMPANION: Companion =
@@ -23,7 +23,7 @@ const TO_SCHEDULE: Command = Command {
     run: |matches, _| options(matches).map_or_else(|code| code, |options: ToSchedule| to_schedule(&options)),
 };
 
-const COMMANDS: &[Command] = &[VALIDATE, mend::REPAIR, mend::MINIMISE, TO_SCHEDULE];
+const COMMANDS: &[Command] = &[VALIDATE, mend::REPAIR, mend::MINIMISE, TO_SCHEDULE, trace::command::TRACE];
 
 /// Judge the schedule of a megakernel runtime: its events, footprints and queues.
 ///

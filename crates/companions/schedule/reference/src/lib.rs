@@ -15,6 +15,7 @@ mod region;
 mod repair;
 mod replay;
 mod structure;
+mod trace;
 mod validate;
 mod warnings;
 mod world;
@@ -22,6 +23,7 @@ mod world;
 pub use commands::COMPANION;
 pub use convert::convert;
 pub use repair::{Missing, repair};
+pub use trace::trace;
 pub use validate::{validate, validate_schedule};
 
 use megakernel_ir::companion::Reference;
@@ -40,6 +42,7 @@ impl Reference for Schedules {
         match request.method {
             Method::VALIDATE => validate(request.document.as_bytes()).into(),
             Method::MINIMISE => minimise::minimise(request.document.as_bytes()),
+            Method::TRACE => trace(request.document.as_bytes()).into(),
             other => Answer::Unsupported { reason: format!("schedules have no method `{other}`") },
         }
     }

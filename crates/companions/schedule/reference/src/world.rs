@@ -74,7 +74,7 @@ pub struct Count {
 }
 
 /// What an access does. The order is that within a phase.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Does {
     /// It reads.
     Read,

@@ -7,7 +7,7 @@ use megakernel_test_support::schemas;
 use serde_json::Value;
 
 /// Names of the files under `schemas/`, without `.schema.json`.
-pub const NAMES: [&str; 27] = [
+pub const NAMES: [&str; 28] = [
     "companion",
     "opcode-table",
     "program",
@@ -23,6 +23,7 @@ pub const NAMES: [&str; 27] = [
     "collective-launch",
     "mcir",
     "schedule",
+    "schedule-trace",
     "schedule-waits",
     "selection-sequence",
     "selection-index",
@@ -60,6 +61,11 @@ pub fn task_graph_schema(document: &Value) -> &'static str {
 /// The schema of a document of the profile `collectives`: what `validate` takes it for (clause COL-01).
 pub fn collective_schema(document: &Value) -> &'static str {
     if document.get("module").is_some() { "collective-module" } else { "collective-algorithm" }
+}
+
+/// The schema of a document of the profile `schedule`: the method `trace` takes one with `launches` (clause SCH-17).
+pub fn schedule_schema(document: &Value) -> &'static str {
+    if document.get("launches").is_some() { "schedule-trace" } else { "schedule" }
 }
 
 /// The schema of a document of the profile `selection`: what `validate` takes it for (clause SEL-01).

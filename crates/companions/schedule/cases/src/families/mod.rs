@@ -11,13 +11,15 @@ mod order;
 mod regions;
 mod structure;
 mod together;
+mod trace;
+mod traces;
 mod warnings;
 
 use megakernel_corpus::builder::{Error, Result};
 use megakernel_corpus::companion::Example;
 use megakernel_corpus::families::{Cases, Document, Sink, words};
 use megakernel_ir::registry;
-use megakernel_ir::rule::{Clause, Rule};
+use megakernel_ir::rule::{Class, Clause, Rule};
 use serde_json::{Value, json};
 
 use crate::build::Doc;
@@ -51,6 +53,9 @@ pub const FAMILIES: &[(&str, Cases)] = &[
     ("schedule/together", together::together),
     ("schedule/warnings", warnings::warnings),
     ("schedule/minimum", minimum::minimum),
+    ("schedule/traces", trace::members),
+    ("schedule/covered", trace::covered),
+    ("schedule/departures", trace::departures),
 ];
 
 pub(crate) const PROFILE: &[&str] = &["schedule"];
@@ -158,11 +163,12 @@ pub fn spec_example(sink: &mut Sink, example: &Example<'_>) -> Result<()> {
     };
     let id = format!("{}/{rule}/{name}", sink.family());
     let document = Document::Text(example.text);
-    sink.push_as("validate", id, &summary, PROFILE, &clauses, &document, expect, Some(twin.clone()))?;
+    let method = if rule.class() == Class::SCHEDULE_TRACE { "trace" } else { "validate" };
+    sink.push_as(method, id, &summary, PROFILE, &clauses, &document, expect, Some(twin.clone()))?;
     let expect = json!({"verdict": "accept", "warnings": []});
     let text = example.accepted.to_string();
     let summary = "the twin of the specification's document";
-    sink.push_as("validate", twin, summary, PROFILE, &clauses, &Document::Text(&text), expect, None)
+    sink.push_as(method, twin, summary, PROFILE, &clauses, &Document::Text(&text), expect, None)
 }
 
 /// A case of any text.

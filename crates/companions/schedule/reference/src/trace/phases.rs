@@ -1,0 +1,158 @@
+//! ET02, ET06, ET09 and ET10: what a launch lacks at its end.
+
+use std::collections::HashMap;
+
+use megakernel_ir::{Diagnostic, Rule};
+use megakernel_order::Findings;
+use megakernel_schedule::{Init, Kind};
+
+use super::bytes::Bytes;
+use crate::world::{Access, Does, World};
+
+/// What the tasks of a launch have done so far.
+pub struct Made<'w> {
+    world: &'w World<'w>,
+    /// Which launch it is, from 1 on.
+    launch: u64,
+    /// How far each task is: its latest phase, and in it waits, accesses or signals.
+    reached: Vec<Option<(u32, u8)>>,
+    has_entry: Vec<bool>,
+    /// For each wait of the schedule, whether its count was seen.
+    seen: Vec<bool>,
+    /// By how much a phase raised an event.
+    raised: HashMap<(u32, u32), u64>,
+    /// What a phase wrote, by value.
+    written: HashMap<u32, Bytes>,
+}
+
+impl Made<'_> {
+    /// Nothing yet.
+    pub fn new<'w>(world: &'w World<'w>, launch: u64) -> Made<'w> {
+        Made {
+            world,
+            launch,
+            reached: vec![None; world.tasks.len()],
+            has_entry: vec![false; world.tasks.len()],
+            seen: vec![false; world.waits.all().len()],
+            raised: HashMap::new(),
+            written: HashMap::new(),
+        }
+    }
+
+    /// Whether this is the first entry of a task.
+    pub fn first(&mut self, task: u32) -> bool {
+        !std::mem::replace(&mut self.has_entry[task as usize], true)
+    }
+
+    /// Whether a task has been further already.
+    pub fn moved(&mut self, task: u32, phase: u32, stage: u8) -> bool {
+        let reached = &mut self.reached[task as usize];
+        let is_late = reached.is_some_and(|furthest| furthest > (phase, stage));
+        *reached = (*reached).max(Some((phase, stage)));
+        is_late
+    }
+
+    /// A count that a phase saw. Whether it waits for the event at all.
+    pub fn wait(&mut self, phase: u32, event: u32, seen: u64) -> bool {
+        let mut is_declared = false;
+        let period = self.world.periods.get(event as usize).copied().flatten().unwrap_or(0);
+        for index in self.world.waits.range(phase as usize) {
+            let wait = self.world.waits.all()[index];
+            if wait.event == event {
+                is_declared = true;
+                self.seen[index] |=
+                    seen >= period.saturating_mul(self.launch - 1).saturating_add(wait.number);
+            }
+        }
+        is_declared
+    }
+
+    /// An amount by which a phase raised an event. The declared amount if there is more now.
+    pub fn signal(&mut self, phase: u32, event: u32, amount: u64) -> Option<u64> {
+        let raised = self.raised.entry((phase, event)).or_default();
+        *raised = raised.saturating_add(amount);
+        let declared = declared(self.world, phase, event);
+        (*raised > declared).then_some(declared)
+    }
+
+    /// Bytes that a phase wrote through a value.
+    pub fn write(&mut self, phase: u32, value: u32, bytes: &[[u64; 2]]) {
+        let written = self.written.entry(phase).or_default();
+        bytes.iter().for_each(|&bytes| written.add(value, bytes));
+    }
+
+    /// What is missing. `events` are their names.
+    pub fn missing(&self, events: &[String], findings: &mut Findings) {
+        let mut report = |rule: Rule, at: String, task: usize, message: &dyn Fn() -> String| {
+            findings.report(rule, || {
+                let message = format!("in launch {}: {}", self.launch, message());
+                Diagnostic::new(rule, at, message).tasks([(task as u32).into()])
+            });
+        };
+        for (number, task) in self.world.tasks.iter().enumerate() {
+            let name = || self.world.task_name(number as u32);
+            if !self.has_entry[number] {
+                report(Rule::ET02, format!("/tasks/{}", task.written), number, &|| {
+                    format!("{} does not run", name())
+                });
+                continue;
+            }
+            for phase in task.phases.clone() {
+                for index in self.world.waits.range(phase as usize).filter(|&index| !self.seen[index]) {
+                    let wait = self.world.waits.all()[index];
+                    report(Rule::ET06, self.world.wait_pointer(phase, index), number, &|| {
+                        let event = &events[wait.event as usize];
+                        format!("{} goes on without having seen `{event}` at {}", name(), wait.number)
+                    });
+                }
+                let signals = self.world.signals.of(phase as usize);
+                for (place, signal) in signals.iter().enumerate() {
+                    let is_first = !signals[..place].iter().any(|before| before.event == signal.event);
+                    let raised = self.raised.get(&(phase, signal.event)).copied().unwrap_or(0);
+                    let declared = declared(self.world, phase, signal.event);
+                    if is_first && raised < declared {
+                        let at = format!("{}/signals/{place}", self.world.phase_pointer(phase));
+                        report(Rule::ET10, at, number, &|| {
+                            let event = &events[signal.event as usize];
+                            format!(
+                                "{} has raised `{event}` by {raised} of the {declared} of the schedule",
+                                name()
+                            )
+                        });
+                    }
+                }
+            }
+        }
+        for access in self.world.accesses.iter().filter(|access| self.is_needed(access)) {
+            let placed = self.world.placed(access);
+            let task = self.world.task_of[access.phase as usize];
+            let written = self.written.get(&access.phase);
+            let missing = self.world.bytes(access).iter().find_map(|&bytes| match written {
+                None => Some(bytes[0]),
+                Some(written) => written.missing(placed.value, bytes),
+            });
+            if let Some(byte) = missing {
+                report(Rule::ET09, self.world.access_pointer(access), task as usize, &|| {
+                    let byte = byte - self.world.placed(access).start;
+                    format!("{}, and has not written byte {byte} of it", self.world.access_text(access))
+                });
+            }
+        }
+    }
+
+    /// Whether somebody counts on a write.
+    fn is_needed(&self, access: &Access) -> bool {
+        let placed = self.world.placed(access);
+        let value = &self.world.document.tensors[placed.value as usize];
+        let is_filled = placed.kind == Kind::Cache || placed.init == Init::Launch;
+        access.does == Does::Write
+            && self.has_entry[self.world.task_of[access.phase as usize] as usize]
+            && !(is_filled && value.storage.is_none())
+    }
+}
+
+/// The amount by which a phase raises an event, by the schedule.
+fn declared(world: &World<'_>, phase: u32, event: u32) -> u64 {
+    let signals = world.signals.of(phase as usize).iter();
+    signals.filter(|signal| signal.event == event).map(|signal| signal.number).sum()
+}
