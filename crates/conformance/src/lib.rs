@@ -6,15 +6,18 @@
 pub mod case;
 pub mod checkers;
 mod companions;
+pub mod compare;
 pub mod evidence;
 pub mod execution;
 mod folder;
 pub mod judge;
+pub mod junit;
 pub mod known;
 pub mod oracle;
 pub mod report;
 pub mod run;
 pub mod shard;
+pub mod spec;
 pub mod stop;
 pub mod store;
 pub mod terminal;

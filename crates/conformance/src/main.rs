@@ -7,7 +7,7 @@ use clap::Parser;
 
 mod commands;
 
-use commands::{Done, document, evidence, export, list, merge, run};
+use commands::{Done, compare, document, evidence, explain, export, list, merge, repro, run};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -17,6 +17,12 @@ Examples:
       the cases whose id begins with race/
   megakernel-conform document race/first-k-of-n/fan-in-nops-3-1-of-3
       the bytes that a worker is sent for a case
+  megakernel-conform explain R01
+      what the specification says under a rule or clause
+  megakernel-conform repro race/first-k-of-n/fan-in-nops-3-1-of-3 failed
+      a case as files, with a script that plays it to a worker without the suite
+  megakernel-conform compare yesterday.json today.json
+      what differs between two reports
   megakernel-conform export cases --profile validate
       cases as plain files, for a test of one's own
 
@@ -32,6 +38,9 @@ the current directory, of one above it, or of the repository that this program w
 enum Command {
     Run(Box<run::Args>),
     Merge(merge::Args),
+    Compare(compare::Args),
+    Explain(explain::Args),
+    Repro(repro::Args),
     List(list::Args),
     Document(document::Args),
     Export(export::Args),
@@ -42,6 +51,9 @@ fn main() -> ExitCode {
     let done: Done = match Command::parse() {
         Command::Run(args) => run::run(&args),
         Command::Merge(args) => merge::run(&args),
+        Command::Compare(args) => compare::run(&args),
+        Command::Explain(args) => explain::run(&args),
+        Command::Repro(args) => repro::run(&args),
         Command::List(args) => list::run(&args),
         Command::Document(args) => document::run(&args),
         Command::Export(args) => export::run(&args),

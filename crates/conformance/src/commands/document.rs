@@ -14,10 +14,7 @@ pub struct Args {
 /// Runs the command.
 pub fn run(args: &Args) -> Done {
     let corpus = args.place.load()?;
-    let case = corpus.cases().iter().find(|case| case.id == args.case);
-    let case = case.ok_or_else(|| {
-        format!("the corpus has no case `{}`; `megakernel-conform list --filter GLOB` lists ids", args.case)
-    })?;
+    let case = super::find(&corpus, &args.case)?;
     print(corpus.document(case).map_err(|cause| cause.to_string())?)?;
     Ok(0)
 }

@@ -40,9 +40,7 @@ pub fn run(args: &Args) -> Done {
     let corpus = args.place.load()?;
     let units = args.selection.of(&corpus)?;
     let directory = &args.directory;
-    if directory.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
-        return Err(format!("{} is not empty; name a new directory", directory.display()));
-    }
+    empty(directory)?;
     let mut written = BTreeSet::new();
     for unit in units {
         // Under several profiles it is one case all the same.
@@ -54,7 +52,16 @@ pub fn run(args: &Args) -> Done {
     Ok(0)
 }
 
-fn export(corpus: &Corpus, case: &Case, folder: &Path) -> Result<(), String> {
+/// Refuses a directory with something in it.
+pub(super) fn empty(directory: &Path) -> Result<(), String> {
+    if directory.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
+        return Err(format!("{} is not empty; name a new directory", directory.display()));
+    }
+    Ok(())
+}
+
+/// Writes the files of a case.
+pub(super) fn export(corpus: &Corpus, case: &Case, folder: &Path) -> Result<(), String> {
     let unreadable = |cause: megakernel_conformance::store::CorpusError| cause.to_string();
     let text = corpus.file(&format!("cases/{}.json", case.id)).map_err(unreadable)?;
     write(&folder.join("case.json"), &text)?;
@@ -74,7 +81,7 @@ fn export(corpus: &Corpus, case: &Case, folder: &Path) -> Result<(), String> {
     Ok(())
 }
 
-fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
+pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
     let failed = |cause: std::io::Error| format!("{} cannot be written: {cause}", path.display());
     path.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(failed)?;
     std::fs::write(path, bytes).map_err(failed)

@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use megakernel_conformance::report::{self, Report};
 use megakernel_conformance::terminal::{self, Style};
+use megakernel_conformance::{junit, report};
 
-use super::run::keep;
+use super::run::{keep, write};
 use super::{Done, Place, print};
 
 /// Put the reports of all shards of a run together: the report that the whole run would have given
@@ -25,6 +25,10 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 
+    /// Write it to this file as JUnit's XML as well
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
+
     /// Print a failure in full of at most so many causes
     #[arg(long, value_name = "N", default_value_t = 10)]
     limit: usize,
@@ -42,16 +46,16 @@ pub fn run(args: &Args) -> Done {
     let corpus = args.place.load()?;
     let mut reports = Vec::new();
     for path in &args.reports {
-        let name = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|cause| format!("{name}: {cause}"))?;
-        let report = Report::read(&text).map_err(|why| format!("{name}: {why}"))?;
-        reports.push((name, report));
+        reports.push((path.display().to_string(), super::report(path)?));
     }
     let whole = report::merge(&corpus, &reports)?;
     let style = Style { causes: Some(args.limit), tables: args.tables, ..Style::detect() };
     print(terminal::render(&whole, &style))?;
     if let Some(path) = &args.json {
         keep(path, whole.to_json())?;
+    }
+    if let Some(path) = &args.junit {
+        write(path, &junit::render(&whole))?;
     }
     Ok(whole.exit_code())
 }

@@ -1,14 +1,19 @@
 //! The commands, and what they share.
 
+pub mod compare;
 pub mod document;
 pub mod evidence;
+pub mod explain;
 pub mod export;
 pub mod list;
 pub mod merge;
+pub mod repro;
 pub mod run;
 
 use std::path::{Path, PathBuf};
 
+use megakernel_conformance::case::Case;
+use megakernel_conformance::report::Report;
 use megakernel_conformance::run::{self as runner, Unit};
 use megakernel_conformance::shard::Shard;
 use megakernel_conformance::store::{Corpus, Filter};
@@ -37,18 +42,26 @@ pub struct Place {
 }
 
 impl Place {
+    /// Where it is.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn directory(&self) -> Result<PathBuf, String> {
+        let named = self.corpus.clone().or_else(|| std::env::var_os(CORPUS).map(PathBuf::from));
+        named.or_else(found).ok_or_else(|| {
+            format!(
+                "no corpus of cases is found; name its directory with --corpus or the environment variable {CORPUS}, or \
+                 put it beside this program as `corpus`. It is the directory `corpus` of the suite's repository"
+            )
+        })
+    }
+
     /// Reads the corpus.
     ///
     /// # Errors
     /// There is none, or it cannot be read.
     pub fn load(&self) -> Result<Corpus, String> {
-        let named = self.corpus.clone().or_else(|| std::env::var_os(CORPUS).map(PathBuf::from));
-        let directory = named.or_else(found).ok_or_else(|| {
-            format!(
-                "no corpus of cases is found; name its directory with --corpus or the environment variable {CORPUS}, or \
-                 put it beside this program as `corpus`. It is the directory `corpus` of the suite's repository"
-            )
-        })?;
+        let directory = self.directory()?;
         input::set_limit(self.max_size);
         let corpus =
             Corpus::load(&directory).map_err(|cause| format!("the corpus cannot be used: {cause}"))?;
@@ -155,6 +168,26 @@ impl Selection {
     pub fn of<'a>(&self, corpus: &'a Corpus) -> Result<Vec<Unit<'a>>, String> {
         self.asked().units(corpus).map_err(|cause| cause.to_string())
     }
+}
+
+/// The case with an id.
+///
+/// # Errors
+/// There is none.
+pub fn find<'a>(corpus: &'a Corpus, id: &str) -> Result<&'a Case, String> {
+    corpus.cases().iter().find(|case| case.id == id).ok_or_else(|| {
+        format!("the corpus has no case `{id}`; `megakernel-conform list --filter GLOB` lists ids")
+    })
+}
+
+/// Reads a report.
+///
+/// # Errors
+/// There is none in the file.
+pub fn report(path: &Path) -> Result<Report, String> {
+    let failed = |why: String| format!("{}: {why}", path.display());
+    let text = std::fs::read_to_string(path).map_err(|cause| failed(cause.to_string()))?;
+    Report::read(&text).map_err(failed)
 }
 
 /// The cases as lines: id and profile.

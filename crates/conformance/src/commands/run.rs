@@ -8,6 +8,7 @@ use std::time::Duration;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use megakernel_conformance::evidence::{self, Evidence, Subject};
+use megakernel_conformance::junit;
 use megakernel_conformance::known::Known;
 use megakernel_conformance::oracle::{Oracle, ProcessOracle, TIMEOUT};
 use megakernel_conformance::report::Report;
@@ -85,6 +86,10 @@ pub struct Args {
     /// Write the report to this file as JSON as well
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+
+    /// Write the report to this file as JUnit's XML as well
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
 
     /// Write a record of evidence to this file as well (clause CON-14); needs all cases of the profile execute, and a worker
     /// that names its device
@@ -223,6 +228,9 @@ pub fn run(args: &Args) -> Done {
     if let Some(path) = &args.json {
         keep(path, report.to_json())?;
     }
+    if let Some(path) = &args.junit {
+        write(path, &junit::render(&report))?;
+    }
     if let Some(path) = &args.evidence {
         let subject = Subject::new(&corpus).map_err(|cause| format!("the corpus cannot be used: {cause}"))?;
         let mut record = Evidence::new(&subject, &finished)
@@ -247,8 +255,7 @@ fn read(path: &Path) -> Result<String, String> {
 
 /// What failed in a run before.
 fn failed(path: &Path) -> Result<BTreeSet<(String, Profile)>, String> {
-    let report = Report::read(&read(path)?).map_err(|why| format!("{}: {why}", path.display()))?;
-    Ok(report.failures.into_iter().map(|failure| (failure.case, failure.profile)).collect())
+    Ok(super::report(path)?.failures.into_iter().map(|failure| (failure.case, failure.profile)).collect())
 }
 
 const NO_WORKER: &str =
@@ -261,7 +268,7 @@ pub(super) fn keep(path: &Path, json: Result<String, serde_json::Error>) -> Resu
     write(path, &json.map_err(|cause| cause.to_string())?)
 }
 
-fn write(path: &Path, text: &str) -> Result<(), String> {
+pub(super) fn write(path: &Path, text: &str) -> Result<(), String> {
     std::fs::write(path, text).map_err(|cause| format!("{} cannot be written: {cause}", path.display()))
 }
 

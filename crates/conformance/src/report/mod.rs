@@ -79,6 +79,9 @@ pub struct Report {
     pub known: Option<Vec<KnownResult>>,
     /// What else was wrong with the worker.
     pub notes: Vec<String>,
+    /// The units that passed, in the same order.
+    #[serde(skip)]
+    pub passed: Vec<(String, Profile)>,
     /// The end of the worker's standard error, by index of `failures`; for people only, as it may differ from run to
     /// run.
     #[serde(skip)]
@@ -142,6 +145,11 @@ impl CorpusInfo {
             dtypes: selection.dtypes.iter().map(|dtype| dtype.name().to_owned()).collect(),
             shard: selection.shard,
         }
+    }
+
+    /// What was asked for, whatever the corpus is.
+    pub fn selection_alone(&self) -> CorpusInfo {
+        CorpusInfo { cases: 0, generator: None, seed: None, digest: None, ..self.clone() }
     }
 
     /// What was selected.
@@ -259,6 +267,16 @@ pub enum RunVerdict {
 }
 
 impl RunVerdict {
+    /// In words.
+    pub const fn name(self) -> &'static str {
+        match self {
+            RunVerdict::Conforms => "conforms",
+            RunVerdict::ConformsInPart => "conforms in part",
+            RunVerdict::DoesNotConform => "does not conform",
+            RunVerdict::NotJudged => "not judged",
+        }
+    }
+
     /// The exit code of a run that was not interrupted.
     pub const fn exit_code(self) -> u8 {
         match self {
@@ -386,6 +404,8 @@ impl Report {
         for (_, ended) in &parts.results {
             totals.add(ended);
         }
+        let passed = parts.results.iter().filter(|(_, ended)| matches!(ended, Ended::Passed));
+        let passed = passed.map(|(unit, _)| (unit.case.id.clone(), unit.profile)).collect();
         let profiles = results::profiles(corpus, &parts);
         let verdict = results::verdict(&profiles, totals, &parts);
         Report {
@@ -406,6 +426,7 @@ impl Report {
             implementation: parts.implementation,
             handshake: parts.handshake,
             notes: parts.notes,
+            passed,
             stderr: BTreeMap::new(),
             handshake_stderr: String::new(),
             stopped: None,

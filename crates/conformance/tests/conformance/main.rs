@@ -6,6 +6,7 @@ mod daily;
 mod evidence;
 mod executing;
 mod hostile;
+mod looking;
 mod misbehaving;
 mod oracle;
 mod python_example;
