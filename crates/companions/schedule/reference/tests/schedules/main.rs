@@ -3,6 +3,7 @@
 #![allow(clippy::panic, reason = "a helper of a test fails the test")]
 
 mod conversions;
+mod mistakes;
 mod replays;
 
 use std::collections::BTreeMap;
