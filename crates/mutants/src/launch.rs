@@ -63,6 +63,8 @@ pub fn judge(steps: &Steps, program: &Program, found: &Found<'_>) {
             let good = step("assignment-unbounded", good, sm >= 0);
             let good = step("assignment-last-refused", good, sm >= 0 && below(sms.map(|sms| sms - 1)));
             let good = step("assignment-first-refused", good, good && sm > 0);
+            let largest = sm == i128::from(i64::MAX);
+            let good = step("assignment-largest-refused", good, good && !largest);
             let good = step("assignment-first-entry-only", good, good || place > 0);
             let good = step("assignment-last-entry-only", good, good || place + 1 < config.assignment.len());
             found.require(Rule::L04, good);

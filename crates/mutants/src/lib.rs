@@ -1,6 +1,8 @@
 //! A second validator, written from the text of the specification alone, in the plainest way that there is: it compares every
 //! pair of accesses and every element. Each of its steps can go wrong, so that it measures the cases that judge validators.
 
+pub mod allowed;
+pub mod equivalent;
 mod found;
 mod json;
 mod launch;
@@ -18,6 +20,7 @@ mod relation;
 pub mod report;
 mod shapes;
 mod steps;
+mod strict;
 mod structure;
 mod versions;
 
@@ -70,6 +73,7 @@ fn stages(steps: &Steps, document: &[u8], profile: Profile, found: &Found<'_>) {
         return;
     }
     structure::judge(steps, &program, found);
+    strict::judge(steps, &root, &program, found);
     let go_on = found.is_empty() || steps.errs("classes-beside-structure");
     if !go_on {
         return;

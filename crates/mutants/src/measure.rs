@@ -12,6 +12,7 @@ use megakernel_ir::Rule;
 use megakernel_ir::protocol::{FromWorker, Method, Profile, Reported};
 use megakernel_ir::rule::Severity;
 
+use crate::allowed::{ALLOWED, accepts};
 use crate::{Step, Steps, judge};
 
 /// Documents beyond this size are not played: the validator compares everything with everything.
@@ -29,6 +30,33 @@ pub struct Measured {
     pub kills: BTreeMap<Step, BTreeSet<String>>,
     /// Cases that the validator without a fault fails: one of the two is wrong.
     pub false_alarms: Vec<String>,
+    /// What shows each of [`ALLOWED`].
+    pub allowed: Vec<Shown>,
+}
+
+/// The cases that accept what a sentence allows and a fault refuses, and the names of these faults.
+#[derive(Clone, Debug, Default)]
+pub struct Shown {
+    /// Ids of the cases.
+    pub cases: BTreeSet<String>,
+    /// Names of the faults.
+    pub faults: BTreeSet<&'static str>,
+}
+
+impl Shown {
+    fn play(&mut self, faults: &[&str], case: &Case, document: &[u8]) {
+        for &profile in &case.profiles {
+            let steps = Steps::recording(BTreeSet::new());
+            passes(&steps, case, profile, document);
+            let of = |step: &Step| faults.contains(&step.name);
+            for step in steps.met().different.into_iter().filter(of) {
+                if passes(&Steps::wrong(step), case, profile, document) != Judgement::Passed {
+                    self.cases.insert(case.id.clone());
+                    self.faults.insert(step.name);
+                }
+            }
+        }
+    }
 }
 
 impl Measured {
@@ -105,6 +133,15 @@ pub fn measure(
     });
     let mut measured = done.into_inner().unwrap_or_else(PoisonError::into_inner);
     measured.false_alarms.sort();
+    for allowed in ALLOWED {
+        let filters = allowed.filters()?;
+        let is_of = |case: &Case| accepts(case) && filters.iter().any(|filter| filter.matches(&case.id));
+        let mut shown = Shown::default();
+        for (document, case) in documents.iter().filter(|(_, case)| is_of(case)) {
+            shown.play(allowed.faults, case, document);
+        }
+        measured.allowed.push(shown);
+    }
     Ok(measured)
 }
 

@@ -270,7 +270,9 @@ impl Memory<'_> {
     fn footprint(&self, task: usize, fits: bool, accesses: &mut Vec<Access>) {
         let record = self.operands.task;
         let all = record.inputs.iter().enumerate().map(|(operand, &id)| (operand, false, id));
-        let all = all.chain(record.outputs.iter().enumerate().map(|(operand, &id)| (operand, true, id)));
+        // Where a second output is passed over, nothing says what the task writes of it.
+        let outputs = record.outputs.iter().take(1);
+        let all = all.chain(outputs.enumerate().map(|(operand, &id)| (operand, true, id)));
         for (operand, is_write, id) in all {
             let buffer =
                 if is_write { self.operands.output } else { self.operands.inputs.get(operand).copied() };

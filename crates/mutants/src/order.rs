@@ -299,6 +299,9 @@ impl Judging<'_> {
             edges.pairs().any(|(a, b)| sm(a) == sm(b) && a > b)
         });
         let has = steps.step("queue-order-of-all-tasks", has, || edges.pairs().any(|(a, b)| a > b));
+        let has = steps.step("queue-order-forwards-refused", has, || {
+            edges.pairs().any(|(a, b)| sm(a).is_some() && sm(a) == sm(b))
+        });
         let has =
             steps.step("queue-order-through-others", has, || closed.pairs().any(|(a, b)| backward(a, b)));
         self.found.require(Rule::D05, !has);

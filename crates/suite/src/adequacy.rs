@@ -30,6 +30,8 @@ Examples:
       which cases reject validators that go wrong at steps whose ids begin so
   cargo xtask adequacy --write
       write the tables into spec/adequacy.md
+  cargo xtask adequacy --validators --write
+      write those into spec/adequacy-of-validators.md alone, after a change of cases that ask for a verdict
 
 Exit code: 0 if every fault is rejected often enough and no variant is rejected, 1 if not, 2 if the run could not be done.";
 
@@ -52,6 +54,10 @@ pub struct Args {
     /// Play the faults of validators only, and print the cases that reject those whose id begins like this
     #[arg(long, value_name = "ID", conflicts_with_all = ["faults", "write", "check"])]
     mutant: Option<String>,
+
+    /// Play the faults of validators only; with --write or --check, the page on them only
+    #[arg(long, conflicts_with_all = ["faults", "mutant"])]
+    validators: bool,
 
     /// How many threads; by default one for each processor
     #[arg(long, value_name = "N")]
@@ -99,6 +105,9 @@ fn adequacy(root: &Path, args: &Args) -> std::result::Result<bool, String> {
     if let Some(id) = &args.mutant {
         return mutant(&of_validators(&corpus, args, jobs)?, id);
     }
+    if args.validators {
+        return validators_alone(root, &corpus, args, jobs);
+    }
     let wanted = |case: &Case| args.wants(case);
     let cases: Vec<&Case> =
         corpus.cases().iter().filter(|case| case.execute.is_some() && wanted(case)).collect();
@@ -117,7 +126,7 @@ fn adequacy(root: &Path, args: &Args) -> std::result::Result<bool, String> {
         if measured.cases == 0 && graphs.is_none() {
             return Err("the corpus has no such case that executes, asks for a verdict, or is of a companion with faults".to_owned());
         }
-        let good = validator_verdict(&measured)?;
+        let good = validator_verdict(&measured, args.filter.is_none())?;
         return Ok(
             graphs.map_or(Ok(true), |measured| graph_verdict(&measured, args.filter.is_none()))? && good
         );
@@ -152,15 +161,36 @@ fn adequacy(root: &Path, args: &Args) -> std::result::Result<bool, String> {
     let Some(graphs) = graphs else { return Ok(good) };
     good &= graph_verdict(&graphs, args.filter.is_none())?;
     let measured = of_validators(&corpus, args, jobs)?;
-    good &= validator_verdict(&measured)?;
-    // A shortfall of the corpus stands in a page; a false alarm is a fault to mend before it is written.
-    if args.check || args.write && measured.false_alarms.is_empty() {
-        settle(root, mutants::DOCUMENT, &mutants::page(&measured), args.check)?;
-    }
+    good &= validator_verdict(&measured, args.filter.is_none())?;
+    settle_validators(root, args, &measured)?;
     if args.check || args.write && result.false_alarms.is_empty() {
         settle(root, report::DOCUMENT, &report::page(&plan, &result, &graphs.text), args.check)?;
     }
     Ok(good)
+}
+
+/// The part of the command that is about validators.
+fn validators_alone(
+    root: &Path,
+    corpus: &Corpus,
+    args: &Args,
+    jobs: NonZeroUsize,
+) -> std::result::Result<bool, String> {
+    let measured = of_validators(corpus, args, jobs)?;
+    if measured.cases == 0 {
+        return Err("the corpus has no such case that asks for a verdict on a program".to_owned());
+    }
+    let good = validator_verdict(&measured, args.filter.is_none())?;
+    settle_validators(root, args, &measured)?;
+    Ok(good)
+}
+
+/// A shortfall of the corpus stands in the page; a false alarm is a fault to mend before it is written.
+fn settle_validators(root: &Path, args: &Args, measured: &Validators) -> std::result::Result<(), String> {
+    if args.check || args.write && measured.false_alarms.is_empty() {
+        settle(root, mutants::DOCUMENT, &mutants::page(measured), args.check)?;
+    }
+    Ok(())
 }
 
 /// Writes a page, or compares it with the one that is there.
@@ -191,24 +221,31 @@ fn of_validators(
     validators::measure(corpus, &|case| args.wants(case), jobs)
 }
 
-/// Prints what the faults of validators came to. Too few cases for a fault are a gap that the page shows; a case that the validator
-/// without a fault fails is a fault to mend.
-fn validator_verdict(measured: &Validators) -> std::result::Result<bool, String> {
+/// Prints what the faults of validators came to, and says whether the corpus, where it was played as a whole, rejects them all.
+fn validator_verdict(measured: &Validators, whole: bool) -> std::result::Result<bool, String> {
     if measured.cases == 0 {
         return Ok(true);
     }
     let mut text: String =
         measured.false_alarms.iter().map(|alarm| format!("false alarm: {alarm}\n")).collect();
+    let survivors = mutants::survivors(measured);
+    let contradictions = mutants::contradictions(measured);
+    if whole {
+        for (step, count) in &survivors {
+            text.push_str(&format!("too few: {count} cases reject `{step}`\n"));
+        }
+        contradictions.iter().for_each(|problem| text.push_str(&format!("{problem}\n")));
+    }
     text.push_str(&format!(
         "{} faults of validators, {} cases: {} rejected by fewer than {} of them, {} false alarms\n",
         measured.kills.len(),
         measured.cases,
-        mutants::survivors(measured).len(),
+        survivors.len(),
         mutants::REQUIRED,
         measured.false_alarms.len()
     ));
     print(&text)?;
-    Ok(measured.false_alarms.is_empty())
+    Ok(measured.false_alarms.is_empty() && (!whole || survivors.is_empty() && contradictions.is_empty()))
 }
 
 /// Prints which cases reject the faults of validators whose id begins like this.
@@ -222,7 +259,7 @@ fn mutant(measured: &Validators, id: &str) -> std::result::Result<bool, String> 
         return Err(format!("no case takes a step whose id begins with `{id}`"));
     }
     print(&text)?;
-    validator_verdict(measured)
+    validator_verdict(measured, false)
 }
 
 /// The faults of all companions together.

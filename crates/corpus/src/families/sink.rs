@@ -87,6 +87,15 @@ impl Sink {
         self.reject(base, &format!("{}-{what}", base.slug()), edit)
     }
 
+    /// A rejected case, in which there is nothing to warn of either.
+    pub fn reject_without_warnings(&mut self, base: &Base, what: &str, edit: &Edit) -> Result<()> {
+        let mut expect = json!({"verdict": "reject", "rules": edit.rules, "warnings": []});
+        if let Some(at) = &edit.at {
+            expect["at"] = json!(at);
+        }
+        self.edited(base, &format!("{}-{what}", base.slug()), edit, profiles_of(&edit.rules)?, expect)
+    }
+
     /// A warned case: the base with one edit is accepted, with exactly the warnings that the edit names.
     pub fn warn(&mut self, base: &Base, name: &str, edit: &Edit) -> Result<()> {
         let mut expect = json!({"verdict": "accept", "warnings": edit.rules});

@@ -343,6 +343,9 @@ pub fn roots(_: &Library, sink: &mut Sink) -> Result<()> {
     for (name, text) in [
         ("array", "[]"),
         ("null", "null"),
+        ("null-behind-a-space", " null"),
+        ("null-on-a-line", "null\n"),
+        ("null-between-blanks", "\r\n\tnull \n"),
         ("string", "\"program\""),
         ("number", "0"),
         ("true", "true"),

@@ -17,6 +17,7 @@ mod placed;
 pub mod random;
 mod records;
 mod reuse;
+pub mod rows;
 mod tiles;
 pub mod units;
 pub mod windows;
@@ -34,6 +35,7 @@ pub fn library(corpus_seed: u64) -> Result<Library> {
         placed::bases,
         pairs::bases,
         paged::bases,
+        rows::bases,
         opcodes::bases,
         units::bases,
         windows::bases,

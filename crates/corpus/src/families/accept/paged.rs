@@ -14,7 +14,7 @@ pub fn bases() -> Vec<Base> {
         let p = ping_pong(length, pages, space);
         bases.push(Base::new(format!("paged/turns-{length}-{pages}"), summary, clauses, p));
     }
-    for readers in [1, 3] {
+    for readers in [1, 3, 5] {
         let summary = format!("a buffer takes a page over after the {readers} readers of the buffer before");
         bases.push(Base::new(
             format!("paged/after-{readers}-readers"),

@@ -116,6 +116,11 @@ impl Row {
         self.kind == Kind::IoOutput
     }
 
+    /// Whether the reader takes the buffer as its second input.
+    pub fn is_second(&self) -> bool {
+        self.reader == Reader::Second
+    }
+
     /// The name of its program.
     pub fn base(&self, rule: Rule) -> String {
         format!("pair/{}-{}", rule.id().to_lowercase(), self.name)

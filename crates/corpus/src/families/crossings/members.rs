@@ -110,6 +110,45 @@ pub fn unknown(library: &Library, sink: &mut Sink) -> Result<()> {
     })
 }
 
+/// Members that a record may leave out, and that no meaning of it hangs on.
+fn spare(parent: &str) -> &'static [&'static str] {
+    match parent.rsplit('/').find(|part| part.parse::<usize>().is_err()) {
+        Some("buffers") => &["source"],
+        Some("counters") => &["init", "note"],
+        Some("tasks") => &["est_bytes", "est_flops", "label"],
+        Some("pages") if parent.ends_with("/pages/pages") || !parent.ends_with("pages") => {
+            &["live_start", "live_end"]
+        }
+        Some("target") => &["clock_ghz", "measured_bw_gbs", "wddm_tdr", "note"],
+        Some("config") => CONFIG.1,
+        Some("") => &["meta"],
+        _ => &[],
+    }
+}
+
+/// W06 and what is allowed: a member is not there, but for one of another spelling, whose value no member of this record may have.
+pub fn spelling(library: &Library, sink: &mut Sink) -> Result<()> {
+    everywhere(library, &mut |base, (parent, _)| {
+        for member in spare(parent) {
+            let (at, other) = (format!("{parent}/{member}"), format!("{parent}/{}", member.to_uppercase()));
+            let remove = |edit: Edit| match base.program.at(&at) {
+                Ok(_) => edit.remove(at.clone()),
+                Err(_) => edit,
+            };
+            let what = format!("in `{parent}` `{}` in place of `{member}`", member.to_uppercase());
+            let case = format!("{}-{}", base.slug(), name(parent, &format!("capital-{member}")));
+            if matches!(parent, "/target" | "/config") {
+                let edit = remove(Edit::harmless(what).clause(clause::FMT_03));
+                sink.accept(base, &case, &edit.insert(other, json!([{}])))?;
+            } else {
+                let edit = remove(Edit::breaking(Rule::W06, what).clause(clause::FMT_03).at(other.clone()));
+                sink.warn(base, &case, &edit.insert(other, json!([{}])))?;
+            }
+        }
+        Ok(())
+    })
+}
+
 /// S02: the first member of a record twice, with its own value, with another one, and with its name escaped.
 pub fn twice(library: &Library, sink: &mut Sink) -> Result<()> {
     const MARK: &str = "\"@@\":0";

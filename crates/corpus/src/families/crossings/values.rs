@@ -97,6 +97,10 @@ pub fn relations(library: &Library, sink: &mut Sink) -> Result<()> {
                         let edit = edit.replace(at("kv_len")?, 0).insert(at("flags")?, flags);
                         sink.reject_as(base, &format!("empty-{flags}"), &edit)?;
                     }
+                    let wrong = [json!("2"), json!(2.5), json!([3])][number].clone();
+                    let other = edit(Rule::S14, "an empty window beside flags that are no integer");
+                    let other = other.at(at("flags")?).replace(at("kv_len")?, 0).insert(at("flags")?, wrong);
+                    sink.reject_as(base, "empty-beside-no-flags", &other)?;
                     let wrong = [4, -1, 8][number];
                     let edit =
                         edit(Rule::S15, "an empty window beside flags that there are not").at(at("flags")?);
@@ -156,7 +160,8 @@ pub fn quantisation(library: &Library, sink: &mut Sink) -> Result<()> {
             Ok(edit.replace(pointer("i")?, value.clone()).replace(pointer("s")?, value))
         };
         let wrong = if is_i8 { ["U8", "I4", "I32"] } else { ["I8", "F32", "BOOL"] };
-        for dtype in [wrong[number], "F16"] {
+        let bytes = (is_i8 && number > 0).then_some("U8");
+        for dtype in [wrong[number], "F16"].into_iter().chain(bytes) {
             let edit = clauses(Edit::breaking(Rule::M08, format!("the weight holds {dtype}")));
             let edit = edit.at(op_pointer(base, &format!("inputs/{weight}"))?);
             sink.reject_as(
@@ -179,9 +184,11 @@ pub fn quantisation(library: &Library, sink: &mut Sink) -> Result<()> {
         }
         let edit = clauses(Edit::breaking(Rule::M08, "a scale for each column is wanted"));
         sink.reject_as(base, "group-1", &edit.replace(group.clone(), 1))?;
-        if unit.inputs.len() == weight + 2 {
-            let edit = clauses(Edit::harmless("a scale for each column")).replace(group.clone(), 1);
-            let edit = buffers(edit, weight + 1, "shape/1", json!(2))?;
+        {
+            let mut edit = clauses(Edit::harmless("a scale for each column")).replace(group.clone(), 1);
+            for operand in weight + 1..unit.inputs.len() {
+                edit = buffers(edit, operand, "shape/1", json!(2))?;
+            }
             sink.accept(base, &format!("{}-group-1-scales", base.slug()), &edit)?;
         }
         let edit = clauses(Edit::harmless("a group of 3, of a row of 2")).replace(group, 3);
@@ -345,6 +352,12 @@ pub fn launches(library: &Library, sink: &mut Sink) -> Result<()> {
             }
         }
         if name.contains("explicit") {
+            let tasks = base.program.len("/tasks")?;
+            for key in [tasks, tasks + 1] {
+                let at = format!("/config/sm_assignment/{key}");
+                let edit = put(base, Rule::S09, &at, json!(0)).clause(clause::TGT_02);
+                sink.reject_as(base, &format!("assigns-task-{key}"), &edit)?;
+            }
             reject_all(sink, base, Rule::L04, "/config/sm_assignment/1", &[json!(-1), json!(-9)])?;
             reject_all(sink, base, Rule::L04, "/config/sm_assignment/0", &[json!(-1), json!(-9)])?;
         }
@@ -373,7 +386,10 @@ pub fn spaces(library: &Library, sink: &mut Sink) -> Result<()> {
             )?;
         }
     }
-    for (buffer, page) in [("h", 0), ("sink", 1)] {
+    for (name, buffer, page) in
+        [("paged/every-kind", "h", 0), ("paged/every-kind", "sink", 1), ("paged/unread-half", "h", 0)]
+    {
+        let base = library.get(name)?;
         let at = edit::buffer_pointer(&base.program, buffer, "space")?;
         for of_buffer in SPACES {
             for of_page in SPACES.into_iter().filter(|space| *space != of_buffer) {
