@@ -7,7 +7,7 @@ use clap::Args;
 use megakernel_ir::terminal;
 use megakernel_reference::commands::{Command, Companion, describe, options, read_file, validate, wrong};
 
-use crate::{Schedules, convert, mend, replay, trace};
+use crate::{Schedules, convert, mend, picture, replay, trace};
 
 /// What this companion adds to the reference of programs.
 pub static COMPANION: Companion =
@@ -23,7 +23,8 @@ const TO_SCHEDULE: Command = Command {
     run: |matches, _| options(matches).map_or_else(|code| code, |options: ToSchedule| to_schedule(&options)),
 };
 
-const COMMANDS: &[Command] = &[VALIDATE, mend::REPAIR, mend::MINIMISE, TO_SCHEDULE, trace::command::TRACE];
+const COMMANDS: &[Command] =
+    &[VALIDATE, mend::REPAIR, mend::MINIMISE, picture::DRAW, TO_SCHEDULE, trace::command::TRACE];
 
 /// Judge the schedule of a megakernel runtime: its events, footprints and queues.
 ///

@@ -9,6 +9,7 @@ mod expand;
 mod mend;
 mod minimise;
 mod order;
+mod picture;
 mod place;
 mod race;
 mod region;

@@ -6,6 +6,7 @@ use megakernel_order::{Findings, Order, Verdict};
 use megakernel_schedule::{Schedule, read, read_text};
 
 use crate::order::{Before, signals};
+use crate::world::World;
 use crate::{contents, deadlock, expand, race, structure, warnings};
 
 /// Reads a document.
@@ -40,11 +41,16 @@ pub fn accepts(schedule: &Schedule) -> bool {
     findings.accepts()
 }
 
-/// Whether the wait at this place of a phase of a task is redundant (EW01) in each task that it stands for. The schedule is accepted.
-pub fn is_redundant(schedule: &Schedule, [task, phase, place]: [usize; 3]) -> bool {
+/// The tasks of a schedule, repetition done; nothing if it breaks an ES rule.
+pub fn world(schedule: &Schedule) -> Option<World<'_>> {
     let mut findings = Findings::quiet();
     let placed = structure::check(schedule, &mut findings);
-    let Some(world) = expand::expand(schedule, placed, &mut findings) else { return false };
+    if findings.accepts() { expand::expand(schedule, placed, &mut findings) } else { None }
+}
+
+/// Whether the wait at this place of a phase of a task is redundant (EW01) in each task that it stands for. The schedule is accepted.
+pub fn is_redundant(schedule: &Schedule, [task, phase, place]: [usize; 3]) -> bool {
+    let Some(world) = world(schedule) else { return false };
     let signals = signals(&world);
     let before = Before::new(&world, &signals);
     let graph = before.graph(&world);

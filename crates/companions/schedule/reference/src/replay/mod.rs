@@ -6,16 +6,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use megakernel_ir::rule::Class;
 use megakernel_ir::{CounterId, Diagnostic, Rule, TaskId};
-use megakernel_order::Findings;
 use megakernel_reference::commands::draw::{self, Chart};
 use megakernel_reference::commands::replay::{EXPLAINED, Judged, Kind, NoRun, Run};
 use megakernel_schedule::Schedule;
 use serde_json::value::RawValue;
 
-use crate::validate::{load, validate_schedule};
+use crate::validate::{load, validate_schedule, world};
 use crate::world::{Access, World};
-use crate::{expand, race, structure};
-use machine::{Blocked, Machine};
+use crate::{expand, race};
+use machine::Blocked;
+pub use machine::Machine;
 
 /// Launches after which a count that drifts is taken to do no harm.
 const LAUNCHES: u64 = 1 << 20;
@@ -82,12 +82,6 @@ impl Judged for Found {
     fn chart(&self) -> Chart {
         world(&self.schedule).map_or_else(|| empty_chart(Vec::new(), Vec::new()), |world| chart(&world))
     }
-}
-
-fn world(schedule: &Schedule) -> Option<World<'_>> {
-    let mut findings = Findings::quiet();
-    let placed = structure::check(schedule, &mut findings);
-    expand::expand(schedule, placed, &mut findings)
 }
 
 fn empty_chart(tasks: Vec<draw::Task>, events: Vec<draw::Event>) -> Chart {
