@@ -5,6 +5,7 @@ import json
 import sys
 
 from documents import NoText, judge_members, parse
+from executor import compute
 from measures import measure
 from validator import judge
 
@@ -12,8 +13,8 @@ from validator import judge
 def respond(request):
     answer = {"type": "response", "id": request["id"]}
     method = request.get("method")
-    if request.get("profile") != "mcir" or method not in ("validate", "measure"):
-        return {**answer, "outcome": "unsupported", "reason": "only `validate` and `measure` under the profile `mcir`"}
+    if request.get("profile") != "mcir" or method not in ("validate", "measure", "compute"):
+        return {**answer, "outcome": "unsupported", "reason": "only `validate`, `measure` and `compute` under the profile `mcir`"}
     document, regions = None, []
     try:
         if "document_base64" in request:
@@ -30,6 +31,8 @@ def respond(request):
     answer.update(outcome="reject" if wrong else "accept", diagnostics=found)
     if method == "measure" and not wrong:
         answer["document"] = json.dumps(measure(document, regions))
+    if method == "compute" and not wrong:
+        answer["document"] = json.dumps(compute(document, regions))
     return answer
 
 

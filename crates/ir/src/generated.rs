@@ -368,7 +368,7 @@ impl Profile {
     pub const EXECUTE: Profile = Profile(4);
     /// Judging, simulating and launching all-reduces and other collective algorithms, and judging what describes their modules.
     pub const COLLECTIVES: Profile = Profile(5);
-    /// Judging and measuring memory-centric IR: tiles, streams, prefetches, residency and what is stored.
+    /// Judging, measuring and running memory-centric IR: tiles, streams, prefetches, residency and what is stored.
     pub const MCIR: Profile = Profile(6);
     /// Finding every deadlock, race and stale read in the schedule of any megakernel runtime, from its events and footprints, the waits that can go, and whether it covers what a run did.
     pub const SCHEDULE: Profile = Profile(7);
@@ -432,7 +432,7 @@ pub(crate) const PROFILES: &[ProfileRecord] = &[
     },
     ProfileRecord {
         name: "mcir",
-        summary: "Judging and measuring memory-centric IR: tiles, streams, prefetches, residency and what is stored.",
+        summary: "Judging, measuring and running memory-centric IR: tiles, streams, prefetches, residency and what is stored.",
         classes: &[
             Class::STRUCTURE,
             Class::MCIR_STRUCTURE,
@@ -502,18 +502,20 @@ impl Method {
     pub const LAUNCH: Method = Method(6);
     /// What a document of memory-centric IR moves, computes and holds on chip (clause MCI-15).
     pub const MEASURE: Method = Method(7);
+    /// Run a document of memory-centric IR on the data that it carries (clause MCI-17).
+    pub const COMPUTE: Method = Method(8);
     /// Say which waits of a schedule can go (clause SCH-14).
-    pub const MINIMISE: Method = Method(8);
+    pub const MINIMISE: Method = Method(9);
     /// Judge whether a schedule covers what happened in a run (clause SCH-17).
-    pub const TRACE: Method = Method(9);
+    pub const TRACE: Method = Method(10);
     /// Choose kernels for a sequence of operators (clause SEL-20).
-    pub const SELECT: Method = Method(10);
+    pub const SELECT: Method = Method(11);
     /// Say step by step how they are chosen (clause SEL-24).
-    pub const EXPLAIN: Method = Method(11);
+    pub const EXPLAIN: Method = Method(12);
     /// Translate a kernel graph into a task graph (clause TGR-16).
-    pub const TRANSLATE: Method = Method(12);
+    pub const TRANSLATE: Method = Method(13);
     /// All that the specification declares, in order.
-    pub const ALL: [Method; 13] = [
+    pub const ALL: [Method; 14] = [
         Method::VALIDATE,
         Method::ROUNDTRIP,
         Method::EXECUTE,
@@ -522,6 +524,7 @@ impl Method {
         Method::KERNEL_ARGS,
         Method::LAUNCH,
         Method::MEASURE,
+        Method::COMPUTE,
         Method::MINIMISE,
         Method::TRACE,
         Method::SELECT,
@@ -568,6 +571,11 @@ pub(crate) const METHODS: &[MethodRecord] = &[
         answer: Carries::Document,
     },
     MethodRecord {
+        name: "compute",
+        summary: "Run a document of memory-centric IR on the data that it carries (clause MCI-17).",
+        answer: Carries::Document,
+    },
+    MethodRecord {
         name: "minimise",
         summary: "Say which waits of a schedule can go (clause SCH-14).",
         answer: Carries::Document,
@@ -594,7 +602,7 @@ pub(crate) const METHODS: &[MethodRecord] = &[
     },
 ];
 
-pub(crate) const CHECKS: &[&str] = &["contract", "waits", "translation"];
+pub(crate) const CHECKS: &[&str] = &["contract", "outputs", "waits", "translation"];
 
 impl Rule {
     /// S01 not-json
@@ -3128,6 +3136,12 @@ pub mod clause {
     /// MCI-15 Measures.
     pub const MCI_15: Clause =
         Clause { id: "MCI-15", title: "Measures", document: "spec/companions/mcir/measures.md" };
+    /// MCI-16 Numbers.
+    pub const MCI_16: Clause =
+        Clause { id: "MCI-16", title: "Numbers", document: "spec/companions/mcir/computing.md" };
+    /// MCI-17 Computing.
+    pub const MCI_17: Clause =
+        Clause { id: "MCI-17", title: "Computing", document: "spec/companions/mcir/computing.md" };
     /// NUM-01 Element types.
     pub const NUM_01: Clause = Clause { id: "NUM-01", title: "Element types", document: "spec/numerics.md" };
     /// NUM-02 Rounding.
@@ -3630,6 +3644,8 @@ pub const CLAUSES: &[Clause] = &[
     clause::MCI_13,
     clause::MCI_14,
     clause::MCI_15,
+    clause::MCI_16,
+    clause::MCI_17,
     clause::NUM_01,
     clause::NUM_02,
     clause::NUM_03,

@@ -25,6 +25,7 @@ pub static REFERENCES: &[&commands::Companion] = &[
 /// What `prove` proves of them.
 pub static SUBJECTS: &[&(dyn Provable + Sync)] = &[
     &megakernel_collectives_subject::SUBJECT,
+    &megakernel_mcir_subject::SUBJECT,
     &megakernel_schedule_subject::SUBJECT,
     &megakernel_selection_subject::SUBJECT,
     &megakernel_task_graph_subject::SUBJECT,

@@ -69,9 +69,22 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("megakernel-mcir", &["megakernel-ir"]),
     (
         "megakernel-mcir-reference",
-        &["megakernel-ir", "megakernel-mcir", "megakernel-order", "megakernel-reference"],
+        &[
+            "megakernel-ir",
+            "megakernel-mcir",
+            "megakernel-numerics",
+            "megakernel-order",
+            "megakernel-reference",
+        ],
     ),
-    ("megakernel-mcir-cases", &["megakernel-ir", "megakernel-corpus"]),
+    // Where the validator and the explorer meet.
+    (
+        "megakernel-mcir-subject",
+        &["megakernel-ir", "megakernel-mcir", "megakernel-mcir-reference", "megakernel-prove"],
+    ),
+    ("megakernel-mcir-checker", &["megakernel-ir", "megakernel-numerics"]),
+    // Its definition is what cases expect, so it shares nothing with the reference.
+    ("megakernel-mcir-cases", &["megakernel-ir", "megakernel-corpus", "megakernel-numerics"]),
     ("megakernel-selection", &["megakernel-ir"]),
     // Its tests make the examples from the lowered layers of the cases.
     (
@@ -98,6 +111,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &[
             "megakernel-collectives-checker",
             "megakernel-ir",
+            "megakernel-mcir-checker",
             "megakernel-numerics",
             "megakernel-schedule-checker",
             "megakernel-task-graph",
@@ -180,6 +194,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "megakernel-collectives-subject",
             "megakernel-mcir-cases",
             "megakernel-mcir-reference",
+            "megakernel-mcir-subject",
             "megakernel-schedule",
             "megakernel-schedule-cases",
             "megakernel-schedule-reference",
@@ -282,7 +297,7 @@ mod tests {
     fn only_the_listed_edges_pass() {
         assert_eq!(check("megakernel-ir", Value::Null), Vec::<String>::new());
         let expected = "crate `megakernel-conformance` depends on `megakernel-reference`, allowed are: \
-                        [megakernel-collectives-checker, megakernel-ir, megakernel-numerics, megakernel-schedule-checker, megakernel-task-graph, megakernel-task-graph-checker]";
+                        [megakernel-collectives-checker, megakernel-ir, megakernel-mcir-checker, megakernel-numerics, megakernel-schedule-checker, megakernel-task-graph, megakernel-task-graph-checker]";
         assert_eq!(check("megakernel-reference", Value::Null), [expected]);
         assert_eq!(check("megakernel-reference", json!("dev")), [expected]);
         assert_eq!(check(TEST_SUPPORT, json!("dev")), Vec::<String>::new());

@@ -4,8 +4,10 @@ use megakernel_corpus::companion::Companion;
 
 pub mod bases;
 pub mod build;
+mod definition;
 pub mod families;
 mod plant;
+mod scenes;
 
 /// What the generator of the corpus takes.
 pub const COMPANION: Companion = Companion {

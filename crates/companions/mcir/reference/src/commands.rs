@@ -1,17 +1,18 @@
-//! The commands of memory-centric IR: `validate-mcir` and `measure-mcir`.
+//! The commands of memory-centric IR: `validate-mcir`, `measure-mcir` and `compute-mcir`.
 
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
+use megakernel_ir::Diagnostic;
 use megakernel_reference::commands::{
     Command, Companion, describe, finished, options, read_file, validate, wrong,
 };
 
-use crate::Mcir;
 use crate::measure::measure_document;
 use crate::validate::read_document;
+use crate::{Blocks, Choices, Landing, Mcir, Refused, compute_text};
 
 /// What this companion adds to the reference of programs.
 pub static COMPANION: Companion =
@@ -32,6 +33,10 @@ const COMMANDS: &[Command] = &[
     Command {
         describe: || describe::<Measure>("measure-mcir"),
         run: |matches, _| options(matches).map_or_else(|code| code, |options: Measure| measure(&options)),
+    },
+    Command {
+        describe: || describe::<Compute>("compute-mcir"),
+        run: |matches, _| options(matches).map_or_else(|code| code, |options: Compute| compute(&options)),
     },
 ];
 
@@ -61,6 +66,19 @@ struct Measure {
     file: PathBuf,
 }
 
+/// Run a document of memory-centric IR on the data that it carries, and print what its outputs are (companion specification, MCI-17).
+#[derive(Args)]
+struct Compute {
+    /// The document, with the bits of its inputs in the member `data`
+    file: PathBuf,
+    /// Run the blocks of each region in the opposite order
+    #[arg(long)]
+    descending: bool,
+    /// Let each prefetch land when a barrier waits for it, instead of at once
+    #[arg(long)]
+    late: bool,
+}
+
 impl validate::Kind for Mcir {
     const TOGETHER: bool = false;
 
@@ -78,18 +96,46 @@ fn measure(options: &Measure) -> ExitCode {
         Ok(document) => measure_document(&document),
         Err(found) => (found, None),
     };
-    for found in &found {
+    print_found(&options.file, &found);
+    match measures {
+        Some(measures) => finished(std::io::stdout().lock().write_all(format!("{measures}\n").as_bytes()), 0),
+        None => ExitCode::from(1),
+    }
+}
+
+/// Says what was found on standard error.
+fn print_found(file: &Path, found: &[Diagnostic]) {
+    for found in found {
         let severity = if found.is_error() { "error" } else { "warning" };
         eprintln!(
             "{severity}[{}]: {}\n  --> {} {}",
             found.rule,
             found.message,
-            options.file.display(),
+            file.display(),
             found.pointer
         );
     }
-    match measures {
-        Some(measures) => finished(std::io::stdout().lock().write_all(format!("{measures}\n").as_bytes()), 0),
-        None => ExitCode::from(1),
+}
+
+fn compute(options: &Compute) -> ExitCode {
+    let text = match read_file(&options.file) {
+        Ok(text) => text,
+        Err(message) => return wrong(message),
+    };
+    let choices = Choices {
+        blocks: if options.descending { Blocks::Descending } else { Blocks::Ascending },
+        landing: if options.late { Landing::Late } else { Landing::Early },
+    };
+    match compute_text(&text, choices) {
+        Ok((found, answer)) => {
+            print_found(&options.file, &found);
+            finished(std::io::stdout().lock().write_all(format!("{answer}\n").as_bytes()), 0)
+        }
+        Err(Refused::Rejected(found)) => {
+            print_found(&options.file, &found);
+            ExitCode::from(1)
+        }
+        Err(Refused::TooLarge) => wrong(format!("{}: it would take too long", options.file.display())),
+        Err(Refused::Data(message)) => wrong(format!("{}: {message}", options.file.display())),
     }
 }

@@ -1,8 +1,9 @@
-//! The reference of the companion on memory-centric IR: the rules and the measures (`spec/companions/mcir`).
+//! The reference of the companion on memory-centric IR: the rules, the measures, and what documents compute (`spec/companions/mcir`).
 
 mod axes;
 mod bounds;
 mod commands;
+mod compute;
 mod measure;
 mod operands;
 mod order;
@@ -15,8 +16,9 @@ mod validate;
 mod world;
 
 pub use commands::COMPANION;
+pub use compute::{Blocks, Choices, Landing, Refused, Tensors, compute, compute_document, compute_text};
 pub use measure::{measure, measure_document};
-pub use validate::{read_document, validate};
+pub use validate::{read_document, validate, validate_document};
 
 use megakernel_ir::companion::Reference;
 use megakernel_ir::protocol::{Answer, Method, Profile, Request};
@@ -34,6 +36,7 @@ impl Reference for Mcir {
         match request.method {
             Method::VALIDATE => validate(request.document.as_bytes()).into(),
             Method::MEASURE => measure(request.document.as_bytes()),
+            Method::COMPUTE => compute(request.document.as_bytes()),
             other => Answer::Unsupported { reason: format!("memory-centric IR has no method `{other}`") },
         }
     }

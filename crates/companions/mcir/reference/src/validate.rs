@@ -12,13 +12,16 @@ use crate::{bounds, operands, order, producers, residency, storage, structure};
 /// Judges a text.
 pub fn validate(document: &[u8]) -> Verdict {
     match read_document(document) {
-        Ok(document) => {
-            let mut findings = Findings::default();
-            judge(&World::new(&document), &mut findings);
-            Verdict::from(findings)
-        }
+        Ok(document) => validate_document(&document),
         Err(diagnostics) => Verdict::of_unread(diagnostics),
     }
+}
+
+/// Judges a document that has been read.
+pub fn validate_document(document: &Document) -> Verdict {
+    let mut findings = Findings::default();
+    judge(&World::new(document), &mut findings);
+    Verdict::from(findings)
 }
 
 /// Reads a document.

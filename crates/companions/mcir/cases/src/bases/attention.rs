@@ -362,3 +362,39 @@ pub fn all() -> Vec<Base> {
     all.append(&mut more);
     all
 }
+
+/// Those of a few tiles.
+pub fn small() -> Vec<Base> {
+    let shape = Shape { rows: 6, keys: 10, depth: 8, block: 4, step: 4, ..PLAIN };
+    let masked = |mask| Shape { keys: 6, mask, ..shape };
+    vec![
+        streaming("attention", "streaming attention, one tile ahead", shape),
+        streaming("attention-f32", "in binary32", Shape { dtype: "F32", ..shape }),
+        streaming("attention-bf16", "in bfloat16", Shape { dtype: "BF16", ..shape }),
+        streaming("attention-tails", "with tails of 1", Shape { rows: 5, keys: 9, dtype: "F32", ..shape }),
+        streaming("attention-plain-loads", "without prefetches", Shape { ahead: 0, buffers: 1, ..shape }),
+        streaming("attention-deep", "three tiles ahead", Shape { keys: 18, ahead: 3, buffers: 4, ..shape }),
+        streaming(
+            "attention-short",
+            "a stream shorter than its pipeline",
+            Shape { keys: 3, ahead: 3, buffers: 4, ..shape },
+        ),
+        streaming("attention-causal", "causal, tiles beyond the diagonal skipped", masked(Mask::Causal)),
+        streaming("attention-masked", "causal, nothing skipped", masked(Mask::Masked)),
+        streaming("attention-window", "a window of 3 keys", masked(Mask::Window(3))),
+        streaming(
+            "attention-narrow",
+            "a window of 2 keys, tiles of 2: first tiles of a row may be masked",
+            Shape { rows: 9, keys: 9, step: 2, dtype: "F32", mask: Mask::Window(2), ..shape },
+        ),
+        grouped("attention-grouped", "two heads of keys, three of queries for each", shape, 2, 3),
+        grouped(
+            "attention-decode",
+            "one query in each of two heads",
+            Shape { rows: 1, keys: 9, ..shape },
+            2,
+            1,
+        ),
+        naive("attention-naive", "in three kernels", 6, 10, 8, 4, 4),
+    ]
+}

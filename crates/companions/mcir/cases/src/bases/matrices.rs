@@ -124,7 +124,7 @@ fn single(name: &str, summary: &str, of: Product<'_>) -> Base {
 }
 
 /// Two products in a row, with the activations between them in global memory.
-fn pair(name: &str, rows: i64, inner: i64, between: i64) -> Base {
+fn pair(name: &str, rows: i64, inner: i64, between: i64, block: [i64; 3]) -> Base {
     let mut draft = Draft::default();
     draft.input("X", &[rows, inner], "F16");
     draft.input("U", &[between, inner], "F16");
@@ -140,11 +140,21 @@ fn pair(name: &str, rows: i64, inner: i64, between: i64) -> Base {
         rows,
         columns: between,
         inner,
+        block,
         bias: Some("B"),
         ..PLAIN
     };
-    let down =
-        Product { id: "down", x: "H", w: "D", own: "d", rows, columns: inner, inner: between, ..PLAIN };
+    let down = Product {
+        id: "down",
+        x: "H",
+        w: "D",
+        own: "d",
+        rows,
+        columns: inner,
+        inner: between,
+        block,
+        ..PLAIN
+    };
     let all = [product(&mut draft, up), product(&mut draft, down)];
     base(name, "two products with GELU between them", &["MCI-02", "MCI-07"], draft, &all, &["H"])
 }
@@ -217,7 +227,7 @@ pub fn all() -> Vec<Base> {
         ),
         single("product-gelu", "with a bias and GELU", Product { bias: Some("B"), ahead: 2, ..PLAIN }),
         single("product-plain", "without prefetches", Product { ahead: 0, ..PLAIN }),
-        pair("pair", 128, 96, 256),
+        pair("pair", 128, 96, 256, PLAIN.block),
         behind_norm("norm-product", 96, 128, 160, [32, 64, 32]),
         behind_norm("norm-product-tails", 90, 100, 150, [32, 64, 32]),
     ];
@@ -229,9 +239,22 @@ pub fn all() -> Vec<Base> {
             let of = Product { rows, columns, inner, ahead, bias, ..PLAIN };
             more.push(single(&name, &format!("{rows} x {columns} x {inner}, {ahead} tiles ahead"), of));
         }
-        more.push(pair(&format!("pair-{rows}-{columns}-{inner}"), rows, columns, inner));
+        more.push(pair(&format!("pair-{rows}-{columns}-{inner}"), rows, columns, inner, PLAIN.block));
     }
     more.iter_mut().for_each(|base| base.is_planted = false);
     all.append(&mut more);
     all
+}
+
+/// Those of a few tiles.
+pub fn small() -> Vec<Base> {
+    let of = Product { rows: 5, columns: 6, inner: 9, block: [4, 4, 4], ..PLAIN };
+    vec![
+        single("product", "a product, one tile ahead", of),
+        single("product-plain", "without prefetches", Product { ahead: 0, ..of }),
+        single("product-deep", "three tiles ahead", Product { ahead: 3, inner: 17, ..of }),
+        single("product-gelu", "with a bias and GELU", Product { bias: Some("B"), ..of }),
+        pair("pair", 5, 6, 10, of.block),
+        behind_norm("norm-product", 5, 6, 9, of.block),
+    ]
 }

@@ -313,6 +313,52 @@ fn waits(name: &str, summary: &str, keys: i64, way: &str) -> Base {
     base(name, summary, &["MCI-08", "MCI-10", "MCI-11"], draft, &[row], &[])
 }
 
+/// A sum whose prologue also reduces a tile of its own, in memory that is free again when the stream begins. What is prefetched takes memory
+/// meanwhile.
+fn prologue(name: &str, keys: i64, own: i64) -> Base {
+    let mut draft = Draft::default();
+    draft.input("X", &[keys, 8], "F32");
+    draft.input("W", &[own, 8], "F32");
+    draft.output("Y", &[8], "F32");
+    draft.tiles(&[
+        Tile("x", &[4, 8], "F32", "shared", "iteration"),
+        Tile("w", &[own, 8], "F32", "shared", "node"),
+        Tile("bias", &[8], "F32", "register", "block"),
+        Tile("part", &[8], "F32", "register", "node"),
+        Tile("all", &[8], "F32", "register", "block"),
+        Tile("y", &[8], "F32", "register", "node"),
+    ]);
+    draft.buffers("x", 2);
+    let mut kernel = Kernel::new("prologue", &[]);
+    kernel.stream("j", 4, None, json!([keys]));
+    kernel.state("all", json!(0));
+    kernel.prefetch("first", "X", "x", json!(["j", 0]), 0);
+    kernel.load("own", "W", "w", json!([0, 0]));
+    kernel.reduce("bias", "sum", 0, "w", "bias");
+    kernel.each();
+    kernel.prefetch("next", "X", "x", json!(["j", 0]), 1);
+    kernel.wait("wait", json!([["x", 0]]));
+    kernel.reduce("reduce", "sum", 0, "x", "part");
+    kernel.update("keep", "add", &["all", "part"], &["all"]);
+    kernel.end();
+    kernel.compute("add", "add", &["all", "bias"], "y", NONE());
+    kernel.store("store", "y", "Y", json!([0]));
+    draft.push(kernel);
+    let tiles = cuts(keys, 4);
+    let row = Row {
+        blocks: 1,
+        iterations: i64::try_from(tiles.len()).unwrap_or(0),
+        loaded: 32 * (keys + own),
+        stored: 32,
+        operations: 8 * (own - 1) + tiles.iter().map(|n| 8 * (n - 1) + 8).sum::<i64>() + 8,
+        // Two slots from the first prefetch on, and the tile of the prologue beside them.
+        shared: 4 * 8 * (2 * 4 + own),
+        register: 3 * 32,
+        ..Row::of("prologue")
+    };
+    base(name, "a prologue with a tile of its own", &["MCI-10", "MCI-11", "MCI-15"], draft, &[row], &[])
+}
+
 /// All documents without matrix products.
 pub fn all() -> Vec<Base> {
     let mut all = vec![
@@ -356,4 +402,26 @@ pub fn all() -> Vec<Base> {
     more.iter_mut().for_each(|base| base.is_planted = false);
     all.append(&mut more);
     all
+}
+
+/// Those of a few tiles.
+pub fn small() -> Vec<Base> {
+    vec![
+        copy("copy", 11, 4, "F16"),
+        chain("chain", 5, 7, [4, 4]),
+        fold("sum", 5, 9, [4, 4], 1, "sum"),
+        fold("sum-deep", 3, 17, [2, 4], 2, "sum"),
+        fold("maximum", 5, 9, [4, 4], 0, "max"),
+        norm("norm", 5, 12, 2),
+        map("map", 9, 4, 3),
+        parts("parts", 3, 16, 8, 4),
+        waits("single", "one slot, filled after the last read", 10, "single"),
+        waits("early", "waits for the next iteration", 10, "early"),
+        waits("earlier", "waits for the iteration after the next", 18, "earlier"),
+        waits("both", "waits for this iteration and the next", 17, "both"),
+        waits("now", "a tile that is asked for and waited for in one iteration", 9, "now"),
+        prologue("prologue", 9, 4),
+        prologue("prologue-large", 16, 20),
+        prologue("prologue-least", 3, 1),
+    ]
 }

@@ -1,6 +1,7 @@
 //! The families.
 
 mod bounds;
+mod compute;
 mod memory;
 mod order;
 mod places;
@@ -31,6 +32,7 @@ macro_rules! planted {
         pub const FAMILIES: &[(&str, Cases)] = &[
             ("mcir/accept", accepted),
             ("mcir/measure", measured),
+            ("mcir/compute", compute::computed),
             ("mcir/variants", memory::variants),
             $(($id, $name),)+
             ("mcir/texts", texts::texts),

@@ -275,6 +275,25 @@ pub fn warnings(view: View<'_>) -> Vec<Planted> {
             }
         }
     }
+    for node in view.of("UpdateState").iter().filter(|node| node.function() == "add") {
+        // A second state that goes on like the first, and that nobody reads.
+        let (state, met) = (node.first("out"), &node.value["in"][1]);
+        let mut value = view.value(state).clone();
+        value["dtype"] = json!("F32");
+        let extra =
+            json!({"id": "idle", "op": "UpdateState", "fn": "add", "in": ["idle", met], "out": ["idle"]});
+        let streaming = format!("/regions/{}/streaming", node.region);
+        let mut edit = vec![
+            add(format!("{streaming}/tile/{}/{}", node.body, node.place + 1), extra),
+            add(format!("{streaming}/state/-"), json!({"value": "idle", "init": 0})),
+            add("/values/idle", value),
+            add("/residency/-", json!({"memory": memory(state), "values": ["idle"], "lifetime": "block"})),
+        ];
+        if view.document().get("target").is_some() {
+            edit.push(remove("/target"));
+        }
+        found.push(view.plant("IW01", "a state that is updated and not read", "/values/idle", edit));
+    }
     let tensor = json!({"shape": [4], "dtype": "F32", "residency": "global"});
     if !view.regions().is_empty() {
         let edit = vec![add("/values/Idle", tensor), add("/inputs/-", "Idle")];
