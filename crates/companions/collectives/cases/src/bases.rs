@@ -63,7 +63,24 @@ pub fn published_apart() -> Vec<(Made, Made)> {
     shapes.iter().map(|shape| (published(shape, 2), hierarchical(shape, 2, "per_element"))).collect()
 }
 
-/// Every accepted document.
+/// Sums where another cube than the middle one is connected to other devices.
+pub fn linked() -> Vec<Made> {
+    let shapes = [
+        Shape::ring(3).cubes(2, 3).linked(0, 0),
+        Shape::ring(2).cubes(4, 4).linked(3, 0),
+        Shape::torus(2, 2).cubes(3, 2).linked(0, 2),
+        Shape::mesh(1, 3).cubes(2, 2).linked(0, 1),
+        Shape::mesh(2, 2).cubes(1, 3).linked(2, 0),
+    ];
+    shapes.iter().map(|shape| hierarchical(shape, 2, "identical")).collect()
+}
+
+/// Sums in binary32, of many numbers.
+pub fn wide() -> Vec<Made> {
+    [(5, 16), (7, 16), (8, 12), (12, 12), (17, 8)].map(|(ranks, n_elem)| wide_line(ranks, n_elem)).into()
+}
+
+/// Every accepted document that something is planted in.
 pub fn all() -> Vec<Made> {
     let mut all = hierarchical_all();
     all.extend(published_equal());

@@ -21,12 +21,14 @@ pub struct Shape {
     pub cube_h: usize,
     /// Messages that each queue holds.
     pub capacity: usize,
+    /// Row and column of the cube that is connected to other devices, where it is not the middle one.
+    pub link_at: Option<(usize, usize)>,
 }
 
 impl Shape {
     /// A ring.
     pub fn ring(ranks: usize) -> Shape {
-        Shape { kind: "ring_1d", w: ranks, h: 1, cube_w: 1, cube_h: 1, capacity: 1 }
+        Shape { kind: "ring_1d", w: ranks, h: 1, cube_w: 1, cube_h: 1, capacity: 1, link_at: None }
     }
 
     /// A torus.
@@ -51,6 +53,12 @@ impl Shape {
         Shape { capacity, ..self }
     }
 
+    /// With another cube connected to other devices.
+    #[must_use]
+    pub fn linked(self, row: usize, column: usize) -> Shape {
+        Shape { link_at: Some((row, column)), ..self }
+    }
+
     /// Devices.
     pub fn ranks(&self) -> usize {
         self.w * self.h
@@ -66,9 +74,9 @@ impl Shape {
         self.ranks() * self.all_cubes()
     }
 
-    /// The cube in the middle, by row and column.
+    /// The cube that is connected to other devices, by row and column.
     pub fn link(&self) -> (usize, usize) {
-        (self.cube_h / 2, self.cube_w / 2)
+        self.link_at.unwrap_or((self.cube_h / 2, self.cube_w / 2))
     }
 
     /// An element by rank, row and column of its cube.
@@ -97,6 +105,9 @@ impl Shape {
         if self.capacity != 4 {
             topology["capacity"] = json!(self.capacity);
         }
+        if let Some((row, column)) = self.link_at {
+            topology["link_cube"] = json!(row * self.cube_w + column);
+        }
         topology
     }
 
@@ -112,7 +123,8 @@ impl Shape {
         } else {
             format!("-cubes-{}x{}", self.cube_w, self.cube_h)
         };
-        format!("{devices}{cubes}")
+        let link = self.link_at.map(|(row, column)| format!("-link-{}", row * self.cube_w + column));
+        format!("{devices}{cubes}{}", link.unwrap_or_default())
     }
 }
 

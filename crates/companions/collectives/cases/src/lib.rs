@@ -8,6 +8,7 @@ pub mod bases;
 pub mod build;
 pub mod expr;
 pub mod families;
+pub mod faults;
 pub mod item;
 pub mod view;
 
@@ -17,5 +18,5 @@ pub const COMPANION: Companion = Companion {
     families: families::FAMILIES,
     files: families::files,
     spec_example: families::spec_example,
-    measure: None,
+    measure: Some(faults::measure),
 };

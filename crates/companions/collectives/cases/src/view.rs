@@ -79,7 +79,9 @@ impl Made {
         let of = |name: &str, default| number(topology, name).unwrap_or(default);
         let (w, h) = if kind == "ring_1d" { (of("/ranks", 1), 1) } else { (of("/w", 1), of("/h", 1)) };
         let capacity = of("/capacity", 4);
-        Some(Shape { kind, w, h, cube_w: of("/cube_w", 4), cube_h: of("/cube_h", 4), capacity })
+        let (cube_w, cube_h) = (of("/cube_w", 4), of("/cube_h", 4));
+        let link_at = number(topology, "/link_cube").map(|cube| (cube / cube_w, cube % cube_w));
+        Some(Shape { kind, w, h, cube_w, cube_h, capacity, link_at })
     }
 
     /// An operation that appends to a log.

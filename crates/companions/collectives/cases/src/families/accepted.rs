@@ -138,6 +138,32 @@ pub fn simulated(_: &Library, sink: &mut Sink) -> Result<()> {
     Ok(())
 }
 
+/// Devices that are connected by another cube than the middle one, and the same logs where it is that one.
+pub fn linked(_: &Library, sink: &mut Sink) -> Result<()> {
+    for made in bases::linked() {
+        push(sink, &made.name, &made.summary, &["COL-02", "COL-03"])?;
+        simulate(sink, &made, Data::Spread)?;
+        let twin = format!("{}/{}", sink.family(), made.name);
+        let summary = format!("{}, but the middle cube is connected", made.summary);
+        let edit = [json!({"op": "remove", "path": "/topology/link_cube"})];
+        let (file, id) = (path(&made.name), format!("{twin}-middle"));
+        let expect = json!({"verdict": "reject", "rules": ["CS08"]});
+        let document = Document::Edited(&file, &edit);
+        let clauses = cited(&["CS08", "COL-02"])?;
+        sink.push_as("validate", id, &summary, &["collectives"], &clauses, &document, expect, Some(twin))?;
+    }
+    Ok(())
+}
+
+/// Sums in binary32 that binary16 sums are not.
+pub fn wide(_: &Library, sink: &mut Sink) -> Result<()> {
+    for made in bases::wide() {
+        push(sink, &made.name, &made.summary, &["COL-14"])?;
+        simulate(sink, &made, Data::Spread)?;
+    }
+    Ok(())
+}
+
 /// Documents without tiles, which there is nothing to simulate with.
 pub fn untold(_: &Library, sink: &mut Sink) -> Result<()> {
     for made in bases::all().iter().step_by(17) {

@@ -103,6 +103,18 @@ pub fn arguments(_: &Library, sink: &mut Sink) -> Result<()> {
     all.iter().try_for_each(|asked| push(sink, "kernel-args", asked, &["COL-22", "COL-08", "COL-09"]))
 }
 
+/// What kernels get where a device has several cubes: the rank is not the element.
+pub fn arguments_of_cubes(_: &Library, sink: &mut Sink) -> Result<()> {
+    let shapes = [
+        (Shape::ring(3).cubes(2, 3), 4),
+        (Shape::torus(2, 3).cubes(3, 1), 5),
+        (Shape::mesh(3, 2).cubes(1, 2), 7),
+        (Shape::mesh(1, 4).cubes(2, 2), 3),
+    ];
+    let all = shapes.map(|(shape, n)| asked(&shape, n, json!({"kind": "all_reduce"})));
+    all.iter().try_for_each(|asked| push(sink, "kernel-args", asked, &["COL-22", "COL-08", "COL-09"]))
+}
+
 /// Requests that are wrong.
 pub fn wrong(_: &Library, sink: &mut Sink) -> Result<()> {
     let Asked { request, .. } = asked(&Shape::torus(2, 3).cubes(2, 1), 4, json!({"kind": "all_reduce"}));

@@ -35,6 +35,9 @@ macro_rules! planted {
             ("collectives/describe", launches::described),
             ("collectives/kernel-args", launches::arguments),
             ("collectives/launch-requests", launches::wrong),
+            ("collectives/links", accepted::linked),
+            ("collectives/wide", accepted::wide),
+            ("collectives/kernel-args-of-cubes", launches::arguments_of_cubes),
         ];
     };
 }
@@ -69,6 +72,7 @@ planted! {
     "collectives/orders" orders rules::orders,
     "collectives/outlived" outlived rules::outlived,
     "collectives/modules" module_cases modules::planted,
+    "collectives/wraps" wraps rules::wraps,
 }
 
 /// The files that the cases send.
@@ -77,7 +81,8 @@ planted! {
 /// Two of one name.
 pub fn files() -> Result<Vec<(String, Vec<u8>)>> {
     let mut files: BTreeMap<String, Value> = BTreeMap::new();
-    let documents = bases::all().into_iter().map(|made| (made.name, made.document));
+    let made = bases::all().into_iter().chain(bases::linked()).chain(bases::wide());
+    let documents = made.map(|made| (made.name, made.document));
     for (name, document) in documents.chain(modules::bases()) {
         if files.insert(path(&name), document).is_some() {
             return Err(Error(format!("two files are called {name}")));

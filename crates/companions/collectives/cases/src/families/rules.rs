@@ -386,6 +386,21 @@ pub fn bits() -> Vec<Planted> {
     bases::published_apart().into_iter().map(one).collect()
 }
 
+/// CS08: code for a torus on a mesh.
+pub fn wraps() -> Vec<Planted> {
+    let apart = bases::published_apart().into_iter();
+    let toruses = apart.filter(|(_, base)| base.shape().is_some_and(|shape| shape.kind == "torus_2d"));
+    let one = |(published, base): (Made, Made)| {
+        let edit = vec![
+            set("/logs", published.document["logs"].clone()),
+            set("/topology/kind", json!("mesh_2d_no_wrap")),
+        ];
+        let what = "on a mesh, with logs that send around";
+        plant(&base, "CS08", "mesh", what, edit, None)
+    };
+    toruses.map(one).collect()
+}
+
 /// CW01.
 pub fn orders() -> Vec<Planted> {
     let one = |(published, base): (Made, Made)| {
