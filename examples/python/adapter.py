@@ -9,7 +9,7 @@ The validator needs the standard library only. The machine needs numpy: where th
 
     cargo xtask conform --impl 'python3 examples/python/adapter.py'
 
-`--flaw NAME` plants one bug, to show what a failure looks like in the report. `--flaw help` lists them.
+`--flaw NAME` plants a bug, to show what a failure looks like in the report, and `--flaw NAME,NAME` several. `--flaw help` lists them.
 """
 
 import base64
@@ -47,7 +47,7 @@ FLAWS = {
 }
 
 
-def answer(request, flaw=None):
+def answer(request, flaws=()):
     """The response to a request, without `type` and `id`."""
     method, profile = request["method"], request["profile"]
     if method not in ("validate", "roundtrip", "execute"):
@@ -63,10 +63,10 @@ def answer(request, flaw=None):
     try:
         program = validator.read_program(data)
         if method == "roundtrip":
-            if flaw == "lost-meta":
+            if "lost-meta" in flaws:
                 program["meta"] = {}
             return {"outcome": "accept", "document": json.dumps(program, indent=1)}
-        found = validator.waits(program, flaw) if profile == "validate" else []
+        found = validator.waits(program, flaws) if profile == "validate" else []
     except validator.Rejected as rejected:
         found = rejected.diagnostics
     except RecursionError:
@@ -100,20 +100,20 @@ def unsupported(reason):
 
 
 def main():
-    flaw = None
-    if len(sys.argv) == 3 and sys.argv[1] == "--flaw" and sys.argv[2] in FLAWS:
-        flaw = sys.argv[2]
+    flaws = set()
+    if len(sys.argv) == 3 and sys.argv[1] == "--flaw" and FLAWS.keys() >= set(sys.argv[2].split(",")):
+        flaws = set(sys.argv[2].split(","))
     elif len(sys.argv) > 1:
-        flaws = "".join("  %-16s %s\n" % item for item in FLAWS.items())
-        sys.exit("usage: adapter.py [--flaw NAME], where NAME is one of:\n" + flaws)
-    if flaw == "adjacent-rope" and vm:
+        known = "".join("  %-16s %s\n" % item for item in FLAWS.items())
+        sys.exit("usage: adapter.py [--flaw NAME,...], where NAME is one of:\n" + known)
+    if "adjacent-rope" in flaws and vm:
         vm.OPCODES["ROPE"] = vm.rope_of_neighbours
     for line in sys.stdin.buffer:
         message = json.loads(line)
         if message["type"] == "hello":
             reply = HELLO
         elif message["type"] == "request":
-            reply = {"type": "response", "id": message["id"], **answer(message, flaw)}
+            reply = {"type": "response", "id": message["id"], **answer(message, flaws)}
         else:
             reply = {"type": "error", "message": "message of type `%s` is not known" % message["type"]}
         # One line for each answer, sent at once: the runner waits for it.

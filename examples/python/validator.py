@@ -378,7 +378,7 @@ def in_parameter_range(key, value):
 # ---- Deadlock and race, in part: D01, D02, D03, D04, D07, R01 -------------------------------------------------------
 
 
-def waits(program, flaw=None):
+def waits(program, flaws=()):
     """Diagnostics about waits and assigned SMs. `flaw` plants a bug: see adapter.py."""
     found, tasks = [], program["tasks"]
     producers = defaultdict(list)
@@ -395,7 +395,7 @@ def waits(program, flaw=None):
                 rule = "D01"
             elif wait["threshold"] > count:
                 rule = "D02"
-            elif wait["threshold"] < count and flaw != "first-k-of-n":
+            elif wait["threshold"] < count and "first-k-of-n" not in flaws:
                 rule, message = "R01", message + ": the wait does not say for which of them"
             if rule:
                 found.append(diagnostic(rule, at, message, tasks=[n], counters=[counter]))
@@ -405,7 +405,7 @@ def waits(program, flaw=None):
             found.append(diagnostic("D07", "/tasks/%d/sm" % n, message, tasks=[n]))
     cycle = find_cycle(tasks, producers)
     if cycle:
-        if flaw == "crash-on-cycle":
+        if "crash-on-cycle" in flaws:
             raise SystemExit("cannot order the tasks")
         steps = [{"task": n, "then": {"counter": tasks[n]["out_counter"]}} for n in cycle]
         found.append(diagnostic("D04", "/tasks/%d" % min(cycle), "tasks %s wait for each other" % sorted(cycle),

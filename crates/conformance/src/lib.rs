@@ -10,6 +10,7 @@ pub mod compare;
 pub mod evidence;
 pub mod execution;
 mod folder;
+pub mod html;
 pub mod judge;
 pub mod junit;
 pub mod known;

@@ -137,6 +137,11 @@ impl Corpus {
         Ok(())
     }
 
+    /// Where it lies.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
     /// All cases, in order of id.
     pub fn cases(&self) -> &[Case] {
         &self.cases

@@ -337,10 +337,12 @@ fn write_cause(out: &mut String, report: &Report, cause: &CauseResult, style: &S
     let stderr = report.failures.iter().position(|failure| of_cause(&failure));
     let stderr = stderr.and_then(|index| report.stderr.get(&index)).map_or("", String::as_str);
     write_failure(out, failure, stderr, style)?;
-    let others = || cause.members.iter().filter(|&case| *case != cause.example.case);
-    let named: Vec<&str> = others().take(OTHERS).map(String::as_str).collect();
+    let mut others: Vec<&str> = cause.units.iter().map(|(case, _)| case.as_str()).collect();
+    others.dedup();
+    others.retain(|case| *case != cause.example.case);
+    let named: Vec<&str> = others.iter().copied().take(OTHERS).collect();
     if !named.is_empty() {
-        let more = others().count() - named.len();
+        let more = others.len() - named.len();
         let more = if more > 0 { format!(", and {more} more cases") } else { String::new() };
         writeln!(out, "  also      {}{more}", named.join(", "))?;
     }

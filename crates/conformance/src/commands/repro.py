@@ -131,8 +131,11 @@ def main():
     worker = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def ask(message):
-        worker.stdin.write(json.dumps(message).encode() + b"\n")
-        worker.stdin.flush()
+        try:
+            worker.stdin.write(json.dumps(message).encode() + b"\n")
+            worker.stdin.flush()
+        except BrokenPipeError:
+            pass
         line = worker.stdout.readline()
         if not line:
             print(f"no answer: the worker ended with {worker.wait()}")

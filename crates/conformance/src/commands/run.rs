@@ -8,7 +8,6 @@ use std::time::Duration;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use megakernel_conformance::evidence::{self, Evidence, Subject};
-use megakernel_conformance::junit;
 use megakernel_conformance::known::Known;
 use megakernel_conformance::oracle::{Oracle, ProcessOracle, TIMEOUT};
 use megakernel_conformance::report::Report;
@@ -16,6 +15,7 @@ use megakernel_conformance::run::{self, Options, Outcome};
 use megakernel_conformance::stop::Stop;
 use megakernel_conformance::terminal::{self, Style};
 use megakernel_conformance::worker::{WorkerCommand, processes};
+use megakernel_conformance::{html, junit};
 use megakernel_ir::protocol::Profile;
 
 use super::{Done, Place, Selection, lines, print};
@@ -90,6 +90,10 @@ pub struct Args {
     /// Write the report to this file as JUnit's XML as well
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
+
+    /// Write it to this file as one page of HTML as well, with clauses, documents, twins, graphs and pictures of what failed
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
 
     /// Write a record of evidence to this file as well (clause CON-14); needs all cases of the profile execute, and a worker
     /// that names its device
@@ -230,6 +234,9 @@ pub fn run(args: &Args) -> Done {
     }
     if let Some(path) = &args.junit {
         write(path, &junit::render(&report))?;
+    }
+    if let Some(path) = &args.html {
+        keep(path, html::render(&report, &corpus))?;
     }
     if let Some(path) = &args.evidence {
         let subject = Subject::new(&corpus).map_err(|cause| format!("the corpus cannot be used: {cause}"))?;

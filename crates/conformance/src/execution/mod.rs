@@ -5,6 +5,7 @@
 //! writes is read with a limit and judged element by element against the references and bounds of the corpus; with a
 //! trace, also task by task on the inputs that the task really had.
 
+mod elements;
 mod expect;
 mod outputs;
 mod session;
@@ -13,6 +14,7 @@ mod trace;
 mod used;
 mod workspace;
 
+pub use elements::Elements;
 pub use expect::{Expectation, expectations};
 pub use outputs::{Judged, outputs};
 pub use session::Session;

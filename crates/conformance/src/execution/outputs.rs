@@ -6,7 +6,7 @@ use megakernel_ir::DType;
 use megakernel_numerics::{self as numerics, Admitted, Wrong, compare, compare_ints};
 use megakernel_numerics::{Tensor, TensorError, TensorFile};
 
-use super::{Expectation, Fault};
+use super::{Elements, Expectation, Fault};
 use crate::judge::Mismatch;
 use crate::oracle::Expected;
 use crate::text::excerpt;
@@ -34,8 +34,11 @@ pub fn outputs(place: &str, expectations: &[Expectation], file: &TensorFile) -> 
             let required = format!("{what}: {dtype} {shape:?}{}", packed(*dtype));
             Fault::of_file(required, excerpt(error.to_string().as_bytes()))
         })?;
-        let share = judge(&tensor, expected)
-            .map_err(|wrong| Fault { mismatch: in_words(&what, &wrong, &[]), key: Some((None, *dtype)) })?;
+        let share = judge(&tensor, expected).map_err(|wrong| {
+            let mut mismatch = in_words(&what, &wrong, &[]);
+            mismatch.elements = Some(Box::new(Elements::of(name, &tensor, expected)));
+            Fault { mismatch, key: Some((None, *dtype)) }
+        })?;
         judged.push(Judged { dtype: *dtype, share });
     }
     Ok(judged)

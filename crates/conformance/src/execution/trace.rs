@@ -10,7 +10,7 @@ use megakernel_numerics::{Tensor, TensorFile};
 
 use super::expect::{is_output, shape};
 use super::outputs::{in_words, judge};
-use super::{Fault, Key};
+use super::{Elements, Fault, Key};
 use crate::judge::Mismatch;
 use crate::oracle::{Follow, NoAnswer};
 use crate::text::excerpt;
@@ -62,6 +62,7 @@ pub fn follow(
                 let from: Vec<u64> = written.region.iter().map(|&(low, _)| low).collect();
                 let mut mismatch = in_words(&what, &wrong, &from);
                 mismatch.expected.push_str(", from the inputs that the task had");
+                mismatch.elements = Some(Box::new(Elements::of(&buffer.name, &tensor, &written.expected)));
                 return Ok(Err(Fault { mismatch, key: Some(key) }));
             }
         }

@@ -9,7 +9,7 @@ use megakernel_ir::rule::Rule;
 
 use crate::case::{Case, Verdict};
 use crate::checkers;
-use crate::execution::Key;
+use crate::execution::{Elements, Key};
 use crate::text::excerpt;
 
 pub(crate) mod cause;
@@ -29,6 +29,8 @@ pub struct Mismatch {
     pub cause: String,
     /// Where elements are wrong: whose they are, as in the table of what was executed.
     pub key: Option<Key>,
+    /// How far off they are.
+    pub elements: Option<Box<Elements>>,
 }
 
 impl Mismatch {
@@ -36,12 +38,12 @@ impl Mismatch {
     pub fn new(expected: impl Into<String>, actual: impl Into<String>) -> Mismatch {
         let (expected, actual) = (expected.into(), actual.into());
         let cause = cause::plain(&format!("{actual}; required: {expected}"));
-        Mismatch { expected, actual, cause, key: None }
+        Mismatch { expected, actual, cause, key: None, elements: None }
     }
 
     /// A mismatch with a cause of its own.
     fn because(cause: String, expected: String, actual: String) -> Mismatch {
-        Mismatch { expected, actual, cause, key: None }
+        Mismatch { expected, actual, cause, key: None, elements: None }
     }
 
     /// The same of elements that are wrong.

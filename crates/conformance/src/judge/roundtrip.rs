@@ -3,7 +3,7 @@
 use megakernel_ir::protocol::FromWorker;
 use serde_json::{Number, Value};
 
-use super::{Mismatch, json};
+use super::{Mismatch, cause, json};
 use crate::case::Case;
 use crate::text::excerpt;
 
@@ -126,7 +126,9 @@ fn enter(at: &mut String, step: &str) -> usize {
 
 fn differ(at: &str, declared: String, found: String) -> Mismatch {
     let place = if at.is_empty() { "the document".to_owned() } else { excerpt(at.as_bytes()) };
-    Mismatch::new(format!("{place}: {declared}"), format!("{place}: {found}"))
+    // Whatever stands there.
+    let cause = format!("another document than is expected, at {}", cause::plain(&place));
+    Mismatch::because(cause, format!("{place}: {declared}"), format!("{place}: {found}"))
 }
 
 fn show(value: &Value) -> String {

@@ -31,11 +31,11 @@ pub struct CauseResult {
     /// The dtype of the elements that are wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dtype: Option<String>,
-    /// The failure to look at first: that with the smallest document of the first of them.
+    /// The failure to look at first: of the first of them, one that names a place if there is any, with the smallest document.
     pub example: Example,
-    /// The cases, each once; the list of failures has them with all else.
+    /// The units, in order; the list of failures has them with all else.
     #[serde(skip)]
-    pub members: Vec<String>,
+    pub units: BTreeSet<(String, Profile)>,
 }
 
 /// A failure, as the list of failures has it.
@@ -77,7 +77,7 @@ pub(super) fn of(corpus: &Corpus, results: &[Played<'_>]) -> Vec<CauseResult> {
                 failures: group.len(),
                 opcode: example.opcode.clone(),
                 dtype: example.dtype.clone(),
-                members: members(&group),
+                units: group.iter().map(|failure| (failure.case.clone(), failure.profile)).collect(),
                 example: Example { case: example.case.clone(), profile: example.profile },
             },
         ));
@@ -133,17 +133,12 @@ fn example<'a>(
     cases: &BTreeMap<&str, &Case>,
     group: &[&'a FailureReport],
 ) -> Option<&'a FailureReport> {
-    let length = |failure: &&&FailureReport| {
+    let key = |failure: &&&FailureReport| {
+        // One that names a place or a task is easier to look into than a shorter one that does not.
+        let nameless = failure.at.as_ref().is_none_or(String::is_empty) && failure.opcode.is_none();
         let document = cases.get(&*failure.case).map(|case| corpus.document(case));
         // One that cannot be made was not sent either.
-        document.and_then(Result::ok).map_or(usize::MAX, |document| document.len())
+        (nameless, document.and_then(Result::ok).map_or(usize::MAX, |document| document.len()))
     };
-    group.iter().take(LOOKED_AT).min_by_key(length).copied()
-}
-
-/// The cases of a group, each once.
-fn members(group: &[&FailureReport]) -> Vec<String> {
-    let mut cases: Vec<String> = group.iter().map(|failure| failure.case.clone()).collect();
-    cases.dedup();
-    cases
+    group.iter().take(LOOKED_AT).min_by_key(key).copied()
 }

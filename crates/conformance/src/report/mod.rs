@@ -9,6 +9,7 @@ use megakernel_ir::protocol::Profile;
 use megakernel_ir::{DType, Opcode};
 use serde::{Deserialize, Serialize};
 
+use crate::execution::Elements;
 use crate::run::{Options, Run, Selection};
 use crate::shard::Shard;
 use crate::stop::Asked;
@@ -336,6 +337,9 @@ pub struct FailureReport {
     /// Why it is known, if it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub known: Option<String>,
+    /// How far off the elements of the first tensor are that is wrong; for people only.
+    #[serde(skip)]
+    pub elements: Option<Box<Elements>>,
     /// What it tests.
     pub clauses: Vec<ClauseReference>,
     /// The declared answer.

@@ -190,7 +190,13 @@ pub(super) fn of_run<'a>(options: &Options, run: &Run<'a>) -> (Vec<Played<'a>>, 
 }
 
 fn without_answer(unit: &Unit<'_>, actual: String) -> Mismatch {
-    Mismatch { expected: judge::expected(unit.case), cause: cause::plain(&actual), actual, key: None }
+    Mismatch {
+        expected: judge::expected(unit.case),
+        cause: cause::plain(&actual),
+        actual,
+        key: None,
+        elements: None,
+    }
 }
 
 fn failure_report(
@@ -199,7 +205,7 @@ fn failure_report(
     mismatch: Mismatch,
     known: Option<&str>,
 ) -> FailureReport {
-    let Mismatch { expected, actual, cause, key } = mismatch;
+    let Mismatch { expected, actual, cause, key, elements } = mismatch;
     let case = unit.case;
     let reference = |id: &String| {
         let clause = registry::headings().find(|clause| clause.id == id);
@@ -218,6 +224,7 @@ fn failure_report(
         opcode: key.and_then(|(opcode, _)| opcode).map(|opcode: Opcode| opcode.name().to_owned()),
         dtype: key.map(|(_, dtype)| dtype.name().to_owned()),
         known: known.map(str::to_owned),
+        elements,
         clauses: case.clauses.iter().map(reference).collect(),
         expected,
         at: case.expect.at.clone(),
