@@ -92,14 +92,14 @@ mod tests {
     #[test]
     fn a_cell_shows_the_worst_of_its_elements() {
         let mut found = vec![1.0; 130 * 2];
-        found[131] = 3.0;
+        found[131] = 3.5;
         let tensor = Tensor::from_reals(DType::F32, vec![2, 130], &found).expect("as many as the shape says");
         let expected = Expected::Reals { values: vec![1.0; 260], bounds: vec![0.5; 260] };
         let picture = Elements::of("y", &tensor, &expected);
         assert_eq!((picture.columns, picture.levels.len()), (44, 88));
-        // Off by four bounds, in the first cell of the second row.
+        // Off by five bounds, which is between nine and ten quarters of a doubling, in the first cell of the second row.
         let wrong: Vec<_> = picture.levels.iter().enumerate().filter(|(_, level)| **level > 0).collect();
-        assert_eq!(wrong, [(44, &109)]);
+        assert_eq!(wrong, [(44, &110)]);
         let ints =
             Tensor::from_reals(DType::I32, vec![3], &[1.0, 2.0, 3.0]).expect("as many as the shape says");
         assert_eq!(Elements::of("n", &ints, &Expected::Ints(vec![1, 5, 3])).levels, [0, 255, 0]);

@@ -5,7 +5,7 @@ use megakernel_ir::rule::{Clause, Rule, clause};
 use serde_json::{Map, Value, json};
 
 use super::library::Base;
-use crate::builder::{Error, Result};
+use crate::builder::{Error, Program, Result};
 use crate::edit::Edit;
 use megakernel_ir::prng::SplitMix64;
 
@@ -14,6 +14,9 @@ pub const GENERATOR: &str = "0.1.0";
 
 /// Every profile that judges a whole program.
 const ALL_PROFILES: &[&str] = &["format", "validate", "memory-safety", "launch"];
+
+/// A single edit has no more operations.
+const MOST_OPERATIONS: usize = 4;
 
 /// Collects the cases of one family.
 pub struct Sink {
@@ -105,9 +108,21 @@ impl Sink {
         self.edited(base, name, edit, &["validate"], expect)
     }
 
-    /// An accepted case: an edit that changes nothing that a rule forbids.
+    /// An accepted case: an edit that changes nothing that a rule forbids. What takes more than a few operations is no single edit, and
+    /// stands as a document of its own.
     pub fn accept(&mut self, base: &Base, name: &str, edit: &Edit) -> Result<()> {
-        self.edited(base, name, edit, ALL_PROFILES, json!({"verdict": "accept", "warnings": []}))
+        let expect = json!({"verdict": "accept", "warnings": []});
+        if edit.operations.len() <= MOST_OPERATIONS {
+            return self.edited(base, name, edit, ALL_PROFILES, expect);
+        }
+        let id = format!("{}/{}", self.family, words(name));
+        let patch: json_patch::Patch = serde_json::from_value(json!(edit.operations))
+            .map_err(|error| Error(format!("{id}: {error}")))?;
+        let mut program = base.program.value().clone();
+        json_patch::patch(&mut program, &patch).map_err(|error| Error(format!("{id}: {error}")))?;
+        let summary = format!("{}; after: {}", edit.what, base.summary);
+        let text = Program::new(program).to_text();
+        self.push(id, &summary, ALL_PROFILES, &edit.cites(), &Document::Text(&text), expect, None)
     }
 
     /// An accepted case under some profiles only: the rules that the edit breaks belong to others.
