@@ -100,8 +100,7 @@ mod tests {
         // Off by five bounds, which is between nine and ten quarters of a doubling, in the first cell of the second row.
         let wrong: Vec<_> = picture.levels.iter().enumerate().filter(|(_, level)| **level > 0).collect();
         assert_eq!(wrong, [(44, &110)]);
-        let ints =
-            Tensor::from_reals(DType::I32, vec![3], &[1.0, 2.0, 3.0]).expect("as many as the shape says");
+        let ints = Tensor::from_ints(DType::I32, vec![3], &[1, 2, 3]).expect("as many as the shape says");
         assert_eq!(Elements::of("n", &ints, &Expected::Ints(vec![1, 5, 3])).levels, [0, 255, 0]);
     }
 }
