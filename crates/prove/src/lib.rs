@@ -4,6 +4,7 @@
 //! then do: list its scopes, and prove one. Programs are the subject of this crate; a companion brings its own.
 
 mod checkpoint;
+mod explored;
 pub mod programs;
 mod report;
 mod run;
@@ -13,6 +14,7 @@ mod tally;
 use std::path::Path;
 use std::time::Instant;
 
+pub use explored::{Digits, Explored, Judge, Numbered, Numbers, Verdicts};
 pub use report::{keep, thousands};
 pub use run::{Disagreement, Options, Outcome, Shard, run};
 pub use subject::{Enumeration, Family, Scope, Subject, Weakness};

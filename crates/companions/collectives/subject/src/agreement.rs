@@ -1,10 +1,7 @@
 //! What the validator says of a small system beside what its executions show, and whether the two agree.
 
 use std::collections::BTreeSet;
-use std::fmt;
 
-use megakernel_collectives::read_algorithm;
-use megakernel_collectives_reference::answer::judged;
 use megakernel_ir::Rule;
 use megakernel_ir::rule::Class;
 
@@ -14,66 +11,36 @@ use crate::small::Small;
 /// Why a rule rejects, by name: what it forbids is there.
 pub const REASONS: [&str; 1] = ["shown"];
 
-/// Asks both.
-pub struct Judge {
-    /// What the validator does not find.
-    pub without: Option<Rule>,
-}
-
-/// What the two say.
-#[derive(Debug)]
-pub struct Verdicts {
-    /// The rules that the validator finds broken.
-    pub rules: Vec<Rule>,
-    /// Those whose sentence is true of the executions.
+/// What the executions show.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Faults {
+    /// The rules whose sentence is true of them.
     pub shown: BTreeSet<Rule>,
-    /// What goes wrong and no rule about that rejects.
-    pub missed: Option<&'static str>,
+    /// What of the clauses COL-11 to COL-13 does not hold.
+    torn: Option<&'static str>,
 }
 
-impl fmt::Display for Verdicts {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ids = |rules: &mut dyn Iterator<Item = &Rule>| {
-            rules.map(|rule| rule.id()).collect::<Vec<_>>().join(", ")
-        };
-        let rules = ids(&mut self.rules.iter());
-        let verdict = if rules.is_empty() { "accept" } else { &rules };
-        write!(f, "validator: {verdict}\nexplorer: {}", ids(&mut self.shown.iter()))
-    }
+/// Executes a system as it is, with a slot more, and with room for all messages.
+pub fn explored(small: &Small) -> Option<Faults> {
+    let capacities = [small.capacity, small.capacity + 1, small.messages().max(small.capacity + 1)];
+    let ends: Vec<End> = capacities.iter().map(|&capacity| explore(small, capacity)).collect();
+    let (shown, torn) = shown(small, &ends)?;
+    Some(Faults { shown, torn })
 }
 
-impl Judge {
-    /// What the two say of a system.
-    pub fn ask(&mut self, small: &Small) -> Option<Verdicts> {
-        let algorithm = read_algorithm(&small.document()).ok()?;
-        let found = judged(&algorithm, false).err().unwrap_or_default();
-        let mut rules: Vec<Rule> = found.iter().map(|fault| fault.rule).collect();
-        rules.sort_unstable();
-        rules.dedup();
-        if rules.iter().any(|rule| rule.class() == Class::COLLECTIVE_STRUCTURE) {
-            return None;
-        }
-        rules.retain(|rule| Some(*rule) != self.without);
-        // As it is, with a slot more, and with room for all messages.
-        let capacities = [small.capacity, small.capacity + 1, small.messages().max(small.capacity + 1)];
-        let ends: Vec<End> = capacities.iter().map(|&capacity| explore(small, capacity)).collect();
-        let (shown, torn) = shown(small, &ends)?;
-        let is_about = |class: Class| rules.iter().any(|rule| rule.class() == class);
-        let missed = if torn.is_some() {
-            torn
-        } else if shown.iter().any(|rule| rule.class() == Class::COLLECTIVE_DEADLOCK) {
-            let named = |rule: &&Rule| rule.class() == Class::COLLECTIVE_DEADLOCK && !rules.contains(rule);
-            // What counts tell comes before what cycles tell.
-            shown.iter().find(named).map(|_| "a deadlock or a message that is left")
-        } else if shown.iter().any(|rule| !rules.contains(rule)) {
-            Some("a wrong result, or different bits")
-        } else if is_about(Class::COLLECTIVE_DEADLOCK) {
-            Some("nothing, and rejects a deadlock that is none")
-        } else {
-            None
-        };
-        Some(Verdicts { rules, shown, missed })
+/// What goes wrong and no broken rule is about.
+pub fn missed(rules: &[Rule], faults: &Faults) -> Option<&'static str> {
+    let Faults { shown, torn } = faults;
+    if torn.is_some() {
+        return *torn;
     }
+    let is_deadlock = |rule: &&Rule| rule.class() == Class::COLLECTIVE_DEADLOCK;
+    if shown.iter().any(|rule| is_deadlock(&rule)) {
+        // What counts tell comes before what cycles tell.
+        let mut named = shown.iter().filter(is_deadlock).filter(|rule| !rules.contains(rule));
+        return named.next().map(|_| "a deadlock or a message that is left");
+    }
+    shown.iter().any(|rule| !rules.contains(rule)).then_some("a wrong result, or different bits")
 }
 
 /// Which rules the executions break, by their sentences; and what of the clauses COL-11 and COL-13 does not hold.

@@ -1,8 +1,6 @@
 //! What is enumerated: families of systems, all that their dimensions allow.
 
-use std::ops::Range;
-
-use megakernel_prove::{Enumeration as Enumerates, Family as Described, Scope};
+use megakernel_prove::{Digits, Family as Described, Numbered, Scope};
 
 use crate::small::{Small, Step, Way};
 
@@ -40,57 +38,29 @@ impl Described for Family {
     }
 }
 
-/// A family that is laid out: the numbers from 0 on are its systems.
-pub struct Enumeration(pub Family);
+impl Numbered for Family {
+    type Document = Small;
 
-const CHUNK: u64 = 1 << 10;
+    fn count(&self) -> u64 {
+        let steps = if self.is_alike { self.steps } else { self.steps * self.elements };
+        self.capacities as u64 * (self.choices.len() as u64).pow(steps as u32)
+    }
 
-impl Enumeration {
-    fn made(&self, mut number: u64) -> Small {
-        let Enumeration(family) = self;
-        let mut pick = |choices: usize| {
-            let choices = choices as u64;
-            let pick = (number % choices) as usize;
-            number /= choices;
-            pick
-        };
-        let capacity = 1 + pick(family.capacities);
+    fn made(&self, digits: &mut Digits) -> Option<Small> {
+        let mut pick = |choices| digits.pick(choices);
+        let capacity = 1 + pick(self.capacities);
         let mut log = || {
             let mut log: Vec<Step> =
-                (0..family.steps).map(|_| family.choices[pick(family.choices.len())]).collect();
-            log.extend(family.has_store.then_some(Step::Store));
+                (0..self.steps).map(|_| self.choices[pick(self.choices.len())]).collect();
+            log.extend(self.has_store.then_some(Step::Store));
             log
         };
-        let logs = if family.is_alike {
-            vec![log(); family.elements]
+        let logs = if self.is_alike {
+            vec![log(); self.elements]
         } else {
-            (0..family.elements).map(|_| log()).collect()
+            (0..self.elements).map(|_| log()).collect()
         };
-        Small { is_sum: family.is_sum, capacity, logs }
-    }
-}
-
-impl Enumerates for Enumeration {
-    type Document = Small;
-    type Chunk = Range<u64>;
-
-    fn size(&self) -> u64 {
-        let Enumeration(family) = self;
-        let steps = if family.is_alike { family.steps } else { family.steps * family.elements };
-        family.capacities as u64 * (family.choices.len() as u64).pow(steps as u32)
-    }
-
-    fn chunks(&self) -> Vec<Range<u64>> {
-        let size = self.size();
-        (0..size.div_ceil(CHUNK)).map(|chunk| chunk * CHUNK..size.min((chunk + 1) * CHUNK)).collect()
-    }
-
-    fn len(&self, chunk: &Range<u64>) -> u64 {
-        chunk.end - chunk.start
-    }
-
-    fn visit(&self, chunk: &Range<u64>, visit: &mut dyn FnMut(&Small)) {
-        chunk.clone().for_each(|number| visit(&self.made(number)));
+        Some(Small { is_sum: self.is_sum, capacity, logs })
     }
 }
 

@@ -7,10 +7,13 @@ mod small;
 #[cfg(test)]
 mod tests;
 
+use megakernel_collectives::read_algorithm;
+use megakernel_collectives_reference::answer::judged;
 use megakernel_ir::Rule;
-use megakernel_prove::{Scope, Subject, Weakness};
+use megakernel_ir::rule::Class;
+use megakernel_prove::{Explored, Scope};
 
-use agreement::{Judge, REASONS, Verdicts};
+use agreement::{Faults, REASONS};
 use family::Family;
 use small::Small;
 
@@ -20,69 +23,45 @@ pub struct Collectives;
 /// For the list of what is proved.
 pub static SUBJECT: Collectives = Collectives;
 
-impl Subject for Collectives {
+impl Explored for Collectives {
     const NOUN: &'static str = "system";
     const DOCUMENT: &'static str = "spec/companions/collectives/soundness.md";
     const STRUCTURE: &'static str = "a CS";
+    const STRUCTURE_CLASS: Class = Class::COLLECTIVE_STRUCTURE;
     const EXACT: bool = true;
     const REASONS: &'static [&'static str] = &REASONS;
 
-    type Document = Small;
+    type Small = Small;
     type Family = Family;
-    type Enumeration = family::Enumeration;
-    type Judge = Judge;
-    type Verdicts = Verdicts;
+    type Faults = Faults;
 
     fn scopes() -> Vec<Scope<Family>> {
         family::scopes()
     }
 
-    fn enumerate(family: &Family) -> family::Enumeration {
-        family::Enumeration(family.clone())
+    fn broken(small: &Small) -> Option<Vec<Rule>> {
+        let algorithm = read_algorithm(&small.document()).ok()?;
+        let found = judged(&algorithm, false).err().unwrap_or_default();
+        Some(found.iter().map(|fault| fault.rule).collect())
     }
 
-    fn judge(without: Option<Weakness>) -> Judge {
-        Judge {
-            without: match without {
-                Some(Weakness::Rule(rule)) => Some(rule),
-                Some(Weakness::Part(_)) | None => None,
-            },
-        }
+    fn explore(small: &Small) -> Option<Faults> {
+        agreement::explored(small)
     }
 
-    fn ask(judge: &mut Judge, document: &Small) -> Option<Verdicts> {
-        judge.ask(document)
+    fn reason(_: &Small, faults: &Faults, rule: Rule) -> Option<usize> {
+        faults.shown.contains(&rule).then_some(0)
     }
 
-    fn disagree(verdicts: &Verdicts) -> bool {
-        verdicts.missed.is_some() || verdicts.rules.iter().any(|rule| !verdicts.shown.contains(rule))
+    fn missed(rules: &[Rule], faults: &Faults) -> Option<&'static str> {
+        agreement::missed(rules, faults)
     }
 
-    fn alike(one: &Verdicts, other: &Verdicts) -> bool {
-        one.missed == other.missed && one.rules.is_empty() == other.rules.is_empty()
+    fn smaller(small: &Small) -> Vec<Small> {
+        small.smaller()
     }
 
-    fn rules(verdicts: &Verdicts) -> &[Rule] {
-        &verdicts.rules
-    }
-
-    fn reason(verdicts: &Verdicts, rule: usize) -> Option<usize> {
-        verdicts.rules.get(rule).filter(|rule| verdicts.shown.contains(rule)).map(|_| 0)
-    }
-
-    fn shows(verdicts: &Verdicts) -> bool {
-        !verdicts.shown.is_empty()
-    }
-
-    fn smaller(document: &Small) -> Vec<Small> {
-        document.smaller()
-    }
-
-    fn text(document: &Small) -> String {
-        format!("{:#}\n", document.document())
-    }
-
-    fn remarks(_: &mut Judge, _: &Small, verdicts: &Verdicts) -> Vec<String> {
-        verdicts.missed.map(|missed| format!("the validator does not find {missed}")).into_iter().collect()
+    fn text(small: &Small) -> String {
+        format!("{:#}\n", small.document())
     }
 }

@@ -20,13 +20,6 @@ pub struct Faults {
     pub lifetime: bool,
 }
 
-impl Faults {
-    /// Whether anything does.
-    pub fn any(self) -> bool {
-        self != Faults::default()
-    }
-}
-
 /// A step, and where it stands in a run.
 #[derive(Clone, Copy)]
 struct Event {

@@ -1,8 +1,6 @@
 //! What is enumerated: families of documents, all that their dimensions allow.
 
-use std::ops::Range;
-
-use megakernel_prove::{Enumeration as Enumerates, Family as Described, Scope};
+use megakernel_prove::{Digits, Family as Described, Numbered, Scope};
 
 use crate::small::{Kept, Small, Step};
 
@@ -28,52 +26,20 @@ impl Described for Family {
     }
 }
 
-/// A family that is laid out: the numbers from 0 on are its documents.
-pub struct Enumeration(pub Family);
-
-const CHUNK: u64 = 1 << 10;
-
-impl Enumeration {
-    fn made(&self, mut number: u64) -> Small {
-        let Enumeration(family) = self;
-        let mut pick = |choices: usize| {
-            let choices = choices as u64;
-            let pick = (number % choices) as usize;
-            number /= choices;
-            pick
-        };
-        let buffers = family.buffers[pick(family.buffers.len())];
-        let kept = family.kept[pick(family.kept.len())];
-        let bodies = family.bodies.each_ref().map(|choices| choices[pick(choices.len())].clone());
-        Small { bodies, buffers, kept }
-    }
-}
-
-impl Enumerates for Enumeration {
+impl Numbered for Family {
     type Document = Small;
-    type Chunk = Range<u64>;
 
-    fn size(&self) -> u64 {
-        let Enumeration(family) = self;
-        let bodies: usize = family.bodies.iter().map(Vec::len).product();
-        (bodies * family.buffers.len() * family.kept.len()) as u64
+    fn count(&self) -> u64 {
+        let bodies: usize = self.bodies.iter().map(Vec::len).product();
+        (bodies * self.buffers.len() * self.kept.len()) as u64
     }
 
-    fn chunks(&self) -> Vec<Range<u64>> {
-        let size = self.size();
-        (0..size.div_ceil(CHUNK)).map(|chunk| chunk * CHUNK..size.min((chunk + 1) * CHUNK)).collect()
-    }
-
-    fn len(&self, chunk: &Range<u64>) -> u64 {
-        chunk.end - chunk.start
-    }
-
-    fn visit(&self, chunk: &Range<u64>, visit: &mut dyn FnMut(&Small)) {
-        chunk
-            .clone()
-            .map(|number| self.made(number))
-            .filter(Small::is_formed)
-            .for_each(|small| visit(&small));
+    fn made(&self, digits: &mut Digits) -> Option<Small> {
+        let mut pick = |choices| digits.pick(choices);
+        let buffers = self.buffers[pick(self.buffers.len())];
+        let kept = self.kept[pick(self.kept.len())];
+        let bodies = self.bodies.each_ref().map(|choices| choices[pick(choices.len())].clone());
+        Some(Small { bodies, buffers, kept }).filter(Small::is_formed)
     }
 }
 

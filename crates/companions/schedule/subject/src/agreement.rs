@@ -1,12 +1,9 @@
 //! What the validator says of a small schedule beside what its runs show, and whether the two agree.
 
-use std::fmt;
-
 use megakernel_ir::Rule;
 use megakernel_ir::rule::Class;
-use megakernel_schedule_reference::validate_schedule;
 
-use crate::explore::{Faults, explore};
+use crate::explore::Faults;
 use crate::small::{Held, Small};
 
 /// Why a rule rejects, by name.
@@ -24,53 +21,8 @@ const BACK: usize = 4;
 /// The races between accesses.
 const RACES: [Rule; 5] = [Rule::ER01, Rule::ER02, Rule::ER03, Rule::ER04, Rule::ER07];
 
-/// Asks both.
-pub struct Judge {
-    /// What the validator does not find.
-    pub without: Option<Rule>,
-}
-
-/// What the two say.
-#[derive(Debug)]
-pub struct Verdicts {
-    /// The rules that the validator finds broken.
-    pub rules: Vec<Rule>,
-    /// Why, for each of them.
-    pub reasons: Vec<Option<usize>>,
-    /// What the explorer finds.
-    pub faults: Faults,
-    /// What goes wrong and no rule about that rejects.
-    pub missed: Option<&'static str>,
-}
-
-impl fmt::Display for Verdicts {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let rules: Vec<&str> = self.rules.iter().map(|rule| rule.id()).collect();
-        let verdict = if rules.is_empty() { "accept".to_owned() } else { rules.join(", ") };
-        write!(f, "validator: {verdict}\nexplorer: {:?}", self.faults)
-    }
-}
-
-impl Judge {
-    /// What the two say of a schedule. Nothing for one that breaks an ES rule or is too large.
-    pub fn ask(&mut self, small: &Small) -> Option<Verdicts> {
-        let schedule = megakernel_schedule::read(&small.document()).ok()?;
-        let found = validate_schedule(&schedule).diagnostics;
-        let mut rules: Vec<Rule> =
-            found.iter().filter(|found| found.is_error()).map(|found| found.rule).collect();
-        rules.dedup();
-        if rules.iter().any(|rule| rule.class() == Class::SCHEDULE_STRUCTURE) {
-            return None;
-        }
-        rules.retain(|rule| Some(*rule) != self.without);
-        let faults = explore(small)?;
-        let reasons = rules.iter().map(|&rule| reason(small, &faults, rule)).collect();
-        let missed = missed(&rules, &faults);
-        Some(Verdicts { rules, reasons, faults, missed })
-    }
-}
-
-fn reason(small: &Small, faults: &Faults, rule: Rule) -> Option<usize> {
+/// Why a run bears out that a rule is broken; nothing if none does.
+pub fn reason(small: &Small, faults: &Faults, rule: Rule) -> Option<usize> {
     let or = |shown: bool, other: Option<usize>| if shown { Some(SHOWN) } else { other };
     match rule {
         Rule::ED01 | Rule::ED02 | Rule::ED03 | Rule::ED04 => or(faults.deadlock, None),
@@ -96,7 +48,8 @@ fn has_partial_wait(small: &Small) -> bool {
     phases().flat_map(|phase| &phase.waits).any(|&(event, count)| count < total(event))
 }
 
-fn missed(rules: &[Rule], faults: &Faults) -> Option<&'static str> {
+/// What goes wrong and no broken rule is about.
+pub fn missed(rules: &[Rule], faults: &Faults) -> Option<&'static str> {
     let has_class = rules.iter().any(|rule| rule.class() == Class::SCHEDULE_DEADLOCK);
     if has_class {
         // Nothing else is judged. A deadlock has to be found by a rule about it.

@@ -25,13 +25,6 @@ pub struct Faults {
     pub contents: BTreeSet<Rule>,
 }
 
-impl Faults {
-    /// Whether nothing goes wrong.
-    pub fn is_empty(&self) -> bool {
-        *self == Faults::default()
-    }
-}
-
 /// A byte of each tensor, or one that they share.
 #[derive(Clone, Copy, Debug, Default)]
 struct Memory {

@@ -1,8 +1,6 @@
 //! What is enumerated: families of schedules, all that their dimensions allow.
 
-use std::ops::Range;
-
-use megakernel_prove::{Enumeration as Enumerates, Family as Described, Scope};
+use megakernel_prove::{Digits, Family as Described, Numbered, Scope};
 
 use crate::small::{Access, Does, Held, PLAIN, Phase, Setting, Small, Task};
 
@@ -36,51 +34,23 @@ impl Described for Family {
     }
 }
 
-/// A family that is laid out: the numbers from 0 on are its schedules.
-pub struct Enumeration(pub Family);
-
-const CHUNK: u64 = 1 << 12;
-
-impl Enumeration {
-    fn made(&self, mut number: u64) -> Small {
-        let Enumeration(family) = self;
-        let mut pick = |choices: usize| {
-            let choices = choices as u64;
-            let pick = (number % choices) as usize;
-            number /= choices;
-            pick
-        };
-        let setting = family.settings[pick(family.settings.len())];
-        let queues = &family.queues[pick(family.queues.len())];
-        let mut phases =
-            |count: usize| (0..count).map(|_| family.phases[pick(family.phases.len())].clone()).collect();
-        let tasks = family.shape.iter().zip(queues);
-        let tasks = tasks.map(|(&count, &queue)| Task { queue, phases: phases(count) }).collect();
-        Small { tasks, setting }
-    }
-}
-
-impl Enumerates for Enumeration {
+impl Numbered for Family {
     type Document = Small;
-    type Chunk = Range<u64>;
 
-    fn size(&self) -> u64 {
-        let Enumeration(family) = self;
-        let phases = family.shape.iter().sum::<usize>() as u32;
-        (family.settings.len() * family.queues.len()) as u64 * (family.phases.len() as u64).pow(phases)
+    fn count(&self) -> u64 {
+        let phases = self.shape.iter().sum::<usize>() as u32;
+        (self.settings.len() * self.queues.len()) as u64 * (self.phases.len() as u64).pow(phases)
     }
 
-    fn chunks(&self) -> Vec<Range<u64>> {
-        let size = self.size();
-        (0..size.div_ceil(CHUNK)).map(|chunk| chunk * CHUNK..size.min((chunk + 1) * CHUNK)).collect()
-    }
-
-    fn len(&self, chunk: &Range<u64>) -> u64 {
-        chunk.end - chunk.start
-    }
-
-    fn visit(&self, chunk: &Range<u64>, visit: &mut dyn FnMut(&Small)) {
-        chunk.clone().for_each(|number| visit(&self.made(number)));
+    fn made(&self, digits: &mut Digits) -> Option<Small> {
+        let mut pick = |choices| digits.pick(choices);
+        let setting = self.settings[pick(self.settings.len())];
+        let queues = &self.queues[pick(self.queues.len())];
+        let mut phases =
+            |count: usize| (0..count).map(|_| self.phases[pick(self.phases.len())].clone()).collect();
+        let tasks = self.shape.iter().zip(queues);
+        let tasks = tasks.map(|(&count, &queue)| Task { queue, phases: phases(count) }).collect();
+        Some(Small { tasks, setting })
     }
 }
 

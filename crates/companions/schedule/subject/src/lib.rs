@@ -8,9 +8,11 @@ mod small;
 mod tests;
 
 use megakernel_ir::Rule;
-use megakernel_prove::{Scope, Subject, Weakness};
+use megakernel_ir::rule::Class;
+use megakernel_prove::{Explored, Scope};
 
-use agreement::{Judge, REASONS, Verdicts};
+use agreement::REASONS;
+use explore::Faults;
 use family::Family;
 use small::Small;
 
@@ -20,69 +22,45 @@ pub struct Schedules;
 /// For the list of what is proved.
 pub static SUBJECT: Schedules = Schedules;
 
-impl Subject for Schedules {
+impl Explored for Schedules {
     const NOUN: &'static str = "schedule";
     const DOCUMENT: &'static str = "spec/companions/schedule/soundness.md";
     const STRUCTURE: &'static str = "an ES";
+    const STRUCTURE_CLASS: Class = Class::SCHEDULE_STRUCTURE;
     const EXACT: bool = true;
     const REASONS: &'static [&'static str] = &REASONS;
 
-    type Document = Small;
+    type Small = Small;
     type Family = Family;
-    type Enumeration = family::Enumeration;
-    type Judge = Judge;
-    type Verdicts = Verdicts;
+    type Faults = Faults;
 
     fn scopes() -> Vec<Scope<Family>> {
         family::scopes()
     }
 
-    fn enumerate(family: &Family) -> family::Enumeration {
-        family::Enumeration(family.clone())
+    fn broken(small: &Small) -> Option<Vec<Rule>> {
+        let schedule = megakernel_schedule::read(&small.document()).ok()?;
+        let found = megakernel_schedule_reference::validate_schedule(&schedule).diagnostics;
+        Some(found.iter().filter(|found| found.is_error()).map(|found| found.rule).collect())
     }
 
-    fn judge(without: Option<Weakness>) -> Judge {
-        Judge {
-            without: match without {
-                Some(Weakness::Rule(rule)) => Some(rule),
-                Some(Weakness::Part(_)) | None => None,
-            },
-        }
+    fn explore(small: &Small) -> Option<Faults> {
+        explore::explore(small)
     }
 
-    fn ask(judge: &mut Judge, document: &Small) -> Option<Verdicts> {
-        judge.ask(document)
+    fn reason(small: &Small, faults: &Faults, rule: Rule) -> Option<usize> {
+        agreement::reason(small, faults, rule)
     }
 
-    fn disagree(verdicts: &Verdicts) -> bool {
-        verdicts.missed.is_some() || verdicts.reasons.contains(&None)
+    fn missed(rules: &[Rule], faults: &Faults) -> Option<&'static str> {
+        agreement::missed(rules, faults)
     }
 
-    fn alike(one: &Verdicts, other: &Verdicts) -> bool {
-        one.missed == other.missed && one.rules.is_empty() == other.rules.is_empty()
+    fn smaller(small: &Small) -> Vec<Small> {
+        small.smaller()
     }
 
-    fn rules(verdicts: &Verdicts) -> &[Rule] {
-        &verdicts.rules
-    }
-
-    fn reason(verdicts: &Verdicts, rule: usize) -> Option<usize> {
-        verdicts.reasons.get(rule).copied().flatten()
-    }
-
-    fn shows(verdicts: &Verdicts) -> bool {
-        !verdicts.faults.is_empty()
-    }
-
-    fn smaller(document: &Small) -> Vec<Small> {
-        document.smaller()
-    }
-
-    fn text(document: &Small) -> String {
-        format!("{:#}\n", document.document())
-    }
-
-    fn remarks(_: &mut Judge, _: &Small, verdicts: &Verdicts) -> Vec<String> {
-        verdicts.missed.map(|missed| format!("no rule about it rejects {missed}")).into_iter().collect()
+    fn text(small: &Small) -> String {
+        format!("{:#}\n", small.document())
     }
 }
