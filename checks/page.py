@@ -11,6 +11,7 @@ import base64
 import json
 import os
 import re
+import select
 import shutil
 import subprocess
 import sys
@@ -43,6 +44,8 @@ class Browser:
 
     def message(self):
         while b"\0" not in self.buffer:
+            if not select.select([self.read], [], [], 60)[0]:
+                raise SystemExit("the browser says nothing for 60 s")
             found = os.read(self.read, 1 << 16)
             if not found:
                 raise SystemExit("the browser ended")
@@ -97,7 +100,8 @@ def main():
     if program is None:
         print(f"there is no Chromium: none of {', '.join(BROWSERS)} is found")
         return 3
-    with tempfile.TemporaryDirectory() as folder:
+    # What the browser leaves behind may still be written to.
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         page = Path(folder) / "page.html"
         worker = f"{sys.executable} {ROOT}/examples/python/adapter.py --flaw {FLAWS}"
         command = [PROGRAMS / "megakernel-conform", "run", "--corpus", ROOT / "corpus", "--impl", worker, "--filter", CASES,

@@ -107,6 +107,9 @@ impl<'a> Comparison<'a> {
             let same = if right == left { "  =" } else { "  *" };
             writeln!(out, "{:<14}{same}{left:<50}{right}", a.profile)?;
         }
+        for b in self.b.profiles.iter().filter(|b| self.a.profiles.iter().all(|a| a.profile != b.profile)) {
+            writeln!(out, "{:<14}  *{:<50}{}", b.profile, "", cell(&b.counts, b.verdict.name()))?;
+        }
         writeln!(out)
     }
 

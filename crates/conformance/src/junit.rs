@@ -8,7 +8,7 @@ use std::fmt::{self, Write as _};
 
 use megakernel_ir::protocol::Profile;
 
-use crate::report::{FailureKind, FailureReport, Report};
+use crate::report::{FailureKind, FailureReport, Report, RunVerdict};
 
 /// How a case ended, in the words of the form.
 enum Test<'a> {
@@ -17,6 +17,8 @@ enum Test<'a> {
     Failed(&'a FailureReport),
     /// Though it is known to fail.
     Surprising(&'a str),
+    /// A profile that does not conform though no case of it failed.
+    Unshown(&'a str),
 }
 
 /// The report as XML.
@@ -40,6 +42,16 @@ pub fn render(report: &Report) -> String {
     for known in report.passed_though_known() {
         suites.entry(known.profile).or_default().insert(&known.case, Test::Surprising(&known.reason));
     }
+    // A run that shows nothing is not green.
+    let nothing =
+        report.verdict == RunVerdict::DoesNotConform && report.totals.passed + report.totals.failed == 0;
+    for line in &report.profiles {
+        let none = (nothing && line.counts.skipped > 0).then_some("no case passed");
+        if let Some(reason) = line.reason.as_deref().or(none) {
+            let tests = suites.entry(line.profile).or_default();
+            tests.insert("(the profile as a whole)", Test::Unshown(reason));
+        }
+    }
     let mut out = String::new();
     // Writing to a string cannot fail.
     let _ = write_all(&mut out, &suites);
@@ -62,6 +74,10 @@ fn write_all(out: &mut String, suites: &Suites<'_>) -> fmt::Result {
                     writeln!(out, "{head}><skipped message=\"{}\"/></testcase>", escaped(reason))?;
                 }
                 Test::Failed(failure) => write_failure(out, &head, failure)?,
+                Test::Unshown(reason) => {
+                    let message = escaped(reason);
+                    writeln!(out, "{head}><failure type=\"profile\" message=\"{message}\"/></testcase>")?;
+                }
                 Test::Surprising(reason) => {
                     let message = format!("it is known to fail, and passes: {reason}");
                     let message = escaped(&message);
@@ -111,14 +127,14 @@ fn counts<'a>(tests: impl Iterator<Item = &'a Test<'a>>) -> String {
             Test::Passed => {}
             Test::Skipped(_) => skipped += 1,
             Test::Failed(failure) if failure.kind != FailureKind::Answer => errors += 1,
-            Test::Failed(_) | Test::Surprising(_) => failures += 1,
+            Test::Failed(_) | Test::Surprising(_) | Test::Unshown(_) => failures += 1,
         }
     }
     format!("tests=\"{all}\" failures=\"{failures}\" errors=\"{errors}\" skipped=\"{skipped}\"")
 }
 
 /// Text as XML has it; characters that no document of XML may have are replaced.
-pub(crate) fn escaped(text: &str) -> String {
+fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
         match character {

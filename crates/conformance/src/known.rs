@@ -30,11 +30,13 @@ impl Known {
                 continue;
             }
             let refused = |why: String| Err(format!("line {}: {why}", number + 1));
-            let mut words = line.splitn(3, char::is_whitespace);
-            let (Some(case), Some(profile)) = (words.next(), words.next()) else {
+            let (case, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+            let rest = rest.trim_start();
+            let (profile, reason) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+            let reason = reason.trim_start();
+            if profile.is_empty() {
                 return refused("a line is a case, a profile and a reason".to_owned());
-            };
-            let reason = words.next().unwrap_or_default().trim();
+            }
             if reason.is_empty() {
                 return refused(format!("`{case}` has no reason; say why it is known to fail"));
             }
@@ -42,7 +44,7 @@ impl Known {
                 Ok(profile) => profile,
                 Err(why) => return refused(why),
             };
-            let Some(found) = corpus.cases().iter().find(|found| found.id == case) else {
+            let Some(found) = corpus.case(case) else {
                 return refused(format!("the corpus has no case `{case}`; take the line out"));
             };
             if !found.profiles.contains(&profile) {

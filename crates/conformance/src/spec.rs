@@ -10,8 +10,7 @@ use megakernel_ir::rule::Clause;
 /// # Errors
 /// There is no such id, or no text beside the corpus.
 pub fn section(corpus: &Path, id: &str) -> Result<(&'static Clause, String), String> {
-    let clause = registry::headings()
-        .find(|clause| clause.id == id)
+    let clause = registry::heading(id)
         .ok_or_else(|| format!("no rule and no clause has the id `{id}`, such as R01 or EXE-07"))?;
     let path = corpus.parent().unwrap_or(corpus).join(clause.document);
     let text = std::fs::read_to_string(&path).map_err(|cause| {

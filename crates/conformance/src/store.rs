@@ -118,6 +118,12 @@ impl Corpus {
         })
     }
 
+    /// The case with an id.
+    pub fn case(&self, id: &str) -> Option<&Case> {
+        let index = self.cases.binary_search_by(|case| case.id.as_str().cmp(id)).ok()?;
+        self.cases.get(index)
+    }
+
     /// Reads all files of these cases into memory, where nobody can change them any more.
     ///
     /// # Errors

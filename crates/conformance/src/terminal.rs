@@ -332,10 +332,12 @@ fn write_cause(out: &mut String, report: &Report, cause: &CauseResult, style: &S
     let failures = counted(cause.failures, "failure", "failures");
     writeln!(out, "{} ({failures})", style.red(&cause.cause))?;
     let example = (&cause.example.case, cause.example.profile);
-    let of_cause = |failure: &&FailureReport| (&failure.case, failure.profile) == example;
-    let Some(failure) = report.failures.iter().find(of_cause) else { return Ok(()) };
-    let stderr = report.failures.iter().position(|failure| of_cause(&failure));
-    let stderr = stderr.and_then(|index| report.stderr.get(&index)).map_or("", String::as_str);
+    let mut failures = report.failures.iter().enumerate();
+    let Some((index, failure)) = failures.find(|(_, failure)| (&failure.case, failure.profile) == example)
+    else {
+        return Ok(());
+    };
+    let stderr = report.stderr.get(&index).map_or("", String::as_str);
     write_failure(out, failure, stderr, style)?;
     let mut others: Vec<&str> = cause.units.iter().map(|(case, _)| case.as_str()).collect();
     others.dedup();

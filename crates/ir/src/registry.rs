@@ -170,6 +170,11 @@ pub fn headings() -> impl Iterator<Item = &'static Clause> {
     rules().map(|rule| rule.clause()).chain(clauses())
 }
 
+/// The heading of a rule or clause.
+pub fn heading(id: &str) -> Option<&'static Clause> {
+    headings().find(|clause| clause.id == id)
+}
+
 /// Whether a companion declares a member of `expect` by this name.
 pub fn has_check(name: &str) -> bool {
     CHECKS.contains(&name) || INSTALLED.read().unwrap_or_else(PoisonError::into_inner).checks.contains(&name)

@@ -1,4 +1,4 @@
-"""Logs of a run (clause SCH-15)."""
+"""Logs of a run (clause SCH-17)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .regions import DumpError, Region
 
 
 class Trace:
-    """What happened, in an order in which signals stand before the waits that have seen them (clause SCH-16)."""
+    """What happened, in an order in which signals stand before the waits that have seen them (clause SCH-18)."""
 
     def __init__(self) -> None:
         self.launches: list[list[list]] = []

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use megakernel_conformance::compare::Comparison;
-use megakernel_conformance::report::Report;
+use megakernel_conformance::report::{Report, RunVerdict};
 
 use super::{Done, print};
 
@@ -13,7 +13,7 @@ use super::{Done, print};
 /// of them alone.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit code: 0 if nothing fails in B that does not fail in A, 1 if something does, 2 if they cannot be compared."
+    after_help = "Exit code: 0 if nothing fails in B that does not fail in A, 1 if something does, or if B does not conform and A does not say so of itself, 2 if they cannot be compared."
 )]
 pub struct Args {
     /// A report, as `run --json FILE` wrote it
@@ -30,5 +30,7 @@ pub fn run(args: &Args) -> Done {
     let sides: [(&str, &Report); 2] = [(&a_name, &a), (&b_name, &b)];
     let comparison = Comparison::new(sides[0], sides[1]);
     print(comparison.render())?;
-    Ok(u8::from(!comparison.worse().is_empty()))
+    // What is not judged any more does not fail either.
+    let sank = b.verdict == RunVerdict::DoesNotConform && a.verdict != RunVerdict::DoesNotConform;
+    Ok(u8::from(sank || !comparison.worse().is_empty()))
 }

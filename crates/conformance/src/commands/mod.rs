@@ -121,9 +121,8 @@ pub struct Selection {
 }
 
 fn clause(id: &str) -> Result<String, String> {
-    let known = registry::headings().any(|clause| clause.id == id);
-    known
-        .then(|| id.to_owned())
+    registry::heading(id)
+        .map(|clause| clause.id.to_owned())
         .ok_or_else(|| format!("no rule and no clause has the id `{id}`, such as R01 or EXE-07"))
 }
 
@@ -175,7 +174,7 @@ impl Selection {
 /// # Errors
 /// There is none.
 pub fn find<'a>(corpus: &'a Corpus, id: &str) -> Result<&'a Case, String> {
-    corpus.cases().iter().find(|case| case.id == id).ok_or_else(|| {
+    corpus.case(id).ok_or_else(|| {
         format!("the corpus has no case `{id}`; `megakernel-conform list --filter GLOB` lists ids")
     })
 }

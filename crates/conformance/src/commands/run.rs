@@ -223,6 +223,8 @@ pub fn run(args: &Args) -> Done {
     })?;
     if oracle.is_none() && !args.no_trace && finished.hello.as_ref().is_ok_and(|hello| hello.trace) {
         finished.notes.push(NO_ORACLE.to_owned());
+        // In order, as a merged report has them.
+        finished.notes.sort();
     }
     let report = Report::new(&corpus, &options, &finished);
     let style =
@@ -260,8 +262,11 @@ fn read(path: &Path) -> Result<String, String> {
     std::fs::read_to_string(path).map_err(|cause| format!("{}: {cause}", path.display()))
 }
 
-/// What failed in a run before.
+/// What failed in a run before: nothing, before the first one.
 fn failed(path: &Path) -> Result<BTreeSet<(String, Profile)>, String> {
+    if matches!(path.try_exists(), Ok(false)) {
+        return Ok(BTreeSet::new());
+    }
     Ok(super::report(path)?.failures.into_iter().map(|failure| (failure.case, failure.profile)).collect())
 }
 

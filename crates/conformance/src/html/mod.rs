@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use megakernel_ir::protocol::Profile;
 use megakernel_ir::read;
 use serde_json::{Map, Value, json};
 
@@ -27,21 +28,18 @@ const CONTEXT: usize = 3;
 /// # Errors
 /// None that a report can cause; they are passed on rather than hidden.
 pub fn render(report: &Report, corpus: &Corpus) -> serde_json::Result<String> {
-    let cases: BTreeMap<&str, &Case> = corpus.cases().iter().map(|case| (case.id.as_str(), case)).collect();
+    let failures: BTreeMap<(&str, Profile), &FailureReport> =
+        report.failures.iter().map(|failure| ((failure.case.as_str(), failure.profile), failure)).collect();
+    let find = |case: &str, profile| failures.get(&(case, profile)).copied();
     let (mut members, mut details, mut cited) = (Map::new(), Map::new(), BTreeSet::new());
     for cause in &report.causes {
-        let of_cause = |failure: &&FailureReport| {
-            failure.known.is_none() && cause.units.contains(&(failure.case.clone(), failure.profile))
-        };
-        let group: Vec<&FailureReport> = report.failures.iter().filter(of_cause).collect();
-        let is_example = |failure: &&FailureReport| {
-            (&failure.case, failure.profile) == (&cause.example.case, cause.example.profile)
-        };
-        let example = group.iter().copied().find(is_example);
+        let group: Vec<&FailureReport> =
+            cause.units.iter().filter_map(|(case, profile)| find(case, *profile)).collect();
+        let example = find(&cause.example.case, cause.example.profile);
         for failure in example.into_iter().chain(group.iter().copied().take(DETAILED)) {
             cited.extend(failure.clauses.iter().map(|clause| clause.id.as_str()));
-            if let Some(case) = cases.get(failure.case.as_str()) {
-                details.insert(key(failure), detail(corpus, &cases, case, failure));
+            if let Some(case) = corpus.case(&failure.case) {
+                details.insert(key(failure), detail(corpus, case, failure));
             }
         }
         members.insert(cause.cause.clone(), group.into_iter().map(key).collect());
@@ -61,7 +59,7 @@ fn key(failure: &FailureReport) -> String {
 }
 
 /// What the page shows of a failure beside what the report says.
-fn detail(corpus: &Corpus, cases: &BTreeMap<&str, &Case>, case: &Case, failure: &FailureReport) -> Value {
+fn detail(corpus: &Corpus, case: &Case, failure: &FailureReport) -> Value {
     let mut detail = Map::new();
     if let Some(elements) = &failure.elements {
         detail.insert("elements".to_owned(), json!(elements));
@@ -69,7 +67,7 @@ fn detail(corpus: &Corpus, cases: &BTreeMap<&str, &Case>, case: &Case, failure: 
     let bytes = |case: &Case| corpus.document(case).ok().filter(|bytes| bytes.len() <= LONGEST);
     let Some(document) = bytes(case) else { return detail.into() };
     detail.insert("document".to_owned(), json!(lines(&document).join("\n")));
-    if let Some(twin) = failure.twin.as_deref().and_then(|twin| bytes(cases.get(twin)?)) {
+    if let Some(twin) = failure.twin.as_deref().and_then(|twin| bytes(corpus.case(twin)?)) {
         detail.insert("difference".to_owned(), json!(difference(&lines(&twin), &lines(&document))));
     }
     // Also of a program that is to be rejected, as long as it can be read.

@@ -117,7 +117,7 @@ fn rank(cause: &str, cases: &BTreeMap<&str, &Case>, group: &[&FailureReport]) ->
             match (failure.opcode.as_deref().and_then(Opcode::from_name), &failure.dtype) {
                 (Some(opcode), _) => (2, opcode as usize),
                 (None, Some(_)) => (3, 0),
-                _ if failure.actual.starts_with("reject, ") => (0, 0),
+                _ if failure.cause.starts_with("rejects under ") => (0, 0),
                 _ if failure.actual == "accept" => (1, rule),
                 _ => (4, 0),
             }

@@ -477,7 +477,9 @@ impl Report {
         }
         let version: Version =
             serde_json::from_str(text).map_err(|cause| format!("it is no report: {cause}"))?;
-        if version.report != FORMAT {
+        // Of the same major version: members that are new, who does not know them ignores.
+        let major = |form: &str| form.split('.').next().map(str::to_owned);
+        if major(&version.report) != major(FORMAT) {
             return Err(format!("it is a report of form {}, and this runner reads {FORMAT}", version.report));
         }
         serde_json::from_str(text).map_err(|cause| format!("it is no report: {cause}"))

@@ -208,7 +208,7 @@ fn failure_report(
     let Mismatch { expected, actual, cause, key, elements } = mismatch;
     let case = unit.case;
     let reference = |id: &String| {
-        let clause = registry::headings().find(|clause| clause.id == id);
+        let clause = registry::heading(id);
         ClauseReference {
             id: id.clone(),
             title: clause.map_or("", |clause| clause.title).to_owned(),

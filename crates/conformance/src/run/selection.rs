@@ -87,9 +87,8 @@ impl Selection {
             return true;
         }
         let (opcodes, dtypes) = used(corpus, case);
-        let among = |any: bool, none: bool| any || none;
-        among(self.opcodes.iter().any(|opcode| opcodes.contains(opcode)), self.opcodes.is_empty())
-            && among(self.dtypes.iter().any(|dtype| dtypes.contains(dtype)), self.dtypes.is_empty())
+        (self.opcodes.is_empty() || self.opcodes.iter().any(|opcode| opcodes.contains(opcode)))
+            && (self.dtypes.is_empty() || self.dtypes.iter().any(|dtype| dtypes.contains(dtype)))
     }
 
     /// What is asked of a case, for a message that there is none.

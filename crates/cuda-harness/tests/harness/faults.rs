@@ -49,10 +49,10 @@ fn groups() -> Vec<BTreeMap<String, (&'static str, &'static str)>> {
     let mut groups: Vec<BTreeMap<_, _>> = Vec::new();
     for (kernel, cases) in NUMERIC {
         let instruction = replaced(kernel);
-        let free = groups.iter().position(|group| !group.contains_key(&instruction));
-        let group = free.unwrap_or(groups.len());
-        groups.resize_with(groups.len().max(group + 1), BTreeMap::new);
-        groups[group].insert(instruction, (kernel, cases));
+        match groups.iter_mut().find(|group| !group.contains_key(&instruction)) {
+            Some(group) => drop(group.insert(instruction, (kernel, cases))),
+            None => groups.push(BTreeMap::from([(instruction, (kernel, cases))])),
+        }
     }
     groups
 }

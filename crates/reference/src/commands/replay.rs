@@ -36,7 +36,7 @@ const SHOWN: usize = 40;
 pub const EXPLAINED: usize = 8;
 
 /// The rule with this id.
-pub(super) fn rule(id: &str) -> Result<Rule, String> {
+pub fn rule(id: &str) -> Result<Rule, String> {
     Rule::from_id(id).ok_or_else(|| format!("no rule has the id `{id}`"))
 }
 

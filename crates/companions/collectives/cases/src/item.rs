@@ -56,6 +56,6 @@ impl Planted {
 /// # Errors
 /// Nothing is called so.
 pub fn cited(ids: &[&str]) -> Result<Vec<Clause>> {
-    let cited = |id: &&str| registry::headings().find(|clause| clause.id == *id).copied();
+    let cited = |id: &&str| registry::heading(id).copied();
     ids.iter().map(|id| cited(id).ok_or_else(|| Error(format!("nothing is called `{id}`")))).collect()
 }

@@ -287,8 +287,11 @@ impl Judge<'_> {
         let history: &[Stored] =
             symbols.watched.get(&(element as usize)).map(Vec::as_slice).unwrap_or_default();
         for stored in history {
-            let (at, piece) = (stored.0, Piece::of(stored));
+            let (at, piece) = (stored.0, Piece::of(&stored.1));
             let (mut done, end) = piece.within(at, (from, to));
+            if done == end {
+                continue;
+            }
             for (wrong, segment) in self.wrong_in(trees, (at, &piece), (from, to), wanted) {
                 found.insert(done, wrong);
                 done = wrong + segment.len;
@@ -371,9 +374,7 @@ impl Judge<'_> {
             let mut same: HashSet<Shared, FixedState> = HashSet::default();
             for &other in others {
                 let shared = symbols.pieces(other as usize, from, to).next().and_then(|(at, piece)| {
-                    piece.shared(at).filter(|_| {
-                        piece.between(at, (from, to)).map(|(_, part)| part.len).sum::<u32>() == to
-                    })
+                    piece.shared(at).filter(|_| piece.within(at, (from, to)) == (from, to))
                 });
                 if shared.is_some_and(|shared| same.contains(&shared)) {
                     continue;

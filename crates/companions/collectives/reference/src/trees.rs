@@ -197,7 +197,7 @@ pub type Shared = (usize, i64);
 
 impl Piece {
     /// A handle that was stored.
-    pub fn of((_, handle): &Stored) -> Piece {
+    pub fn of(handle: &Handle) -> Piece {
         let numbers = handle.numbers.clone();
         Piece { skip: 0, len: numbers.len(), numbers, stored: true }
     }
@@ -303,7 +303,7 @@ impl Domain for Symbols {
             watched.push((at, handle.clone()));
         }
         let Some(memory) = self.memory.get_mut(element) else { return };
-        let new = Piece::of(&(at, handle.clone()));
+        let new = Piece::of(handle);
         let end = at + new.len;
         // What reaches in from before keeps its beginning, and what reaches out its end.
         let mut behind = None;

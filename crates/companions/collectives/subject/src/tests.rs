@@ -49,7 +49,8 @@ fn a_validator_without_a_rule_is_found_out() {
         let Ok(Outcome::Disagreement(found)) = run::<Collectives>(&scope, &options) else {
             unreachable!("nothing is missing without {rule}")
         };
-        let whole = Collectives::ask(&mut Collectives::judge(None), &found.document).expect("it can be judged");
+        let whole =
+            Collectives::ask(&mut Collectives::judge(None), &found.document).expect("it can be judged");
         assert!(whole.rules.contains(&rule) && !Collectives::disagree(&whole), "{rule}: {found}");
     }
 }

@@ -4,7 +4,7 @@ use megakernel_ir::Rule;
 use megakernel_ir::rule::Class;
 
 use crate::explore::Faults;
-use crate::small::{Small, Step};
+use crate::small::{Kept, Small, Step};
 
 /// Why a rule rejects, by name.
 pub const REASONS: [&str; 4] = ["shown", "otherwise", "not read", "in one body"];
@@ -29,7 +29,10 @@ pub fn reason(small: &Small, faults: &Faults, rule: Rule) -> Option<usize> {
     let is_read = small.steps().any(|step| step == Step::Read);
     match rule {
         _ if shown => Some(SHOWN),
-        Rule::IL02 => Some(BODY),
+        Rule::IL02 => {
+            let is_prefetched = small.steps().any(|step| matches!(step, Step::Prefetch(_)));
+            (small.kept[0] == Kept::Node && is_prefetched).then_some(BODY)
+        }
         _ if faults.read || faults.wait || faults.flight => Some(OTHERWISE),
         _ => (!is_read).then_some(UNREAD),
     }

@@ -1,10 +1,11 @@
 //! Reading a schedule in one pass over its text. Each task is made into its record before the next one is read, so that a large document
 //! is never held as a tree of values. Whatever is not as the format says ends it: then [`crate::decode`] says what is wrong.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
+use megakernel_ir::decode::Intern;
 use megakernel_ir::model::{Extra, Text};
 use megakernel_ir::record::check_extra;
 use megakernel_ir::record::serde::de::value::MapAccessDeserializer;
@@ -12,6 +13,7 @@ use megakernel_ir::record::serde::de::{
     Deserialize, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor,
 };
 
+use crate::decode::Decoder;
 use crate::document::{
     Access, Add, Count, Event, Init, Kind, Memory, Phase, Region, Repeat, Schedule, Storage, Task, Tensor,
 };
@@ -24,21 +26,6 @@ pub fn read_text(text: &str) -> Option<Schedule> {
     Some(schedule)
 }
 
-/// The numbers of names.
-#[derive(Default)]
-struct Names(HashMap<String, u32>);
-
-impl Names {
-    fn of(&mut self, name: &str) -> u32 {
-        if let Some(&known) = self.0.get(name) {
-            return known;
-        }
-        let id = self.0.len() as u32;
-        self.0.insert(name.to_owned(), id);
-        id
-    }
-}
-
 struct Document;
 
 impl<'de> Visitor<'de> for Document {
@@ -49,7 +36,7 @@ impl<'de> Visitor<'de> for Document {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Schedule, A::Error> {
-        let mut names = Names::default();
+        let mut names = Decoder::default();
         let (mut tensors, mut storages, mut events) = (None, None, None);
         let (mut any_order, mut memory, mut tasks) = (None, None, None);
         let mut extra = Extra::new();
@@ -77,23 +64,17 @@ impl<'de> Visitor<'de> for Document {
         let tensors: Option<Vec<Tensor>> =
             tensors.into_iter().map(|(name, wire)| wire.made(&name, &mut names)).collect();
         let storages = storages.into_iter().flat_map(|Named(all)| all);
-        let storages = storages.map(|(name, wire)| Storage { name: names.of(&name), bytes: wire.bytes });
+        let storages = storages.map(|(name, wire)| Storage { name: names.intern(&name), bytes: wire.bytes });
         let storages: Vec<Storage> = storages.collect();
         let events = events.into_iter().flat_map(|Named(all)| all);
-        let events = events.map(|(name, wire)| Event { name: names.of(&name), period: wire.period });
+        let events = events.map(|(name, wire)| Event { name: names.intern(&name), period: wire.period });
         let events: Vec<Event> = events.collect();
         let memory = memory.map_or_else(|| Some(Memory::default()), |wire| wire.made());
         let (Some(tensors), Some(memory)) = (tensors, memory) else {
             return Err(A::Error::custom("an unknown name"));
         };
-        let mut list = vec![String::new(); names.0.len()];
-        for (name, id) in names.0 {
-            if let Some(place) = list.get_mut(id as usize) {
-                *place = name;
-            }
-        }
         let any_order = any_order.unwrap_or_default();
-        Ok(Schedule { names: list, tensors, storages, events, any_order, memory, tasks })
+        Ok(Schedule { names: names.names(), tensors, storages, events, any_order, memory, tasks })
     }
 }
 
@@ -127,7 +108,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for NamedVisitor<T> {
 }
 
 /// The tasks, one after the other.
-struct Tasks<'n>(&'n mut Names);
+struct Tasks<'n>(&'n mut Decoder);
 
 impl<'de> DeserializeSeed<'de> for Tasks<'_> {
     type Value = Vec<Task>;
@@ -213,18 +194,18 @@ wire! {
 }
 
 impl WireTensor<'_> {
-    fn made(self, name: &str, names: &mut Names) -> Option<Tensor> {
+    fn made(self, name: &str, names: &mut Decoder) -> Option<Tensor> {
         let kind = Kind::ALL.iter().find(|(known, _)| **known == *self.kind).map(|(_, kind)| *kind)?;
         let WireInit(init) = self.init;
         Some(Tensor {
-            name: names.of(name),
+            name: names.intern(name),
             shape: self.shape,
             kind,
             init,
             element: self.element,
-            storage: self.storage.map(|name| names.of(&name)),
+            storage: self.storage.map(|name| names.intern(&name)),
             offset: self.offset,
-            view: self.view.map(|name| names.of(&name)),
+            view: self.view.map(|name| names.intern(&name)),
         })
     }
 }
@@ -272,7 +253,7 @@ wire! {
 }
 
 impl WireTask<'_> {
-    fn made(self, names: &mut Names) -> Task {
+    fn made(self, names: &mut Decoder) -> Task {
         // For people.
         drop(self.source);
         let repeat = self.repeat.map(|WireRepeat { times, queue_step, queues, .. }| Repeat {
@@ -304,18 +285,18 @@ wire! {
 }
 
 impl WirePhase<'_> {
-    fn made(self, names: &mut Names) -> Phase {
+    fn made(self, names: &mut Decoder) -> Phase {
         let mut counts = |all: Vec<(Text<'_>, i64)>| {
-            exactly(all, |(event, number)| Count { event: names.of(&event), number })
+            exactly(all, |(event, number)| Count { event: names.intern(&event), number })
         };
         let (waits, signals) = (counts(self.waits), counts(self.signals));
         let mut accesses = |all: Vec<(Text<'_>, WireRegion)>| {
-            exactly(all, |(tensor, WireRegion(region))| Access { tensor: names.of(&tensor), region })
+            exactly(all, |(tensor, WireRegion(region))| Access { tensor: names.intern(&tensor), region })
         };
         let (reads, writes) = (accesses(self.reads), accesses(self.writes));
         let adds = exactly(self.adds, |WireAdd { tensor, region, group }| Add {
-            access: Access { tensor: names.of(&tensor), region },
-            group: group.map(|group| names.of(&group)),
+            access: Access { tensor: names.intern(&tensor), region },
+            group: group.map(|group| names.intern(&group)),
         });
         Phase { waits, reads, writes, adds, signals }
     }

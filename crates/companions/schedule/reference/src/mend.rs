@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use megakernel_ir::read_value;
-use megakernel_reference::commands::{Command, describe, options};
-use megakernel_schedule::{Schedule, read};
+use megakernel_ir::terminal;
+use megakernel_reference::commands::{Command, describe, options, read_file, wrong};
+use megakernel_schedule::Schedule;
 use serde_json::json;
 
 use crate::minimise::{minimal, pointer};
@@ -59,14 +59,15 @@ struct Minimise {
 
 /// Reads a file, or says why not.
 fn load(file: &Path) -> Result<Schedule, ExitCode> {
-    let fail = |message: String| {
-        eprintln!("{}: {message}", file.display());
-        ExitCode::from(2)
-    };
-    let bytes = std::fs::read(file).map_err(|cause| fail(cause.to_string()))?;
-    let value =
-        read_value(&bytes).map_err(|_| fail("this is no JSON; validate-schedule says why".to_owned()))?;
-    read(&value).map_err(|_| fail("this is no schedule; validate-schedule says why".to_owned()))
+    let document = read_file(file).map_err(wrong)?;
+    crate::validate::load(&document).map_err(|_| {
+        wrong(format_args!("{}: this is no schedule; validate-schedule says why", file.display()))
+    })
+}
+
+/// Prints a text; a reader that has seen enough is no failure.
+fn say(text: &str) -> ExitCode {
+    terminal::print(text).map_or_else(wrong, |()| ExitCode::SUCCESS)
 }
 
 fn name(schedule: &Schedule, task: usize) -> String {
@@ -88,8 +89,7 @@ fn repair_it(options: &Repair) -> ExitCode {
         );
         return ExitCode::from(1);
     };
-    print!("{}", if options.patch { patch(&schedule, &missing) } else { told(&schedule, &missing) });
-    ExitCode::SUCCESS
+    say(&if options.patch { patch(&schedule, &missing) } else { told(&schedule, &missing) })
 }
 
 /// The waits in words: those that are alike once, with how many tasks lack them.
@@ -155,6 +155,7 @@ fn minimise_it(options: &Minimise) -> ExitCode {
     }
     let dropped = minimal(&schedule);
     let implied = dropped.iter().filter(|dropped| dropped.implied).count();
+    let mut out = String::new();
     for each in &dropped {
         let [task, phase, place] = each.wait;
         let wait = schedule.tasks.get(task).and_then(|task| task.phases.get(phase)?.waits.get(place));
@@ -164,17 +165,19 @@ fn minimise_it(options: &Minimise) -> ExitCode {
             true => "what comes before it otherwise has seen to it",
             false => "it orders nothing that conflicts",
         };
-        println!(
+        let _ = writeln!(
+            out,
             "{}: {} waits for `{event}` to reach {}: {why}",
             pointer(&each.wait),
             name(&schedule, task),
             wait.number
         );
     }
-    println!(
+    let _ = writeln!(
+        out,
         "{} waits can go: {implied} are implied, {} order nothing that conflicts",
         dropped.len(),
         dropped.len() - implied
     );
-    ExitCode::SUCCESS
+    say(&out)
 }

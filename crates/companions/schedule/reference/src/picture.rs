@@ -9,7 +9,7 @@ use clap::Args;
 use megakernel_ir::diagnostic::Witness;
 use megakernel_ir::{Diagnostic, Rule, terminal};
 use megakernel_reference::commands::draw::escaped;
-use megakernel_reference::commands::{Command, describe, options, read_file, wrong};
+use megakernel_reference::commands::{Command, describe, options, read_file, replay, wrong};
 
 use crate::replay::Machine;
 use crate::validate::{load, validate_schedule, world};
@@ -34,15 +34,11 @@ struct Arguments {
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// Mark the first finding of this rule, such as ER03; without it, the first of all.
-    #[arg(long, value_name = "RULE", value_parser = rule)]
+    #[arg(long, value_name = "RULE", value_parser = replay::rule)]
     rule: Option<Rule>,
     /// Draw all tasks of a large schedule, not only those around what is marked.
     #[arg(long)]
     whole: bool,
-}
-
-fn rule(id: &str) -> Result<Rule, String> {
-    Rule::from_id(id).ok_or_else(|| format!("no rule has the id `{id}`"))
 }
 
 /// More tasks than this are not drawn, but those around the finding.
@@ -89,7 +85,9 @@ pub fn picture(world: &World<'_>, file: &str, finding: Option<&Diagnostic>, whol
 fn around(world: &World<'_>, marked: &[u32]) -> BTreeSet<u32> {
     let mut queues: BTreeMap<i128, Vec<u32>> = BTreeMap::new();
     for (number, task) in world.tasks.iter().enumerate() {
-        queues.entry(task.queue.unwrap_or(i128::MAX - number as i128)).or_default().push(number as u32);
+        if let Some(queue) = task.queue {
+            queues.entry(queue).or_default().push(number as u32);
+        }
     }
     let mut signallers: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for phase in 0..world.phases() {
@@ -279,8 +277,7 @@ impl Drawing<'_> {
     /// What a task does, as far as a few lines tell.
     fn about(&self, task: u32) -> String {
         let phases = &self.world.tasks[task as usize].phases;
-        let first = self.world.accesses.partition_point(|access| access.phase < phases.start);
-        let own = self.world.accesses[first..].iter().take_while(|access| access.phase < phases.end);
+        let own = self.world.accesses_of(phases).iter();
         let lines: Vec<String> = own.take(12).map(|access| self.world.access_text(access)).collect();
         format!("{}\n{}", self.world.task_name(task), lines.join("\n"))
     }
@@ -309,7 +306,7 @@ impl Drawing<'_> {
 
 /// How many phases come before each task, in a run that goes as far as it can; what never runs stands behind all.
 fn depths(world: &World<'_>) -> Vec<u32> {
-    let mut machine = Machine::new(world, 0);
+    let mut machine = Machine::new(world);
     machine.run(|_| false);
     let mut of_phase = vec![u32::MAX; world.phases()];
     let mut of_event = vec![0u32; world.events.len()];

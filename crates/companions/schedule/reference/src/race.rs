@@ -177,17 +177,11 @@ impl Alike {
 
     /// Of these phases one of each class, and another one where there is: the first may itself be what has to come before.
     fn some(&self, phases: impl Iterator<Item = u32>) -> Vec<u32> {
-        let mut of: HashMap<u32, [u32; 2]> = HashMap::new();
-        for phase in phases {
-            let pair = of.entry(self.0[phase as usize]).or_insert([phase; 2]);
-            if pair[0] == pair[1] {
-                pair[1] = phase;
-            }
-        }
-        let mut some: Vec<u32> = of.into_values().flatten().collect();
-        some.sort_unstable();
-        some.dedup();
-        some
+        let mut all: Vec<[u32; 2]> = phases.map(|phase| [self.0[phase as usize], phase]).collect();
+        all.sort_unstable();
+        all.dedup();
+        let is_one = |&at: &usize| at < 2 || all[at - 2][0] != all[at][0];
+        (0..all.len()).filter(is_one).map(|at| all[at][1]).collect()
     }
 }
 
@@ -207,9 +201,9 @@ fn runs(world: &World<'_>, storage: &Storage, piece: &[u32], alike: &Alike, ask:
         }
         let run = &piece[begin..at];
         let phase = |&place: &u32| storage.access(world, place).phase;
-        for later in alike.some(run.iter().map(phase)).into_iter().filter(|_| !before.is_empty()) {
-            for earlier in before.iter().map(phase) {
-                ask(earlier, later);
+        if !before.is_empty() {
+            for later in alike.some(run.iter().map(phase)) {
+                before.iter().map(phase).for_each(|earlier| ask(earlier, later));
             }
         }
         if first.does == Does::Add {

@@ -157,6 +157,12 @@ impl World<'_> {
         &self.intervals[access.intervals.start as usize..access.intervals.end as usize]
     }
 
+    /// The accesses of some phases, in whose order they stand.
+    pub fn accesses_of(&self, phases: &Range<u32>) -> &[Access] {
+        let at = |phase: u32| self.accesses.partition_point(|access| access.phase < phase);
+        &self.accesses[at(phases.start)..at(phases.end)]
+    }
+
     /// The queue of a task, if its worker takes the tasks in their order.
     pub fn in_order(&self, task: &TaskAt) -> Option<i128> {
         task.queue.filter(|queue| !self.any_order.contains(queue))

@@ -184,13 +184,11 @@ pub fn quantisation(library: &Library, sink: &mut Sink) -> Result<()> {
         }
         let edit = clauses(Edit::breaking(Rule::M08, "a scale for each column is wanted"));
         sink.reject_as(base, "group-1", &edit.replace(group.clone(), 1))?;
-        {
-            let mut edit = clauses(Edit::harmless("a scale for each column")).replace(group.clone(), 1);
-            for operand in weight + 1..unit.inputs.len() {
-                edit = buffers(edit, operand, "shape/1", json!(2))?;
-            }
-            sink.accept(base, &format!("{}-group-1-scales", base.slug()), &edit)?;
+        let mut edit = clauses(Edit::harmless("a scale for each column")).replace(group.clone(), 1);
+        for operand in weight + 1..unit.inputs.len() {
+            edit = buffers(edit, operand, "shape/1", json!(2))?;
         }
+        sink.accept(base, &format!("{}-group-1-scales", base.slug()), &edit)?;
         let edit = clauses(Edit::harmless("a group of 3, of a row of 2")).replace(group, 3);
         sink.accept(base, &format!("{}-group-3", base.slug()), &edit)?;
         let edit = clauses(Edit::breaking(Rule::M08, "a row of one column"));

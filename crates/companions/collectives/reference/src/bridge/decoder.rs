@@ -389,3 +389,27 @@ fn the_examples_are_this_decoder_and_a_ring_with_its_program() {
     let (piece, end) = (super::piece(&algorithm, &program), simulate(&program, &tiles));
     assert_example("lowered.json", &json!({"program": lowered, "piece": piece, "tiles": tiles, "end": end}));
 }
+
+#[test]
+fn sums_of_eight_shards_that_wait_for_eight_counters_have_no_more_waits_than_a_task_can() {
+    let of = |first: usize, what: &str, kind: &str| -> Vec<Value> {
+        let buffer = |rank| json!({"id": first + rank, "name": format!("{what}.{rank}"), "kind": kind, "dtype": "F16", "shape": [1, HIDDEN]});
+        (0..8).map(buffer).collect()
+    };
+    let buffers = [of(0, "x", "IO_INPUT"), of(8, "part", "ACTIVATION"), of(16, "sum", "IO_OUTPUT")].concat();
+    let task = |id: usize, op: &str, inputs: Vec<usize>, output: usize, waits: &[Value]| json!({"id": id, "op": op, "inputs": inputs, "outputs": [output], "out_counter": id, "waits": waits, "params": {}});
+    let waits: Vec<Value> = (0..8).map(|counter| json!({"counter": counter, "threshold": 1})).collect();
+    let copies = (0..8).map(|rank| task(rank, "COPY", vec![rank], 8 + rank, &[]));
+    let sums = (0..8).map(|rank| task(8 + rank, "ALLREDUCE_SHARD", (8..16).collect(), 16 + rank, &waits));
+    let counters: Vec<Value> = (0..16).map(|id| json!({"id": id})).collect();
+    let tasks: Vec<Value> = copies.chain(sums).collect();
+    let whole = json!({"ir_version": "0.2.0", "abi_version": "0.2", "buffers": buffers, "counters": counters, "tasks": tasks});
+    let errors = |program: &Value| -> Vec<_> {
+        let found = validate(program.to_string().as_bytes(), Classes::ALL).diagnostics;
+        found.into_iter().filter(|found| found.is_error()).map(|found| (found.rule, found.message)).collect()
+    };
+    assert_eq!(errors(&whole), []);
+    let algorithm = algorithm("ring", 8);
+    let (program, _) = judged(&algorithm, false).expect("it is right");
+    assert_eq!(errors(&splice(&algorithm, &program, &whole).expect("it fits")), []);
+}

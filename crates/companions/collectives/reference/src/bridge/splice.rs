@@ -1,6 +1,6 @@
 //! An algorithm in a program, in place of ALLREDUCE_SHARD (clause COL-26).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use megakernel_collectives::{Algorithm, CollectiveKind};
 use serde_json::{Value, json};
@@ -20,7 +20,9 @@ pub fn splice(algorithm: &Algorithm, program: &Program, into: &Value) -> Result<
     let elements = program.lines.len();
     let groups = groups(into, elements)?;
     let lowered = lower(algorithm, program, Order::Counters)?;
+    let name = |buffer: &'_ Value| Some((buffer.get("name")?.as_str()?.to_owned(), number(buffer, "id")));
     let mut splice = Splice {
+        names: list(&lowered, "buffers").iter().filter_map(name).collect(),
         lowered: &lowered,
         piece: piece(algorithm, program),
         n_elem: algorithm.n_elem.unsigned_abs(),
@@ -82,6 +84,8 @@ fn groups(into: &Value, elements: usize) -> Result<Vec<Group>, String> {
 
 struct Splice<'a> {
     lowered: &'a Value,
+    /// Its buffers, by name.
+    names: HashMap<String, usize>,
     piece: u64,
     n_elem: u64,
     into: Value,
@@ -160,7 +164,8 @@ impl Splice<'_> {
         let done = self.algorithm(first, &cut);
         for (element, ((&task, &output), sum)) in tasks.iter().zip(&outputs).zip(&sums).enumerate() {
             let (whole, mut ready) = self.joined(prefix, first, element, &done);
-            ready.extend(list(sum, "waits").to_vec());
+            // What the first sum waits for comes before all pieces.
+            ready.extend(list(sum, "waits").iter().filter(|wait| !waits.contains(wait)).cloned());
             let members = self.into.pointer_mut(&format!("/tasks/{task}")).and_then(Value::as_object_mut);
             if let Some(members) = members {
                 members.insert("op".to_owned(), json!("COPY"));
@@ -174,8 +179,7 @@ impl Splice<'_> {
 
     /// The number of the buffer of the algorithm's program with this name.
     fn named(&self, first: usize, name: &str) -> Option<usize> {
-        let named = |buffer: &&Value| buffer.get("name").and_then(Value::as_str) == Some(name);
-        list(self.lowered, "buffers").iter().find(named).map(|buffer| first + number(buffer, "id"))
+        self.names.get(name).map(|id| first + id)
     }
 
     fn pieces(&self) -> usize {
@@ -254,10 +258,13 @@ impl Splice<'_> {
         // An opcode that writes a part of a buffer is KV_APPEND: rows of a cache.
         let shape = [self.n_elem / self.piece, 1, self.piece];
         let whole = self.buffer(format!("{prefix}whole.{element}"), "ACTIVATION", "F16", &shape);
-        let append = |(at, (end, counter)): (usize, (usize, usize))| {
-            wait(self.task("KV_APPEND", &[end, whole], whole, json!({"pos": at}), vec![wait(counter)]))
-        };
-        (whole, ends.into_iter().enumerate().map(append).collect())
+        // One after the other, since a task can wait for a few counters only.
+        let mut last = None;
+        for (at, (end, counter)) in ends.into_iter().enumerate() {
+            let waits = [Some(counter), last].into_iter().flatten().map(wait).collect();
+            last = Some(self.task("KV_APPEND", &[end, whole], whole, json!({"pos": at}), waits));
+        }
+        (whole, last.map(wait).into_iter().collect())
     }
 }
 

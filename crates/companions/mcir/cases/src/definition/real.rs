@@ -288,7 +288,7 @@ impl Real {
         Real { v, e: (v - low).max(high - v) }
     }
 
-    /// A sum of terms, or of products: `products` is the number of products in it.
+    /// A sum of terms, products among them.
     pub fn sum(terms: &[Term]) -> Real {
         let values: Vec<Real> = terms.iter().map(|term| term.value).collect();
         let (up, down) = (f64::INFINITY, f64::NEG_INFINITY);

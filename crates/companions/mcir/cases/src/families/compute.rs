@@ -86,9 +86,10 @@ fn data(scene: &Scene) -> Value {
 /// # Errors
 /// What is known is not what the definition says, or a case is not well formed.
 pub fn computed(_: &Library, sink: &mut Sink) -> Result<()> {
-    for scene in scenes::all() {
+    let all = scenes::all();
+    for scene in &all {
         let outputs = run(&scene.document, scene.arrays());
-        check(&scene, &outputs)?;
+        check(scene, &outputs)?;
         let names = list(&scene.document["outputs"]).iter().filter_map(Value::as_str);
         let record = |name: &str| {
             let array = outputs.get(name)?;
@@ -99,14 +100,14 @@ pub fn computed(_: &Library, sink: &mut Sink) -> Result<()> {
         let mut clauses = scene.clauses.clone();
         clauses.extend(["MCI-16", "MCI-17"]);
         let id = format!("{}/{}", sink.family(), words(&scene.name));
-        let edit = [add("/data", data(&scene))];
-        let mut whole = scene.document.clone();
+        let edit = [add("/data", data(scene))];
         let file = scene.base.as_deref().map(path);
         let text;
         let document = match &file {
             Some(file) => Document::Edited(file, &edit),
             None => {
-                whole["data"] = data(&scene);
+                let mut whole = scene.document.clone();
+                whole["data"] = data(scene);
                 text = whole.to_string();
                 Document::Text(&text)
             }
@@ -114,19 +115,19 @@ pub fn computed(_: &Library, sink: &mut Sink) -> Result<()> {
         let clauses = cited(&clauses)?;
         sink.push_as("compute", id, &scene.summary, PROFILE, &clauses, &document, expect, None)?;
     }
-    rejected(sink)
+    rejected(&all, sink)
 }
 
 /// What is planted is found by `compute` too, before anything runs.
-fn rejected(sink: &mut Sink) -> Result<()> {
-    let scene = scenes::all().into_iter().find(|scene| scene.name == "attention-random");
+fn rejected(scenes: &[Scene], sink: &mut Sink) -> Result<()> {
+    let scene = scenes.iter().find(|scene| scene.name == "attention-random");
     let scene = scene.ok_or_else(|| Error("there is no plain attention".to_owned()))?;
     let base = bases::find("small-attention").ok_or_else(|| Error("nor its document".to_owned()))?;
     let plants: [fn(View<'_>) -> Vec<Planted>; 6] =
         [order::slots, order::barriers, bounds::bounds, memory::residency, memory::storage, users::states];
     for planted in plants.into_iter().filter_map(|plant| plant(View(base)).into_iter().next()) {
         let rule = planted.rule;
-        let mut edit = vec![add("/data", data(&scene))];
+        let mut edit = vec![add("/data", data(scene))];
         edit.extend(planted.edit);
         let expect = json!({"verdict": "reject", "rules": [rule], "at": planted.at});
         let id = format!("{}/rejected-{}", sink.family(), words(rule));

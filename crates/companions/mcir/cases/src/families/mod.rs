@@ -154,7 +154,7 @@ fn push(sink: &mut Sink, planted: &Planted, number: usize) -> Result<()> {
 
 /// The headings with these ids: clauses and rules.
 fn cited(ids: &[&str]) -> Result<Vec<Clause>> {
-    let cited = |id: &&str| registry::headings().find(|clause| clause.id == *id).copied();
+    let cited = |id: &&str| registry::heading(id).copied();
     ids.iter().map(|id| cited(id).ok_or_else(|| Error(format!("nothing is called `{id}`")))).collect()
 }
 

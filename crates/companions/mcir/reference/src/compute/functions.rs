@@ -84,9 +84,9 @@ pub fn made<'t>(does: &Does, tile: &dyn Fn(usize) -> Option<&'t Tile>, point: &[
         Does::Mask(row, column, window) => {
             let (row, column, wide) = (value(row, point), value(column, point), columns(a).max(1));
             let is_kept = |place: usize| {
-                let row = row + i64::try_from(place / wide).unwrap_or(0);
-                let column = column + i64::try_from(place % wide).unwrap_or(0);
-                column <= row && window.is_none_or(|window| column > row - window)
+                let row = row + i128::try_from(place / wide).unwrap_or(0);
+                let column = column + i128::try_from(place % wide).unwrap_or(0);
+                column <= row && window.is_none_or(|window| column > row - i128::from(window))
             };
             let numbers =
                 each.enumerate().map(|(place, a)| if is_kept(place) { a } else { f64::NEG_INFINITY });

@@ -49,7 +49,7 @@ pub struct Choices {
 /// The most elements that are computed, all runs of nodes together.
 const MOST: i64 = 1 << 32;
 
-/// The most elements of all tensors together, which take eight bytes each.
+/// The most elements of all tensors, and of the tiles of a region, together; they take eight bytes each.
 const MOST_HELD: i64 = 1 << 28;
 
 /// Numbers by the name of their tensor.
@@ -91,19 +91,15 @@ pub fn compute_text(text: &[u8], choices: Choices) -> Result<(Vec<Diagnostic>, J
     // Decoded when the document is accepted: what is rejected may lack all of it.
     let data = || {
         let named = value.get("data").ok_or_else(|| "the document has no member `data`".to_owned())?;
-        inputs(&document, &|name| {
-            let found = named.get(name)?.as_array()?.iter();
-            found.map(|bits| bits.as_i64().and_then(|bits| u32::try_from(bits).ok())).collect()
-        })
+        inputs(&World::new(&document), named)
     };
     let (diagnostics, tensors) = compute_document(&document, &data, choices)?;
+    let world = World::new(&document);
     let output = |&name: &u32| {
-        let name = &document.names[name as usize];
-        let of = document.values.iter().find(|value| document.names[value.name as usize] == *name);
-        let of = format(of.map_or(Dtype::F32, |value| value.dtype));
+        let (of, name) = (format(world.value(name).dtype), world.name(name));
         let numbers = tensors.get(name).map(Vec::as_slice).unwrap_or_default();
         let bits: Vec<u32> = numbers.iter().map(|&number| encode(of, number)).collect();
-        (name.clone(), json!(bits))
+        (name.to_owned(), json!(bits))
     };
     let outputs: serde_json::Map<String, Json> = document.outputs.iter().map(output).collect();
     Ok((diagnostics, json!({"data": outputs})))
@@ -128,7 +124,8 @@ pub fn compute_document(
     let tensors = document.values.iter().filter(|value| !world.is_tile(value.name));
     let sizes =
         tensors.map(|value| value.shape.iter().fold(1_i64, |size, &extent| size.saturating_mul(extent)));
-    if work > MOST || sizes.fold(0_i64, i64::saturating_add) > MOST_HELD {
+    let tiles = plans.iter().map(|plan| plan.held).max().unwrap_or(0);
+    if work > MOST || sizes.fold(tiles, i64::saturating_add) > MOST_HELD {
         return Err(Refused::TooLarge);
     }
     let mut inputs = inputs().map_err(Refused::Data)?;
@@ -158,11 +155,14 @@ fn format(dtype: Dtype) -> DType {
 }
 
 /// The numbers of the inputs, from their bits.
-fn inputs(document: &Document, bits: &dyn Fn(&str) -> Option<Vec<u32>>) -> Result<Tensors, String> {
+fn inputs(world: &World<'_>, named: &Json) -> Result<Tensors, String> {
+    let bits = |text: &str| -> Option<Vec<u32>> {
+        let found = named.get(text)?.as_array()?.iter();
+        found.map(|bits| bits.as_i64().and_then(|bits| u32::try_from(bits).ok())).collect()
+    };
     let mut all = Tensors::new();
-    for &name in &document.inputs {
-        let text = &document.names[name as usize];
-        let Some(value) = document.values.iter().find(|value| value.name == name) else { continue };
+    for &name in &world.document.inputs {
+        let (value, text) = (world.value(name), world.name(name));
         let (of, count) = (format(value.dtype), plan::count(&value.shape));
         let found = bits(text).filter(|bits| {
             bits.len() == count && (value.dtype == Dtype::F32 || bits.iter().all(|&bits| bits <= 0xFFFF))
@@ -171,7 +171,7 @@ fn inputs(document: &Document, bits: &dyn Fn(&str) -> Option<Vec<u32>>) -> Resul
             let dtype = value.dtype.name();
             return Err(format!("`data` needs {count} elements of `{text}`, the bits of {dtype} each"));
         };
-        all.insert(text.clone(), found.into_iter().map(|bits| decode(of, bits)).collect());
+        all.insert(text.to_owned(), found.into_iter().map(|bits| decode(of, bits)).collect());
     }
     Ok(all)
 }

@@ -16,8 +16,10 @@ pub struct Plan<'r> {
     pub tiles: Vec<(Dtype, usize)>,
     /// States: the tile, what it is filled with, its extents.
     pub states: Vec<(usize, f64, Vec<Extent>)>,
-    /// Elements that its nodes produce, in all their runs.
+    /// Elements that its nodes touch, in all their runs, and what each run takes by itself.
     pub work: i64,
+    /// Elements of its tiles, in all slots, and one tile more of each for the next result.
+    pub held: i64,
 }
 
 /// A part of a tensor.
@@ -25,8 +27,8 @@ pub struct Part {
     /// The tensor, by the place of its value.
     pub tensor: usize,
     pub tile: usize,
-    /// Where it begins: one index, of the element.
-    pub at: Affine,
+    /// Where it begins: for each axis of the tensor the index, and what lies between two elements along it.
+    pub at: Vec<(Affine, usize)>,
     pub extents: Vec<Extent>,
     /// What lies between two elements along each axis of the tile.
     pub strides: Vec<usize>,
@@ -73,17 +75,20 @@ impl<'r> Plan<'r> {
         let all = shaped.region.tile.bodies.iter().flatten();
         let prefetches = all.filter(|node| matches!(node.op, Op::Prefetch(..)));
         let prefetched: HashSet<u32> = prefetches.flat_map(|node| node.outs.iter().copied()).collect();
+        let mut held = 0_i64;
         let mut number = |name: u32| {
             *numbers.entry(name).or_insert_with(|| {
                 let value = world.value(name);
                 let slots = if prefetched.contains(&name) { value.buffers } else { 1 };
+                let elements: i64 = value.shape.iter().product();
+                held = held.saturating_add(elements.saturating_mul(slots.saturating_add(1)));
                 tiles.push((value.dtype, usize::try_from(slots).unwrap_or(1).max(1)));
                 tiles.len() - 1
             })
         };
-        let mut work = 0_i64;
         let blocks = shaped.axes.count_blocks();
         let times = blocks.saturating_mul(shaped.axes.stream.map_or(1, |stream| stream.count).max(1));
+        let mut work = times.saturating_mul(RUN);
         let bodies = Body::ALL.iter().zip(&shaped.region.tile.bodies).map(|(&body, nodes)| {
             let runs = if body == Body::Each { times } else { blocks };
             let step = |node: &Node| {
@@ -105,9 +110,12 @@ impl<'r> Plan<'r> {
         });
         let states = states.collect();
         let bodies = bodies.try_into().unwrap_or_default();
-        Plan { axes: &shaped.axes, bodies, tiles, states, work }
+        Plan { axes: &shaped.axes, bodies, tiles, states, work, held }
     }
 }
+
+/// What a run of a node, or of a block, takes though it touches nothing: as long as so many elements do.
+const RUN: i64 = 16;
 
 /// About how many numbers a node touches in a run.
 fn cost(world: &World<'_>, node: &Node) -> i64 {
@@ -115,7 +123,7 @@ fn cost(world: &World<'_>, node: &Node) -> i64 {
         let value = world.value(*name);
         if world.is_tile(*name) { value.shape.iter().product() } else { 0 }
     };
-    let all: i64 = node.ins.iter().chain(&node.outs).map(elements).fold(0, i64::saturating_add);
+    let all: i64 = node.ins.iter().chain(&node.outs).map(elements).fold(RUN, i64::saturating_add);
     match &node.op {
         Op::Compute(Function::Matmul(_)) => {
             let inner = node.ins.first().and_then(|name| world.value(*name).shape.last().copied());
@@ -130,13 +138,11 @@ fn step(world: &World<'_>, shaped: &Shaped<'_>, node: &Node, number: &mut impl F
     if let Some(moved) = moves(node) {
         let extents = shaped.part(world, node, &moved);
         let shape = &world.value(moved.tensor).shape;
-        let (mut strides, mut at, mut stride) = (vec![0; shape.len()], Affine::default(), 1_i64);
+        let (mut strides, mut at, mut stride) = (vec![0; shape.len()], Vec::new(), 1_i64);
         let indices = node.op.at().unwrap_or_default();
         for (axis, index) in indices.iter().enumerate().rev() {
-            let form = shaped.axes.affine(index);
-            at.number += stride * form.number;
-            at.factors.extend(form.factors.iter().map(|&(place, factor)| (place, stride * factor)));
             strides[axis] = usize::try_from(stride).unwrap_or(0);
+            at.push((shaped.axes.affine(index), strides[axis]));
             stride = stride.saturating_mul(shape[axis]);
         }
         let strides = strides.split_off(shape.len() - extents.len());
@@ -152,7 +158,11 @@ fn step(world: &World<'_>, shaped: &Shaped<'_>, node: &Node, number: &mut impl F
             Function::Matmul(turned) => Does::Matmul(*turned),
             Function::Transpose => Does::Transpose,
             Function::Unary(unary) => Does::Unary(*unary),
-            Function::Scale(p, q) => Does::Scale(*p as f64, *q as f64),
+            Function::Scale(p, q) => {
+                let (p, q) = (*p as f64, *q as f64);
+                // One product where binary32 has the factor (MCI-16).
+                if f64::from((p / q) as f32) == p / q { Does::Scale(p / q, 1.0) } else { Does::Scale(p, q) }
+            }
             Function::Binary(binary, along) => Does::Binary(*binary, *along),
             Function::Mask(rows, columns, window) => {
                 Does::Mask(shaped.axes.affine(rows), shaped.axes.affine(columns), *window)

@@ -41,15 +41,17 @@ pub struct Run<'p, 'm> {
     iterations: i64,
 }
 
-/// The value of an affine form.
-pub fn value(form: &Affine, point: &[i64]) -> i64 {
-    form.factors.iter().fold(form.number, |sum, &(place, factor)| sum + factor * point[place as usize])
+/// The value of an affine form, which need not be an index: only the bounds of what is accessed are judged.
+pub fn value(form: &Affine, point: &[i64]) -> i128 {
+    let part = |&(place, factor): &(u32, i64)| i128::from(factor) * i128::from(point[place as usize]);
+    i128::from(form.number) + form.factors.iter().map(part).sum::<i128>()
 }
 
 fn here(extents: &[Extent], point: &[i64]) -> Vec<usize> {
     let extent = |extent: &Extent| {
-        let left = extent.rest.as_ref().map_or(extent.size, |rest| value(rest, point));
-        usize::try_from(extent.size.min(left)).unwrap_or(0)
+        let size = i128::from(extent.size);
+        let left = extent.rest.as_ref().map_or(size, |rest| value(rest, point));
+        usize::try_from(size.min(left)).unwrap_or(0)
     };
     extents.iter().map(extent).collect()
 }
@@ -117,16 +119,17 @@ impl<'p, 'm> Run<'p, 'm> {
         self.now.fill(0);
         self.pending.clear();
         let axes = plan.axes;
-        let bounds = |forms: &[Affine], point: &[i64]| -> Vec<i64> {
-            forms.iter().map(|form| value(form, point)).collect()
-        };
         let Some(stream) = axes.stream else {
             plan.bodies.iter().for_each(|body| self.body(body, None));
             return;
         };
-        self.first = bounds(&axes.from, &self.point).into_iter().max().unwrap_or(0);
-        let end = bounds(&axes.to, &self.point).into_iter().min().unwrap_or(0);
-        self.iterations = if end > self.first { (end - self.first - 1) / stream.step + 1 } else { 0 };
+        let at = |form: &Affine| value(form, &self.point);
+        let (first, end) =
+            (axes.from.iter().map(at).max().unwrap_or(0), axes.to.iter().map(at).min().unwrap_or(0));
+        let count = if end > first { (end - first - 1) / i128::from(stream.step) + 1 } else { 0 };
+        // Where there is an iteration, both are within the range, which IS11 bounds.
+        self.first = i64::try_from(first).unwrap_or(0);
+        self.iterations = i64::try_from(count).unwrap_or(0);
         let [begin, each, last] = &plan.bodies;
         self.body(begin, None);
         for iteration in 0..self.iterations {
@@ -235,7 +238,8 @@ impl<'p, 'm> Run<'p, 'm> {
 
 /// Goes through the lines of a part along its last axis: where each begins, how long it is, and what lies between two elements.
 fn lines(part: &Part, shape: &[usize], point: &[i64], visit: &mut dyn FnMut(usize, usize, usize)) {
-    let first = usize::try_from(value(&part.at, point)).unwrap_or(0);
+    let index = |(form, stride): &(Affine, usize)| usize::try_from(value(form, point)).unwrap_or(0) * stride;
+    let first = part.at.iter().map(index).sum();
     let Some((&length, outer)) = shape.split_last() else {
         visit(first, 1, 1);
         return;

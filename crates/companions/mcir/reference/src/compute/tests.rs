@@ -1,36 +1,22 @@
 //! Every order of blocks and every moment of landing computes the same, on all cases of the corpus; and what is refused.
 
-use std::fs;
-
 use megakernel_ir::protocol::Answer;
-use megakernel_test_support::root;
+use megakernel_test_support::{cases, files, root};
 use serde_json::{Value as Json, json};
 
 use super::*;
 
-/// The documents of the cases that compute, with their data.
+/// The documents of the cases that compute, with their data: edits of others, and those that stand whole.
 fn documents() -> Vec<(String, String)> {
-    let corpus = root().join("corpus");
-    let mut found = Vec::new();
-    for entry in fs::read_dir(corpus.join("cases/mcir/compute")).expect("the cases are generated") {
-        let case: Json = serde_json::from_slice(&fs::read(entry.expect("an entry").path()).expect("a file"))
-            .expect("JSON");
-        if case["expect"]["verdict"] != "accept" {
-            continue;
-        }
-        let text = match case["document"]["text"].as_str() {
-            Some(text) => text.to_owned(),
-            None => {
-                let base = case["document"]["base"].as_str().expect("a base");
-                let mut document: Json =
-                    serde_json::from_slice(&fs::read(corpus.join(base)).expect("a file")).expect("JSON");
-                document["data"] = case["document"]["edit"][0]["value"].clone();
-                document.to_string()
-            }
-        };
-        found.push((case["id"].as_str().expect("an id").to_owned(), text));
-    }
-    found
+    let edited = cases::documents("mcir/compute").into_iter().map(|found| (found.case, found.text));
+    let files = files::json_below(&root().join("corpus/cases/mcir/compute"));
+    let whole = files.iter().filter_map(|path| {
+        let case = files::json(path);
+        let text = case["document"]["text"].as_str()?.to_owned();
+        Some((case, text))
+    });
+    let accepted = edited.chain(whole).filter(|(case, _)| case["expect"]["verdict"] == "accept");
+    accepted.map(|(case, text)| (case["id"].as_str().expect("an id").to_owned(), text)).collect()
 }
 
 #[test]

@@ -182,7 +182,7 @@ pub(crate) fn text(
     twin: Option<&str>,
 ) -> Result<()> {
     let cited = |id: &&str| {
-        let found = registry::headings().find(|clause| clause.id == *id).copied();
+        let found = registry::heading(id).copied();
         found.ok_or_else(|| Error(format!("nothing is called `{id}`")))
     };
     let clauses: Vec<Clause> = ids.iter().map(cited).collect::<Result<_>>()?;

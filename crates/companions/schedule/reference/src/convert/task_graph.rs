@@ -110,7 +110,7 @@ fn storages(setup: &Setup) -> Result<Vec<Storage>, String> {
     for access in setup.tasks.iter().flat_map(|task| &task.accesses) {
         let (common, end) = &mut ends[access.storage];
         for [from, to] in bytes(access) {
-            *common = common_divisor(common_divisor(*common, from), to);
+            *common |= from | to;
             *end = (*end).max(to);
         }
         for &(select, own, value) in &access.parts {
@@ -119,7 +119,7 @@ fn storages(setup: &Setup) -> Result<Vec<Storage>, String> {
     }
     let all = setup.storages.iter().zip(ends).zip(axes);
     all.map(|(((rank, name), (common, end)), axes)| {
-        // The largest power of two, up to the largest element that there is.
+        // The largest power of two that divides all, up to the largest element that there is.
         let element = 1 << common.trailing_zeros().min(12);
         let elements = (end / element).max(1);
         let name = format!("rank {rank} {name}");
@@ -131,13 +131,6 @@ fn storages(setup: &Setup) -> Result<Vec<Storage>, String> {
         }
     })
     .collect()
-}
-
-fn common_divisor(mut one: i64, mut other: i64) -> i64 {
-    while other != 0 {
-        (one, other) = (other, one % other);
-    }
-    one
 }
 
 /// What an access touches, in bytes, and of a byte all of it.

@@ -1,15 +1,13 @@
-//! A schedule run phase by phase (clause SCH-07), in any order that is asked for.
+//! The first launch of a schedule run phase by phase (clause SCH-07), in any order that is asked for.
 
 use std::collections::HashMap;
 
 use crate::world::{Count, TaskAt, World};
 
-/// The state of a run, within one launch.
+/// The state of a run.
 pub struct Machine<'w> {
     world: &'w World<'w>,
-    /// What the counts were when the launch began, beyond what its waits are compared with.
-    begin: Vec<i128>,
-    /// What this launch has added.
+    /// What its waits are compared with.
     counts: Vec<u64>,
     /// For each task its next phase.
     next: Vec<u32>,
@@ -34,13 +32,8 @@ pub enum Blocked {
 }
 
 impl<'w> Machine<'w> {
-    /// The begin of a launch, counted from 0, after launches that were complete.
-    pub fn new(world: &'w World<'w>, launch: u64) -> Machine<'w> {
-        let totals = world.totals();
-        let begin = totals.iter().zip(&world.periods).map(|(&total, period)| match period {
-            Some(period) => i128::from(launch) * (i128::from(total) - i128::from(*period)),
-            None => 0,
-        });
+    /// The begin of the first launch.
+    pub fn new(world: &'w World<'w>) -> Machine<'w> {
         let mut last = HashMap::new();
         // One without phases holds nobody up.
         let in_queue = |(number, task): (usize, &TaskAt)| {
@@ -56,7 +49,6 @@ impl<'w> Machine<'w> {
         }
         Machine {
             world,
-            begin: begin.collect(),
             counts: vec![0; world.events.len()],
             next: world.tasks.iter().map(|task| task.phases.start).collect(),
             previous,
@@ -67,13 +59,18 @@ impl<'w> Machine<'w> {
     }
 
     /// What a wait is compared with.
-    pub fn count(&self, event: u32) -> i128 {
-        self.begin[event as usize] + i128::from(self.counts[event as usize])
+    pub fn count(&self, event: u32) -> u64 {
+        self.counts[event as usize]
     }
 
     /// The next phase of a task.
     pub fn next(&self, task: u32) -> u32 {
         self.next[task as usize]
+    }
+
+    /// The queue of a task, if it is one in any order.
+    fn any_order(&self, task: u32) -> Option<i128> {
+        self.world.tasks[task as usize].queue.filter(|queue| self.world.any_order.contains(queue))
     }
 
     fn has_begun(&self, task: u32) -> bool {
@@ -100,10 +97,7 @@ impl<'w> Machine<'w> {
             }
         }
         let waits = self.world.waits.of(self.next(task) as usize);
-        waits
-            .iter()
-            .find(|wait| self.count(wait.event) < i128::from(wait.number))
-            .map(|&wait| Blocked::Waits(wait))
+        waits.iter().find(|wait| self.count(wait.event) < wait.number).map(|&wait| Blocked::Waits(wait))
     }
 
     /// Runs the next phase of a task, which is not blocked. Gives the tasks that this may have freed.
@@ -111,9 +105,7 @@ impl<'w> Machine<'w> {
         let phase = self.next(task);
         self.steps.push(phase);
         self.next[task as usize] += 1;
-        if let Some(queue) =
-            self.world.tasks[task as usize].queue.filter(|queue| self.world.any_order.contains(queue))
-        {
+        if let Some(queue) = self.any_order(task) {
             self.taken.insert(queue, task);
         }
         let mut freed = vec![task];
@@ -128,28 +120,31 @@ impl<'w> Machine<'w> {
     /// Runs what can run, but for phases that are held, and what comes after them in their tasks.
     pub fn run(&mut self, held: impl Fn(u32) -> bool) {
         let tasks = self.world.tasks.len() as u32;
-        let mut later: Vec<Vec<u32>> = vec![Vec::new(); tasks as usize];
+        let mut later: Vec<Option<u32>> = vec![None; tasks as usize];
         for (task, previous) in self.previous.iter().enumerate() {
             if let Some(previous) = previous {
-                later[*previous as usize].push(task as u32);
+                later[*previous as usize] = Some(task as u32);
             }
         }
-        let mut in_any_order: HashMap<i128, Vec<u32>> = HashMap::new();
-        for (number, task) in self.world.tasks.iter().enumerate() {
-            if let Some(queue) = task.queue.filter(|queue| self.world.any_order.contains(queue)) {
-                in_any_order.entry(queue).or_default().push(number as u32);
-            }
-        }
+        // Of each queue in any order, those that found its worker taken.
+        let mut behind: HashMap<i128, Vec<u32>> = HashMap::new();
         let mut open: Vec<u32> = (0..tasks).rev().collect();
         while let Some(task) = open.pop() {
-            if self.blocked(task).is_some() || held(self.next(task)) {
+            let queue = self.any_order(task);
+            let blocked = self.blocked(task);
+            if let (Some(Blocked::Behind), Some(queue)) = (&blocked, queue) {
+                behind.entry(queue).or_default().push(task);
                 continue;
             }
-            open.extend(self.step(task));
-            if self.is_finished(task) {
-                open.extend(&later[task as usize]);
-                let queue = self.world.tasks[task as usize].queue;
-                open.extend(queue.and_then(|queue| in_any_order.get(&queue)).into_iter().flatten());
+            if blocked.is_none() && !held(self.next(task)) {
+                open.extend(self.step(task));
+                if self.is_finished(task) {
+                    open.extend(later[task as usize]);
+                }
+            }
+            // Its worker may be free: another one is tried.
+            if self.is_finished(task) || !self.has_begun(task) {
+                open.extend(queue.and_then(|queue| behind.get_mut(&queue)?.pop()));
             }
         }
     }

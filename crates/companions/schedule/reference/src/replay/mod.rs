@@ -135,7 +135,7 @@ struct Teller<'w> {
 impl Teller<'_> {
     /// A run that goes as far as it can.
     fn deadlock(&self, rule: Rule, last: usize) -> Result<Run, NoRun> {
-        let mut machine = Machine::new(self.world, 0);
+        let mut machine = Machine::new(self.world);
         machine.run(|_| false);
         let outcome = self.stuck(&machine);
         match outcome.is_empty() {
@@ -187,7 +187,7 @@ impl Teller<'_> {
         let Some(task) = finding.tasks.first().map(|task| task.index() as u32) else {
             return Err(NoRun::Wrong("the finding names no task".to_owned()));
         };
-        let mut machine = Machine::new(self.world, 0);
+        let mut machine = Machine::new(self.world);
         if machine.blocked(task).is_some() {
             let queue = self.world.tasks[task as usize].queue;
             let is_other = |phase: u32| {
@@ -214,10 +214,8 @@ impl Teller<'_> {
     fn pointed(&self, finding: &Diagnostic) -> Option<&Access> {
         let task = finding.tasks.last()?.index();
         let phases = self.world.tasks.get(task)?.phases.clone();
-        let is_it = |access: &&Access| {
-            phases.contains(&access.phase) && self.world.access_pointer(access) == finding.pointer
-        };
-        self.world.accesses.iter().find(is_it)
+        let is_it = |access: &&Access| self.world.access_pointer(access) == finding.pointer;
+        self.world.accesses_of(&phases).iter().find(is_it)
     }
 
     /// Two phases that can run now, either of them first.
@@ -227,19 +225,16 @@ impl Teller<'_> {
         let first = finding.tasks.first().ok_or_else(wrong)?.index();
         let phases = self.world.tasks.get(first).ok_or_else(wrong)?.phases.clone();
         let meets = |access: &&Access| {
-            let bytes = |access: &Access| self.world.bytes(access).to_vec();
-            let overlap =
-                bytes(access).iter().any(|a| bytes(second).iter().any(|b| a[0].max(b[0]) < a[1].min(b[1])));
-            phases.contains(&access.phase)
-                && self.world.placed(access).storage == self.world.placed(second).storage
-                && overlap
+            let (one, other) = (self.world.bytes(access), self.world.bytes(second));
+            self.world.placed(access).storage == self.world.placed(second).storage
                 && race::conflict(self.world, access, second)
+                && one.iter().any(|a| other.iter().any(|b| a[0].max(b[0]) < a[1].min(b[1])))
         };
         let mut only_after = None;
-        for first in self.world.accesses.iter().filter(meets) {
+        for first in self.world.accesses_of(&phases).iter().filter(meets) {
             let pair = [first.phase, second.phase];
             let [one, other] = pair.map(|phase| self.world.task_of[phase as usize]);
-            let mut machine = Machine::new(self.world, 0);
+            let mut machine = Machine::new(self.world);
             machine.run(|phase| pair.contains(&phase));
             let can = |machine: &Machine<'_>, task: u32, phase: u32| {
                 machine.next(task) == phase && machine.blocked(task).is_none()
@@ -282,7 +277,7 @@ impl Teller<'_> {
             return Err(NoRun::Wrong("the finding leads to no access".to_owned()));
         };
         let phase = access.phase;
-        let mut machine = Machine::new(self.world, 0);
+        let mut machine = Machine::new(self.world);
         machine.run(|other| other == phase);
         let task = self.world.task_of[phase as usize];
         if machine.next(task) != phase || machine.blocked(task).is_some() {
@@ -379,9 +374,13 @@ impl Teller<'_> {
     /// The last steps of a run in words.
     fn told(&self, steps: &[u32], last: usize, outcome: Vec<String>) -> Run {
         let skipped = steps.len().saturating_sub(last);
+        let (before, shown) = steps.split_at(skipped);
         let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
+        for signal in before.iter().flat_map(|&step| self.world.signals.of(step as usize)) {
+            *counts.entry(signal.event).or_default() += signal.number;
+        }
         let mut lines = Vec::new();
-        for (index, &step) in steps.iter().enumerate() {
+        for &step in shown {
             let mut line = self.phase(step);
             for wait in self.world.waits.of(step as usize) {
                 let count = counts.get(&wait.event).copied().unwrap_or(0);
@@ -393,9 +392,7 @@ impl Teller<'_> {
                 *count += signal.number;
                 line += &format!("; `{}` becomes {count}", self.world.events[signal.event as usize]);
             }
-            if index >= skipped {
-                lines.push(line);
-            }
+            lines.push(line);
         }
         Run { skipped, steps: lines, outcome }
     }

@@ -12,28 +12,17 @@ use crate::world::{Access, Does, World};
 
 /// Judges all launches.
 pub fn check(world: &World<'_>, parts: &Parts, findings: &mut Findings) {
+    let signals = crate::order::signals(world);
     let mut judge = Judge {
         world,
         parts,
-        accesses: by_phase(world),
         declared: HashMap::new(),
         raised: vec![0; parts.events.len()],
+        signals: &signals,
     };
     for (number, entries) in parts.launches.iter().enumerate() {
         judge.launch(number, entries, findings);
     }
-}
-
-/// Where the accesses of each phase stand.
-fn by_phase(world: &World<'_>) -> Vec<usize> {
-    let mut starts = vec![0; world.phases() + 1];
-    for access in &world.accesses {
-        starts[access.phase as usize + 1] += 1;
-    }
-    for phase in 0..world.phases() {
-        starts[phase + 1] += starts[phase];
-    }
-    starts
 }
 
 /// Phase, what it does, and through which value.
@@ -42,12 +31,12 @@ type Key = (u32, Does, u32);
 struct Judge<'w> {
     world: &'w World<'w>,
     parts: &'w Parts,
-    /// For each phase, where its accesses begin among all.
-    accesses: Vec<usize>,
     /// What phases declare, as far as it was asked for.
     declared: HashMap<Key, Bytes>,
     /// By how much each event has been raised: in this launch, or in all of them if it has a period.
     raised: Vec<u64>,
+    /// By how much each phase raises each event, by the schedule.
+    signals: &'w [Vec<(u32, u64)>],
 }
 
 /// A finding about a task.
@@ -68,7 +57,7 @@ impl Judge<'_> {
                 self.raised[event] = 0;
             }
         }
-        let mut made = Made::new(self.world, number as u64 + 1);
+        let mut made = Made::new(self.world, self.signals, number as u64 + 1);
         let mut queues = Queues::default();
         let mut changed: HashMap<u32, [Bytes; 2]> = HashMap::new();
         for (index, part) in entries.iter().enumerate() {
@@ -263,11 +252,10 @@ impl Judge<'_> {
     ) {
         let world = self.world;
         let (phase, does, value) = key;
-        let of_phase = self.accesses[phase as usize]..self.accesses[phase as usize + 1];
         let declared = self.declared.entry(key).or_insert_with(|| {
             let is_like = |access: &&Access| access.does == does && world.placed(access).value == value;
             let mut all = Bytes::default();
-            for access in world.accesses[of_phase].iter().filter(is_like) {
+            for access in world.accesses_of(&(phase..phase + 1)).iter().filter(is_like) {
                 world.bytes(access).iter().for_each(|&bytes| all.add(0, bytes));
             }
             all

@@ -1,6 +1,6 @@
 //! ET02, ET06, ET09 and ET10: what a launch lacks at its end.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use megakernel_ir::{Diagnostic, Rule};
 use megakernel_order::Findings;
@@ -12,6 +12,8 @@ use crate::world::{Access, Does, World};
 /// What the tasks of a launch have done so far.
 pub struct Made<'w> {
     world: &'w World<'w>,
+    /// By how much each phase raises each event, by the schedule.
+    signals: &'w [Vec<(u32, u64)>],
     /// Which launch it is, from 1 on.
     launch: u64,
     /// How far each task is: its latest phase, and in it waits, accesses or signals.
@@ -27,9 +29,10 @@ pub struct Made<'w> {
 
 impl Made<'_> {
     /// Nothing yet.
-    pub fn new<'w>(world: &'w World<'w>, launch: u64) -> Made<'w> {
+    pub fn new<'w>(world: &'w World<'w>, signals: &'w [Vec<(u32, u64)>], launch: u64) -> Made<'w> {
         Made {
             world,
+            signals,
             launch,
             reached: vec![None; world.tasks.len()],
             has_entry: vec![false; world.tasks.len()],
@@ -71,7 +74,7 @@ impl Made<'_> {
     pub fn signal(&mut self, phase: u32, event: u32, amount: u64) -> Option<u64> {
         let raised = self.raised.entry((phase, event)).or_default();
         *raised = raised.saturating_add(amount);
-        let declared = declared(self.world, phase, event);
+        let declared = declared(self.signals, phase, event);
         (*raised > declared).then_some(declared)
     }
 
@@ -89,6 +92,7 @@ impl Made<'_> {
                 Diagnostic::new(rule, at, message).tasks([(task as u32).into()])
             });
         };
+        let mut short = HashSet::new();
         for (number, task) in self.world.tasks.iter().enumerate() {
             let name = || self.world.task_name(number as u32);
             if !self.has_entry[number] {
@@ -107,10 +111,9 @@ impl Made<'_> {
                 }
                 let signals = self.world.signals.of(phase as usize);
                 for (place, signal) in signals.iter().enumerate() {
-                    let is_first = !signals[..place].iter().any(|before| before.event == signal.event);
                     let raised = self.raised.get(&(phase, signal.event)).copied().unwrap_or(0);
-                    let declared = declared(self.world, phase, signal.event);
-                    if is_first && raised < declared {
+                    let declared = declared(self.signals, phase, signal.event);
+                    if raised < declared && short.insert((phase, signal.event)) {
                         let at = format!("{}/signals/{place}", self.world.phase_pointer(phase));
                         report(Rule::ET10, at, number, &|| {
                             let event = &events[signal.event as usize];
@@ -151,8 +154,8 @@ impl Made<'_> {
     }
 }
 
-/// The amount by which a phase raises an event, by the schedule.
-fn declared(world: &World<'_>, phase: u32, event: u32) -> u64 {
-    let signals = world.signals.of(phase as usize).iter();
-    signals.filter(|signal| signal.event == event).map(|signal| signal.number).sum()
+/// The amount by which a phase raises an event, by the schedule; none for an event that only the log has.
+fn declared(signals: &[Vec<(u32, u64)>], phase: u32, event: u32) -> u64 {
+    let Some(of) = signals.get(event as usize) else { return 0 };
+    of.binary_search_by_key(&phase, |&(phase, _)| phase).map_or(0, |at| of[at].1)
 }
