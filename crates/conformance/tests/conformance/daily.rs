@@ -165,7 +165,10 @@ fn a_list_of_known_failures_survives_writing_and_reading() {
     assert!(text.ends_with(
         "\naccept/number-0 launch ticket 12\nrace/partial-wait validate counts which, not how many\n"
     ));
-    assert_eq!(Known::read(&text, &corpus), Ok(known));
+    assert_eq!(Known::read(&text, &corpus), Ok(known.clone()));
+    let columns =
+        "accept/number-0   launch    ticket 12\nrace/partial-wait\tvalidate  counts which, not how many\n";
+    assert_eq!(Known::read(columns, &corpus), Ok(known));
     for (line, why) in [
         ("race/partial-wait validate", "line 2: `race/partial-wait` has no reason"),
         ("race/partial-wait", "a line is a case, a profile and a reason"),

@@ -65,6 +65,37 @@ fn every_unit_is_a_test_of_junit() {
 }
 
 #[test]
+fn a_run_that_shows_nothing_is_red_in_junit_and_in_a_comparison() {
+    let directory = corpus();
+    let validate = |behaviour: &str| {
+        let mut asked = options(&[behaviour]);
+        asked.selection.profiles = vec![Profile::VALIDATE];
+        play(directory.path(), &asked).expect("a run")
+    };
+    let nothing = validate("format-only");
+    assert_eq!(nothing.exit_code(), 1);
+    let xml = junit::render(&nothing);
+    assert_eq!(counts(&xml)[0][1], 1, "{xml}");
+    let whole = ("validate".to_owned(), "(the profile as a whole)".to_owned());
+    assert_eq!(tests(&xml)[&whole].0, "failure");
+
+    let good = validate("good");
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = |name: &str, report: &Report| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, report.to_json().expect("JSON")).expect("a file");
+        path
+    };
+    let (a, b) = (file("a.json", &good), file("b.json", &nothing));
+    let compared = |a: &Path, b: &Path| {
+        let program =
+            Command::new(env!("CARGO_BIN_EXE_megakernel-conform")).arg("compare").arg(a).arg(b).output();
+        program.expect("it runs").status.code()
+    };
+    assert_eq!((compared(&a, &b), compared(&b, &b), compared(&b, &a)), (Some(1), Some(0), Some(0)));
+}
+
+#[test]
 fn junit_tells_what_is_known_from_what_passed() {
     let mut known = Known::default();
     known.insert("race/partial-wait", Profile::VALIDATE, "ticket <12> & \"more\"");

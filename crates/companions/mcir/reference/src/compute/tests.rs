@@ -72,4 +72,42 @@ fn what_takes_too_long_is_not_begun() {
     // Two tensors of 2 GiB: no rule forbids them.
     let answer = compute(copy(1 << 30, &json!({})).as_bytes());
     assert!(matches!(&answer, Answer::Unsupported { .. }), "{answer:?}");
+    // Two tensors of 2 MiB, and five tiles of which there are 64 each.
+    let extent = 1 << 20;
+    let mut many: Json = serde_json::from_str(&copy(extent, &json!({}))).expect("JSON");
+    many["values"]["x"]["shape"] = json!([extent]);
+    many["regions"][0]["streaming"]["stream"] = json!({"axis": "j", "to": [2]});
+    many["regions"][0]["streaming"]["tile"]["tile_shape"] = json!({"i": extent, "j": 1});
+    let names: Vec<String> = (0..5).map(|number| format!("z{number}")).collect();
+    for name in &names {
+        many["values"][name] =
+            json!({"shape": [extent], "dtype": "F16", "residency": "shared", "buffers": 64});
+    }
+    let shared = json!({"memory": "shared", "values": names, "lifetime": "stream"});
+    many["residency"] = json!([many["residency"][0], shared]);
+    let ahead = |name: &String| json!({"id": format!("ahead-{name}"), "op": "Prefetch", "in": ["X"], "out": [name], "at": ["i"], "version": 0});
+    let wait = |name: &String| json!({"id": format!("wait-{name}"), "op": "Barrier", "wait": [[name, 0]]});
+    many["regions"][0]["streaming"]["tile"]["each"] =
+        names.iter().flat_map(|name| [ahead(name), wait(name)]).collect();
+    let answer = compute(many.to_string().as_bytes());
+    assert!(matches!(&answer, Answer::Unsupported { .. }), "{answer:?}");
+}
+
+#[test]
+fn bounds_of_a_stream_are_exact_beyond_64_bits() {
+    // At i of 2^30 the second bound is beyond 2^63; the first one counts. Nothing runs there.
+    let mut document: Json = serde_json::from_str(&copy(3, &json!({"X": [1, 2, 3]}))).expect("JSON");
+    let far = json!([
+        [2_147_483_647, "i"],
+        [2_147_483_647, "i"],
+        [2_147_483_647, "i"],
+        [2_147_483_647, "i"],
+        [2_147_483_647, "i"]
+    ]);
+    let idle = json!({"id": "idle", "inputs": [], "outputs": [], "streaming": {"stream": {"axis": "j", "to": [4, far]},
+        "tile": {"tile_shape": {"i": 1 << 30, "j": 1}, "blocks": {"i": i32::MAX}}}});
+    document["regions"].as_array_mut().expect("regions").push(idle);
+    let answer = compute(document.to_string().as_bytes());
+    let Answer::Accept { document: Some(document), .. } = answer else { unreachable!("{answer:?}") };
+    assert_eq!(serde_json::from_str::<Json>(&document).expect("JSON"), json!({"data": {"Y": [1, 2, 3]}}));
 }
