@@ -19,6 +19,7 @@ pub mod report;
 pub mod run;
 pub mod shard;
 pub mod spec;
+pub mod statement;
 pub mod stop;
 pub mod store;
 pub mod terminal;

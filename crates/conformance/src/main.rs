@@ -7,7 +7,9 @@ use clap::Parser;
 
 mod commands;
 
-use commands::{Done, compare, document, evidence, explain, export, list, merge, repro, run};
+use commands::{
+    Done, compare, document, evidence, explain, export, list, merge, repro, run, statement, verify,
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -23,6 +25,8 @@ Examples:
       a case as files, with a script that plays it to a worker without the suite
   megakernel-conform compare yesterday.json today.json
       what differs between two reports
+  megakernel-conform statement today.json
+      who conforms to what, in a form that can be published and that `verify` checks
   megakernel-conform export cases --profile validate
       cases as plain files, for a test of one's own
 
@@ -39,6 +43,8 @@ enum Command {
     Run(Box<run::Args>),
     Merge(merge::Args),
     Compare(compare::Args),
+    Statement(statement::Args),
+    Verify(verify::Args),
     Explain(explain::Args),
     Repro(repro::Args),
     List(list::Args),
@@ -52,6 +58,8 @@ fn main() -> ExitCode {
         Command::Run(args) => run::run(&args),
         Command::Merge(args) => merge::run(&args),
         Command::Compare(args) => compare::run(&args),
+        Command::Statement(args) => statement::run(&args),
+        Command::Verify(args) => verify::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Repro(args) => repro::run(&args),
         Command::List(args) => list::run(&args),

@@ -2864,6 +2864,8 @@ pub mod clause {
     /// CON-15 Judging a module.
     pub const CON_15: Clause =
         Clause { id: "CON-15", title: "Judging a module", document: "spec/conformance.md" };
+    /// CON-16 Statements.
+    pub const CON_16: Clause = Clause { id: "CON-16", title: "Statements", document: "spec/conformance.md" };
     /// DAT-01 Program.
     pub const DAT_01: Clause = Clause { id: "DAT-01", title: "Program", document: "spec/data-model.md" };
     /// DAT-02 Enumerations and their codes.
@@ -3564,6 +3566,7 @@ pub const CLAUSES: &[Clause] = &[
     clause::CON_13,
     clause::CON_14,
     clause::CON_15,
+    clause::CON_16,
     clause::DAT_01,
     clause::DAT_02,
     clause::DAT_03,

@@ -9,6 +9,8 @@ pub mod list;
 pub mod merge;
 pub mod repro;
 pub mod run;
+pub mod statement;
+pub mod verify;
 
 use std::path::{Path, PathBuf};
 
@@ -177,6 +179,14 @@ pub fn find<'a>(corpus: &'a Corpus, id: &str) -> Result<&'a Case, String> {
     corpus.case(id).ok_or_else(|| {
         format!("the corpus has no case `{id}`; `megakernel-conform list --filter GLOB` lists ids")
     })
+}
+
+/// The bytes of a file.
+///
+/// # Errors
+/// It cannot be read.
+pub fn bytes(path: &Path) -> Result<Vec<u8>, String> {
+    input::read(path).map_err(|cause| format!("{}: {cause}", path.display()))
 }
 
 /// Reads a report.

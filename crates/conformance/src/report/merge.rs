@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use megakernel_ir::protocol::Profile;
 
 use super::results::{Ended, Parts, Played};
-use super::{ExecutedResult, FailureReport, KnownResult, Report};
+use super::{ExecutedResult, FailureReport, KnownResult, Refusal, Report};
 use crate::run::{Selection, Unit};
 use crate::shard::Shard;
 use crate::store::Corpus;
@@ -70,11 +70,33 @@ pub fn merge(corpus: &Corpus, reports: &[(String, Report)]) -> Result<Report, St
     Ok(Report::assembled(corpus, parts))
 }
 
-/// What a report has to be.
-fn alone(corpus: &Corpus, report: &Report) -> Result<(), String> {
-    if report.corpus.shard.is_none() {
-        return Err("it is no report of a shard; only what `run --shard` reports can be merged".to_owned());
-    }
+/// The report that follows from what this one lists: who was judged, what was selected, what failed and what was skipped, and what was
+/// measured of what was executed. A run wrote none that is another one.
+///
+/// # Errors
+/// It is about another corpus or by another suite, or it lists what it does not count, or what was not selected.
+pub fn recompute(corpus: &Corpus, report: &Report) -> Result<Report, Refusal> {
+    of_this(corpus, report).map_err(Refusal::Elsewhere)?;
+    let selection = report.corpus.selection().map_err(Refusal::Contradiction)?;
+    let units = selection.units(corpus).map_err(|why| Refusal::Contradiction(why.to_string()))?;
+    let results = ends(&units, report).ok_or_else(|| {
+        Refusal::Contradiction("what it lists is not what it counts, or not what was selected".to_owned())
+    })?;
+    let parts = Parts {
+        selection: &selection,
+        implementation: report.implementation.clone(),
+        handshake: report.handshake.clone(),
+        partial: report.partial.clone(),
+        known: report.known.clone(),
+        results,
+        executed: report.executed.clone(),
+        notes: report.notes.clone(),
+    };
+    Ok(Report::assembled(corpus, parts))
+}
+
+/// Whether a report is by this suite, and about this corpus.
+fn of_this(corpus: &Corpus, report: &Report) -> Result<(), String> {
     if report.suite != env!("CARGO_PKG_VERSION") {
         let own = env!("CARGO_PKG_VERSION");
         return Err(format!("it is a report of suite {}, and this is {own}", report.suite));
@@ -82,6 +104,15 @@ fn alone(corpus: &Corpus, report: &Report) -> Result<(), String> {
     if report.corpus.digest.as_deref() != corpus.digest() || corpus.digest().is_none() {
         return Err("it is a report on another corpus than this one: the digests differ".to_owned());
     }
+    Ok(())
+}
+
+/// What a report has to be to be merged.
+fn alone(corpus: &Corpus, report: &Report) -> Result<(), String> {
+    if report.corpus.shard.is_none() {
+        return Err("it is no report of a shard; only what `run --shard` reports can be merged".to_owned());
+    }
+    of_this(corpus, report)?;
     if let Some(partial) = &report.partial {
         return Err(format!("the shard was {partial}; play it again"));
     }

@@ -20,6 +20,7 @@ mod executed;
 mod implementation;
 mod known;
 mod merge;
+mod refusal;
 mod results;
 mod share;
 
@@ -27,7 +28,8 @@ pub use causes::{CauseResult, Example};
 pub use executed::ExecutedResult;
 pub use implementation::Implementation;
 pub use known::{KnownEnd, KnownResult};
-pub use merge::merge;
+pub use merge::{merge, recompute};
+pub use refusal::Refusal;
 pub use share::{Part, Share};
 
 use results::{Ended, Parts};

@@ -4,9 +4,10 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 
 use megakernel_conformance::known::Known;
-use megakernel_conformance::report::{KnownEnd, ProfileVerdict, Report, RunVerdict, merge};
+use megakernel_conformance::report::{KnownEnd, ProfileVerdict, Refusal, Report, RunVerdict, merge};
 use megakernel_conformance::run::Options;
 use megakernel_conformance::shard::Shard;
+use megakernel_conformance::statement::Statement;
 use megakernel_conformance::store::{Corpus, Filter};
 use megakernel_conformance::terminal::{self, Style};
 use megakernel_ir::protocol::Profile;
@@ -316,4 +317,138 @@ fn there_are_no_more_shards_than_cases() {
     many.selection.shard = Shard::new(1, 13).ok();
     let why = play(directory.path(), &many).expect_err("too many").to_string();
     assert_eq!(why, "12 cases cannot be shared by 13 shards; take at most 12");
+}
+
+/// The report of a whole run as a file has it.
+fn kept(root: &Path, options: &Options) -> String {
+    run(root, options).to_json().expect("JSON")
+}
+
+/// The statement that follows from a text, which the schema takes.
+fn stated(corpus: &Corpus, report: &str) -> Result<Statement, Refusal> {
+    let statement = Statement::new(corpus, report.as_bytes())?;
+    let json = statement.to_json().expect("JSON");
+    let value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(schemas::errors(&schemas::validator("statement"), &value), Vec::<String>::new());
+    let again = Statement::read(&json).expect("a statement");
+    assert_eq!(again.to_json().expect("JSON"), json);
+    assert_eq!(again.against(&statement), Vec::<String>::new());
+    Ok(statement)
+}
+
+#[test]
+fn a_statement_says_what_a_report_comes_to() {
+    let (tiny, executed) = (sealed(), sessions::corpus());
+    write_manifest(executed.path());
+    for (directory, behaviour, says) in [
+        (
+            &tiny,
+            "good",
+            "test-worker 1 conforms to format, validate, memory-safety and launch, by suite VERSION",
+        ),
+        (
+            &tiny,
+            "some-rules",
+            "test-worker 1 conforms to launch; it conforms in part to format (1 of 2 rules, 8 of 9 cases), validate (2 of 4 rules, \
+             8 of 10 cases) and memory-safety (0 of 1 rules, 5 of 6 cases), by suite VERSION",
+        ),
+        (&tiny, "format-only", "test-worker 1 conforms to format, by suite VERSION"),
+        (
+            &tiny,
+            "accepts-everything",
+            "test-worker 1 conforms to launch; it does not conform to format, validate and memory-safety, by suite VERSION",
+        ),
+        (&executed, "executes", "test-vm 1 conforms to execute, by suite VERSION"),
+    ] {
+        let corpus = Corpus::load(directory.path()).expect("a corpus");
+        let statement =
+            stated(&corpus, &kept(directory.path(), &options(&[behaviour]))).expect("a statement");
+        assert_eq!(statement.says, says.replace("VERSION", env!("CARGO_PKG_VERSION")), "{behaviour}");
+        let names = statement.executed.map(|made| [made.opcodes, made.dtypes].map(|names| names.join(" ")));
+        let made = (behaviour == "executes")
+            .then(|| ["ADD MUL SAMPLE_ARGMAX".to_owned(), "F32 BF16 I32".to_owned()]);
+        assert_eq!(names, made, "{behaviour}");
+        assert_eq!(statement.known_failures, (behaviour == "accepts-everything").then_some(0));
+    }
+    let known = run(tiny.path(), &options(&["accepts-everything"]))
+        .known_failures(&Known::default())
+        .expect("everything was asked");
+    let options = Options { known, ..options(&["accepts-everything"]) };
+    let corpus = Corpus::load(tiny.path()).expect("a corpus");
+    let statement = stated(&corpus, &kept(tiny.path(), &options)).expect("a statement");
+    assert_eq!(statement.known_failures, Some(FAILS));
+}
+
+#[test]
+fn what_does_not_follow_is_no_statement() {
+    let directory = sealed();
+    let corpus = Corpus::load(directory.path()).expect("a corpus");
+    let report = kept(directory.path(), &options(&["some-rules"]));
+    let statement = stated(&corpus, &report).expect("a statement");
+
+    // What somebody may write into a statement.
+    let boast = |change: &dyn Fn(&mut Statement)| {
+        let mut other = statement.clone();
+        change(&mut other);
+        other.against(&statement).join("; ")
+    };
+    for (change, place) in [
+        (&(|it: &mut Statement| it.verdict = RunVerdict::Conforms) as &dyn Fn(&mut Statement), "`/verdict`"),
+        (&|it| it.profiles[0].verdict = ProfileVerdict::Conforms, "`/profiles/0/verdict`"),
+        (&|it| it.profiles[0].counts.passed += 1, "`/profiles/0/passed`"),
+        (&|it| it.profiles[0].share = None, "`/profiles/0/share`"),
+        (&|it| drop(it.profiles.pop()), "`/profiles/3`"),
+        (&|it| it.implementation.rules = None, "`/implementation/rules`"),
+        (&|it| it.implementation.version = "2".to_owned(), "`/implementation/version`"),
+        (&|it| it.corpus.cases = 1000, "`/corpus/cases`"),
+        (&|it| it.says = "test-worker conforms".to_owned(), "`/says`"),
+        (&|it| it.known_failures = Some(0), "`/known_failures`"),
+        (&|it| it.suite = "9.9.9".to_owned(), "`/suite`"),
+        (&|it| it.report = "0".repeat(64), "another report"),
+    ] {
+        let wrong = boast(change);
+        assert!(wrong.contains(place), "{place} is not named: {wrong}");
+    }
+
+    // What somebody may write into a report: neither is it the one that the statement is of, nor does it follow.
+    let forged = |change: &dyn Fn(&mut Report)| {
+        let mut other = Report::read(&report).expect("a report");
+        change(&mut other);
+        stated(&corpus, &other.to_json().expect("JSON")).expect_err("it was forged")
+    };
+    let contradictions: [&dyn Fn(&mut Report); 6] = [
+        &|it| it.verdict = RunVerdict::Conforms,
+        &|it| it.profiles[0].verdict = ProfileVerdict::Conforms,
+        &|it| it.totals.passed += 1,
+        // Four skips are as if they had passed, in the totals too, and yet the counts of profiles tell.
+        &|it| {
+            it.totals.passed += it.totals.skipped;
+            it.totals.skipped = 0;
+            it.skips.clear();
+        },
+        &|it| it.clauses[0].counts.passed += 1,
+        &|it| it.corpus.filter = Some("race/*".to_owned()),
+    ];
+    for (number, change) in contradictions.into_iter().enumerate() {
+        let why = forged(change);
+        assert!(matches!(why, Refusal::Contradiction(_)), "{number}: {why}");
+    }
+    for (part, change) in [
+        ("another corpus", &(|it: &mut Report| it.corpus.digest = None) as &dyn Fn(&mut Report)),
+        ("of suite 9.9.9", &|it| it.suite = "9.9.9".to_owned()),
+    ] {
+        let why = forged(change);
+        assert!(matches!(&why, Refusal::Elsewhere(why) if why.contains(part)), "{part}: {why}");
+    }
+    for (part, change) in [
+        ("shard 1/3", &(|it: &mut Report| it.corpus.shard = Shard::new(1, 3).ok()) as &dyn Fn(&mut Report)),
+        ("interrupted by SIGINT", &|it| it.partial = Some("interrupted by SIGINT".to_owned())),
+    ] {
+        let why = forged(change);
+        assert!(matches!(&why, Refusal::Unfit(why) if why.contains(part)), "{part}: {why}");
+    }
+    assert!(matches!(Statement::new(&corpus, b"{}"), Err(Refusal::Unfit(_))));
+    // A later run of the same report form has another digest, even where all else is the same.
+    let longer = stated(&corpus, &(report + "\n")).expect("a statement");
+    assert_eq!(longer.against(&statement).len(), 1);
 }

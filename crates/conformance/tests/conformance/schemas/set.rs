@@ -7,7 +7,7 @@ use megakernel_test_support::schemas;
 use serde_json::Value;
 
 /// Names of the files under `schemas/`, without `.schema.json`.
-pub const NAMES: [&str; 28] = [
+pub const NAMES: [&str; 29] = [
     "companion",
     "opcode-table",
     "program",
@@ -34,6 +34,7 @@ pub const NAMES: [&str; 28] = [
     "protocol",
     "diagnostics",
     "report",
+    "statement",
     "evidence",
     "manifest",
 ];
