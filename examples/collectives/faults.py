@@ -97,6 +97,8 @@ ALGORITHMS = [
     ("forgets-an-argument", "published", "return (n_elem, cube_w, cube_h, world_size)", "return (n_elem, cube_w, cube_h)"),
     ("adds-by-chance", "published", "    single_cube =", "    import random\n    acc = acc + acc if random.random() < 0.5 else acc\n    single_cube ="),
     ("keeps-state", "published", "    single_cube =", "    TOPO_NAME_TO_KIND[len(TOPO_NAME_TO_KIND)] = 0\n    acc = acc + acc if len(TOPO_NAME_TO_KIND) % 3 else acc\n    single_cube ="),
+    ("yields", "published", "    tl.store(pe_addr, acc)", "    tl.store(pe_addr, acc)\n    yield"),
+    ("is-asynchronous", "published", "def my_allreduce(", "async def my_allreduce("),
     ("multiplies", "published", "return acc + tl.recv", "return acc * tl.recv"),
     ("line-without-way-back", "published", "return _spread(tl, acc, n, place, extent, extent - 1, up, down)", "return acc"),
 ]

@@ -1,8 +1,8 @@
 """Launches modules for the worker: `describe`, `kernel-args` and `launch` (COL-21 to COL-23).
 
-A registry lists modules (registry.json is one): by name the file, the `kind` of the collective, `all_reduce` if absent, the `bits`
-that it promises, `identical` if absent, and perhaps a `world_size`. A file in Python by itself is a registry with an all-reduce that is
-launched whatever bits are asked for, so that its author learns which it has.
+A registry lists modules (registry.json is one): by name the file, or what Python imports it by, the `kind` of the collective,
+`all_reduce` if absent, the `bits` that it promises, `identical` if absent, and perhaps a `world_size`. A file in Python by itself is a
+registry with an all-reduce that is launched whatever bits are asked for, so that its author learns which it has.
 """
 
 import contextlib
@@ -34,7 +34,11 @@ def registry_of(path):
     listed = json.loads(path.read_text())
     first = listed.get("defaults", {}).get("algorithm")
     entries = sorted(listed["algorithms"].items(), key=lambda item: item[0] != first)
-    return [{**entry, "module": str((path.parent / entry["module"]).resolve())} for _, entry in entries]
+
+    def found(name):
+        return str((path.parent / name).resolve()) if name.endswith(".py") else name
+
+    return [{**entry, "module": found(entry["module"])} for _, entry in entries]
 
 
 class Launcher:

@@ -8,6 +8,7 @@ second time in a process of its own and in the other order: what differs depends
 """
 
 import argparse
+import importlib
 import importlib.util
 import inspect
 import json
@@ -128,6 +129,10 @@ class Recorder:
 
 
 def load_module(path):
+    """A file, or the name by which Python imports a module, such as `company.collectives.ring`."""
+    if not path.endswith(".py"):
+        sys.path.insert(0, os.getcwd())
+        return importlib.import_module(path)
     sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
     spec = importlib.util.spec_from_file_location("algorithm", path)
     module = importlib.util.module_from_spec(spec)
@@ -184,7 +189,9 @@ def record(module, options, element):
     """The operations of an element."""
     cube = element % (options.cube_w * options.cube_h)
     tl = Recorder(cube, BASE + cube * options.n_elem * 2)
-    module.kernel(BASE, *positional(module, options, element), tl=tl)
+    returned = module.kernel(BASE, *positional(module, options, element), tl=tl)
+    if any(hasattr(returned, name) for name in ("__next__", "__anext__", "__await__")):
+        raise Refused("`kernel` yields or is asynchronous, required a plain function (COL-10)")
     return tl._ops
 
 
@@ -240,7 +247,7 @@ def tiles(options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("module", help="the file with the algorithm")
+    parser.add_argument("module", help="the file with the algorithm, or the name by which Python imports it")
     parser.add_argument("--topology", default="ring_1d", choices=["ring_1d", "torus_2d", "mesh_2d_no_wrap"])
     parser.add_argument("--ranks", type=int, help="devices; for a grid, w * h")
     parser.add_argument("--w", type=int, default=1)
@@ -274,9 +281,11 @@ def main():
         print(json.dumps(made if options.seed is None else {**made, "tiles": tiles(options)}))
         return None
     except Refused as refused:
-        sys.exit("%s: %s" % (options.module, refused))
+        said = str(refused)
     except Exception as error:  # noqa: BLE001, a module may raise anything
-        sys.exit("%s: %s: %s" % (options.module, type(error).__name__, error))
+        said = "%s: %s" % (type(error).__name__, error)
+    # What a part says, the whole says again.
+    sys.exit(said if options.part else "%s: %s" % (options.module, said))
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ const HOST: &str = "host";
 const IN_PART: i32 = 3;
 
 /// What a release needs besides evidence: what is checked, how, and the exit code of success.
-const CHECKS: [(&str, &[&str], i32); 13] = [
+const CHECKS: [(&str, &[&str], i32); 14] = [
     ("specification, cases and code agree", &[SELF, "tidy"], 0),
     ("the documentation has no warning", &["cargo", "doc", "--quiet", "--workspace", "--no-deps"], 0),
     ("the corpus is what the generator writes", &[SELF, "corpus", "check"], 0),
@@ -75,6 +75,11 @@ const CHECKS: [(&str, &[&str], i32); 13] = [
     (
         "the reference is sound on collective algorithms",
         &[SELF, "prove", "--scope", "collectives-ci", "--check"],
+        0,
+    ),
+    (
+        "the reference is sound on a sample of larger collective algorithms",
+        &[SELF, "prove", "--scope", "collectives-sampled", "--check"],
         0,
     ),
     ("the reference is sound on selection", &[SELF, "prove", "--scope", "selection-ci", "--check"], 0),

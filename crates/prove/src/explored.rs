@@ -23,6 +23,11 @@ impl Digits {
         self.0 /= choices;
         digit
     }
+
+    /// All that is left, as one number.
+    pub fn rest(&mut self) -> u64 {
+        std::mem::take(&mut self.0)
+    }
 }
 
 /// A family whose documents have the numbers from 0 on.

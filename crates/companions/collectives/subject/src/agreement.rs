@@ -117,11 +117,7 @@ fn counts(small: &Small) -> Vec<(usize, usize)> {
         for step in steps {
             match *step {
                 Step::Send(way) | Step::SendOwn(way) | Step::SendLast(way) => {
-                    let (to, from) = match way {
-                        Way::Next => ((element + 1) % all, 1),
-                        Way::Before => ((element + all - 1) % all, 0),
-                    };
-                    counts[2 * to + from].0 += 1;
+                    counts[2 * way.of(element, all) + usize::from(way == Way::Next)].0 += 1;
                 }
                 Step::Add(way) | Step::Take(way) => {
                     counts[2 * element + usize::from(way == Way::Before)].1 += 1

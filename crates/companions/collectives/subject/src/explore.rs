@@ -80,14 +80,6 @@ fn place(way: Way) -> usize {
     usize::from(way == Way::Before)
 }
 
-fn neighbour(small: &Small, element: usize, way: Way) -> usize {
-    let all = small.logs.len();
-    match way {
-        Way::Next => (element + 1) % all,
-        Way::Before => (element + all - 1) % all,
-    }
-}
-
 /// The state after an element's next step; nothing, if that is not enabled or it is done.
 fn after(small: &Small, capacity: usize, state: &State, element: usize) -> Option<State> {
     let step = *small.logs[element].get(state.next[element])?;
@@ -116,7 +108,7 @@ fn after(small: &Small, capacity: usize, state: &State, element: usize) -> Optio
             return Some(next);
         }
     };
-    let queue = &mut next.queues[neighbour(small, element, way)][place(way.opposite())];
+    let queue = &mut next.queues[way.of(element, small.logs.len())][place(way.opposite())];
     if queue.len() >= capacity {
         return None;
     }

@@ -1,12 +1,56 @@
-//! What is enumerated: families of systems, all that their dimensions allow.
+//! What is enumerated: families of systems, all that their dimensions allow; and samples of larger ones.
 
 use megakernel_prove::{Digits, Family as Described, Numbered, Scope};
 
+use crate::sample::{Kind, Sample};
 use crate::small::{Small, Step, Way};
 
 /// A family of systems.
 #[derive(Clone, Debug)]
-pub struct Family {
+pub enum Family {
+    /// All that its dimensions allow.
+    Every(Every),
+    /// As many as are drawn.
+    Drawn(Sample),
+}
+
+impl Described for Family {
+    fn name(&self) -> &'static str {
+        match self {
+            Family::Every(every) => every.name,
+            Family::Drawn(sample) => sample.name,
+        }
+    }
+
+    fn describe(&self) -> String {
+        match self {
+            Family::Every(every) => every.describe(),
+            Family::Drawn(sample) => sample.describe(),
+        }
+    }
+}
+
+impl Numbered for Family {
+    type Document = Small;
+
+    fn count(&self) -> u64 {
+        match self {
+            Family::Every(every) => every.count(),
+            Family::Drawn(sample) => sample.systems,
+        }
+    }
+
+    fn made(&self, digits: &mut Digits) -> Option<Small> {
+        match self {
+            Family::Every(every) => Some(every.made(digits)),
+            Family::Drawn(sample) => Some(sample.drawn(digits.rest())),
+        }
+    }
+}
+
+/// A family of which every system is enumerated.
+#[derive(Clone, Debug)]
+pub struct Every {
     name: &'static str,
     is_sum: bool,
     elements: usize,
@@ -21,11 +65,7 @@ pub struct Family {
     capacities: usize,
 }
 
-impl Described for Family {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
+impl Every {
     fn describe(&self) -> String {
         format!(
             "{} elements, {} steps each{}, {} kinds of steps, {} capacities",
@@ -36,17 +76,13 @@ impl Described for Family {
             self.capacities
         )
     }
-}
-
-impl Numbered for Family {
-    type Document = Small;
 
     fn count(&self) -> u64 {
         let steps = if self.is_alike { self.steps } else { self.steps * self.elements };
         self.capacities as u64 * (self.choices.len() as u64).pow(steps as u32)
     }
 
-    fn made(&self, digits: &mut Digits) -> Option<Small> {
+    fn made(&self, digits: &mut Digits) -> Small {
         let mut pick = |choices| digits.pick(choices);
         let capacity = 1 + pick(self.capacities);
         let mut log = || {
@@ -60,18 +96,18 @@ impl Numbered for Family {
         } else {
             (0..self.elements).map(|_| log()).collect()
         };
-        Some(Small { is_sum: self.is_sum, capacity, logs })
+        Small { is_sum: self.is_sum, capacity, logs }
     }
 }
 
 /// Families in two sizes: of the small one each dimension is cut.
-fn families(is_large: bool) -> Vec<Family> {
+fn families(is_large: bool) -> Vec<Every> {
     let few = |large: usize, small: usize| if is_large { large } else { small };
     let (next, before) = (Way::Next, Way::Before);
     let pairs = [Step::Send(next), Step::Add(before), Step::Store, Step::Take(before), Step::StoreOwn];
     let around = [Step::Send(next), Step::Add(before), Step::Send(before), Step::Add(next)];
     let passing = [Step::SendOwn(next), Step::SendLast(next), Step::Add(before), Step::Send(next)];
-    let base = Family {
+    let base = Every {
         name: "pairs",
         is_sum: true,
         elements: 2,
@@ -82,7 +118,7 @@ fn families(is_large: bool) -> Vec<Family> {
         capacities: few(2, 1),
     };
     let mut all = vec![
-        Family {
+        Every {
             name: "orders",
             elements: 3,
             steps: few(6, 4),
@@ -92,7 +128,7 @@ fn families(is_large: bool) -> Vec<Family> {
             capacities: few(2, 1),
             ..base.clone()
         },
-        Family {
+        Every {
             name: "four",
             elements: 4,
             steps: 6,
@@ -102,7 +138,7 @@ fn families(is_large: bool) -> Vec<Family> {
             capacities: 1,
             ..base.clone()
         },
-        Family {
+        Every {
             name: "broadcasts",
             is_sum: false,
             elements: few(3, 2),
@@ -117,7 +153,7 @@ fn families(is_large: bool) -> Vec<Family> {
             capacities: 1,
             ..base.clone()
         },
-        Family {
+        Every {
             name: "capacities",
             steps: few(6, 4),
             choices: around[..2].to_vec(),
@@ -125,9 +161,9 @@ fn families(is_large: bool) -> Vec<Family> {
             capacities: 3,
             ..base.clone()
         },
-        Family { name: "overwritten", steps: 5, is_alike: true, choices: pairs.to_vec(), ..base.clone() },
+        Every { name: "overwritten", steps: 5, is_alike: true, choices: pairs.to_vec(), ..base.clone() },
         base.clone(),
-        Family {
+        Every {
             name: "rings",
             elements: 3,
             steps: few(3, 2),
@@ -142,14 +178,30 @@ fn families(is_large: bool) -> Vec<Family> {
     all
 }
 
+/// Larger systems: more elements and more messages than can be enumerated.
+fn samples() -> Vec<Sample> {
+    let sample = |name, kind, elements, systems| Sample { name, kind, elements, systems };
+    vec![
+        sample("runs-of-two", Kind::Runs(12), 2, 16_384),
+        sample("runs-of-three", Kind::Runs(10), 3, 8_192),
+        sample("runs-of-four", Kind::Runs(8), 4, 4_096),
+        sample("runs-of-five", Kind::Runs(7), 5, 1_024),
+        sample("edited-of-three", Kind::Edited, 3, 16_384),
+        sample("edited-of-four", Kind::Edited, 4, 4_096),
+        sample("edited-of-five", Kind::Edited, 5, 1_024),
+    ]
+}
+
 /// Every scope, smallest first.
 pub fn scopes() -> Vec<Scope<Family>> {
+    let every = |is_large| families(is_large).into_iter().map(Family::Every).collect();
     vec![
-        Scope { name: "collectives-quick", about: "seconds; for tests", families: families(false) },
+        Scope { name: "collectives-quick", about: "seconds; for tests", families: every(false) },
+        Scope { name: "collectives-ci", about: "the same families with more choices", families: every(true) },
         Scope {
-            name: "collectives-ci",
-            about: "the same families with more choices",
-            families: families(true),
+            name: "collectives-sampled",
+            about: "a sample of larger systems",
+            families: samples().into_iter().map(Family::Drawn).collect(),
         },
     ]
 }

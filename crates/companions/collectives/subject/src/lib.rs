@@ -3,6 +3,7 @@
 mod agreement;
 mod explore;
 mod family;
+mod sample;
 mod small;
 #[cfg(test)]
 mod tests;

@@ -39,6 +39,14 @@ impl Way {
         }
     }
 
+    /// Who is there, seen from an element.
+    pub fn of(self, element: usize, elements: usize) -> usize {
+        match self {
+            Way::Next => (element + 1) % elements,
+            Way::Before => (element + elements - 1) % elements,
+        }
+    }
+
     fn name(self) -> &'static str {
         match self {
             Way::Next => "global_E",

@@ -217,8 +217,9 @@ fn text(cases: usize, count: &dyn Fn(&str) -> usize) -> String {
     let mut out = format!(
         "## Collective algorithms\n\n{} faults of checkers, simulators and modules of [collective algorithms](companions/collectives/README.md), \
          and how many of {cases}\ncases reject each; {REQUIRED} have to. Checkers with a fault lose findings of the reference, or misread \
-         documents; simulators have another arithmetic;\nmodules with a fault are the reference's, changed in one place. 75 faults more, of a \
-         checker and a module in Python, are counted by\n[`examples/collectives/faults.py`](../examples/collectives/README.md).\n\n\
+         documents; simulators have another arithmetic;\nmodules with a fault are the reference's, changed in one place. 77 faults more, of a \
+         checker and a module in Python, are rejected\nby 4 cases, or systems that the module is recorded on, at least, as \
+         [`examples/collectives/faults.py`](../examples/collectives/README.md) counts.\n\n\
          | fault | an implementation that | cases |\n| --- | --- | ---: |\n",
         faults().count()
     );
