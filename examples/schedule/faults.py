@@ -15,6 +15,8 @@ import sys
 import types
 from pathlib import Path
 
+from patches import patched
+
 HERE = Path(__file__).resolve().parent
 CORPUS = HERE.parent.parent / "corpus"
 REQUIRED = 3
@@ -374,34 +376,6 @@ def requests():
         else:
             whole = base64.b64encode((CORPUS / given["base"]).read_bytes())
             yield case, {"document_base64": whole.decode()}
-
-
-def patched(document, operations):
-    """RFC 6902, as far as cases use it."""
-    for operation in operations:
-
-        def parent(pointer):
-            *path, last = [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
-            at = document
-            for part in path:
-                at = at[int(part)] if isinstance(at, list) else at[part]
-            return at, last if isinstance(at, dict) else len(at) if last == "-" else int(last)
-
-        value = json.loads(json.dumps(operation.get("value")))
-        if operation["op"] in ("move", "copy"):
-            at, key = parent(operation["from"])
-            value = at.pop(key) if operation["op"] == "move" else json.loads(json.dumps(at[key]))
-        if not operation["path"]:
-            document = value
-            continue
-        at, key = parent(operation["path"])
-        if operation["op"] == "remove":
-            at.pop(key)
-        elif operation["op"] != "replace" and isinstance(at, list):
-            at.insert(key, value)
-        else:
-            at[key] = value
-    return document
 
 
 def right(expect, answer):

@@ -3,7 +3,9 @@
 #![allow(clippy::panic, reason = "a helper of a test fails the test")]
 
 mod conversions;
+mod effect;
 mod mistakes;
+mod mutations;
 mod replays;
 
 use std::collections::BTreeMap;
