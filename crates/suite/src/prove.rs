@@ -42,7 +42,7 @@ Exit code: 0 if validator and explorer agree on every program, 1 if not, 2 if th
 pub struct Args {
     /// Which programs: quick, ci, medium or large; which task graphs: task-graph-quick, task-graph-ci, task-graph-current, task-graph-large; which
     /// requests to select: selection-ci, selection-large; which collective algorithms: collectives-quick, collectives-ci,
-    /// collectives-sampled; which schedules: schedule-quick, schedule-ci
+    /// collectives-sampled; which schedules: schedule-quick, schedule-ci; which traces of schedules: trace-quick, trace-ci
     #[arg(long, value_name = "NAME", default_value = "ci")]
     scope: String,
 

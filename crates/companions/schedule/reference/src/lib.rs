@@ -24,7 +24,7 @@ mod world;
 pub use commands::COMPANION;
 pub use convert::convert;
 pub use repair::{Missing, repair};
-pub use trace::trace;
+pub use trace::{trace, trace_of};
 pub use validate::{validate, validate_schedule};
 
 use megakernel_ir::companion::Reference;

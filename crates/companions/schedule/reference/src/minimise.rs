@@ -1,13 +1,17 @@
 //! `minimise`: which waits can go (clause SCH-14). What breaks a rule with some waits left out breaks one with more of them left out, so
 //! that the waits are gone through once: as many as can go together, then the next one, which stays.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use megakernel_ir::TaskId;
 use megakernel_ir::protocol::Answer;
+use megakernel_order::Order;
+use megakernel_order::happens_before::{HappensBefore, Question};
 use megakernel_schedule::Schedule;
 use serde_json::json;
 
-use crate::validate::{accepts, is_redundant, load, validate_schedule};
+use crate::order::{Before, signals};
+use crate::validate::{accepts, is_redundant, load, validate_schedule, world};
 
 /// A wait of the document: its task, its phase and its place.
 pub type Wait = [usize; 3];
@@ -62,7 +66,8 @@ pub fn minimal(schedule: &Schedule) -> Vec<Dropped> {
             size = some.len() / 2;
         }
     }
-    gone.iter().map(|&wait| Dropped { wait, implied: is_implied(schedule, &gone, wait) }).collect()
+    let implied = implied(schedule, &gone);
+    gone.iter().zip(implied).map(|(&wait, implied)| Dropped { wait, implied }).collect()
 }
 
 fn waits(schedule: &Schedule) -> Vec<Wait> {
@@ -83,8 +88,55 @@ pub fn without(schedule: &Schedule, gone: &BTreeSet<Wait>) -> Schedule {
     left
 }
 
-/// Whether a wait is redundant in all of its tasks, when the other ones have gone.
-fn is_implied(schedule: &Schedule, gone: &BTreeSet<Wait>, wait: Wait) -> bool {
+/// Of each of these waits, whether it is redundant in all of its tasks when the other ones have gone. What comes before the phase of a task
+/// without its wait is what comes before it when all have gone, so that one order tells of all of them. One of a repeated task is looked at by
+/// itself, since the same wait of another of its tasks stays.
+fn implied(schedule: &Schedule, gone: &BTreeSet<Wait>) -> Vec<bool> {
+    let is_repeated = |task: usize| schedule.tasks.get(task).is_some_and(|task| task.repeat.is_some());
+    let mut implied: BTreeMap<Wait, bool> = BTreeMap::new();
+    implied.extend(
+        gone.iter().filter(|wait| is_repeated(wait[0])).map(|&wait| (wait, alone(schedule, gone, wait))),
+    );
+    let single: Vec<Wait> = gone.iter().copied().filter(|wait| !is_repeated(wait[0])).collect();
+    implied.extend(single.iter().copied().zip(together(schedule, gone, &single)));
+    implied.into_values().collect()
+}
+
+/// Of waits of tasks that are not repeated.
+fn together(schedule: &Schedule, gone: &BTreeSet<Wait>, single: &[Wait]) -> Vec<bool> {
+    let none = vec![false; single.len()];
+    let left = without(schedule, gone);
+    let Some(world) = world(&left) else { return none };
+    let signals = signals(&world);
+    let before = Before::new(&world, &signals);
+    let graph = before.graph(&world);
+    let Some(order) = Order::new(&graph) else { return none };
+    let order = HappensBefore::new(&graph, &order);
+    let events: HashMap<&str, usize> =
+        world.events.iter().enumerate().map(|(event, name)| (name.as_str(), event)).collect();
+    // What is still to come before the phase of each wait. And for each question, whose it is, and the amount.
+    let mut lacking: Vec<u64> = Vec::with_capacity(single.len());
+    let (mut questions, mut whose) = (Vec::new(), Vec::new());
+    for (index, &[task, phase, place]) in single.iter().enumerate() {
+        let wait = schedule.tasks.get(task).and_then(|task| task.phases.get(phase)?.waits.get(place));
+        lacking.push(wait.map_or(u64::MAX, |wait| wait.number.unsigned_abs()));
+        let at = world.tasks.partition_point(|of| (of.written as usize) < task);
+        let (Some(wait), Some(of)) = (wait, world.tasks.get(at)) else { continue };
+        let later = TaskId::from(of.phases.start + phase as u32);
+        let event = events.get(schedule.names[wait.event as usize].as_str());
+        for &(earlier, amount) in event.map_or(&[][..], |&event| &signals[event]) {
+            questions.push(Question { earlier: earlier.into(), later });
+            whose.push((index, amount));
+        }
+    }
+    for (_, (of, amount)) in order.answer(&questions).into_iter().zip(whose).filter(|(answer, _)| *answer) {
+        lacking[of] = lacking[of].saturating_sub(amount);
+    }
+    lacking.into_iter().map(|lacking| lacking == 0).collect()
+}
+
+/// Of one wait.
+fn alone(schedule: &Schedule, gone: &BTreeSet<Wait>, wait: Wait) -> bool {
     let mut others = gone.clone();
     others.remove(&wait);
     let [task, phase, place] = wait;
@@ -112,6 +164,38 @@ mod tests {
             dropped(document),
             [("/tasks/1/phases/0/waits/0".to_owned(), true), ("/tasks/2/phases/0/waits/0".to_owned(), false)]
         );
+    }
+
+    #[test]
+    fn what_is_implied_by_one_pass_is_what_each_alone_says() {
+        // Chains in which each wait is implied by the one before it, next to tasks that share nothing.
+        let task = |at: usize| {
+            let waits: Vec<String> =
+                (at.saturating_sub(3)..at).map(|to| format!(r#"["e{to}", 1]"#)).collect();
+            let reads = (0..at % 3).map(|to| format!(r#"["x{}", null]"#, at - 1 - to)).collect::<Vec<_>>();
+            format!(
+                r#"{{"phases": [{{"waits": [{}], "reads": [{}], "writes": [["x{at}", null]], "signals": [["e{at}", 1], ["all", 1]]}}]}}"#,
+                waits.join(", "),
+                reads.join(", ")
+            )
+        };
+        let tasks: Vec<String> = (0..9).map(task).collect();
+        let tensors: Vec<String> = (0..9).map(|at| format!(r#""x{at}": {{"shape": [1]}}"#)).collect();
+        let document = format!(
+            r#"{{"tensors": {{{}}}, "tasks": [{}, {{"phases": [{{"waits": [["all", 8]]}}, {{"waits": [["all", 8], ["e3", 1]]}}]}},
+            {{"phases": [{{"waits": [["all", 9]], "signals": [["r", 1]]}}], "repeat": {{"times": 2}}}}]}}"#,
+            tensors.join(", "),
+            tasks.join(", ")
+        );
+        let schedule = load(document.as_bytes()).expect("a schedule");
+        assert!(accepts(&schedule));
+        let found = minimal(&schedule);
+        let gone: BTreeSet<Wait> = found.iter().map(|dropped| dropped.wait).collect();
+        for dropped in &found {
+            assert_eq!(dropped.implied, alone(&schedule, &gone, dropped.wait), "{}", pointer(&dropped.wait));
+        }
+        let implied = found.iter().filter(|dropped| dropped.implied).count();
+        assert!(implied >= 3 && found.len() - implied > 3, "{implied} of {}", found.len());
     }
 
     #[test]

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use megakernel_ir::{Diagnostic, Rule, TaskId};
-use megakernel_order::Findings;
-use megakernel_order::happens_before::{Around, Bits, HappensBefore, LANES};
+use megakernel_order::happens_before::{Around, Bits, HappensBefore, LANES, Question};
+use megakernel_order::{Findings, KEPT_PER_RULE};
 
 use crate::order::Before;
 use crate::world::World;
@@ -18,24 +18,98 @@ pub fn redundant_waits(
     findings: &mut Findings,
 ) {
     let sums = sums(world, before, signals, order);
-    for phase in 0..world.phases() as u32 {
-        for index in world.waits.range(phase as usize) {
-            let wait = &world.waits.all()[index];
-            if sums[index] >= wait.number {
-                let task = world.task_of[phase as usize];
-                findings.report(Rule::EW01, || {
-                    let message = format!(
-                        "{} waits for `{}` to reach {}, and its other waits and what it comes after see to {} of it",
-                        world.task_name(task),
-                        world.events[wait.event as usize],
-                        wait.number,
-                        sums[index]
-                    );
-                    Diagnostic::new(Rule::EW01, world.wait_pointer(phase, index), message).tasks([task.into()])
-                });
-            }
+    let of = |phase: u32| world.waits.range(phase as usize).map(move |index| (phase, index));
+    let redundant: Vec<(u32, usize)> = (0..world.phases() as u32)
+        .flat_map(of)
+        .filter(|&(_, index)| sums[index] >= world.waits.all()[index].number)
+        .collect();
+    let told = &redundant[..redundant.len().min(KEPT_PER_RULE as usize)];
+    let mut implied_by = implied_by(world, before, signals, order, told).into_iter();
+    for (phase, index) in redundant {
+        let (wait, task) = (&world.waits.all()[index], world.task_of[phase as usize]);
+        let by = implied_by.next().unwrap_or_default();
+        findings.report(Rule::EW01, || {
+            let message = format!(
+                "{} waits for `{}` to reach {}, and {} of it come before without this wait, by {by}",
+                world.task_name(task),
+                world.events[wait.event as usize],
+                wait.number,
+                sums[index]
+            );
+            Diagnostic::new(Rule::EW01, world.wait_pointer(phase, index), message).tasks([task.into()])
+        });
+    }
+}
+
+/// Signals of an event of which it is asked how they come before a wait without it.
+const ASKED: usize = 64;
+/// Ways that are named.
+const NAMED: usize = 3;
+
+/// For each of these waits, by which of the other things that come straight before its phase the signals come that it waits for, in words.
+fn implied_by(
+    world: &World<'_>,
+    before: &Before,
+    signals: &[Vec<(u32, u64)>],
+    order: &HappensBefore<'_>,
+    redundant: &[(u32, usize)],
+) -> Vec<String> {
+    let ways: Vec<Vec<(u32, String)>> =
+        redundant.iter().map(|&(phase, index)| ways(world, before, phase, index)).collect();
+    let sources = |index: usize| {
+        let all = &signals[world.waits.all()[index].event as usize];
+        all.iter().take(ASKED).map(|&(phase, _)| phase)
+    };
+    let mut questions = Vec::new();
+    for (&(_, index), ways) in redundant.iter().zip(&ways) {
+        for (node, _) in ways {
+            let later = TaskId::from(*node);
+            questions.extend(sources(index).map(|earlier| Question { earlier: earlier.into(), later }));
         }
     }
+    let answers = order.answer(&questions);
+    let mut come =
+        questions.iter().zip(answers).map(|(asked, answer)| answer || asked.earlier == asked.later);
+    let mut told = Vec::with_capacity(redundant.len());
+    for (&(_, index), ways) in redundant.iter().zip(&ways) {
+        let mut is_known = vec![false; sources(index).count()];
+        let mut names: Vec<&str> = Vec::new();
+        for (_, name) in ways {
+            let mut is_new = false;
+            for is_known in &mut is_known {
+                let comes = come.next().unwrap_or(false);
+                is_new |= comes && !*is_known;
+                *is_known |= comes;
+            }
+            if is_new {
+                names.push(name);
+            }
+        }
+        let more = names.len().saturating_sub(NAMED);
+        names.truncate(NAMED);
+        let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+        told.push(format!("{}{rest}", names.join(" and ")));
+    }
+    told
+}
+
+/// What comes straight before a phase but for one of its waits, as nodes, and in words.
+fn ways(world: &World<'_>, before: &Before, phase: u32, without: usize) -> Vec<(u32, String)> {
+    let mut ways = Vec::new();
+    let [in_task, in_queue] = before.program[phase as usize];
+    if let Some(node) = in_task {
+        ways.push((node, format!("its phase {}", world.place(node))));
+    }
+    if let Some(node) = in_queue {
+        let task = world.task_name(world.task_of[node as usize]);
+        ways.push((node, format!("{task}, which is before it in its queue")));
+    }
+    for index in world.waits.range(phase as usize).filter(|&index| index != without) {
+        let wait = &world.waits.all()[index];
+        let name = format!("its wait for `{}` to reach {}", world.events[wait.event as usize], wait.number);
+        ways.extend(before.wait[index].map(|node| (node, name)));
+    }
+    ways
 }
 
 /// For each wait the amounts of its event that come before its phase without it. The signals are taken some hundred at a time, and

@@ -147,6 +147,11 @@ impl World<'_> {
         self.task_of.len()
     }
 
+    /// The place of a phase in its task.
+    pub fn place(&self, phase: u32) -> u32 {
+        phase - self.tasks[self.task_of[phase as usize] as usize].phases.start
+    }
+
     /// Where the tensor of an access lies.
     pub fn placed(&self, access: &Access) -> &Placed {
         &self.tensors[access.tensor as usize]

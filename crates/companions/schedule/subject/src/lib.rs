@@ -1,4 +1,4 @@
-//! Small schedules as a subject of proof: the validator of the companion against every run of every small schedule.
+//! Small schedules as a subject of proof: the validator of the companion against every run of every small schedule; and small traces.
 
 mod agreement;
 mod explore;
@@ -6,21 +6,51 @@ mod family;
 mod small;
 #[cfg(test)]
 mod tests;
+mod traces;
+
+use std::path::Path;
 
 use megakernel_ir::Rule;
 use megakernel_ir::rule::Class;
-use megakernel_prove::{Explored, Scope};
+use megakernel_prove::{Explored, Options, Provable, Scope};
 
 use agreement::REASONS;
 use explore::Faults;
 use family::Family;
 use small::Small;
+use traces::Traces;
 
 /// Small schedules.
-pub struct Schedules;
+struct Schedules;
+
+/// Small schedules, and small traces.
+pub struct Both;
 
 /// For the list of what is proved.
-pub static SUBJECT: Schedules = Schedules;
+pub static SUBJECT: Both = Both;
+
+impl Provable for Both {
+    fn scopes(&self) -> Vec<&'static str> {
+        [Provable::scopes(&Schedules), Provable::scopes(&Traces)].concat()
+    }
+
+    fn list(&self) -> String {
+        [Schedules.list(), Traces.list()].concat()
+    }
+
+    fn prove(
+        &self,
+        root: &Path,
+        scope: &str,
+        options: &Options,
+        print: &dyn Fn(&str) -> Result<(), String>,
+    ) -> Result<bool, String> {
+        match Provable::scopes(&Traces).contains(&scope) {
+            true => Traces.prove(root, scope, options, print),
+            false => Schedules.prove(root, scope, options, print),
+        }
+    }
+}
 
 impl Explored for Schedules {
     const NOUN: &'static str = "schedule";

@@ -1,10 +1,13 @@
 //! A validator without one of its rules does not pass.
 
+use std::collections::BTreeMap;
+
 use megakernel_ir::Rule;
-use megakernel_prove::{Options, Outcome, Scope, Subject, Tally, Weakness, run};
+use megakernel_prove::{Enumeration, Options, Outcome, Scope, Subject, Tally, Weakness, run};
 
 use crate::Schedules;
 use crate::family::Family;
+use crate::traces::Traces;
 
 /// The rules that are about runs.
 const JUDGED: [Rule; 14] = [
@@ -54,5 +57,52 @@ fn a_validator_without_a_rule_is_found_out() {
         let whole = Schedules::ask(&mut Schedules::judge(None), &found.document).expect("it can be judged");
         assert!(whole.rules.contains(&rule) && !Schedules::disagree(&whole), "{rule}: {found}");
         assert!(found.document.tasks.len() <= 3, "{rule}: {found}");
+    }
+}
+
+/// The rules on logs.
+const LOGGED: [Rule; 12] = [
+    Rule::ET01,
+    Rule::ET02,
+    Rule::ET03,
+    Rule::ET04,
+    Rule::ET05,
+    Rule::ET06,
+    Rule::ET07,
+    Rule::ET08,
+    Rule::ET09,
+    Rule::ET10,
+    Rule::ET11,
+    Rule::ET12,
+];
+
+#[test]
+fn a_trace_is_accepted_if_a_run_has_its_log_and_no_rule_can_be_missing() {
+    let mut judge = Traces::judge(None);
+    let (mut accepted, mut rejected) = (0, 0);
+    // Of each rule, a trace that breaks it and no other one.
+    let mut alone: BTreeMap<Rule, _> = BTreeMap::new();
+    for family in &Traces::scopes()[0].families {
+        let traces = Traces::enumerate(family);
+        for chunk in traces.chunks() {
+            traces.visit(&chunk, &mut |trace| {
+                let verdicts = Traces::ask(&mut judge, trace).expect("it can be judged");
+                assert!(!Traces::disagree(&verdicts), "{verdicts}\n{}", Traces::text(trace));
+                match verdicts.rules[..] {
+                    [] => accepted += 1,
+                    [rule] => {
+                        alone.entry(rule).or_insert_with(|| trace.clone());
+                    }
+                    _ => {}
+                }
+                rejected += usize::from(!verdicts.rules.is_empty());
+            });
+        }
+    }
+    assert!(rejected > 10_000 && accepted > 100, "{accepted} accepted, {rejected} rejected");
+    for rule in LOGGED {
+        let Some(trace) = alone.get(&rule) else { unreachable!("no log breaks {rule} alone") };
+        let without = Traces::ask(&mut Traces::judge(Some(Weakness::Rule(rule))), trace);
+        assert!(Traces::disagree(&without.expect("it can be judged")), "nothing is missing without {rule}");
     }
 }
