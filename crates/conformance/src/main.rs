@@ -3,12 +3,13 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
 mod commands;
 
 use commands::{
-    Done, compare, document, evidence, explain, export, list, merge, repro, run, statement, verify,
+    Done, compare, completion, document, evidence, explain, export, list, manual, merge, repro, run,
+    statement, verify,
 };
 
 const EXAMPLES: &str = "\
@@ -51,6 +52,8 @@ enum Command {
     Document(document::Args),
     Export(export::Args),
     Evidence(evidence::Args),
+    Completion(completion::Args),
+    Manual(manual::Args),
 }
 
 fn main() -> ExitCode {
@@ -66,6 +69,8 @@ fn main() -> ExitCode {
         Command::Document(args) => document::run(&args),
         Command::Export(args) => export::run(&args),
         Command::Evidence(args) => evidence::run(&args),
+        Command::Completion(args) => completion::run(&args, Command::command()),
+        Command::Manual(args) => manual::run(&args, Command::command()),
     };
     done.map_or_else(
         |message| {

@@ -1,11 +1,13 @@
 //! The commands, and what they share.
 
 pub mod compare;
+pub mod completion;
 pub mod document;
 pub mod evidence;
 pub mod explain;
 pub mod export;
 pub mod list;
+pub mod manual;
 pub mod merge;
 pub mod repro;
 pub mod run;

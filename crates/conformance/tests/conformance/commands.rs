@@ -149,3 +149,53 @@ fn exported_cases_are_whole() {
     assert_eq!(again.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&again.stderr).contains("is not empty"));
 }
+
+/// What bash offers for the last of the words, by the script that the program prints.
+fn completed(words: &[&str]) -> Vec<String> {
+    let script = r#"
+source <("$1" completion bash); shift
+COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
+registered=$(complete -p "$1"); function=${registered#*-F }
+"${function%% *}" "$1" "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
+printf '%s\n' "${COMPREPLY[@]}""#;
+    let mut bash = Command::new("bash");
+    bash.args(["-c", script, "bash", env!("CARGO_BIN_EXE_megakernel-conform"), "megakernel-conform"]);
+    let output = bash.args(words).output().expect("bash");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    stdout(&output).lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn a_shell_completes_commands_options_and_shells() {
+    assert_eq!(completed(&["stat"]), ["statement"]);
+    assert_eq!(completed(&["run", "--known"]), ["--known-failures"]);
+    assert_eq!(completed(&["completion", "zs"]), ["zsh"]);
+    assert_eq!(completed(&["merge", "--shard"]), [""], "`merge` has no such option");
+}
+
+#[test]
+fn each_command_has_a_manual_page_with_all_its_options() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let program = || Command::new(env!("CARGO_BIN_EXE_megakernel-conform"));
+    let written = program().arg("manual").arg(folder.path()).output().expect("it starts");
+    assert!(written.status.success(), "{written:?}");
+    let help = stdout(&program().arg("-h").output().expect("it starts"));
+    let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let commands: Vec<&str> =
+        commands.map_while(|line| line.split_whitespace().next()).filter(|&name| name != "help").collect();
+    assert!(commands.contains(&"run") && commands.contains(&"evidence"), "{commands:?}");
+    for command in commands {
+        let page = folder.path().join(format!("megakernel-conform-{command}.1"));
+        let page = std::fs::read_to_string(page).expect("a page").replace('\\', "");
+        let help = stdout(&program().args([command, "-h"]).output().expect("it starts"));
+        let options = help
+            .lines()
+            .filter_map(|line| line.trim_start().split([' ', ',']).find(|word| word.starts_with("--")));
+        for option in options {
+            assert!(page.contains(option), "the page of {command} does not name {option}");
+        }
+    }
+    let nowhere = program().arg("manual").arg(folder.path().join("none")).output().expect("it starts");
+    assert_eq!(nowhere.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&nowhere.stderr).contains("none: No such file"), "{nowhere:?}");
+}
