@@ -93,6 +93,22 @@ fn each_side_of_the_protocol_has_its_own_messages() {
     }
 }
 
+/// Every line that the commands of the reference print as JSON, as their snapshots have it.
+#[test]
+fn printed_verdicts_conform() {
+    let validator = validator("verdict");
+    let mut lines = 0;
+    let snapshots = files::below(&root().join("crates/oracle/tests/snapshots"));
+    for path in snapshots.iter().filter(|path| path.extension().is_some_and(|ending| ending == "trycmd")) {
+        for line in files::text(path).lines().filter(|line| line.starts_with("{\"file")) {
+            let printed = serde_json::from_str(line).expect("JSON");
+            assert_eq!(errors(&validator, &printed), [], "{}: {line}", path.display());
+            lines += 1;
+        }
+    }
+    assert!(lines > 5, "{lines}");
+}
+
 #[test]
 fn records_of_evidence_conform() {
     let validator = validator("evidence");

@@ -82,6 +82,17 @@ impl Meetings {
         &self.met
     }
 
+    /// The team of a collective, and the collectives of this team, rank by rank.
+    pub fn team_of(&self, task: u32) -> Option<(i64, &[Vec<u32>])> {
+        let holds = |ranks: &&Vec<Vec<u32>>| ranks.iter().any(|own| own.binary_search(&task).is_ok());
+        self.teams.iter().find(|(_, ranks)| holds(ranks)).map(|(&team, ranks)| (team, ranks.as_slice()))
+    }
+
+    /// Those that lack a mate, ascending.
+    pub fn without_mates(&self) -> &[u32] {
+        &self.alone
+    }
+
     /// The tasks of a meeting.
     pub fn tasks(&self, meeting: u32) -> &[u32] {
         self.groups.get(meeting as usize).map_or(&[], Vec::as_slice)

@@ -5,6 +5,7 @@ mod against_straightforward;
 mod code;
 mod kernel_graphs;
 mod kernels;
+mod patient;
 mod random_graphs;
 mod real;
 mod repairs;

@@ -5,147 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use megakernel_ir::prng::SplitMix64;
 use megakernel_ir::{Diagnostic, Layout, Rule, write_record};
 use megakernel_task_graph::{
-    EVENT_INVALID, EventId, EventType, Task, TaskGraph, read_system, read_task_graph, read_translation,
+    EVENT_INVALID, EventId, Task, TaskGraph, read_system, read_task_graph, read_translation,
 };
 use megakernel_task_graph_reference::translate::translate;
 use megakernel_task_graph_reference::validate::{Graphs, Repair, repairs, validate_graphs};
+use megakernel_test_support::cases::documents;
 use serde_json::{Value, json};
 
 use crate::kernel_graphs::random::{Random, kernel_graph};
+use crate::patient::{Patient, renumber};
 use crate::support::system;
-
-/// Graphs, and where tasks and events are in them.
-struct Patient<'a> {
-    ranks: Vec<TaskGraph<'a>>,
-}
-
-impl Patient<'_> {
-    /// The rank of the n-th of things that are numbered on through the ranks, and its number there.
-    fn place(&self, number: u32, length: fn(&TaskGraph<'_>) -> usize) -> (usize, usize) {
-        let mut number = number as usize;
-        for (rank, graph) in self.ranks.iter().enumerate() {
-            if number < length(graph) {
-                return (rank, number);
-            }
-            number -= length(graph);
-        }
-        unreachable!("there is no such number")
-    }
-
-    fn task(&self, number: u32) -> (usize, usize) {
-        self.place(number, |graph| graph.all_tasks.len())
-    }
-
-    fn event(&self, number: u32) -> (usize, usize) {
-        self.place(number, |graph| graph.all_events.len())
-    }
-
-    fn id((rank, position): (usize, usize)) -> i64 {
-        EventId { rank: rank as u16, position: position as u32, nvshmem: false }.bits()
-    }
-
-    fn triggers_of(&self, event: (usize, usize)) -> i64 {
-        let bits = Patient::id(event);
-        let tagged = EventId { nvshmem: true, ..EventId::from_bits(bits).expect("an id") }.bits();
-        let all = self.ranks.iter().flat_map(|graph| graph.all_tasks.iter().skip(2));
-        all.filter(|task| task.trigger_event == bits || task.trigger_event == tagged).count() as i64
-    }
-
-    /// Does what a repair says; nothing where it is for people to see how.
-    fn apply(&mut self, repair: Repair) -> bool {
-        match repair {
-            Repair::Wait { task, event } => {
-                let (rank, task) = self.task(task);
-                self.ranks[rank].all_tasks[task].dependent_event = Patient::id(self.event(event));
-            }
-            Repair::Trigger { task, event } => {
-                let ((rank, task), event) = (self.task(task), self.event(event));
-                let before = EventId::from_bits(self.ranks[rank].all_tasks[task].trigger_event);
-                if let Some(before) = before {
-                    self.ranks[rank].all_events[before.position as usize].num_triggers -= 1;
-                }
-                self.ranks[rank].all_tasks[task].trigger_event = Patient::id(event);
-                self.ranks[event.0].all_events[event.1].num_triggers = self.triggers_of(event);
-            }
-            Repair::New { tasks: [one, other] } => {
-                let ((rank, one), (_, other)) = (self.task(one), self.task(other));
-                let graph = &mut self.ranks[rank];
-                let before = EventId::from_bits(graph.all_tasks[one].trigger_event);
-                if let Some(before) = before {
-                    graph.all_events[before.position as usize].num_triggers -= 1;
-                }
-                let new = Patient::id((rank, graph.all_events.len()));
-                let mut event = graph.all_events[1].clone();
-                (event.event_type, event.num_triggers) = (EventType::Empty as i64, 1);
-                graph.all_events.push(event);
-                graph.all_tasks[one].trigger_event = new;
-                graph.all_tasks[other].dependent_event = new;
-            }
-            Repair::Join { events: [one, other] } => {
-                let (into, from) = (self.event(one), self.event(other));
-                for task in &mut self.ranks[into.0].all_tasks {
-                    for id in [&mut task.trigger_event, &mut task.dependent_event] {
-                        if *id == Patient::id(from) {
-                            *id = Patient::id(into);
-                        }
-                    }
-                }
-                self.ranks[into.0].all_events[into.1].num_triggers = self.triggers_of(into);
-                self.ranks[from.0].all_events[from.1].num_triggers = 1;
-            }
-            Repair::Put { like, event } => {
-                let ((rank, like), event) = (self.task(like), self.event(event));
-                let mut put = self.ranks[rank].all_tasks[like].clone();
-                put.trigger_event =
-                    EventId { nvshmem: true, ..EventId::from_bits(Patient::id(event)).expect("an id") }
-                        .bits();
-                self.ranks[rank].all_tasks.push(put);
-                self.ranks[event.0].all_events[event.1].num_triggers += 1;
-            }
-            Repair::Exchange { .. } => return false,
-        }
-        self.ranks.iter_mut().enumerate().for_each(|(rank, graph)| renumber(rank, graph));
-        true
-    }
-}
-
-/// Deals out ids anew: tasks of one event stand together, and after all that trigger it; events without tasks are left out.
-fn renumber(rank: usize, graph: &mut TaskGraph<'_>) {
-    let own = |bits: i64| {
-        EventId::from_bits(bits).filter(|id| usize::from(id.rank) == rank).map(|id| id.position as usize)
-    };
-    let mut left: Vec<_> = graph.all_tasks.drain(2..).collect();
-    let mut first_tasks = Vec::new();
-    while !left.is_empty() {
-        let open: BTreeSet<usize> = left.iter().filter_map(|task| own(task.trigger_event)).collect();
-        let next = left
-            .iter()
-            .map(|task| own(task.dependent_event))
-            .find(|event| event.is_none_or(|event| !open.contains(&event)));
-        let next = next.expect("no cycle");
-        let (now, later) = left.into_iter().partition(|task| own(task.dependent_event) == next);
-        left = later;
-        let (start, now): (usize, Vec<_>) = (graph.all_tasks.len(), now);
-        graph.all_tasks.extend(now);
-        let end = graph.all_tasks.len();
-        match next {
-            Some(event) => {
-                graph.all_events[event].first_task_id = start as i64;
-                graph.all_events[event].last_task_id = end as i64;
-            }
-            None => first_tasks.extend((start..end).map(|task| task as i64)),
-        }
-    }
-    graph.first_tasks = first_tasks;
-    let end = graph.all_tasks.len() as i64;
-    graph.all_events[1].last_task_id = end;
-    for position in 2..graph.all_events.len() {
-        let waits = |task: &Task<'_>| own(task.dependent_event) == Some(position);
-        if !graph.all_tasks.iter().any(waits) {
-            (graph.all_events[position].first_task_id, graph.all_events[position].last_task_id) = (0, 0);
-        }
-    }
-}
 
 fn judged(ranks: &[TaskGraph<'_>]) -> Vec<Diagnostic> {
     validate_graphs(Graphs::System(ranks, None)).diagnostics
@@ -164,7 +33,7 @@ fn counts(found: &[Diagnostic]) -> BTreeMap<Rule, usize> {
 /// Repairs the first finding that can be, again and again; what is left, and the repairs.
 fn healed(text: &str) -> (Vec<Diagnostic>, Vec<Repair>) {
     let read = read_system(text.as_bytes()).expect("a system");
-    let mut patient = Patient { ranks: read.ranks };
+    let mut patient = Patient { ranks: read.ranks, is_bare: false };
     let mut done = Vec::new();
     loop {
         let found = judged(&patient.ranks);
@@ -277,4 +146,170 @@ fn what_is_left_out_is_put_back() {
     }
     assert!(repaired > 100, "{repaired}");
     assert!(kinds.len() > 2, "{kinds:?}");
+}
+
+/// Rules of which some finding has a repair.
+const MENDED: [Rule; 15] = [
+    Rule::TD01,
+    Rule::TD02,
+    Rule::TD04,
+    Rule::TD05,
+    Rule::TR01,
+    Rule::TR02,
+    Rule::TR03,
+    Rule::TR04,
+    Rule::TR05,
+    Rule::TR06,
+    Rule::TR07,
+    Rule::TX02,
+    Rule::TX02,
+    Rule::TX05,
+    Rule::TX06,
+];
+
+/// The graphs of a document, if its tasks and events have the numbers of rank 0 on.
+fn patient(text: &str) -> Option<Patient<'_>> {
+    if let Ok(system) = read_system(text.as_bytes()) {
+        return Some(Patient { ranks: system.ranks, is_bare: false });
+    }
+    let graph = read_task_graph(text.as_bytes()).ok()?;
+    let is_first = graph.all_tasks.get(1).is_some_and(|task| task.trigger_event == 1);
+    is_first.then(|| Patient { ranks: vec![graph], is_bare: true })
+}
+
+/// How many repairs a finding may take.
+fn most_steps(rule: Rule) -> usize {
+    if matches!(rule, Rule::TR02 | Rule::TR03 | Rule::TR04 | Rule::TR06) { 8 } else { 1 }
+}
+
+/// Of each graph of the corpus that breaks a rule, what is offered is done by itself: the rule is broken at fewer places, and none about
+/// structure or cycles is that was not before.
+#[test]
+fn what_is_offered_for_the_graphs_of_the_corpus_repairs_them() {
+    let folders = [
+        "collectives",
+        "counts",
+        "dead-writes",
+        "lost",
+        "near",
+        "order",
+        "puts",
+        "ranks",
+        "sums",
+        "unordered",
+    ];
+    let (mut repaired, mut wrong) = (BTreeMap::<(Rule, &str), usize>::new(), Vec::new());
+    for document in folders.into_iter().flat_map(|name| documents(&format!("task-graph/{name}"))) {
+        let Some(before) = patient(&document.text) else { continue };
+        let found = validate_graphs(before.graphs()).diagnostics;
+        let all: Vec<&Diagnostic> = found.iter().filter(|found| found.is_error()).collect();
+        let offered = repairs(&before.graphs(), &all);
+        let counted = counts(&found);
+        for (finding, repair) in all.iter().zip(offered) {
+            let Some((repair, words)) = repair else { continue };
+            let mut after = patient(&document.text).expect("a graph");
+            let said = format!("{}: {} at {}: {words}", document.id(), finding.rule, finding.pointer);
+            if matches!(repair, Repair::Exchange { .. }) {
+                continue;
+            }
+            // Of several tasks that race with each other, a repair orders two.
+            let (mut step, mut steps) = (Some(repair), 0);
+            let of = |counts: &BTreeMap<Rule, usize>| counts.get(&finding.rule).copied().unwrap_or(0);
+            let left = loop {
+                if !step.is_some_and(|step| after.apply(step)) {
+                    break None;
+                }
+                let found = validate_graphs(after.graphs()).diagnostics;
+                let left = counts(&found);
+                steps += 1;
+                if of(&left) < of(&counted) || steps == most_steps(finding.rule) {
+                    break Some(left);
+                }
+                let same: Vec<&Diagnostic> = found.iter().filter(|one| one.rule == finding.rule).collect();
+                step = repairs(&after.graphs(), &same).into_iter().flatten().next().map(|(step, _)| step);
+            };
+            let is_about_form = |rule: Rule| rule.id().starts_with("TS") || rule == Rule::TD03;
+            let is_better = |left: &BTreeMap<Rule, usize>| {
+                of(left) < of(&counted)
+                    && !left.keys().any(|&rule| is_about_form(rule) && !counted.contains_key(&rule))
+            };
+            if !left.as_ref().is_some_and(is_better) {
+                wrong.push(format!("{said}: {left:?}"));
+                continue;
+            }
+            let kind = format!("{repair:?}");
+            let kind = KINDS.into_iter().find(|name| kind.starts_with(name)).expect("a kind");
+            *repaired.entry((finding.rule, kind)).or_default() += 1;
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {repaired:?}\n{}", wrong.len(), wrong.join("\n"));
+    for rule in MENDED {
+        let count: usize = repaired.iter().filter(|((of, _), _)| *of == rule).map(|(_, count)| count).sum();
+        assert!(count > 0, "no finding of {rule} is repaired: {repaired:?}");
+    }
+    for kind in KINDS {
+        assert!(repaired.keys().any(|(_, of)| *of == kind), "{kind} repairs nothing: {repaired:?}");
+    }
+}
+
+const KINDS: [&str; 9] = ["Wait", "Trigger", "New", "Join", "Count", "Renumber", "Apart", "Start", "Team"];
+
+/// Every trigger leads to every other event of the rank in turn, cycles included, and is led back.
+#[test]
+fn what_leads_astray_is_led_back() {
+    let (mut cycles, mut others) = ([0; 2], [0; 2]);
+    for graph in safe_graphs(16).take(5) {
+        let events = graph["all_events"].as_array().expect("events").len() as i64;
+        for task in 2..graph["all_tasks"].as_array().expect("tasks").len() {
+            let right = graph["all_tasks"][task]["trigger_event"].as_i64().expect("an id");
+            for wrong in (2..events).filter(|&wrong| wrong != right) {
+                let mut broken = graph.clone();
+                broken["all_tasks"][task]["trigger_event"] = wrong.into();
+                let text = broken.to_string();
+                let patient = patient(&text).expect("a graph");
+                let found = validate_graphs(patient.graphs()).diagnostics;
+                let is_cycle = found.iter().any(|found| found.rule == Rule::TD03);
+                let (left, done) = healed(&json!({"ranks": [broken]}).to_string());
+                let tally = if is_cycle { &mut cycles } else { &mut others };
+                tally[0] += 1;
+                tally[1] += usize::from(counts(&left).is_empty() && done.len() == 1);
+            }
+        }
+    }
+    // Where several events lack something, the first that fits need not be the right one.
+    assert!(cycles[0] > 50 && 10 * cycles[1] >= 9 * cycles[0], "{cycles:?}");
+    assert!(others[0] > 50 && 10 * others[1] >= 9 * others[0], "{others:?}");
+}
+
+/// Each collective of a rank is left out in turn, and put back.
+#[test]
+fn a_collective_that_a_rank_lacks_is_put_back() {
+    let (mut repaired, mut ordered) = (0, 0);
+    for document in documents("task-graph/collectives") {
+        if document.case["expect"]["verdict"] != "accept" {
+            continue;
+        }
+        let Some(whole) = patient(&document.text).filter(|whole| !whole.is_bare) else { continue };
+        let is_collective = |task: &Task<'_>| task.task_type == 302;
+        let rank = whole.ranks.len() - 1;
+        let all = &whole.ranks[rank].all_tasks;
+        for number in (2..all.len()).filter(|&number| is_collective(&all[number])) {
+            let mut broken = patient(&document.text).expect("a system");
+            broken.ranks[rank].all_tasks.remove(number);
+            assert!(renumber(rank, &mut broken.ranks[rank]));
+            let found = validate_graphs(broken.graphs()).diagnostics;
+            let all: Vec<&Diagnostic> = found.iter().filter(|found| found.rule == Rule::TX05).collect();
+            assert!(!all.is_empty(), "{} without task {number}: {found:?}", document.id());
+            let offered = repairs(&broken.graphs(), &all).into_iter().flatten().next();
+            let Some((repair @ Repair::Mate { .. }, words)) = offered else { continue };
+            assert!(broken.apply(repair), "{words}");
+            let left = counts(&validate_graphs(broken.graphs()).diagnostics);
+            // Dealing out ids does not look at what order other ranks have.
+            let is_good = left.keys().all(|&rule| rule == Rule::TD04);
+            assert!(is_good, "{} without task {number}: {words}: {left:?}", document.id());
+            ordered += usize::from(left.is_empty());
+            repaired += 1;
+        }
+    }
+    assert!(repaired > 20 && 2 * ordered > repaired, "{ordered} of {repaired}");
 }

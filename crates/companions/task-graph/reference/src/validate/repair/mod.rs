@@ -1,5 +1,9 @@
-//! What would repair a finding: the missing trigger, the missing wait, the missing put. A repair is offered only where it makes no cycle
-//! with the order that is there.
+//! What would repair a finding: the missing trigger, the missing wait, the missing put, the missing collective. A repair is offered only
+//! where it makes no cycle with the order that is there.
+
+mod collectives;
+mod redirect;
+mod values;
 
 use std::collections::BTreeSet;
 
@@ -55,14 +59,54 @@ pub enum Repair {
         /// The tasks.
         tasks: [u32; 2],
     },
+    /// The event counts all tasks that trigger it.
+    Count {
+        /// The event.
+        event: u32,
+    },
+    /// Ids are dealt out anew, by which the first task comes before the second.
+    Renumber {
+        /// The tasks.
+        tasks: [u32; 2],
+    },
+    /// The task writes an output to a tensor of its own.
+    Apart {
+        /// The task.
+        task: u32,
+        /// The output, by its position.
+        output: usize,
+    },
+    /// A new task sets an output of this one to its start value, before all that wait for the same and add to it.
+    Start {
+        /// The task.
+        task: u32,
+        /// The output, by its position.
+        output: usize,
+    },
+    /// The collective is one of this team.
+    Team {
+        /// The collective.
+        task: u32,
+        /// The team.
+        team: i64,
+    },
+    /// A rank gets a collective like this one, between events at the same positions and before this task of it, if any.
+    Mate {
+        /// The collective.
+        like: u32,
+        /// The rank.
+        rank: usize,
+        /// The task before which its id stands.
+        before: Option<u32>,
+    },
 }
 
-/// Repairs of findings about graphs that can run, each with its words.
+/// Repairs of findings, each with its words.
 pub fn repairs(graphs: &Graphs<'_, '_>, findings: &[&Diagnostic]) -> Vec<Option<(Repair, String)>> {
     let none = || findings.iter().map(|_| None).collect();
     let cannot_run = |found: &&&Diagnostic| {
         matches!(found.rule.class(), Class::STRUCTURE | Class::TASK_GRAPH_STRUCTURE)
-            || matches!(found.rule, Rule::TX01 | Rule::TX05)
+            || found.rule == Rule::TX01
     };
     // What is repaired is an error; a graph without one is not ordered again.
     if !findings.iter().any(|found| found.is_error()) || findings.iter().any(|found| cannot_run(&found)) {
@@ -72,10 +116,13 @@ pub fn repairs(graphs: &Graphs<'_, '_>, findings: &[&Diagnostic]) -> Vec<Option<
     let is_partial = matches!(graphs, Graphs::Bare(..)) && ranks.iter().any(Rank::reaches_others);
     let world = World::new(&ranks, graphs, is_partial);
     let events = Events::new(&world);
-    let Some(order) = &events.order else { return none() };
-    let known = Known { world: &world, order: HappensBefore::new(&events.graph, order) };
+    let order = events.order.as_ref().filter(|_| !redirect::has_loop(&world));
+    let order = order.map(|order| HappensBefore::new(&events.graph, order));
+    let known = Known { world: &world, order, graphs };
+    // As long as ranks meet wrongly, everything else is judged by an order that is not meant.
+    let meets = findings.iter().any(|found| found.rule == Rule::TX05);
     let repair = |found: &&Diagnostic| {
-        let repair = known.repair(found)?;
+        let repair = if meets && found.rule != Rule::TX05 { None } else { known.repair(found) }?;
         Some((repair, known.words(repair)))
     };
     findings.iter().map(repair).collect()
@@ -83,19 +130,32 @@ pub fn repairs(graphs: &Graphs<'_, '_>, findings: &[&Diagnostic]) -> Vec<Option<
 
 struct Known<'w, 'r, 'g, 'a> {
     world: &'w World<'r, 'g, 'a>,
-    order: HappensBefore<'w>,
+    /// Nothing where there is a cycle.
+    order: Option<HappensBefore<'w>>,
+    graphs: &'w Graphs<'g, 'a>,
 }
 
 impl Known<'_, '_, '_, '_> {
     fn repair(&self, found: &Diagnostic) -> Option<Repair> {
         let tasks: Vec<u32> = found.tasks.iter().map(|&task| task.into()).collect();
+        let events: Vec<u32> = found.counters.iter().map(|&event| event.into()).collect();
+        if self.order.is_none() {
+            return if found.rule == Rule::TD03 { self.open(&tasks) } else { None };
+        }
         match (found.rule, &*tasks) {
             (Rule::TD01 | Rule::TD02, _) => {
-                let event = u32::from(*found.counters.first()?);
+                let &event = events.first()?;
                 let rank = self.world.event_place(event).0;
-                let lost = self.world.tasks_of(rank).skip(2).find(|&task| self.belongs(task, event))?;
-                Some(Repair::Trigger { task: lost, event })
+                let lost = self.world.tasks_of(rank).skip(2).find(|&task| self.belongs(task, event));
+                let triggers = |task| Repair::Trigger { task, event };
+                let count = || (found.rule == Rule::TD02).then_some(Repair::Count { event });
+                lost.map(triggers).or_else(|| self.strayed(event)).or_else(count)
             }
+            (Rule::TR01, _) => {
+                let &event = events.first()?;
+                self.stray(event).or(Some(Repair::Count { event }))
+            }
+            (Rule::TD04, &[later, earlier]) => self.descends(earlier, later),
             (Rule::TD05, &[task, ..]) if self.leads_to(task).is_some() => self.missing_wait(task),
             (Rule::TD05, &[task, ..]) => {
                 let mut events: Vec<u32> = (0..self.world.events()).collect();
@@ -103,7 +163,12 @@ impl Known<'_, '_, '_, '_> {
                 let event = events.into_iter().find(|&event| self.belongs(task, event))?;
                 Some(Repair::Trigger { task, event })
             }
+            (Rule::TR05, &[task, ..]) => self.apart(task, &found.pointer),
+            (Rule::TR07, &[task, ..]) => self.start(task, &found.pointer),
+            (Rule::TX02, _) => self.misaligned(*events.first()?),
             (Rule::TX04, &[first, second]) => Some(Repair::Exchange { tasks: [first, second] }),
+            (Rule::TX05, &[alone]) => self.mate_of(alone),
+            (Rule::TX05, &[first, other]) => self.mates_apart(first, other),
             (
                 Rule::TR02 | Rule::TR03 | Rule::TR04 | Rule::TR06 | Rule::TX03 | Rule::TX06,
                 &[one, other, ..],
@@ -113,10 +178,9 @@ impl Known<'_, '_, '_, '_> {
     }
 
     fn is_before(&self, earlier: u32, later: u32) -> bool {
-        self.order
-            .answer(&[Question { earlier: earlier.into(), later: later.into() }])
-            .first()
-            .is_some_and(|&answer| answer)
+        let question = Question { earlier: earlier.into(), later: later.into() };
+        let answer = self.order.as_ref().map(|order| order.answer(&[question]));
+        answer.is_some_and(|answer| answer.first() == Some(&true))
     }
 
     /// Whether all producers of an event come before a task.
@@ -142,25 +206,36 @@ impl Known<'_, '_, '_, '_> {
     /// Whether the task, which leads nowhere, is the one that an event waits for in vain.
     fn belongs(&self, task: u32, event: u32) -> bool {
         let world = self.world;
-        let producers = world.producers.of(event);
         if world.triggers[task as usize] != Trigger::Nothing
             || world.rank(task) != world.event_place(event).0
             || !world.is_awaited(event)
-            || i128::from(world.event(event).num_triggers) <= producers.len() as i128
+            || !self.lacks(event)
             || self.is_of_puts(event)
         {
             return false;
         }
+        self.fits(task, event)
+            && !world.dependents.of(event).iter().any(|&other| other == task || self.is_before(other, task))
+    }
+
+    /// Whether an event counts more triggers than there are.
+    fn lacks(&self, event: u32) -> bool {
+        let producers = self.world.producers.of(event).len();
+        i128::from(self.world.event(event).num_triggers) > producers as i128
+    }
+
+    /// Whether a task has to do with what triggers the event, or waits for it.
+    fn fits(&self, task: u32, event: u32) -> bool {
+        let world = self.world;
         let kind = world.task(task).task_type;
         let is_sibling = |&other: &u32| {
             let written = |name: &str| world.task(other).outputs().iter().any(|tile| &*tile.base_ptr == name);
             world.task(other).task_type == kind
                 && world.task(task).outputs().iter().any(|tile| written(&tile.base_ptr))
         };
-        let fits = world.is_end(event)
-            || producers.iter().any(is_sibling)
-            || world.dependents.of(event).iter().any(|&other| self.have_in_common(task, other));
-        fits && !world.dependents.of(event).iter().any(|&other| other == task || self.is_before(other, task))
+        world.is_end(event)
+            || world.producers.of(event).iter().any(is_sibling)
+            || world.dependents.of(event).iter().any(|&other| self.have_in_common(task, other))
     }
 
     /// Whether one of two tasks writes a tensor that the other one reads or writes, whatever parts of it.
@@ -280,6 +355,9 @@ impl Known<'_, '_, '_, '_> {
         let (task, event) = (|task| self.world.task_name(task), |event| self.world.event_name(event));
         match repair {
             Repair::Wait { task: waiter, event: on } => match self.world.dependent[waiter as usize] {
+                Some(now) if self.order.is_none() => {
+                    format!("let {} wait for {} in place of {}", task(waiter), event(on), event(now))
+                }
                 Some(now) => format!(
                     "let {} wait for {}, which comes after {} that it waits for now",
                     task(waiter),
@@ -295,6 +373,9 @@ impl Known<'_, '_, '_, '_> {
                     false => format!("whose num_triggers becomes {}", found + 1),
                 };
                 let now = match self.world.triggers[lost as usize] {
+                    Trigger::Event(now) if self.counts_too_few(now) => {
+                        format!(" in place of {}, which does not count it", event(now))
+                    }
                     Trigger::Event(now) => format!(" in place of {}, which counts one less", event(now)),
                     _ => String::new(),
                 };
@@ -325,6 +406,42 @@ impl Known<'_, '_, '_, '_> {
                 task(one),
                 task(other)
             ),
+            Repair::Count { event: on } => {
+                let found = self.world.producers.of(on).len();
+                format!("let {} count all that trigger it: num_triggers becomes {found}", event(on))
+            }
+            Repair::Renumber { tasks: [one, other] } => format!(
+                "deal out the ids of this rank anew: the tasks of an event after all that trigger it, so that {} comes before {}",
+                task(one),
+                task(other)
+            ),
+            Repair::Apart { task: writer, output } => format!(
+                "let {} write output {output} to a tensor of its own, and whoever was meant to read it read that; or leave the write out",
+                task(writer)
+            ),
+            Repair::Start { task: adder, output } => {
+                let before = match self.world.dependent[adder as usize] {
+                    Some(now) => format!("triggers {}, which counts one more", event(now)),
+                    None => "triggers a new event that all who add to it wait for".to_owned(),
+                };
+                format!(
+                    "set output {output} of {} to its start value first: a TENSOR_INIT of this tile, which waits for nothing and {before}",
+                    task(adder)
+                )
+            }
+            Repair::Team { task: member, team } => {
+                format!("give {} team {team}, as its mates have: task_offset becomes {team}", task(member))
+            }
+            Repair::Mate { like, rank, before } => {
+                let place = match before {
+                    Some(before) => format!(", before {}", task(before)),
+                    None => String::new(),
+                };
+                format!(
+                    "give rank {rank} the collective that it lacks{place}: one like {}, between the events at the same positions",
+                    task(like)
+                )
+            }
         }
     }
 }

@@ -1,0 +1,159 @@
+//! Triggers and waits that lead to a wrong event, where the right one is known: it lacks what the wrong one has too much of.
+
+use megakernel_task_graph::EventType;
+
+use crate::types;
+use crate::validate::order::Events;
+use crate::validate::rank::Rank;
+use crate::validate::repair::{Known, Repair};
+use crate::validate::world::{Trigger, World};
+
+/// Most changes that are tried against a cycle, each of which orders the graph anew.
+const TRIED: usize = 64;
+
+/// Whether a task waits for the event that it triggers. The order of events does not see that.
+pub(super) fn has_loop(world: &World<'_, '_, '_>) -> bool {
+    let mut tasks = world.triggers.iter().zip(&world.dependent);
+    tasks.any(|(trigger, wait)| wait.is_some_and(|wait| *trigger == Trigger::Event(wait)))
+}
+
+impl Known<'_, '_, '_, '_> {
+    /// Whether an event that is waited for counts fewer triggers than there are.
+    pub(super) fn counts_too_few(&self, event: u32) -> bool {
+        let producers = self.world.producers.of(event).len();
+        self.world.is_awaited(event)
+            && !self.world.is_from_elsewhere(event)
+            && i128::from(self.world.event(event).num_triggers) < producers as i128
+    }
+
+    /// The events of a rank.
+    fn events_of(&self, rank: usize) -> impl Iterator<Item = u32> + '_ {
+        (0..).map_while(move |position| self.world.event_at(rank, position))
+    }
+
+    /// The events of a rank that count more triggers than there are.
+    fn lacking(&self, rank: usize) -> impl Iterator<Item = u32> + '_ {
+        self.events_of(rank).filter(|&event| {
+            self.world.is_awaited(event) && !self.world.is_from_elsewhere(event) && self.lacks(event)
+        })
+    }
+
+    /// Whether a task, which triggers a wrong event, may trigger this one in its place.
+    fn may_trigger(&self, task: u32, event: u32) -> bool {
+        let world = self.world;
+        let is_put = types::is_put(world.task(task).task_type);
+        let is_end_of_both = world.is_end(event) && !is_put;
+        (is_end_of_both || is_put == self.is_of_puts(event) && self.fits(task, event))
+            && !world.dependents.of(event).iter().any(|&other| other == task || self.is_before(other, task))
+    }
+
+    /// Of the tasks that trigger an event, one that another event of the same rank lacks.
+    pub(super) fn stray(&self, event: u32) -> Option<Repair> {
+        let lacking: Vec<u32> = self.lacking(self.world.event_place(event).0).collect();
+        // The last is likeliest to be the one that does not belong.
+        self.world.producers.of(event).iter().rev().find_map(|&task| {
+            let event = lacking.iter().copied().find(|&other| self.may_trigger(task, other))?;
+            Some(Repair::Trigger { task, event })
+        })
+    }
+
+    /// The task that an event lacks, if another event has it too much.
+    pub(super) fn strayed(&self, event: u32) -> Option<Repair> {
+        let rank = self.world.event_place(event).0;
+        let task =
+            self.world.tasks_of(rank).skip(2).find(|&task| match self.world.triggers[task as usize] {
+                Trigger::Event(now) => {
+                    now != event && self.counts_too_few(now) && self.may_trigger(task, event)
+                }
+                Trigger::Elsewhere | Trigger::Nothing => false,
+            })?;
+        Some(Repair::Trigger { task, event })
+    }
+
+    /// Ids that descend from one task to another that waits for it, which dealing them out anew mends.
+    pub(super) fn descends(&self, earlier: u32, later: u32) -> Option<Repair> {
+        let world = self.world;
+        let is_edge = world.dependent[later as usize]
+            .is_some_and(|event| world.triggers[earlier as usize] == Trigger::Event(event));
+        (is_edge && world.rank(earlier) == world.rank(later) && earlier > later)
+            .then_some(Repair::Renumber { tasks: [earlier, later] })
+    }
+
+    /// What opens a cycle: a trigger that another event lacks, or a wait in place of which there is an event that nobody waits for.
+    pub(super) fn open(&self, cycle: &[u32]) -> Option<Repair> {
+        let world = self.world;
+        let triggers = cycle.iter().flat_map(|&task| {
+            let events = self.lacking(world.rank(task)).filter(move |&event| self.may_trigger(task, event));
+            events.map(move |event| Repair::Trigger { task, event })
+        });
+        let waits = cycle.iter().flat_map(|&task| {
+            let events = self.events_of(world.rank(task)).filter(move |&event| {
+                world.event(event).event_type == EventType::Empty as i64
+                    && world.dependents.of(event).is_empty()
+                    && world.producers.of(event).iter().any(|&producer| self.have_in_common(producer, task))
+            });
+            events.map(move |event| Repair::Wait { task, event })
+        });
+        triggers.chain(waits).take(TRIED).find(|&repair| self.is_ordered_after(repair))
+    }
+
+    /// Whether there is no cycle once a trigger or a wait is another one.
+    fn is_ordered_after(&self, repair: Repair) -> bool {
+        let ranks = Rank::of(self.graphs);
+        let mut world = World::new(&ranks, self.graphs, self.world.is_partial);
+        match repair {
+            Repair::Trigger { task, event } => world.triggers[task as usize] = Trigger::Event(event),
+            Repair::Wait { task, event } => world.dependent[task as usize] = Some(event),
+            _ => return false,
+        }
+        Events::new(&world).order.is_some() && !has_loop(&world)
+    }
+
+    /// Triggers of an event that is not theirs, among those of puts: what others like them trigger, or lack them, is theirs.
+    pub(super) fn misaligned(&self, event: u32) -> Option<Repair> {
+        let producers = self.world.producers.of(event);
+        let (puts, local): (Vec<u32>, Vec<u32>) =
+            producers.iter().partition(|&&task| types::is_put(self.world.task(task).task_type));
+        let strays = local.into_iter().filter_map(|task| {
+            let rank = self.world.rank(task);
+            let lacking = self.lacking(rank).find(|&other| self.may_trigger(task, other));
+            let event = lacking.or_else(|| {
+                let mut others = self.events_of(rank).filter(|&other| other != event);
+                others.find(|&other| self.is_of_siblings(task, other) && self.may_trigger(task, other))
+            })?;
+            Some(Repair::Trigger { task, event })
+        });
+        let owner = self.world.event_place(event).0;
+        let puts = puts.into_iter().filter_map(|task| {
+            let event =
+                self.events_of(owner).find(|&other| other != event && self.wants(other, task, event))?;
+            Some(Repair::Trigger { task, event })
+        });
+        strays.chain(puts).next()
+    }
+
+    /// Whether tasks of the same type trigger an event.
+    fn is_of_siblings(&self, task: u32, event: u32) -> bool {
+        let kind = self.world.task(task).task_type;
+        let producers = self.world.producers.of(event);
+        producers.iter().any(|&other| other != task && self.world.task(other).task_type == kind)
+    }
+
+    /// Whether an event has fewer puts of a put's rank than another one has, and the tile of this put is what its dependents work on.
+    fn wants(&self, event: u32, put: u32, than: u32) -> bool {
+        let world = self.world;
+        let of_rank = |event: u32| {
+            let producers = world.producers.of(event).iter();
+            producers.filter(|&&other| world.rank(other) == world.rank(put)).count()
+        };
+        let Some(source) = world.task(put).inputs().first() else { return false };
+        let works_on = |&task: &u32| {
+            world.task(task).inputs().first().is_some_and(|tile| {
+                (&*tile.base_ptr, tile.offset, &tile.dims) == (&*source.base_ptr, source.offset, &source.dims)
+            })
+        };
+        self.is_of_puts(event)
+            && of_rank(event) < of_rank(than)
+            && world.dependents.of(event).iter().any(works_on)
+    }
+}
