@@ -13,6 +13,9 @@ pub struct Args {
     /// Leave out `cargo test`, for a caller that runs it next
     #[arg(long)]
     no_tests: bool,
+    /// Leave out lints, for a caller that has built everything with Clippy
+    #[arg(long)]
+    no_lints: bool,
 }
 
 /// A step: a name and a command, which runs at the root of the repository.
@@ -27,14 +30,15 @@ pub const SELF: &str = "xtask";
 /// How the steps call Python. The environment variable of this name, in capitals, may say another command.
 const PYTHON: &str = "python3";
 
-/// The name of the step that runs the tests.
+/// The names of the steps that a caller may leave out.
 const TESTS: &str = "tests";
+const LINTS: &str = "lints";
 
 const STEPS: [Step; 14] = [
     Step { name: "format", command: &["cargo", "fmt", "--all", "--check"] },
     Step { name: "tidy", command: &[SELF, "tidy"] },
     Step {
-        name: "lints",
+        name: LINTS,
         command: &["cargo", "clippy", "--quiet", "--workspace", "--all-targets", "--", "--deny", "warnings"],
     },
     Step { name: "corpus", command: &[SELF, "corpus", "check"] },
@@ -64,7 +68,8 @@ const STEPS: [Step; 14] = [
     Step { name: "soundness", command: &[SELF, "prove", "--scope", "quick"] },
     Step { name: "soundness at random", command: &[SELF, "agree", "--count", "100000"] },
     Step { name: "soundness of task graphs", command: &[SELF, "prove", "--scope", "task-graph-quick"] },
-    Step { name: TESTS, command: &["cargo", "test", "--workspace"] },
+    // All but those in comments, of which there are none: tidy sees to it.
+    Step { name: TESTS, command: &["cargo", "test", "--workspace", "--tests"] },
 ];
 
 /// How many steps run at once: most of them use one processor for part of their time.
@@ -72,7 +77,8 @@ const AT_ONCE: usize = 2;
 
 /// The command: 0 when every step passed, 1 otherwise.
 pub fn run(root: &Path, args: &Args) -> ExitCode {
-    let steps: Vec<&Step> = STEPS.iter().filter(|step| !(args.no_tests && step.name == TESTS)).collect();
+    let left_out = |step: &Step| args.no_tests && step.name == TESTS || args.no_lints && step.name == LINTS;
+    let steps: Vec<&Step> = STEPS.iter().filter(|step| !left_out(step)).collect();
     let (next, failed) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     // A failed step does not hide what the next ones find.
     std::thread::scope(|scope| {

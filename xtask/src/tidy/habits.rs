@@ -92,6 +92,41 @@ pub fn silent_skips(files: &Files) -> Vec<String> {
     })
 }
 
+/// What git leaves in a file where two changes met.
+pub fn merge_marks(files: &Files) -> Vec<String> {
+    lines(files, |_, line| {
+        let marked = ["<", ">"].iter().any(|mark| line.starts_with(&format!("{} ", mark.repeat(7))));
+        marked.then(|| {
+            "what two changes made of this stands side by side: choose, and delete the marks".to_owned()
+        })
+    })
+}
+
+/// Code in comments that rustdoc takes for a test. To look for one it compiles each crate once more, so that CI leaves it out.
+pub fn doc_tests(files: &Files) -> Vec<String> {
+    let mut problems = Vec::new();
+    for (path, text) in files.texts().filter(|(path, _)| path.ends_with(".rs")) {
+        let mut inside = false;
+        for (n, line) in text.lines().enumerate() {
+            let line = line.trim_start();
+            let fence = line.strip_prefix("///").or_else(|| line.strip_prefix("//!")).map(str::trim_start);
+            let Some(fence) = fence.and_then(|line| line.strip_prefix("```")) else {
+                inside &= fence.is_some();
+                continue;
+            };
+            inside = !inside;
+            if inside && !["text", "console", "json"].contains(&fence.trim()) {
+                problems.push(format!(
+                    "{path}:{}: a code block that rustdoc takes for a test, and CI runs none of those: say ```text, ```console \
+                     or ```json, or write a test",
+                    n + 1
+                ));
+            }
+        }
+    }
+    problems
+}
+
 /// Modules with children that stand beside their folder, `x.rs` and `x/`, and not in it, as `x/mod.rs`.
 pub fn modules_beside(files: &Files) -> Vec<String> {
     let paths = || files.texts().map(|(path, _)| path).filter(|path| path.ends_with(".rs"));
@@ -178,6 +213,26 @@ mod tests {
         let text = format!("{}!(\"{}: no tool\");", "eprintln", "skipped");
         assert_eq!(silent_skips(&Files::from_texts(&[("crates/a/tests/t.rs", &text)])).len(), 1);
         assert_eq!(silent_skips(&Files::from_texts(&[("crates/a/src/t.rs", &text)])), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_merge_that_is_half_done_is_named() {
+        let text = format!("a\n{} HEAD\nb\n=======\nc\n{} x\n", "<".repeat(7), ">".repeat(7));
+        let found = merge_marks(&Files::from_texts(&[("a.md", &text), ("b.md", "Title\n=======\n")]));
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert!(found[0].starts_with("a.md:2: ") && found[1].starts_with("a.md:6: "), "{found:?}");
+    }
+
+    #[test]
+    fn code_in_comments_says_that_it_is_no_test() {
+        let block =
+            |kind: &str| format!("/// Adds.\n///\n/// ```{kind}\n/// add(1, 2)\n/// ```\nfn add() {{}}\n");
+        for (kind, count) in [("", 1), ("rust", 1), ("should_panic", 1), ("text", 0), ("console", 0)] {
+            let text = format!("//! ```json\n//! []\n//! ```\n{}{}", block(kind), block("text"));
+            let found = doc_tests(&Files::from_texts(&[("a.rs", &text), ("a.md", &block(""))]));
+            assert_eq!(found.len(), count, "{kind}: {found:?}");
+            assert!(found.iter().all(|line| line.starts_with("a.rs:6: ")), "{kind}: {found:?}");
+        }
     }
 
     #[test]

@@ -106,6 +106,8 @@ fn check(root: &Path, without_corpus: bool) -> Vec<Check> {
         "no test is green because it was skipped",
         files.as_ref().map(habits::silent_skips).map_err(Clone::clone),
     );
+    report("no merge is half done", files.as_ref().map(habits::merge_marks).map_err(Clone::clone));
+    report("documentation has no tests", files.as_ref().map(habits::doc_tests).map_err(Clone::clone));
     report(
         "modules stand in their folders",
         files.as_ref().map(habits::modules_beside).map_err(Clone::clone),
