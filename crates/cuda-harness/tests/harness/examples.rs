@@ -1,6 +1,7 @@
 //! The examples in `examples/cuda` conform, and with a line of theirs changed they do not.
 
 use crate::support::corpus::{assert_no_race, assert_passes, path, play};
+use crate::support::fewer;
 use megakernel_conformance::run::Outcome;
 
 const VM: &str = "../../examples/cuda/vm.cu";
@@ -28,11 +29,9 @@ fn assert_caught(example: &str, change: (&str, &str), options: &[&str], cases: &
     let text = std::fs::read_to_string(path(example)).expect("an example");
     let (from, to) = change;
     assert!(text.contains(from), "{example} has no `{from}`");
-    let folder = tempfile::tempdir().expect("a folder");
-    let file = folder.path().join("changed.cu");
-    std::fs::write(&file, text.replace(from, to)).expect("a file");
+    let file = fewer::file(&fewer::opcodes(cases), &text.replace(from, to));
     let option = if example == VM { "--vm" } else { "--kernels" };
-    let found = play(&[options, &[option, &file.display().to_string()]].concat(), cases);
+    let found = play(&[options, &[option, &file]].concat(), cases);
     let caught = |outcome: &Outcome| format!("{outcome:?}").contains(message);
     assert!(found.values().any(caught), "`{from}` changed into `{to}`: {found:?}");
 }
@@ -62,8 +61,8 @@ fn a_vm_that_does_not_wait_long_enough_shows_in_what_is_read() {
 #[test]
 #[ignore = "needs ThreadSanitizer, which does not run on every kernel"]
 fn a_vm_that_orders_too_little_is_a_race() {
-    let file = path(VM).display().to_string();
     let (cases, checked) = ("execution/order/in-place*", ["--sanitize", "thread", "--limit", "60"]);
+    let file = fewer::including(&fewer::opcodes(cases), &path(VM));
     assert_no_race(&[&checked[..], &["--vm", &file]].concat(), cases);
     for (from, to) in [
         ("amk_poll_acquire(", "amk_poll("),

@@ -5,8 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use megakernel_test_support::{files, root};
 
 use crate::support::corpus::{assert_no_race, assert_passes, path, play};
+use crate::support::fewer;
 use crate::support::wrong::assert_wrong_numbers;
 use megakernel_conformance::run::Outcome;
+use megakernel_ir::Opcode;
 
 /// Each kernel has the fault of its name in `crates/adequacy`, and a glob: every case that matches has to reject it.
 const NUMERIC: [(&str, &str); 21] = [
@@ -60,13 +62,17 @@ fn groups() -> Vec<BTreeMap<String, (&'static str, &'static str)>> {
 #[test]
 fn numeric_faults_are_rejected_and_the_kernels_without_them_pass() {
     for group in groups() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let file = folder.path().join("kernels.cu").display().to_string();
         let include = |kernel: &str| format!("#include {:?}\n", path(&format!("tests/kernels/{kernel}.cu")));
-        std::fs::write(&file, group.values().map(|(kernel, _)| include(kernel)).collect::<String>())
-            .expect("a file");
-        for (kernel, cases) in group.values() {
+        let text: String = group.values().map(|(kernel, _)| include(kernel)).collect();
+        let needed: Vec<Opcode> = group.values().flat_map(|(_, cases)| fewer::opcodes(cases)).collect();
+        let file = fewer::file(&needed, &text);
+        for (instruction, (kernel, cases)) in &group {
             eprintln!("{kernel}");
+            // What is rejected is rejected for this kernel: no other one of the group is run.
+            let run = fewer::opcodes(cases);
+            let run: Vec<&str> = run.iter().map(|opcode| opcode.name()).collect();
+            let replaced: Vec<&String> = group.keys().filter(|name| run.contains(&name.as_str())).collect();
+            assert_eq!(replaced, [instruction], "{kernel}");
             assert_wrong_numbers(&["--kernels", &file], cases);
             assert_passes(&[], cases);
         }
@@ -83,9 +89,10 @@ fn signals_and_waits_that_order_too_little_are_races() {
     let cases = "execution/order/in-place*";
     let checked = ["--sanitize", "thread", "--limit", "60"];
     assert_no_race(&checked, cases);
+    let opcodes = fewer::opcodes(cases);
     let says = |outcome: &Outcome, text: &str| format!("{outcome:?}").contains(text);
     for kernel in ORDER {
-        let file = path(&format!("tests/kernels/{kernel}.cu")).display().to_string();
+        let file = fewer::including(&opcodes, &path(&format!("tests/kernels/{kernel}.cu")));
         let found = play(&[&checked[..], &["--kernels", &file]].concat(), cases);
         // Threads take their own turns: a race may not happen in each of the cases.
         let race = found.values().any(|outcome| says(outcome, "ThreadSanitizer: data race"));
@@ -95,11 +102,13 @@ fn signals_and_waits_that_order_too_little_are_races() {
 
 #[test]
 fn a_signal_before_the_writes_shows_in_what_is_read() {
-    let file = path("tests/kernels/signal_before_writes.cu").display().to_string();
+    let cases = "execution/order/in-place*";
+    let kernels = path("tests/kernels/signal_before_writes.cu");
+    let file = fewer::including(&fewer::opcodes(cases), &kernels);
     // Two seeds whose schedules let a reader come between signal and write in both programs.
     for seed in ["1", "3"] {
-        assert_passes(&["--seed", seed], "execution/order/in-place*");
-        assert_wrong_numbers(&["--seed", seed, "--kernels", &file], "execution/order/in-place*");
+        assert_passes(&["--seed", seed], cases);
+        assert_wrong_numbers(&["--seed", seed, "--kernels", &file], cases);
     }
 }
 

@@ -3,9 +3,10 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::support::corpus::assert_runs;
+use crate::support::corpus::{assert_runs, path};
+use crate::support::fewer;
 use crate::support::worker::{Worker, append, chain, f32s};
-use megakernel_ir::DType;
+use megakernel_ir::{DType, Opcode};
 use megakernel_numerics::{Tensor, pack};
 use serde_json::{Value, json};
 
@@ -104,13 +105,9 @@ fn a_deadlock_is_a_timeout_that_names_the_stuck_tasks() {
 
 #[test]
 fn a_kernel_that_hangs_is_ended() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("hangs.cu");
     let text = "AMK_DEVICE void hangs(const amk_program_t&, const amk_instruction_t&) { for (volatile int i = 0;; ++i) {} }\n\
                 #define AMK_REPLACE_ADD hangs\n";
-    std::fs::write(&path, text).expect("a file");
-    let kernels = path.display().to_string();
-    let mut worker = Worker::new(&["--limit", "1", "--kernels", &kernels]);
+    let mut worker = Worker::new(&["--limit", "1", "--kernels", &fewer::file(&fewer::CHAIN, text)]);
     let message = worker.failure(&chain(&[("COPY", &[]), ("ADD", &[])]));
     assert!(message.contains("TIMEOUT: the launch did not end in time: "), "{message}");
     assert!(message.contains("task 1 (ADD) runs"), "{message}");
@@ -118,13 +115,13 @@ fn a_kernel_that_hangs_is_ended() {
 
 #[test]
 fn a_write_behind_a_buffer_names_the_task() {
-    let kernels = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/kernels/writes_outside.cu");
+    let kernels = fewer::including(&fewer::CHAIN, &path("tests/kernels/writes_outside.cu"));
     let expected = "task 1 (ADD): writes outside its buffers: byte 0 after the end of buffer 2 `a2`";
-    for options in [&["--kernels", kernels][..], &["--kernels", kernels, "--opcode-only"]] {
+    for options in [&["--kernels", &kernels][..], &["--kernels", &kernels, "--opcode-only"]] {
         let message = Worker::new(options).failure(&chain(&[("COPY", &[]), ("ADD", &[]), ("COPY", &[])]));
         assert!(message.contains(expected), "{message}");
     }
-    let mut checked = Worker::new(&["--kernels", kernels, "--sanitize", "address,undefined"]);
+    let mut checked = Worker::new(&["--kernels", &kernels, "--sanitize", "address,undefined"]);
     // What a launch that never ended left behind is no finding in the next one.
     let deadlock = chain(&[("COPY", &[(0, 1)]), ("COPY", &[])]);
     assert!(checked.failure(&deadlock).contains("TIMEOUT"));
@@ -137,16 +134,13 @@ fn a_write_behind_a_buffer_names_the_task() {
 
 #[test]
 fn what_kernels_keep_lasts_until_the_process_does_not() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("keeps.cu");
     let text = "static int launches = 0;\n\
                 AMK_DEVICE void counts(const amk_program_t& program, const amk_instruction_t& task) {\n\
                 if (amk_thread() != 0) return;\n\
                 if (++launches == 5) __builtin_trap();\n\
                 amk_store(amk_output(program, task, 0), 0, float(launches));\n}\n\
                 #define AMK_REPLACE_ADD counts\n";
-    std::fs::write(&path, text).expect("a file");
-    let mut worker = Worker::new(&["--kernels", &path.display().to_string()]);
+    let mut worker = Worker::new(&["--kernels", &fewer::file(&fewer::CHAIN, text)]);
     let program = chain(&[("ADD", &[])]);
     // Each is two launches, one of them for the trace.
     for expected in [1.0, 3.0] {
@@ -173,22 +167,19 @@ fn a_signal_without_its_fence_is_a_race() {
     let answer = Worker::new(&options).execute(std::slice::from_ref(&program), &x);
     assert_runs(&answer.to_string());
     assert_eq!(answer["outcome"], "accept", "{answer}");
-    let kernels = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/kernels/signal_without_fence.cu");
-    let answer = Worker::new(&[&options[..], &["--kernels", kernels]].concat()).execute(&[program], &x);
+    let kernels = fewer::including(&fewer::CHAIN, &path("tests/kernels/signal_without_fence.cu"));
+    let answer = Worker::new(&[&options[..], &["--kernels", &kernels]].concat()).execute(&[program], &x);
     let message = answer["message"].as_str().unwrap_or_default();
     assert!(message.contains("ThreadSanitizer: data race"), "{answer}");
 }
 
 #[test]
 fn a_write_outside_the_footprint_names_the_task() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("input.cu");
     let text = "AMK_DEVICE void adds(const amk_program_t& program, const amk_instruction_t& task) {\n\
                 if (amk_thread() == 0) amk_store(amk_input(program, task, 0), 1, 7.0f);\n}\n\
                 #define AMK_REPLACE_ADD adds\n";
-    std::fs::write(&path, text).expect("a file");
-    let kernels = path.display().to_string();
-    let message = Worker::new(&["--kernels", &kernels]).failure(&chain(&[("ADD", &[]), ("COPY", &[])]));
+    let message = Worker::new(&["--kernels", &fewer::file(&fewer::CHAIN, text)])
+        .failure(&chain(&[("ADD", &[]), ("COPY", &[])]));
     assert!(message.contains("task 0 (ADD): writes to buffer 0 `x`, outside its footprint"), "{message}");
 }
 
@@ -258,7 +249,8 @@ fn heads_of_any_size_are_computed_within_shared_memory() {
     let tensors = [("q", f32s(&vec![0.0; DIM])), ("k", zeros), ("v", f32s(&v))].map(|(name, tensor)| {
         (name, megakernel_numerics::Tensor { shape: shape_of(name, DIM as u64), ..tensor })
     });
-    let mut worker = Worker::new(&["--sanitize", "address,undefined"]);
+    let kernels = fewer::file(&[Opcode::AttentionTile], "");
+    let mut worker = Worker::new(&["--sanitize", "address,undefined", "--kernels", &kernels]);
     let mean: Vec<f64> = (0..DIM).map(|i| i as f64 + 2.0).collect();
     let sums: Vec<f64> = mean.iter().map(|mean| 2.0 * mean).chain([0.0, 2.0]).collect();
     for (partial, expected) in [(false, mean), (true, sums)] {

@@ -3,6 +3,7 @@
 use std::process::Command;
 
 use crate::support::corpus::{assert_no_race, assert_passes, path, play};
+use crate::support::fewer;
 use crate::support::wrong::assert_wrong_numbers;
 use megakernel_conformance::run::Outcome;
 
@@ -24,8 +25,9 @@ const FAULTS: [(&str, &str, Option<&str>); 8] = [
     ("wait_without_barrier", "execution/litmus/token", Some("execution/litmus/{token,relay,causality}")),
 ];
 
-fn kernels(name: &str) -> String {
-    path(&format!("tests/kernels/{name}.cu")).display().to_string()
+/// The kernels with a fault, and of the opcodes those that the cases have.
+fn kernels(name: &str, cases: &str) -> String {
+    fewer::including(&fewer::opcodes(cases), &path(&format!("tests/kernels/{name}.cu")))
 }
 
 fn says(outcome: &Outcome, text: &str) -> bool {
@@ -39,7 +41,7 @@ fn threads_race_where_an_order_is_missing_and_nowhere_else() {
     let cases = FAULTS.map(|(_, case, _)| case.trim_start_matches("execution/litmus/")).join(",");
     assert_no_race(&checked, &format!("execution/litmus/{{{cases}}}"));
     for (fault, case, _) in FAULTS {
-        let found = play(&[&checked[..], &["--kernels", &kernels(fault)]].concat(), case);
+        let found = play(&[&checked[..], &["--kernels", &kernels(fault, case)]].concat(), case);
         assert!(
             found.values().all(|outcome| says(outcome, "ThreadSanitizer: data race")),
             "{fault}: {found:#?}"
@@ -52,21 +54,22 @@ fn results_are_wrong_in_weak_memory_where_an_order_is_missing_and_nowhere_else()
     assert_passes(&["--sanitize", "order", "--repeat", "5", "--perturb"], "execution/litmus/*");
     for (fault, _, cases) in FAULTS {
         if let Some(cases) = cases {
-            assert_wrong_numbers(&["--sanitize", "order", "--kernels", &kernels(fault)], cases);
+            assert_wrong_numbers(&["--sanitize", "order", "--kernels", &kernels(fault, cases)], cases);
         }
     }
     // Where nobody has the lines from before, nothing tells that they are not fetched again.
-    let fresh = ["--sanitize", "order", "--kernels", &kernels("wait_without_acquire")];
-    assert_passes(&fresh, "execution/litmus/message*");
+    let cases = "execution/litmus/message*";
+    assert_passes(&["--sanitize", "order", "--kernels", &kernels("wait_without_acquire", cases)], cases);
 }
 
 #[test]
 fn what_depends_on_turns_is_unstable() {
     // The first turns of the fibers happen to be the right ones.
-    let early = kernels("signal_before_writes");
-    let once = play(&["--kernels", &early], "execution/litmus/message");
+    let case = "execution/litmus/message";
+    let early = kernels("signal_before_writes", case);
+    let once = play(&["--kernels", &early], case);
     assert!(once.values().all(|outcome| *outcome == Outcome::Passed), "{once:#?}");
-    let repeated = play(&["--kernels", &early, "--repeat", "20", "--perturb"], "execution/litmus/message");
+    let repeated = play(&["--kernels", &early, "--repeat", "20", "--perturb"], case);
     for outcome in repeated.values() {
         for part in [
             "unstable: run ",
@@ -81,16 +84,13 @@ fn what_depends_on_turns_is_unstable() {
 
 #[test]
 fn what_depends_on_placement_is_unstable() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let file = folder.path().join("placed.cu");
     // The block that a task runs on has no business in its result.
     let text = "AMK_DEVICE void placed(const amk_program_t& program, const amk_instruction_t& task) {\n\
                 const amk_buffer_t &x = amk_input(program, task, 0), &y = amk_output(program, task, 0);\n\
                 amk_each(y.numel, [&](amk_i64 i) { amk_store(y, i, amk_load(x, i) + float(blockIdx.x == 3)); });\n}\n\
                 #define AMK_REPLACE_COPY placed\n";
-    std::fs::write(&file, text).expect("a file");
-    let kernels = file.display().to_string();
     let case = "execution/litmus/behind-nops";
+    let kernels = fewer::file(&fewer::opcodes(case), text);
     let once = play(&["--kernels", &kernels], case);
     assert!(once.values().all(|outcome| matches!(outcome, Outcome::WrongAnswer(_))), "{once:#?}");
     let found = play(&["--kernels", &kernels, "--repeat", "50"], case);

@@ -17,12 +17,22 @@ pub fn path(below: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(below)
 }
 
+fn corpus() -> &'static Corpus {
+    static CORPUS: OnceLock<Corpus> = OnceLock::new();
+    CORPUS.get_or_init(|| Corpus::load(&root().join("corpus")).expect("the corpus of this repository"))
+}
+
+/// The documents of the launches of the cases that match and execute.
+pub fn documents(filter: &str) -> Vec<Vec<u8>> {
+    let filter = Filter::new(filter).expect("a glob");
+    let cases = corpus().cases().iter().filter(|case| filter.matches(&case.id));
+    cases.flat_map(|case| corpus().launch_documents(case).expect("its documents")).collect()
+}
+
 /// Plays the cases that match, at least one, to the harness with options: how each ended, by id.
 pub fn play(options: &[&str], filter: &str) -> BTreeMap<String, Outcome> {
     require(Tool::Cxx);
-    static CORPUS: OnceLock<Corpus> = OnceLock::new();
-    let corpus =
-        CORPUS.get_or_init(|| Corpus::load(&root().join("corpus")).expect("the corpus of this repository"));
+    let corpus = corpus();
     let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("kernels").display().to_string();
     let arguments = options.iter().copied().chain(["--cache", &cache]).map(String::from).collect();
     let options = Options {

@@ -6,6 +6,7 @@ use std::process::{Command, Output};
 
 use megakernel_test_support::tools::{Tool, require};
 
+use super::fewer;
 use super::worker::Worker;
 
 #[track_caller]
@@ -30,12 +31,12 @@ pub struct Driver {
 }
 
 impl Driver {
-    /// The driver with the kernels of this repository, or with some of them replaced by a text.
+    /// The driver with the kernels of this repository; or, replaced by a text, with those that [`super::worker::chain`] needs.
     pub fn new(replaced: Option<&str>) -> Driver {
         let folder = tempfile::tempdir().expect("a folder");
         let given = replaced.map(|text| {
             let path = folder.path().join("kernels.cu");
-            std::fs::write(&path, text).expect("a file");
+            std::fs::write(&path, format!("{}{text}", fewer::only(&fewer::CHAIN))).expect("a file");
             ("--kernels", path)
         });
         Driver::build(folder, given)

@@ -2,5 +2,6 @@
 
 pub mod corpus;
 pub mod driver;
+pub mod fewer;
 pub mod worker;
 pub mod wrong;
