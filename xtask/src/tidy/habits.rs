@@ -12,11 +12,9 @@ const MAY_BE_LONG: [(&str, &str); 2] = [("generated.rs", "generated"), ("checks/
 
 /// Paths in code that lead out of the repository, so that what runs depends on what happens to lie beside it.
 pub fn paths_out(files: &Files) -> Vec<String> {
-    lines(files, |path, line| {
-        let kinds = [".rs", ".py", ".toml", ".sh", ".ci/run", "checks/run"];
-        if !kinds.iter().any(|kind| path.ends_with(kind)) {
-            return None;
-        }
+    let kinds = [".rs", ".py", ".toml", ".sh", ".ci/run", "checks/run"];
+    let of = |path: &str| kinds.iter().any(|kind| path.ends_with(kind));
+    lines(files, of, |path, line| {
         let found = climbs(line).into_iter().find(|climb| leads_out(files, path, line, climb))?;
         Some(format!("`{}{}` leads out of the repository", "../".repeat(found.up), found.first))
     })
@@ -81,10 +79,13 @@ fn leads_out(files: &Files, path: &str, line: &str, climb: &Climb<'_>) -> bool {
 pub fn silent_skips(files: &Files) -> Vec<String> {
     // Written in two parts, so that this file does not find itself.
     let mark = format!("{}{}", "ski", "pped");
-    lines(files, |path, line| {
-        let test = path.contains("/tests/") || path.contains("/benches/") || path.ends_with("tests.rs");
+    let test = |path: &str| {
+        path.ends_with(".rs")
+            && (path.contains("/tests/") || path.contains("/benches/") || path.ends_with("tests.rs"))
+    };
+    lines(files, test, |_, line| {
         let says = line.contains("print") && line.contains(&mark) && line.contains("!(");
-        (path.ends_with(".rs") && test && says).then(|| {
+        says.then(|| {
             "a test that only says that it was skipped is green: let it fail (`test_support::tools::require`), \
              or be ignored with what it needs as the reason"
                 .to_owned()
@@ -94,12 +95,16 @@ pub fn silent_skips(files: &Files) -> Vec<String> {
 
 /// What git leaves in a file where two changes met.
 pub fn merge_marks(files: &Files) -> Vec<String> {
-    lines(files, |_, line| {
-        let marked = ["<", ">"].iter().any(|mark| line.starts_with(&format!("{} ", mark.repeat(7))));
-        marked.then(|| {
-            "what two changes made of this stands side by side: choose, and delete the marks".to_owned()
-        })
-    })
+    lines(
+        files,
+        |_| true,
+        |_, line| {
+            let marked = line.starts_with("<<<<<<< ") || line.starts_with(">>>>>>> ");
+            marked.then(|| {
+                "what two changes made of this stands side by side: choose, and delete the marks".to_owned()
+            })
+        },
+    )
 }
 
 /// Code in comments that rustdoc takes for a test. To look for one it compiles each crate once more, so that CI leaves it out.
