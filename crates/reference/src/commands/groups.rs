@@ -1,7 +1,7 @@
 //! Findings that one cause explains: those of a rule that say the same of other tasks.
 //!
 //! What a message has in backticks (the name of a tensor) and in parentheses (a type or an opcode) makes a cause; the numbers of tasks,
-//! events and ranks do not.
+//! events and ranks do not, nor those in a name in backticks and in parentheses (that of a task).
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -52,11 +52,13 @@ fn pattern(message: &str) -> String {
             ')' if !is_quoted => depth = depth.saturating_sub(1),
             _ => {}
         }
-        let is_number = character.is_ascii_digit() && !is_quoted && depth == 0;
-        if is_number && before == '#' {
+        let is_digit = character.is_ascii_digit();
+        let is_number = is_digit && !is_quoted && depth == 0;
+        let is_of_name = is_digit && is_quoted && depth > 0;
+        if (is_number || is_of_name) && before == '#' {
             continue;
         }
-        let is_own = is_number && !before.is_alphanumeric() && before != '_';
+        let is_own = is_number && !before.is_alphanumeric() && before != '_' || is_of_name;
         before = if is_own { '#' } else { character };
         pattern.push(before);
     }
@@ -143,6 +145,23 @@ mod tests {
 
     fn found(rule: Rule, message: &str) -> Diagnostic {
         Diagnostic::new(rule, "/tasks", message)
+    }
+
+    #[test]
+    fn tasks_whose_names_differ_in_numbers_are_one_cause() {
+        let race = |name: &str, source: &str, tensor: &str| {
+            found(Rule::ER01, &format!("task 3 (`{name}`{source}) reads `{tensor}` in phase 0"))
+        };
+        let all = [
+            race("i1.3 op5 l0", "", "x1"),
+            race("i10.3 op5 l12", "", "x1"),
+            race("i1.3 op5 l0", "", "x2"),
+            race("i1.3 down l0", "", "x1"),
+            race("i1.3 op5 l0", ", up.cu:3", "x1"),
+            race("i2.3 op5 l0", ", up.cu:4", "x1"),
+        ];
+        let members: Vec<Vec<usize>> = groups(&all).into_iter().map(|group| group.members).collect();
+        assert_eq!(members, [vec![0, 1], vec![2], vec![3], vec![4], vec![5]]);
     }
 
     #[test]

@@ -15,11 +15,11 @@ use super::{Companion, read_file, wrong};
 /// Exits 0 if every witness leads to what it says, 1 if one does not, 2 if the file holds no program that could run.
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  megakernel-reference replay program.json\n  megakernel-reference replay --rule R05 program.json\n  megakernel-reference replay rank0.json rank1.json\n\nThe steps are those of spec/execution.md, clause EXE-01."
+    after_help = "Examples:\n  megakernel-reference replay program.json\n  megakernel-reference replay --rule R05 program.json\n  megakernel-reference replay rank0.json rank1.json\n\nThe steps are those of spec/execution.md, clause EXE-01; of a schedule, those of clause SCH-07; of task graphs, those of clause TGR-07."
 )]
 pub struct Arguments {
-    /// A program in the JSON format of spec/format.md, or a task graph or a system of spec/companions/task-graph; or the task graphs of
-    /// all ranks in their order.
+    /// A program in the JSON format of spec/format.md, a schedule of spec/companions/schedule, or a task graph or a system of
+    /// spec/companions/task-graph; or the task graphs of all ranks in their order.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Replay the findings of this rule only, such as R05.

@@ -145,8 +145,8 @@ impl Decoder {
         let queue = self.nullable(at, "queue", Decoder::integer);
         let name = self.optional(at, "name", Decoder::text).unwrap_or_default();
         let repeat = self.nullable(at, "repeat", Decoder::repeat);
-        self.optional(at, "source", Decoder::text);
-        Some(Task { name, queue, repeat, phases: phases? })
+        let source = self.optional(at, "source", Decoder::text).unwrap_or_default();
+        Some(Task { name, source, queue, repeat, phases: phases? })
     }
 
     fn repeat(&mut self, at: &Place<'_>) -> Option<Repeat> {

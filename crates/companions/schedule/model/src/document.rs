@@ -117,6 +117,8 @@ impl Default for Memory {
 pub struct Task {
     /// For people.
     pub name: String,
+    /// The line of source that it comes from, for people.
+    pub source: String,
     /// The queue in which it stands.
     pub queue: Option<i64>,
     /// How often it stands there.

@@ -254,15 +254,14 @@ wire! {
 
 impl WireTask<'_> {
     fn made(self, names: &mut Decoder) -> Task {
-        // For people.
-        drop(self.source);
         let repeat = self.repeat.map(|WireRepeat { times, queue_step, queues, .. }| Repeat {
             times,
             queue_step,
             queues,
         });
         let phases = exactly(self.phases, |phase| phase.made(names));
-        Task { name: self.name.to_string(), queue: self.queue, repeat, phases }
+        let (name, source) = (self.name.to_string(), self.source.to_string());
+        Task { name, source, queue: self.queue, repeat, phases }
     }
 }
 

@@ -1,13 +1,14 @@
-//! The commands of schedules: `validate-schedule`, `to-schedule`, and those of [`crate::mend`] and of [`crate::trace`].
+//! The commands of schedules: `validate-schedule`, `to-schedule`, `lower-schedule`, and those of [`crate::mend`] and of [`crate::trace`].
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
 use megakernel_ir::terminal;
 use megakernel_reference::commands::{Command, Companion, describe, options, read_file, validate, wrong};
+use serde_json::Value;
 
-use crate::{Schedules, convert, mend, picture, replay, trace};
+use crate::{Schedules, convert, lower, mend, picture, replay, trace};
 
 /// What this companion adds to the reference of programs.
 pub static COMPANION: Companion =
@@ -23,8 +24,13 @@ const TO_SCHEDULE: Command = Command {
     run: |matches, _| options(matches).map_or_else(|code| code, |options: ToSchedule| to_schedule(&options)),
 };
 
+const LOWER: Command = Command {
+    describe: || describe::<Lower>("lower-schedule"),
+    run: |matches, _| options(matches).map_or_else(|code| code, |options: Lower| lowered(&options)),
+};
+
 const COMMANDS: &[Command] =
-    &[VALIDATE, mend::REPAIR, mend::MINIMISE, picture::DRAW, TO_SCHEDULE, trace::command::TRACE];
+    &[VALIDATE, mend::REPAIR, mend::MINIMISE, picture::DRAW, TO_SCHEDULE, LOWER, trace::command::TRACE];
 
 /// Judge the schedule of a megakernel runtime: its events, footprints and queues.
 ///
@@ -58,22 +64,49 @@ struct ToSchedule {
     files: Vec<PathBuf>,
 }
 
+/// Write a schedule as a program that breaks the same rules, to standard output (clause SCH-15).
+///
+/// Each access becomes a task that copies a byte, and each signal a task that does nothing: what the program computes means nothing. Exits 0 if it
+/// did, 1 if a program cannot say what the schedule does, with the reason, 2 if the file cannot be read or the usage is wrong.
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  megakernel-reference lower-schedule schedule.json > program.json\n  megakernel-reference validate program.json\n\nWhat becomes of what, spec/companions/schedule/conversion.md says."
+)]
+struct Lower {
+    /// A schedule in the JSON format of spec/companions/schedule/format.md.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+}
+
+fn lowered(options: &Lower) -> ExitCode {
+    let program = match read_file(&options.file) {
+        Ok(document) => lower(&document),
+        Err(message) => return wrong(message),
+    };
+    say(&options.file, program)
+}
+
+/// Prints a document, or why there is none.
+fn say(file: &Path, document: Result<Value, String>) -> ExitCode {
+    match document {
+        Ok(document) => match terminal::print(&format!("{document}\n")) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(message) => wrong(message),
+        },
+        Err(message) => {
+            eprintln!("{}: {message}", file.display());
+            ExitCode::from(1)
+        }
+    }
+}
+
 fn to_schedule(options: &ToSchedule) -> ExitCode {
     let documents: Result<Vec<_>, _> = options.files.iter().map(|file| read_file(file)).collect();
     let converted = match documents {
         Ok(documents) => convert(&documents),
         Err(message) => return wrong(message),
     };
-    match converted {
-        Ok(schedule) => match terminal::print(&format!("{schedule}\n")) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(message) => wrong(message),
-        },
-        Err(message) => {
-            eprintln!("{}: {message}", options.files[0].display());
-            ExitCode::from(1)
-        }
-    }
+    say(&options.files[0], converted)
 }
 
 fn run(arguments: &Arguments) -> ExitCode {

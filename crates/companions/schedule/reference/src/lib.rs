@@ -22,7 +22,7 @@ mod warnings;
 mod world;
 
 pub use commands::COMPANION;
-pub use convert::convert;
+pub use convert::{convert, lower};
 pub use repair::{Missing, repair};
 pub use trace::{trace, trace_of};
 pub use validate::{validate, validate_schedule};

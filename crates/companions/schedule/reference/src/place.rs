@@ -8,13 +8,20 @@ impl World<'_> {
         let at = &self.tasks[task as usize];
         let written = &self.document.tasks[at.written as usize];
         let name = written.name.replace('#', &at.copy.to_string());
-        match (name.is_empty(), written.repeat.is_some()) {
-            (true, true) => format!("task {task} (number {} of its repetition)", at.copy),
-            (true, false) => format!("task {task}"),
-            (false, true) if !written.name.contains('#') => {
-                format!("task {task} (`{name}`, number {})", at.copy)
-            }
-            (false, _) => format!("task {task} (`{name}`)"),
+        let mut parts = Vec::new();
+        if !name.is_empty() {
+            parts.push(format!("`{name}`"));
+        }
+        if written.repeat.is_some() && !written.name.contains('#') {
+            let of = if name.is_empty() { " of its repetition" } else { "" };
+            parts.push(format!("number {}{of}", at.copy));
+        }
+        if !written.source.is_empty() {
+            parts.push(written.source.clone());
+        }
+        match parts.is_empty() {
+            true => format!("task {task}"),
+            false => format!("task {task} ({})", parts.join(", ")),
         }
     }
 

@@ -9,7 +9,7 @@ use megakernel_schedule::{Count, Schedule};
 
 use crate::order::{Before, signals};
 use crate::world::World;
-use crate::{deadlock, exact, expand, race, structure};
+use crate::{deadlock, exact, race};
 
 /// A wait to be added to a phase of the document.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -64,8 +64,7 @@ pub fn add(schedule: &mut Schedule, missing: &[Missing]) {
 /// Waits for what races now.
 fn lacking(schedule: &Schedule) -> Option<Vec<Missing>> {
     let mut findings = Findings::quiet();
-    let placed = structure::check(schedule, &mut findings);
-    let world = findings.accepts().then(|| expand::expand(schedule, placed, &mut findings))??;
+    let world = crate::validate::expanded(schedule, &mut findings)?;
     deadlock::check(&world, &mut findings);
     let signals = signals(&world);
     let before = Before::new(&world, &signals);

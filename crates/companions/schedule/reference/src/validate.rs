@@ -43,9 +43,13 @@ pub fn accepts(schedule: &Schedule) -> bool {
 
 /// The tasks of a schedule, repetition done; nothing if it breaks an ES rule.
 pub fn world(schedule: &Schedule) -> Option<World<'_>> {
-    let mut findings = Findings::quiet();
-    let placed = structure::check(schedule, &mut findings);
-    if findings.accepts() { expand::expand(schedule, placed, &mut findings) } else { None }
+    expanded(schedule, &mut Findings::quiet())
+}
+
+/// The same, with what rules of structure find.
+pub fn expanded<'d>(schedule: &'d Schedule, findings: &mut Findings) -> Option<World<'d>> {
+    let placed = structure::check(schedule, findings);
+    if findings.accepts() { expand::expand(schedule, placed, findings) } else { None }
 }
 
 /// Whether the wait at this place of a phase of a task is redundant (EW01) in each task that it stands for. The schedule is accepted.
@@ -63,11 +67,7 @@ pub fn is_redundant(schedule: &Schedule, [task, phase, place]: [usize; 3]) -> bo
 }
 
 fn judge(schedule: &Schedule, with_warnings: bool, findings: &mut Findings) {
-    let placed = structure::check(schedule, findings);
-    if !findings.accepts() {
-        return;
-    }
-    let Some(world) = expand::expand(schedule, placed, findings) else { return };
+    let Some(world) = expanded(schedule, findings) else { return };
     deadlock::check(&world, findings);
     if !findings.accepts() {
         return;

@@ -26,7 +26,7 @@ use svg::{Marks, Picture};
     after_help = "Examples:\n  megakernel-reference draw program.json > program.svg\n  megakernel-reference draw --rule TR02 rank0.json rank1.json > race.svg"
 )]
 pub struct Arguments {
-    /// A program, a task graph or a system; or the task graphs of all ranks in their order.
+    /// A program, a schedule, a task graph or a system; or the task graphs of all ranks in their order.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Mark the first finding of this rule, such as R05; without it, the first of all.

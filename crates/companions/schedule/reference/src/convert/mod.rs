@@ -1,8 +1,11 @@
-//! Programs and task graphs as schedules (clauses SCH-15 and SCH-16). What their tasks access, the explorers of both say, which share no
+//! Programs and task graphs as schedules, and schedules as programs (clauses SCH-15 and SCH-16). What their tasks access, the explorers of both say, which share no
 //! code with the validators.
 
+mod lower;
 mod program;
 mod task_graph;
+
+pub use lower::lower;
 
 use megakernel_ir::rule::Class;
 use megakernel_ir::{Diagnostic, Rule, read};

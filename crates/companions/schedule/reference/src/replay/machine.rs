@@ -15,8 +15,10 @@ pub struct Machine<'w> {
     previous: Vec<Option<u32>>,
     /// For each queue in any order, the task that has its worker.
     taken: HashMap<i128, u32>,
-    /// For each event, the phases that wait for it.
-    waiters: Vec<Vec<u32>>,
+    /// For each event, the counts that phases wait for, those that are still to come last.
+    waiters: Vec<Vec<(u64, u32)>>,
+    /// For each event, how many of them its count has reached.
+    reached: Vec<usize>,
     /// The phases that have run, in their order.
     pub steps: Vec<u32>,
 }
@@ -44,9 +46,10 @@ impl<'w> Machine<'w> {
         let mut waiters = vec![Vec::new(); world.events.len()];
         for phase in 0..world.phases() {
             for wait in world.waits.of(phase) {
-                waiters[wait.event as usize].push(phase as u32);
+                waiters[wait.event as usize].push((wait.number, phase as u32));
             }
         }
+        waiters.iter_mut().for_each(|waiters: &mut Vec<(u64, u32)>| waiters.sort_unstable());
         Machine {
             world,
             counts: vec![0; world.events.len()],
@@ -54,6 +57,7 @@ impl<'w> Machine<'w> {
             previous,
             taken: HashMap::new(),
             waiters,
+            reached: vec![0; world.events.len()],
             steps: Vec::new(),
         }
     }
@@ -110,9 +114,13 @@ impl<'w> Machine<'w> {
         }
         let mut freed = vec![task];
         for signal in self.world.signals.of(phase as usize) {
-            self.counts[signal.event as usize] += signal.number;
-            let waiters = self.waiters[signal.event as usize].iter();
-            freed.extend(waiters.map(|&phase| self.world.task_of[phase as usize]));
+            let (event, world) = (signal.event as usize, self.world);
+            self.counts[event] += signal.number;
+            // The others wait on: each is freed once, however many signals come.
+            let waiting = &self.waiters[event][self.reached[event]..];
+            let now = waiting.partition_point(|(count, _)| *count <= self.counts[event]);
+            freed.extend(waiting[..now].iter().map(|&(_, phase)| world.task_of[phase as usize]));
+            self.reached[event] += now;
         }
         freed
     }

@@ -11,7 +11,7 @@ use megakernel_order::{Findings, Verdict};
 use megakernel_schedule::{Schedule, Trace, read_trace};
 use serde_json::Value;
 
-use crate::{expand, structure};
+use crate::validate::expanded;
 
 /// Judges a trace: a schedule and its launches in one text.
 pub fn trace(document: &[u8]) -> Verdict {
@@ -34,11 +34,7 @@ pub fn trace_of(schedule: &Value, trace: &Value) -> Verdict {
 }
 
 fn judge(schedule: &Schedule, trace: &Trace, findings: &mut Findings) {
-    let placed = structure::check(schedule, findings);
-    if !findings.accepts() {
-        return;
-    }
-    let Some(world) = expand::expand(schedule, placed, findings) else { return };
+    let Some(world) = expanded(schedule, findings) else { return };
     let parts = parts::parts(&world, trace, findings);
     if !findings.accepts() {
         return;

@@ -9,9 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use megakernel_ir::rule::Class;
 use megakernel_ir::{Diagnostic, Rule};
 use megakernel_reference::validate::{Classes, validate as validate_program};
-use megakernel_schedule_reference::{convert, validate};
+use megakernel_schedule_reference::{convert, lower, validate};
 use megakernel_task_graph_reference::validate as validate_task_graph;
-use megakernel_test_support::cases;
+use megakernel_test_support::{cases, files, root};
 use serde_json::Value;
 
 type Rules = BTreeSet<Rule>;
@@ -216,3 +216,73 @@ fn a_document_and_its_schedule_break_rules_that_are_alike() {
     let met: Rules = sure.into_keys().collect();
     assert_eq!(ids(&every), ids(&met), "each row is met");
 }
+
+/// Schedules of the corpus and of public systems, as programs: what the validator of programs says of those is what the schedule breaks, and so
+/// is what the schedule breaks that is made of the program.
+#[test]
+fn a_schedule_and_its_program_break_rules_that_are_alike() {
+    let corpus =
+        files::json_below(&root().join("corpus/cases/schedule")).into_iter().map(|path| files::json(&path));
+    let texts = corpus.filter(|case| case["method"] == "validate").filter_map(|case| {
+        Some((case["id"].as_str()?.to_owned(), case["document"]["text"].as_str()?.to_owned()))
+    });
+    let public = files::json_below(&root().join("fixtures/schedules")).into_iter();
+    let public = public.map(|path| (path.display().to_string(), files::json(&path).to_string()));
+    let (mut wrong, mut sure) = (Vec::new(), BTreeMap::new());
+    let (mut lowered, mut accepted) = (0, 0);
+    let mut refused: BTreeMap<&str, usize> = BTreeMap::new();
+    for (id, text) in texts.chain(public) {
+        let program = match lower(text.as_bytes()) {
+            Ok(program) => program.to_string(),
+            Err(why) => {
+                let reason = REFUSALS.iter().find(|reason| why.contains(*reason));
+                *refused.entry(reason.unwrap_or_else(|| panic!("{id}: {why}"))).or_default() += 1;
+                continue;
+            }
+        };
+        let own = errors(&validate(text.as_bytes()).diagnostics);
+        let found = validate_program(program.as_bytes(), Classes::ALL).diagnostics;
+        let pair = Pair { document: errors(&found), schedule: own.clone(), stricter: &[] };
+        if own.contains(&Rule::ED04) && text.contains("ordered\"") && !text.contains("unordered\"") {
+            // What the queue orders, counters do in the program.
+            assert!(pair.document.contains(&Rule::D04), "{id}");
+            continue;
+        }
+        wrong.extend(PROGRAMS.differences(&pair, &mut sure).into_iter().map(|what| format!("{id}: {what}")));
+        let others = PROGRAMS.rules();
+        wrong.extend(
+            pair.document.iter().filter(|rule| !others.contains(rule)).map(|rule| format!("{id}: {rule}")),
+        );
+        // The public ones have tens of thousands of tasks now.
+        if program.len() < 1 << 20 {
+            let back = convert(&[program.into_bytes()]).expect("a schedule");
+            let back = errors(&validate(back.to_string().as_bytes()).diagnostics);
+            if back != own {
+                wrong.push(format!("{id}: {} became {}", ids(&own), ids(&back)));
+            }
+        }
+        lowered += 1;
+        accepted += usize::from(own.is_empty());
+    }
+    println!(
+        "{lowered} lowered, {accepted} of them accepted; without a program: {refused:#?}; rules met: {}",
+        ids(&sure.into_keys().collect())
+    );
+    assert!(wrong.is_empty(), "{} of {lowered}: {wrong:#?}", wrong.len());
+    assert_eq!(refused.len(), REFUSALS.len(), "each reason is met");
+    assert!(lowered > 300 && accepted > 100, "{lowered} lowered, {accepted} accepted");
+}
+
+/// Why there is no program.
+const REFUSALS: [&str; 10] = [
+    "it breaks ",
+    "relaxed",
+    "any order",
+    "commutes",
+    "waits for all",
+    "set back",
+    "each time by a task of its own",
+    "share memory",
+    "filled for each launch",
+    "the launch before left",
+];
