@@ -199,8 +199,11 @@ def rmsnorm(t, x, w):
     # x * s comes before * w: where s is 0 or infinite, that decides between infinity and NaN
     special = ~np.isfinite(root) | (root == 0)
     values = np.where(special, x * (np.sqrt(REAL(n)) / root) * w, values)
-    floor = np.abs(values) * n * SMALLEST / (root * root)
-    return Result(values, scale=np.abs(values), steps=n / 2 + 16, floor=floor, peak=total + np.abs(x))
+    # Squares that underflow, and a product of two factors that does before the third.
+    floor = np.abs(values) * n * SMALLEST / (root * root) + SMALLEST * np.maximum(1, np.abs(w))
+    # Where nothing is left of the squares, there is nothing to divide by.
+    peak = np.where(total + n * t.real("eps") <= n * SMALLEST, np.inf, total + np.abs(x))
+    return Result(values, scale=np.abs(values), steps=n / 2 + 16, floor=floor, peak=peak)
 
 
 @opcode("LAYERNORM")
@@ -208,11 +211,14 @@ def layernorm(t, x, w, b=None):
     runs = x.reshape(-1, t["hidden"])
     b = REAL(0) if b is None else b.ravel()
     deviation = np.sqrt(np.var(runs, axis=-1, keepdims=True) + t.real("eps"))
-    centred = runs - np.mean(runs, axis=-1, keepdims=True)
+    mean = np.mean(runs, axis=-1, keepdims=True)
+    centred = runs - mean
     values = centred / deviation * w.ravel() + b
     size = (np.abs(runs) + np.abs(runs).mean(-1, keepdims=True)) / deviation * np.abs(w.ravel())
     scale = size * (1 + np.abs(centred) / deviation) + np.abs(b)
-    floor = scale * SMALLEST / (deviation * deviation)
+    # The mean is a quotient, which may be flushed.
+    flushed = (np.minimum(np.abs(mean), FLUSHED) + SMALLEST) * (1 + np.abs(w.ravel())) / deviation
+    floor = scale * SMALLEST / (deviation * deviation) + flushed + SMALLEST * np.maximum(1, np.abs(w.ravel()))
     peak = (runs * runs).sum(axis=-1, keepdims=True) + 0 * scale
     return Result(values, scale=scale, steps=t["hidden"] + 16, floor=floor, peak=peak)
 
@@ -318,7 +324,7 @@ def gemm_tile(t, x, weight, *more):
 
 def cancelled(values, scale):
     """0 for what the rounding of weights made by logarithms leaves of a mean of 0; stored, it would not be 0 any more."""
-    return np.where(np.abs(values) <= 2.0**-56 * scale, 0, values)
+    return np.where(np.isfinite(scale) & (np.abs(values) <= 2.0**-56 * scale), 0, values)
 
 
 @opcode("ATTENTION_TILE")
@@ -453,12 +459,14 @@ class Session:
 
     def __init__(self):
         self.caches = {}
+        self.launches = 0
         self.memory = []
 
     def launch(self, program, bound):
         """Runs a launch; yields each task that writes, with its output's Content and its Result. Fills `memory`."""
         used = {n for task in program["tasks"] for n in task["inputs"] + task["outputs"]}
         self.memory = [self.content(buffer, bound) if buffer["id"] in used else None for buffer in program["buffers"]]
+        self.launches += 1
         for task in scheduled(program):
             if task["op"] != "NOP":
                 inputs, target = [self.memory[n] for n in task["inputs"]], self.memory[task["outputs"][0]]
@@ -474,7 +482,7 @@ class Session:
             name = buffer.get("source") or name
         if kind == "KV_CACHE" and name in self.caches:
             content = self.caches[name]
-        elif kind in ("ACTIVATION", "IO_OUTPUT") or (kind == "KV_CACHE" and name not in bound):
+        elif kind in ("ACTIVATION", "IO_OUTPUT") or (kind == "KV_CACHE" and (self.launches > 0 or name not in bound)):
             content = Content(dtype, np.zeros(shape, REAL if dtype in FORMATS else np.int64))
         else:
             stored = bound[name].astype(REAL if dtype in FORMATS else np.int64)

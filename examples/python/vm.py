@@ -182,10 +182,11 @@ def sample_argmax(p, logits):
 
 
 class Session:
-    """Launches one after the other. Caches keep their contents from launch to launch; all else begins anew (EXE-09)."""
+    """Launches one after the other. Caches are bound in the first one and keep their contents; all else begins anew (EXE-09)."""
 
     def __init__(self):
         self.caches = {}
+        self.first = True
 
     def launch(self, program, bound):
         """Runs a program, as validator.read_program returns it, on the tensors that `bound` gives by name.
@@ -195,6 +196,7 @@ class Session:
         check(program)
         used = {n for task in program["tasks"] for n in task["inputs"] + task["outputs"]}
         memory = [self.contents(buffer, bound, buffer["id"] in used) for buffer in program["buffers"]]
+        self.first = False
         trace = {}
         for task in order(program):
             written = run(program, task, memory)
@@ -215,7 +217,7 @@ class Session:
             return self.caches[name]
         if buffer["kind"] in ("WEIGHT", "CONST"):
             name = buffer["source"] or name
-        if buffer["kind"] in READ_ONLY or (cached and name in bound):
+        if buffer["kind"] in READ_ONLY or (cached and self.first and name in bound):
             if name not in bound and not used:
                 return np.zeros(buffer["shape"], STORAGE[buffer["dtype"]])
             if name not in bound:

@@ -9,12 +9,15 @@ use megakernel_numerics::Tensor;
 use crate::kernels::Kernels;
 use crate::memory::{Broken, Buffer, Result, Writer};
 use crate::opcodes::{self, Task};
+use crate::parts::Binding;
 use crate::schedule::{self, Plan};
 
 /// A program of a session with what the host binds, ready to be executed by any implementation.
 pub struct Launch<'a> {
     program: Program<'a>,
     plan: Plan,
+    /// What the host has for it.
+    tensors: BTreeMap<String, Tensor>,
     /// Bound contents, by buffer.
     bound: Vec<Option<Buffer>>,
 }
@@ -32,31 +35,54 @@ impl<'a> Launch<'a> {
             Broken(format!("document cannot be read: {}", texts.join("; ")))
         })?;
         let plan = Plan::new(&program)?;
-        let mut bound = Vec::with_capacity(program.buffers.len());
-        for buffer in &program.buffers {
-            let key: &str = match (buffer.kind, &buffer.source) {
-                (BufferKind::Weight | BufferKind::Const, Some(source)) => source,
-                _ => &buffer.name,
-            };
-            let tensor = match buffer.kind {
-                BufferKind::Activation | BufferKind::IoOutput => None,
-                BufferKind::KvCache => tensors.get(key),
-                BufferKind::Weight | BufferKind::Const | BufferKind::IoInput => Some(
-                    tensors
-                        .get(key)
-                        .ok_or_else(|| Broken(format!("no tensor is given for buffer `{key}`")))?,
-                ),
-            };
-            let contents = tensor.map(|tensor| fitting(buffer, tensor)).transpose()?;
-            bound.push(contents);
-        }
-        Ok(Launch { program, plan, bound })
+        let bound = bind(Binding::Right, &program, tensors, tensors)?;
+        Ok(Launch { program, plan, tensors: tensors.clone(), bound })
     }
 
     /// The program.
     pub fn program(&self) -> &Program<'a> {
         &self.program
     }
+}
+
+/// What the host binds to each buffer, from the files of the first launch and of this one.
+fn bind(
+    binding: Binding,
+    program: &Program<'_>,
+    first: &BTreeMap<String, Tensor>,
+    tensors: &BTreeMap<String, Tensor>,
+) -> Result<Vec<Option<Buffer>>> {
+    let mut taken: Vec<&str> = Vec::new();
+    let mut bound = Vec::with_capacity(program.buffers.len());
+    for buffer in &program.buffers {
+        let by_name = match buffer.kind {
+            BufferKind::Weight => binding == Binding::ByName,
+            BufferKind::Const => matches!(binding, Binding::ByName | Binding::ConstByName),
+            _ => true,
+        };
+        let key: &str = buffer.source.as_ref().filter(|_| !by_name).unwrap_or(&buffer.name);
+        let from = match (binding, buffer.kind) {
+            (Binding::FirstWeights, BufferKind::Weight | BufferKind::Const) => first,
+            (Binding::FirstInputs, BufferKind::IoInput) => first,
+            _ => tensors,
+        };
+        let tensor = match buffer.kind {
+            BufferKind::Activation | BufferKind::IoOutput => None,
+            BufferKind::KvCache => from.get(key),
+            BufferKind::Weight | BufferKind::Const | BufferKind::IoInput => Some(
+                from.get(key)
+                    .or(tensors.get(key))
+                    .ok_or_else(|| Broken(format!("no tensor is given for buffer `{key}`")))?,
+            ),
+        };
+        let again = binding == Binding::Once && tensor.is_some() && taken.contains(&key);
+        taken.push(key);
+        bound.push(match tensor {
+            Some(_) if again => Some(Buffer::zeros(buffer.dtype, shape(buffer)?)),
+            tensor => tensor.map(|tensor| fitting(buffer, tensor)).transpose()?,
+        });
+    }
+    Ok(bound)
 }
 
 fn fitting(buffer: &megakernel_ir::model::Buffer<'_>, tensor: &Tensor) -> Result<Buffer> {
@@ -93,26 +119,39 @@ pub type Outputs = BTreeMap<String, Tensor>;
 /// # Errors
 /// A program breaks a rule, so that it cannot be executed.
 pub fn session(kernels: &dyn Kernels, launches: &[Launch<'_>]) -> Result<Vec<Outputs>> {
+    let binding = kernels.binding();
     let mut caches: BTreeMap<String, Buffer> = BTreeMap::new();
     let mut counts: Vec<u64> = Vec::new();
     let mut outputs = Vec::with_capacity(launches.len());
-    for launch in launches {
+    let Some(first) = launches.first() else { return Ok(outputs) };
+    for (n, given) in launches.iter().enumerate() {
+        let launch = if binding == Binding::FirstProgram { first } else { given };
+        let rebound = match binding {
+            Binding::Right => None,
+            _ => Some(bind(binding, &launch.program, &first.tensors, &given.tensors)?),
+        };
+        let merged = (binding == Binding::OneForAName).then(|| one_for_a_name(&launch.program));
+        let program = merged.as_ref().unwrap_or(&launch.program);
         if kernels.resets_counters() {
             counts.clear();
         }
-        counts.resize(launch.program.counters.len(), 0);
+        counts.resize(program.counters.len(), 0);
         if !kernels.keeps_caches() {
             caches.clear();
         }
-        let mut memory = memory(launch, &mut caches)?;
-        run(kernels, launch, &mut memory, &mut counts)?;
+        let bound = rebound.as_ref().unwrap_or(&launch.bound);
+        let mut memory = memory(binding, program, bound, n == 0, &mut caches)?;
+        if binding == Binding::UnlistedDropped {
+            caches.clear();
+        }
+        run(kernels, program, &launch.plan, &mut memory, &mut counts)?;
         let mut read = Outputs::new();
-        for (buffer, contents) in launch.program.buffers.iter().zip(memory) {
+        for ((buffer, key), contents) in program.buffers.iter().zip(keys(binding, program)).zip(memory) {
             if matches!(buffer.kind, BufferKind::IoOutput | BufferKind::KvCache) {
                 read.insert(buffer.name.to_string(), contents.to_tensor());
             }
             if buffer.kind == BufferKind::KvCache {
-                caches.insert(buffer.name.to_string(), contents);
+                caches.insert(key, contents);
             }
         }
         outputs.push(read);
@@ -120,31 +159,80 @@ pub fn session(kernels: &dyn Kernels, launches: &[Launch<'_>]) -> Result<Vec<Out
     Ok(outputs)
 }
 
+/// What tells the buffers of one launch from those of another.
+fn keys(binding: Binding, program: &Program<'_>) -> Vec<String> {
+    let mut caches = 0;
+    let key = |(id, buffer): (usize, &megakernel_ir::model::Buffer<'_>)| {
+        caches += usize::from(buffer.kind == BufferKind::KvCache);
+        match binding {
+            Binding::CachesById => format!("#{id}"),
+            Binding::CachesInOrder => format!("#{caches}"),
+            _ => buffer.name.to_string(),
+        }
+    };
+    program.buffers.iter().enumerate().map(key).collect()
+}
+
+/// The program with the first buffer of each name in place of all others of that name.
+fn one_for_a_name<'a>(program: &Program<'a>) -> Program<'a> {
+    let mut merged = program.clone();
+    let first = |id: &i64| {
+        let named = usize::try_from(*id).ok().and_then(|id| program.buffers.get(id));
+        let place =
+            named.and_then(|named| program.buffers.iter().position(|buffer| buffer.name == named.name));
+        place.and_then(|place| i64::try_from(place).ok()).unwrap_or(*id)
+    };
+    for task in &mut merged.tasks {
+        task.inputs = task.inputs.iter().map(first).collect();
+        task.outputs = task.outputs.iter().map(first).collect();
+    }
+    merged
+}
+
 /// The buffers of a launch at its start (clause EXE-08).
-fn memory(launch: &Launch<'_>, caches: &mut BTreeMap<String, Buffer>) -> Result<Vec<Buffer>> {
-    let mut memory = Vec::with_capacity(launch.bound.len());
-    for (buffer, bound) in launch.program.buffers.iter().zip(&launch.bound) {
-        let kept = if buffer.kind == BufferKind::KvCache { caches.remove(&*buffer.name) } else { None };
+fn memory(
+    binding: Binding,
+    program: &Program<'_>,
+    bound: &[Option<Buffer>],
+    is_first: bool,
+    caches: &mut BTreeMap<String, Buffer>,
+) -> Result<Vec<Buffer>> {
+    let mut memory = Vec::with_capacity(bound.len());
+    for ((buffer, key), bound) in program.buffers.iter().zip(keys(binding, program)).zip(bound) {
+        let is_cache = buffer.kind == BufferKind::KvCache;
+        let kept = if is_cache { caches.remove(&key) } else { None };
+        let kept = kept.filter(|_| binding != Binding::CachesBoundAgain || bound.is_none());
+        let counts = match binding {
+            Binding::CachesUnbound => false,
+            Binding::CachesBoundAgain | Binding::LateCachesBound => true,
+            _ => is_first,
+        };
         let shape = shape(buffer)?;
         memory.push(match (kept, bound) {
             (Some(kept), _) if kept.dtype == buffer.dtype && kept.shape == shape => kept,
             (Some(_), _) => {
                 return Err(Broken(format!("cache `{}` changes its shape between launches", buffer.name)));
             }
-            (None, Some(bound)) => bound.clone(),
-            (None, None) => Buffer::zeros(buffer.dtype, shape),
+            (None, Some(bound)) if counts || !is_cache => bound.clone(),
+            (None, _) => Buffer::zeros(buffer.dtype, shape),
         });
     }
     Ok(memory)
 }
 
 /// Runs every task of a launch.
-fn run(kernels: &dyn Kernels, launch: &Launch<'_>, memory: &mut [Buffer], counts: &mut [u64]) -> Result<()> {
-    let mut state = schedule::State::new(&launch.plan);
+fn run(
+    kernels: &dyn Kernels,
+    program: &Program<'_>,
+    plan: &Plan,
+    memory: &mut [Buffer],
+    counts: &mut [u64],
+) -> Result<()> {
+    let mut state = schedule::State::new(plan);
     // Tasks that have counted as finished, with writes that nobody sees yet.
     let mut late: Vec<(usize, Writer<'_>)> = Vec::new();
     loop {
-        let Some(task) = state.next(kernels, &launch.program, &launch.plan, counts) else {
+        let Some(task) = state.next(kernels, program, plan, counts) else {
             if late.is_empty() {
                 break;
             }
@@ -153,14 +241,14 @@ fn run(kernels: &dyn Kernels, launch: &Launch<'_>, memory: &mut [Buffer], counts
             }
             continue;
         };
-        let written = compute(kernels, &launch.program, task, memory)
+        let written = compute(kernels, program, task, memory)
             .map_err(|Broken(cause)| Broken(format!("task {task}: {cause}")))?;
         match written {
             Some((output, writer)) if kernels.writes_first() => settle(memory, output, writer),
             Some(written) => late.push(written),
             None => {}
         }
-        state.finish(task, &launch.plan, counts);
+        state.finish(task, plan, counts);
     }
     match state.unfinished() {
         None => Ok(()),

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use megakernel_ir::{DType, Opcode};
+
 /// Which sum is being made: a reduction that is wrong need not be wrong everywhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Site {
@@ -113,4 +115,48 @@ pub struct Heads {
     pub queries: usize,
     /// Heads of the cache.
     pub caches: usize,
+}
+
+/// An operand that is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Operand {
+    /// What its task computes.
+    pub op: Opcode,
+    /// Its place among the inputs.
+    pub index: usize,
+    /// Its element type.
+    pub dtype: DType,
+}
+
+/// How the host binds buffers, and what it carries from launch to launch. All but one are wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Binding {
+    /// As clause CON-11 says.
+    Right,
+    /// WEIGHT and CONST by name.
+    ByName,
+    /// CONST by name.
+    ConstByName,
+    /// Each tensor to the first buffer that asks for it; the others hold zeros.
+    Once,
+    /// WEIGHT and CONST from the files of the first launch.
+    FirstWeights,
+    /// IO_INPUT from the files of the first launch.
+    FirstInputs,
+    /// The program of the first launch, each time.
+    FirstProgram,
+    /// A cache is that of the launch before whose buffer had the same id.
+    CachesById,
+    /// The nth cache is the nth of the launch before.
+    CachesInOrder,
+    /// A cache from the files of each launch that has a tensor for it.
+    CachesBoundAgain,
+    /// A cache that a launch does not list is forgotten.
+    UnlistedDropped,
+    /// No cache has contents from the host.
+    CachesUnbound,
+    /// A cache that a later launch is the first to list has contents from the host.
+    LateCachesBound,
+    /// Buffers of one name are one buffer.
+    OneForAName,
 }

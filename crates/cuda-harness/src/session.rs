@@ -50,12 +50,13 @@ pub struct Session<'d> {
     device: &'d mut dyn Device,
     options: Options,
     caches: BTreeMap<String, Tensor>,
+    is_first: bool,
 }
 
 impl<'d> Session<'d> {
     /// A session in which nothing has run yet.
     pub fn new(device: &'d mut dyn Device, options: Options) -> Session<'d> {
-        Session { device, options, caches: BTreeMap::new() }
+        Session { device, options, caches: BTreeMap::new(), is_first: true }
     }
 
     /// Runs a launch, and writes its files.
@@ -68,6 +69,7 @@ impl<'d> Session<'d> {
             failed(format_args!("the document cannot be read: {}", messages.join("; ")))
         })?;
         let start = self.memory(&program, &launch.tensors)?;
+        self.is_first = false;
         let times = Repeat { program: &program, start: &start, options: self.options };
         let (plan, job) = times.first(self.device)?;
         let mut trace = BTreeMap::new();
@@ -119,7 +121,8 @@ impl<'d> Session<'d> {
                 memory.set(id, &kept.bytes);
                 continue;
             }
-            match files.iter().find(|file| file.tensors.contains_key(name)) {
+            let binds = buffer.kind != BufferKind::KvCache || self.is_first;
+            match files.iter().find(|file| binds && file.tensors.contains_key(name)) {
                 Some(file) => memory.set(id, &file.buffer(name, buffer.dtype, &shape).map_err(failed)?.bytes),
                 None if buffer.kind == BufferKind::KvCache => {
                     memory.set(id, &vec![0; memory.buffer(id).len()]);

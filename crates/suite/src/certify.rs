@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use megakernel_adequacy::faults::{self, Fault};
-use megakernel_adequacy::kernels::{Kernels, Plain};
+use megakernel_adequacy::faults::{self, Fault, Watch};
+use megakernel_adequacy::kernels::Kernels;
 use megakernel_adequacy::launch::{self, session};
 use megakernel_conformance::oracle::Expected;
 use megakernel_corpus::generate::Outputs;
@@ -23,14 +23,16 @@ pub fn certify(launches: &[Launch], expected: &[Outputs]) -> Result<Vec<String>,
     let prepared: Result<Vec<launch::Launch<'_>>, _> =
         launches.iter().map(|each| launch::Launch::new(&each.document, &each.tensors)).collect();
     let prepared = prepared.map_err(|error| failed(&error))?;
-    if let Some(what) = rejected(&Plain, &prepared, expected) {
+    let watch = Watch::default();
+    if let Some(what) = rejected(&watch, &prepared, expected) {
         return Err(format!("the certificate: an implementation without faults is rejected: {what}"));
     }
     let used: BTreeSet<Opcode> =
         prepared.iter().flat_map(|each| each.program().tasks.iter().map(|task| task.op)).collect();
     let concerns =
         |fault: &&Fault| fault.is_of_launches() || fault.opcodes.iter().any(|op| used.contains(op));
-    let caught = faults::ALL.iter().filter(concerns);
+    let seen = watch.seen();
+    let caught = faults::ALL.iter().filter(concerns).filter(|fault| fault.can_show(&seen));
     let caught = caught.filter(|fault| rejected(fault.kernels, &prepared, expected).is_some());
     Ok(caught.map(|fault| fault.id.to_owned()).collect())
 }

@@ -5,6 +5,7 @@ use megakernel_numerics::{decode, encode};
 
 use super::{FLOATS, Fault, HELD, NARROW, WRITE_FLOATS, flushed, round, tie};
 use crate::kernels::Kernels;
+use crate::parts::Operand;
 
 const E4M3: &[DType] = &[DType::F8E4M3];
 const EIGHT_BITS: &[DType] = &[DType::F8E4M3, DType::F8E5M2];
@@ -86,7 +87,8 @@ faults! {
     }
 
     "load-flushes-subnormals": "reads subnormal numbers as zero", WRITE_FLOATS, FLOATS {
-        fn load(&self, _: Opcode, dtype: DType, _: DType, elements: &[f32]) -> Option<Vec<f32>> {
+        fn load(&self, operand: Operand, _: DType, elements: &[f32]) -> Option<Vec<f32>> {
+            let dtype = operand.dtype;
             let read = |&x: &f32| decode(dtype, flushed(dtype, encode(dtype, f64::from(x)))) as f32;
             Some(elements.iter().map(read).collect())
         }

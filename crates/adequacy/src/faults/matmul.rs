@@ -6,7 +6,7 @@ use megakernel_ir::{DType, Opcode};
 
 use super::{FLOATS, Fault, HELD, MATRIX, NARROW, TENSOR_CORES, round};
 use crate::kernels::{Kernels, Plain};
-use crate::parts::{Site, TILE, Tile, tiles};
+use crate::parts::{Operand, Site, TILE, Tile, tiles};
 
 const GEMM: &[Opcode] = &[Opcode::GemmTile];
 
@@ -148,14 +148,15 @@ faults! {
     }
 
     "operands-bf16": "rounds the operands of a product to bfloat16", TENSOR_CORES, FLOATS {
-        fn load(&self, op: Opcode, _: DType, _: DType, elements: &[f32]) -> Option<Vec<f32>> {
+        fn load(&self, operand: Operand, _: DType, elements: &[f32]) -> Option<Vec<f32>> {
             let bf16 = |&x: &f32| round(DType::BF16, f64::from(x)) as f32;
-            TENSOR_CORES.contains(&op).then(|| elements.iter().map(bf16).collect())
+            TENSOR_CORES.contains(&operand.op).then(|| elements.iter().map(bf16).collect())
         }
     }
 
     "operands-tf32": "rounds binary32 operands of a product to 11 significant bits", TENSOR_CORES, FLOATS {
-        fn load(&self, op: Opcode, dtype: DType, _: DType, elements: &[f32]) -> Option<Vec<f32>> {
+        fn load(&self, operand: Operand, _: DType, elements: &[f32]) -> Option<Vec<f32>> {
+            let Operand { op, dtype, .. } = operand;
             let tf32 = |x: &f32| f32::from_bits((x.to_bits() + 0x1000) & !0x1fff);
             (TENSOR_CORES.contains(&op) && dtype == DType::F32).then(|| elements.iter().map(tf32).collect())
         }

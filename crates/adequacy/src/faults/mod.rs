@@ -1,5 +1,6 @@
 //! Seeded numeric faults: each an implementation that is right but for one step. The corpus has to reject every one.
 
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use megakernel_ir::{DType, Opcode};
@@ -20,35 +21,48 @@ macro_rules! faults {
                 }
                 $($step)+
             }
-            Fault { id: $id, summary: $summary, opcodes: $opcodes, outputs: $outputs, why: [$($why,)? ""][0], kernels: &Wrong }
+            Fault { id: $id, summary: $summary, opcodes: $opcodes, outputs: $outputs, why: [$($why,)? ""][0], kernels: &Wrong, needs: None }
         }),+];
     };
 }
 
 mod attention;
+mod binding;
 mod conversion;
 mod elementwise;
 mod matmul;
 mod movement;
 mod norms;
 mod order;
+mod parameters;
 mod quantised;
 mod rope;
+mod rounding;
 mod softmax;
+mod special;
+mod values;
+
+pub use special::{Seen, Watch};
 
 /// Every fault, in order of id.
 pub static ALL: LazyLock<Vec<Fault>> = LazyLock::new(|| {
     let tables = [
         attention::FAULTS,
+        binding::FAULTS,
         conversion::FAULTS,
         elementwise::FAULTS,
         matmul::FAULTS,
         movement::FAULTS,
         norms::FAULTS,
         order::FAULTS,
+        parameters::FAULTS,
         quantised::FAULTS,
         rope::FAULTS,
+        rounding::FAULTS,
         softmax::FAULTS,
+        special::MISREAD,
+        special::MISSTORED,
+        values::FAULTS,
     ];
     let mut all = tables.concat();
     all.sort_by_key(|fault| fault.id);
@@ -70,6 +84,8 @@ pub struct Fault {
     pub why: &'static str,
     /// The faulty implementation.
     pub kernels: &'static dyn Kernels,
+    /// What a run without a fault has to meet for the fault to show, where that is known.
+    pub needs: Option<Seen>,
 }
 
 impl std::fmt::Debug for Fault {
@@ -84,6 +100,11 @@ pub fn fault(id: &str) -> Option<&'static Fault> {
 }
 
 impl Fault {
+    /// Whether it can show in a run that meets these special values.
+    pub fn can_show(&self, seen: &BTreeSet<Seen>) -> bool {
+        self.needs.is_none_or(|needed| seen.contains(&needed))
+    }
+
     /// Whether it is about launches and not about opcodes.
     pub fn is_of_launches(&self) -> bool {
         self.opcodes.is_empty()

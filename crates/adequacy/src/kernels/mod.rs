@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use megakernel_ir::{DType, Opcode};
 
-use crate::parts::{Attended, Heads, Moments, QuantisedRow, Site, Tile, Window, tiles};
+use crate::parts::{Attended, Binding, Heads, Moments, Operand, QuantisedRow, Site, Tile, Window, tiles};
 
 /// The steps of an implementation.
 pub trait Kernels: Send + Sync {
@@ -84,8 +84,8 @@ pub trait Kernels: Send + Sync {
     // Reading and storing elements.
 
     /// The elements of an operand as the opcode sees them; nothing: as they are stored.
-    fn load(&self, op: Opcode, dtype: DType, output: DType, elements: &[f32]) -> Option<Vec<f32>> {
-        let _ = (op, dtype, output, elements);
+    fn load(&self, operand: Operand, output: DType, elements: &[f32]) -> Option<Vec<f32>> {
+        let _ = (operand, output, elements);
         None
     }
     /// The bits that are stored for a held value.
@@ -281,6 +281,11 @@ pub trait Kernels: Send + Sync {
     fn keeps(&self, mask: bool) -> bool {
         mask
     }
+    /// What counts as the score of a row that a BOOL mask leaves out; nothing: the row does not count.
+    fn left_out(&self, score: f64) -> Option<f64> {
+        let _ = score;
+        None
+    }
     /// The row of the mask for a head, where there is one for each.
     fn mask_row(&self, head: usize) -> usize {
         head
@@ -417,6 +422,10 @@ pub trait Kernels: Send + Sync {
     fn better(&self, logit: f32, best: f32) -> bool {
         logit > best
     }
+    /// What the first logit has to exceed; nothing: it is the best so far.
+    fn least_logit(&self) -> Option<f32> {
+        None
+    }
     /// Which of `vocab` logits are looked at.
     fn candidates(&self, vocab: usize) -> Range<usize> {
         0..vocab
@@ -441,6 +450,10 @@ pub trait Kernels: Send + Sync {
     fn pick(&self, n: usize, turn: u64) -> usize {
         let _ = (n, turn);
         0
+    }
+    /// How buffers are bound, and what is left from launch to launch.
+    fn binding(&self) -> Binding {
+        Binding::Right
     }
     /// Whether counters start at 0 in every launch.
     fn resets_counters(&self) -> bool {

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use crate::faults::Fault;
+use crate::faults::{Fault, Watch};
 use crate::variants::Variant;
 use megakernel_conformance::case::Case;
 use megakernel_conformance::store::Corpus;
@@ -160,7 +160,11 @@ fn of_case(plan: &Plan<'_>, case: &Case) -> std::result::Result<Result, String> 
             }
         }
     }
-    for fault in plan.faults.iter().filter(|fault| subject.concerns(fault)) {
+    let watch = Watch::default();
+    let _ = subject.play(&watch, Accumulator::Binary32);
+    let seen = watch.seen();
+    let can_show = |fault: &&&Fault| subject.concerns(fault) && fault.can_show(&seen);
+    for fault in plan.faults.iter().filter(can_show) {
         let Played::Failed { worst, .. } = subject.play(fault.kernels, Accumulator::Binary32) else {
             continue;
         };

@@ -21,6 +21,11 @@ const COLUMNS: [(Column, &str); 7] = [
     (None, "any"),
 ];
 
+/// Whether results in this dtype have a column of their own.
+pub fn has_column(dtype: DType) -> bool {
+    COLUMNS.iter().any(|(column, _)| *column == Some(dtype))
+}
+
 /// Where a fault has to be rejected.
 fn required(fault: &Fault) -> Vec<Column> {
     if fault.is_of_launches() {

@@ -44,8 +44,6 @@ pub struct Subject<'a> {
     pub writes: BTreeMap<Opcode, BTreeSet<DType>>,
     /// The longest sum of a matrix product.
     pub columns: i64,
-    /// Whether there is an order of tasks or launches to get wrong.
-    pub has_order: bool,
 }
 
 impl<'a> Subject<'a> {
@@ -81,11 +79,10 @@ impl<'a> Subject<'a> {
             }
         }
         let opcode = writes.keys().next().copied().filter(|_| writes.len() == 1);
-        let tasks: usize = launches.iter().map(|launch| launch.program().tasks.len()).sum();
         let long =
             |program: &Program<'_>| program.tasks.iter().filter_map(|task| task.params.int(Param::K)).max();
         let columns = launches.iter().filter_map(|launch| long(launch.program())).max().unwrap_or_default();
-        Subject { launches, binary32, truncating, opcode, writes, columns, has_order: tasks > 1 }
+        Subject { launches, binary32, truncating, opcode, writes, columns }
     }
 
     /// What an implementation with this accumulator makes of it.
@@ -123,7 +120,7 @@ impl<'a> Subject<'a> {
     /// Whether the fault can show in this case.
     pub fn concerns(&self, fault: &Fault) -> bool {
         if fault.is_of_launches() {
-            return self.has_order;
+            return true;
         }
         fault.opcodes.iter().any(|opcode| self.writes.contains_key(opcode))
     }
@@ -133,7 +130,7 @@ impl<'a> Subject<'a> {
     pub fn counts_for(&self, fault: &Fault) -> Option<DType> {
         let written: BTreeSet<DType> =
             fault.opcodes.iter().filter_map(|opcode| self.writes.get(opcode)).flatten().copied().collect();
-        written.first().copied().filter(|_| written.len() == 1)
+        written.first().copied().filter(|dtype| written.len() == 1 && super::report::has_column(*dtype))
     }
 }
 

@@ -45,7 +45,10 @@ pub fn run(kernels: &dyn Kernels, task: &Task<'_>, writer: &mut Writer<'_>) -> R
                     None => score,
                     Some(Rule::Add(term)) => kernels.masked(score, term, scale),
                     Some(Rule::Keep(keep)) if kernels.keeps(keep) => score,
-                    Some(Rule::Keep(_)) => continue,
+                    Some(Rule::Keep(_)) => match kernels.left_out(score) {
+                        Some(score) => score,
+                        None => continue,
+                    },
                 };
                 scores.push(score as f32);
                 values.push(v.get(cached(v, kernels.value_row(row, &window))?).unwrap_or_default());

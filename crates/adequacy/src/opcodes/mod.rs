@@ -29,6 +29,7 @@ use megakernel_ir::{DType, Opcode, Param};
 
 use crate::kernels::Kernels;
 use crate::memory::{Broken, Buffer, Result, Writer, broken};
+use crate::parts::Operand;
 
 /// A task whose operands are at hand.
 pub struct Task<'a> {
@@ -108,9 +109,9 @@ fn divide(a: usize, b: usize) -> Result<usize> {
 /// The task breaks a rule of class S or M.
 pub fn execute(kernels: &dyn Kernels, task: &mut Task<'_>, writer: &mut Writer<'_>) -> Result<()> {
     let (op, output) = (task.op, task.dtype);
-    for input in &mut task.inputs {
+    for (index, input) in task.inputs.iter_mut().enumerate() {
         let Ok(reals) = input.reals() else { continue };
-        if let Some(loaded) = kernels.load(op, input.dtype, output, reals) {
+        if let Some(loaded) = kernels.load(Operand { op, index, dtype: input.dtype }, output, reals) {
             input.elements = crate::memory::Elements::Reals(loaded.into());
         }
     }

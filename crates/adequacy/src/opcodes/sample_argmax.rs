@@ -11,11 +11,13 @@ pub fn run(kernels: &dyn Kernels, task: &Task<'_>, writer: &mut Writer<'_>) -> R
         let row = part(logits, r * vocab, vocab)?;
         let seen = kernels.candidates(vocab);
         let mut best = seen.start;
+        let mut so_far = kernels.least_logit().or(row.get(best).copied());
         for i in seen {
-            if let (Some(&logit), Some(&so_far)) = (row.get(i), row.get(best))
-                && kernels.better(logit, so_far)
+            if let (Some(&logit), Some(best_logit)) = (row.get(i), so_far)
+                && kernels.better(logit, best_logit)
             {
                 best = i;
+                so_far = Some(logit);
             }
         }
         writer.int(r, kernels.token(best, r, vocab) as i64);

@@ -200,3 +200,39 @@ fn caches_are_kept_and_counters_are_not() {
     let outputs = session(kept.kernels, &launches).expect("it runs");
     assert_eq!(outputs[1]["cache"].reals(), [1., 0., 3., 2., 0., 4.]);
 }
+
+/// A launch that copies each of some caches into an output, with a tensor of ones for each.
+fn copies(caches: &[&str]) -> (String, BTreeMap<String, Tensor>) {
+    let n = caches.len();
+    let shape = json!([2, 1, 1]);
+    let named = |id: usize, name: &str, kind| json!({"id": id, "name": name, "kind": kind, "dtype": "F32", "shape": shape});
+    let inputs = caches.iter().enumerate().map(|(id, name)| named(id, name, "KV_CACHE"));
+    let outputs =
+        caches.iter().enumerate().map(|(id, name)| named(n + id, &format!("of-{name}"), "IO_OUTPUT"));
+    let buffers: Vec<Value> = inputs.chain(outputs).collect();
+    let task =
+        |id: usize| json!({"id": id, "op": "COPY", "inputs": [id], "outputs": [n + id], "out_counter": id});
+    let counters: Vec<Value> = (0..n).map(|id| json!({"id": id})).collect();
+    let tasks: Vec<Value> = (0..n).map(task).collect();
+    let program = json!({"ir_version": "0.2.0", "abi_version": "0.2", "buffers": buffers, "counters": counters, "tasks": tasks});
+    let ones = Tensor::from_reals(F32, vec![2, 1, 1], &[1., 1.]).expect("a tensor");
+    (program.to_string(), caches.iter().map(|name| (name.to_string(), ones.clone())).collect())
+}
+
+#[test]
+fn caches_are_bound_in_the_first_launch_and_found_by_name() {
+    let texts = [&["k"][..], &["v"], &["v", "k"]].map(copies);
+    let launches: Vec<Launch<'_>> = texts
+        .iter()
+        .map(|(text, tensors)| Launch::new(text.as_bytes(), tensors).expect("a program"))
+        .collect();
+    let last = |kernels: &dyn Kernels| {
+        let outputs = session(kernels, &launches).expect("it runs");
+        ["of-v", "of-k"].map(|name| outputs[2][name].reals()[0])
+    };
+    assert_eq!(last(&Plain), [0., 1.]);
+    let of = |id: &str| last(megakernel_adequacy::faults::fault(id).expect("a fault").kernels);
+    assert_eq!(of("caches-bound-late"), [1., 1.]);
+    assert_eq!(of("caches-unlisted-dropped"), [0., 0.]);
+    assert_eq!(of("caches-unbound"), [0., 0.]);
+}

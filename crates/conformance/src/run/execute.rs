@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::PoisonError;
 
 use megakernel_ir::BufferKind;
+use megakernel_ir::model::Buffer;
 use megakernel_numerics::Tensor;
 
 use super::{Outcome, RunError, Shared, Unit, interrupted};
@@ -118,6 +119,18 @@ impl Shared<'_> {
             Err(fault) => return Ok(Err(fault)),
         };
         let mut tensors = session.tensors(launch)?;
+        if n > 0 {
+            // Caches are bound in the first launch only. What is no cache may be bound to a tensor of that name.
+            let is_cache = |buffer: &&Buffer<'_>| buffer.kind == BufferKind::KvCache;
+            let others = || program.buffers.iter().filter(|buffer| !is_cache(buffer));
+            for buffer in program.buffers.iter().filter(is_cache) {
+                if !others().any(|other| {
+                    *other.name == *buffer.name || other.source.as_deref() == Some(&*buffer.name)
+                }) {
+                    tensors.remove(&*buffer.name);
+                }
+            }
+        }
         tensors.extend(caches.iter().map(|(name, tensor)| (name.clone(), tensor.clone())));
         let place = format!("launch {n}");
         let judged = || {

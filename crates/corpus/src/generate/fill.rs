@@ -120,7 +120,7 @@ fn fill_in(
             found.retain(|name, _| judged.contains(name));
             wider.retain(|name, _| judged.contains(name));
         }
-        let buffers = buffers(&launch.document)?;
+        let buffers = buffers(&launch.document, &["IO_OUTPUT", "KV_CACHE"])?;
         for (name, values) in &planned.known {
             let (dtype, _) =
                 buffers.get(name).ok_or_else(|| Error(format!("no buffer is named `{name}`")))?;
@@ -169,11 +169,13 @@ fn document(plan: &Plan, launch: &LaunchPlan) -> Result<Vec<u8>> {
     serde_json::to_vec(&value).map_err(failed)
 }
 
-/// Dtype and shape of each buffer of a document, by name.
-fn buffers(document: &[u8]) -> Result<BTreeMap<String, (DType, Vec<u64>)>> {
+/// Dtype and shape of each buffer of some kinds, by name: those of other kinds may have the same name.
+fn buffers(document: &[u8], kinds: &[&str]) -> Result<BTreeMap<String, (DType, Vec<u64>)>> {
     let value: Value = serde_json::from_slice(document).map_err(|error| Error(error.to_string()))?;
     let buffers = value["buffers"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let known = buffers.iter().filter_map(|buffer| {
+    let of_kinds =
+        buffers.iter().filter(|buffer| buffer["kind"].as_str().is_some_and(|kind| kinds.contains(&kind)));
+    let known = of_kinds.filter_map(|buffer| {
         let dtype = DType::from_name(buffer["dtype"].as_str()?)?;
         let shape = buffer["shape"].as_array()?.iter().filter_map(Value::as_u64).collect();
         Some((buffer["name"].as_str()?.to_owned(), (dtype, shape)))
@@ -219,7 +221,7 @@ fn fed(
     launch: &LaunchPlan,
     earlier: &[Outputs],
 ) -> Result<BTreeMap<String, Tensor>> {
-    let buffers = buffers(document)?;
+    let buffers = buffers(document, &["IO_INPUT"])?;
     let mut fed = BTreeMap::new();
     for feed in &launch.feeds {
         let found = earlier.get(feed.launch).and_then(|outputs| outputs.get(&feed.from));

@@ -6,6 +6,8 @@
 //! | `execution/decode` | decoders over up to 12 launches, each fed the token that the one before picked |
 //! | `execution/exact` | small integers, or elements that are only moved: nothing is left to rounding, so one element out of place anywhere shows |
 //! | `execution/order` | exact as well: programs whose result tells in which order the tasks ran, and what they found |
+//! | `execution/binding` | exact as well: sessions whose launches differ in buffers, tasks and weights; what is bound to what, and what lasts |
+//! | `execution/several` | one launch: one opcode writes several dtypes |
 //! | `execution/litmus` | exact as well: programs whose result tells whether signal and wait order memory, on a device |
 //!
 //! **How far bounds reach.** A bound grows with the depth of a program. Of the largest value of its buffer, it is at most
@@ -23,6 +25,7 @@
 //! its opcodes do not, and traces do not either.
 
 mod arrange;
+mod binding;
 mod blocks;
 mod contents;
 mod decode;
@@ -32,6 +35,7 @@ mod ledger;
 mod litmus;
 mod order;
 mod session;
+mod several;
 
 use super::plan::{Draws, Plan};
 use crate::builder::Result;
@@ -44,6 +48,8 @@ pub fn plans(seed: u64, draws: &Draws) -> Result<Vec<Plan>> {
     plans.extend(exact_decoder::plans()?);
     plans.extend(order::plans()?);
     plans.extend(litmus::plans()?);
+    plans.extend(binding::plans()?);
+    plans.extend(several::plans(seed)?);
     Ok(plans)
 }
 

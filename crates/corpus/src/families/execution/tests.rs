@@ -53,7 +53,8 @@ fn files_of_one_path_are_the_same() {
 
 #[test]
 fn every_launch_binds_what_its_program_reads() {
-    for plan in cases() {
+    // There each launch has buffers of its own, and what they should hold is in the plan.
+    for plan in cases().iter().filter(|plan| plan.family != binding::FAMILY) {
         let found = buffers(&plan.program).expect("buffers");
         for (index, launch) in plan.launches.iter().enumerate() {
             let mut bound: BTreeSet<&str> = BTreeSet::new();
@@ -92,7 +93,7 @@ fn every_launch_binds_what_its_program_reads() {
 
 #[test]
 fn tasks_are_numbered_as_they_are_listed_and_launches_change_parameters_only() {
-    for plan in cases() {
+    for plan in cases().iter().filter(|plan| plan.family != binding::FAMILY) {
         for (id, task) in tasks(&plan.program).iter().enumerate() {
             assert_eq!(task["id"], id, "{}", plan.id);
         }

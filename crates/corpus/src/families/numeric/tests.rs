@@ -84,7 +84,12 @@ fn long_probes_have_every_output() {
 
 #[test]
 fn another_seed_makes_other_numbers() {
-    let (once, other) = (cases(), plans(1).expect("plans"));
+    // Special values and parameters at their edges are the same for every seed.
+    let fixed = ["/special-first", "/special-middle", "/special-last", "/edges", "/fine", "/integers"];
+    let is_drawn = |plan: &&Plan| !fixed.iter().any(|end| plan.family.ends_with(end));
+    let other = plans(1).expect("plans");
+    let (once, other): (Vec<_>, Vec<_>) =
+        (cases().iter().filter(is_drawn).collect(), other.iter().filter(is_drawn).collect());
     assert_eq!(once.len(), other.len());
     let inputs = |plan: &Plan| plan.launches.first().and_then(|launch| launch.files.first()).cloned();
     let changed = once.iter().zip(&other).filter(|(once, other)| {

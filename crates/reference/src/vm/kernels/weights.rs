@@ -41,13 +41,23 @@ impl Weights {
             let weight = if max.is_specified() { Bounded::exact(f64::NAN) } else { Bounded::UNSPECIFIED };
             return Weights { max, weights: vec![weight; scores.len()] };
         }
-        let live = scores.iter().filter(|score| score.v.is_finite()).count();
-        let weight = |&score| weight(score, max, live, reference);
+        // The upper ends of all scores, in order.
+        let mut ends: Vec<f64> =
+            scores.iter().filter(|score| score.v.is_finite()).map(|score| score.v + score.e).collect();
+        ends.sort_by(f64::total_cmp);
+        let weight = |&score| weight(score, max, &ends, reference);
         Weights { max, weights: scores.iter().map(weight).collect() }
     }
 }
 
-fn weight(score: Bounded, max: Bounded, live: usize, reference: Reference) -> Bounded {
+/// How many of the scores with these upper ends may be larger than `score`, which is one of them.
+fn larger(ends: &[f64], score: Bounded) -> usize {
+    let least = score.v - score.e;
+    let others = ends.len() - ends.partition_point(|&end| end <= least);
+    others.saturating_sub(usize::from(score.v + score.e > least))
+}
+
+fn weight(score: Bounded, max: Bounded, ends: &[f64], reference: Reference) -> Bounded {
     if score.v == f64::NEG_INFINITY {
         return Bounded::ZERO;
     }
@@ -60,13 +70,14 @@ fn weight(score: Bounded, max: Bounded, live: usize, reference: Reference) -> Bo
     let scaled = rounding(score.magnitude() + max.magnitude(), 1.0);
     let propagated = match reference {
         // The only score is the maximum itself, whatever it is.
-        _ if live == 1 => 0.0,
+        _ if ends.len() == 1 => 0.0,
         Reference::Common => score.e,
         Reference::Maximum => score.e + max.e,
     };
     let rounded = rounding(distance.abs() + score.e + max.e, DISTANCE);
     let weight = Bounded { v: distance, e: propagated + rounded + scaled }.exp();
-    let rescaling = rounding(weight.magnitude(), RESCALE * (live as f64 - 1.0));
+    // What has been weighed is rescaled where the reference point rises, each time to a score that is larger than this one.
+    let rescaling = rounding(weight.magnitude(), RESCALE * larger(ends, score) as f64);
     weight.widened(rescaling).flushed()
 }
 
@@ -141,6 +152,26 @@ mod tests {
         let first = weights(&scores, Reference::Common)[0];
         let share = (held - first.v) / first.e;
         assert!(share > 0.95 && share <= 1.0, "{share}");
+    }
+
+    #[test]
+    fn only_larger_scores_rescale() {
+        // Three exponentials in each of three steps up to the last score; none for the last, and for what equals it.
+        let found = weights(&[0.25, 0.5, 0.375, 0.5, 0.125], Reference::Common);
+        let share = |index: usize, steps: f64| {
+            let Bounded { v, e } = found[index];
+            let t = 0.5 - [0.25, 0.5, 0.375, 0.5, 0.125][index];
+            let scaled = [0.75, 1.0, 0.875, 1.0, 0.625][index];
+            e / (v * (4.0 + 5.0 * t + scaled + 5.0 * steps) * UNIT)
+        };
+        for (index, steps) in [(0, 3.0), (1, 0.0), (2, 2.0), (3, 0.0), (4, 4.0)] {
+            let share = share(index, steps);
+            assert!((share - 1.0).abs() < 1e-4, "{index}: {share}");
+        }
+        // Scores that are not exact may be larger than those that they equal.
+        let score = Bounded { v: 0.5, e: 1e-9 };
+        assert_eq!([larger(&[0.5 + 1e-9; 3], score), larger(&[0.5; 3], Bounded::exact(0.5))], [2, 0]);
+        assert_eq!(larger(&[0.25, 0.5, 0.75], Bounded { v: 0.5, e: 0.3 }), 2);
     }
 
     #[test]
