@@ -68,8 +68,7 @@ const STEPS: [Step; 14] = [
     Step { name: "soundness", command: &[SELF, "prove", "--scope", "quick"] },
     Step { name: "soundness at random", command: &[SELF, "agree", "--count", "100000"] },
     Step { name: "soundness of task graphs", command: &[SELF, "prove", "--scope", "task-graph-quick"] },
-    // All but those in comments, of which there are none: tidy sees to it.
-    Step { name: TESTS, command: &["cargo", "test", "--workspace", "--tests"] },
+    Step { name: TESTS, command: &["cargo", "test", "--workspace"] },
 ];
 
 /// How many steps run at once: most of them use one processor for part of their time.

@@ -107,7 +107,8 @@ pub fn merge_marks(files: &Files) -> Vec<String> {
     )
 }
 
-/// Code in comments that rustdoc takes for a test. To look for one it compiles each crate once more, so that CI leaves it out.
+/// Code in comments that rustdoc takes for a test. To look for one it compiles each crate once more, so that libraries turn that off, with
+/// `doctest = false`.
 pub fn doc_tests(files: &Files) -> Vec<String> {
     let mut problems = Vec::new();
     for (path, text) in files.texts().filter(|(path, _)| path.ends_with(".rs")) {
@@ -122,7 +123,7 @@ pub fn doc_tests(files: &Files) -> Vec<String> {
             inside = !inside;
             if inside && !["text", "console", "json"].contains(&fence.trim()) {
                 problems.push(format!(
-                    "{path}:{}: a code block that rustdoc takes for a test, and CI runs none of those: say ```text, ```console \
+                    "{path}:{}: a code block that looks like a test of rustdoc, and none of those is run: say ```text, ```console \
                      or ```json, or write a test",
                     n + 1
                 ));
