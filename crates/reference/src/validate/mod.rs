@@ -12,6 +12,7 @@ mod launch;
 mod memory;
 mod pages;
 mod race;
+mod repair;
 mod structure;
 mod warnings;
 
@@ -27,6 +28,7 @@ pub use megakernel_order::{KEPT_PER_RULE, Threads, Verdict};
 
 use accesses::Accesses;
 use columns::Columns;
+pub use repair::{Repair, repairs};
 
 /// A set of classes of rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

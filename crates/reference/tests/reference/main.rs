@@ -10,6 +10,7 @@ mod programs;
 mod random;
 mod random_programs;
 mod real_programs;
+mod repairs;
 mod schedules;
 mod straightforward;
 mod targets;

@@ -5,9 +5,10 @@ use std::process::ExitCode;
 
 use clap::Args;
 use megakernel_ir::protocol::Profile;
+use megakernel_ir::{Diagnostic, read};
 
 use crate::commands::validate::{self, Form, Judged, Kind};
-use crate::validate::{Classes, validate};
+use crate::validate::{Classes, repairs, validate, validate_program};
 
 /// Judge programs and show what is wrong with them, with the place in the file.
 ///
@@ -40,7 +41,16 @@ impl Kind for Programs {
     const TOGETHER: bool = false;
 
     fn judge(&self, _: &[PathBuf], documents: &[Vec<u8>]) -> Result<Judged, Vec<String>> {
-        Ok(validate(documents.first().map(Vec::as_slice).unwrap_or_default(), self.classes).into())
+        let document = documents.first().map(Vec::as_slice).unwrap_or_default();
+        let Ok(program) = read(document) else { return Ok(validate(document, self.classes).into()) };
+        let mut judged = Judged::from(validate_program(&program, self.classes));
+        let firsts: Vec<&Diagnostic> =
+            judged.groups.iter().filter_map(|group| judged.verdict.diagnostics.get(group.first())).collect();
+        let repairs = repairs(&program, &firsts);
+        for (group, repair) in judged.groups.iter_mut().zip(repairs) {
+            group.repair = repair.map(|(_, words)| words);
+        }
+        Ok(judged)
     }
 }
 
