@@ -20,8 +20,8 @@ from executor import cast, decode
 HERE = Path(__file__).resolve().parent
 CORPUS = HERE.parent.parent / "corpus"
 REQUIRED = 3
-SOURCES = ("documents", "model", "structure", "shapes", "validator", "measures", "executor", "adapter")
-D, X, S, H, V, M, E = SOURCES[:7]
+SOURCES = ("documents", "graphs", "model", "structure", "shapes", "validator", "measures", "executor", "adapter")
+D, G, X, S, H, V, M, E = SOURCES[:8]
 
 # Name, and edits: file, what stands there, what stands there instead.
 FAULTS = [
@@ -34,6 +34,24 @@ FAULTS = [
     ("names-in-any-case", D, "value not in names:", "value.lower() not in [n.lower() for n in names]:"),
     ("rows-of-any-length", D, "len(value) != len(kinds):", "len(value) < len(kinds):"),
     ("members-of-ops-unjudged", D, '    needs, kinds = MEMBERS[value["op"]]\n    record(*needs, **kinds)(value, at, found)', '    pass'),
+    # Graphs
+    ("ig01-left-out", G, "if not least <= value <= most:", "if False:"),
+    ("graphs-zero-allowed", G, "not least <= value <= most", "not min(least, 0) <= value <= most"),
+    ("graphs-most-one-more", G, "not least <= value <= most", "not least <= value <= most + 1"),
+    ("values-of-any-size", G, "> MOST_BYTES:", "< 0:"),
+    ("masks-unjudged", G, "if masked is not None:", "if False:"),
+    ("graph-values-unknown", G, 'if key not in graph["values"]:', "if False:"),
+    ("graph-names-twice", G, "            if key in seen:", "            if False:"),
+    ("any-number-in-a-graph", G, 'len(each["in"]) != OPS', 'len(each["in"]) < OPS'),
+    ("nodes-in-any-order", G, "            if key not in there:\n                yield", "            if False:\n                yield"),
+    ("produced-twice", G, 'if each["out"] in there:', "if False:"),
+    ("produced-by-nobody", G, "        if key not in there:\n            yield", "        if False:\n            yield"),
+    ("inputs-as-outputs", G, "        if key in there:", "        if False:"),
+    ("shapes-of-results-unjudged", G, '    if made != graph["values"]', '    if made is None and None != graph["values"]'),
+    ("axes-of-any-number", G, 'fits = 0 <= each["axis"] < len(a)', 'fits = each["axis"] < 9'),
+    ("ranks-of-products", G, "a[-1] != b[-2] or", "False or"),
+    ("graph-members-of-ops-unjudged", G, "        record(*needs, **kinds)(value, at, found)", "        pass"),
+    ("graphs-are-documents", G, '"nodes" in document and "regions" not in document', "False"),
     # Numbers and names
     ("is01-left-out", S, "        if value is not None and not least <= value <= most:", "        if False:"),
     ("zero-allowed", S, "not least <= value <= most", "not min(least, 0) <= value <= most"),

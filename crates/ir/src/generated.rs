@@ -31,58 +31,60 @@ impl Class {
     pub const COLLECTIVE_CONTRACT: Class = Class(11);
     /// CW: suspicious in a collective algorithm, never a reason to reject.
     pub const COLLECTIVE_WARNING: Class = Class(12);
+    /// IG: the document is a semantic graph.
+    pub const MCIR_GRAPH: Class = Class(13);
     /// IS: the document is well-formed memory-centric IR.
-    pub const MCIR_STRUCTURE: Class = Class(13);
+    pub const MCIR_STRUCTURE: Class = Class(14);
     /// IB: tiles lie in their tensors, and each element of a result is stored once.
-    pub const MCIR_BOUNDS: Class = Class(14);
+    pub const MCIR_BOUNDS: Class = Class(15);
     /// IL: values are on chip where and as long as they are used.
-    pub const MCIR_LIFETIME: Class = Class(15);
+    pub const MCIR_LIFETIME: Class = Class(16);
     /// IO: prefetched tiles are there when they are read, and not written over before.
-    pub const MCIR_ORDER: Class = Class(16);
+    pub const MCIR_ORDER: Class = Class(17);
     /// IM: nothing is stored but what a boundary says.
-    pub const MCIR_MATERIALIZATION: Class = Class(17);
+    pub const MCIR_MATERIALIZATION: Class = Class(18);
     /// IT: what is on chip at once fits.
-    pub const MCIR_TARGET: Class = Class(18);
+    pub const MCIR_TARGET: Class = Class(19);
     /// IW: suspicious in memory-centric IR, never a reason to reject.
-    pub const MCIR_WARNING: Class = Class(19);
+    pub const MCIR_WARNING: Class = Class(20);
     /// ES: the document is a well-formed schedule.
-    pub const SCHEDULE_STRUCTURE: Class = Class(20);
+    pub const SCHEDULE_STRUCTURE: Class = Class(21);
     /// ED: every task of a schedule runs to its end, in every launch.
-    pub const SCHEDULE_DEADLOCK: Class = Class(21);
+    pub const SCHEDULE_DEADLOCK: Class = Class(22);
     /// ER: every run of a schedule reads the same values.
-    pub const SCHEDULE_RACE: Class = Class(22);
+    pub const SCHEDULE_RACE: Class = Class(23);
     /// ET: what a run did is what its schedule says.
-    pub const SCHEDULE_TRACE: Class = Class(23);
+    pub const SCHEDULE_TRACE: Class = Class(24);
     /// EW: suspicious in a schedule, never a reason to reject.
-    pub const SCHEDULE_WARNING: Class = Class(24);
+    pub const SCHEDULE_WARNING: Class = Class(25);
     /// KS: numbers, texts and lists of a document of kernel selection are what they have to be.
-    pub const SELECTION_STRUCTURE: Class = Class(25);
+    pub const SELECTION_STRUCTURE: Class = Class(26);
     /// KQ: the operator sequence can be computed.
-    pub const SELECTION_SEQUENCE: Class = Class(26);
+    pub const SELECTION_SEQUENCE: Class = Class(27);
     /// KI: the index of kernels can be chosen from.
-    pub const SELECTION_INDEX: Class = Class(27);
+    pub const SELECTION_INDEX: Class = Class(28);
     /// KN: there is a plan.
-    pub const SELECTION_NO_PLAN: Class = Class(28);
+    pub const SELECTION_NO_PLAN: Class = Class(29);
     /// KP: the plan is one, and the one that the definition gives.
-    pub const SELECTION_PLAN: Class = Class(29);
+    pub const SELECTION_PLAN: Class = Class(30);
     /// KW: suspicious in an index of kernels, never a reason to reject.
-    pub const SELECTION_WARNING: Class = Class(30);
+    pub const SELECTION_WARNING: Class = Class(31);
     /// TS: the document is a well-formed task graph.
-    pub const TASK_GRAPH_STRUCTURE: Class = Class(31);
+    pub const TASK_GRAPH_STRUCTURE: Class = Class(32);
     /// TD: every task of a task graph runs, and the graph ends.
-    pub const TASK_GRAPH_DEADLOCK: Class = Class(32);
+    pub const TASK_GRAPH_DEADLOCK: Class = Class(33);
     /// TR: every execution of a task graph computes the same.
-    pub const TASK_GRAPH_RACE: Class = Class(33);
+    pub const TASK_GRAPH_RACE: Class = Class(34);
     /// TB: every tile stays within its tensor.
-    pub const TASK_GRAPH_BOUNDS: Class = Class(34);
+    pub const TASK_GRAPH_BOUNDS: Class = Class(35);
     /// TX: the graphs of several ranks fit together.
-    pub const TASK_GRAPH_RANKS: Class = Class(35);
+    pub const TASK_GRAPH_RANKS: Class = Class(36);
     /// TK: the kernel graph can be translated.
-    pub const KERNEL_GRAPH: Class = Class(36);
+    pub const KERNEL_GRAPH: Class = Class(37);
     /// TW: suspicious in a task graph, never a reason to reject.
-    pub const TASK_GRAPH_WARNING: Class = Class(37);
+    pub const TASK_GRAPH_WARNING: Class = Class(38);
     /// All that the specification declares, in order.
-    pub const ALL: [Class; 38] = [
+    pub const ALL: [Class; 39] = [
         Class::STRUCTURE,
         Class::DEADLOCK,
         Class::RACE,
@@ -96,6 +98,7 @@ impl Class {
         Class::COLLECTIVE_BITS,
         Class::COLLECTIVE_CONTRACT,
         Class::COLLECTIVE_WARNING,
+        Class::MCIR_GRAPH,
         Class::MCIR_STRUCTURE,
         Class::MCIR_BOUNDS,
         Class::MCIR_LIFETIME,
@@ -202,6 +205,12 @@ pub(crate) const CLASSES: &[ClassRecord] = &[
         name: "collective-warning",
         title: "suspicious in a collective algorithm, never a reason to reject",
         severity: Severity::Warning,
+    },
+    ClassRecord {
+        letters: "IG",
+        name: "mcir-graph",
+        title: "the document is a semantic graph",
+        severity: Severity::Error,
     },
     ClassRecord {
         letters: "IS",
@@ -368,7 +377,7 @@ impl Profile {
     pub const EXECUTE: Profile = Profile(4);
     /// Judging, simulating and launching all-reduces and other collective algorithms, and judging what describes their modules.
     pub const COLLECTIVES: Profile = Profile(5);
-    /// Judging, measuring and running memory-centric IR: tiles, streams, prefetches, residency and what is stored.
+    /// Judging, measuring and running memory-centric IR: tiles, streams, prefetches, residency and what is stored; semantic graphs, and passes on them.
     pub const MCIR: Profile = Profile(6);
     /// Finding every deadlock, race and stale read in the schedule of any megakernel runtime, from its events and footprints, the waits that can go, and whether it covers what a run did.
     pub const SCHEDULE: Profile = Profile(7);
@@ -432,9 +441,10 @@ pub(crate) const PROFILES: &[ProfileRecord] = &[
     },
     ProfileRecord {
         name: "mcir",
-        summary: "Judging, measuring and running memory-centric IR: tiles, streams, prefetches, residency and what is stored.",
+        summary: "Judging, measuring and running memory-centric IR: tiles, streams, prefetches, residency and what is stored; semantic graphs, and passes on them.",
         classes: &[
             Class::STRUCTURE,
+            Class::MCIR_GRAPH,
             Class::MCIR_STRUCTURE,
             Class::MCIR_BOUNDS,
             Class::MCIR_LIFETIME,
@@ -502,20 +512,22 @@ impl Method {
     pub const LAUNCH: Method = Method(6);
     /// What a document of memory-centric IR moves, computes and holds on chip (clause MCI-15).
     pub const MEASURE: Method = Method(7);
+    /// Apply a pass to a semantic graph (clause MCI-20).
+    pub const TRANSFORM: Method = Method(8);
     /// Run a document of memory-centric IR on the data that it carries (clause MCI-17).
-    pub const COMPUTE: Method = Method(8);
+    pub const COMPUTE: Method = Method(9);
     /// Say which waits of a schedule can go (clause SCH-14).
-    pub const MINIMISE: Method = Method(9);
+    pub const MINIMISE: Method = Method(10);
     /// Judge whether a schedule covers what happened in a run (clause SCH-17).
-    pub const TRACE: Method = Method(10);
+    pub const TRACE: Method = Method(11);
     /// Choose kernels for a sequence of operators (clause SEL-20).
-    pub const SELECT: Method = Method(11);
+    pub const SELECT: Method = Method(12);
     /// Say step by step how they are chosen (clause SEL-24).
-    pub const EXPLAIN: Method = Method(12);
+    pub const EXPLAIN: Method = Method(13);
     /// Translate a kernel graph into a task graph (clause TGR-16).
-    pub const TRANSLATE: Method = Method(13);
+    pub const TRANSLATE: Method = Method(14);
     /// All that the specification declares, in order.
-    pub const ALL: [Method; 14] = [
+    pub const ALL: [Method; 15] = [
         Method::VALIDATE,
         Method::ROUNDTRIP,
         Method::EXECUTE,
@@ -524,6 +536,7 @@ impl Method {
         Method::KERNEL_ARGS,
         Method::LAUNCH,
         Method::MEASURE,
+        Method::TRANSFORM,
         Method::COMPUTE,
         Method::MINIMISE,
         Method::TRACE,
@@ -571,6 +584,11 @@ pub(crate) const METHODS: &[MethodRecord] = &[
         answer: Carries::Document,
     },
     MethodRecord {
+        name: "transform",
+        summary: "Apply a pass to a semantic graph (clause MCI-20).",
+        answer: Carries::Document,
+    },
+    MethodRecord {
         name: "compute",
         summary: "Run a document of memory-centric IR on the data that it carries (clause MCI-17).",
         answer: Carries::Document,
@@ -602,7 +620,7 @@ pub(crate) const METHODS: &[MethodRecord] = &[
     },
 ];
 
-pub(crate) const CHECKS: &[&str] = &["contract", "outputs", "waits", "translation"];
+pub(crate) const CHECKS: &[&str] = &["contract", "equivalent", "outputs", "waits", "translation"];
 
 impl Rule {
     /// S01 not-json
@@ -793,278 +811,290 @@ impl Rule {
     pub const CW02: Rule = Rule(92);
     /// CW03 no-kinds
     pub const CW03: Rule = Rule(93);
+    /// IG01 graph-range
+    pub const IG01: Rule = Rule(94);
+    /// IG02 graph-name
+    pub const IG02: Rule = Rule(95);
+    /// IG03 graph-repeated
+    pub const IG03: Rule = Rule(96);
+    /// IG04 graph-operands
+    pub const IG04: Rule = Rule(97);
+    /// IG05 graph-order
+    pub const IG05: Rule = Rule(98);
+    /// IG06 graph-shape
+    pub const IG06: Rule = Rule(99);
     /// IS01 number-range
-    pub const IS01: Rule = Rule(94);
+    pub const IS01: Rule = Rule(100);
     /// IS02 unknown-name
-    pub const IS02: Rule = Rule(95);
+    pub const IS02: Rule = Rule(101);
     /// IS03 repeated-name
-    pub const IS03: Rule = Rule(96);
+    pub const IS03: Rule = Rule(102);
     /// IS04 operands
-    pub const IS04: Rule = Rule(97);
+    pub const IS04: Rule = Rule(103);
     /// IS05 interface
-    pub const IS05: Rule = Rule(98);
+    pub const IS05: Rule = Rule(104);
     /// IS06 one-producer
-    pub const IS06: Rule = Rule(99);
+    pub const IS06: Rule = Rule(105);
     /// IS07 no-producer
-    pub const IS07: Rule = Rule(100);
+    pub const IS07: Rule = Rule(106);
     /// IS08 state
-    pub const IS08: Rule = Rule(101);
+    pub const IS08: Rule = Rule(107);
     /// IS09 shape
-    pub const IS09: Rule = Rule(102);
+    pub const IS09: Rule = Rule(108);
     /// IS10 dtype
-    pub const IS10: Rule = Rule(103);
+    pub const IS10: Rule = Rule(109);
     /// IS11 too-large
-    pub const IS11: Rule = Rule(104);
+    pub const IS11: Rule = Rule(110);
     /// IB01 index-outside
-    pub const IB01: Rule = Rule(105);
+    pub const IB01: Rule = Rule(111);
     /// IB02 store-coverage
-    pub const IB02: Rule = Rule(106);
+    pub const IB02: Rule = Rule(112);
     /// IB03 own-output
-    pub const IB03: Rule = Rule(107);
+    pub const IB03: Rule = Rule(113);
     /// IL01 residency-region
-    pub const IL01: Rule = Rule(108);
+    pub const IL01: Rule = Rule(114);
     /// IL02 lifetime
-    pub const IL02: Rule = Rule(109);
+    pub const IL02: Rule = Rule(115);
     /// IO01 unawaited-read
-    pub const IO01: Rule = Rule(110);
+    pub const IO01: Rule = Rule(116);
     /// IO02 slot-reuse
-    pub const IO02: Rule = Rule(111);
+    pub const IO02: Rule = Rule(117);
     /// IO03 missing-prefetch
-    pub const IO03: Rule = Rule(112);
+    pub const IO03: Rule = Rule(118);
     /// IO04 unawaited-prefetch
-    pub const IO04: Rule = Rule(113);
+    pub const IO04: Rule = Rule(119);
     /// IO05 early-wait
-    pub const IO05: Rule = Rule(114);
+    pub const IO05: Rule = Rule(120);
     /// IM01 hidden-storage
-    pub const IM01: Rule = Rule(115);
+    pub const IM01: Rule = Rule(121);
     /// IM02 empty-boundary
-    pub const IM02: Rule = Rule(116);
+    pub const IM02: Rule = Rule(122);
     /// IT01 shared-bytes
-    pub const IT01: Rule = Rule(117);
+    pub const IT01: Rule = Rule(123);
     /// IT02 register-bytes
-    pub const IT02: Rule = Rule(118);
+    pub const IT02: Rule = Rule(124);
     /// IW01 unused-value
-    pub const IW01: Rule = Rule(119);
+    pub const IW01: Rule = Rule(125);
     /// IW02 spare-buffers
-    pub const IW02: Rule = Rule(120);
+    pub const IW02: Rule = Rule(126);
     /// IW03 redundant-wait
-    pub const IW03: Rule = Rule(121);
+    pub const IW03: Rule = Rule(127);
     /// IW04 invariant-load
-    pub const IW04: Rule = Rule(122);
+    pub const IW04: Rule = Rule(128);
     /// IW05 dead-storage
-    pub const IW05: Rule = Rule(123);
+    pub const IW05: Rule = Rule(129);
     /// ES01 number-range
-    pub const ES01: Rule = Rule(124);
+    pub const ES01: Rule = Rule(130);
     /// ES02 region
-    pub const ES02: Rule = Rule(125);
+    pub const ES02: Rule = Rule(131);
     /// ES03 unknown-name
-    pub const ES03: Rule = Rule(126);
+    pub const ES03: Rule = Rule(132);
     /// ES04 outside-storage
-    pub const ES04: Rule = Rule(127);
+    pub const ES04: Rule = Rule(133);
     /// ES05 read-only
-    pub const ES05: Rule = Rule(128);
+    pub const ES05: Rule = Rule(134);
     /// ES06 too-large
-    pub const ES06: Rule = Rule(129);
+    pub const ES06: Rule = Rule(135);
     /// ED01 no-signal
-    pub const ED01: Rule = Rule(130);
+    pub const ED01: Rule = Rule(136);
     /// ED02 count-above-total
-    pub const ED02: Rule = Rule(131);
+    pub const ED02: Rule = Rule(137);
     /// ED03 wait-cycle
-    pub const ED03: Rule = Rule(132);
+    pub const ED03: Rule = Rule(138);
     /// ED04 queue-order
-    pub const ED04: Rule = Rule(133);
+    pub const ED04: Rule = Rule(139);
     /// ED05 epoch-drift
-    pub const ED05: Rule = Rule(134);
+    pub const ED05: Rule = Rule(140);
     /// ED06 held-worker
-    pub const ED06: Rule = Rule(135);
+    pub const ED06: Rule = Rule(141);
     /// ER01 read-write-race
-    pub const ER01: Rule = Rule(136);
+    pub const ER01: Rule = Rule(142);
     /// ER02 write-write-race
-    pub const ER02: Rule = Rule(137);
+    pub const ER02: Rule = Rule(143);
     /// ER03 unordered-accumulation
-    pub const ER03: Rule = Rule(138);
+    pub const ER03: Rule = Rule(144);
     /// ER04 colliding-accumulation
-    pub const ER04: Rule = Rule(139);
+    pub const ER04: Rule = Rule(145);
     /// ER05 uninitialised-read
-    pub const ER05: Rule = Rule(140);
+    pub const ER05: Rule = Rule(146);
     /// ER06 stale-read
-    pub const ER06: Rule = Rule(141);
+    pub const ER06: Rule = Rule(147);
     /// ER07 reuse-race
-    pub const ER07: Rule = Rule(142);
+    pub const ER07: Rule = Rule(148);
     /// ER08 clobbered-read
-    pub const ER08: Rule = Rule(143);
+    pub const ER08: Rule = Rule(149);
     /// ET01 unknown-part
-    pub const ET01: Rule = Rule(144);
+    pub const ET01: Rule = Rule(150);
     /// ET02 task-once
-    pub const ET02: Rule = Rule(145);
+    pub const ET02: Rule = Rule(151);
     /// ET03 other-queue
-    pub const ET03: Rule = Rule(146);
+    pub const ET03: Rule = Rule(152);
     /// ET04 queue-order
-    pub const ET04: Rule = Rule(147);
+    pub const ET04: Rule = Rule(153);
     /// ET05 phase-order
-    pub const ET05: Rule = Rule(148);
+    pub const ET05: Rule = Rule(154);
     /// ET06 missing-wait
-    pub const ET06: Rule = Rule(149);
+    pub const ET06: Rule = Rule(155);
     /// ET07 undeclared-wait
-    pub const ET07: Rule = Rule(150);
+    pub const ET07: Rule = Rule(156);
     /// ET08 undeclared-access
-    pub const ET08: Rule = Rule(151);
+    pub const ET08: Rule = Rule(157);
     /// ET09 missing-write
-    pub const ET09: Rule = Rule(152);
+    pub const ET09: Rule = Rule(158);
     /// ET10 missing-signal
-    pub const ET10: Rule = Rule(153);
+    pub const ET10: Rule = Rule(159);
     /// ET11 undeclared-signal
-    pub const ET11: Rule = Rule(154);
+    pub const ET11: Rule = Rule(160);
     /// ET12 unseen-signal
-    pub const ET12: Rule = Rule(155);
+    pub const ET12: Rule = Rule(161);
     /// EW01 redundant-wait
-    pub const EW01: Rule = Rule(156);
+    pub const EW01: Rule = Rule(162);
     /// EW02 dead-event
-    pub const EW02: Rule = Rule(157);
+    pub const EW02: Rule = Rule(163);
     /// KS01 number-range
-    pub const KS01: Rule = Rule(158);
+    pub const KS01: Rule = Rule(164);
     /// KS02 rational-text
-    pub const KS02: Rule = Rule(159);
+    pub const KS02: Rule = Rule(165);
     /// KS03 repeated-entry
-    pub const KS03: Rule = Rule(160);
+    pub const KS03: Rule = Rule(166);
     /// KS04 half-chain
-    pub const KS04: Rule = Rule(161);
+    pub const KS04: Rule = Rule(167);
     /// KS05 no-stage
-    pub const KS05: Rule = Rule(162);
+    pub const KS05: Rule = Rule(168);
     /// KQ01 forward-read
-    pub const KQ01: Rule = Rule(163);
+    pub const KQ01: Rule = Rule(169);
     /// KQ02 double-write
-    pub const KQ02: Rule = Rule(164);
+    pub const KQ02: Rule = Rule(170);
     /// KQ03 wrong-readers
-    pub const KQ03: Rule = Rule(165);
+    pub const KQ03: Rule = Rule(171);
     /// KQ04 self-conflict
-    pub const KQ04: Rule = Rule(166);
+    pub const KQ04: Rule = Rule(172);
     /// KI01 duplicate-kernel
-    pub const KI01: Rule = Rule(167);
+    pub const KI01: Rule = Rule(173);
     /// KI02 ambiguous-stage
-    pub const KI02: Rule = Rule(168);
+    pub const KI02: Rule = Rule(174);
     /// KI03 contradiction
-    pub const KI03: Rule = Rule(169);
+    pub const KI03: Rule = Rule(175);
     /// KN01 no-kernel
-    pub const KN01: Rule = Rule(170);
+    pub const KN01: Rule = Rule(176);
     /// KP01 gap
-    pub const KP01: Rule = Rule(171);
+    pub const KP01: Rule = Rule(177);
     /// KP02 overlap
-    pub const KP02: Rule = Rule(172);
+    pub const KP02: Rule = Rule(178);
     /// KP03 unknown-kernel
-    pub const KP03: Rule = Rule(173);
+    pub const KP03: Rule = Rule(179);
     /// KP04 not-covered
-    pub const KP04: Rule = Rule(174);
+    pub const KP04: Rule = Rule(180);
     /// KP05 crossed
-    pub const KP05: Rule = Rule(175);
+    pub const KP05: Rule = Rule(181);
     /// KP06 escape-lost
-    pub const KP06: Rule = Rule(176);
+    pub const KP06: Rule = Rule(182);
     /// KP07 limit-broken
-    pub const KP07: Rule = Rule(177);
+    pub const KP07: Rule = Rule(183);
     /// KP08 other-choice
-    pub const KP08: Rule = Rule(178);
+    pub const KP08: Rule = Rule(184);
     /// KP09 wrong-state
-    pub const KP09: Rule = Rule(179);
+    pub const KP09: Rule = Rule(185);
     /// KW01 unreachable
-    pub const KW01: Rule = Rule(180);
+    pub const KW01: Rule = Rule(186);
     /// KW02 dominated
-    pub const KW02: Rule = Rule(181);
+    pub const KW02: Rule = Rule(187);
     /// KW03 hole
-    pub const KW03: Rule = Rule(182);
+    pub const KW03: Rule = Rule(188);
     /// KW04 no-unit-kernel
-    pub const KW04: Rule = Rule(183);
+    pub const KW04: Rule = Rule(189);
     /// TS01 reserved-tasks
-    pub const TS01: Rule = Rule(184);
+    pub const TS01: Rule = Rule(190);
     /// TS02 reserved-events
-    pub const TS02: Rule = Rule(185);
+    pub const TS02: Rule = Rule(191);
     /// TS03 event-type
-    pub const TS03: Rule = Rule(186);
+    pub const TS03: Rule = Rule(192);
     /// TS04 dangling-event
-    pub const TS04: Rule = Rule(187);
+    pub const TS04: Rule = Rule(193);
     /// TS05 event-id
-    pub const TS05: Rule = Rule(188);
+    pub const TS05: Rule = Rule(194);
     /// TS06 event-range
-    pub const TS06: Rule = Rule(189);
+    pub const TS06: Rule = Rule(195);
     /// TS07 first-tasks
-    pub const TS07: Rule = Rule(190);
+    pub const TS07: Rule = Rule(196);
     /// TS08 capacity
-    pub const TS08: Rule = Rule(191);
+    pub const TS08: Rule = Rule(197);
     /// TS09 tensor-record
-    pub const TS09: Rule = Rule(192);
+    pub const TS09: Rule = Rule(198);
     /// TS10 metadata-alias
-    pub const TS10: Rule = Rule(193);
+    pub const TS10: Rule = Rule(199);
     /// TD01 event-without-producer
-    pub const TD01: Rule = Rule(194);
+    pub const TD01: Rule = Rule(200);
     /// TD02 threshold-above-producers
-    pub const TD02: Rule = Rule(195);
+    pub const TD02: Rule = Rule(201);
     /// TD03 dependency-cycle
-    pub const TD03: Rule = Rule(196);
+    pub const TD03: Rule = Rule(202);
     /// TD04 descending-ids
-    pub const TD04: Rule = Rule(197);
+    pub const TD04: Rule = Rule(203);
     /// TD05 lost-task
-    pub const TD05: Rule = Rule(198);
+    pub const TD05: Rule = Rule(204);
     /// TR01 partial-trigger
-    pub const TR01: Rule = Rule(199);
+    pub const TR01: Rule = Rule(205);
     /// TR02 read-write-race
-    pub const TR02: Rule = Rule(200);
+    pub const TR02: Rule = Rule(206);
     /// TR03 overwrite-race
-    pub const TR03: Rule = Rule(201);
+    pub const TR03: Rule = Rule(207);
     /// TR04 write-write-race
-    pub const TR04: Rule = Rule(202);
+    pub const TR04: Rule = Rule(208);
     /// TR05 dead-write
-    pub const TR05: Rule = Rule(203);
+    pub const TR05: Rule = Rule(209);
     /// TR06 unordered-accumulation
-    pub const TR06: Rule = Rule(204);
+    pub const TR06: Rule = Rule(210);
     /// TR07 no-start-value
-    pub const TR07: Rule = Rule(205);
+    pub const TR07: Rule = Rule(211);
     /// TB01 tile-bounds
-    pub const TB01: Rule = Rule(206);
+    pub const TB01: Rule = Rule(212);
     /// TB02 tile-alignment
-    pub const TB02: Rule = Rule(207);
+    pub const TB02: Rule = Rule(213);
     /// TB03 undeclared-tensor
-    pub const TB03: Rule = Rule(208);
+    pub const TB03: Rule = Rule(214);
     /// TX01 rank-mismatch
-    pub const TX01: Rule = Rule(209);
+    pub const TX01: Rule = Rule(215);
     /// TX02 misaligned-event
-    pub const TX02: Rule = Rule(210);
+    pub const TX02: Rule = Rule(216);
     /// TX03 cross-rank-race
-    pub const TX03: Rule = Rule(211);
+    pub const TX03: Rule = Rule(217);
     /// TX04 iteration-race
-    pub const TX04: Rule = Rule(212);
+    pub const TX04: Rule = Rule(218);
     /// TX05 mismatched-collective
-    pub const TX05: Rule = Rule(213);
+    pub const TX05: Rule = Rule(219);
     /// TX06 collectives-at-once
-    pub const TX06: Rule = Rule(214);
+    pub const TX06: Rule = Rule(220);
     /// TK01 dangling-tensor
-    pub const TK01: Rule = Rule(215);
+    pub const TK01: Rule = Rule(221);
     /// TK02 grid-division
-    pub const TK02: Rule = Rule(216);
+    pub const TK02: Rule = Rule(222);
     /// TK03 no-shared-tensor
-    pub const TK03: Rule = Rule(217);
+    pub const TK03: Rule = Rule(223);
     /// TK04 all-reduce
-    pub const TK04: Rule = Rule(218);
+    pub const TK04: Rule = Rule(224);
     /// TK05 fused-tensor
-    pub const TK05: Rule = Rule(219);
+    pub const TK05: Rule = Rule(225);
     /// TK06 kernel-capacity
-    pub const TK06: Rule = Rule(220);
+    pub const TK06: Rule = Rule(226);
     /// TK07 operator-conflict
-    pub const TK07: Rule = Rule(221);
+    pub const TK07: Rule = Rule(227);
     /// TK08 dead-output
-    pub const TK08: Rule = Rule(222);
+    pub const TK08: Rule = Rule(228);
     /// TK09 operator-type
-    pub const TK09: Rule = Rule(223);
+    pub const TK09: Rule = Rule(229);
     /// TK10 fork-and-join
-    pub const TK10: Rule = Rule(224);
+    pub const TK10: Rule = Rule(230);
     /// TW01 unknown-task-type
-    pub const TW01: Rule = Rule(225);
+    pub const TW01: Rule = Rule(231);
     /// TW02 unused-event
-    pub const TW02: Rule = Rule(226);
+    pub const TW02: Rule = Rule(232);
     /// TW03 mixed-layout
-    pub const TW03: Rule = Rule(227);
+    pub const TW03: Rule = Rule(233);
     /// TW04 incomplete-system
-    pub const TW04: Rule = Rule(228);
+    pub const TW04: Rule = Rule(234);
     /// All that the specification declares, in order.
-    pub const ALL: [Rule; 229] = [
+    pub const ALL: [Rule; 235] = [
         Rule::S01,
         Rule::S02,
         Rule::S03,
@@ -1159,6 +1189,12 @@ impl Rule {
         Rule::CW01,
         Rule::CW02,
         Rule::CW03,
+        Rule::IG01,
+        Rule::IG02,
+        Rule::IG03,
+        Rule::IG04,
+        Rule::IG05,
+        Rule::IG06,
         Rule::IS01,
         Rule::IS02,
         Rule::IS03,
@@ -1809,6 +1845,30 @@ pub(crate) const RULES: &[RuleRecord] = &[
             document: "spec/companions/collectives/rules/warnings.md",
         },
         class: Class::COLLECTIVE_WARNING,
+    },
+    RuleRecord {
+        clause: Clause { id: "IG01", title: "graph-range", document: "spec/companions/mcir/rules.md" },
+        class: Class::MCIR_GRAPH,
+    },
+    RuleRecord {
+        clause: Clause { id: "IG02", title: "graph-name", document: "spec/companions/mcir/rules.md" },
+        class: Class::MCIR_GRAPH,
+    },
+    RuleRecord {
+        clause: Clause { id: "IG03", title: "graph-repeated", document: "spec/companions/mcir/rules.md" },
+        class: Class::MCIR_GRAPH,
+    },
+    RuleRecord {
+        clause: Clause { id: "IG04", title: "graph-operands", document: "spec/companions/mcir/rules.md" },
+        class: Class::MCIR_GRAPH,
+    },
+    RuleRecord {
+        clause: Clause { id: "IG05", title: "graph-order", document: "spec/companions/mcir/rules.md" },
+        class: Class::MCIR_GRAPH,
+    },
+    RuleRecord {
+        clause: Clause { id: "IG06", title: "graph-shape", document: "spec/companions/mcir/rules.md" },
+        class: Class::MCIR_GRAPH,
     },
     RuleRecord {
         clause: Clause { id: "IS01", title: "number-range", document: "spec/companions/mcir/rules.md" },
@@ -3144,6 +3204,21 @@ pub mod clause {
     /// MCI-17 Computing.
     pub const MCI_17: Clause =
         Clause { id: "MCI-17", title: "Computing", document: "spec/companions/mcir/computing.md" };
+    /// MCI-18 Graphs.
+    pub const MCI_18: Clause =
+        Clause { id: "MCI-18", title: "Graphs", document: "spec/companions/mcir/graphs.md" };
+    /// MCI-19 Meaning.
+    pub const MCI_19: Clause =
+        Clause { id: "MCI-19", title: "Meaning", document: "spec/companions/mcir/graphs.md" };
+    /// MCI-20 Transforming.
+    pub const MCI_20: Clause =
+        Clause { id: "MCI-20", title: "Transforming", document: "spec/companions/mcir/passes.md" };
+    /// MCI-21 Equivalence.
+    pub const MCI_21: Clause =
+        Clause { id: "MCI-21", title: "Equivalence", document: "spec/companions/mcir/passes.md" };
+    /// MCI-22 AttentionPatternPass.
+    pub const MCI_22: Clause =
+        Clause { id: "MCI-22", title: "AttentionPatternPass", document: "spec/companions/mcir/passes.md" };
     /// NUM-01 Element types.
     pub const NUM_01: Clause = Clause { id: "NUM-01", title: "Element types", document: "spec/numerics.md" };
     /// NUM-02 Rounding.
@@ -3649,6 +3724,11 @@ pub const CLAUSES: &[Clause] = &[
     clause::MCI_15,
     clause::MCI_16,
     clause::MCI_17,
+    clause::MCI_18,
+    clause::MCI_19,
+    clause::MCI_20,
+    clause::MCI_21,
+    clause::MCI_22,
     clause::NUM_01,
     clause::NUM_02,
     clause::NUM_03,

@@ -1,5 +1,9 @@
-//! The runner's own judge of what documents of memory-centric IR compute (clause MCI-17): elements against references and bounds that
-//! the case holds, by clause NUM-10.
+//! The runner's own judge of what documents of memory-centric IR compute (clause MCI-17), elements against references and bounds that
+//! the case holds, by clause NUM-10; and of what passes make of semantic graphs (clauses MCI-20 to MCI-22).
+
+mod transform;
+
+pub use transform::judge as judge_transform;
 
 use megakernel_ir::DType;
 use megakernel_ir::companion::{Ask, Checker, Question, Unanswered, Wrong};
@@ -7,12 +11,12 @@ use megakernel_ir::protocol::{FromWorker, Method};
 use megakernel_numerics::interval;
 use serde_json::{Map, Value};
 
-/// Judges `expect.outputs`.
+/// Judges `expect.outputs` and `expect.equivalent`.
 #[derive(Clone, Copy, Debug)]
-pub struct Outputs;
+pub struct Mcir;
 
 /// For the runner's list.
-pub static CHECKER: Outputs = Outputs;
+pub static CHECKER: Mcir = Mcir;
 
 /// What an output has to be.
 struct Expected {
@@ -90,9 +94,9 @@ fn judge(outputs: &Map<String, Value>, answer: &str) -> Result<(), (String, Stri
     Ok(())
 }
 
-impl Checker for Outputs {
+impl Checker for Mcir {
     fn checks(&self) -> &[&'static str] {
-        &["outputs"]
+        &["equivalent", "outputs"]
     }
 
     fn well_formed(
@@ -101,6 +105,15 @@ impl Checker for Outputs {
         _: Option<&Value>,
         expect: &Map<String, Value>,
     ) -> Result<(), String> {
+        if let Some(equivalent) = expect.get("equivalent") {
+            if method != Method::TRANSFORM
+                || *equivalent != Value::Bool(true)
+                || expect.contains_key("outputs")
+            {
+                return Err("`expect.equivalent` is true, and for the method `transform` alone".to_owned());
+            }
+            return Ok(());
+        }
         if method != Method::COMPUTE {
             return Err(format!("`expect.outputs` is for the method `compute`, not for `{method}`"));
         }
@@ -113,7 +126,7 @@ impl Checker for Outputs {
 
     fn judge(
         &self,
-        _: &Question<'_>,
+        question: &Question<'_>,
         expect: &Map<String, Value>,
         answer: &FromWorker,
         _: &mut Ask<'_>,
@@ -121,6 +134,9 @@ impl Checker for Outputs {
         let outputs = expect.get("outputs").and_then(Value::as_object);
         let judged = match (outputs, &answer.document) {
             (Some(outputs), Some(document)) => judge(outputs, document),
+            (None, Some(document)) if expect.contains_key("equivalent") => {
+                transform::judge(question.document, document)
+            }
             (_, None) => Err(("a document".to_owned(), "accept without `document`".to_owned())),
             (None, _) => Err(("`expect.outputs`".to_owned(), "a case without it".to_owned())),
         };
@@ -183,6 +199,11 @@ mod tests {
             assert!(formed(Method::COMPUTE, of(output.clone())).is_err(), "{output}");
         }
         assert!(formed(Method::COMPUTE, json!({})).is_err());
+        let equivalent = |method, is: bool| {
+            CHECKER.well_formed(method, None, &Map::from_iter([("equivalent".to_owned(), json!(is))]))
+        };
+        assert_eq!(equivalent(Method::TRANSFORM, true), Ok(()));
+        assert!(equivalent(Method::TRANSFORM, false).is_err() && equivalent(Method::COMPUTE, true).is_err());
         assert!(formed(Method::MEASURE, of(json!({"dtype": "F32", "values": [1]}))).is_err());
     }
 }

@@ -17,16 +17,22 @@ use crate::document::{
 /// # Errors
 /// Faults of the rules S03 to S05; never none.
 pub fn read(value: &Json) -> Result<Document, Vec<Fault>> {
+    decoded(|decoder| decoder.document(&Place::root(value)))
+}
+
+/// What is read, if nothing is wrong with it.
+pub fn decoded<T>(read: impl FnOnce(&mut Decoder) -> Option<T>) -> Result<T, Vec<Fault>> {
     let mut decoder = Decoder::default();
-    let read = decoder.document(&Place::root(value));
+    let read = read(&mut decoder);
     match read {
         Some(read) if decoder.faults.is_empty() => Ok(read),
         _ => Err(decoder.faults),
     }
 }
 
+/// Reads documents and graphs.
 #[derive(Default)]
-struct Decoder {
+pub struct Decoder {
     faults: Vec<Fault>,
     names: HashMap<String, u32>,
 }
@@ -81,8 +87,19 @@ impl Named {
 }
 
 impl Decoder {
-    fn names(&mut self, at: &Place<'_>) -> Option<Vec<u32>> {
+    pub fn names(&mut self, at: &Place<'_>) -> Option<Vec<u32>> {
         self.array(at, Decoder::name)
+    }
+
+    /// The names that were met, by their numbers.
+    pub fn met_names(&mut self) -> Vec<String> {
+        let mut names = vec![String::new(); self.names.len()];
+        for (name, id) in self.names.drain() {
+            if let Some(place) = names.get_mut(id as usize) {
+                *place = name;
+            }
+        }
+        names
     }
 
     fn document(&mut self, at: &Place<'_>) -> Option<Document> {
@@ -94,14 +111,8 @@ impl Decoder {
         let boundaries = self.list(at, "boundaries", Decoder::boundary);
         let residency = self.list(at, "residency", Decoder::residency);
         let target = self.optional(at, "target", Decoder::target).unwrap_or_default();
-        let mut names = vec![String::new(); self.names.len()];
-        for (name, id) in self.names.drain() {
-            if let Some(place) = names.get_mut(id as usize) {
-                *place = name;
-            }
-        }
         Some(Document {
-            names,
+            names: self.met_names(),
             values: values?,
             inputs: inputs?,
             outputs: outputs?,
@@ -305,7 +316,7 @@ impl Decoder {
         })
     }
 
-    fn fraction(&mut self, at: &Place<'_>) -> Option<[i64; 2]> {
+    pub fn fraction(&mut self, at: &Place<'_>) -> Option<[i64; 2]> {
         let Some([p, q]) = at.value.as_array().map(Vec::as_slice) else {
             self.wrong_type(at, "[p, q]");
             return None;

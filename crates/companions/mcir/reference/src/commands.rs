@@ -1,4 +1,4 @@
-//! The commands of memory-centric IR: `validate-mcir`, `measure-mcir` and `compute-mcir`.
+//! The commands of memory-centric IR: `validate-mcir`, `measure-mcir`, `transform-mcir` and `compute-mcir`.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -6,13 +6,14 @@ use std::process::ExitCode;
 
 use clap::Args;
 use megakernel_ir::Diagnostic;
+use megakernel_mcir::Pass;
 use megakernel_reference::commands::{
     Command, Companion, describe, finished, options, read_file, validate, wrong,
 };
 
 use crate::measure::measure_document;
 use crate::validate::read_document;
-use crate::{Blocks, Choices, Landing, Mcir, Refused, compute_text};
+use crate::{Blocks, Choices, Landing, Mcir, Refused, compute_text, transform_graph};
 
 /// What this companion adds to the reference of programs.
 pub static COMPANION: Companion =
@@ -33,6 +34,10 @@ const COMMANDS: &[Command] = &[
     Command {
         describe: || describe::<Measure>("measure-mcir"),
         run: |matches, _| options(matches).map_or_else(|code| code, |options: Measure| measure(&options)),
+    },
+    Command {
+        describe: || describe::<Transform>("transform-mcir"),
+        run: |matches, _| options(matches).map_or_else(|code| code, |options: Transform| transform(&options)),
     },
     Command {
         describe: || describe::<Compute>("compute-mcir"),
@@ -64,6 +69,24 @@ struct Validate {
 struct Measure {
     /// The document
     file: PathBuf,
+}
+
+/// Apply a pass to a semantic graph, and print the graph that it makes (companion specification, MCI-20).
+#[derive(Args)]
+struct Transform {
+    /// The pass: AttentionPatternPass
+    #[arg(value_parser = pass)]
+    pass: Pass,
+    /// The graph
+    file: PathBuf,
+}
+
+fn pass(name: &str) -> Result<Pass, String> {
+    let found = Pass::ALL.iter().copied().find(|pass| pass.name() == name);
+    found.ok_or_else(|| {
+        let known: Vec<&str> = Pass::ALL.iter().map(|pass| pass.name()).collect();
+        format!("known are {}", known.join(", "))
+    })
 }
 
 /// Run a document of memory-centric IR on the data that it carries, and print what its outputs are (companion specification, MCI-17).
@@ -114,6 +137,20 @@ fn print_found(file: &Path, found: &[Diagnostic]) {
             file.display(),
             found.pointer
         );
+    }
+}
+
+fn transform(options: &Transform) -> ExitCode {
+    let text = match read_file(&options.file) {
+        Ok(text) => text,
+        Err(message) => return wrong(message),
+    };
+    match transform_graph(options.pass, &text) {
+        Ok(graph) => finished(std::io::stdout().lock().write_all(format!("{graph}\n").as_bytes()), 0),
+        Err(found) => {
+            print_found(&options.file, &found);
+            ExitCode::from(1)
+        }
     }
 }
 

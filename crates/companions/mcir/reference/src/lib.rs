@@ -1,9 +1,11 @@
-//! The reference of the companion on memory-centric IR: the rules, the measures, and what documents compute (`spec/companions/mcir`).
+//! The reference of the companion on memory-centric IR: the rules, the measures, what documents compute, and passes (`spec/companions/mcir`).
 
+mod attention;
 mod axes;
 mod bounds;
 mod commands;
 mod compute;
+mod graph;
 mod measure;
 mod operands;
 mod order;
@@ -12,12 +14,14 @@ mod residency;
 mod shapes;
 mod storage;
 mod structure;
+mod transform;
 mod validate;
 mod world;
 
 pub use commands::COMPANION;
 pub use compute::{Blocks, Choices, Landing, Refused, Tensors, compute, compute_document, compute_text};
 pub use measure::{measure, measure_document};
+pub use transform::{transform, transform_graph, transformed};
 pub use validate::{read_document, validate, validate_document};
 
 use megakernel_ir::companion::Reference;
@@ -36,6 +40,7 @@ impl Reference for Mcir {
         match request.method {
             Method::VALIDATE => validate(request.document.as_bytes()).into(),
             Method::MEASURE => measure(request.document.as_bytes()),
+            Method::TRANSFORM => transform(request.document.as_bytes()),
             Method::COMPUTE => compute(request.document.as_bytes()),
             other => Answer::Unsupported { reason: format!("memory-centric IR has no method `{other}`") },
         }

@@ -10,9 +10,9 @@ use megakernel_order::Findings;
 use crate::world::{Site, World, nodes};
 
 /// The largest of most numbers.
-const MOST: i64 = 2_147_483_647;
+pub const MOST: i64 = 2_147_483_647;
 /// Bytes of a tensor.
-const BYTES: i64 = 1 << 62;
+pub const BYTES: i64 = 1 << 62;
 /// Elements of a tile.
 const ELEMENTS: i64 = 1 << 20;
 /// Slots of a tile.

@@ -1,20 +1,38 @@
 //! The rules in the stages in which they are judged (clause MCI-01).
 
 use megakernel_ir::{Diagnostic, read_value};
-use megakernel_mcir::{Document, read};
+use megakernel_mcir::{Document, Graph, is_graph, read, read_graph};
 use megakernel_order::{Findings, Verdict};
 
 use crate::residency::Lifetimes;
 use crate::shapes::{self, Shaped};
 use crate::world::World;
-use crate::{bounds, operands, order, producers, residency, storage, structure};
+use crate::{bounds, graph, operands, order, producers, residency, storage, structure};
 
 /// Judges a text.
 pub fn validate(document: &[u8]) -> Verdict {
-    match read_document(document) {
-        Ok(document) => validate_document(&document),
+    match read_any(document) {
+        Ok(Any::Document(document)) => validate_document(&document),
+        Ok(Any::Graph(read)) => {
+            let mut findings = Findings::default();
+            graph::judge(&read, "", &mut findings);
+            Verdict::from(findings)
+        }
         Err(diagnostics) => Verdict::of_unread(diagnostics),
     }
+}
+
+/// What is judged.
+enum Any {
+    Document(Document),
+    Graph(Graph),
+}
+
+fn read_any(document: &[u8]) -> Result<Any, Vec<Diagnostic>> {
+    let value = read_value(document)?;
+    let read =
+        if is_graph(&value) { read_graph(&value).map(Any::Graph) } else { read(&value).map(Any::Document) };
+    read.map_err(|faults| faults.into_iter().map(Diagnostic::from).collect())
 }
 
 /// Judges a document that has been read.

@@ -11,7 +11,7 @@ use megakernel_test_support::schemas::validator;
 use megakernel_test_support::{files, root};
 use serde_json::Value;
 
-use super::set::{collective_schema, errors, selection_schema, task_graph_schema};
+use super::set::{collective_schema, errors, mcir_schema, selection_schema, task_graph_schema};
 
 /// The cases of the corpus, read once for all tests.
 fn corpus() -> &'static Corpus {
@@ -29,6 +29,7 @@ fn every_file_of_the_corpus_conforms() {
         "collective-algorithm",
         "collective-module",
         "mcir",
+        "semantic-graph",
         "selection-sequence",
         "selection-index",
         "selection-request",
@@ -45,7 +46,7 @@ fn every_file_of_the_corpus_conforms() {
             let of_companion = match () {
                 () if below("programs/task-graph") => Some(task_graph_schema(&document)),
                 () if below("programs/collectives") => Some(collective_schema(&document)),
-                () if below("programs/mcir") => Some("mcir"),
+                () if below("programs/mcir") => Some(mcir_schema(&document)),
                 () if below("programs/selection") => Some(selection_schema(&document)),
                 () => None,
             };
@@ -152,18 +153,28 @@ fn the_task_graph_schemas_take_what_the_rules_on_form_take() {
 fn the_schedule_and_mcir_schemas_take_what_the_rules_on_form_take() {
     let corpus = corpus();
     let kinds = [
-        (Profile::SCHEDULE, "schedule", false, Class::SCHEDULE_STRUCTURE),
-        (Profile::SCHEDULE, "schedule-trace", true, Class::SCHEDULE_STRUCTURE),
-        (Profile::MCIR, "mcir", false, Class::MCIR_STRUCTURE),
+        (Profile::SCHEDULE, "schedule", Class::SCHEDULE_STRUCTURE, (400, 40)),
+        (Profile::SCHEDULE, "schedule-trace", Class::SCHEDULE_STRUCTURE, (200, 25)),
+        (Profile::MCIR, "mcir", Class::MCIR_STRUCTURE, (400, 40)),
+        (Profile::MCIR, "semantic-graph", Class::MCIR_GRAPH, (30, 40)),
+        (Profile::MCIR, "mcir-transform", Class::MCIR_GRAPH, (30, 5)),
     ];
-    for (profile, schema, of_runs, class) in kinds {
+    for (profile, schema, class, least) in kinds {
         let validator = validator(schema);
         let (mut taken, mut refused) = (0, 0);
-        let is_one =
-            |case: &&Case| case.profiles.contains(&profile) && (case.method == Method::TRACE) == of_runs;
+        let of_schema = |case: &Case, document: &Value| match case.method {
+            Method::TRACE => "schedule-trace",
+            Method::TRANSFORM => "mcir-transform",
+            _ if profile == Profile::MCIR => mcir_schema(document),
+            _ => "schedule",
+        };
+        let is_one = |case: &&Case| case.profiles.contains(&profile);
         for case in corpus.cases().iter().filter(is_one) {
             let document = corpus.document(case).expect("a document");
             let Ok(document) = serde_json::from_slice::<Value>(&document) else { continue };
+            if of_schema(case, &document) != schema {
+                continue;
+            }
             let about_form =
                 |rule: &Rule| *rule == Rule::ET01 || [Class::STRUCTURE, class].contains(&rule.class());
             let found = errors(&validator, &document);
@@ -174,7 +185,6 @@ fn the_schedule_and_mcir_schemas_take_what_the_rules_on_form_take() {
                 taken += 1;
             }
         }
-        let least = if of_runs { (200, 25) } else { (400, 40) };
         assert!(
             taken > least.0 && refused > least.1,
             "{schema}: took {taken} documents and refused {refused}"

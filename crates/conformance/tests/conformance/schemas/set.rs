@@ -7,7 +7,7 @@ use megakernel_test_support::schemas;
 use serde_json::Value;
 
 /// Names of the files under `schemas/`, without `.schema.json`.
-pub const NAMES: [&str; 30] = [
+pub const NAMES: [&str; 32] = [
     "companion",
     "opcode-table",
     "program",
@@ -22,6 +22,8 @@ pub const NAMES: [&str; 30] = [
     "collective-module",
     "collective-launch",
     "mcir",
+    "semantic-graph",
+    "mcir-transform",
     "schedule",
     "schedule-trace",
     "schedule-waits",
@@ -63,6 +65,16 @@ pub fn task_graph_schema(document: &Value) -> &'static str {
 /// The schema of a document of the profile `collectives`: what `validate` takes it for (clause COL-01).
 pub fn collective_schema(document: &Value) -> &'static str {
     if document.get("module").is_some() { "collective-module" } else { "collective-algorithm" }
+}
+
+/// The schema of a document of the profile `mcir`: what `validate` takes it for, and the method `transform` (clauses MCI-18 and MCI-20).
+pub fn mcir_schema(document: &Value) -> &'static str {
+    let has = |name: &str| document.get(name).is_some();
+    match () {
+        () if has("pass") || has("graph") => "mcir-transform",
+        () if has("nodes") && !has("regions") => "semantic-graph",
+        () => "mcir",
+    }
 }
 
 /// The schema of a document of the profile `schedule`: the method `trace` takes one with `launches` (clause SCH-17).

@@ -4,7 +4,9 @@ use megakernel_test_support::schemas::validator;
 use megakernel_test_support::spec::{self, Shown};
 use serde_json::{Value, json};
 
-use super::set::{collective_schema, errors, schedule_schema, schemas, selection_schema, task_graph_schema};
+use super::set::{
+    collective_schema, errors, mcir_schema, schedule_schema, schemas, selection_schema, task_graph_schema,
+};
 
 /// A row of the table in FMT-03: object, member, JSON type, default.
 fn rows() -> Vec<[String; 4]> {
@@ -144,7 +146,7 @@ fn examples_of_rules_beyond_structure_conform() {
             // Of operations and what names hold, a schema says nothing.
             (_, "C") => (collective_schema(&document), rule.starts_with("CS")),
             (_, "E") => (schedule_schema(&document), rule.starts_with("ES")),
-            (_, "I") => ("mcir", rule.starts_with("IS")),
+            (_, "I") => (mcir_schema(&document), rule.starts_with("IS") || rule.starts_with("IG")),
             (_, "K") => (selection_schema(&document), rule.starts_with("KS")),
             _ => panic!("of which kind is the document of {rule}? This test has to be told"),
         };

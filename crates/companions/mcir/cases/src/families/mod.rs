@@ -2,6 +2,7 @@
 
 mod bounds;
 mod compute;
+mod graphs;
 mod memory;
 mod order;
 mod places;
@@ -35,6 +36,9 @@ macro_rules! planted {
             ("mcir/compute", compute::computed),
             ("mcir/variants", memory::variants),
             $(($id, $name),)+
+            ("mcir/graphs", graphs::broken),
+            ("mcir/graph-members", graphs::members),
+            ("mcir/transform", graphs::transformed),
             ("mcir/texts", texts::texts),
             ("mcir/members", texts::members),
         ];
@@ -82,6 +86,9 @@ pub fn files() -> Result<Vec<File>> {
             return Err(Error(format!("two documents are called {}", base.name)));
         }
     }
+    for sample in crate::graphs::all() {
+        files.insert(path(&sample.name), crate::graphs::text(&sample.graph).into_bytes());
+    }
     Ok(files.into_iter().collect())
 }
 
@@ -94,7 +101,7 @@ fn accepted(_: &Library, sink: &mut Sink) -> Result<()> {
         let clauses = cited(&base.clauses)?;
         sink.push_as("validate", id, &base.summary, PROFILE, &clauses, &document, expect.clone(), None)?;
     }
-    Ok(())
+    graphs::accepted(sink)
 }
 
 fn measured(_: &Library, sink: &mut Sink) -> Result<()> {
