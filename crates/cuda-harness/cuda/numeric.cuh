@@ -14,6 +14,8 @@ struct amk_format {
     };
 
     AMK_METHOD static float decode(amk_u32 code) {
+        // With the exponent of binary32, its upper bits: whose subnormal numbers binary32 has no room below.
+        if (E == 8) return __uint_as_float(code << (23 - P));
         const amk_u32 sign = (code >> (E + P)) << 31;
         const amk_u32 magnitude = code & ((1u << (E + P)) - 1);
         if (magnitude >= OVERFLOW) {

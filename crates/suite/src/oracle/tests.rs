@@ -29,6 +29,7 @@ fn limit(id: &str) -> f64 {
     match id.split('/').nth(1) {
         Some("blocks") if narrow || id.contains("fp8") || id.contains("i4") => 5e-3,
         Some("blocks") => 1e-4,
+        Some("several") => 1e-4,
         Some("decode") if narrow => 1e-2,
         Some("decode") if two_layers => 3e-3,
         Some("decode") => 3e-4,

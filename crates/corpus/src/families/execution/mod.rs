@@ -14,7 +14,7 @@
 //!
 //! | programs | bound |
 //! | --- | --- |
-//! | blocks in F32 | 1e-4 |
+//! | blocks in F32, and programs of `several` | 1e-4 |
 //! | blocks in F16 and BF16, where an activation close to the border between two values counts as either | 5e-3 |
 //! | decoders of one layer in F32 | 3e-4 |
 //! | decoders of two layers in F32 | 3e-3 |
