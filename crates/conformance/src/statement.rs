@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use json_patch::PatchOperation;
 use megakernel_ir::protocol::Profile;
 use serde::{Deserialize, Serialize};
 
@@ -102,15 +103,18 @@ impl Statement {
     /// # Errors
     /// It is none, or of another form.
     pub fn read(text: &str) -> Result<Statement, String> {
-        let statement: Statement =
-            serde_json::from_str(text).map_err(|cause| format!("it is no statement: {cause}"))?;
-        if statement.statement != FORMAT {
-            return Err(format!(
-                "it is a statement of form {}, and this runner reads {FORMAT}",
-                statement.statement
-            ));
+        #[derive(Deserialize)]
+        struct Form {
+            statement: String,
         }
-        Ok(statement)
+
+        // The form first: another one may have other members.
+        let none = |cause: serde_json::Error| format!("it is no statement: {cause}");
+        let Form { statement: form } = serde_json::from_str(text).map_err(none)?;
+        if form != FORMAT {
+            return Err(format!("it is a statement of form {form}, and this runner reads {FORMAT}"));
+        }
+        serde_json::from_str(text).map_err(none)
     }
 
     /// What is wrong with it if this one follows from the report: each difference in words, none if it holds.
@@ -137,16 +141,25 @@ impl Statement {
 /// Where what is said is not what follows.
 fn differences<T: Serialize>(said: &T, follows: &T) -> Vec<String> {
     let value = |of: &T| serde_json::to_value(of).unwrap_or_default();
-    let (said, follows) = (value(said), value(follows));
-    let at = |pointer: &str| said.pointer(pointer).map_or_else(|| "nothing".to_owned(), short);
-    json_patch::diff(&said, &follows)
-        .iter()
-        .map(|operation| {
-            let path = operation.path().to_string();
-            let right = follows.pointer(&path).map_or_else(|| "nothing".to_owned(), short);
-            format!("`{path}` says {}, and {right} follows", at(&path))
-        })
-        .collect()
+    let (mut said, follows) = (value(said), value(follows));
+    let at = |document: &serde_json::Value, pointer: &str| {
+        document.pointer(pointer).map_or_else(|| "nothing".to_owned(), short)
+    };
+    let mut found = Vec::new();
+    for operation in json_patch::diff(&said, &follows).0 {
+        let path = operation.path().to_string();
+        let (before, is_addition) = (at(&said, &path), matches!(operation, PatchOperation::Add(_)));
+        let is_removal = matches!(operation, PatchOperation::Remove(_));
+        // Places are those of what the steps before have made of it.
+        if json_patch::patch(&mut said, &[operation]).is_err() {
+            found.push(format!("`{path}` cannot be compared"));
+            break;
+        }
+        let says = if is_addition { "nothing" } else { &before };
+        let right = if is_removal { "nothing".to_owned() } else { at(&said, &path) };
+        found.push(format!("`{path}` says {says}, and {right} follows"));
+    }
+    found
 }
 
 /// A value in a line.

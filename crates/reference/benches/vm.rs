@@ -108,7 +108,7 @@ fn opcodes(c: &mut Criterion) {
         let program = read(text.as_bytes()).unwrap();
         let mut tensors = BTreeMap::new();
         fill_random(&program, &mut tensors, 1).unwrap();
-        let following = Following::new(&program, &tensors, Default::default()).unwrap();
+        let following = Following::new(&program, &tensors, &BTreeMap::new(), Default::default()).unwrap();
         group.throughput(Throughput::Elements(elements));
         group.bench_function(BenchmarkId::new(case.0, case.1.join(" ")), |b| {
             b.iter(|| following.task(black_box(0.into())).unwrap());

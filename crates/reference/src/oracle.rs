@@ -23,8 +23,8 @@ pub fn serve(input: &mut impl BufRead, output: &mut impl Write) -> io::Result<()
     let mut next = read::<Request>(input)?;
     while let Some((request, payload)) = next.take() {
         next = match request {
-            Request::Follow { accumulator, program, tensors } => {
-                follow(&Launch { accumulator, program, tensors, payload }, input, output)?
+            Request::Follow { accumulator, program, tensors, caches } => {
+                follow(&Launch { accumulator, program, tensors, caches, payload }, input, output)?
             }
             Request::Hello { .. } => {
                 let (name, version) =
@@ -47,24 +47,27 @@ fn answer(output: &mut impl Write, reply: Reply) -> io::Result<()> {
     write(output, &answer, &[&payload])
 }
 
+/// Tensors by the name under which buffers are bound.
+type ByName = BTreeMap<String, Tensor>;
+
 struct Launch {
     accumulator: Accumulator,
     program: u64,
     tensors: Vec<Bytes>,
+    caches: Vec<Bytes>,
     payload: Vec<u8>,
 }
 
 impl Launch {
-    /// The program's text, and the tensors by name.
-    fn parts(&self) -> Result<(&[u8], BTreeMap<String, Tensor>), String> {
+    /// The program's text, what binds its buffers, and what its caches hold, by name.
+    fn parts(&self) -> Result<(&[u8], ByName, ByName), String> {
         let length = usize::try_from(self.program).map_err(|_| "the program is too long")?;
         let (document, mut rest) =
             self.payload.split_at_checked(length).ok_or("the program is shorter than its message says")?;
-        let mut tensors = BTreeMap::new();
-        for described in &self.tensors {
-            tensors.insert(described.name.clone(), described.take(&mut rest)?);
-        }
-        Ok((document, tensors))
+        let mut take = |described: &[Bytes]| -> Result<ByName, String> {
+            described.iter().map(|one| Ok((one.name.clone(), one.take(&mut rest)?))).collect()
+        };
+        Ok((document, take(&self.tensors)?, take(&self.caches)?))
     }
 }
 
@@ -74,16 +77,16 @@ fn follow(
     input: &mut impl BufRead,
     output: &mut impl Write,
 ) -> io::Result<Option<(Request, Vec<u8>)>> {
-    let prepared = launch.parts().and_then(|(document, tensors)| {
+    let prepared = launch.parts().and_then(|(document, tensors, caches)| {
         let program = megakernel_ir::read(document).map_err(|found| {
             let first = found.first();
             first.map_or_else(String::new, |d| format!("{} at {}: {}", d.rule, d.pointer, d.message))
         })?;
-        Ok((program, tensors))
+        Ok((program, tensors, caches))
     });
     let prepared = match &prepared {
-        Ok((program, tensors)) => {
-            Following::new(program, tensors, launch.accumulator).map(|memory| (program, memory))
+        Ok((program, tensors, caches)) => {
+            Following::new(program, tensors, caches, launch.accumulator).map(|memory| (program, memory))
         }
         Err(cause) => Err(cause.clone()),
     };

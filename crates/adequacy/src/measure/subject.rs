@@ -6,7 +6,7 @@ use crate::faults::Fault;
 use crate::kernels::Kernels;
 use crate::launch::{Launch, session};
 use megakernel_conformance::case::Case;
-use megakernel_conformance::execution::{self, Expectation, Session, outputs};
+use megakernel_conformance::execution::{self, Bound, Expectation, Session, outputs};
 use megakernel_conformance::oracle::Expected;
 use megakernel_conformance::store::Corpus;
 use megakernel_ir::model::Program;
@@ -56,7 +56,9 @@ impl<'a> Subject<'a> {
         let session = Session::new(corpus, case, documents).map_err(|cause| failed(&cause))?;
         let mut launches = Vec::new();
         for (prepared, document) in session.launches.iter().zip(documents) {
-            let tensors = session.tensors(prepared).map_err(|cause| failed(&cause))?;
+            let Bound { mut tensors, caches } = session.bound(prepared).map_err(|cause| failed(&cause))?;
+            // As a worker finds them in its files, where a name has one tensor.
+            tensors.extend(caches);
             launches.push(Launch::new(document, &tensors).map_err(|cause| failed(&cause))?);
         }
         let expectations = |accumulator| session.expectations(accumulator).map_err(|cause: _| failed(&cause));

@@ -17,7 +17,7 @@ mod workspace;
 pub use elements::Elements;
 pub use expect::{Expectation, expectations};
 pub use outputs::{Judged, outputs};
-pub use session::Session;
+pub use session::{Bound, Session};
 pub use table::{Key, Row, Table, Touched};
 pub use trace::{Traced, follow};
 pub use used::used;

@@ -30,6 +30,15 @@ pub struct Prepared<'a> {
     pub program: Program<'a>,
 }
 
+/// What the files of a launch bind, by the name under which a buffer is bound.
+#[derive(Debug, Default)]
+pub struct Bound {
+    /// Weights, constants and inputs.
+    pub tensors: BTreeMap<String, Tensor>,
+    /// Caches. One may have the name by which a buffer of another kind is bound.
+    pub caches: BTreeMap<String, Tensor>,
+}
+
 impl<'a> Session<'a> {
     /// Reads the programs of a case.
     ///
@@ -95,12 +104,12 @@ impl<'a> Session<'a> {
         opcodes.first().copied().filter(|_| opcodes.len() == 1)
     }
 
-    /// What the files of a launch bind, by the name under which a buffer is bound.
+    /// What the files of a launch bind.
     ///
     /// # Errors
     /// A file cannot be read, or binds a buffer to a tensor of another dtype or shape.
-    pub fn tensors(&self, launch: &Prepared<'_>) -> Result<BTreeMap<String, Tensor>, CorpusError> {
-        let mut bound = BTreeMap::new();
+    pub fn bound(&self, launch: &Prepared<'_>) -> Result<Bound, CorpusError> {
+        let mut bound = Bound::default();
         for path in &launch.case.tensors {
             let failed = |cause| self.corpus.error(path, cause);
             let file = TensorFile::read(&self.corpus.file(path)?).map_err(failed)?;
@@ -112,7 +121,9 @@ impl<'a> Session<'a> {
                 };
                 if let (true, Some(shape)) = (file.tensors.contains_key(name), shape(buffer)) {
                     let tensor = file.buffer(name, buffer.dtype, &shape).map_err(failed)?;
-                    bound.insert(name.to_owned(), tensor.into_owned());
+                    let is_cache = buffer.kind == BufferKind::KvCache;
+                    let into = if is_cache { &mut bound.caches } else { &mut bound.tensors };
+                    into.insert(name.to_owned(), tensor.into_owned());
                 }
             }
         }

@@ -93,8 +93,8 @@ impl From<String> for NoAnswer {
 /// Says what tasks should write.
 pub trait Oracle: Sync {
     /// Begins to follow one launch of an implementation, task by task. `document` is the text of `program`. `tensors` bind its
-    /// buffers: WEIGHT and CONST by `source`, else by `name`; IO_INPUT by `name`; KV_CACHE by `name`:
-    /// they have every KV_CACHE that does not begin with zeros, whichever launch it is.
+    /// buffers: WEIGHT and CONST by `source`, else by `name`; IO_INPUT by `name`. `caches` has every KV_CACHE, by `name`, that does
+    /// not begin with zeros, whichever launch it is.
     ///
     /// # Errors
     /// The program breaks a rule, a buffer is not bound as it should be, or the oracle is lost.
@@ -103,6 +103,7 @@ pub trait Oracle: Sync {
         document: &str,
         program: &'a Program<'a>,
         tensors: &BTreeMap<String, Tensor>,
+        caches: &BTreeMap<String, Tensor>,
         accumulator: Accumulator,
     ) -> Result<Box<dyn Follow + 'a>, NoAnswer>;
 }

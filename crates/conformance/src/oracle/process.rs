@@ -90,14 +90,22 @@ impl Oracle for ProcessOracle {
         document: &str,
         _: &'a Program<'a>,
         tensors: &BTreeMap<String, Tensor>,
+        caches: &BTreeMap<String, Tensor>,
         accumulator: Accumulator,
     ) -> Result<Box<dyn Follow + 'a>, NoAnswer> {
         let connection = self.connection()?;
         let mut launch =
             Followed { oracle: self, connection: Mutex::new(Some(connection)), order: Vec::new() };
-        let described = tensors.iter().map(|(name, tensor)| Bytes::of(name, tensor)).collect();
-        let request = Request::Follow { accumulator, program: document.len() as u64, tensors: described };
-        let contents = tensors.values().map(|tensor| tensor.bytes.as_slice());
+        let described = |tensors: &BTreeMap<String, Tensor>| {
+            tensors.iter().map(|(name, tensor)| Bytes::of(name, tensor)).collect()
+        };
+        let request = Request::Follow {
+            accumulator,
+            program: document.len() as u64,
+            tensors: described(tensors),
+            caches: described(caches),
+        };
+        let contents = tensors.values().chain(caches.values()).map(|tensor| tensor.bytes.as_slice());
         let payload: Vec<&[u8]> = std::iter::once(document.as_bytes()).chain(contents).collect();
         launch.order = match launch.ask(&request, &payload)? {
             (Answer::Following { order }, _) => order,

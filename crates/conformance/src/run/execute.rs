@@ -3,12 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::PoisonError;
 
-use megakernel_ir::BufferKind;
-use megakernel_ir::model::Buffer;
 use megakernel_numerics::Tensor;
 
 use super::{Outcome, RunError, Shared, Unit, interrupted};
-use crate::execution::{Expectation, Fault, Session, Touched, Workspace, follow, outputs};
+use crate::execution::{Bound, Expectation, Fault, Session, Touched, Workspace, follow, outputs};
 use crate::judge::{self, Judgement};
 use crate::oracle::{NoAnswer, Oracle};
 use crate::store::CorpusError;
@@ -118,23 +116,15 @@ impl Shared<'_> {
             Ok(files) => files,
             Err(fault) => return Ok(Err(fault)),
         };
-        let mut tensors = session.tensors(launch)?;
-        if n > 0 {
-            // Caches are bound in the first launch only. What is no cache may be bound to a tensor of that name.
-            let is_cache = |buffer: &&Buffer<'_>| buffer.kind == BufferKind::KvCache;
-            let others = || program.buffers.iter().filter(|buffer| !is_cache(buffer));
-            for buffer in program.buffers.iter().filter(is_cache) {
-                if !others().any(|other| {
-                    *other.name == *buffer.name || other.source.as_deref() == Some(&*buffer.name)
-                }) {
-                    tensors.remove(&*buffer.name);
-                }
-            }
+        let Bound { tensors, caches: given } = session.bound(launch)?;
+        // Caches are bound in the first launch only (EXE-08).
+        if n == 0 {
+            caches.extend(given);
         }
-        tensors.extend(caches.iter().map(|(name, tensor)| (name.clone(), tensor.clone())));
         let place = format!("launch {n}");
         let judged = || {
-            let mut following = oracle.follow(launch.document, program, &tensors, self.hello.accumulator)?;
+            let mut following =
+                oracle.follow(launch.document, program, &tensors, caches, self.hello.accumulator)?;
             follow(&place, program, &mut *following, &trace, &output)
         };
         // An oracle that was killed while it was idle says nothing about this launch.
@@ -146,13 +136,7 @@ impl Shared<'_> {
             for (key, share) in traced.tasks {
                 touched.used(key, share);
             }
-            // A cache that no task lists is still there in the next launch.
-            let kept = program.buffers.iter().filter(|buffer| buffer.kind == BufferKind::KvCache);
-            for buffer in kept {
-                if let Some(tensor) = tensors.remove(&*buffer.name) {
-                    caches.insert(buffer.name.to_string(), tensor);
-                }
-            }
+            // A cache that no task lists stays as it was.
             caches.extend(traced.caches);
         }))
     }

@@ -410,6 +410,29 @@ fn what_does_not_follow_is_no_statement() {
         assert!(wrong.contains(place), "{place} is not named: {wrong}");
     }
 
+    // Each place says what the statement has there, also where a list became longer or shorter before it.
+    let mut said = statement.clone();
+    said.profiles = vec![statement.profiles[0].clone()];
+    let lacking = said.against(&statement);
+    assert_eq!(lacking.len(), statement.profiles.len() - 1, "{lacking:?}");
+    for (line, profile) in lacking.iter().zip(&statement.profiles[1..]) {
+        let name = profile.profile.name();
+        assert!(line.contains("says nothing, and {") && line.contains(name), "{name}: {line}");
+    }
+    let surplus = statement.against(&said);
+    assert_eq!(surplus.len(), lacking.len(), "{surplus:?}");
+    for profile in &statement.profiles[1..] {
+        let name = format!("\"profile\":\"{}\"", profile.profile);
+        let line = surplus.iter().find(|line| line.contains(&name));
+        assert!(line.is_some_and(|line| line.ends_with("and nothing follows")), "{name}: {surplus:?}");
+    }
+
+    // A statement of a later form is said to be one, whatever members it has.
+    let later = Statement::read(r#"{"statement": "2.0", "signature": "..."}"#).expect_err("of another form");
+    assert!(later.contains("of form 2.0"), "{later}");
+    let other = Statement::read(r#"{"statement": "1.0", "signature": "..."}"#).expect_err("another member");
+    assert!(other.contains("no statement"), "{other}");
+
     // What somebody may write into a report: neither is it the one that the statement is of, nor does it follow.
     let forged = |change: &dyn Fn(&mut Report)| {
         let mut other = Report::read(&report).expect("a report");

@@ -26,11 +26,12 @@ pub fn serve() -> std::io::Result<()> {
                 let [oracle, name, version] = [ORACLE, "test", "1"].map(str::to_owned);
                 (Answer::Hello { oracle, name, version }, Vec::new())
             }
-            Request::Follow { program, tensors, .. } => {
+            Request::Follow { program, tensors, caches, .. } => {
                 sleep(Duration::from_millis(100));
                 text = rest.split_off(..program as usize).expect("a text").to_vec();
                 let bound = tensors
                     .iter()
+                    .chain(&caches)
                     .map(|tensor| (tensor.name.clone(), tensor.take(&mut rest).expect("a tensor")))
                     .collect();
                 let program = megakernel_ir::read(&text).expect("a program");

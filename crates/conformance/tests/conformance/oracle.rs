@@ -9,7 +9,7 @@ use megakernel_ir::protocol::Accumulator;
 use megakernel_test_support::root;
 
 const HELLO: &str =
-    r#"read hello; echo '{"type":"hello","oracle":"1","name":"sh","version":"1"}'; read follow"#;
+    r#"read hello; echo '{"type":"hello","oracle":"2","name":"sh","version":"1"}'; read follow"#;
 
 /// What is wrong with an oracle that a shell runs.
 fn failure(script: &str, timeout: Duration) -> String {
@@ -26,7 +26,8 @@ fn first_failure(oracle: &ProcessOracle) -> NoAnswer {
     let program = std::fs::read(root().join("corpus/programs/record-empty.json")).expect("a program");
     let program = megakernel_ir::read(&program).expect("a program");
     let start = Instant::now();
-    let failure = oracle.follow(document, &program, &BTreeMap::new(), Accumulator::Binary32).err();
+    let failure =
+        oracle.follow(document, &program, &BTreeMap::new(), &BTreeMap::new(), Accumulator::Binary32).err();
     assert!(start.elapsed() < Duration::from_secs(20), "the runner waited");
     failure.expect("no oracle")
 }
@@ -43,7 +44,7 @@ fn every_failure_has_its_reason() {
         (r#"read hello; echo '{"type":"nothing"}'; sleep 60"#, "did not begin with a `hello`"),
         (
             r#"read hello; echo '{"type":"hello","oracle":"9","name":"","version":""}'; sleep 60"#,
-            "speaks version `9` of its messages, but the runner speaks 1",
+            "speaks version `9` of its messages, but the runner speaks 2",
         ),
         (&format!("{HELLO}; exit 1"), "ended before it answered"),
         (&format!(r#"{HELLO}; echo '{{"type":"error","message":"too hard"}}'; sleep 60"#), "too hard"),

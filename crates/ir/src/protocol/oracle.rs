@@ -6,9 +6,9 @@
 //! A message is a JSON object on a line, and then as many raw bytes as its members say. The runner asks, the oracle answers:
 //!
 //! ```text
-//! -> {"type":"hello","oracle":"1"}
-//! <- {"type":"hello","oracle":"1","name":"megakernel-reference","version":"0.1.0"}
-//! -> {"type":"follow","accumulator":"binary32","program":5120,"tensors":[{"name":"x","dtype":"F32","shape":[4],"bytes":16}]}
+//! -> {"type":"hello","oracle":"2"}
+//! <- {"type":"hello","oracle":"2","name":"megakernel-reference","version":"0.1.0"}
+//! -> {"type":"follow","accumulator":"binary32","program":5120,"tensors":[{"name":"x","dtype":"F32","shape":[4],"bytes":16}],"caches":[]}
 //! <- {"type":"following","order":[0,1,2]}
 //! -> {"type":"task","task":0}
 //! <- {"type":"written","buffer":3,"region":[[0,4]],"numbers":"reals","elements":4}
@@ -28,7 +28,7 @@ use crate::DType;
 use megakernel_numerics::Tensor;
 
 /// Version of the messages.
-pub const ORACLE: &str = "1";
+pub const ORACLE: &str = "2";
 
 /// The longest line of a message.
 pub const LINE_LIMIT: u64 = 64 << 20;
@@ -77,14 +77,18 @@ pub enum Request {
         /// [`ORACLE`].
         oracle: String,
     },
-    /// Begin to follow a launch, and forget the one before. The text of the program follows, then the tensors' bytes.
+    /// Begin to follow a launch, and forget the one before. The text of the program follows, then the bytes of the tensors and of
+    /// the caches.
     Follow {
         /// How the implementation adds up.
         accumulator: Accumulator,
         /// Bytes of the program's text.
         program: u64,
-        /// What binds its buffers.
+        /// What binds its weights, constants and inputs.
         tensors: Vec<Bytes>,
+        /// What its caches hold. They are apart, since a buffer of another kind may be bound by the name of a cache, to a tensor
+        /// that the cache has not held since the first launch.
+        caches: Vec<Bytes>,
     },
     /// What a task should write, from what memory holds now.
     Task {
@@ -170,8 +174,9 @@ impl Header for Request {
     fn payload(&self) -> Option<u64> {
         match self {
             Request::Hello { .. } | Request::Task { .. } | Request::Buffer { .. } => Some(0),
-            Request::Follow { program, tensors, .. } => {
-                tensors.iter().try_fold(*program, |sum, tensor| sum.checked_add(tensor.bytes))
+            Request::Follow { program, tensors, caches, .. } => {
+                let mut all = tensors.iter().chain(caches);
+                all.try_fold(*program, |sum, tensor| sum.checked_add(tensor.bytes))
             }
             Request::Store { tensor, .. } => Some(tensor.bytes),
         }
@@ -250,20 +255,23 @@ mod tests {
     #[test]
     fn messages_and_what_follows_them_survive() {
         let tensor = Tensor::from_reals(DType::F32, vec![2], &[1.0, -2.0]).expect("a tensor");
+        let held = Tensor::from_reals(DType::F16, vec![3], &[3.0, 4.0, 5.0]).expect("a tensor");
         let follow = Request::Follow {
             accumulator: Accumulator::Truncating,
             program: 2,
             tensors: vec![Bytes::of("x", &tensor)],
+            caches: vec![Bytes::of("x", &held)],
         };
-        let mut bytes = frame(&follow, &[b"{}", &tensor.bytes]).expect("a message");
+        let mut bytes = frame(&follow, &[b"{}", &tensor.bytes, &held.bytes]).expect("a message");
         bytes.extend(frame(&Request::Task { task: 7 }, &[]).expect("a message"));
         let mut input = bytes.as_slice();
         let (header, payload) = read::<Request>(&mut input).expect("readable").expect("a message");
         assert_eq!(header, follow);
         let (program, mut rest) = payload.split_at(2);
         assert_eq!(program, b"{}");
-        let Request::Follow { tensors, .. } = header else { unreachable!("compared") };
+        let Request::Follow { tensors, caches, .. } = header else { unreachable!("compared") };
         assert_eq!(tensors[0].take(&mut rest), Ok(tensor));
+        assert_eq!(caches[0].take(&mut rest), Ok(held));
         let (header, _) = read::<Request>(&mut input).expect("readable").expect("a message");
         assert_eq!(header, Request::Task { task: 7 });
         assert!(read::<Request>(&mut input).expect("the end").is_none());
@@ -276,7 +284,8 @@ mod tests {
             b"nonsense\n",
             b"{\"type\":\"task\"}\n",
             b"{\"type\":\"store\",\"task\":0,\"tensor\":{\"dtype\":\"F32\",\"shape\":[1],\"bytes\":4}}\n12",
-            b"{\"type\":\"follow\",\"accumulator\":\"binary32\",\"program\":18446744073709551615,\"tensors\":[{\"dtype\":\"F32\",\"shape\":[],\"bytes\":9}]}\n",
+            b"{\"type\":\"follow\",\"accumulator\":\"binary32\",\"program\":18446744073709551615,\"tensors\":[{\"dtype\":\"F32\",\"shape\":[],\"bytes\":9}],\"caches\":[]}\n",
+            b"{\"type\":\"follow\",\"accumulator\":\"binary32\",\"program\":1,\"tensors\":[],\"caches\":[{\"dtype\":\"F32\",\"shape\":[],\"bytes\":18446744073709551615}]}\n1",
         ] {
             let mut input = bytes;
             assert!(read::<Request>(&mut input).is_err(), "{}", String::from_utf8_lossy(bytes));

@@ -10,7 +10,7 @@ use megakernel_numerics::Tensor;
 use super::bounded::Bounded;
 use super::fault::Fault;
 use super::load::Loaded;
-use super::memory::{BindError, Caches, Computed, MOST_ELEMENTS, Memory, Reference, volume};
+use super::memory::{BindError, Computed, MOST_ELEMENTS, Memory, Reference, held, volume};
 use super::schedule::Schedule;
 use super::session::unit;
 use crate::region::Region;
@@ -35,14 +35,15 @@ pub struct Following<'p> {
 }
 
 impl<'p> Following<'p> {
-    /// Memory before the first task. `tensors` bind buffers as [`Session::launch`](super::Session::launch) says, caches
-    /// among them.
+    /// Memory before the first task. `tensors` bind buffers as [`Session::launch`](super::Session::launch) says, but for caches:
+    /// each holds the tensor of its name in `caches`, or zeros.
     ///
     /// # Errors
     /// The program breaks a rule, or a buffer is not bound as it should be; in words.
     pub fn new(
         program: &'p Program<'p>,
         tensors: &BTreeMap<String, Tensor>,
+        caches: &BTreeMap<String, Tensor>,
         accumulator: Accumulator,
     ) -> Result<Following<'p>, String> {
         let first = |found: Vec<Diagnostic>| {
@@ -52,7 +53,8 @@ impl<'p> Following<'p> {
             found.first().map(message).unwrap_or_default()
         };
         let loaded = Loaded::load(program).map_err(first)?;
-        let memory = Memory::new(program, tensors, &Caches::new(), true, MOST_ELEMENTS)
+        let memory = held(program, caches)
+            .and_then(|caches| Memory::new(program, tensors, &caches, false, MOST_ELEMENTS))
             .map_err(|error: BindError| error.to_string())?;
         Ok(Following { loaded, memory, unit: unit(accumulator) })
     }

@@ -22,7 +22,8 @@ fn follow(inputs: &[(&str, &Tensor)]) -> (Request, Vec<u8>) {
     let tensors = inputs.iter().map(|(name, tensor)| Bytes::of(name, tensor)).collect();
     let contents = inputs.iter().map(|(_, tensor)| tensor.bytes.as_slice());
     let payload = std::iter::once(PROGRAM).chain(contents).collect::<Vec<_>>().concat();
-    (Request::Follow { accumulator: Accumulator::Binary32, program: PROGRAM.len() as u64, tensors }, payload)
+    let (accumulator, program) = (Accumulator::Binary32, PROGRAM.len() as u64);
+    (Request::Follow { accumulator, program, tensors, caches: Vec::new() }, payload)
 }
 
 fn ask(request: Request) -> (Request, Vec<u8>) {
@@ -64,13 +65,14 @@ fn a_launch_is_followed_task_by_task() {
 #[test]
 fn what_cannot_be_answered_is_an_error_and_the_next_request_is_answered() {
     let one = Tensor::from_reals(DType::F32, vec![1], &[1.0]).expect("a tensor");
-    let broken = Request::Follow { accumulator: Accumulator::Binary32, program: 1, tensors: Vec::new() };
+    let (tensors, caches) = (Vec::new(), Vec::new());
+    let broken = Request::Follow { accumulator: Accumulator::Binary32, program: 1, tensors, caches };
     let found = answers(&[
         ask(Request::Task { task: 0 }),
         (broken, b"{".to_vec()),
         follow(&[("i0", &one)]),
         ask(Request::Buffer { buffer: 0 }),
-        ask(Request::Hello { oracle: "1".to_owned() }),
+        ask(Request::Hello { oracle: "2".to_owned() }),
     ]);
     assert_eq!(message(&found[0]), "no launch is followed");
     assert!(message(&found[1]).starts_with("S01"), "{:?}", found[1]);

@@ -177,7 +177,8 @@ fn a_task_can_be_computed_from_what_somebody_else_wrote() {
     let text = programs_with("COPY");
     let program = read(text.as_bytes()).expect("a program");
     let tensors = one("x", megakernel_ir::DType::F32, &[1.0, 2.0], &[1, 1, 2]);
-    let mut following = Following::new(&program, &tensors, Default::default()).expect("bound");
+    let mut following =
+        Following::new(&program, &tensors, &BTreeMap::new(), Default::default()).expect("bound");
     assert_eq!(following.order().expect("no fault"), [0, 1].map(TaskId::from));
     let appended = following.task(0.into()).expect("computed").expect("it writes");
     assert_eq!((appended.buffer, appended.region.to_witness()), (1.into(), vec![[0, 1], [0, 1], [0, 2]]));

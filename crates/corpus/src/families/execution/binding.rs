@@ -151,7 +151,7 @@ type Make = fn(&mut Sketch<'_>, usize);
 pub fn plans() -> Result<Vec<Plan>> {
     let bound: &[Clause] = &[clause::EXE_08];
     let lasting: &[Clause] = &[clause::EXE_08, clause::EXE_09];
-    let sessions: [(&str, &str, &[Clause], usize, Make); 11] = [
+    let sessions: [(&str, &str, &[Clause], usize, Make); 12] = [
         ("crossed", "weights and constants with each other's names as sources", bound, 1, crossed),
         (
             "elsewhere",
@@ -172,6 +172,13 @@ pub fn plans() -> Result<Vec<Plan>> {
             late,
         ),
         ("rebound", "every launch has tensors for the caches: those of the first count", lasting, 3, rebound),
+        (
+            "cache-and-input",
+            "an input and a weight bound by the name of a cache: later tensors of that name are theirs alone",
+            lasting,
+            3,
+            cache_and_input,
+        ),
         ("other-weights", "other weights and constants in each launch", lasting, 3, other_weights),
         ("other-tasks", "other tasks in each launch", lasting, 3, other_tasks),
         ("namesakes", "buffers of one name: activations, an input, a weight, an output", bound, 2, namesakes),
@@ -355,6 +362,18 @@ fn rebound(s: &mut Sketch<'_>, launch: usize) {
         let output = s.output(&format!("out-{name}"));
         s.append(new, cache, 0, output);
     }
+}
+
+fn cache_and_input(s: &mut Sketch<'_>, launch: usize) {
+    let given = preset(launch);
+    let cache = s.cache("k", Some(&given));
+    let x = s.input("k", &given);
+    let w = s.model(Kind::Weight, "w", Some("k"), &given);
+    let new = s.input("new", &row(launch, 0));
+    let [out, before, after] = ["out", "before", "after"].map(|name| s.output(name));
+    s.copy(x, before);
+    s.append(new, cache, launch % 2, out);
+    s.add(w, cache, after);
 }
 
 fn other_weights(s: &mut Sketch<'_>, launch: usize) {

@@ -42,6 +42,24 @@ pub(super) enum Computed {
 /// The contents of the caches of a session. Names need not differ, so the place among buffers of one name counts, too.
 pub(super) type Caches = BTreeMap<(String, usize), Contents>;
 
+/// Caches that hold the tensors of their names; those without a tensor hold zeros.
+///
+/// # Errors
+/// A tensor is of another dtype or shape than its cache.
+pub(super) fn held(program: &Program<'_>, tensors: &BTreeMap<String, Tensor>) -> Result<Caches, BindError> {
+    let mut caches = Caches::new();
+    let mut places: BTreeMap<&str, usize> = BTreeMap::new();
+    for (id, buffer) in program.buffers_by_id().filter(|(_, buffer)| buffer.kind == BufferKind::KvCache) {
+        let place = places.entry(&buffer.name).or_default();
+        if let Some(tensor) = tensors.get(&*buffer.name) {
+            let contents = Contents::bound(id, buffer, &buffer.name, tensor)?;
+            caches.insert((buffer.name.to_string(), *place), contents);
+        }
+        *place += 1;
+    }
+    Ok(caches)
+}
+
 /// The memory of one launch.
 #[derive(Debug)]
 pub(super) struct Memory {
