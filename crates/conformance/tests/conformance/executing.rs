@@ -27,9 +27,12 @@ impl Oracle for Arithmetic {
         _: &str,
         program: &'a Program<'a>,
         tensors: &Tensors,
+        caches: &Tensors,
         _: Accumulator,
     ) -> Result<Box<dyn Follow + 'a>, NoAnswer> {
-        Ok(Box::new(Following { program, memory: arithmetic::memory(program, tensors) }))
+        let mut bound = tensors.clone();
+        bound.extend(caches.clone());
+        Ok(Box::new(Following { program, memory: arithmetic::memory(program, &bound) }))
     }
 }
 
