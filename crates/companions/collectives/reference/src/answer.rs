@@ -8,10 +8,9 @@ use crate::expand::expand;
 use crate::network::Network;
 use crate::program::Program;
 use crate::results::judge;
-use crate::run::{deadlock, mismatched, run, unmatched};
+use crate::run::{deadlock, mismatched, unmatched};
 use crate::simulate::simulate;
 use crate::structure;
-use crate::trees::{Symbols, Trees};
 
 /// What is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,11 +64,8 @@ pub fn answer(method: Method, value: &Value) -> Answered {
 /// What the first stage finds that finds anything.
 pub fn judged(algorithm: &Algorithm, tiles: bool) -> Result<(Program, Vec<Fault>), Vec<Fault>> {
     let (network, program, mut warnings) = matched(algorithm, tiles)?;
-    let n_elem = u32::try_from(algorithm.n_elem).unwrap_or(u32::MAX);
-    let mut symbols = Symbols::new(Trees::default(), network.elements(), n_elem);
-    let done = run(&program, 1, &mut symbols);
-    clean(deadlock(&program, &network, &done).into_iter().collect())?;
-    let (found, warned) = judge(algorithm, &network, &program, symbols);
+    clean(deadlock(&program, &network).into_iter().collect())?;
+    let (found, warned) = judge(algorithm, &network, &program);
     clean(found)?;
     warnings.extend(warned);
     Ok((program, warnings))

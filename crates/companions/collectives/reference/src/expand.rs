@@ -6,6 +6,7 @@ use megakernel_collectives::document::Handle;
 use megakernel_collectives::{Affine, Algorithm, Dtype, Fault, Log, Number, Op as Template, Variable};
 use megakernel_ir::Rule;
 
+use crate::messages::Messages;
 use crate::network::{Element, Network, Way};
 use crate::program::{Action, Line, Operation, Program, Queue};
 
@@ -44,7 +45,8 @@ pub fn expand(
     for (element, &log) in log_of.iter().enumerate() {
         let start = expansion.program.ops.len();
         let Some(template) = algorithm.logs.get(log) else { continue };
-        let mut env = Env::new(network, Element::try_from(element).unwrap_or(0), log, template);
+        let ops = expansion.ends.get(log).map_or(0, Vec::len);
+        let mut env = Env::new(network, Element::try_from(element).unwrap_or(0), log, template, ops);
         if expansion.ops(&template.ops, &mut env, 0).is_none() {
             let message = format!("the logs expand to more than {MOST_STEPS} operations and turns of loops");
             return Err(vec![Fault::new(Rule::CS16, "/logs", message)]);
@@ -105,10 +107,13 @@ struct Env {
     arrived: Vec<Option<(u32, usize)>>,
     /// Of the scratch, what has been stored: from each first position to the position behind.
     stored: BTreeMap<i64, i64>,
+    /// The queue in the program of each operation of the log that sends or receives, once it was looked up.
+    queues: Vec<Option<u32>>,
 }
 
 impl Env {
-    fn new(network: &Network, element: Element, log: usize, template: &Log) -> Env {
+    /// Before the first of so many operations of the template.
+    fn new(network: &Network, element: Element, log: usize, template: &Log, ops: usize) -> Env {
         Env {
             element,
             log,
@@ -118,6 +123,7 @@ impl Env {
             handles: vec![Known::No; template.handles.len()],
             arrived: vec![None; template.handles.len()],
             stored: BTreeMap::new(),
+            queues: vec![None; ops],
         }
     }
 
@@ -134,6 +140,19 @@ impl Env {
             Variable::Cube => self.cube,
             Variable::Loop(depth) => self.loops.get(*depth).copied().unwrap_or(0),
         };
+        let near = || {
+            let mut inner = affine.add;
+            for (variable, factor) in &affine.of {
+                inner = inner.checked_add(factor.checked_mul(value(variable))?)?;
+            }
+            if let Some(modulus) = affine.modulus {
+                inner = inner.checked_rem_euclid(modulus)?;
+            }
+            affine.times.checked_mul(inner)?.checked_add(affine.plus)
+        };
+        if let Some(near) = near() {
+            return near;
+        }
         // Factors have 32 bits and variables too, so none of this overflows.
         let terms =
             affine.of.iter().map(|(variable, factor)| i128::from(*factor) * i128::from(value(variable)));
@@ -359,7 +378,18 @@ impl Expansion<'_> {
     }
 
     /// CS07 and CS08. The number of the queue in the program.
-    fn queue(&mut self, dir: &str, sends: bool, env: &Env, origin: u32) -> Option<u32> {
+    fn queue(&mut self, dir: &str, sends: bool, env: &mut Env, origin: u32) -> Option<u32> {
+        let known = env.queues.get(origin as usize).copied().flatten();
+        known.or_else(|| {
+            let found = self.look_up(dir, sends, env, origin);
+            if let Some(known) = env.queues.get_mut(origin as usize) {
+                *known = found;
+            }
+            found
+        })
+    }
+
+    fn look_up(&mut self, dir: &str, sends: bool, env: &Env, origin: u32) -> Option<u32> {
         match self.network.way(env.element, dir, sends) {
             Way::Unknown => {
                 self.broken(Rule::CS07, env, origin, || format!("this topology has no direction `{dir}`"));
@@ -375,7 +405,7 @@ impl Expansion<'_> {
                     *number = u32::try_from(self.program.queues.len()).ok()?;
                     let (sender, receiver) = if sends { (env.element, other) } else { (other, env.element) };
                     let capacity = self.network.capacity(queue);
-                    let (sent, received) = (Vec::new(), Vec::new());
+                    let (sent, received) = (Messages::default(), Messages::default());
                     self.program.queues.push(Queue { sender, receiver, capacity, sent, received });
                 }
                 Some(*number)

@@ -2,6 +2,7 @@
 
 use megakernel_collectives::Dtype;
 
+use crate::messages::Messages;
 use crate::network::Element;
 
 /// What an operation does. Handles are numbers within their element, queues within the program.
@@ -75,10 +76,17 @@ pub struct Queue {
     pub receiver: Element,
     /// Messages that it holds.
     pub capacity: i64,
-    /// Messages that are sent to it: numbers and dtype.
-    pub sent: Vec<(u32, Dtype)>,
+    /// Messages that are sent to it.
+    pub sent: Messages,
     /// Messages that are received from it.
-    pub received: Vec<(u32, Dtype)>,
+    pub received: Messages,
+}
+
+impl Queue {
+    /// Messages that it holds, one at least.
+    pub fn room(&self) -> usize {
+        usize::try_from(self.capacity.max(1)).unwrap_or(usize::MAX)
+    }
 }
 
 /// What an element does.

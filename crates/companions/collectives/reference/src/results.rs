@@ -7,9 +7,10 @@ use megakernel_collectives::document::{Bits, Over};
 use megakernel_collectives::{Algorithm, CollectiveKind, Fault};
 use megakernel_ir::Rule;
 
+use crate::covers::Covers;
 use crate::network::Network;
 use crate::program::Program;
-use crate::run::run;
+use crate::run::{Turns, run};
 use crate::trees::{
     Contributions, Counter, Node, Piece, Segment, Shared, Stored, Symbols, Tree, Trees, leaves, triple,
 };
@@ -50,6 +51,7 @@ struct Judge<'a> {
     network: &'a Network,
     program: &'a Program,
     groups: Vec<Vec<u32>>,
+    covers: Covers,
     counter: Counter,
     counted: HashMap<(Tree, i64, Wanted), Contributions, FixedState>,
     /// What is wrong of handles that may stand in several memories, in some positions.
@@ -58,42 +60,53 @@ struct Judge<'a> {
     reported: HashSet<(Rule, usize)>,
 }
 
-/// Judges the memories after a complete run: errors, and warnings where there are none.
-pub fn judge(
-    algorithm: &Algorithm,
-    network: &Network,
-    program: &Program,
-    symbols: Symbols,
-) -> (Vec<Fault>, Vec<Fault>) {
+/// Judges the memories after a complete run: errors, and warnings where there are none. The program completes.
+pub fn judge(algorithm: &Algorithm, network: &Network, program: &Program) -> (Vec<Fault>, Vec<Fault>) {
     let mut judge = Judge {
         algorithm,
         network,
         program,
         groups: groups(algorithm, network),
+        covers: Covers::default(),
         counter: Counter::default(),
         counted: HashMap::default(),
         shared: HashMap::default(),
         found: Vec::new(),
         reported: HashSet::new(),
     };
+    // Where all is well, the order in which elements have their turns makes no difference. What is said of faults depends on the
+    // numbers of trees, and so on the order, and has always been that of queues as they are.
+    let symbols = judge.symbols(Turns::Ahead, &[]);
     let wrong = judge.wrong(&symbols);
-    if wrong.is_empty() {
-        let different = judge.different(&symbols);
-        return match algorithm.collective.bits {
-            Bits::Identical => (different, Vec::new()),
-            Bits::PerElement => (Vec::new(), different),
-        };
+    if !wrong.is_empty() {
+        drop(symbols);
+        let again = judge.symbols(Turns::Within, &wrong);
+        for (group, participant, element) in wrong {
+            judge.report(&again, group, participant, element);
+        }
+        return (judge.found, Vec::new());
     }
-    // What was there before is known only if it is written down: once more, for the elements that are wrong.
-    let n_elem = u32::try_from(algorithm.n_elem).unwrap_or(u32::MAX);
-    let mut again = Symbols::new(symbols.trees, network.elements(), n_elem);
-    judge.shared.clear();
-    again.watched = wrong.iter().map(|&(.., element)| (element as usize, Vec::new())).collect();
-    run(program, 1, &mut again);
-    for (group, participant, element) in wrong {
-        judge.report(&again, group, participant, element);
+    if judge.different(&symbols).next().is_none() {
+        return (Vec::new(), Vec::new());
     }
-    (judge.found, Vec::new())
+    drop(symbols);
+    let again = judge.symbols(Turns::Within, &[]);
+    let different: Vec<Different> = judge.different(&again).collect();
+    for of in different {
+        judge.report_different(&again.trees, of);
+    }
+    match algorithm.collective.bits {
+        Bits::Identical => (judge.found, Vec::new()),
+        Bits::PerElement => (Vec::new(), judge.found),
+    }
+}
+
+/// A participant whose tile is made otherwise than that of the first of its group: both, a position, and the trees there.
+struct Different {
+    first: u32,
+    other: u32,
+    at: u32,
+    trees: [Tree; 2],
 }
 
 /// A position that holds what it should not.
@@ -130,6 +143,26 @@ impl Positions {
 }
 
 impl Judge<'_> {
+    /// What memories hold at the end, and all that some elements stored. What was known of the trees before is forgotten.
+    fn symbols(&mut self, turns: Turns, watched: &[(usize, usize, u32)]) -> Symbols {
+        let n_elem = u32::try_from(self.algorithm.n_elem).unwrap_or(u32::MAX);
+        let mut symbols = Symbols::new(self.network.elements(), n_elem);
+        symbols.watched = watched.iter().map(|&(.., element)| (element as usize, Vec::new())).collect();
+        run(self.program, turns, &mut symbols);
+        self.counter = Counter::default();
+        self.counted.clear();
+        self.shared.clear();
+        let size = self.groups.first().map_or(0, Vec::len);
+        let cubes = if self.groups.len() == 1 { 1 } else { u32::try_from(self.network.cubes()).unwrap_or(1) };
+        self.covers = match self.algorithm.collective.kind {
+            CollectiveKind::AllReduce | CollectiveKind::ReduceScatter => {
+                Covers::new(&symbols.trees, size, |leaf| (leaf % cubes, leaf / cubes))
+            }
+            CollectiveKind::Broadcast | CollectiveKind::AllGather => Covers::default(),
+        };
+        symbols
+    }
+
     /// What each participant has to hold, as positions and what.
     fn wanted(&self, group: usize, participant: usize) -> Vec<(u32, u32, Wanted)> {
         let members = self.groups.get(group).map(Vec::as_slice).unwrap_or_default();
@@ -204,15 +237,15 @@ impl Judge<'_> {
         }
         let segments = piece.between(at, (from, to));
         let wrong: Vec<(u32, Segment)> =
-            segments.filter(|&(at, segment)| !self.right(trees, segment, i64::from(at), wanted)).collect();
+            segments.filter(|&(at, segment)| !self.right(trees, segment, at, wanted)).collect();
         if let Some(question) = question {
             self.shared.insert(question, wrong.clone());
         }
         wrong
     }
 
-    fn contributions(&mut self, trees: &Trees, segment: Segment, at: i64, wanted: Wanted) -> &Contributions {
-        let further = segment.start - at;
+    fn contributions(&mut self, trees: &Trees, segment: Segment, at: u32, wanted: Wanted) -> &Contributions {
+        let further = i64::from(segment.start) - i64::from(at);
         let (counter, groups, network) = (&mut self.counter, &self.groups, self.network);
         self.counted.entry((segment.tree, further, wanted)).or_insert_with(|| {
             let whole = groups.len() == 1;
@@ -223,9 +256,15 @@ impl Judge<'_> {
         })
     }
 
-    fn right(&mut self, trees: &Trees, segment: Segment, at: i64, wanted: Wanted) -> bool {
+    fn right(&mut self, trees: &Trees, segment: Segment, at: u32, wanted: Wanted) -> bool {
         if let Wanted::Of(element) = wanted {
             return segment.start == at && trees.node(segment.tree) == Some(Node::Leaf(element));
+        }
+        if let Wanted::Sum(group) = wanted
+            && segment.start == at
+            && self.covers.is_whole(segment.tree, group)
+        {
+            return true;
         }
         let size = self.size(wanted);
         let found = self.contributions(trees, segment, at, wanted);
@@ -279,8 +318,8 @@ impl Judge<'_> {
         let mut found = Positions::default();
         let trees = &symbols.trees;
         if let Some(tree) = trees.find(Node::Leaf(element)) {
-            let initial = Segment { tree, start: i64::from(from), len: to - from };
-            if self.right(trees, initial, i64::from(from), wanted) {
+            let initial = Segment { tree, start: from, len: to - from };
+            if self.right(trees, initial, from, wanted) {
                 found.insert(from, to);
             }
         }
@@ -318,8 +357,7 @@ impl Judge<'_> {
             return;
         }
         let size = self.size(of);
-        let Contributions { wanted, double, foreign } =
-            self.contributions(trees, segment, i64::from(at), of).clone();
+        let Contributions { wanted, double, foreign } = self.contributions(trees, segment, at, of).clone();
         if wanted < size {
             let members = match of {
                 Wanted::Of(element) => vec![element],
@@ -357,46 +395,51 @@ impl Judge<'_> {
         }
     }
 
-    /// CB01 or CW01, of results that are right.
-    fn different(&mut self, symbols: &Symbols) -> Vec<Fault> {
-        let rule = match self.algorithm.collective.bits {
-            Bits::Identical => Rule::CB01,
-            Bits::PerElement => Rule::CW01,
-        };
-        // Of the others, what is right is one number, or asked of one participant alone.
-        if self.algorithm.collective.kind != CollectiveKind::AllReduce {
-            return Vec::new();
-        }
+    /// Of results that are right, those that differ in bits.
+    fn different<'b>(&'b self, symbols: &'b Symbols) -> impl Iterator<Item = Different> + 'b {
+        // Of the other collectives, what is right is one number, or asked of one participant alone.
+        let is_asked = self.algorithm.collective.kind == CollectiveKind::AllReduce;
         let (from, to) = block(self.algorithm.n_elem, 1, 0);
-        for members in std::mem::take(&mut self.groups) {
-            let Some((&first, others)) = members.split_first() else { continue };
+        let groups = self.groups.iter().filter(move |_| is_asked).filter_map(|members| members.split_first());
+        groups.flat_map(move |(&first, others)| {
             let model = symbols.alike(first as usize, from, to);
             let mut same: HashSet<Shared, FixedState> = HashSet::default();
-            for &other in others {
+            others.iter().filter_map(move |&other| {
                 let shared = symbols.pieces(other as usize, from, to).next().and_then(|(at, piece)| {
                     piece.shared(at).filter(|_| piece.within(at, (from, to)) == (from, to))
                 });
                 if shared.is_some_and(|shared| same.contains(&shared)) {
-                    continue;
+                    return None;
                 }
                 let own = symbols.alike(other as usize, from, to);
                 if own == model {
                     same.extend(shared);
-                    continue;
+                    return None;
                 }
-                let Some((at, one, two)) = first_difference(&model, &own) else { continue };
-                let names = [first, other].map(|element| self.network.name(element));
-                let network = self.network;
-                self.fault(rule, other, at, || {
-                    let witness = triple(&symbols.trees, one, two).map(|leaves| {
-                        let [x, y, z] = leaves.map(|leaf| network.name(leaf));
-                        format!("; with 2048 at {x}, 1 at {y} and {z} and 0 elsewhere, {} ends with 2050 and {} with 2048", names[0], names[1])
-                    });
-                    format!("{} adds in another order than {} does{}", names[1], names[0], witness.unwrap_or_default())
-                });
-            }
-        }
-        std::mem::take(&mut self.found)
+                let (at, one, two) = first_difference(&model, &own)?;
+                Some(Different { first, other, at, trees: [one, two] })
+            })
+        })
+    }
+
+    /// CB01 or CW01.
+    fn report_different(&mut self, trees: &Trees, of: Different) {
+        let rule = match self.algorithm.collective.bits {
+            Bits::Identical => Rule::CB01,
+            Bits::PerElement => Rule::CW01,
+        };
+        let network = self.network;
+        let names = [of.first, of.other].map(|element| network.name(element));
+        self.fault(rule, of.other, of.at, || {
+            let witness = triple(trees, of.trees[0], of.trees[1]).map(|leaves| {
+                let [x, y, z] = leaves.map(|leaf| network.name(leaf));
+                format!(
+                    "; with 2048 at {x}, 1 at {y} and {z} and 0 elsewhere, {} ends with 2050 and {} with 2048",
+                    names[0], names[1]
+                )
+            });
+            format!("{} adds in another order than {} does{}", names[1], names[0], witness.unwrap_or_default())
+        });
     }
 }
 

@@ -6,7 +6,7 @@ use megakernel_collectives::Dtype;
 use megakernel_numerics::{DType, decode, encode};
 
 use crate::program::Program;
-use crate::run::{Domain, run};
+use crate::run::{Domain, Turns, run};
 
 /// Bits of numbers, of one dtype.
 #[derive(Clone, Debug)]
@@ -78,13 +78,17 @@ impl Domain for Numbers {
         let convert = |&bits: &u32| rounded(to, decode(dtype(handle.dtype), bits));
         Handle { bits: handle.bits.iter().map(convert).collect(), dtype: to }
     }
+
+    fn size(handle: &Handle) -> usize {
+        handle.bits.len().max(1)
+    }
 }
 
 /// The tiles after a program that breaks no rule.
 pub fn simulate(program: &Program, tiles: &[Vec<i64>]) -> Vec<Vec<u32>> {
     let bits = |tile: &Vec<i64>| tile.iter().map(|&bits| u32::try_from(bits).unwrap_or(0)).collect();
     let mut numbers = Numbers(tiles.iter().map(bits).collect());
-    run(program, 1, &mut numbers);
+    run(program, Turns::Ahead, &mut numbers);
     let mut held = numbers.0;
     for (held, tile) in held.iter_mut().zip(tiles) {
         held.truncate(tile.len());

@@ -1,6 +1,7 @@
 //! What numbers are made of (clauses COL-18 and COL-19): trees of additions, each equal one once.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::hash::BuildHasher as _;
 use std::sync::Arc;
 
 use foldhash::fast::FixedState;
@@ -16,33 +17,39 @@ pub type Tree = u32;
 pub enum Node {
     /// What an element holds at the beginning.
     Leaf(u32),
-    /// A sum in a dtype; the second operand is taken so many positions further on.
-    Add(Dtype, Tree, Tree, i64),
+    /// A sum in a dtype; the second operand is taken so many positions further on. Tiles have fewer than 2^31 of them.
+    Add(Dtype, Tree, Tree, i32),
     /// A conversion.
     Cast(Dtype, Tree),
 }
 
-/// All trees of a document. Those that are equal up to swapping have one number.
+/// All trees of a document. Those that are equal up to swapping have one number, and whatever a tree is made of has a smaller one.
 #[derive(Debug, Default)]
 pub struct Trees {
     nodes: Vec<Node>,
-    known: HashMap<Node, Tree, FixedState>,
+    /// Half of the hash of a node, and its number, at the first free place from the other half on: a quarter of what a map takes
+    /// that has the nodes once more. A power of two, at most half of it taken.
+    table: Vec<(u32, Tree)>,
+    hasher: FixedState,
 }
+
+/// A place in the table of [`Trees`] that is free.
+const FREE: (u32, Tree) = (0, Tree::MAX);
 
 /// Numbers in a row that are made alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
     /// How.
     pub tree: Tree,
-    /// The position that the tree is taken at for the first of them.
-    pub start: i64,
+    /// The position of the tile that the tree is taken at for the first of them.
+    pub start: u32,
     /// How many.
     pub len: u32,
 }
 
 impl Segment {
     fn part(self, from: u32, len: u32) -> Segment {
-        Segment { tree: self.tree, start: self.start + i64::from(from), len }
+        Segment { tree: self.tree, start: self.start + from, len }
     }
 
     /// Without its first numbers.
@@ -52,30 +59,71 @@ impl Segment {
 
     /// Whether `next` goes on where this ends.
     fn goes_on(self, next: Segment) -> bool {
-        self.tree == next.tree && self.start + i64::from(self.len) == next.start
+        self.tree == next.tree && self.start + self.len == next.start
     }
 }
 
 impl Trees {
     /// The number of a node, which may have one already.
     pub fn tree(&mut self, node: Node) -> Tree {
-        if let Some(&known) = self.known.get(&node) {
-            return known;
+        if self.table.len() <= 2 * self.nodes.len() {
+            self.grow();
         }
+        let (tag, place) = self.place(node);
+        let Some(entry) = self.table.get_mut(place).filter(|entry| **entry == FREE) else {
+            return self.table.get(place).map_or(Tree::MAX, |entry| entry.1);
+        };
         let tree = Tree::try_from(self.nodes.len()).unwrap_or(Tree::MAX);
+        *entry = (tag, tree);
         self.nodes.push(node);
-        self.known.insert(node, tree);
         tree
     }
 
     /// The number of a node, if there is such a tree.
     pub fn find(&self, node: Node) -> Option<Tree> {
-        self.known.get(&node).copied()
+        let entry = self.table.get(self.place(node).1);
+        entry.filter(|&&entry| entry != FREE).map(|entry| entry.1)
+    }
+
+    /// The tag of a node, and the place in the table where it stands, or would.
+    fn place(&self, node: Node) -> (u32, usize) {
+        let (tag, mut place) = halves(self.hasher.hash_one(node));
+        let mask = self.table.len().wrapping_sub(1);
+        loop {
+            place &= mask;
+            match self.table.get(place) {
+                Some(&entry) if entry != FREE && (entry.0 != tag || self.node(entry.1) != Some(node)) => {
+                    place += 1
+                }
+                _ => return (tag, place),
+            }
+        }
+    }
+
+    fn grow(&mut self) {
+        let size = (4 * self.nodes.len()).next_power_of_two().max(64);
+        let mut table = vec![FREE; size];
+        for (tree, node) in (0..).zip(&self.nodes) {
+            let (tag, mut place) = halves(self.hasher.hash_one(node));
+            place &= size - 1;
+            while table.get(place).is_some_and(|&entry| entry != FREE) {
+                place = (place + 1) & (size - 1);
+            }
+            if let Some(entry) = table.get_mut(place) {
+                *entry = (tag, tree);
+            }
+        }
+        self.table = table;
     }
 
     /// A tree by its number.
     pub fn node(&self, tree: Tree) -> Option<Node> {
         self.nodes.get(tree as usize).copied()
+    }
+
+    /// All of them, by number.
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
     }
 
     /// How many there are.
@@ -84,13 +132,14 @@ impl Trees {
     }
 
     /// A sum, whichever operand stands first.
-    fn add(&mut self, dtype: Dtype, a: (Tree, i64), b: (Tree, i64)) -> (Tree, i64) {
+    fn add(&mut self, dtype: Dtype, a: (Tree, u32), b: (Tree, u32)) -> (Tree, u32) {
         let (first, second) = if a <= b { (a, b) } else { (b, a) };
-        (self.tree(Node::Add(dtype, first.0, second.0, second.1 - first.1)), first.1)
+        let further = second.1.wrapping_sub(first.1).cast_signed();
+        (self.tree(Node::Add(dtype, first.0, second.0, further)), first.1)
     }
 
     /// A conversion; those that change nothing vanish, and those around an exact step too.
-    fn cast(&mut self, dtype: Dtype, (of, start): (Tree, i64)) -> (Tree, i64) {
+    fn cast(&mut self, dtype: Dtype, (of, start): (Tree, u32)) -> (Tree, u32) {
         if dtype == Dtype::F32 {
             return (self.tree(Node::Cast(Dtype::F32, of)), start);
         }
@@ -104,10 +153,15 @@ impl Trees {
         if let Some(Node::Add(Dtype::F32, a, b, further)) = self.node(of)
             && let (Some(a), Some(b)) = (widened(self, a), widened(self, b))
         {
-            return self.add(Dtype::F16, (a, start), (b, start + further));
+            return self.add(Dtype::F16, (a, start), (b, start.wrapping_add_signed(further)));
         }
         (self.tree(Node::Cast(Dtype::F16, of)), start)
     }
+}
+
+/// The tag of a hash, and where in a table it is looked for.
+fn halves(hash: u64) -> (u32, usize) {
+    ((hash >> 32) as u32, hash as u32 as usize)
 }
 
 /// Numbers made alike within a handle: from which of its numbers on.
@@ -245,8 +299,12 @@ pub struct Symbols {
 
 impl Symbols {
     /// Memories at the beginning.
-    pub fn new(trees: Trees, elements: usize, n_elem: u32) -> Symbols {
-        let mut symbols = Symbols { trees, memory: Vec::with_capacity(elements), watched: HashMap::new() };
+    pub fn new(elements: usize, n_elem: u32) -> Symbols {
+        let mut symbols = Symbols {
+            trees: Trees::default(),
+            memory: Vec::with_capacity(elements),
+            watched: HashMap::new(),
+        };
         for element in 0..elements {
             let tree = symbols.trees.tree(Node::Leaf(u32::try_from(element).unwrap_or(u32::MAX)));
             let numbers = Numbers::one(Segment { tree, start: 0, len: n_elem });
@@ -362,6 +420,10 @@ impl Domain for Symbols {
         };
         Handle { numbers: handle.numbers.all().iter().map(cast).collect(), dtype }
     }
+
+    fn size(handle: &Handle) -> usize {
+        handle.numbers.all().len().max(1)
+    }
 }
 
 /// What is contributed to a tree: the leaves, and what is wrong with them.
@@ -411,7 +473,9 @@ impl Counter {
             match trees.node(tree) {
                 Some(Node::Leaf(leaf)) if further == 0 && wanted(leaf) => found.wanted += 1,
                 Some(Node::Leaf(leaf)) => found.foreign = found.foreign.or(Some((leaf, further))),
-                Some(Node::Add(_, a, b, between)) => open.extend([(a, further), (b, further + between)]),
+                Some(Node::Add(_, a, b, between)) => {
+                    open.extend([(a, further), (b, further + i64::from(between))])
+                }
                 Some(Node::Cast(_, of)) => open.push((of, further)),
                 None => {}
             }

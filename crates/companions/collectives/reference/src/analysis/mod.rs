@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 
 use megakernel_collectives::Algorithm;
 
+use crate::messages::Shape;
 use crate::network::Network;
 use crate::program::{Action, Program};
 use crate::run::least_capacity;
@@ -87,11 +88,16 @@ struct At {
     time: f64,
 }
 
+/// The bytes of a message.
+fn bytes((n, dtype): Shape) -> u64 {
+    u64::from(n) * dtype.bytes().unsigned_abs()
+}
+
 /// The cost of a program that completes. Nothing is known of one that does not.
 pub fn figures(program: &Program, network: &Network, costs: Costs) -> Option<Figures> {
     let loads = program.queues.iter().map(|queue| Load {
         messages: queue.sent.len() as u64,
-        bytes: queue.sent.iter().map(|&(n, dtype)| u64::from(n) * dtype.bytes().unsigned_abs()).sum(),
+        bytes: queue.sent.runs().map(|(count, shape)| count as u64 * bytes(shape)).sum(),
         between_devices: network.rank(queue.sender) != network.rank(queue.receiver),
     });
     let loads: Vec<Load> = loads.collect();
@@ -133,8 +139,7 @@ fn timed(program: &Program, costs: Costs) -> Option<(u64, f64, Vec<Message>)> {
                             None => break,
                         },
                     };
-                    let (n, dtype) = *of.sent.get(line.sent)?;
-                    let bytes = u64::from(n) * dtype.bytes().unsigned_abs();
+                    let bytes = bytes(of.sent.get(line.sent)?);
                     here.time = here.time.max(slot);
                     let start = here.time.max(line.free);
                     let end = start + costs.alpha + costs.beta * bytes as f64;

@@ -76,7 +76,7 @@ pub fn piece(algorithm: &Algorithm, program: &Program) -> u64 {
             _ => {}
         }
     }
-    program.queues.iter().flat_map(|queue| &queue.received).for_each(|&(n, _)| with(n));
+    program.queues.iter().flat_map(|queue| queue.received.runs()).for_each(|(_, (n, _))| with(n));
     piece.max(1)
 }
 
@@ -109,7 +109,7 @@ impl Layout {
                         let number = messages.as_ref().map_or(0, |messages| messages.len());
                         let received =
                             program.queues.get(queue as usize).and_then(|queue| queue.received.get(number));
-                        let (n, dtype) = received.copied().unwrap_or((0, Dtype::F16));
+                        let (n, dtype) = received.unwrap_or((0, Dtype::F16));
                         let tasks = pieces(u64::from(n));
                         messages.into_iter().for_each(|messages| messages.push((next, tasks)));
                         (Some((to, (u64::from(n), dtype))), tasks)
@@ -311,7 +311,7 @@ impl Lowering<'_> {
         let last = before.and_then(received).map(|(first, pieces)| first + pieces.saturating_sub(1));
         let has_piece = |&message: &usize| {
             let is_long = received(message).is_some_and(|(_, pieces)| pieces > at);
-            is_long && of.and_then(|of| of.received.get(message)).is_some_and(|(_, of)| *of == dtype)
+            is_long && of.and_then(|of| of.received.get(message)).is_some_and(|(_, of)| of == dtype)
         };
         let earlier = std::iter::successors(before, |message| message.checked_sub(capacity)).find(has_piece);
         let same = earlier.and_then(received).map(|(first, _)| first + at);
@@ -328,7 +328,7 @@ impl Lowering<'_> {
     ) -> (Vec<Cell>, Dtype) {
         let (program, layout) = (self.program, self.layout);
         let of = program.queues.get(queue as usize).and_then(|queue| queue.received.get(message));
-        let dtype = of.map_or(Dtype::F16, |(_, dtype)| *dtype);
+        let dtype = of.map_or(Dtype::F16, |(_, dtype)| dtype);
         let pieces = layout
             .receives
             .get(queue as usize)
