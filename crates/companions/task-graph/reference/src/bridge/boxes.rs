@@ -24,9 +24,9 @@ pub(super) enum Home {
 pub(super) enum Form {
     /// As the tensor is, without leading extents of 1.
     Direct,
-    /// As rows that KV_APPEND writes: tasks write parts, and their opcodes only whole buffers. `unit` is the length of a
-    /// row; `splits` says whether rows are parts of rows of the tensor.
-    Gathered { unit: i64, splits: bool },
+    /// As pieces that KV_APPEND writes: tasks write parts, and their opcodes only whole buffers. `unit` is the length of a
+    /// piece; `of_all` says whether each write is a piece of every row of the tensor.
+    Gathered { unit: i64, of_all: bool },
     /// As a cache.
     Cache,
 }
@@ -47,9 +47,8 @@ impl Box {
         let (rows, width) = (self.area.rows(), self.area.width());
         match self.form {
             Form::Direct => self.area.shape(),
-            Form::Gathered { unit, splits: true } if rows == 1 => vec![width / unit, 1, unit],
-            Form::Gathered { unit, splits: true } => vec![rows, width / unit, 1, unit],
-            Form::Gathered { .. } => vec![rows, 1, width],
+            Form::Gathered { unit, of_all: true } => vec![rows, width / unit, 1, unit],
+            Form::Gathered { unit, of_all: false } => vec![rows * (width / unit), 1, unit],
             Form::Cache => {
                 let extents = self.area.extents();
                 extents.get(extents.len().saturating_sub(3)..).unwrap_or_default().to_vec()
@@ -57,24 +56,15 @@ impl Box {
         }
     }
 
-    /// The row at which a gathered box takes an area.
+    /// The piece at which a gathered box takes an area.
     pub fn row(&self, area: &Area) -> i64 {
         match self.form {
-            Form::Gathered { unit, splits: true } => (area.columns()[0] - self.area.columns()[0]) / unit,
-            _ => {
-                let outer = (0..self.area.axes.saturating_sub(1))
-                    .find(|&axis| self.area.interval(axis) != area.interval(axis));
-                outer.map_or(0, |axis| {
-                    let inner: i64 = self
-                        .area
-                        .extents()
-                        .get(axis + 1..self.area.axes.saturating_sub(1))
-                        .unwrap_or_default()
-                        .iter()
-                        .product();
-                    (area.interval(axis)[0] - self.area.interval(axis)[0]) * inner
-                })
+            Form::Gathered { unit, of_all: true } => (area.columns()[0] - self.area.columns()[0]) / unit,
+            Form::Gathered { unit, of_all: false } => {
+                let row = area.rows_in(&self.area).first().copied().unwrap_or(0);
+                row * (self.area.width() / unit) + (area.columns()[0] - self.area.columns()[0]) / unit
             }
+            _ => 0,
         }
     }
 }
@@ -144,10 +134,22 @@ impl Boxes {
 
     /// Cuts one version: the parts that opcodes take whole first, then what is left of those that take columns.
     fn cut(&mut self, uses: &[(usize, &Use)], is_last: bool, tensors: &Tensors<'_>) -> Result<(), Refusal> {
-        let whole = uses.iter().filter(|(_, found)| matches!(found.access, Access::Read | Access::Write));
-        let mut areas = disjoint(whole.map(|(_, found)| found.area).collect());
+        let whole = uses
+            .iter()
+            .filter(|(_, found)| matches!(found.access, Access::Read | Access::Write | Access::Zero));
+        let columns = || uses.iter().filter(|(_, found)| found.access == Access::Columns);
+        // An opcode writes columns of all rows of a buffer.
+        let of_rows = |mut area: Area| {
+            for (_, write) in columns() {
+                if write.area.region.overlaps(&area.region) {
+                    area = area.hull(&write.area.between(area.columns()[0], area.columns()[1]));
+                }
+            }
+            area
+        };
+        let mut areas = disjoint(whole.map(|(_, found)| of_rows(found.area)).collect());
         let mut rest = Vec::new();
-        for (_, write) in uses.iter().filter(|(_, found)| found.access == Access::Columns) {
+        for (_, write) in columns() {
             for region in write.area.without(areas.iter()) {
                 rest.push(Area { region, ..write.area });
             }
@@ -193,14 +195,8 @@ impl Boxes {
             return Err(refuse(first, reason));
         }
         for (_, found, part) in &users {
-            let is_whole = *part == area;
-            let fits = match found.access {
-                // EMBED takes columns of one row.
-                Access::Read => is_whole || area.rows() == 1,
-                Access::Slice | Access::Columns => part.same_rows(&found.area),
-                _ => true,
-            };
-            if !fits {
+            let is_of_columns = matches!(found.access, Access::Slice | Access::Columns);
+            if is_of_columns && !part.same_rows(&found.area) {
                 let mine = tensors.label(&found.area);
                 let other = users.iter().find(|(_, other, _)| !found.area.holds(&other.area));
                 let other = other.map_or(0, |(_, other, _)| other.task.1);
@@ -247,24 +243,26 @@ impl Boxes {
 
 /// How parts can be put together, if they can.
 fn gathered(area: &Area, parts: &[Area]) -> Option<Form> {
-    if parts.iter().all(|part| part.same_rows(area)) {
-        let start = area.columns()[0];
-        let lengths = parts.iter().flat_map(|part| [part.columns()[0] - start, part.width()]);
-        let unit = lengths.fold(area.width(), greatest_common_divisor);
-        // With several rows, KV_APPEND puts one part into each.
-        let fits = area.rows() == 1 || parts.iter().all(|part| part.width() == unit);
-        return fits.then_some(Form::Gathered { unit, splits: true });
+    let start = area.columns()[0];
+    let lengths = parts.iter().flat_map(|part| [part.columns()[0] - start, part.width()]);
+    let unit = lengths.fold(area.width(), greatest_common_divisor);
+    // Neighbours: of one row, or whole rows that follow each other.
+    let follow = |part: &Area| {
+        let rows = part.rows_in(area);
+        part.rows() == 1
+            || part.columns() == area.columns()
+                && rows.iter().zip(rows.iter().skip(1)).all(|(row, next)| row + 1 == *next)
+    };
+    if parts.iter().all(follow) {
+        return Some(Form::Gathered { unit, of_all: false });
     }
-    // Whole rows: parts that differ from the box on the first axis that is not of one element alone.
-    let outer =
-        (0..area.axes.saturating_sub(1)).find(|&axis| area.interval(axis)[1] - area.interval(axis)[0] > 1)?;
-    let are_rows = parts
-        .iter()
-        .all(|part| (0..area.axes).all(|axis| axis == outer || part.interval(axis) == area.interval(axis)));
-    are_rows.then_some(Form::Gathered { unit: area.width(), splits: false })
+    // A piece of each row.
+    let of_all = parts.iter().all(|part| part.same_rows(area) && part.width() == unit);
+    of_all.then_some(Form::Gathered { unit, of_all: true })
 }
 
-fn greatest_common_divisor(a: i64, b: i64) -> i64 {
+/// The greatest common divisor, and 1 of two zeros.
+pub(super) fn greatest_common_divisor(a: i64, b: i64) -> i64 {
     let (mut a, mut b) = (a.max(0), b.max(0));
     while b != 0 {
         (a, b) = (b, a % b);

@@ -185,6 +185,8 @@ pub struct Binding {
     pub buffers: Vec<Bound>,
     /// The input that holds the position of the token, if a task rotates heads.
     pub positions: Option<String>,
+    /// The inputs that hold the positions of rows of the batch, by row, where the import was told of requests.
+    pub row_positions: BTreeMap<i64, String>,
     /// Tensors of the graph that the program does without.
     pub unused: Vec<String>,
 }
@@ -240,7 +242,7 @@ impl Binding {
             pieces: record.pieces.iter().map(piece).collect(),
             values: record.values.clone(),
         });
-        Binding { buffers: buffers.collect(), positions: None, unused: Vec::new() }
+        Binding { buffers: buffers.collect(), ..Binding::default() }
     }
 
     /// The document.
@@ -259,9 +261,12 @@ impl Binding {
                 false => json!({"buffer": bound.buffer, "kind": bound.kind.name(), "values": bound.values}),
             }
         });
+        let rows = self.row_positions.iter().map(|(row, name)| json!({"row": row, "buffer": name}));
+        let rows: Vec<Value> = rows.collect();
         json!({
             "buffers": buffers.collect::<Vec<_>>(),
             "positions": self.positions,
+            "row_positions": rows,
             "unused": self.unused,
         })
     }
@@ -283,7 +288,14 @@ impl Binding {
             let shape: Vec<u64> = bound.shape.iter().map(|&extent| extent.max(0) as u64).collect();
             let bad = |error: megakernel_numerics::TensorError| format!("`{}`: {error}", bound.buffer);
             let gathered = if !bound.values.is_empty() {
-                Tensor::from_ints(bound.dtype, shape, &bound.values)
+                match bound.dtype.is_float() {
+                    true => Tensor::from_reals(
+                        bound.dtype,
+                        shape,
+                        &bound.values.iter().map(|&value| value as f64).collect::<Vec<_>>(),
+                    ),
+                    false => Tensor::from_ints(bound.dtype, shape, &bound.values),
+                }
             } else if bound.dtype.is_float() {
                 let mut values =
                     vec![0.0; Tensor::zeros(bound.dtype, shape.clone()).map_err(bad)?.numel() as usize];

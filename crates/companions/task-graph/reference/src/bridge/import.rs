@@ -10,22 +10,27 @@ use serde_json::{Value, json};
 
 use super::Refusal;
 use super::boxes::boxes;
+use super::given::Run;
 use super::host::Binding;
 use super::lower::{Lowered, lower};
 use super::operands::plan;
 use super::order::{Order, TaskRef};
+use super::routes::join_routes;
+use super::sums::join_sums;
 use super::tensors::Tensors;
 use super::versions::{join_maxima, versions};
 use super::work::Plan;
 use megakernel_reference::validate::{Classes, validate_program};
 
 /// What an import is made for.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Options {
     /// The position of the token: how many the caches hold.
     pub position: i64,
     /// Put all tasks into the queue of SM 0, as one worker would. Descending ids are then a deadlock of the program.
     pub one_queue: bool,
+    /// What is known of the run: requests, and the routing of experts.
+    pub run: Run,
 }
 
 /// A program, and how it stands to its graphs.
@@ -53,16 +58,18 @@ pub fn import(
     if options.position < 0 {
         return Err(all(format!("position {} is before the first one, 0", options.position)));
     }
-    let tensors = Tensors::new(kernel).map_err(all)?;
+    let mut tensors = Tensors::new(kernel).map_err(all)?;
     let order = Order::new(graphs, &ranks).map_err(|((rank, task), member, reason)| {
         vec![Refusal { pointer: format!("/all_tasks/{task}/{member}"), rank, reason }]
     })?;
-    let (mut plan, mut refusals) = plan(graphs, &ranks, kernel, &tensors);
+    let (mut plan, mut refusals) = plan(graphs, &ranks, kernel, &tensors, &options.run);
     // With a task missing, nothing true can be said about the accesses of the others.
     if !refusals.is_empty() {
         return Err(refusals);
     }
     join_maxima(&mut plan, &order, &tensors, &mut refusals);
+    join_routes(&mut plan, &order, &tensors, &mut refusals);
+    join_sums(&mut plan, &order, &mut tensors, &mut refusals);
     let versions = versions(&plan, &order, &tensors, &mut refusals);
     if !refusals.is_empty() {
         return Err(refusals);
@@ -78,8 +85,10 @@ pub fn import(
     let numbers = lowered.records.finish(&tensors, ranks.len());
     let mut binding = Binding::new(&lowered.records, &tensors);
     let name = |number: usize| lowered.records.all.get(number).map(|record| record.name.clone());
-    binding.positions =
-        lowered.positions.and_then(|number| numbers.get(number)).and_then(|&number| name(number));
+    let name = |number: usize| numbers.get(number).and_then(|&number| name(number));
+    binding.positions = lowered.positions.and_then(name);
+    let rows = lowered.row_positions.iter().filter_map(|(&row, &number)| Some((row, name(number)?)));
+    binding.row_positions = rows.collect();
     binding.unused = unused(&plan, &tensors, &binding);
     let (document, origin) = document(graphs, &order, &lowered, &numbers, options)?;
     let text = document.to_string();

@@ -5,18 +5,21 @@
 //! is approximated. [`export()`] goes the other way and keeps happens-before exactly.
 //!
 //! An import goes through these stages: `operands` says what each task reads and writes, and in which form its opcodes need
-//! that, as `work`; `order` is happens-before; `versions` finds out which accesses of a storage see the same values; `boxes` cuts those
+//! that, as `work`; `order` is happens-before; `routes` and `sums` say which rows an expert has and what a sum is made of; `versions` finds out which accesses of a storage see the same values; `boxes` cuts those
 //! into buffers; `lower` writes the tasks of the program, with `host` collecting what the host has to bind.
 
 mod boxes;
 mod elements;
 mod export;
+mod given;
 mod host;
 mod import;
 mod lower;
 mod operands;
 mod order;
+mod routes;
 mod sets;
+mod sums;
 mod tensors;
 #[cfg(test)]
 mod tests;
@@ -24,6 +27,7 @@ mod versions;
 mod work;
 
 pub use export::export;
+pub use given::{Request, Run};
 pub use import::{Imported, Options, import};
 
 use std::fmt;

@@ -19,6 +19,8 @@ pub(super) struct Tensor<'k> {
     pub decl: &'k TensorDecl<'k>,
     /// Elements from one index of an axis to the next.
     strides: Vec<i64>,
+    /// Of partial sums of the tensor: which of them.
+    partial: Option<usize>,
 }
 
 /// A box of a tensor of one rank of the system.
@@ -71,6 +73,18 @@ impl Area {
         let last = extents.len().saturating_sub(1);
         let kept = extents.iter().enumerate().filter(|&(axis, &extent)| axis == last || extent > 1);
         kept.map(|(_, &extent)| extent).collect()
+    }
+
+    /// The rows of which this area has a part, as numbers of rows of one that holds it.
+    pub fn rows_in(&self, whole: &Area) -> Vec<i64> {
+        let mut rows = vec![0];
+        for axis in 0..self.axes.saturating_sub(1) {
+            let ([low, high], [start, end]) = (self.interval(axis), whole.interval(axis));
+            let indices =
+                |row: i64| (low - start..high - start).map(move |index| row * (end - start) + index);
+            rows = rows.into_iter().flat_map(indices).collect();
+        }
+        rows
     }
 
     /// The part between two columns of the tensor.
@@ -143,9 +157,18 @@ impl<'k> Tensors<'k> {
                 *slot = stride;
                 stride *= extent;
             }
-            tensors.declared.push(Tensor { decl, strides });
+            tensors.declared.push(Tensor { decl, strides, partial: None });
         }
         Ok(tensors)
+    }
+
+    /// A tensor for partial sums of another one, which no graph names and the host does not see.
+    pub fn partial(&mut self, tensor: usize, number: usize) -> usize {
+        if let Some(Tensor { decl, strides, .. }) = self.declared.get(tensor) {
+            let (decl, strides) = (*decl, strides.clone());
+            self.declared.push(Tensor { decl, strides, partial: Some(number) });
+        }
+        self.declared.len() - 1
     }
 
     /// The declaration of a tensor.
@@ -172,12 +195,14 @@ impl<'k> Tensors<'k> {
     pub fn is_host(&self, tensor: usize) -> bool {
         let is_host =
             |io: TensorKind| matches!(io, TensorKind::Torch | TensorKind::Fused | TensorKind::Shuffled);
-        self.get(tensor).is_some_and(|decl| is_host(decl.io))
+        self.declared.get(tensor).is_some_and(|found| found.partial.is_none() && is_host(found.decl.io))
     }
 
     /// How an area is called: the tensor, and the intervals if it is not all of it.
     pub fn label(&self, area: &Area) -> String {
-        let name = self.name(area.tensor);
+        let partial = self.declared.get(area.tensor).and_then(|found| found.partial);
+        let number = partial.map_or(String::new(), |number| format!(".sum{number}"));
+        let name = format!("{}{number}", self.name(area.tensor));
         match self.get(area.tensor) {
             Some(decl)
                 if decl.dims.iter().enumerate().any(|(axis, &extent)| area.interval(axis) != [0, extent]) =>
@@ -190,7 +215,7 @@ impl<'k> Tensors<'k> {
                     .collect();
                 format!("{name}[{}]", intervals.join(","))
             }
-            _ => name.to_owned(),
+            _ => name,
         }
     }
 

@@ -83,7 +83,9 @@ fn one_storage(
     writers.sort_by_key(|&i| uses.get(i).map(|u| order.height(u.1.task)));
     for (position, &(_, access)) in uses.iter().enumerate() {
         // Of what was not written before, the rest; of unordered and of later writes, whether there are any.
-        let (mut rest, mut races, mut later) = (vec![access.area.region], false, None);
+        let (mut rest, mut races, mut later) = (vec![access.area.region], false, Vec::new());
+        let own: Vec<&Use> =
+            uses.iter().map(|&(_, found)| found).filter(|found| found.task == access.task).collect();
         for (place, &writer) in writers.iter().enumerate().rev() {
             let Some(&(_, write)) = uses.get(writer) else { continue };
             if write.task == access.task || !write.area.region.overlaps(&access.area.region) {
@@ -95,7 +97,7 @@ fn one_storage(
                     sets.join(position, writer);
                 }
             } else if order.before(access.task, write.task) {
-                later = Some(write);
+                later.push(write);
             } else {
                 races = true;
                 sets.join(position, writer);
@@ -110,6 +112,14 @@ fn one_storage(
                 }
             }
         }
+        // What comes back to zero by itself is what the host sets.
+        let is_zeroed = later.iter().chain(&own).any(|last| {
+            last.access == Access::Zero
+                && last.area.holds(&access.area)
+                && later.iter().all(|write| write.task == last.task || order.before(write.task, last.task))
+        });
+        let later = later.first().filter(|_| !is_zeroed);
+        let is_scratch = !tensors.is_host(access.area.tensor);
         let read_first = rest.first().is_some_and(|region| *region == access.area.region);
         let reason = match access.access {
             Access::Read | Access::Slice if races => continue,
@@ -122,6 +132,14 @@ fn one_storage(
                 "of `{}` some elements are written before and others never",
                 tensors.label(&access.area)
             ),
+            Access::Read | Access::Slice
+                if later.is_none() && !is_zeroed && is_scratch && !writers.is_empty() =>
+            {
+                format!(
+                    "`{}` is memory that the host does not see, and none writes this part of it",
+                    tensors.label(&access.area)
+                )
+            }
             Access::Read | Access::Slice | Access::Weight => match later {
                 Some(write) => format!(
                     "`{}` is read before task {} writes it: values that one iteration leaves to the next have a \

@@ -1,5 +1,7 @@
 //! What a task does, in terms of opcodes and of operands that are numbered through all tasks.
 
+use std::collections::BTreeMap;
+
 use super::order::TaskRef;
 use super::tensors::Area;
 
@@ -18,6 +20,10 @@ pub(super) enum Access {
     Write,
     /// Writes columns of a buffer.
     Columns,
+    /// Adds to columns of a buffer. Each becomes `Columns` of a partial sum before versions are looked for.
+    Add,
+    /// Sets a whole buffer to zero.
+    Zero,
     /// Writes what the program does without.
     DroppedWrite,
     /// Reads and writes a cache.
@@ -26,7 +32,7 @@ pub(super) enum Access {
 
 impl Access {
     pub fn writes(self) -> bool {
-        matches!(self, Access::Write | Access::Columns | Access::DroppedWrite | Access::Cache)
+        !matches!(self, Access::Read | Access::Slice | Access::Weight | Access::Dropped)
     }
 
     pub fn is_dropped(self) -> bool {
@@ -71,7 +77,8 @@ pub(super) enum Work {
         up: usize,
         out: usize,
     },
-    Attention(Box<Attention>),
+    /// Attention of one token after the other.
+    Attention(Vec<Attention>),
     Argmax {
         logits: usize,
         out: usize,
@@ -90,6 +97,62 @@ pub(super) enum Work {
         from: usize,
         to: usize,
     },
+    Add {
+        left: usize,
+        right: usize,
+        out: usize,
+    },
+    Zero {
+        out: usize,
+    },
+    Choose(Choose),
+    /// The rows that a router gave to the experts of a task; which these are is known when all tasks are.
+    Routed(Routed),
+    /// One product for each row and expert.
+    Experts(Vec<Product>),
+    ExpertSum(Vec<Weighted>),
+}
+
+/// The weights of chosen experts, from their logits.
+#[derive(Clone, Debug)]
+pub(super) struct Choose {
+    pub logits: usize,
+    /// The experts of each row of the logits, best first.
+    pub chosen: Vec<Vec<i64>>,
+    pub weights: usize,
+    /// The logits again, which are set to zero when they have been read.
+    pub reset: usize,
+    /// What later tasks learn of the choice: which row each expert has, and which experts have one.
+    pub told: [usize; 2],
+}
+
+/// Which experts a task takes: every `stride`-th of those that have rows, from the `first` on.
+#[derive(Clone, Debug)]
+pub(super) struct Routed {
+    pub x: Area,
+    pub weight: Area,
+    pub out: Area,
+    /// The operands that tell the choice.
+    pub told: [usize; 2],
+    pub first: usize,
+    pub stride: usize,
+}
+
+/// A row times a weight.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Product {
+    pub x: usize,
+    pub weight: usize,
+    pub out: usize,
+}
+
+/// A row of a residual, and rows to add to it, each times an element of the weights.
+#[derive(Clone, Debug)]
+pub(super) struct Weighted {
+    pub rows: Vec<usize>,
+    pub weights: usize,
+    pub residual: usize,
+    pub out: usize,
 }
 
 /// What a linear layer multiplies with its weight.
@@ -106,8 +169,10 @@ pub(super) struct Attention {
     pub query: usize,
     pub key: usize,
     pub value: usize,
-    pub key_cache: usize,
-    pub value_cache: usize,
+    /// The caches of keys and of values, page by page; one page unless the cache has several.
+    pub pages: Vec<[usize; 2]>,
+    /// The row of the batch and its position, or nothing where the import is told of one position.
+    pub row: Option<(i64, i64)>,
     pub query_norm: Option<usize>,
     pub key_norm: Option<usize>,
     pub eps: f64,
@@ -117,7 +182,7 @@ pub(super) struct Attention {
     pub heads: i64,
     pub kv_heads: i64,
     pub head_dim: i64,
-    /// Rows of the cache.
+    /// Rows of a page.
     pub length: i64,
     pub out: usize,
 }
@@ -136,4 +201,6 @@ pub(super) struct Plan {
     pub tasks: Vec<(TaskRef, Work)>,
     pub uses: Vec<Use>,
     pub partials: Vec<Partial>,
+    /// Of a use that reads a sum: the uses of the parts that are added to it, in the order in which they are.
+    pub sums: BTreeMap<usize, Vec<usize>>,
 }

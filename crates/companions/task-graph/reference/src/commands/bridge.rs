@@ -8,7 +8,7 @@ use megakernel_ir::{Diagnostic, Layout, read, terminal, write};
 use megakernel_reference::commands::{read_file, wrong};
 use megakernel_task_graph::{read_kernel_graph, read_task_graph};
 
-use crate::bridge::{Options, Refusal, export, import};
+use crate::bridge::{Options, Refusal, Run, export, import};
 
 /// Turn MPK task graphs into a program, which goes to standard output (clause TGR-18).
 ///
@@ -19,7 +19,11 @@ The kernel graph says how large tensors are, which the host can see, and the par
 
 Examples:
   megakernel-reference import-task-graph task_graph.json --kernel-graph kernel_graph.json --binding binding.json > program.json
-  megakernel-reference import-task-graph rank0.json rank1.json --kernel-graph kernel_graph.json | megakernel-reference validate /dev/stdin")]
+  megakernel-reference import-task-graph batch.json --kernel-graph kernel_graph.json --run run.json > program.json
+  megakernel-reference import-task-graph rank0.json rank1.json --kernel-graph kernel_graph.json | megakernel-reference validate /dev/stdin
+
+A run, of which either member can be left out:
+  {\"requests\": [{\"tokens\": 1, \"position\": 7, \"pages\": [3]}], \"routing\": [[[5, 2]]]}")]
 pub struct ImportArguments {
     /// The task graphs of all ranks, in order.
     #[arg(required = true, value_name = "FILE")]
@@ -33,6 +37,10 @@ pub struct ImportArguments {
     /// The position of the token: how many the caches hold.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(i64).range(0..))]
     position: i64,
+    /// What is known of the run, as JSON: `requests` of a batch with their `tokens`, `position` and `pages`, and the `routing` of
+    /// experts.
+    #[arg(long, value_name = "FILE")]
+    run: Option<PathBuf>,
     /// Put all tasks into one queue, as one worker would: then descending ids are a deadlock.
     #[arg(long)]
     one_queue: bool,
@@ -86,7 +94,12 @@ fn try_import(arguments: &ImportArguments) -> Result<String, Failure> {
     let kernel = file(&arguments.kernel_graph)?;
     let kernel = read_kernel_graph(&kernel)
         .map_err(|found| unreadable(&arguments.kernel_graph, "kernel graph", &found))?;
-    let options = Options { position: arguments.position, one_queue: arguments.one_queue };
+    let run = match &arguments.run {
+        Some(path) => Run::read(&file(path)?)
+            .map_err(|reason| Failure::Use(format!("{} is no run: {reason}", path.display())))?,
+        None => Run::default(),
+    };
+    let options = Options { position: arguments.position, one_queue: arguments.one_queue, run };
     let graphs: Vec<_> = graphs.iter().collect();
     let imported = import(&graphs, &kernel, &options).map_err(|refusals| {
         let name = |found: &Refusal| {

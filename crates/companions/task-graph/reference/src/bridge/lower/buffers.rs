@@ -4,18 +4,23 @@ use megakernel_ir::{BufferKind, Opcode};
 use serde_json::{Map, Value, json};
 
 use super::{Lowering, Step, Target, plain};
-use crate::bridge::boxes::{Form, Home};
+use crate::bridge::boxes::{Form, Home, greatest_common_divisor};
 use crate::bridge::host::Record;
 use crate::bridge::tensors::Area;
 use crate::bridge::work::Use;
 
 impl Lowering<'_, '_> {
-    pub(super) fn positions(&mut self) -> usize {
-        if let Some(known) = self.lowered.positions {
+    /// The input with the position of the token, or with that of a row of the batch.
+    pub(super) fn positions(&mut self, row: Option<i64>) -> usize {
+        let known = match row {
+            None => self.lowered.positions,
+            Some(row) => self.lowered.row_positions.get(&row).copied(),
+        };
+        if let Some(known) = known {
             return known;
         }
         let record = Record {
-            name: "positions".to_owned(),
+            name: row.map_or("positions".to_owned(), |row| format!("positions.{row}")),
             kind: BufferKind::IoInput,
             dtype: megakernel_ir::DType::I32,
             shape: vec![1],
@@ -24,10 +29,14 @@ impl Lowering<'_, '_> {
             values: Vec::new(),
         };
         let number = self.lowered.records.add(record);
-        self.lowered.positions = Some(number);
+        match row {
+            None => self.lowered.positions = Some(number),
+            Some(row) => drop(self.lowered.row_positions.insert(row, number)),
+        }
         number
     }
 
+    /// The buffer of a cache.
     pub(super) fn cache(&self, number: usize) -> Result<usize, String> {
         match self.boxes.homes.get(number) {
             Some(Home::Boxes(parts)) => {
@@ -61,6 +70,19 @@ impl Lowering<'_, '_> {
 
     /// A buffer of this shape with all of an operand.
     pub(super) fn load_as(&mut self, number: usize, shape: Vec<i64>) -> Result<usize, String> {
+        let mut sum = self.load_part(number, shape.clone())?;
+        for &part in self.plan.sums.get(&number).into_iter().flatten() {
+            let part = self.load_part(part, shape.clone())?;
+            let area = self.of(number)?.area;
+            let next = self.scratch("sum", area, shape.clone());
+            self.step(Opcode::Add, &[sum, part], Some(plain(next)), json!({}));
+            sum = next;
+        }
+        Ok(sum)
+    }
+
+    /// The same without what is added to it.
+    fn load_part(&mut self, number: usize, shape: Vec<i64>) -> Result<usize, String> {
         if let Some(Home::Host) = self.boxes.homes.get(number) {
             let area = self.of(number)?.area;
             return Ok(self.lowered.records.whole(BufferKind::IoInput, area, shape, self.tensors));
@@ -73,14 +95,82 @@ impl Lowering<'_, '_> {
         }
         let reader = self.of(number)?.task;
         self.require_written(found, reader)?;
-        let row = self.whole(found, area.shape());
-        let columns = self.columns(found, row, part.columns()[0] - area.columns()[0], part.width())?;
-        if shape == [part.width()] {
-            return Ok(columns);
+        // Pieces of rows are rows of a table: elements of one row, or pieces as long as can be.
+        let first = part.columns()[0] - area.columns()[0];
+        let unit = match area.rows() {
+            1 => 1,
+            _ => [first, part.width()].into_iter().fold(area.width(), greatest_common_divisor),
+        };
+        let pieces = area.width() / unit;
+        let ids: Vec<i64> = part
+            .rows_in(&area)
+            .into_iter()
+            .flat_map(|row| {
+                (first / unit..(first + part.width()) / unit).map(move |piece| row * pieces + piece)
+            })
+            .collect();
+        let table = match area.rows() {
+            1 => vec![area.width()],
+            rows => vec![rows * pieces, unit],
+        };
+        let table = self.whole(found, table);
+        let gathered = self.scratch("part", part, shape);
+        self.embed(ids, table, unit, gathered);
+        Ok(gathered)
+    }
+
+    /// Rows of a table by constant ids.
+    pub(super) fn embed(&mut self, ids: Vec<i64>, table: usize, width: i64, to: usize) {
+        let name = match ids[..] {
+            [one] => format!("rows.{one}"),
+            [first, .., last] => format!("rows.{first}..{last}"),
+            [] => "rows".to_owned(),
+        };
+        let ids = self.constant(name, megakernel_ir::DType::I32, vec![ids.len() as i64], ids);
+        self.step(Opcode::Embed, &[ids, table], Some(plain(to)), json!({"hidden": width}));
+    }
+
+    /// A CONST with these values.
+    pub(super) fn constant(
+        &mut self,
+        name: String,
+        dtype: megakernel_ir::DType,
+        shape: Vec<i64>,
+        values: Vec<i64>,
+    ) -> usize {
+        let kind = BufferKind::Const;
+        self.lowered.records.add(Record {
+            name,
+            kind,
+            dtype,
+            shape,
+            source: None,
+            pieces: Vec::new(),
+            values,
+        })
+    }
+
+    /// Columns of a buffer of one row, from `first` on, in a buffer of `width`. Columns before and after those of the buffer are
+    /// its first and last.
+    pub(super) fn columns(
+        &mut self,
+        number: usize,
+        buffer: usize,
+        first: i64,
+        width: i64,
+    ) -> Result<usize, String> {
+        let area = self.boxes.boxes.get(number).ok_or("a buffer is missing")?.area;
+        if area.rows() != 1 {
+            return Err(format!(
+                "reads a part of `{}`, of which no opcode takes a part as a bias",
+                self.tensors.label(&area)
+            ));
         }
-        let copy = self.scratch("in", part, shape);
-        self.step(Opcode::Copy, &[columns], Some(plain(copy)), json!({}));
-        Ok(copy)
+        let last = area.width() - 1;
+        let columns = self.scratch("columns", area, vec![width]);
+        let ids = (first..first + width).map(|column| column.clamp(0, last)).collect();
+        self.embed(ids, buffer, 1, columns);
+        Ok(columns)
     }
 
     /// All of a box in this shape: itself, or a copy.

@@ -1,6 +1,10 @@
 //! The tasks of the program.
 
+mod attention;
 mod buffers;
+mod experts;
+
+use std::collections::BTreeMap;
 
 use megakernel_ir::{BufferKind, Opcode};
 use serde_json::{Map, Value, json};
@@ -10,7 +14,7 @@ use super::boxes::{Boxes, Form, Home};
 use super::host::{Piece, Record, Records};
 use super::order::{Order, TaskRef};
 use super::tensors::{Area, Tensors};
-use super::work::{Attention, Left, Plan, Work};
+use super::work::{Left, Plan, Work};
 
 /// A task of the program before its counters are known.
 pub(super) struct Step {
@@ -26,6 +30,8 @@ pub(super) struct Lowered {
     pub records: Records,
     /// The buffer with the position.
     pub positions: Option<usize>,
+    /// The buffers with the positions of rows of the batch.
+    pub row_positions: BTreeMap<i64, usize>,
 }
 
 /// Lowers every task.
@@ -55,7 +61,7 @@ pub(super) fn lower(
             values: Vec::new(),
         });
     }
-    let mut lowered = Lowered { steps: Vec::new(), records, positions: None };
+    let mut lowered = Lowered { steps: Vec::new(), records, positions: None, row_positions: BTreeMap::new() };
     for (task, work) in &plan.tasks {
         let mut lowering = Lowering {
             plan,
@@ -127,7 +133,19 @@ impl Lowering<'_, '_> {
                 self.step(Opcode::SiluMul, &[gate, up], Some(target), json!({}));
             }
             &Work::Linear { left, weight, residual, out } => self.linear(left, weight, residual, out)?,
-            Work::Attention(attention) => self.attention(attention)?,
+            Work::Attention(tokens) => tokens.iter().try_for_each(|token| self.attention(token))?,
+            Work::Routed(_) => return Err("its rows are not known".to_owned()),
+            Work::Experts(products) => products.iter().try_for_each(|product| {
+                self.linear(Left::Plain(product.x), product.weight, None, product.out)
+            })?,
+            Work::Choose(choose) => self.choose(choose)?,
+            Work::ExpertSum(sums) => sums.iter().try_for_each(|sum| self.expert_sum(sum))?,
+            &Work::Zero { out } => self.zero(out)?,
+            &Work::Add { left, right, out } => {
+                let (left, right) = (self.load(left)?, self.load(right)?);
+                let target = self.store(out)?;
+                self.step(Opcode::Add, &[left, right], Some(target), json!({}));
+            }
             &Work::Argmax { logits, out } => {
                 let logits = self.load(logits)?;
                 let target = self.store(out)?;
@@ -176,7 +194,8 @@ impl Lowering<'_, '_> {
         };
         let (weight, area) = (self.of(weight)?.area, self.of(out)?.area);
         let inner = weight.width();
-        if let (Some(residual), true) = (residual, area.rows() > 1) {
+        let is_sum = residual.is_some_and(|residual| self.plan.sums.contains_key(&residual));
+        if let (Some(residual), true) = (residual, is_sum || area.rows() > 1) {
             let product = self.scratch("product", area, area.shape());
             let w = self.lowered.records.whole(
                 BufferKind::Weight,
@@ -271,31 +290,6 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// Columns of a buffer of one row, from `first` on, in a buffer of `width`: EMBED with constant ids. Columns before and
-    /// after those of the buffer are its first and last.
-    fn columns(&mut self, number: usize, buffer: usize, first: i64, width: i64) -> Result<usize, String> {
-        let area = self.boxes.boxes.get(number).ok_or("a buffer is missing")?.area;
-        if area.rows() != 1 {
-            return Err(format!(
-                "reads a part of `{}`, of which no opcode takes a part",
-                self.tensors.label(&area)
-            ));
-        }
-        let last = area.width() - 1;
-        let ids = self.lowered.records.add(Record {
-            name: format!("columns.{first}:{}", first + width),
-            kind: BufferKind::Const,
-            dtype: megakernel_ir::DType::I32,
-            shape: vec![width],
-            source: None,
-            pieces: Vec::new(),
-            values: (first..first + width).map(|column| column.clamp(0, last)).collect(),
-        });
-        let columns = self.scratch("columns", area, vec![width]);
-        self.step(Opcode::Embed, &[ids, buffer], Some(plain(columns)), json!({"hidden": 1}));
-        Ok(columns)
-    }
-
     /// What GEMV_TILE adds: a buffer as long as its output, with the residual at the same columns.
     fn bias(
         &mut self,
@@ -325,60 +319,6 @@ impl Lowering<'_, '_> {
         }
         self.require_written(number, reader)?;
         self.columns(number, buffer, place - offset, width)
-    }
-
-    /// Attention of one token: norms and rotation of heads, the caches, the scores.
-    fn attention(&mut self, attention: &Attention) -> Result<(), String> {
-        let Attention { heads, kv_heads, head_dim, length, .. } = *attention;
-        if self.position >= length {
-            return Err(format!("position {} is outside of a cache of {length}", self.position));
-        }
-        let query = self.heads("q", attention.query, heads, attention.query_norm, attention)?;
-        let key = self.heads("k", attention.key, kv_heads, attention.key_norm, attention)?;
-        let value = self.load(attention.value)?;
-        let (key_cache, value_cache) = (self.cache(attention.key_cache)?, self.cache(attention.value_cache)?);
-        for (new, cache) in [(key, key_cache), (value, value_cache)] {
-            self.step(Opcode::KvAppend, &[new, cache], Some(plain(cache)), json!({"pos": self.position}));
-        }
-        let target = self.store(attention.out)?;
-        let params = json!({
-            "head_dim": head_dim, "kv_start": 0, "kv_len": self.position + 1, "scale": attention.scale,
-            "n_heads": heads, "n_kv_heads": kv_heads,
-        });
-        self.step(Opcode::AttentionTile, &[query, key_cache, value_cache], Some(target), params);
-        Ok(())
-    }
-
-    /// Heads, normed and rotated as the task does it.
-    fn heads(
-        &mut self,
-        name: &str,
-        from: usize,
-        count: i64,
-        norm: Option<usize>,
-        attention: &Attention,
-    ) -> Result<usize, String> {
-        if norm.is_none() && attention.theta.is_none() {
-            return self.load(from);
-        }
-        let area = self.of(from)?.area;
-        let shape = vec![count, attention.head_dim];
-        let mut heads = self.load_as(from, shape.clone())?;
-        if let Some(norm) = norm {
-            let weight = self.weight(norm)?;
-            let normed = self.scratch(&format!("{name}.norm"), area, shape.clone());
-            let params = json!({"eps": attention.eps, "hidden": attention.head_dim});
-            self.step(Opcode::RmsNorm, &[heads, weight], Some(plain(normed)), params);
-            heads = normed;
-        }
-        if let Some(theta) = attention.theta {
-            let positions = self.positions();
-            let rotated = self.scratch(&format!("{name}.rope"), area, shape);
-            let params = json!({"head_dim": attention.head_dim, "theta": theta});
-            self.step(Opcode::Rope, &[heads, positions], Some(plain(rotated)), params);
-            heads = rotated;
-        }
-        Ok(heads)
     }
 }
 

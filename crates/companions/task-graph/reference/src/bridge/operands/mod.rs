@@ -1,14 +1,17 @@
 //! What each task reads and writes, and by which opcodes it is done (the table of clause TGR-18).
 
+mod attention;
+mod experts;
 mod tiles;
 
 use megakernel_task_graph::{EventId, KernelGraph, Task, TaskGraph};
 use serde_json::{Map, Value};
 
 use super::Refusal;
+use super::given::Run;
 use super::order::TaskRef;
 use super::tensors::{Area, Tensors};
-use super::work::{Access, Attention, Left, Partial, Plan, Work};
+use super::work::{Access, Left, Partial, Plan, Work};
 use crate::types;
 
 /// Plans every task of every rank.
@@ -17,12 +20,16 @@ pub(super) fn plan(
     ranks: &[u16],
     kernel: &KernelGraph<'_>,
     tensors: &Tensors<'_>,
+    run: &Run,
 ) -> (Plan, Vec<Refusal>) {
     let mut plan = Plan::default();
     let mut refusals = Vec::new();
+    let mut routing = run.routing.iter();
     for (rank, graph) in graphs.iter().enumerate() {
         for (number, task) in graph.all_tasks.iter().enumerate().skip(2) {
-            let mut planner = Planner { task, id: (rank, number), ranks, kernel, tensors, plan: &mut plan };
+            let chosen = if kind(task.task_type) == CHOOSE { routing.next() } else { None };
+            let id = (rank, number);
+            let mut planner = Planner { task, id, ranks, kernel, tensors, run, chosen, plan: &mut plan };
             match planner.work() {
                 Ok(work) => plan.tasks.push(((rank, number), work)),
                 Err(reason) => {
@@ -34,6 +41,9 @@ pub(super) fn plan(
     (plan, refusals)
 }
 
+/// MOE_TOPK_SOFTMAX_SM100, which chooses experts.
+const CHOOSE: i64 = 260;
+
 /// The type of the table of TGR-18 that computes the same: types of the current generator differ in how.
 fn kind(task_type: i64) -> i64 {
     match task_type {
@@ -44,6 +54,9 @@ fn kind(task_type: i64) -> i64 {
         159 => 118,
         154 => 119,
         151 | 155 | 157 | 253 => 120,
+        153 | 257 => 116,
+        163 => 251,
+        161 | 162 | 255 => 254,
         301 => 199,
         other => other,
     }
@@ -52,25 +65,21 @@ fn kind(task_type: i64) -> i64 {
 /// What no opcode does, of the types that this is known of; and what would.
 fn missing(task_type: i64) -> Option<&'static str> {
     Some(match task_type {
-        112..=114 => "it searches or verifies drafts: missing is an opcode for each",
-        116 | 153 | 257 => {
-            "it attends over pages of several requests, and ATTENTION_TILE over one cache in a buffer: missing is a PAGED_ATTENTION"
+        112..=114 | 271..=274 | 283..=286 | 294 => {
+            "it searches, verifies or keeps drafts: missing is an opcode for each"
         }
-        164 | 263 | 266 | 269 | 287 | 289 | 291 => {
-            "it yields a part of an attention with its sum of exponentials, and ATTENTION_TILE a whole one: missing is an ATTENTION_PARTIAL"
+        164 | 263 | 264 => {
+            "its parts of an attention lie in two tensors, and those of ATTENTION_TILE in one, which ATTENTION_COMBINE takes: \
+             missing is a LOG_SUM_EXP"
         }
-        264 | 267 | 270 | 288 | 290 | 292 => {
-            "it puts parts of an attention together by their sums of exponentials: missing is an ATTENTION_MERGE"
+        266..=270 | 278 | 287..=293 | 295 => {
+            "its keys are longer than its values, and those of ATTENTION_TILE as long: missing is a LATENT_ATTENTION"
         }
-        163 | 251 => {
-            "it adds to what is in its output, and GEMV_TILE overwrites it: missing is a GEMV_ACCUMULATE"
+        248 | 249 | 275..=277 => {
+            "its rows have a scale for each block of columns, and weights of GEMV_TILE alone have scales: missing is a SCALED_GEMV"
         }
-        161 | 162 | 248 | 249 | 254 | 255 => {
-            "it takes and writes the rows that a router chose, and GEMV_TILE all rows: missing is an EXPERT_GEMV, which goes by data"
-        }
-        260 | 280 => "it chooses experts by their logits, and SAMPLE_ARGMAX one index: missing is a TOPK",
-        261 => "it adds up the rows of experts by their weights: missing is an EXPERT_SUM",
-        262 => "it sets a buffer to zero: missing is a FILL",
+        265 => "it draws at random, and SAMPLE_ARGMAX takes the largest: missing is a SAMPLE",
+        280 => "it weighs experts by sigmoids, and SOFTMAX among each other: missing is a SIGMOID",
         _ => return None,
     })
 }
@@ -81,6 +90,9 @@ struct Planner<'p, 'k> {
     ranks: &'p [u16],
     kernel: &'p KernelGraph<'k>,
     tensors: &'p Tensors<'k>,
+    run: &'p Run,
+    /// What the task chooses, if it chooses experts and the run says so.
+    chosen: Option<&'p Vec<Vec<i64>>>,
     plan: &'p mut Plan,
 }
 
@@ -88,7 +100,9 @@ impl Planner<'_, '_> {
     fn work(&mut self) -> Result<Work, String> {
         let kind = kind(self.task.task_type);
         let params = match kind {
-            101..=103 | 105 | 108 | 109 | 110 | 111 | 115 | 118 | 119 | 120 => self.params()?,
+            101..=103 | 105 | 108..=111 | 115 | 116 | 118..=120 | 251 | 254 | 260..=262 | 281 => {
+                self.params()?
+            }
             _ => Map::new(),
         };
         let left = |planner: &mut Self, x, weight, eps| -> Result<Left, String> {
@@ -120,22 +134,22 @@ impl Planner<'_, '_> {
                 self.arity(3, 1)?;
                 let (x, weight) = (self.input(0, Access::Read)?, self.input(1, Access::Weight)?);
                 let left = left(self, x, weight, number(&params, "eps")?)?;
-                self.linear(left, x, 2, None)
+                self.linear(left, x, 2, None, false)
             }
             105 => {
                 self.arity(3, 1)?;
                 let (gate, up) = self.halves()?;
-                self.linear(Left::SiluMul { gate, up }, gate, 1, Some(2))
+                self.linear(Left::SiluMul { gate, up }, gate, 1, Some(2), false)
             }
             108 => {
                 self.arity(3, 1)?;
                 let x = self.input(0, Access::Read)?;
-                self.linear(Left::Plain(x), x, 1, Some(2))
+                self.linear(Left::Plain(x), x, 1, Some(2), false)
             }
-            120 => {
+            120 | 251 => {
                 self.arity(2, 1)?;
                 let x = self.input(0, Access::Read)?;
-                self.linear(Left::Plain(x), x, 1, None)
+                self.linear(Left::Plain(x), x, 1, None, kind == 251)
             }
             118 => {
                 self.arity(1, 1)?;
@@ -155,6 +169,14 @@ impl Planner<'_, '_> {
                 Ok(Work::Norm { x, weight, eps, out })
             }
             103 | 115 => self.attention(&params),
+            116 => self.paged_attention(&params),
+            254 => self.routed(),
+            CHOOSE => self.choose(),
+            261 => self.expert_sum(),
+            262 => {
+                self.arity(2, 1)?;
+                Ok(Work::Zero { out: self.input(0, Access::Zero)? })
+            }
             107 => self.reduce(),
             109 => {
                 self.arity(1, 1)?;
@@ -186,6 +208,14 @@ impl Planner<'_, '_> {
                 self.same_shape(from, to)?;
                 Ok(Work::Copy { from, to })
             }
+            281 => {
+                self.arity(2, 1)?;
+                let (left, right) = (self.input(0, Access::Read)?, self.input(1, Access::Read)?);
+                let out = self.output(0, Access::Write)?;
+                self.same_shape(left, out)?;
+                self.same_shape(right, out)?;
+                Ok(Work::Add { left, right, out })
+            }
             199 => self.copy(),
             302 => self.collective(),
             other => {
@@ -195,95 +225,13 @@ impl Planner<'_, '_> {
         }
     }
 
-    /// Attention of one token: [q heads | k heads | v heads], caches, norms of heads, tables of the rotation.
-    fn attention(&mut self, params: &Map<String, Value>) -> Result<Work, String> {
-        let inputs = self.task.inputs().iter().filter(|tile| !tile.is_null()).count();
-        if !(3..=7).contains(&inputs) || self.task.outputs().len() != 1 {
-            return Err(format!("attention has {inputs} inputs; required: 3 to 7, and one output"));
-        }
-        let key_cache = self.input(1, Access::Cache)?;
-        let value_cache = self.input(2, Access::Cache)?;
-        self.same_shape(key_cache, value_cache)?;
-        let cache = self.area(key_cache);
-        let extents = cache.extents();
-        let [batch @ .., length, kv_heads, head_dim] = &extents[..] else {
-            return Err(format!(
-                "the caches have extents {extents:?}; required: positions, heads and elements"
-            ));
-        };
-        let (length, kv_heads, head_dim) = (*length, *kv_heads, *head_dim);
-        let x = self.tile(0)?;
-        let width = x.width();
-        if x.rows() != 1 || batch.iter().any(|&extent| extent != 1) {
-            return Err(format!(
-                "attention takes {} rows over a cache of extents {extents:?}; \
-                 required: one token of one sequence, which is what ATTENTION_TILE attends from",
-                x.rows()
-            ));
-        }
-        let heads = width / head_dim - 2 * kv_heads;
-        if width % head_dim != 0 || heads < 1 || heads % kv_heads != 0 {
-            return Err(format!(
-                "input 0 has {width} columns; required: q, k and v heads of {head_dim}, {kv_heads} of k and v, \
-                 and a multiple of them of q"
-            ));
-        }
-        for (name, found) in [("n_heads", heads), ("n_kv_heads", kv_heads), ("head_dim", head_dim)] {
-            if params.get(name).is_some_and(|value| value.as_i64() != Some(found)) {
-                return Err(format!("`{name}` of the operator is not {found}, which follows from the tiles"));
-            }
-        }
-        let [start, end] = x.columns();
-        let (keys, values) = (start + heads * head_dim, start + (heads + kv_heads) * head_dim);
-        let pointer = self.pointer("inputs", 0);
-        let query = self.put(x.between(start, keys), Access::Read, pointer.clone());
-        let key = self.put(x.between(keys, values), Access::Read, pointer.clone());
-        let value = self.put(x.between(values, end), Access::Read, pointer);
-        let query_norm = self.optional(3)?;
-        let key_norm = self.optional(4)?;
-        for norm in [query_norm, key_norm].into_iter().flatten() {
-            self.require(norm, head_dim, "the norm of heads has", "elements, the length of a head")?;
-        }
-        let eps = match query_norm.or(key_norm) {
-            Some(_) => number(params, "eps")?,
-            None => 0.0,
-        };
-        let theta = match (self.optional(5)?, self.optional(6)?) {
-            (None, None) => None,
-            (Some(_), Some(_)) => Some(number(params, "theta")?),
-            _ => return Err("one of the two tables of the rotation is missing".to_owned()),
-        };
-        let scale = match params.get("scale") {
-            Some(_) => number(params, "scale")?,
-            None => (head_dim as f64).sqrt().recip(),
-        };
-        let out = self.output(0, Access::Write)?;
-        self.same_shape(query, out)?;
-        Ok(Work::Attention(Box::new(Attention {
-            query,
-            key,
-            value,
-            key_cache,
-            value_cache,
-            query_norm,
-            key_norm,
-            eps,
-            theta,
-            scale,
-            heads,
-            kv_heads,
-            head_dim,
-            length,
-            out,
-        })))
-    }
-
     fn linear(
         &mut self,
         left: Left,
         x: usize,
         weight: usize,
         residual: Option<usize>,
+        adds: bool,
     ) -> Result<Work, String> {
         let weight = self.input(weight, Access::Weight)?;
         let out = self.tile_of("outputs", 0)?;
@@ -314,7 +262,7 @@ impl Planner<'_, '_> {
             }
             residual => residual.map(|position| self.input(position, read)).transpose()?,
         };
-        let out = self.output(0, write)?;
+        let out = self.output(0, if adds { Access::Add } else { write })?;
         if let Some(residual) = residual {
             self.same_shape(residual, out)?;
         }

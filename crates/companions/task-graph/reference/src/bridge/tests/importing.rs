@@ -49,7 +49,7 @@ fn every_rule_accepts_the_import_of_a_sound_graph() {
     for embeds in [1, 4] {
         for one_queue in [false, true] {
             let kernel = decoder(941, embeds);
-            let options = Options { position: 3, one_queue };
+            let options = Options { position: 3, one_queue, ..Options::default() };
             let found = accepted(imported(&translate(&kernel), &kernel, &options));
             let program = read(found.program.as_bytes()).expect("a program");
             let verdict = validate_program(&program, Classes::ALL);
@@ -248,17 +248,15 @@ fn what_has_no_counterpart_is_refused_with_the_reason() {
     refused(&|graph| graph["all_tasks"][2]["task_type"] = json!(113), &task(2), "drafts");
     refused(&|graph| graph["all_tasks"][2]["task_type"] = json!(301), &task(2), "task type 301");
     for (code, opcode) in [
-        (163, "GEMV_ACCUMULATE"),
-        (251, "GEMV_ACCUMULATE"),
-        (254, "EXPERT_GEMV"),
-        (255, "EXPERT_GEMV"),
-        (257, "PAGED_ATTENTION"),
-        (263, "ATTENTION_PARTIAL"),
-        (264, "ATTENTION_MERGE"),
-        (260, "TOPK"),
-        (261, "EXPERT_SUM"),
-        (262, "FILL"),
-        (265, "no opcodes of it"),
+        (263, "LOG_SUM_EXP"),
+        (264, "LOG_SUM_EXP"),
+        (266, "LATENT_ATTENTION"),
+        (248, "SCALED_GEMV"),
+        (276, "SCALED_GEMV"),
+        (265, "SAMPLE"),
+        (280, "SIGMOID"),
+        (272, "an opcode for each"),
+        (999, "no opcodes of it"),
     ] {
         refused(&|graph| graph["all_tasks"][2]["task_type"] = json!(code), &task(2), opcode);
     }

@@ -1,5 +1,6 @@
 //! Both ways over the bridge.
 
+mod current;
 mod decoder;
 mod exporting;
 mod graphs;

@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use megakernel_ir::Rule;
 use megakernel_ir::rule::Class;
-use megakernel_task_graph::{TaskGraph, read_task_graph};
+use megakernel_task_graph::{TaskGraph, TaskType, read_task_graph};
 use megakernel_test_support::fixtures;
 use serde_json::{Value, json};
 
 use super::graphs::kernel;
-use crate::bridge::{Imported, Options, Refusal, import};
+use crate::bridge::{Imported, Options, Refusal, Request, Run, import};
 use megakernel_reference::validate::{Classes, validate_program};
 
 fn text(name: &str) -> String {
@@ -89,7 +90,7 @@ fn import_texts(texts: &[String]) -> Result<Imported, Vec<Refusal>> {
     let graphs: Vec<&TaskGraph<'_>> = graphs.iter().collect();
     let kernel = kernel_of(&graphs);
     let kernel = megakernel_task_graph::read_kernel_graph(kernel.as_bytes()).expect("a kernel graph");
-    import(&graphs, &kernel, &Options { position: 100, one_queue: false })
+    import(&graphs, &kernel, &Options { position: 100, ..Options::default() })
 }
 
 #[test]
@@ -105,10 +106,80 @@ fn a_decoder_of_the_earlier_version_is_imported_whole() {
 #[test]
 fn tasks_without_opcodes_are_named() {
     let refusals = import_real(&["qwen3_06b_2l"]).expect_err("refused");
-    // Attention over pages, once for each group of heads and layer.
+    // Attention over pages, once for each group of heads and layer: of which request is data.
     let reasons: BTreeSet<&str> = refusals.iter().map(|found| found.reason.as_str()).collect();
     assert_eq!((refusals.len(), reasons.len()), (16, 1), "{reasons:?}");
-    assert!(refusals[0].reason.contains("task type 116"), "{}", refusals[0].reason);
+    assert!(refusals[0].reason.contains("give the requests"), "{}", refusals[0].reason);
+}
+
+/// What the layers of the current generator registered, with the parameters that a program needs.
+fn registered(name: &str) -> String {
+    let found: Value = serde_json::from_str(&text(&format!("{name}.kernel"))).expect("JSON");
+    let tensors: Vec<Value> = found["tensors"]
+        .as_array()
+        .expect("tensors")
+        .iter()
+        .map(|tensor| {
+            let mut declared =
+                json!({"name": tensor["name"], "data_type": tensor["dtype"], "dims": tensor["dims"], "io": tensor["io"]});
+            for member in ["num_groups", "parts"].into_iter().filter(|member| !tensor[*member].is_null()) {
+                declared[member] = tensor[member].clone();
+            }
+            declared
+        })
+        .collect();
+    let operator = |operator: &Value| {
+        let name = operator["task"].as_str().expect("a name").trim_start_matches("moe_silu").to_owned();
+        let name = if name == "_mul" { "silu_mul".to_owned() } else { name };
+        let known = TaskType::registered(&name).expect("a type");
+        let operand = |argument: &Value| json!({"tensor": argument[0], "map": argument[1]});
+        let operands: Vec<Value> =
+            operator["args"].as_array().expect("operands").iter().map(operand).collect();
+        let (inputs, outputs) = operands.split_at(known.inputs.len());
+        let params = match name {
+            name if name.contains("rmsnorm") => json!({"eps": 1e-6}),
+            name if name.contains("attention") => json!({"eps": 1e-6, "theta": 1e6}),
+            _ => json!({}),
+        };
+        json!({"name": "op", "task_type": known.code, "grid": operator["grid"], "inputs": inputs, "outputs": outputs,
+               "params": params})
+    };
+    kernel(&tensors, &found["ops"].as_array().expect("operators").iter().map(operator).collect::<Vec<_>>())
+}
+
+/// The rules that the program of real graphs breaks, for so many requests of one token each.
+fn rules_of_current(names: &[&str], requests: i64) -> BTreeSet<Rule> {
+    let texts: Vec<String> = names.iter().map(|name| text(name)).collect();
+    let graphs: Vec<TaskGraph<'_>> =
+        texts.iter().map(|text| read_task_graph(text.as_bytes()).expect("a graph")).collect();
+    let tasks: usize = graphs.iter().map(|graph| graph.all_tasks.len() - 2).sum();
+    let kernel = registered(names[0]);
+    let kernel = megakernel_task_graph::read_kernel_graph(kernel.as_bytes()).expect("a kernel graph");
+    let request = |number| Request { tokens: 1, position: 3 + 5 * number, pages: vec![number] };
+    let layer = |first: i64| vec![(0..8).map(|expert| (first + 7 * expert) % 128).collect()];
+    let run = Run { requests: (0..requests).map(request).collect(), routing: vec![layer(3), layer(90)] };
+    let graphs: Vec<&TaskGraph<'_>> = graphs.iter().collect();
+    let found = import(&graphs, &kernel, &Options { run, ..Options::default() }).expect("no refusal");
+    let origins: BTreeSet<(usize, usize)> = found.origin.iter().copied().collect();
+    assert_eq!(origins.len(), tasks, "every task has its part of the program");
+    let program = megakernel_ir::read(found.program.as_bytes()).expect("a program");
+    let verdict = validate_program(&program, Classes::ALL);
+    verdict.diagnostics.iter().filter(|found| found.is_error()).map(|found| found.rule).collect()
+}
+
+#[test]
+fn graphs_of_the_current_generator_are_imported_whole() {
+    for (names, requests) in [
+        (&["now_q06_2l_cc90"][..], 1),
+        (&["now_q06_2l_cc90_b8"], 8),
+        (&["now_moe30b_2l_t1"], 1),
+        (&["now_moe30b_2l_splitk"], 1),
+        (&["now_q06_tp2_tile_r0", "now_q06_tp2_tile_r1"], 1),
+    ] {
+        assert_eq!(rules_of_current(names, requests), BTreeSet::new(), "{names:?}");
+    }
+    let raced = rules_of_current(&["now_q06_tp2_ag_r0", "now_q06_tp2_ag_r1"], 1);
+    assert!(!raced.is_empty() && raced.iter().all(|rule| rule.class() == Class::RACE), "{raced:?}");
 }
 
 #[test]
