@@ -149,7 +149,7 @@ fn what_is_left_out_is_put_back() {
 }
 
 /// Rules of which some finding has a repair.
-const MENDED: [Rule; 15] = [
+const MENDED: [Rule; 14] = [
     Rule::TD01,
     Rule::TD02,
     Rule::TD04,
@@ -161,7 +161,6 @@ const MENDED: [Rule; 15] = [
     Rule::TR05,
     Rule::TR06,
     Rule::TR07,
-    Rule::TX02,
     Rule::TX02,
     Rule::TX05,
     Rule::TX06,
@@ -258,7 +257,7 @@ const KINDS: [&str; 9] = ["Wait", "Trigger", "New", "Join", "Count", "Renumber",
 #[test]
 fn what_leads_astray_is_led_back() {
     let (mut cycles, mut others) = ([0; 2], [0; 2]);
-    for graph in safe_graphs(16).take(5) {
+    for graph in safe_graphs(40).take(12) {
         let events = graph["all_events"].as_array().expect("events").len() as i64;
         for task in 2..graph["all_tasks"].as_array().expect("tasks").len() {
             let right = graph["all_tasks"][task]["trigger_event"].as_i64().expect("an id");
@@ -272,13 +271,14 @@ fn what_leads_astray_is_led_back() {
                 let (left, done) = healed(&json!({"ranks": [broken]}).to_string());
                 let tally = if is_cycle { &mut cycles } else { &mut others };
                 tally[0] += 1;
-                tally[1] += usize::from(counts(&left).is_empty() && done.len() == 1);
+                assert!(counts(&left).is_empty(), "{task} triggers {wrong}: {done:?} leave {left:?}");
+                tally[1] += usize::from(done.len() == 1);
             }
         }
     }
-    // Where several events lack something, the first that fits need not be the right one.
-    assert!(cycles[0] > 50 && 10 * cycles[1] >= 9 * cycles[0], "{cycles:?}");
-    assert!(others[0] > 50 && 10 * others[1] >= 9 * others[0], "{others:?}");
+    // Where who waits reads what both of two tasks write, the wrong one may be taken; then it takes two repairs.
+    assert!(cycles[0] > 300 && cycles[1] == cycles[0], "{cycles:?}");
+    assert!(others[0] > 600 && 20 * others[1] >= 19 * others[0], "{others:?}");
 }
 
 /// Each collective of a rank is left out in turn, and put back.

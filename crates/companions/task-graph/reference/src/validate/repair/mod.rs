@@ -214,8 +214,19 @@ impl Known<'_, '_, '_, '_> {
         {
             return false;
         }
-        self.fits(task, event)
-            && !world.dependents.of(event).iter().any(|&other| other == task || self.is_before(other, task))
+        self.fits(task, event) && !self.would_close(task, event)
+    }
+
+    /// Whether a task that triggers the event comes after one that waits for it.
+    fn would_close(&self, task: u32, event: u32) -> bool {
+        self.world.dependents.of(event).iter().any(|&other| other == task || self.is_before(other, task))
+    }
+
+    /// Whether two tasks are of one type and write a tensor in common.
+    fn are_alike(&self, one: u32, other: u32) -> bool {
+        let [one, other] = [one, other].map(|task| self.world.task(task));
+        let written = |name: &str| other.outputs().iter().any(|tile| &*tile.base_ptr == name);
+        one.task_type == other.task_type && one.outputs().iter().any(|tile| written(&tile.base_ptr))
     }
 
     /// Whether an event counts more triggers than there are.
@@ -227,14 +238,8 @@ impl Known<'_, '_, '_, '_> {
     /// Whether a task has to do with what triggers the event, or waits for it.
     fn fits(&self, task: u32, event: u32) -> bool {
         let world = self.world;
-        let kind = world.task(task).task_type;
-        let is_sibling = |&other: &u32| {
-            let written = |name: &str| world.task(other).outputs().iter().any(|tile| &*tile.base_ptr == name);
-            world.task(other).task_type == kind
-                && world.task(task).outputs().iter().any(|tile| written(&tile.base_ptr))
-        };
         world.is_end(event)
-            || world.producers.of(event).iter().any(is_sibling)
+            || world.producers.of(event).iter().any(|&other| self.are_alike(task, other))
             || world.dependents.of(event).iter().any(|&other| self.have_in_common(task, other))
     }
 

@@ -1,8 +1,9 @@
 //! Triggers and waits that lead to a wrong event, where the right one is known: it lacks what the wrong one has too much of.
 
-use megakernel_task_graph::EventType;
+use megakernel_task_graph::{EventType, Tile};
 
 use crate::types;
+use crate::validate::area::Footprint;
 use crate::validate::order::Events;
 use crate::validate::rank::Rank;
 use crate::validate::repair::{Known, Repair};
@@ -10,6 +11,9 @@ use crate::validate::world::{Trigger, World};
 
 /// Most changes that are tried against a cycle, each of which orders the graph anew.
 const TRIED: usize = 64;
+
+/// Most pairs of a task and an event that are looked at for a trigger that leads astray.
+const LOOKED_AT: usize = 1 << 14;
 
 /// Whether a task waits for the event that it triggers. The order of events does not see that.
 pub(super) fn has_loop(world: &World<'_, '_, '_>) -> bool {
@@ -44,29 +48,65 @@ impl Known<'_, '_, '_, '_> {
         let is_put = types::is_put(world.task(task).task_type);
         let is_end_of_both = world.is_end(event) && !is_put;
         (is_end_of_both || is_put == self.is_of_puts(event) && self.fits(task, event))
-            && !world.dependents.of(event).iter().any(|&other| other == task || self.is_before(other, task))
+            && !self.would_close(task, event)
+    }
+
+    /// How much speaks for the event that a task triggers now, and against another one: first whether that counts fewer than there are,
+    /// then who reads what the task writes, then how many others like the task trigger what it triggers.
+    fn belonging(&self, task: u32, other: u32) -> (bool, bool, bool, usize) {
+        let Trigger::Event(now) = self.world.triggers[task as usize] else {
+            return (true, true, true, usize::MAX);
+        };
+        let like = self.world.producers.of(now).iter();
+        let like = like.filter(|&&one| one != task && self.are_alike(task, one)).count();
+        (!self.counts_too_few(now), self.serves(task, now), !self.serves(task, other), like)
+    }
+
+    /// Whether somebody who waits for an event reads what a task writes.
+    fn serves(&self, task: u32, event: u32) -> bool {
+        let world = self.world;
+        let record = world.task(task);
+        let tiles = [(false, record.inputs()), (true, record.outputs())].into_iter().flat_map(
+            |(is_output, tiles)| {
+                let written =
+                    move |&(position, _): &(usize, _)| types::writes(record.task_type, is_output, position);
+                tiles.iter().enumerate().filter(written).map(|(_, tile)| tile)
+            },
+        );
+        let bytes = |tile: &Tile<'_>| Footprint { tile, is_slot: false }.bytes();
+        let meet = |one: &Tile<'_>, other: &Tile<'_>| {
+            let ([start, end], [first, last]) = (bytes(one), bytes(other));
+            one.base_ptr == other.base_ptr && start < last && first < end
+        };
+        let mut tiles = tiles.filter(|tile| !tile.is_null());
+        tiles.any(|tile| {
+            let mut waiting = world.dependents.of(event).iter();
+            waiting.any(|&reader| world.task(reader).inputs().iter().any(|read| meet(tile, read)))
+        })
     }
 
     /// Of the tasks that trigger an event, one that another event of the same rank lacks.
     pub(super) fn stray(&self, event: u32) -> Option<Repair> {
         let lacking: Vec<u32> = self.lacking(self.world.event_place(event).0).collect();
-        // The last is likeliest to be the one that does not belong.
-        self.world.producers.of(event).iter().rev().find_map(|&task| {
-            let event = lacking.iter().copied().find(|&other| self.may_trigger(task, other))?;
-            Some(Repair::Trigger { task, event })
-        })
+        // Of those of which as much is known, the last is likeliest to be the one that does not belong.
+        let producers = self.world.producers.of(event).iter().rev();
+        let pairs = producers.flat_map(|&task| lacking.iter().map(move |&event| (task, event)));
+        let pairs = pairs.take(LOOKED_AT).filter(|&(task, event)| self.may_trigger(task, event));
+        let (task, event) = pairs.min_by_key(|&(task, event)| self.belonging(task, event))?;
+        Some(Repair::Trigger { task, event })
     }
 
     /// The task that an event lacks, if another event has it too much.
     pub(super) fn strayed(&self, event: u32) -> Option<Repair> {
         let rank = self.world.event_place(event).0;
-        let task =
-            self.world.tasks_of(rank).skip(2).find(|&task| match self.world.triggers[task as usize] {
+        let tasks =
+            self.world.tasks_of(rank).skip(2).filter(|&task| match self.world.triggers[task as usize] {
                 Trigger::Event(now) => {
                     now != event && self.counts_too_few(now) && self.may_trigger(task, event)
                 }
                 Trigger::Elsewhere | Trigger::Nothing => false,
-            })?;
+            });
+        let task = tasks.min_by_key(|&task| self.belonging(task, event))?;
         Some(Repair::Trigger { task, event })
     }
 
@@ -82,10 +122,14 @@ impl Known<'_, '_, '_, '_> {
     /// What opens a cycle: a trigger that another event lacks, or a wait in place of which there is an event that nobody waits for.
     pub(super) fn open(&self, cycle: &[u32]) -> Option<Repair> {
         let world = self.world;
-        let triggers = cycle.iter().flat_map(|&task| {
-            let events = self.lacking(world.rank(task)).filter(move |&event| self.may_trigger(task, event));
-            events.map(move |event| Repair::Trigger { task, event })
-        });
+        let pairs = cycle
+            .iter()
+            .flat_map(|&task| self.lacking(world.rank(task)).map(move |event| (task, event)))
+            .take(LOOKED_AT);
+        let mut triggers: Vec<(u32, u32)> =
+            pairs.filter(|&(task, event)| self.may_trigger(task, event)).collect();
+        triggers.sort_by_key(|&(task, event)| self.belonging(task, event));
+        let triggers = triggers.into_iter().map(|(task, event)| Repair::Trigger { task, event });
         let waits = cycle.iter().flat_map(|&task| {
             let events = self.events_of(world.rank(task)).filter(move |&event| {
                 world.event(event).event_type == EventType::Empty as i64
