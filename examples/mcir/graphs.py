@@ -4,7 +4,7 @@ import math
 
 from documents import BINARY, INTEGER, NAMES, TEXT, UNARY, array, child, finding, mapping, name, nullable, record, row
 
-MOST, MOST_BYTES = 2**31 - 1, 2**62
+MOST, MOST_BYTES, MOST_EXTENTS = 2**31 - 1, 2**62, 64
 SIZES = {"F32": 4, "F16": 2, "BF16": 2}
 PASSES = ("AttentionPatternPass",)
 MASKED = {"offset": INTEGER, "window": nullable(INTEGER)}
@@ -68,6 +68,9 @@ def numbers(graph):
 
     for key, value in graph["values"].items():
         where = child("/values", key) + "/shape"
+        if len(value["shape"]) > MOST_EXTENTS:
+            yield "IG01", where, "more than 64 extents"
+            continue
         found = [each for axis, extent in enumerate(value["shape"]) for each in within(extent, 1, MOST, "%s/%d" % (where, axis))]
         yield from found
         if not found and math.prod(value["shape"]) * SIZES[value["dtype"]] > MOST_BYTES:

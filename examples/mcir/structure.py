@@ -5,7 +5,7 @@ import math
 from documents import child, finding
 from model import bodies, is_tile, nodes, terms
 
-MOST, MOST_BYTES, MOST_ELEMENTS, MOST_SLOTS = 2**31 - 1, 2**62, 2**20, 64
+MOST, MOST_BYTES, MOST_ELEMENTS, MOST_SLOTS, MOST_EXTENTS = 2**31 - 1, 2**62, 2**20, 64, 64
 # In and out of each function, and the places of states among them: (in, out).
 COMPUTE = {"matmul_nn": 2, "matmul_nt": 2, "add": 2, "sub": 2, "mul": 2, "div": 2, "max": 2}
 UPDATE = {
@@ -53,6 +53,9 @@ def number_range(document):
 
     for name, value in document["values"].items():
         at, before = child("/values", name), len(found)
+        if len(value["shape"]) > MOST_EXTENTS:
+            found.append(finding("IS01", at + "/shape", "more than 64 extents"))
+            continue
         for axis, extent in enumerate(value["shape"]):
             within(extent, 1, MOST, "%s/shape/%d" % (at, axis))
         if len(found) == before:
@@ -67,6 +70,8 @@ def number_range(document):
     for number, region in enumerate(document["regions"]):
         at, streaming = "/regions/%d/streaming" % number, region["streaming"]
         for which in ("from", "to"):
+            if len((streaming.get("stream") or {}).get(which, [])) > MOST_EXTENTS:
+                found.append(finding("IS01", "%s/stream/%s" % (at, which), "more than 64 indices"))
             for place, index in enumerate((streaming.get("stream") or {}).get(which, [])):
                 inside(index, "%s/stream/%s/%d" % (at, which, place))
         for place, state in enumerate(streaming.get("state", [])):

@@ -1,5 +1,9 @@
 //! Semantic graphs that are accepted, most of them about attention.
 
+mod streamed;
+
+pub use streamed::streamed;
+
 use std::sync::LazyLock;
 
 use serde_json::{Map, Value, json};
@@ -181,6 +185,16 @@ fn patterns(all: &mut Vec<(&'static str, &'static str, Draft)>) {
     });
     all.push(("multi-query", "three heads of queries, one of keys, in a window", multi));
 
+    // Scores that are no larger than what they are made of.
+    for (name, summary, rows, keys, depth) in [
+        ("cube", "attention without a scale, of as many rows as keys, and as deep", 6, 6, 6),
+        ("deep", "attention without a scale, deeper than it has rows and keys", 4, 5, 12),
+        ("low", "attention without a scale, of as many rows as it is deep, and fewer keys", 9, 5, 9),
+    ] {
+        let plan = Plan { by: None, ..Plan::of(rows, keys, depth) };
+        all.push((name, summary, plan.draft()));
+    }
+
     // Keys that were transposed elsewhere; as many of them as they are deep, so that shapes tell nothing.
     let square = Plan::of(6, 6, 6);
     for (name, summary, plan) in [
@@ -231,6 +245,17 @@ fn several(all: &mut Vec<(&'static str, &'static str, Draft)>, plain: &Plan) {
         draft.output(out);
     }
     all.push(("shared-keys", "two rows of queries on the same keys", draft));
+
+    let mut draft = Draft::default();
+    for (name, shape) in [("Q", [12, 3]), ("R", [12, 3]), ("KT", [3, 10]), ("V", [10, 3])] {
+        draft.input(name, &shape, "F16");
+    }
+    for (queries, of, out) in [("Q", "a", "A"), ("R", "b", "B")] {
+        let weights = plain.weights(&mut draft, of, queries, "KT");
+        plain.product(&mut draft, &weights, out, "F16");
+        draft.output(out);
+    }
+    all.push(("shared-turned-keys", "two rows of queries on the same keys, which come transposed", draft));
 
     let mut draft = Draft::default();
     plain.inputs(&mut draft);

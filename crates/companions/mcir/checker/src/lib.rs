@@ -1,6 +1,7 @@
 //! The runner's own judge of what documents of memory-centric IR compute (clause MCI-17), elements against references and bounds that
-//! the case holds, by clause NUM-10; and of what passes make of semantic graphs (clauses MCI-20 to MCI-22).
+//! the case holds, by clause NUM-10; and of what passes make of semantic graphs (clauses MCI-20 to MCI-25).
 
+mod document;
 mod transform;
 
 pub use transform::judge as judge_transform;

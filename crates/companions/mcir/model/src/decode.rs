@@ -102,7 +102,7 @@ impl Decoder {
         names
     }
 
-    fn document(&mut self, at: &Place<'_>) -> Option<Document> {
+    pub(crate) fn document(&mut self, at: &Place<'_>) -> Option<Document> {
         self.object(at)?;
         let values = self.required(at, "values", |decoder, at| Some(decoder.map(at, Decoder::value)));
         let inputs = self.required(at, "inputs", Decoder::names);
@@ -156,7 +156,7 @@ impl Decoder {
         Some(Residency { memory: memory?, values: values?, lifetime: lifetime? })
     }
 
-    fn target(&mut self, at: &Place<'_>) -> Option<Target> {
+    pub(crate) fn target(&mut self, at: &Place<'_>) -> Option<Target> {
         self.object(at)?;
         let shared = self.nullable(at, "shared_bytes", Decoder::integer);
         let register = self.nullable(at, "register_bytes", Decoder::integer);

@@ -121,7 +121,7 @@ pub struct Residency {
 }
 
 /// The most that a block may hold.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Target {
     /// In shared memory.
     pub shared: Option<i64>,

@@ -138,42 +138,8 @@ pub fn read_graph(value: &Json) -> Result<Graph, Vec<Fault>> {
     decoded(|decoder| decoder.graph(&Place::root(value)))
 }
 
-/// What can be made of a graph (clause MCI-20).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pass {
-    /// Attention that is written out becomes a node.
-    AttentionPattern,
-}
-
-impl Pass {
-    /// All of them.
-    pub const ALL: &'static [Pass] = &[Pass::AttentionPattern];
-
-    /// As requests write it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Pass::AttentionPattern => "AttentionPatternPass",
-        }
-    }
-}
-
-/// Reads a request to transform: the pass, and the graph.
-///
-/// # Errors
-/// Faults of the rules S03 to S05; never none.
-pub fn read_transform(value: &Json) -> Result<(Pass, Graph), Vec<Fault>> {
-    decoded(|decoder| {
-        let at = Place::root(value);
-        decoder.object(&at)?;
-        let pass =
-            decoder.required(&at, "pass", |decoder, at| decoder.named(at, "pass", Pass::ALL, Pass::name));
-        let graph = decoder.required(&at, "graph", Decoder::graph);
-        Some((pass?, graph?))
-    })
-}
-
 impl Decoder {
-    fn graph(&mut self, at: &Place<'_>) -> Option<Graph> {
+    pub(crate) fn graph(&mut self, at: &Place<'_>) -> Option<Graph> {
         self.object(at)?;
         let values = self.required(at, "values", |decoder, at| Some(decoder.map(at, Decoder::graph_value)));
         let inputs = self.required(at, "inputs", Decoder::names);

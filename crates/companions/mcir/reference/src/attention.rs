@@ -92,6 +92,8 @@ struct Draft<'g> {
     instead: HashMap<usize, Vec<Json>>,
     gone: HashSet<usize>,
     added: BTreeMap<String, Json>,
+    /// Keys that were transposed anew, by what they were: one for all that read them.
+    turned: HashMap<u32, String>,
 }
 
 impl Draft<'_> {
@@ -114,6 +116,9 @@ impl Draft<'_> {
         {
             return json!(name(keys));
         }
+        if let Some(keys) = self.turned.get(&turned) {
+            return json!(keys);
+        }
         let mut shape = finder.shape(turned).to_vec();
         if let [.., rows, columns] = shape.as_mut_slice() {
             std::mem::swap(rows, columns);
@@ -122,6 +127,7 @@ impl Draft<'_> {
         let keys = self.fresh(&format!("{}-transposed", name(turned)));
         self.added.insert(keys.clone(), json!({"shape": shape, "dtype": dtype}));
         nodes.push(json!({"id": keys, "op": "transpose", "in": [name(turned)], "out": keys}));
+        self.turned.insert(turned, keys.clone());
         json!(keys)
     }
 
@@ -172,9 +178,10 @@ impl Draft<'_> {
         let graph = self.finder.graph;
         let mut json = self.json.clone();
         if let Some(values) = json["values"].as_object_mut() {
-            for &place in &self.gone {
-                values.remove(&graph.names[graph.nodes[place].out as usize]);
-            }
+            let gone = |place: &usize| graph.names[graph.nodes[*place].out as usize].as_str();
+            let gone: HashSet<&str> = self.gone.iter().map(gone).collect();
+            // In the order in which they stood; to remove one by one would move the others.
+            values.retain(|name, _| !gone.contains(name.as_str()));
             values.extend(self.added);
         }
         let mut nodes = Vec::new();
@@ -194,7 +201,7 @@ impl Draft<'_> {
 pub fn apply(graph: &Graph, json: &Json) -> Json {
     let finder = Finder::new(graph);
     let (instead, gone, added) = (HashMap::new(), HashSet::new(), BTreeMap::new());
-    let mut draft = Draft { finder: &finder, json, instead, gone, added };
+    let mut draft = Draft { finder: &finder, json, instead, gone, added, turned: HashMap::new() };
     let mut lasts = HashSet::new();
     for place in 0..graph.nodes.len() {
         if let Some(pattern) = finder.ending(place, &lasts) {

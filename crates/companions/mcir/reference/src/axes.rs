@@ -45,6 +45,8 @@ pub struct Axes {
     /// The bounds of the stream.
     pub from: Vec<Affine>,
     pub to: Vec<Affine>,
+    /// By name. Before IS11 is judged there may be any number of axes, and of terms that name them.
+    places: HashMap<u32, u32>,
 }
 
 impl Axes {
@@ -59,9 +61,10 @@ impl Axes {
             Axis { name, step, least: 0, most: (count - 1) * step, count }
         };
         // An axis with one value adds 0 to every index.
-        let blocks = tile.blocks.iter().map(block).filter(|axis| axis.count > 1).collect();
+        let blocks: Vec<Axis> = tile.blocks.iter().map(block).filter(|axis| axis.count > 1).collect();
         let (from, to) = (Vec::new(), Vec::new());
-        let mut axes = Axes { blocks, stream: None, is_fixed: true, from, to };
+        let places = (0..).zip(&blocks).map(|(place, axis)| (axis.name, place)).collect();
+        let mut axes = Axes { blocks, stream: None, is_fixed: true, from, to, places };
         if let Some(stream) = &region.stream {
             axes.from = stream.from.iter().map(|index| axes.affine(index)).collect();
             axes.to = stream.to.iter().map(|index| axes.affine(index)).collect();
@@ -74,6 +77,7 @@ impl Axes {
             let step = step(stream.axis);
             let count = if end > first { end.saturating_sub(first).saturating_sub(1) / step + 1 } else { 0 };
             let last = if starts_fixed { first + (count - 1) * step } else { end - 1 };
+            axes.places.insert(stream.axis, axes.stream_place());
             axes.stream = Some(Axis { name: stream.axis, step, least: first, most: last.max(first), count });
         }
         axes
@@ -94,8 +98,8 @@ impl Axes {
         let (named, mut number) = added(index);
         let mut factors = Vec::with_capacity(named.len());
         for (name, factor) in named {
-            let all = self.blocks.iter().chain(&self.stream);
-            let Some((place, axis)) = (0..).zip(all).find(|(_, axis)| axis.name == name) else { continue };
+            let Some(&place) = self.places.get(&name) else { continue };
+            let Some(axis) = self.axis(place) else { continue };
             if axis.least == axis.most {
                 number = number.saturating_add(factor.saturating_mul(axis.least));
             } else {

@@ -6,14 +6,14 @@ use std::process::ExitCode;
 
 use clap::Args;
 use megakernel_ir::Diagnostic;
-use megakernel_mcir::Pass;
+use megakernel_mcir::{Pass, Target};
 use megakernel_reference::commands::{
     Command, Companion, describe, finished, options, read_file, validate, wrong,
 };
 
 use crate::measure::measure_document;
 use crate::validate::read_document;
-use crate::{Blocks, Choices, Landing, Mcir, Refused, compute_text, transform_graph};
+use crate::{Blocks, Choices, Landing, Mcir, NotMade, Refused, compute_text, transform_text};
 
 /// What this companion adds to the reference of programs.
 pub static COMPANION: Companion =
@@ -71,14 +71,23 @@ struct Measure {
     file: PathBuf,
 }
 
-/// Apply a pass to a semantic graph, and print the graph that it makes (companion specification, MCI-20).
+/// Apply a pass to a semantic graph or a document of memory-centric IR, and print what it makes (companion specification, MCI-20).
 #[derive(Args)]
+#[command(
+    after_help = "Examples:\n  megakernel-reference transform-mcir AttentionPatternPass graph.json > attention.json\n  megakernel-reference transform-mcir StreamingConversionPass --shared-bytes 232448 attention.json > streams.json\n  megakernel-reference transform-mcir TileSchedulingPass streams.json"
+)]
 struct Transform {
-    /// The pass: AttentionPatternPass
+    /// The pass: AttentionPatternPass or StreamingConversionPass, of a graph; TileSchedulingPass or ResidencyAssignmentPass, of a document
     #[arg(value_parser = pass)]
     pass: Pass,
-    /// The graph
+    /// The graph or the document
     file: PathBuf,
+    /// What a block may hold in shared memory, for StreamingConversionPass
+    #[arg(long)]
+    shared_bytes: Option<i64>,
+    /// What a block may hold in registers, for StreamingConversionPass
+    #[arg(long)]
+    register_bytes: Option<i64>,
 }
 
 fn pass(name: &str) -> Result<Pass, String> {
@@ -121,7 +130,10 @@ fn measure(options: &Measure) -> ExitCode {
     };
     print_found(&options.file, &found);
     match measures {
-        Some(measures) => finished(std::io::stdout().lock().write_all(format!("{measures}\n").as_bytes()), 0),
+        Some(Err(reason)) => wrong(format!("{}: {reason}", options.file.display())),
+        Some(Ok(measures)) => {
+            finished(std::io::stdout().lock().write_all(format!("{measures}\n").as_bytes()), 0)
+        }
         None => ExitCode::from(1),
     }
 }
@@ -145,12 +157,14 @@ fn transform(options: &Transform) -> ExitCode {
         Ok(text) => text,
         Err(message) => return wrong(message),
     };
-    match transform_graph(options.pass, &text) {
-        Ok(graph) => finished(std::io::stdout().lock().write_all(format!("{graph}\n").as_bytes()), 0),
-        Err(found) => {
+    let target = Target { shared: options.shared_bytes, register: options.register_bytes };
+    match transform_text(options.pass, &text, target) {
+        Ok(made) => finished(std::io::stdout().lock().write_all(format!("{made}\n").as_bytes()), 0),
+        Err(NotMade::Rejected(found)) => {
             print_found(&options.file, &found);
             ExitCode::from(1)
         }
+        Err(NotMade::Unsupported(reason)) => wrong(format!("{}: {reason}", options.file.display())),
     }
 }
 

@@ -7,7 +7,7 @@ use megakernel_ir::diagnostic::pointer_token;
 use megakernel_mcir::{Graph, GraphNode, GraphOp, GraphValue, Masked};
 use megakernel_order::Findings;
 
-use crate::structure::{BYTES, MOST};
+use crate::structure::{BYTES, MOST, RANK};
 
 /// A graph and where it stands.
 struct Judge<'g> {
@@ -77,6 +77,11 @@ impl<'g> Judge<'g> {
     fn numbers(&mut self) {
         for value in &self.graph.values {
             let at = format!("/values/{}/shape", pointer_token(self.name(value.name)));
+            if value.shape.len() > RANK {
+                let message = format!("found {} extents, required at most {RANK}", value.shape.len());
+                self.broken(Rule::IG01, &at, message);
+                continue;
+            }
             let mut fits = true;
             for (axis, &extent) in value.shape.iter().enumerate() {
                 fits &= self.number(extent, [1, MOST], &format!("{at}/{axis}"));

@@ -22,13 +22,17 @@ pub fn measure(text: &[u8]) -> Answer {
     };
     let (diagnostics, measures) = measure_document(&document);
     match measures {
-        Some(measures) => Answer::Accept { diagnostics, document: Some(measures.to_string()) },
+        Some(Ok(measures)) => Answer::Accept { diagnostics, document: Some(measures.to_string()) },
+        Some(Err(reason)) => Answer::Unsupported { reason },
         None => Answer::Reject { diagnostics },
     }
 }
 
-/// What is found in a document, and its measures if it is accepted.
-pub fn measure_document(document: &Document) -> (Vec<Diagnostic>, Option<Json>) {
+/// The most points, blocks or iterations, at which extents are added up one by one, times the factors of each.
+const MOST: i64 = 1 << 28;
+
+/// What is found in a document, and its measures if it is accepted, or why they were not counted.
+pub fn measure_document(document: &Document) -> (Vec<Diagnostic>, Option<Result<Json, String>>) {
     let world = World::new(document);
     let mut findings = Findings::default();
     let judged = judge(&world, &mut findings);
@@ -45,18 +49,23 @@ struct Measures {
     register: i64,
 }
 
-fn all(world: &World<'_>, regions: &[Shaped<'_>], lifetimes: &Lifetimes) -> Json {
+fn all(world: &World<'_>, regions: &[Shaped<'_>], lifetimes: &Lifetimes) -> Result<Json, String> {
+    let mut left = MOST;
     let document = world.document;
     let mut sum = Measures::default();
     let mut rows = Vec::with_capacity(regions.len());
     let mut is_loaded = vec![false; document.values.len()];
     for shaped in regions {
         shaped.region.inputs.iter().for_each(|&name| is_loaded[world.place(name)] = true);
-        let of = of_region(world, shaped, lifetimes);
+        let of = of_region(world, shaped, lifetimes, &mut left);
+        let iterations = total(&shaped.axes, &[], Runs::EACH, &mut left);
+        if left < 0 {
+            return Err(format!("extents would be added up at more than {MOST} points"));
+        }
         rows.push(json!({
             "id": world.name(shaped.region.id),
             "blocks": shaped.axes.count_blocks(),
-            "iterations": total(&shaped.axes, &[], Runs::EACH),
+            "iterations": iterations,
             "loaded": of.loaded, "stored": of.stored, "operations": of.operations,
             "shared": of.shared, "register": of.register,
         }));
@@ -80,15 +89,15 @@ fn all(world: &World<'_>, regions: &[Shaped<'_>], lifetimes: &Lifetimes) -> Json
         .map(|boundary| world.name(boundary.value))
         .collect();
     materialized.sort_unstable();
-    json!({
+    Ok(json!({
         "regions": rows,
         "loaded": sum.loaded, "stored": sum.stored, "operations": sum.operations,
         "shared": sum.shared, "register": sum.register,
         "compulsory": compulsory, "materialized": materialized,
-    })
+    }))
 }
 
-fn of_region(world: &World<'_>, shaped: &Shaped<'_>, lifetimes: &Lifetimes) -> Measures {
+fn of_region(world: &World<'_>, shaped: &Shaped<'_>, lifetimes: &Lifetimes, left: &mut i64) -> Measures {
     let [shared, register] = peaks(world, shaped, lifetimes).map(|peak| peak.bytes);
     let mut measures = Measures { shared, register, ..Measures::default() };
     for site in nodes(shaped.number, shaped.region) {
@@ -101,13 +110,13 @@ fn of_region(world: &World<'_>, shaped: &Shaped<'_>, lifetimes: &Lifetimes) -> M
         };
         if let Some(moved) = moves(site.node) {
             let extents = shaped.part(world, site.node, &moved);
-            let bytes = total(&shaped.axes, &extents, runs) * world.value(moved.tensor).dtype.bytes();
+            let bytes = total(&shaped.axes, &extents, runs, left) * world.value(moved.tensor).dtype.bytes();
             *(if moved.stores { &mut measures.stored } else { &mut measures.loaded }) += bytes;
         } else {
             let of = |name: Option<&u32>| -> &[Extent] {
                 name.and_then(|name| shaped.extents.get(name)).map(Vec::as_slice).unwrap_or_default()
             };
-            let sum = |extents: &[Extent]| total(&shaped.axes, extents, runs);
+            let mut sum = |extents: &[Extent]| total(&shaped.axes, extents, runs, left);
             let (first, made) = (of(site.node.ins.first()), of(site.node.outs.first()));
             measures.operations += match &site.node.op {
                 Op::Compute(Function::Matmul(_)) => {
@@ -150,8 +159,9 @@ impl Runs {
     const EACH: Runs = Runs { is_each: true, ..Runs::ONCE };
 }
 
-/// The sum, over all blocks and runs in them, of the product of extents. Only axes on which something depends are run through.
-fn total(axes: &Axes, extents: &[Extent], runs: Runs) -> i64 {
+/// The sum, over all blocks and runs in them, of the product of extents. Only axes on which something depends are run through; what that takes
+/// is taken from what is `left`, and nothing is counted where that is not enough.
+fn total(axes: &Axes, extents: &[Extent], runs: Runs, left: &mut i64) -> i64 {
     let of_extents = extents.iter().filter_map(|extent| extent.rest.as_ref());
     let bounds = axes.from.iter().chain(&axes.to).filter(|_| runs.is_each);
     let mut wanted: Vec<u32> =
@@ -164,6 +174,21 @@ fn total(axes: &Axes, extents: &[Extent], runs: Runs) -> i64 {
     let is_wanted = |place: u32| wanted.binary_search(&place).is_ok();
     let others = (0..).zip(&axes.blocks).filter(|(place, _)| !is_wanted(*place));
     let times: i64 = others.map(|(_, axis)| axis.count).product();
+    let points = wanted
+        .iter()
+        .filter_map(|&place| axes.axis(place))
+        .fold(1_i64, |all, axis| all.saturating_mul(axis.count));
+    let iterations =
+        axes.stream.filter(|_| runs_stream && runs.is_each).map_or(1, |stream| stream.count.max(1));
+    let (of_block, of_point) = (
+        cost(axes.from.iter().chain(&axes.to)),
+        cost(extents.iter().filter_map(|extent| extent.rest.as_ref())),
+    );
+    let each = of_block.saturating_add(of_point.saturating_add(1).saturating_mul(iterations));
+    *left = left.saturating_sub(points.saturating_mul(each));
+    if *left < 0 {
+        return 0;
+    }
     let mut point: Vec<i64> = vec![0; axes.blocks.len() + 1];
     let mut sum = 0_i64;
     loop {
@@ -184,6 +209,13 @@ fn total(axes: &Axes, extents: &[Extent], runs: Runs) -> i64 {
             return sum * times;
         }
     }
+}
+
+/// The factors of affine forms, and one for each form.
+fn cost<'f>(forms: impl Iterator<Item = &'f Affine>) -> i64 {
+    forms.fold(0, |sum, form| {
+        sum.saturating_add(i64::try_from(form.factors.len()).unwrap_or(i64::MAX)).saturating_add(1)
+    })
 }
 
 fn block(axes: &Axes, extents: &[Extent], runs: Runs, runs_stream: bool, point: &mut [i64]) -> i64 {

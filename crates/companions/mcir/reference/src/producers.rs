@@ -29,29 +29,43 @@ pub fn added(index: &Index) -> (Vec<(u32, i64)>, i64) {
     (factors, number)
 }
 
-fn is_same_load(first: &Site<'_>, second: &Site<'_>) -> bool {
-    let (Op::Prefetch(a, _), Op::Prefetch(b, _)) = (&first.node.op, &second.node.op) else { return false };
-    let is_same = first.region == second.region && first.node.ins == second.node.ins;
-    is_same && a.len() == b.len() && a.iter().zip(b).all(|(a, b)| added(a) == added(b))
+/// The first producer of a value, with what its indices add up to, of a `Prefetch`: added once, since any number of nodes may be compared with it.
+struct First<'d> {
+    site: Site<'d>,
+    at: Option<Vec<(Vec<(u32, i64)>, i64)>>,
+}
+
+impl<'d> First<'d> {
+    fn new(site: Site<'d>) -> First<'d> {
+        let at =
+            if let Op::Prefetch(at, _) = &site.node.op { Some(at.iter().map(added).collect()) } else { None };
+        First { site, at }
+    }
+
+    fn is_same_load(&self, second: &Site<'_>) -> bool {
+        let (Some(a), Op::Prefetch(b, _)) = (&self.at, &second.node.op) else { return false };
+        let is_same = self.site.region == second.region && self.site.node.ins == second.node.ins;
+        is_same && a.len() == b.len() && a.iter().zip(b).all(|(a, b)| *a == added(b))
+    }
 }
 
 /// IS06.
 pub fn one(world: &World<'_>, findings: &mut Findings) {
-    let mut known: Vec<Option<Site<'_>>> = vec![None; world.document.values.len()];
+    let mut known: Vec<Option<First<'_>>> = world.document.values.iter().map(|_| None).collect();
     for (number, region) in world.document.regions.iter().enumerate() {
         for site in nodes(number, region) {
             for (place, &name) in site.node.outs.iter().enumerate() {
                 if states(site.node).iter().any(|&(_, out)| out == place) {
                     continue;
                 }
-                let message = match known[world.place(name)] {
+                let message = match &known[world.place(name)] {
                     _ if world.is_input(name) => "it is an input of the document".to_owned(),
                     None => {
-                        known[world.place(name)] = Some(site);
+                        known[world.place(name)] = Some(First::new(site));
                         continue;
                     }
-                    Some(first) if is_same_load(&first, &site) => continue,
-                    Some(first) => format!("it is produced by `{}` too", world.name(first.node.id)),
+                    Some(first) if first.is_same_load(&site) => continue,
+                    Some(first) => format!("it is produced by `{}` too", world.name(first.site.node.id)),
                 };
                 let message = format!("`{}` has two producers: {message}", world.name(name));
                 findings.broken(Rule::IS06, site.output(place), message);

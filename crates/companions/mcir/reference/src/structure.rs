@@ -75,6 +75,14 @@ pub fn numbers(document: &Document, findings: &mut Findings) {
         for (index, here) in bounds(place, region) {
             coefficients(index, &here, findings);
         }
+        for (which, indices) in
+            region.stream.iter().flat_map(|stream| [("from", &stream.from), ("to", &stream.to)])
+        {
+            if indices.len() > RANK {
+                let message = format!("found {} indices, required at most {RANK}", indices.len());
+                findings.broken(Rule::IS01, format!("{at}/stream/{which}"), message);
+            }
+        }
         if region.stream.as_ref().is_some_and(|stream| stream.to.is_empty()) {
             findings.broken(Rule::IS01, format!("{at}/stream/to"), "found no index, required at least one");
         }
@@ -95,8 +103,15 @@ pub fn numbers(document: &Document, findings: &mut Findings) {
     }
 }
 
+/// The most extents of a value, and indices of a bound of a stream.
+pub const RANK: usize = 64;
+
 fn size(document: &Document, value: &Value, findings: &mut Findings) {
     let at = || format!("/values/{}", pointer_token(&document.names[value.name as usize]));
+    if value.shape.len() > RANK {
+        let message = format!("found {} extents, required at most {RANK}", value.shape.len());
+        return findings.broken(Rule::IS01, format!("{}/shape", at()), message);
+    }
     let mut fits = true;
     for (axis, &extent) in value.shape.iter().enumerate() {
         fits &= number(extent, [1, MOST], || format!("{}/shape/{axis}", at()), findings);

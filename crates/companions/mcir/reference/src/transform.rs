@@ -2,51 +2,92 @@
 
 use megakernel_ir::protocol::Answer;
 use megakernel_ir::{Diagnostic, read_value};
-use megakernel_mcir::{Fault, Graph, Pass, read_graph, read_transform};
+use megakernel_mcir::{Document, Fault, Graph, Pass, Request, Source, Target, read, read_transform};
 use megakernel_order::Findings;
 use serde_json::Value as Json;
 
-use crate::{attention, graph};
+use crate::validate::validate_document;
+use crate::world::World;
+use crate::{attention, graph, passes, streaming};
+
+/// Why nothing was made.
+#[derive(Clone, Debug, PartialEq)]
+pub enum NotMade {
+    /// The request is rejected.
+    Rejected(Vec<Diagnostic>),
+    /// What the pass has no answer to.
+    Unsupported(String),
+}
 
 /// Answers the method `transform`.
 pub fn transform(text: &[u8]) -> Answer {
     match transformed(text) {
         Ok(made) => Answer::Accept { diagnostics: Vec::new(), document: Some(made.to_string()) },
-        Err(diagnostics) => Answer::Reject { diagnostics },
+        Err(NotMade::Rejected(diagnostics)) => Answer::Reject { diagnostics },
+        Err(NotMade::Unsupported(reason)) => Answer::Unsupported { reason },
     }
 }
 
-/// The graph that the pass of a request makes.
+/// What the pass of a request makes.
 ///
 /// # Errors
-/// What is wrong with the request.
-pub fn transformed(text: &[u8]) -> Result<Json, Vec<Diagnostic>> {
-    let value = read_value(text)?;
-    let (pass, graph) = read_transform(&value).map_err(told)?;
-    apply(pass, &graph, &value["graph"], "/graph")
+/// See [`NotMade`].
+pub fn transformed(text: &[u8]) -> Result<Json, NotMade> {
+    let value = read_value(text).map_err(NotMade::Rejected)?;
+    let request = read_transform(&value).map_err(told)?;
+    let at = request.pass.takes();
+    apply(request, &value[at], &format!("/{at}"))
 }
 
-/// What a pass makes of the graph of a text.
+/// What a pass makes of the graph or the document of a text.
 ///
 /// # Errors
-/// What is wrong with the graph.
-pub fn transform_graph(pass: Pass, text: &[u8]) -> Result<Json, Vec<Diagnostic>> {
-    let value = read_value(text)?;
-    let graph = read_graph(&value).map_err(told)?;
-    apply(pass, &graph, &value, "")
+/// See [`NotMade`].
+pub fn transform_text(pass: Pass, text: &[u8], target: Target) -> Result<Json, NotMade> {
+    let value = read_value(text).map_err(NotMade::Rejected)?;
+    let source = pass.read_source(&value).map_err(told)?;
+    apply(Request { pass, source, target }, &value, "")
 }
 
-fn told(faults: Vec<Fault>) -> Vec<Diagnostic> {
-    faults.into_iter().map(Diagnostic::from).collect()
+fn told(faults: Vec<Fault>) -> NotMade {
+    NotMade::Rejected(faults.into_iter().map(Diagnostic::from).collect())
 }
 
-fn apply(pass: Pass, graph: &Graph, json: &Json, at: &str) -> Result<Json, Vec<Diagnostic>> {
+fn apply(request: Request, json: &Json, at: &str) -> Result<Json, NotMade> {
     let mut findings = Findings::default();
-    graph::judge(graph, at, &mut findings);
+    match &request.source {
+        Source::Graph(read) => graph::judge(read, at, &mut findings),
+        Source::Document(document) => {
+            crate::validate::judge(&World::new(document), &mut findings);
+        }
+    }
     if !findings.accepts() {
-        return Err(findings.into_parts().0);
+        let mut found = findings.into_parts().0;
+        if let Source::Document(_) = request.source {
+            found.iter_mut().for_each(|found| found.pointer.insert_str(0, at));
+        }
+        return Err(NotMade::Rejected(found));
     }
-    match pass {
-        Pass::AttentionPattern => Ok(attention::apply(graph, json)),
+    match (request.pass, &request.source) {
+        (Pass::AttentionPattern, Source::Graph(graph)) => Ok(attention::apply(graph, json)),
+        (Pass::StreamingConversion, Source::Graph(graph)) => stream(graph, request.target),
+        (Pass::TileScheduling, Source::Document(document)) => Ok(passes::schedule(document, json)),
+        (Pass::ResidencyAssignment, Source::Document(document)) => Ok(passes::assign(document, json)),
+        (pass, _) => Err(NotMade::Unsupported(format!("`{}` does not take that", pass.name()))),
     }
+}
+
+/// The document with the largest steps that fit.
+fn stream(graph: &Graph, target: Target) -> Result<Json, NotMade> {
+    let mut reason = String::new();
+    for &step in streaming::STEPS {
+        let made = streaming::document(graph, target, step).map_err(NotMade::Unsupported)?;
+        let document: Document = read(&made).map_err(told)?;
+        let found = validate_document(&document).diagnostics;
+        match found.into_iter().find(Diagnostic::is_error) {
+            None => return Ok(made),
+            Some(error) => reason = format!("with steps of {step}, the least there are: {}", error.message),
+        }
+    }
+    Err(NotMade::Unsupported(reason))
 }

@@ -94,6 +94,13 @@ impl<'s> Plants<'s> {
         for name in self.inputs().iter().filter_map(Value::as_str) {
             self.number("an extent of 0", format!("/values/{name}/shape/0"), 0);
             self.number("an extent of 2^31", format!("/values/{name}/shape/1"), 1 << 31);
+            let at = format!("/values/{name}/shape");
+            self.plant(
+                "IG01",
+                "a value of 65 extents",
+                at.clone(),
+                vec![replace(at, json!([1; 65].as_slice()))],
+            );
             let huge = json!([i64::from(i32::MAX), i64::from(i32::MAX), 2]);
             let at = format!("/values/{name}/shape");
             self.plant("IG01", "a value of 2^64 bytes", at.clone(), vec![replace(at, huge)]);

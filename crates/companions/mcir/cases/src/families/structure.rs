@@ -67,7 +67,12 @@ pub fn numbers(view: View<'_>) -> Vec<Planted> {
     };
     for (number, _, streaming) in view.regions() {
         if streaming.get("stream").is_some() {
-            put("no end of a stream", format!("/regions/{number}/streaming/stream/to"), json!([]));
+            let at = |which: &str| format!("/regions/{number}/streaming/stream/{which}");
+            put("no end of a stream", at("to"), json!([]));
+            put("a stream with 65 ends", at("to"), json!([4096; 65].as_slice()));
+            if streaming["stream"].get("from").is_some() {
+                put("a stream with 65 beginnings", at("from"), json!([0; 65].as_slice()));
+            }
         }
     }
     for (name, _) in view.tiles() {
@@ -77,6 +82,7 @@ pub fn numbers(view: View<'_>) -> Vec<Planted> {
     }
     for (name, _) in view.tensors() {
         let at = format!("/values/{name}/shape");
+        put("a tensor of 65 extents", at.clone(), json!([1; 65].as_slice()));
         put("a tensor of more than 2^62 bytes", at, json!([2_147_483_647, 2_147_483_647, 4]));
     }
     for node in view.of("StoreTile") {

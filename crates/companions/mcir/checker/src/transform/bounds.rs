@@ -68,6 +68,10 @@ impl Numbers for Bounds {
         LEAST
     }
 
+    fn is_least(&self, a: Bounded) -> bool {
+        a.is_least()
+    }
+
     fn scale(&self, a: Bounded, by: [i64; 2]) -> Bounded {
         if a.is_least() && by[0] > 0 { LEAST } else { self.mul(a, self.fraction(by)) }
     }
@@ -192,11 +196,12 @@ impl Look {
             Look::Random => 4.0 * drawn,
             Look::Rising => (1 + row) as f64 * (1.0 + drawn / 16.0),
             Look::Falling => (rows - row) as f64 * (1.0 + drawn / 16.0),
+            // All of one sign, so that the largest score of each query is that of the row.
             Look::Dominant(one) => {
                 if row == one % rows {
                     20.0 + drawn
                 } else {
-                    drawn
+                    1.0 + drawn / 4.0
                 }
             }
             Look::Zero => 0.0,

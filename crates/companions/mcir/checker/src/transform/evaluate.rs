@@ -21,6 +21,7 @@ pub trait Numbers {
     fn fraction(&self, fraction: [i64; 2]) -> Self::Number;
     /// -∞.
     fn least(&self) -> Self::Number;
+    fn is_least(&self, a: Self::Number) -> bool;
     /// Times a fraction, which leaves -∞ alone if it is above 0.
     fn scale(&self, a: Self::Number, by: [i64; 2]) -> Self::Number;
     fn neg(&self, a: Self::Number) -> Self::Number;
@@ -38,9 +39,13 @@ pub trait Numbers {
 /// The numbers of each value, by its name.
 pub type Held<N> = HashMap<String, Vec<N>>;
 
-struct Array<'v, N> {
-    shape: &'v [usize],
-    numbers: &'v [N],
+/// What the softmax of a graph is taken of, in nodes of their own and in attention: how long each row is, and all rows.
+pub type Scores<N> = Vec<(usize, Vec<N>)>;
+
+/// Numbers in row-major order.
+pub struct Array<'v, N> {
+    pub shape: &'v [usize],
+    pub numbers: &'v [N],
 }
 
 impl<N> Array<'_, N> {
@@ -59,12 +64,13 @@ impl<N> Array<'_, N> {
     }
 }
 
-/// Computes what the values of a graph hold. The graph breaks no rule.
+/// Computes what the values of a graph hold, and notes scores. The graph breaks no rule.
 pub fn evaluate<N: Numbers>(
     graph: &Graph,
     shapes: &Shapes,
     numbers: &N,
     inputs: &Held<N::Number>,
+    scores: &mut Scores<N::Number>,
 ) -> Held<N::Number> {
     let dtypes: HashMap<u32, Dtype> = graph.values.iter().map(|value| (value.name, value.dtype)).collect();
     let mut held = inputs.clone();
@@ -75,14 +81,21 @@ pub fn evaluate<N: Numbers>(
         };
         let ins: Vec<Array<'_, N::Number>> = node.ins.iter().map(array).collect();
         let dtype = dtypes.get(&node.out).copied().unwrap_or(Dtype::F32);
-        let made =
-            computed(node, numbers, &ins).into_iter().map(|number| numbers.cast(dtype, number)).collect();
+        let made = computed(node, numbers, &ins, scores)
+            .into_iter()
+            .map(|number| numbers.cast(dtype, number))
+            .collect();
         held.insert(graph.names[node.out as usize].clone(), made);
     }
     held
 }
 
-fn computed<N: Numbers>(node: &GraphNode, numbers: &N, ins: &[Array<'_, N::Number>]) -> Vec<N::Number> {
+fn computed<N: Numbers>(
+    node: &GraphNode,
+    numbers: &N,
+    ins: &[Array<'_, N::Number>],
+    met: &mut Scores<N::Number>,
+) -> Vec<N::Number> {
     let Some(a) = ins.first() else { return Vec::new() };
     let each = |of: &dyn Fn(N::Number) -> N::Number| a.numbers.iter().map(|&number| of(number)).collect();
     match (node.op, ins) {
@@ -95,41 +108,28 @@ fn computed<N: Numbers>(node: &GraphNode, numbers: &N, ins: &[Array<'_, N::Numbe
             };
             (0..a.numbers.len()).map(|at| a.numbers[place(at)]).collect()
         }
-        (GraphOp::Unary(unary), _) => match unary {
-            Unary::Copy => a.numbers.to_vec(),
-            Unary::Neg => each(&|a| numbers.neg(a)),
-            Unary::Exp => each(&|a| numbers.exp(a)),
-            Unary::Rsqrt => each(&|a| numbers.free(Free::Rsqrt, a)),
-            Unary::Silu => each(&|a| numbers.free(Free::Silu, a)),
-            Unary::Gelu => each(&|a| numbers.free(Free::Gelu, a)),
-        },
+        (GraphOp::Unary(function), _) => each(&|a| unary(numbers, function, a)),
         (GraphOp::Scale(by), _) => each(&|a| numbers.scale(a, by)),
-        (GraphOp::Binary(binary), [a, b]) => {
+        (GraphOp::Binary(function), [a, b]) => {
             let of = |at: usize| {
-                let (x, y) = (a.numbers[at], b.numbers[repeated(a.shape, b.shape, at)]);
-                match binary {
-                    Binary::Add => numbers.add(x, y),
-                    Binary::Sub => numbers.sub(x, y),
-                    Binary::Mul => numbers.mul(x, y),
-                    Binary::Div => numbers.div(x, y),
-                    Binary::Max => numbers.max(x, y),
-                }
+                binary(numbers, function, a.numbers[at], b.numbers[repeated(a.shape, b.shape, at)])
             };
             (0..a.numbers.len()).map(of).collect()
         }
         (GraphOp::Reduce(fold, axis), _) => {
             let mut made = Vec::new();
             lines(a.shape, axis, &mut |line| {
-                let all = line.iter().map(|&at| a.numbers[at]);
-                made.extend(match fold {
-                    Fold::Sum => all.reduce(|a, b| numbers.add(a, b)),
-                    Fold::Max => all.reduce(|a, b| numbers.max(a, b)),
-                });
+                made.extend(folded(numbers, fold, line.iter().map(|&at| a.numbers[at])));
             });
             made
         }
         (GraphOp::Mask(masked), _) => mask(numbers, a, masked),
-        (GraphOp::Softmax(axis), _) => softmax(numbers, a, axis),
+        (GraphOp::Softmax(axis), _) => {
+            if usize::try_from(axis).is_ok_and(|axis| axis + 1 == a.shape.len()) {
+                met.push((a.last(), a.numbers.to_vec()));
+            }
+            softmax(numbers, a, axis)
+        }
         (GraphOp::RmsNorm(eps), [x, w]) => norm(numbers, x, w.numbers, None, eps),
         (GraphOp::LayerNorm(eps), [x, w, b]) => norm(numbers, x, w.numbers, Some(b.numbers), eps),
         (GraphOp::Rope, [x, c, s]) => {
@@ -160,14 +160,50 @@ fn computed<N: Numbers>(node: &GraphNode, numbers: &N, ins: &[Array<'_, N::Numbe
             }
             let axis = i64::try_from(shape.len() - 1).unwrap_or(0);
             let weights = softmax(numbers, &Array { shape: &shape, numbers: &scores }, axis);
+            met.push((k.rows(), scores));
             product(numbers, &Array { shape: &shape, numbers: &weights }, v, false)
         }
         _ => Vec::new(),
     }
 }
 
+/// A function of one number.
+pub fn unary<N: Numbers>(numbers: &N, function: Unary, a: N::Number) -> N::Number {
+    match function {
+        Unary::Copy => a,
+        Unary::Neg => numbers.neg(a),
+        Unary::Exp => numbers.exp(a),
+        Unary::Rsqrt => numbers.free(Free::Rsqrt, a),
+        Unary::Silu => numbers.free(Free::Silu, a),
+        Unary::Gelu => numbers.free(Free::Gelu, a),
+    }
+}
+
+/// A function of two numbers.
+pub fn binary<N: Numbers>(numbers: &N, function: Binary, a: N::Number, b: N::Number) -> N::Number {
+    match function {
+        Binary::Add => numbers.add(a, b),
+        Binary::Sub => numbers.sub(a, b),
+        Binary::Mul => numbers.mul(a, b),
+        Binary::Div => numbers.div(a, b),
+        Binary::Max => numbers.max(a, b),
+    }
+}
+
+/// What a line is reduced to, if it has an element.
+pub fn folded<N: Numbers>(
+    numbers: &N,
+    fold: Fold,
+    line: impl Iterator<Item = N::Number>,
+) -> Option<N::Number> {
+    match fold {
+        Fold::Sum => line.reduce(|a, b| numbers.add(a, b)),
+        Fold::Max => line.reduce(|a, b| numbers.max(a, b)),
+    }
+}
+
 /// The element of `b` that meets an element of `a`.
-fn repeated(a: &[usize], b: &[usize], at: usize) -> usize {
+pub fn repeated(a: &[usize], b: &[usize], at: usize) -> usize {
     let (mut rest, mut place, mut stride) = (at, 0, 1);
     for (axis, &extent) in a.iter().rev().enumerate() {
         let other = b.iter().rev().nth(axis).copied().unwrap_or(1);
@@ -180,7 +216,7 @@ fn repeated(a: &[usize], b: &[usize], at: usize) -> usize {
 }
 
 /// Products of matrices; where there are fewer on the right, rows of them share one.
-fn product<N: Numbers>(
+pub fn product<N: Numbers>(
     numbers: &N,
     a: &Array<'_, N::Number>,
     b: &Array<'_, N::Number>,
@@ -204,7 +240,7 @@ fn product<N: Numbers>(
 }
 
 /// Calls with the places of each line along an axis.
-fn lines(shape: &[usize], axis: i64, visit: &mut dyn FnMut(&[usize])) {
+pub fn lines(shape: &[usize], axis: i64, visit: &mut dyn FnMut(&[usize])) {
     let axis = usize::try_from(axis).unwrap_or(0);
     let extent = shape.get(axis).copied().unwrap_or(1);
     let inner: usize = shape.iter().skip(axis + 1).product();
@@ -216,7 +252,7 @@ fn lines(shape: &[usize], axis: i64, visit: &mut dyn FnMut(&[usize])) {
     }
 }
 
-fn mask<N: Numbers>(numbers: &N, a: &Array<'_, N::Number>, masked: Masked) -> Vec<N::Number> {
+pub fn mask<N: Numbers>(numbers: &N, a: &Array<'_, N::Number>, masked: Masked) -> Vec<N::Number> {
     let (rows, columns) = (a.rows(), a.last());
     let of = |(at, &number): (usize, &N::Number)| {
         let row = i64::try_from(at / columns % rows).unwrap_or(0) + masked.offset;

@@ -1,6 +1,8 @@
 //! Numbers as residues (clause MCI-21): modulo q, from which exponents are taken, and modulo p, in which powers of an element of the order q
 //! are exponentials.
 
+use std::collections::HashSet;
+
 use megakernel_ir::prng::SplitMix64;
 use megakernel_mcir::Dtype;
 
@@ -23,11 +25,13 @@ pub enum Residues {
 use Residues::{Known, Least, Open};
 
 /// What is drawn for one trial: the keys of its functions and of its order.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Field {
     key: u64,
     /// Of the order q modulo p.
     base: u64,
+    /// Residues that are larger than all others in the order.
+    raised: HashSet<u64>,
 }
 
 fn times(a: u64, b: u64, modulus: u64) -> u64 {
@@ -80,7 +84,13 @@ impl Field {
                 break base;
             }
         };
-        Field { key: draws.next_u64(), base }
+        Field { key: draws.next_u64(), base, raised: HashSet::new() }
+    }
+
+    /// The same, but for its order: these are larger than all others.
+    pub fn raising(&self, raised: impl Iterator<Item = Residues>) -> Field {
+        let raised = raised.filter_map(|number| if let Known { p, .. } = number { Some(p) } else { None });
+        Field { raised: raised.collect(), ..*self }
     }
 
     /// A number that is drawn, of an input of this dtype.
@@ -114,6 +124,10 @@ impl Numbers for Field {
 
     fn least(&self) -> Residues {
         Least
+    }
+
+    fn is_least(&self, a: Residues) -> bool {
+        a == Least
     }
 
     fn scale(&self, a: Residues, by: [i64; 2]) -> Residues {
@@ -151,7 +165,7 @@ impl Numbers for Field {
     }
 
     fn max(&self, a: Residues, b: Residues) -> Residues {
-        let rank = |p: u64| (self.hash(1, p).next_u64(), p);
+        let rank = |p: u64| (self.raised.contains(&p), self.hash(1, p).next_u64(), p);
         match (a, b) {
             (Open, _) | (_, Open) => Open,
             (Least, other) | (other, Least) => other,
@@ -194,6 +208,20 @@ impl Numbers for Field {
             a => a,
         }
     }
+}
+
+/// What values hold, as something to compare, in whichever order they hold it. Nothing, if no element is specified.
+pub fn contents(numbers: &[Residues]) -> Option<Vec<u64>> {
+    let mut all: Vec<u64> = numbers
+        .iter()
+        .map(|number| match number {
+            Known { p, .. } => *p,
+            Least => P,
+            Open => P + 1,
+        })
+        .collect();
+    all.sort_unstable();
+    all.first().is_some_and(|&least| least < P).then_some(all)
 }
 
 /// Whether two results may be the same number. What the first one leaves open, the second one may hold as it likes.

@@ -1,120 +1,97 @@
-//! The runner's own judge of passes on semantic graphs (clauses MCI-20 to MCI-22). It takes nothing from the reference but how graphs are read.
+//! The runner's own judge of passes (clauses MCI-20 to MCI-25). It takes nothing from the reference but how graphs and documents are read.
 
+mod aims;
 mod bounds;
-mod evaluate;
+pub mod evaluate;
 mod field;
 mod patterns;
+mod side;
 mod valid;
-
-use std::collections::HashMap;
 
 use megakernel_ir::prng::{SplitMix64, fnv1a64};
 use megakernel_ir::read_value;
-use megakernel_mcir::{Dtype, Graph, Pass, read_graph, read_transform};
+use megakernel_mcir::{Fault, read_transform};
 
-use self::bounds::{Bounds, Look};
-use self::evaluate::{Held, evaluate};
-use self::field::Field;
-use self::valid::{Shapes, shapes};
+use self::aims::Aim;
+use self::bounds::{Bounded, Bounds, Look};
+use self::evaluate::{Held, Scores};
+use self::field::{Field, Residues};
+use self::side::Side;
+
+/// What was expected, and what is there.
+pub type Wrong = (String, String);
 
 /// How often finite fields are drawn.
 const TRIALS: u64 = 3;
 
-/// A graph with its shapes.
-struct Side {
-    graph: Graph,
-    shapes: Shapes,
+/// The most operations of a request, and of an answer: so many for each of the request, and so many more.
+const MOST: u64 = 1 << 22;
+const TIMES: u64 = 16;
+const MORE: u64 = 1 << 20;
+
+/// How many columns of scores the largest one is directed into, at most.
+const COLUMNS: usize = 64;
+
+/// What an answer has to be.
+fn valid(found: String) -> Wrong {
+    ("an answer that breaks no rule (MCI-20)".to_owned(), found)
 }
 
-type Name<'g> = &'g str;
-
-impl Side {
-    fn of(graph: Graph) -> Result<Side, String> {
-        let shapes = shapes(&graph)?;
-        Ok(Side { graph, shapes })
-    }
-
-    fn name(&self, name: u32) -> Name<'_> {
-        &self.graph.names[name as usize]
-    }
-
-    /// Names, shapes and dtypes of inputs or outputs.
-    fn interface(&self, names: &[u32]) -> Vec<(Name<'_>, Vec<usize>, Dtype)> {
-        let dtypes: HashMap<u32, Dtype> =
-            self.graph.values.iter().map(|value| (value.name, value.dtype)).collect();
-        let one = |name: &u32| {
-            let shape = self.shapes.get(name).cloned().unwrap_or_default();
-            (self.name(*name), shape, dtypes.get(name).copied().unwrap_or(Dtype::F32))
-        };
-        names.iter().map(one).collect()
-    }
-}
-
-/// Judges the graph that a pass answers to a request.
+/// Judges what a pass answers to a request.
 ///
 /// # Errors
 /// What was expected, and what is there.
-pub fn judge(request: &[u8], answer: &str) -> Result<(), (String, String)> {
-    let wrong = |what: &str| (what.to_owned(), String::new());
-    let value = read_value(request).map_err(|_| wrong("a request, and the case has none"))?;
-    let (pass, graph) = read_transform(&value).map_err(|_| wrong("a request, and the case has none"))?;
-    let before = Side::of(graph).map_err(|what| ("an accepted graph in the case".to_owned(), what))?;
-    let valid = || "a graph that breaks no rule (MCI-20)".to_owned();
-    let told = |rule: String, message: String| (valid(), format!("{message} ({rule})"));
-    let value = read_value(answer.as_bytes()).map_err(|found| {
-        found
-            .into_iter()
-            .next()
-            .map_or((valid(), String::new()), |found| told(found.rule.to_string(), found.message))
-    })?;
-    let graph = read_graph(&value).map_err(|faults| {
+pub fn judge(request: &[u8], answer: &str) -> Result<(), Wrong> {
+    let of_case = |what: String| ("an accepted request in the case".to_owned(), what);
+    let told = |faults: Vec<Fault>| {
         faults
             .into_iter()
             .next()
-            .map_or((valid(), String::new()), |fault| told(fault.rule.to_string(), fault.message))
+            .map(|fault| format!("{} ({})", fault.message, fault.rule))
+            .unwrap_or_default()
+    };
+    let value = read_value(request).map_err(|_| of_case(String::new()))?;
+    let request_read = read_transform(&value).map_err(|faults| of_case(told(faults)))?;
+    let pass = request_read.pass;
+    let before = Side::of(request_read.source, MOST).map_err(of_case)?;
+    let counted = before.counted().map_err(of_case)?;
+    let value = read_value(answer.as_bytes()).map_err(|found| {
+        valid(
+            found
+                .into_iter()
+                .next()
+                .map(|found| format!("{} ({})", found.message, found.rule))
+                .unwrap_or_default(),
+        )
     })?;
-    let after = Side::of(graph).map_err(|what| (valid(), what))?;
+    let after = pass.read_answer(&value).map_err(|faults| valid(told(faults)))?;
+    let after = Side::of(after, counted.work.saturating_mul(TIMES).saturating_add(MORE)).map_err(valid)?;
     for (which, first, second) in [
-        ("inputs", before.interface(&before.graph.inputs), after.interface(&after.graph.inputs)),
-        ("outputs", before.interface(&before.graph.outputs), after.interface(&after.graph.outputs)),
+        ("inputs", before.interface(before.inputs()), after.interface(after.inputs())),
+        ("outputs", before.interface(before.outputs()), after.interface(after.outputs())),
     ] {
         if first != second {
             return Err((format!("the {which} {first:?}"), format!("{second:?}")));
         }
     }
-    match pass {
-        Pass::AttentionPattern => {
-            let (most, patterns) = patterns::allowed(&before.graph, &before.shapes);
-            let found = patterns::between(&after.graph, &after.shapes);
-            if found > most {
-                let expected = format!(
-                    "at most {most} bytes between inputs and outputs, for {patterns} patterns (MCI-22)"
-                );
-                return Err((expected, format!("{found} bytes")));
-            }
-        }
-    }
+    let aim = Aim::of(pass, &before, request_read.target, counted);
+    aim.before_it_runs(&after)?;
     let seed = fnv1a64(request);
-    in_fields(&before, &after, seed)?;
+    in_fields(&before, &after, &aim, seed)?;
     within_bounds(&before, &after, seed)
 }
 
-/// Compares what two graphs compute of the same inputs.
-fn compare<N: evaluate::Numbers>(
-    [before, after]: [&Side; 2],
-    numbers: &N,
-    inputs: &Held<N::Number>,
-    agree: fn(N::Number, N::Number) -> bool,
+/// Compares what two sides compute of the same inputs.
+fn compare<N: Copy + std::fmt::Debug>(
+    side: &Side,
+    [first, second]: [&Held<N>; 2],
+    agree: fn(N, N) -> bool,
     how: &str,
-) -> Result<(), (String, String)>
-where
-    N::Number: std::fmt::Debug,
-{
-    let [first, second] = [before, after].map(|side| evaluate(&side.graph, &side.shapes, numbers, inputs));
-    for &output in &before.graph.outputs {
-        let name = before.name(output);
-        let of = |held: &'_ Held<N::Number>| held.get(name).cloned().unwrap_or_default();
-        let (first, second) = (of(&first), of(&second));
+) -> Result<(), Wrong> {
+    for &output in side.outputs() {
+        let name = side.name(output);
+        let of = |held: &'_ Held<N>| held.get(name).cloned().unwrap_or_default();
+        let (first, second) = (of(first), of(second));
         if first.len() != second.len() {
             return Err((format!("{} elements of `{name}`", first.len()), format!("{}", second.len())));
         }
@@ -127,22 +104,51 @@ where
     Ok(())
 }
 
-fn in_fields(before: &Side, after: &Side, seed: u64) -> Result<(), (String, String)> {
+fn in_fields(before: &Side, after: &Side, aim: &Aim, seed: u64) -> Result<(), Wrong> {
     for trial in 0..TRIALS {
         let mut draws = SplitMix64::for_family(&format!("mcir/transform/field/{trial}"), seed);
         let field = Field::new(&mut draws);
         let mut inputs = Held::new();
-        for (name, shape, dtype) in before.interface(&before.graph.inputs) {
+        for (name, shape, dtype) in before.interface(before.inputs()) {
             let numbers = (0..shape.iter().product()).map(|_| Field::draw(&mut draws, dtype)).collect();
             inputs.insert(name.to_owned(), numbers);
         }
-        compare([before, after], &field, &inputs, field::agree, "in a finite field")?;
+        let mut scores = Scores::new();
+        let (first, _) = before.evaluate(&field, &inputs, &mut scores).map_err(valid)?;
+        let (second, counted) = after.evaluate(&field, &inputs, &mut Scores::new()).map_err(valid)?;
+        compare(before, [&first, &second], field::agree, "in a finite field")?;
+        if trial == 0 {
+            aim.after_it_ran(before, after, [&first, &second], counted)?;
+            directed(before, after, &field, &inputs, &scores)?;
+        }
     }
     Ok(())
 }
 
-fn within_bounds(before: &Side, after: &Side, seed: u64) -> Result<(), (String, String)> {
-    let interface = before.interface(&before.graph.inputs);
+/// The same with the largest score of each row in one column after the other.
+fn directed(
+    before: &Side,
+    after: &Side,
+    field: &Field,
+    inputs: &Held<Residues>,
+    scores: &Scores<Residues>,
+) -> Result<(), Wrong> {
+    let columns = scores.iter().map(|(wide, _)| *wide).max().unwrap_or(0);
+    for column in (0..columns).step_by(columns.div_ceil(COLUMNS).max(1)) {
+        let of = |(wide, all): &'_ (usize, Vec<Residues>)| -> Vec<Residues> {
+            all.iter().skip(column).step_by((*wide).max(1)).copied().collect()
+        };
+        let field = field.raising(scores.iter().filter(|(wide, _)| column < *wide).flat_map(of));
+        let (first, _) = before.evaluate(&field, inputs, &mut Scores::new()).map_err(valid)?;
+        let (second, _) = after.evaluate(&field, inputs, &mut Scores::new()).map_err(valid)?;
+        let how = format!("in a finite field with the largest score in column {column}");
+        compare(before, [&first, &second], field::agree, &how)?;
+    }
+    Ok(())
+}
+
+fn within_bounds(before: &Side, after: &Side, seed: u64) -> Result<(), Wrong> {
+    let interface = before.interface(before.inputs());
     let rows = interface.iter().filter_map(|(_, shape, _)| shape.iter().rev().nth(1)).max().copied();
     for look in Look::all(rows.unwrap_or(1).min(64)) {
         let mut draws = SplitMix64::for_family(&format!("mcir/transform/{look:?}"), seed);
@@ -152,10 +158,12 @@ fn within_bounds(before: &Side, after: &Side, seed: u64) -> Result<(), (String, 
                 let drawn = draws.below(1 << 40) as f64 / (1_u64 << 39) as f64 - 1.0;
                 bounds::held(*dtype, look.element(shape, at, drawn))
             };
-            let numbers = (0..shape.iter().product()).map(&mut element).collect();
+            let numbers: Vec<Bounded> = (0..shape.iter().product()).map(&mut element).collect();
             inputs.insert((*name).to_owned(), numbers);
         }
-        compare([before, after], &Bounds, &inputs, bounds::agree, &format!("with the inputs {look:?}"))?;
+        let (first, _) = before.evaluate(&Bounds, &inputs, &mut Scores::new()).map_err(valid)?;
+        let (second, _) = after.evaluate(&Bounds, &inputs, &mut Scores::new()).map_err(valid)?;
+        compare(before, [&first, &second], bounds::agree, &format!("with the inputs {look:?}"))?;
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What AttentionPatternPass has to achieve (clause MCI-22): how many bytes may lie between inputs and outputs.
+//! What AttentionPatternPass has to achieve (clause MCI-22): how many bytes may lie between inputs and outputs, and which values may not be there.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,27 +11,48 @@ fn elements(shapes: &Shapes, name: u32) -> u64 {
     shape.iter().fold(1, |size: u64, &extent| size.saturating_mul(extent as u64))
 }
 
-/// The bytes of all values that are neither inputs nor outputs.
-pub fn between(graph: &Graph, shapes: &Shapes) -> u64 {
-    let is_inside = |name: &u32| !graph.inputs.contains(name) && !graph.outputs.contains(name);
-    let inside = graph.values.iter().filter(|value| is_inside(&value.name));
-    inside.map(|value| elements(shapes, value.name).saturating_mul(value.dtype.bytes().unsigned_abs())).sum()
+/// The values that are neither inputs nor outputs, and their dtypes.
+pub fn inside(graph: &Graph) -> impl Iterator<Item = (u32, Dtype)> {
+    let listed: HashSet<u32> = graph.inputs.iter().chain(&graph.outputs).copied().collect();
+    let values = graph.values.iter().map(|value| (value.name, value.dtype));
+    values.filter(move |(name, _)| !listed.contains(name))
 }
 
-/// The most bytes that may be left, and how many patterns there are.
-pub fn allowed(graph: &Graph, shapes: &Shapes) -> (u64, usize) {
+/// The bytes of all values that are neither inputs nor outputs.
+pub fn between(graph: &Graph, shapes: &Shapes) -> u64 {
+    let bytes =
+        |(name, dtype): (u32, Dtype)| elements(shapes, name).saturating_mul(dtype.bytes().unsigned_abs());
+    inside(graph).map(bytes).fold(0, u64::saturating_add)
+}
+
+/// What has to be achieved.
+pub struct Aim {
+    /// The most bytes that may be left.
+    pub most: u64,
+    /// The values that nodes of patterns produce, but for the last node of each.
+    pub gone: Vec<u32>,
+    /// How many patterns there are.
+    pub patterns: usize,
+}
+
+/// What has to be achieved in a graph.
+pub fn aim(graph: &Graph, shapes: &Shapes) -> Aim {
     let dtypes: HashMap<u32, Dtype> = graph.values.iter().map(|value| (value.name, value.dtype)).collect();
-    let read =
-        |name: u32| graph.nodes.iter().flat_map(|node| &node.ins).filter(|&&read| read == name).count();
+    let outputs: HashSet<u32> = graph.outputs.iter().copied().collect();
+    let makers: HashMap<u32, &GraphNode> = graph.nodes.iter().map(|node| (node.out, node)).collect();
+    let mut reads: HashMap<u32, usize> = HashMap::new();
+    graph.nodes.iter().flat_map(|node| &node.ins).for_each(|&name| *reads.entry(name).or_default() += 1);
     // The node that produces the first operand of a node, which only that node reads.
     let before = |node: &GraphNode| {
         let name = *node.ins.first()?;
-        let is_alone =
-            read(name) == 1 && !graph.outputs.contains(&name) && dtypes.get(&name) == Some(&Dtype::F32);
-        graph.nodes.iter().find(|other| is_alone && other.out == name)
+        let is_alone = reads.get(&name) == Some(&1)
+            && !outputs.contains(&name)
+            && dtypes.get(&name) == Some(&Dtype::F32);
+        makers.get(&name).copied().filter(|_| is_alone)
     };
     let rank = |name: u32| shapes.get(&name).map_or(0, Vec::len);
-    let (mut left, mut lasts) = (between(graph, shapes), HashSet::new());
+    let mut found = Aim { most: between(graph, shapes), gone: Vec::new(), patterns: 0 };
+    let mut lasts = HashSet::new();
     for last in graph.nodes.iter().filter(|node| node.op == GraphOp::Matmul) {
         let Some(softmax) = before(last) else { continue };
         let GraphOp::Softmax(axis) = softmax.op else { continue };
@@ -56,9 +77,12 @@ pub fn allowed(graph: &Graph, shapes: &Shapes) -> (u64, usize) {
             continue;
         }
         lasts.insert(last.id);
-        let gone: u64 = row.iter().map(|node| 4 * elements(shapes, node.out)).sum();
-        let kept = 4 * (elements(shapes, *queries) + elements(shapes, *keys));
-        left = left.saturating_sub(gone).saturating_add(kept);
+        let bytes = |name: u32| elements(shapes, name).saturating_mul(4);
+        let gone = row.iter().fold(0, |sum: u64, node| sum.saturating_add(bytes(node.out)));
+        let kept = bytes(*queries).saturating_add(bytes(*keys));
+        found.most = found.most.saturating_sub(gone).saturating_add(kept);
+        found.gone.extend(row.iter().map(|node| node.out));
+        found.patterns += 1;
     }
-    (left, lasts.len())
+    found
 }

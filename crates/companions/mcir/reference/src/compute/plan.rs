@@ -88,7 +88,11 @@ impl<'r> Plan<'r> {
         };
         let blocks = shaped.axes.count_blocks();
         let times = blocks.saturating_mul(shaped.axes.stream.map_or(1, |stream| stream.count).max(1));
-        let mut work = times.saturating_mul(RUN);
+        let bounds = shaped.axes.from.iter().chain(&shaped.axes.to);
+        let factors = bounds.fold(0_i64, |sum, form| {
+            sum.saturating_add(1 + i64::try_from(form.factors.len()).unwrap_or(i64::MAX))
+        });
+        let mut work = times.saturating_mul(RUN).saturating_add(blocks.saturating_mul(factors));
         let bodies = Body::ALL.iter().zip(&shaped.region.tile.bodies).map(|(&body, nodes)| {
             let runs = if body == Body::Each { times } else { blocks };
             let step = |node: &Node| {

@@ -1,0 +1,7 @@
+//! Documents that passes answer, looked at and run with any kind of numbers (clauses MCI-07 to MCI-12).
+
+mod compute;
+mod run;
+pub mod valid;
+
+pub use run::{Counted, run};

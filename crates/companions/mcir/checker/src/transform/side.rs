@@ -1,0 +1,132 @@
+//! What a pass takes and what it makes: a graph or a document, each of which can be evaluated.
+
+use std::collections::HashMap;
+
+use megakernel_mcir::{Document, Dtype, Graph, Source};
+
+use super::bounds::{Bounded, Bounds};
+use super::evaluate::{Held, Numbers, Scores, evaluate};
+use super::valid::{Shapes, shapes};
+use crate::document::{Counted, run, valid::well_formed};
+
+/// One of the two sides of a pass. It breaks no rule, as far as shows before it is evaluated.
+pub enum Side {
+    Graph { graph: Graph, shapes: Shapes, work: u64 },
+    Document { document: Document, most: u64 },
+}
+
+impl Side {
+    /// One that takes so many operations at most.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn of(source: Source, most: u64) -> Result<Side, String> {
+        match source {
+            Source::Graph(graph) => {
+                let (shapes, work) = shapes(&graph, usize::try_from(most).unwrap_or(usize::MAX))?;
+                Ok(Side::Graph { graph, shapes, work: work as u64 })
+            }
+            Source::Document(document) => {
+                well_formed(&document)?;
+                let elements = |name: &u32| -> u64 {
+                    let value = document.values.iter().find(|value| value.name == *name);
+                    value.map_or(0, |value| {
+                        value
+                            .shape
+                            .iter()
+                            .fold(1, |size: u64, extent| size.saturating_mul(extent.unsigned_abs()))
+                    })
+                };
+                let size = document.inputs.iter().map(elements).fold(0, u64::saturating_add);
+                if size > most {
+                    return Err(format!(
+                        "the inputs have {size} elements, and up to {most} are judged (MCI-21)"
+                    ));
+                }
+                Ok(Side::Document { document, most })
+            }
+        }
+    }
+
+    pub fn name(&self, name: u32) -> &str {
+        match self {
+            Side::Graph { graph, .. } => &graph.names[name as usize],
+            Side::Document { document, .. } => &document.names[name as usize],
+        }
+    }
+
+    pub fn inputs(&self) -> &[u32] {
+        match self {
+            Side::Graph { graph, .. } => &graph.inputs,
+            Side::Document { document, .. } => &document.inputs,
+        }
+    }
+
+    pub fn outputs(&self) -> &[u32] {
+        match self {
+            Side::Graph { graph, .. } => &graph.outputs,
+            Side::Document { document, .. } => &document.outputs,
+        }
+    }
+
+    /// Names, shapes and dtypes of inputs or outputs.
+    pub fn interface(&self, names: &[u32]) -> Vec<(&str, Vec<usize>, Dtype)> {
+        let known: HashMap<u32, (Vec<usize>, Dtype)> = match self {
+            Side::Graph { graph, shapes, .. } => {
+                let one = |value: &'_ megakernel_mcir::GraphValue| {
+                    (value.name, (shapes.get(&value.name).cloned().unwrap_or_default(), value.dtype))
+                };
+                graph.values.iter().map(one).collect()
+            }
+            Side::Document { document, .. } => {
+                let extents = |shape: &[i64]| {
+                    shape.iter().map(|&extent| usize::try_from(extent).unwrap_or(0)).collect()
+                };
+                document
+                    .values
+                    .iter()
+                    .map(|value| (value.name, (extents(&value.shape), value.dtype)))
+                    .collect()
+            }
+        };
+        let one = |name: &u32| {
+            let (shape, dtype) = known.get(name).cloned().unwrap_or((Vec::new(), Dtype::F32));
+            (self.name(*name), shape, dtype)
+        };
+        names.iter().map(one).collect()
+    }
+
+    /// What it holds, inputs included, and what was counted on the way.
+    ///
+    /// # Errors
+    /// What goes wrong in a document.
+    pub fn evaluate<N: Numbers>(
+        &self,
+        numbers: &N,
+        inputs: &Held<N::Number>,
+        scores: &mut Scores<N::Number>,
+    ) -> Result<(Held<N::Number>, Counted), String> {
+        match self {
+            Side::Graph { graph, shapes, work } => {
+                let held = evaluate(graph, shapes, numbers, inputs, scores);
+                Ok((held, Counted { work: *work, ..Counted::default() }))
+            }
+            Side::Document { document, most } => run(document, numbers, inputs, *most),
+        }
+    }
+
+    /// What is counted, whatever the inputs hold.
+    ///
+    /// # Errors
+    /// What goes wrong in a document.
+    pub fn counted(&self) -> Result<Counted, String> {
+        if let Side::Graph { work, .. } = self {
+            return Ok(Counted { work: *work, ..Counted::default() });
+        }
+        let zeros = |(name, shape, _): (&str, Vec<usize>, Dtype)| {
+            (name.to_owned(), vec![Bounded::exact(0.0); shape.iter().product()])
+        };
+        let inputs: Held<Bounded> = self.interface(self.inputs()).into_iter().map(zeros).collect();
+        self.evaluate(&Bounds, &inputs, &mut Scores::new()).map(|(_, counted)| counted)
+    }
+}

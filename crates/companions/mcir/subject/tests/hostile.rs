@@ -1,0 +1,131 @@
+//! Documents and answers that are small to write and much to judge: each is answered, with a reason where it is refused. What took quadratic
+//! time would not end here.
+
+use megakernel_ir::protocol::Answer;
+use megakernel_mcir_checker::judge_transform;
+use megakernel_mcir_reference::{measure, transformed, validate};
+use serde_json::{Map, Value, json};
+
+fn transform(graph: &Value) -> Value {
+    let request = json!({"pass": "AttentionPatternPass", "graph": graph}).to_string();
+    transformed(request.as_bytes()).expect("a graph that breaks no rule")
+}
+
+/// So many patterns on the same keys, which come transposed, unscaled.
+fn patterns(count: usize) -> Value {
+    let value = |shape: [usize; 2]| json!({"shape": shape, "dtype": "F32"});
+    let mut values = Map::new();
+    values.insert("KT".to_owned(), value([2, 3]));
+    values.insert("V".to_owned(), value([3, 2]));
+    values.insert("Q".to_owned(), value([4, 2]));
+    let (mut nodes, mut outputs) = (Vec::new(), Vec::new());
+    for number in 0..count {
+        let of = |what: &str| format!("{what}{number}");
+        values.insert(of("s"), value([4, 3]));
+        values.insert(of("p"), value([4, 3]));
+        values.insert(of("O"), value([4, 2]));
+        nodes.extend([
+            json!({"id": of("s"), "op": "matmul", "in": ["Q", "KT"], "out": of("s")}),
+            json!({"id": of("p"), "op": "softmax", "axis": 1, "in": [of("s")], "out": of("p")}),
+            json!({"id": of("O"), "op": "matmul", "in": [of("p"), "V"], "out": of("O")}),
+        ]);
+        outputs.push(of("O"));
+    }
+    json!({"values": values, "inputs": ["Q", "KT", "V"], "outputs": outputs, "nodes": nodes})
+}
+
+#[test]
+fn values_keep_their_order_and_patterns_share_the_keys_that_are_transposed_for_them() {
+    let graph = patterns(20_000);
+    let made = transform(&graph);
+    let names = |graph: &Value| -> Vec<String> {
+        graph["values"].as_object().expect("values").keys().cloned().collect()
+    };
+    let mut kept: Vec<String> =
+        names(&graph).into_iter().filter(|name| !name.starts_with(['s', 'p'])).collect();
+    kept.push("KT-transposed-0".to_owned());
+    assert_eq!(names(&made), kept);
+    assert_eq!(
+        made["nodes"].as_array().map(Vec::len),
+        Some(20_001),
+        "an attention each, and one transposition"
+    );
+}
+
+#[test]
+fn what_is_unchanged_is_no_answer_however_small_its_scores_are() {
+    // Four scores for each row of two numbers, and 600 numbers of each key.
+    for (rows, keys, depth) in [(2, 2, 2), (6, 6, 6), (9, 5, 9), (4, 5, 12), (2, 3, 600)] {
+        let value = |shape: [usize; 2]| json!({"shape": shape, "dtype": "F32"});
+        let graph = json!({
+            "values": {"Q": value([rows, depth]), "KT": value([depth, keys]), "V": value([keys, depth]), "s": value([rows, keys]),
+                "p": value([rows, keys]), "O": value([rows, depth])},
+            "inputs": ["Q", "KT", "V"], "outputs": ["O"],
+            "nodes": [{"id": "1", "op": "matmul", "in": ["Q", "KT"], "out": "s"},
+                {"id": "2", "op": "softmax", "axis": 1, "in": ["s"], "out": "p"},
+                {"id": "3", "op": "matmul", "in": ["p", "V"], "out": "O"}]});
+        let request = json!({"pass": "AttentionPatternPass", "graph": graph}).to_string();
+        let right = transform(&graph).to_string();
+        assert_eq!(judge_transform(request.as_bytes(), &right), Ok(()), "{rows} x {keys} x {depth}");
+        let (expected, found) =
+            judge_transform(request.as_bytes(), &graph.to_string()).expect_err("nothing was done");
+        assert!(expected.contains("(MCI-22)"), "{rows} x {keys} x {depth}: {expected}, {found}");
+    }
+}
+
+#[test]
+fn answers_that_take_too_much_are_refused_by_the_number_of_their_operations() {
+    let graph = patterns(1);
+    let request = json!({"pass": "AttentionPatternPass", "graph": graph}).to_string();
+    let mut answer = transform(&graph);
+    answer["values"]["huge"] = json!({"shape": [2_000_000, 1_000_000], "dtype": "F32"});
+    answer["inputs"] = graph["inputs"].clone();
+    let huge = json!({"id": "huge", "op": "matmul", "in": ["Q", "KT"], "out": "huge"});
+    let mut wide = answer.clone();
+    wide["nodes"].as_array_mut().expect("nodes").push(huge);
+    let (_, found) = judge_transform(request.as_bytes(), &wide.to_string()).expect_err("shapes do not meet");
+    assert!(found.contains("(IG06)"), "{found}");
+    // A row of doublings: each product is as wide as both of its operands are long.
+    let mut nodes = answer["nodes"].as_array().expect("nodes").clone();
+    let mut values = answer["values"].as_object().expect("values").clone();
+    values.remove("huge");
+    nodes.push(json!({"id": "t", "op": "matmul", "in": ["Q", "KT"], "out": "t0"}));
+    values.insert("t0".to_owned(), json!({"shape": [4, 3], "dtype": "F32"}));
+    for number in 0..100_000 {
+        let (from, to) = (format!("t{number}"), format!("t{}", number + 1));
+        values.insert(to.clone(), json!({"shape": [4, 3], "dtype": "F32"}));
+        nodes.push(json!({"id": to, "op": "add", "in": [from, from], "out": to}));
+    }
+    answer["nodes"] = json!(nodes);
+    answer["values"] = json!(values);
+    let (_, found) = judge_transform(request.as_bytes(), &answer.to_string()).expect_err("too much");
+    assert!(found.contains("is judged up to"), "{found}");
+}
+
+#[test]
+fn values_of_any_number_of_extents_are_refused_before_they_are_compared() {
+    let mut graph = patterns(1);
+    graph["values"]["Q"]["shape"] = json!(vec![1; 100_000]);
+    let found = validate(graph.to_string().as_bytes()).diagnostics;
+    assert_eq!(found.len(), 1);
+    assert!(found[0].rule.to_string() == "IG01" && found[0].pointer == "/values/Q/shape", "{found:?}");
+}
+
+#[test]
+fn tiles_at_an_edge_of_a_billion_blocks_are_not_counted_one_by_one() {
+    let extent = 3 * 32_768 - 1;
+    let document = json!({
+        "values": {"X": {"shape": [extent, extent], "dtype": "F32", "residency": "global"},
+            "Y": {"shape": [extent, extent], "dtype": "F32", "residency": "global"},
+            "x": {"shape": [3, 3], "dtype": "F32", "residency": "register"}},
+        "inputs": ["X"], "outputs": ["Y"], "boundaries": [{"value": "Y"}],
+        "residency": [{"memory": "register", "values": ["x"], "lifetime": "block"}],
+        "regions": [{"id": "copy", "inputs": ["X"], "outputs": ["Y"], "streaming": {
+            "tile": {"tile_shape": {"i": 3, "k": 3}, "blocks": {"i": extent, "k": extent},
+                "begin": [{"id": "load", "op": "LoadTile", "in": ["X"], "out": ["x"], "at": ["i", "k"]}],
+                "end": [{"id": "store", "op": "StoreTile", "in": ["x"], "out": ["Y"], "at": ["i", "k"]}]}}}]});
+    let text = document.to_string();
+    assert!(validate(text.as_bytes()).diagnostics.is_empty());
+    let Answer::Unsupported { reason } = measure(text.as_bytes()) else { panic!("it was counted") };
+    assert!(reason.contains("more than 268435456 points"), "{reason}");
+}
