@@ -169,4 +169,5 @@ def published():
     return {(row[0], target): text for row in rows for target, text in zip(TARGETS, row[1:])}
 
 
-main()
+if __name__ == "__main__":
+    main()

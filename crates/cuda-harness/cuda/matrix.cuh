@@ -102,31 +102,42 @@ AMK_DEVICE void amk_multiply_integers(
 #pragma unroll
         for (int c = 0; c < AMK_MATRIX_COLUMNS; ++c) weights[u][c] = amk_load_chunk_once(columns[c] + 16 * (at + u * AMK_WARP));
     }
+    // Scales come while the weights do. A chunk lies in one group; of chunks there are less than 2^31.
+    float scales[COUNT][AMK_MATRIX_COLUMNS], zeros[COUNT][AMK_MATRIX_COLUMNS];
 #pragma unroll
     for (int u = 0; u < COUNT; ++u) {
-        const amk_i64 chunk = at + u * AMK_WARP, group = chunk * integers::N / weight.group;
+        const amk_u32 group = amk_u32(at + u * AMK_WARP) / amk_u32(weight.group / integers::N);
+#pragma unroll
+        for (int c = 0; c < AMK_MATRIX_COLUMNS; ++c) {
+            scales[u][c] = amk_load_plain(*weight.scales, first_scale[c] + group);
+            zeros[u][c] = weight.zeros ? amk_load_plain(*weight.zeros, first_scale[c] + group) : 0.0f;
+        }
+    }
+#pragma unroll
+    for (int u = 0; u < COUNT; ++u) {
+        const amk_u8* const from = x + 16 * (at + u * AMK_WARP) * (integers::N / elements::N);
         // The scale, and the zero, are applied to the sums of the chunk.
         float dots[AMK_MATRIX_COLUMNS], all = 0.0f;
 #pragma unroll
         for (int c = 0; c < AMK_MATRIX_COLUMNS; ++c) dots[c] = 0.0f;
 #pragma unroll
         for (int part = 0; part < integers::N / elements::N; ++part) {
-            const amk_chunk row = amk_load_chunk(x + 16 * (chunk * (integers::N / elements::N) + part));
+            const amk_chunk row = amk_load_chunk(from + 16 * part);
 #pragma unroll
             for (int i = 0; i < elements::N; ++i) {
-                const float value = elements::at(row, i);
-                all += value;
 #pragma unroll
                 for (int c = 0; c < AMK_MATRIX_COLUMNS; ++c) {
-                    dots[c] = fmaf(value, integers::at(weights[u][c], part * elements::N + i), dots[c]);
+                    dots[c] = fmaf(elements::at(row, i), integers::at(weights[u][c], part * elements::N + i), dots[c]);
                 }
             }
+            if (weight.zeros == 0) continue;
+#pragma unroll
+            for (int i = 0; i < elements::N; ++i) all += elements::at(row, i);
         }
 #pragma unroll
         for (int c = 0; c < AMK_MATRIX_COLUMNS; ++c) {
-            const float scale = amk_load_plain(*weight.scales, first_scale[c] + group);
-            sums[c] = fmaf(scale, dots[c], sums[c]);
-            if (weight.zeros) sums[c] = fmaf(-amk_load_plain(*weight.zeros, first_scale[c] + group) * scale, all, sums[c]);
+            sums[c] = fmaf(scales[u][c], dots[c], sums[c]);
+            if (weight.zeros) sums[c] = fmaf(-zeros[u][c] * scales[u][c], all, sums[c]);
         }
     }
 }
@@ -154,9 +165,18 @@ AMK_CALLED void amk_matrix_by_chunk(
     const amk_i64 x_bytes = 16 * (weight.K / amk_elements<DTYPE>::N);
     const amk_i64 chunks = weight.K / amk_weight_chunk<DTYPE, QDTYPE>::N;
     const int warp = amk_thread() / AMK_WARP, lane = amk_thread() % AMK_WARP, warps = amk_threads() / AMK_WARP;
+    // Where there are more warps than columns to share among them, several share a pair, each with a part of K.
+    const int places = int((n_hi - n_lo + AMK_MATRIX_COLUMNS - 1) / AMK_MATRIX_COLUMNS);
+    const int parts = places < warps ? warps / places : 1, part = parts > 1 ? warp / places : 0;
+    const int place = parts > 1 ? (part < parts ? warp % places : places) : warp;
+    const amk_i64 from = chunks * part / parts, to = chunks * (part + 1) / parts;
+    float* const partial = amk_scratch();
+    // A column then is a thread's that adds its parts up.
+    const int column = amk_thread();
+    const float of_bias = bias && parts > 1 && n_lo + column < n_hi ? amk_load(*bias, n_lo + column) : 0.0f;
     for (amk_i64 m = m_lo; m < m_hi; ++m) {
         const amk_u8* row = static_cast<const amk_u8*>(x.ptr) + m * x_bytes;
-        for (amk_i64 n = n_lo + warp * AMK_MATRIX_COLUMNS; n < n_hi; n += warps * AMK_MATRIX_COLUMNS) {
+        for (amk_i64 n = n_lo + place * AMK_MATRIX_COLUMNS; n < n_hi; n += warps * AMK_MATRIX_COLUMNS) {
             const amk_u8* columns[AMK_MATRIX_COLUMNS];
             amk_i64 first_scale[AMK_MATRIX_COLUMNS];
             float sums[AMK_MATRIX_COLUMNS];
@@ -168,25 +188,37 @@ AMK_CALLED void amk_matrix_by_chunk(
                 first_scale[c] = column * weight.groups;
                 sums[c] = 0.0f;
             }
-            amk_i64 at = lane;
+            amk_i64 at = from + lane;
             if constexpr (QDTYPE == AMK_DTYPE_COUNT) {
-                for (; at + (AMK_MATRIX_CHUNKS - 1) * AMK_WARP < chunks; at += AMK_MATRIX_CHUNKS * AMK_WARP) {
+                for (; at + (AMK_MATRIX_CHUNKS - 1) * AMK_WARP < to; at += AMK_MATRIX_CHUNKS * AMK_WARP) {
                     amk_multiply_chunks<DTYPE, AMK_MATRIX_CHUNKS>(row, columns, at, sums);
                 }
-                for (; at < chunks; at += AMK_WARP) amk_multiply_chunks<DTYPE, 1>(row, columns, at, sums);
+                for (; at < to; at += AMK_WARP) amk_multiply_chunks<DTYPE, 1>(row, columns, at, sums);
             } else {
-                for (; at + AMK_WARP < chunks; at += 2 * AMK_WARP) {
+                for (; at + AMK_WARP < to; at += 2 * AMK_WARP) {
                     amk_multiply_integers<DTYPE, QDTYPE, 2>(weight, row, columns, first_scale, at, sums);
                 }
-                if (at < chunks) amk_multiply_integers<DTYPE, QDTYPE, 1>(weight, row, columns, first_scale, at, sums);
+                if (at < to) amk_multiply_integers<DTYPE, QDTYPE, 1>(weight, row, columns, first_scale, at, sums);
             }
 #pragma unroll
             for (int c = 0; c < AMK_MATRIX_COLUMNS; ++c) {
                 float sum = amk_warp_sum(sums[c]);
+                if (parts > 1) {
+                    if (lane == 0) partial[(part * places + place) * AMK_MATRIX_COLUMNS + c] = sum;
+                    continue;
+                }
                 if (bias && n + c < n_hi) sum += amk_load(*bias, n + c);
                 if (lane == 0 && n + c < n_hi) amk_store(y, m * N + n + c, sum);
             }
         }
+        if (parts == 1) continue;
+        __syncthreads();
+        if (n_lo + column < n_hi) {
+            float sum = 0.0f;
+            for (int other = 0; other < parts; ++other) sum += partial[other * places * AMK_MATRIX_COLUMNS + column];
+            amk_store(y, m * N + n_lo + column, sum + of_bias);
+        }
+        __syncthreads();
     }
 }
 

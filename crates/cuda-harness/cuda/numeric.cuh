@@ -34,6 +34,11 @@ struct amk_format {
 
     AMK_METHOD static amk_u32 encode(float value) {
         const amk_u32 bits = __float_as_uint(value);
+        if (E == 8) {
+            // With the exponent of binary32, its upper bits: what is cut off rounds them, and a carry goes where it has to.
+            const amk_u32 rounded = (bits + ((1u << (22 - P)) - 1 + (bits >> (23 - P) & 1u))) >> (23 - P);
+            return (bits & 0x7fffffffu) > 0x7f800000u ? (bits >> 31 << (E + P)) | amk_u32(NOT_A_NUMBER) : rounded;
+        }
         const amk_u32 sign = (bits >> 31) << (E + P);
         const amk_u32 magnitude = bits & 0x7fffffffu;
         if (magnitude > 0x7f800000u) return sign | NOT_A_NUMBER;
@@ -98,8 +103,8 @@ struct amk_elements<AMK_DTYPE_BF16> {
     }
 };
 
-// Integers of a chunk as they are meant: 16 signed bytes (I8), or 32 nibbles less 8 (I4). Each becomes the last bits of the number
-// 2^23 and is exact after the difference, which is faster than a conversion.
+// Integers of a chunk as they are meant: 16 signed bytes (I8), or 32 nibbles less 8 (I4). Each becomes bits of the fraction of 2^23, where
+// it stands, and a multiplication and a difference in one, which are exact, bring it to its size: faster than a shift and a conversion.
 template <int QDTYPE>
 struct amk_integers;
 
@@ -107,8 +112,9 @@ template <>
 struct amk_integers<AMK_DTYPE_I8> {
     static constexpr int N = 16;
     AMK_METHOD static float at(const amk_chunk& chunk, int i) {
-        const amk_u32 byte = (chunk.word[i / 4] ^ 0x80808080u) >> 8 * (i % 4) & 0xffu;
-        return __uint_as_float(0x4b000000u | byte) - 8388736.0f;
+        const amk_u32 word = chunk.word[i / 4] ^ 0x80808080u, half = i % 4 < 2 ? word : word >> 16, place = 8 * (i % 2);
+        const float unit = float(1u << place);
+        return fmaf(__uint_as_float(0x4b000000u | (half & 0xffu << place)), 1.0f / unit, -(8388608.0f / unit + 128.0f));
     }
 };
 
@@ -116,9 +122,23 @@ template <>
 struct amk_integers<AMK_DTYPE_I4> {
     static constexpr int N = 32;
     AMK_METHOD static float at(const amk_chunk& chunk, int i) {
-        return __uint_as_float(0x4b000000u | (chunk.word[i / 8] >> 4 * (i % 8) & 15u)) - 8388616.0f;
+        const amk_u32 word = chunk.word[i / 8], half = i % 8 < 4 ? word : word >> 16, place = 4 * (i % 4);
+        const float unit = float(1u << place);
+        return fmaf(__uint_as_float(0x4b000000u | (half & 15u << place)), 1.0f / unit, -(8388608.0f / unit + 8.0f));
     }
 };
+
+// Element i of a buffer of a dtype that is seldom an operand. There is one of it in a kernel: code
+// that a task runs for the first time comes from far away, so that little of it is faster than much.
+AMK_CALLED float amk_load_rare(const amk_buffer_t& buffer, amk_i64 i) {
+    const amk_u8* data = static_cast<const amk_u8*>(buffer.ptr);
+    switch (buffer.dtype) {
+        case AMK_DTYPE_F8E4M3: return amk_e4m3::decode(data[i]);
+        case AMK_DTYPE_F8E5M2: return amk_e5m2::decode(data[i]);
+        case AMK_DTYPE_I4: return float(i % 2 ? data[i / 2] >> 4 : data[i / 2] & 15);
+        default: return float(data[i]);
+    }
+}
 
 // Element i of a buffer as a number. BOOL is 0 or 1; a nibble is its bits, 0 to 15.
 AMK_DEVICE float amk_load(const amk_buffer_t& buffer, amk_i64 i) {
@@ -127,15 +147,9 @@ AMK_DEVICE float amk_load(const amk_buffer_t& buffer, amk_i64 i) {
         case AMK_DTYPE_F32: return static_cast<const float*>(data)[i];
         case AMK_DTYPE_F16: return amk_of_half(static_cast<const amk_u16*>(data)[i]);
         case AMK_DTYPE_BF16: return __uint_as_float(amk_u32(static_cast<const amk_u16*>(data)[i]) << 16);
-        case AMK_DTYPE_F8E4M3: return amk_e4m3::decode(static_cast<const amk_u8*>(data)[i]);
-        case AMK_DTYPE_F8E5M2: return amk_e5m2::decode(static_cast<const amk_u8*>(data)[i]);
         case AMK_DTYPE_I32: return float(static_cast<const int*>(data)[i]);
         case AMK_DTYPE_I8: return float(static_cast<const signed char*>(data)[i]);
-        case AMK_DTYPE_I4: {
-            const amk_u8 byte = static_cast<const amk_u8*>(data)[i / 2];
-            return float(i % 2 ? byte >> 4 : byte & 15);
-        }
-        default: return float(static_cast<const amk_u8*>(data)[i]);
+        default: return amk_load_rare(buffer, i);
     }
 }
 
@@ -155,16 +169,24 @@ AMK_DEVICE bool amk_is_plain(const amk_buffer_t& buffer) {
     return buffer.dtype <= AMK_DTYPE_BF16 || buffer.dtype == AMK_DTYPE_I8 || buffer.dtype == AMK_DTYPE_U8;
 }
 
+// What `amk_store` does of F16 and of 8 bits, once in a kernel.
+AMK_CALLED void amk_store_rare(const amk_buffer_t& buffer, amk_i64 i, float value) {
+    void* data = buffer.ptr;
+    switch (buffer.dtype) {
+        case AMK_DTYPE_F16: static_cast<amk_u16*>(data)[i] = amk_u16(amk_f16::encode(value)); break;
+        case AMK_DTYPE_F8E4M3: static_cast<amk_u8*>(data)[i] = amk_u8(amk_e4m3::encode(value)); break;
+        case AMK_DTYPE_F8E5M2: static_cast<amk_u8*>(data)[i] = amk_u8(amk_e5m2::encode(value)); break;
+        default: break;
+    }
+}
+
 // Casts a number to element i of a buffer of a float dtype (NUM-02).
 AMK_DEVICE void amk_store(const amk_buffer_t& buffer, amk_i64 i, float value) {
     void* data = buffer.ptr;
     switch (buffer.dtype) {
         case AMK_DTYPE_F32: static_cast<float*>(data)[i] = value; break;
-        case AMK_DTYPE_F16: static_cast<amk_u16*>(data)[i] = amk_u16(amk_f16::encode(value)); break;
         case AMK_DTYPE_BF16: static_cast<amk_u16*>(data)[i] = amk_u16(amk_bf16::encode(value)); break;
-        case AMK_DTYPE_F8E4M3: static_cast<amk_u8*>(data)[i] = amk_u8(amk_e4m3::encode(value)); break;
-        case AMK_DTYPE_F8E5M2: static_cast<amk_u8*>(data)[i] = amk_u8(amk_e5m2::encode(value)); break;
-        default: break;
+        default: amk_store_rare(buffer, i, value); break;
     }
 }
 

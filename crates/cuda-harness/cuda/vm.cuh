@@ -19,6 +19,11 @@
 #define AMK_REPLACE_SIGNAL amk_signal
 #endif
 
+// For who measures: what a thread notes of a task at four points.
+#ifndef AMK_MARK
+#define AMK_MARK(id, point)
+#endif
+
 // What became of a task, for the host to read after a launch that did not end.
 #define AMK_TASK_NOT_STARTED 0
 #define AMK_TASK_WAITING 1
@@ -45,11 +50,15 @@ AMK_GLOBAL void amk_vm(amk_program_t program, volatile amk_u8* states, amk_u32 p
     const int length = program.sm_queue_len[sm];
     for (int position = 0; position < length; ++position) {
         const int id = queue[position];
-        const amk_instruction_t& task = program.instructions[id];
+        const amk_instruction_t& next = program.instructions[id];
+        const amk_instruction_t& task = amk_at_hand()->task;
+        amk_bring(program, next);
         const bool tells = states != 0 && threadIdx.x == 0;
         if (tells) states[id] = AMK_TASK_WAITING;
         amk_perturb(perturb, id, 0);
-        if (!AMK_REPLACE_WAIT(program, task)) return;
+        AMK_MARK(id, 0);
+        if (!AMK_REPLACE_WAIT(program, next)) return;
+        AMK_MARK(id, 1);
         amk_perturb(perturb, id, 1);
         if (tells) states[id] = AMK_TASK_RUNNING;
         if (!amk_run(program, task)) {
@@ -58,7 +67,9 @@ AMK_GLOBAL void amk_vm(amk_program_t program, volatile amk_u8* states, amk_u32 p
             return;
         }
         amk_perturb(perturb, id, 2);
+        AMK_MARK(id, 2);
         AMK_REPLACE_SIGNAL(program, task);
+        AMK_MARK(id, 3);
         if (tells) states[id] = AMK_TASK_DONE;
     }
 }

@@ -80,94 +80,175 @@ AMK_CALLED void amk_attention_by_element(const amk_program_t& program, const amk
 // Rows of k, and of v, that a lane has under way at once.
 #define AMK_ATTENTION_ROWS 4
 
-// q, k and v of one dtype, whose rows are so many whole chunks that they divide a warp: a warp takes a head, and a group of its lanes a
-// row, a chunk each. What has been summed is rescaled when some rows bring a larger score.
-template <int DTYPE>
+// q, k and v of one dtype, whose rows are so many whole chunks that they divide a warp: a warp takes HEADS heads that share rows of the
+// caches, and a group of its lanes a row, a chunk each. What has been summed is rescaled when some rows bring a larger score. HEADS is 1
+// where there is a mask.
+template <int DTYPE, int HEADS>
 AMK_CALLED void amk_attention_by_chunk(const amk_program_t& program, const amk_instruction_t& task) {
     typedef amk_elements<DTYPE> elements;
     const amk_buffer_t &q = amk_input(program, task, 0), &k = amk_input(program, task, 1), &v = amk_input(program, task, 2);
-    const amk_buffer_t* mask = task.n_inputs > 3 ? &amk_input(program, task, 3) : 0;
+    const amk_buffer_t* mask = HEADS == 1 && task.n_inputs > 3 ? &amk_input(program, task, 3) : 0;
     const amk_buffer_t& y = amk_output(program, task, 0);
     const amk_params_t& p = task.params;
     const bool partial = p.flags & AMK_FLAG_PARTIAL_WRITE, batched = k.rank == 4;
     const bool leaves_out = mask && mask->dtype == AMK_DTYPE_BOOL, mask_by_head = mask && mask->rank == (batched ? 3 : 2);
-    const int heads = p.n_heads, shared_heads = heads / p.n_kv_heads, chunks = p.head_dim / elements::N;
+    // Not read anew after each load.
+    const int dim = p.head_dim, window_rows = p.kv_len, heads = p.n_heads, shared_heads = heads / p.n_kv_heads, chunks = dim / elements::N;
+    const float scale = p.scale;
     const amk_i64 rows = batched ? k.shape[1] : k.shape[0], sequences = batched ? k.shape[0] : 1;
     const int warp = amk_thread() / AMK_WARP, lane = amk_thread() % AMK_WARP, warps = amk_threads() / AMK_WARP;
     const int group = lane / chunks, groups = AMK_WARP / chunks, chunk = lane % chunks;
     const amk_i64 row_bytes = 16 * amk_i64(p.n_kv_heads) * chunks;
 
-    for (amk_i64 bh = warp; bh < sequences * heads; bh += warps) {
+    for (amk_i64 bh = amk_i64(warp) * HEADS; bh < sequences * heads; bh += amk_i64(warps) * HEADS) {
         const amk_i64 b = bh / heads;
         const int h = int(bh % heads);
         const amk_i64 window = (b * rows + p.kv_start) * row_bytes + 16 * (h / shared_heads * chunks + chunk);
         const amk_u8 *const from_k = static_cast<const amk_u8*>(k.ptr) + window, *const from_v = static_cast<const amk_u8*>(v.ptr) + window;
-        const amk_i64 mask_row = (mask_by_head ? bh : b) * p.kv_len;
-        const amk_chunk query = amk_chunk_of(q, bh * chunks + chunk);
-        float max = -amk_infinity(), weight = 0.0f, sums[elements::N];
+        const amk_i64 mask_row = (mask_by_head ? bh : b) * window_rows;
+        amk_chunk queries[HEADS];
+        float max[HEADS], weight[HEADS], sums[HEADS][elements::N];
 #pragma unroll
-        for (int i = 0; i < elements::N; ++i) sums[i] = 0.0f;
-        // All lanes go round as often, for they exchange what they have.
-        for (int from = 0; from < p.kv_len; from += AMK_ATTENTION_ROWS * groups) {
+        for (int head = 0; head < HEADS; ++head) {
+            queries[head] = amk_chunk_of(q, (bh + head) * chunks + chunk);
+            max[head] = -amk_infinity();
+            weight[head] = 0.0f;
+#pragma unroll
+            for (int i = 0; i < elements::N; ++i) sums[head][i] = 0.0f;
+        }
+        // All lanes go round as often, for they exchange what they have. Whatever can be done for all rows and heads at once is: each chain
+        // of instructions is long, and a warp has many of them under way.
+        for (int from = 0; from < window_rows; from += AMK_ATTENTION_ROWS * groups) {
             amk_chunk keys[AMK_ATTENTION_ROWS], values[AMK_ATTENTION_ROWS];
-            float scores[AMK_ATTENTION_ROWS];
+            float scores[AMK_ATTENTION_ROWS][HEADS];
             bool live[AMK_ATTENTION_ROWS];
 #pragma unroll
             for (int u = 0; u < AMK_ATTENTION_ROWS; ++u) {
                 const int j = from + u * groups + group;
-                live[u] = j < p.kv_len && !(leaves_out && amk_load(*mask, mask_row + j) == 0.0f);
-                if (live[u]) {
-                    keys[u] = amk_load_chunk(from_k + j * row_bytes);
-                    values[u] = amk_load_chunk(from_v + j * row_bytes);
-                }
+                live[u] = j < window_rows;
+                // The last row stands in for those that are not there.
+                keys[u] = amk_load_chunk(from_k + (live[u] ? j : window_rows - 1) * row_bytes);
+                values[u] = amk_load_chunk(from_v + (live[u] ? j : window_rows - 1) * row_bytes);
             }
-            float larger = max;
 #pragma unroll
             for (int u = 0; u < AMK_ATTENTION_ROWS; ++u) {
-                float score = 0.0f;
-                if (live[u]) {
+                float key[elements::N];
 #pragma unroll
-                    for (int i = 0; i < elements::N; ++i) score = fmaf(elements::at(query, i), elements::at(keys[u], i), score);
+                for (int i = 0; i < elements::N; ++i) key[i] = elements::at(keys[u], i);
+#pragma unroll
+                for (int head = 0; head < HEADS; ++head) {
+                    scores[u][head] = 0.0f;
+#pragma unroll
+                    for (int i = 0; i < elements::N; ++i) scores[u][head] = fmaf(elements::at(queries[head], i), key[i], scores[u][head]);
                 }
-                for (int step = chunks / 2; step > 0; step /= 2) score += __shfl_xor_sync(0xffffffffu, score, step);
-                score *= p.scale;
-                if (live[u] && mask && !leaves_out) score += amk_load(*mask, mask_row + from + u * groups + group);
-                scores[u] = live[u] ? score : -amk_infinity();
-                larger = fmaxf(larger, scores[u]);
             }
-            for (int step = chunks; step < AMK_WARP; step *= 2) larger = fmaxf(larger, __shfl_xor_sync(0xffffffffu, larger, step));
-            const float rescale = max == -amk_infinity() ? 0.0f : expf(max - larger);
-            weight *= rescale;
+            for (int step = chunks / 2; step > 0; step /= 2) {
 #pragma unroll
-            for (int i = 0; i < elements::N; ++i) sums[i] *= rescale;
+                for (int u = 0; u < AMK_ATTENTION_ROWS; ++u) {
+#pragma unroll
+                    for (int head = 0; head < HEADS; ++head) scores[u][head] += __shfl_xor_sync(0xffffffffu, scores[u][head], step);
+                }
+            }
+            float larger[HEADS];
+#pragma unroll
+            for (int head = 0; head < HEADS; ++head) larger[head] = max[head];
 #pragma unroll
             for (int u = 0; u < AMK_ATTENTION_ROWS; ++u) {
-                const float mine = amk_attention_weight(scores[u], larger);
-                weight += mine;
+                float added = 0.0f;
+                if (mask && live[u]) {
+                    const float of_mask = amk_load(*mask, mask_row + from + u * groups + group);
+                    live[u] = !leaves_out || of_mask != 0.0f;
+                    added = leaves_out ? 0.0f : of_mask;
+                }
+#pragma unroll
+                for (int head = 0; head < HEADS; ++head) {
+                    const float score = scores[u][head] * scale;
+                    scores[u][head] = live[u] ? (mask && !leaves_out ? score + added : score) : -amk_infinity();
+                    larger[head] = fmaxf(larger[head], scores[u][head]);
+                }
+            }
+            for (int step = chunks; step < AMK_WARP; step *= 2) {
+#pragma unroll
+                for (int head = 0; head < HEADS; ++head) larger[head] = fmaxf(larger[head], __shfl_xor_sync(0xffffffffu, larger[head], step));
+            }
+            bool all_weigh = true;
+#pragma unroll
+            for (int head = 0; head < HEADS; ++head) {
+                // Where there is no score yet that weighs, scores of -inf weigh nothing all the same.
+                const float base = larger[head] == -amk_infinity() ? 0.0f : larger[head];
+                const float rescale = expf(max[head] - base);
+                max[head] = larger[head];
+                weight[head] *= rescale;
+#pragma unroll
+                for (int i = 0; i < elements::N; ++i) sums[head][i] *= rescale;
+#pragma unroll
+                for (int u = 0; u < AMK_ATTENTION_ROWS; ++u) {
+                    scores[u][head] = expf(scores[u][head] - base);
+                    weight[head] += scores[u][head];
+                    all_weigh = all_weigh && scores[u][head] != 0.0f;
+                }
+            }
+            const auto add = [&](int u, int head) {
+#pragma unroll
+                for (int i = 0; i < elements::N; ++i) sums[head][i] = fmaf(scores[u][head], elements::at(values[u], i), sums[head][i]);
+            };
+            if (all_weigh) {
+#pragma unroll
+                for (int u = 0; u < AMK_ATTENTION_ROWS; ++u) {
+#pragma unroll
+                    for (int head = 0; head < HEADS; ++head) add(u, head);
+                }
+            } else {
                 // A row that weighs nothing counts for nothing, whatever v holds there.
-                if (mine == 0.0f) continue;
 #pragma unroll
-                for (int i = 0; i < elements::N; ++i) sums[i] = fmaf(mine, elements::at(values[u], i), sums[i]);
+                for (int u = 0; u < AMK_ATTENTION_ROWS; ++u) {
+#pragma unroll
+                    for (int head = 0; head < HEADS; ++head) {
+                        if (scores[u][head] != 0.0f) add(u, head);
+                    }
+                }
             }
-            max = larger;
         }
         // Groups have had rows in turns.
         for (int step = chunks; step < AMK_WARP; step *= 2) {
-            weight += __shfl_xor_sync(0xffffffffu, weight, step);
 #pragma unroll
-            for (int i = 0; i < elements::N; ++i) sums[i] += __shfl_xor_sync(0xffffffffu, sums[i], step);
-        }
-        const amk_i64 out = bh * (partial ? p.head_dim + 2 : p.head_dim);
-        if (group == 0) {
+            for (int head = 0; head < HEADS; ++head) {
+                weight[head] += __shfl_xor_sync(0xffffffffu, weight[head], step);
 #pragma unroll
-            for (int i = 0; i < elements::N; ++i) {
-                amk_store(y, out + chunk * elements::N + i, partial ? sums[i] : sums[i] / weight);
+                for (int i = 0; i < elements::N; ++i) sums[head][i] += __shfl_xor_sync(0xffffffffu, sums[head][i], step);
             }
         }
-        if (partial && lane == 0) {
-            amk_store(y, out + p.head_dim, max);
-            amk_store(y, out + p.head_dim + 1, weight);
+        if (group != 0) continue;
+        const amk_i64 length = partial ? dim + 2 : dim;
+#pragma unroll
+        for (int head = 0; head < HEADS; ++head) {
+            const amk_i64 out = (bh + head) * length, own = out + chunk * elements::N;
+            if (partial) {
+                // Partials are F32.
+                float* const to = static_cast<float*>(y.ptr);
+#pragma unroll
+                for (int i = 0; i < elements::N; ++i) to[own + i] = sums[head][i];
+                if (lane == 0) {
+                    to[out + dim] = max[head];
+                    to[out + dim + 1] = weight[head];
+                }
+            } else {
+#pragma unroll
+                for (int i = 0; i < elements::N; ++i) amk_store(y, own + i, sums[head][i] / weight[head]);
+            }
         }
+    }
+}
+
+template <int DTYPE>
+AMK_DEVICE void amk_attention_of_dtype(const amk_program_t& program, const amk_instruction_t& task) {
+    const int shared_heads = task.n_inputs > 3 ? 1 : task.params.n_heads / task.params.n_kv_heads;
+    if (shared_heads % 4 == 0) {
+        amk_attention_by_chunk<DTYPE, 4>(program, task);
+    } else if (shared_heads % 2 == 0) {
+        amk_attention_by_chunk<DTYPE, 2>(program, task);
+    } else {
+        amk_attention_by_chunk<DTYPE, 1>(program, task);
     }
 }
 
@@ -184,9 +265,9 @@ AMK_DEVICE void amk_op_attention_tile(const amk_program_t& program, const amk_in
     const bool fits = q.dtype == k.dtype && k.dtype == v.dtype && places % 16 == 0
         && amk_attention_fits(task.params.head_dim, 128 / amk_dtype_bits(k.dtype));
     switch (fits ? k.dtype : int(AMK_DTYPE_COUNT)) {
-        case AMK_DTYPE_F32: amk_attention_by_chunk<AMK_DTYPE_F32>(program, task); break;
-        case AMK_DTYPE_F16: amk_attention_by_chunk<AMK_DTYPE_F16>(program, task); break;
-        case AMK_DTYPE_BF16: amk_attention_by_chunk<AMK_DTYPE_BF16>(program, task); break;
+        case AMK_DTYPE_F32: amk_attention_of_dtype<AMK_DTYPE_F32>(program, task); break;
+        case AMK_DTYPE_F16: amk_attention_of_dtype<AMK_DTYPE_F16>(program, task); break;
+        case AMK_DTYPE_BF16: amk_attention_of_dtype<AMK_DTYPE_BF16>(program, task); break;
         default: amk_attention_by_element(program, task); break;
     }
 }

@@ -7,9 +7,10 @@ AMK_DEVICE void amk_op_embed(const amk_program_t& program, const amk_instruction
     const amk_buffer_t& y = amk_output(program, task, 0);
     const amk_i64 rows = table.shape[0], width = table.numel / rows;
     const int* index = static_cast<const int*>(ids.ptr);
-    amk_each(ids.numel * width, [&](amk_i64 i) {
+    for (amk_i64 row = 0; row < ids.numel; ++row) {
         // An id out of range is a fault of the data: nothing outside of the table is touched.
-        const amk_i64 id = index[i / width];
-        amk_store(y, i, id >= 0 && id < rows ? amk_load(table, id * width + i % width) : 0.0f);
-    });
+        const amk_i64 id = index[row];
+        const bool there = id >= 0 && id < rows;
+        amk_each(width, [&](amk_i64 i) { amk_store(y, row * width + i, there ? amk_load(table, id * width + i) : 0.0f); });
+    }
 }

@@ -9,15 +9,20 @@ AMK_DEVICE void amk_rmsnorm_by_chunk(const amk_buffer_t& x, const amk_buffer_t& 
     const amk_i64 chunks = hidden / elements::N;
     for (amk_i64 row = 0; row < x.numel / elements::N; row += chunks) {
         float sum = 0.0f;
-        amk_each(chunks, [&](amk_i64 i) {
-            const amk_chunk values = amk_chunk_of(x, row + i);
+        const auto square = [&](const amk_chunk& values) {
 #pragma unroll
             for (int e = 0; e < elements::N; ++e) sum += elements::at(values, e) * elements::at(values, e);
-        });
+        };
+        // What a thread has of a short row it keeps, with the weight, which comes at the same time.
+        const amk_i64 own = amk_thread() < chunks ? amk_thread() : 0;
+        const amk_chunk kept = amk_chunk_of(x, row + own), kept_weights = amk_chunk_of(w, own);
+        if (amk_thread() < chunks) square(kept);
+        for (amk_i64 i = amk_thread() + amk_threads(); i < chunks; i += amk_threads()) square(amk_chunk_of(x, row + i));
         sum = amk_block_sum(sum, amk_scratch());
         const float inverse = 1.0f / sqrtf(sum / float(hidden) + eps);
         amk_each(chunks, [&](amk_i64 i) {
-            const amk_chunk values = amk_chunk_of(x, row + i), weights = amk_chunk_of(w, i);
+            const bool first = i == own;
+            const amk_chunk values = first ? kept : amk_chunk_of(x, row + i), weights = first ? kept_weights : amk_chunk_of(w, i);
             amk_chunk chunk = {};
 #pragma unroll
             for (int e = 0; e < elements::N; ++e) {

@@ -2,18 +2,34 @@
 #pragma once
 #include "../task.cuh"
 
+// INDEX counts elements of x: 32 bits where they are enough, for a division of 64 bits is long.
+template <typename INDEX>
+AMK_DEVICE void amk_rope(const amk_buffer_t& x, const amk_buffer_t& positions, const amk_buffer_t& y, INDEX half, float theta) {
+    const INDEX heads = INDEX(x.numel / 2) / half / INDEX(positions.numel);
+    // A thread often has one place of many heads, whose angle is the same.
+    INDEX i_before = half, at_before = 0;
+    float c = 0.0f, s = 0.0f;
+    for (INDEX pair = INDEX(amk_thread()); pair < INDEX(x.numel / 2); pair += INDEX(amk_threads())) {
+        const INDEX head = pair / half, i = pair - head * half, at = head / heads, first = head * 2 * half + i;
+        const float a = amk_load(x, first), b = amk_load(x, first + half);
+        if (i != i_before || at != at_before) {
+            const float frequency = powf(theta, -float(i) / float(half));
+            const float angle = amk_load(positions, at) * frequency;
+            sincosf(angle, &s, &c);
+            i_before = i;
+            at_before = at;
+        }
+        amk_store(y, first, a * c - b * s);
+        amk_store(y, first + half, b * c + a * s);
+    }
+}
+
 AMK_DEVICE void amk_op_rope(const amk_program_t& program, const amk_instruction_t& task) {
     const amk_buffer_t &x = amk_input(program, task, 0), &positions = amk_input(program, task, 1);
     const amk_buffer_t& y = amk_output(program, task, 0);
-    const amk_i64 dim = task.params.head_dim, half = dim / 2;
-    const amk_i64 heads = x.numel / dim / positions.numel;
-    amk_each(x.numel / 2, [&](amk_i64 pair) {
-        const amk_i64 i = pair % half, head = pair / half;
-        const float frequency = powf(task.params.theta, -float(i) / float(half));
-        const float angle = amk_load(positions, head / heads) * frequency;
-        const float c = cosf(angle), s = sinf(angle);
-        const float a = amk_load(x, head * dim + i), b = amk_load(x, head * dim + half + i);
-        amk_store(y, head * dim + i, a * c - b * s);
-        amk_store(y, head * dim + half + i, b * c + a * s);
-    });
+    if (x.numel < 1ll << 31) {
+        amk_rope<amk_u32>(x, positions, y, amk_u32(task.params.head_dim / 2), task.params.theta);
+    } else {
+        amk_rope<amk_i64>(x, positions, y, task.params.head_dim / 2, task.params.theta);
+    }
 }

@@ -15,20 +15,27 @@ struct amk_best {
     }
 };
 
-// Chunks of a row, four of each thread under way.
+#define AMK_ARGMAX_CHUNKS 8
+
+// Chunks of a row, eight of each thread under way.
 template <int DTYPE>
 AMK_CALLED void amk_best_of_chunks(const amk_u8* row, amk_i64 chunks, amk_best& best) {
     typedef amk_elements<DTYPE> elements;
-    for (amk_i64 first = amk_thread(); first < chunks; first += 4 * amk_threads()) {
-        amk_chunk found[4];
+    for (amk_i64 first = amk_thread(); first < chunks; first += AMK_ARGMAX_CHUNKS * amk_threads()) {
+        amk_chunk found[AMK_ARGMAX_CHUNKS];
 #pragma unroll
-        for (int u = 0; u < 4; ++u) {
+        for (int u = 0; u < AMK_ARGMAX_CHUNKS; ++u) {
             const amk_i64 chunk = first + u * amk_threads();
             found[u] = amk_load_chunk(row + 16 * (chunk < chunks ? chunk : first));
         }
 #pragma unroll
-        for (int u = 0; u < 4; ++u) {
+        for (int u = 0; u < AMK_ARGMAX_CHUNKS; ++u) {
             const amk_i64 chunk = first + u * amk_threads() < chunks ? first + u * amk_threads() : first;
+            // Most chunks have nothing larger, and are not looked at more closely. A NaN is never the largest.
+            float largest = -amk_infinity();
+#pragma unroll
+            for (int i = 0; i < elements::N; ++i) largest = fmaxf(largest, elements::at(found[u], i));
+            if (!(largest > best.logit) && !(largest == best.logit && chunk * elements::N < best.at)) continue;
 #pragma unroll
             for (int i = 0; i < elements::N; ++i) best.meet(elements::at(found[u], i), chunk * elements::N + i);
         }

@@ -69,13 +69,19 @@ pub struct Measured {
 }
 
 impl Maker {
-    /// A product with weights, in as many tasks as there are blocks or fewer.
-    fn product(&mut self, x: i32, k: usize, outs: &[(i32, usize)], after: i32, blocks: usize) -> i32 {
+    /// A product with weights, in as many tasks as there are blocks or fewer; with what is added to it as a bias, if anything is.
+    fn product(
+        &mut self,
+        (x, k, bias): (i32, usize, Option<i32>),
+        outs: &[(i32, usize)],
+        after: i32,
+        blocks: usize,
+    ) -> i32 {
         let counter = self.counter();
         let all: usize = outs.iter().map(|(_, n)| n).sum();
         let tile = all.div_ceil(blocks).next_multiple_of(8);
         for (out, n) in outs {
-            let w = self.weight(*n, k);
+            let operands: Vec<i32> = [x, self.weight(*n, k)].into_iter().chain(bias).collect();
             for first in (0..*n).step_by(tile) {
                 let params = ParamsRecord {
                     k: k as i32,
@@ -83,7 +89,7 @@ impl Maker {
                     n_off: first as i32,
                     ..ParamsRecord::default()
                 };
-                self.task(Opcode::GemvTile, &[x, w], *out, &[after], counter, params);
+                self.task(Opcode::GemvTile, &operands, *out, &[after], counter, params);
             }
         }
         counter
@@ -110,7 +116,7 @@ fn step(model: &Model, blocks: usize) -> Maker {
         let (h, normed) = p.norm(x, hidden, done);
         let (queries, keys) = (heads * head_dim, kv_heads * head_dim);
         let [q, k, v] = [queries, keys, keys].map(|n| p.vector(n));
-        let projected = p.product(h, hidden, &[(q, queries), (k, keys), (v, keys)], normed, blocks);
+        let projected = p.product((h, hidden, None), &[(q, queries), (k, keys), (v, keys)], normed, blocks);
         let turned = p.counter();
         let angle = ParamsRecord { head_dim: head_dim as i32, theta: 500_000.0, ..ParamsRecord::default() };
         let (q2, k2) = (p.vector(queries), p.vector(keys));
@@ -144,20 +150,17 @@ fn step(model: &Model, blocks: usize) -> Maker {
             .collect();
         let a = p.vector(queries);
         let combined = p.alone(Opcode::AttentionCombine, &parts, a, &[attended], plain);
-        let [o, between, gate, up, act, down, after] =
-            [hidden, hidden, inner, inner, inner, hidden, hidden].map(|n| p.vector(n));
-        let projected = p.product(a, queries, &[(o, hidden)], combined, blocks);
-        let added = p.alone(Opcode::Add, &[x, o], between, &[projected], plain);
+        let [between, gate, up, act, after] = [hidden, inner, inner, inner, hidden].map(|n| p.vector(n));
+        let added = p.product((a, queries, Some(x)), &[(between, hidden)], combined, blocks);
         let (h, normed) = p.norm(between, hidden, added);
-        let projected = p.product(h, hidden, &[(gate, inner), (up, inner)], normed, blocks);
+        let projected = p.product((h, hidden, None), &[(gate, inner), (up, inner)], normed, blocks);
         let multiplied = p.alone(Opcode::SiluMul, &[gate, up], act, &[projected], plain);
-        let projected = p.product(act, inner, &[(down, hidden)], multiplied, blocks);
-        done = p.alone(Opcode::Add, &[between, down], after, &[projected], plain);
+        done = p.product((act, inner, Some(between)), &[(after, hidden)], multiplied, blocks);
         x = after;
     }
     let (h, normed) = p.norm(x, hidden, done);
     let logits = p.buffer(DType::F32, &[1, vocabulary]);
-    let projected = p.product(h, hidden, &[(logits, vocabulary)], normed, blocks);
+    let projected = p.product((h, hidden, None), &[(logits, vocabulary)], normed, blocks);
     p.alone(Opcode::SampleArgmax, &[logits], next, &[projected], plain);
     p
 }

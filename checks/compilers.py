@@ -1,0 +1,149 @@
+"""Compiles the kernels of crates/cuda-harness with several versions of NVRTC for every target, to a CUBIN and to PTX, and says which
+drivers take what. Needs no GPU.
+
+    python checks/compilers.py [--jobs N] [--write] FOLDER ...
+
+Each FOLDER holds one version of NVRTC: libnvrtc.so.* with its builtins, as the pip packages nvidia-cuda-nvrtc-cu12 and nvidia-cuda-nvrtc
+bring them. The table, crates/cuda-harness/compilers.md, is compared with what is found, or written with `--write`. Kernels that do not
+compile for a target which the compiler knows, or a table that says otherwise, fail.
+"""
+
+import ctypes
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCES = ROOT / "crates/cuda-harness/cuda"
+TABLE = ROOT / "crates/cuda-harness/compilers.md"
+
+# The targets of targets.py, and the PTX of the bundle; with the CUDA whose driver is the first that knows such a GPU.
+TARGETS = {
+    "sm_75": (10, 0), "sm_80": (11, 0), "sm_86": (11, 1), "sm_89": (11, 8), "sm_90a": (11, 8), "sm_100a": (12, 8), "sm_103": (12, 9),
+    "sm_110": (13, 0), "sm_120": (12, 8),
+}
+DRIVERS = [(12, 4), (12, 8), (13, 0), (13, 5)]
+
+HEADER = """# Compilers, targets and drivers
+
+What versions of NVRTC make of the kernels in `cuda/`, without a GPU: *yes* where they compile to a CUBIN and to PTX (the PTX of the same
+number without its letter), *not known* where the compiler is older than the target. Written by
+`python checks/compilers.py --write FOLDER ...`, compared without `--write`.
+
+"""
+
+RULES = """
+## What a driver takes
+
+By NVIDIA's rules of compatibility: a driver knows a GPU from a CUDA of its own on; of GPUs that it knows it takes CUBINs of its major
+version of CUDA and of earlier ones, whatever the minor version, and PTX of no later version than its own. The stand-in for a driver in
+`tests/driver/` refuses by the same rules. A cell has the versions of NVRTC whose *CUBINs*, and whose *PTX*, a driver takes for a target; a bundle
+made with one of them runs there.
+
+"""
+
+# Played by a process of its own for each version and target: two versions do not live in one.
+COMPILE = """
+import ctypes, sys
+nvrtc = ctypes.CDLL(sys.argv[1])
+target, sources = sys.argv[2:4]
+count = ctypes.c_int()
+if nvrtc.nvrtcGetNumSupportedArchs(ctypes.byref(count)):
+    sys.exit("NVRTC does not say what it knows")
+known = (ctypes.c_int * count.value)()
+nvrtc.nvrtcGetSupportedArchs(known)
+if int("".join(c for c in target if c.isdigit())) not in known:
+    print("not known")
+    sys.exit()
+def made(architecture, options, size_of):
+    program = ctypes.c_void_p()
+    nvrtc.nvrtcCreateProgram(ctypes.byref(program), b'#include "device.cu"\\n', b"kernels.cu", 0, None, None)
+    options = [f"--gpu-architecture={architecture}", "--std=c++17", "--fmad=false", f"-I{sources}", *options]
+    status = nvrtc.nvrtcCompileProgram(program, len(options), (ctypes.c_char_p * len(options))(*(o.encode() for o in options)))
+    size = ctypes.c_size_t()
+    if status:
+        nvrtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))
+        log = ctypes.create_string_buffer(size.value)
+        nvrtc.nvrtcGetProgramLog(program, log)
+        sys.exit(f"{architecture}: {log.value.decode()[:2000]}")
+    getattr(nvrtc, size_of)(program, ctypes.byref(size))
+    return size.value
+cubin = made(target, ["--maxrregcount=128"], "nvrtcGetCUBINSize")
+ptx = made("compute_" + target[3:].rstrip("a"), [], "nvrtcGetPTXSize")
+print("yes" if cubin > 1000 and ptx > 1000 else f"{cubin} bytes of CUBIN, {ptx} of PTX")
+"""
+
+
+def libraries(folders):
+    """By version, its library."""
+    found = {}
+    for folder in folders:
+        paths = sorted(Path(folder).glob("**/libnvrtc.so.*"))
+        if not paths:
+            sys.exit(f"error: {folder} holds no NVRTC")
+        code = "import ctypes, sys; n = ctypes.CDLL(sys.argv[1]); a = ctypes.c_int(); b = ctypes.c_int(); " \
+            "n.nvrtcVersion(ctypes.byref(a), ctypes.byref(b)); print(a.value, b.value)"
+        said = subprocess.run([sys.executable, "-c", code, paths[0]], check=True, capture_output=True, text=True).stdout
+        found[tuple(int(part) for part in said.split())] = paths[0].resolve()
+    return dict(sorted(found.items()))
+
+
+def compile_for(library, target):
+    """`yes`, `not known`, or what is wrong."""
+    # The builtins lie beside the library.
+    environment = os.environ | {"LD_LIBRARY_PATH": str(library.parent)}
+    done = subprocess.run([sys.executable, "-c", COMPILE, library, target, SOURCES], env=environment, capture_output=True, text=True)
+    return done.stdout.strip() if done.returncode == 0 else f"NO: {done.stderr.strip() or done.returncode}"
+
+
+def name(version):
+    return f"{version[0]}.{version[1]}"
+
+
+def taken(versions, compiled, target, driver):
+    """The versions whose CUBINs, and whose PTX, a driver takes."""
+    if driver < TARGETS[target]:
+        return "no such GPU"
+    there = [version for version in versions if compiled[version, target] == "yes"]
+    cubins = [name(version) for version in there if version[0] <= driver[0]]
+    ptx = [name(version) for version in there if version <= driver]
+    return f"CUBIN {', '.join(cubins) or 'none'}; PTX {', '.join(ptx) or 'none'}"
+
+
+def page(versions, compiled):
+    lines = ["| target | " + " | ".join(f"NVRTC {name(v)}" for v in versions) + " |", "| --- |" + " --- |" * len(versions)]
+    lines += [f"| {t} | " + " | ".join(compiled[v, t] for v in versions) + " |" for t in TARGETS]
+    loads = ["| target | " + " | ".join(f"driver of CUDA {name(d)}" for d in DRIVERS) + " |", "| --- |" + " --- |" * len(DRIVERS)]
+    loads += [f"| {t} | " + " | ".join(taken(versions, compiled, t, d) for d in DRIVERS) + " |" for t in TARGETS]
+    return HEADER + "\n".join(lines) + "\n" + RULES + "\n".join(loads) + "\n"
+
+
+def main():
+    arguments = sys.argv[1:]
+    jobs = 2
+    if "--jobs" in arguments:
+        at = arguments.index("--jobs")
+        jobs = int(arguments[at + 1])
+        del arguments[at:at + 2]
+    write = "--write" in arguments
+    versions = libraries(argument for argument in arguments if argument != "--write")
+    if not versions:
+        sys.exit(__doc__)
+    pairs = [(version, target) for version in versions for target in TARGETS]
+    with ThreadPoolExecutor(jobs) as pool:
+        compiled = dict(zip(pairs, pool.map(lambda pair: compile_for(versions[pair[0]], pair[1]), pairs)))
+    wrong = [f"NVRTC {name(v)} for {t}: {said}" for (v, t), said in compiled.items() if said not in ("yes", "not known")]
+    if wrong:
+        sys.exit("error: " + "\n".join(wrong))
+    text = page(list(versions), compiled)
+    if write:
+        TABLE.write_text(text)
+        print(f"{TABLE.relative_to(ROOT)} written")
+    elif not TABLE.exists() or TABLE.read_text() != text:
+        sys.exit(f"error: {TABLE.relative_to(ROOT)} says otherwise; this was found:\n{text}")
+    print(f"{len(pairs)} pairs of a compiler and a target, {sum(said == 'yes' for said in compiled.values())} of which compile")
+
+
+main()
