@@ -71,6 +71,11 @@ const STEPS: [Step; 14] = [
     Step { name: TESTS, command: &["cargo", "test", "--workspace"] },
 ];
 
+/// The steps: a name and a command, which succeeds with 0.
+pub fn steps() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
+    STEPS.iter().map(|step| (step.name, step.command))
+}
+
 /// How many steps run at once: most of them use one processor for part of their time.
 const AT_ONCE: usize = 2;
 

@@ -11,8 +11,11 @@ mod bundle;
 mod ci;
 mod codegen;
 mod conform;
+mod ledger;
 mod records;
 mod release_gate;
+#[cfg(test)]
+mod sabotages;
 mod tidy;
 mod tool;
 
@@ -35,6 +38,7 @@ enum Command {
     /// Generate the corpus of cases, check that it is up to date, count it, or print the document of a case
     #[command(disable_help_flag = true)]
     Corpus(tool::Args),
+    Ledger(ledger::Args),
     /// Compare the validator with an exploration of every interleaving, on every program of a scope
     #[command(disable_help_flag = true)]
     Prove(tool::Args),
@@ -51,6 +55,7 @@ fn main() -> ExitCode {
         Command::Codegen(args) => codegen::run(&root(), &args),
         Command::Conform(args) => conform::run(&root(), &args),
         Command::Corpus(args) => tool::suite(&root(), "corpus", &args),
+        Command::Ledger(args) => ledger::run(&root(), &args),
         Command::Prove(args) => tool::suite(&root(), "prove", &args),
         Command::ReleaseGate(args) => release_gate::run(&root(), &args),
         Command::Tidy(args) => tidy::run(&root(), &args),

@@ -117,31 +117,57 @@ const JUDGING: &[&str] = &[
     "crates/companions/schedule/reference/src/",
 ];
 
-/// Every rule is named as `Rule::X00` in the code that judges.
+/// Every rule is named as `Rule::X00` in the code that judges it: a companion's by the companion, all others by the core. Conversions
+/// of a companion name rules of the core as well, and judge none.
 pub fn in_code(spec: &Spec, files: &Files) -> Vec<String> {
-    let judging: Vec<&str> = files
+    // Repairs know which rules they mend, and tests which they expect.
+    let other = |path: &str| {
+        ["/repair.rs", "/repair/", "/tests/", "/tests.rs"].iter().any(|part| path.contains(part))
+    };
+    let judging = |path: &str| JUDGING.iter().any(|folder| path.starts_with(folder)) && !other(path);
+    let judging: Vec<(&str, &str)> = files
         .texts()
-        .filter(|(path, _)| {
-            JUDGING.iter().any(|folder| path.starts_with(folder))
-                && path.ends_with(".rs")
-                && *path != megakernel_codegen::GENERATED
-        })
+        .filter(|(path, _)| judging(path) && path.ends_with(".rs") && *path != megakernel_codegen::GENERATED)
         // Unit tests stand at the end of a file; a rule that only they name is not judged.
-        .map(|(_, text)| text.split("#[cfg(test)]").next().unwrap_or_default())
+        .map(|(path, text)| (path, text.split("#[cfg(test)]").next().unwrap_or_default()))
         .collect();
-    spec.rules()
-        .filter(|rule| !judging.iter().any(|text| text.contains(&format!("Rule::{}", rule.id))))
-        .map(|rule| {
-            format!(
+    let mut problems = Vec::new();
+    for rule in spec.rules() {
+        let (name, companion) = (format!("Rule::{}", rule.id), companion(&rule.path, "spec/companions/"));
+        let own = |path: &str| self::companion(path, "crates/companions/") == companion;
+        // A file of the rule's name, `r05.rs`, is a module that somebody has to call.
+        let module = rule.id.to_lowercase();
+        let file = format!("/{module}.rs");
+        let is_called = |of: &str| {
+            judging
+                .iter()
+                .any(|(path, text)| *path != of && own(path) && text.contains(&format!("{module}::")))
+        };
+        let reporting =
+            judging.iter().find(|(path, text)| own(path) && path.ends_with(&file) && text.contains(&name));
+        if let Some((path, _)) = reporting.filter(|(path, _)| !is_called(path)) {
+            problems.push(format!(
+                "{}:{}: {} {} is reported by {path}, which nobody calls: there is no `{module}::` beside it",
+                rule.path, rule.line, rule.id, rule.title
+            ));
+        } else if !judging.iter().any(|(path, text)| own(path) && text.contains(&name)) {
+            let folders: Vec<&str> = JUDGING.iter().copied().filter(|folder| own(folder)).collect();
+            problems.push(format!(
                 "{}:{}: {} {} is defined, but no file under {} reports it",
                 rule.path,
                 rule.line,
                 rule.id,
                 rule.title,
-                JUDGING.join(", ")
-            )
-        })
-        .collect()
+                folders.join(", ")
+            ));
+        }
+    }
+    problems
+}
+
+/// The companion that a file belongs to, below a folder of companions.
+fn companion<'p>(path: &'p str, folder: &str) -> Option<&'p str> {
+    path.strip_prefix(folder)?.split('/').next()
 }
 
 /// Words in documents and schemas that look like ids are ids.
@@ -306,6 +332,27 @@ mod tests {
             problems.len() == 1 && problems.iter().all(|p| p.contains("S02 duplicate-member")),
             "{problems:?}"
         );
+    }
+
+    #[test]
+    fn a_rule_is_judged_by_its_owner_and_called() {
+        let with = |path: &str, call: &str| {
+            let files = Files::from_texts(&[
+                ("crates/reference/src/validate/a/s01.rs", "Rule::S01"),
+                ("crates/reference/src/validate/a/mod.rs", call),
+                (path, "Rule::S02"),
+            ]);
+            in_code(&spec_of(SPEC), &files)
+        };
+        assert_eq!(with("crates/reference/src/validate/b.rs", "s01::check()"), [""; 0]);
+        for elsewhere in
+            ["crates/companions/mcir/reference/src/a.rs", "crates/reference/src/validate/repair.rs"]
+        {
+            let problems = with(elsewhere, "s01::check()");
+            assert!(problems.len() == 1 && problems[0].contains("S02 duplicate-member"), "{problems:?}");
+        }
+        let problems = with("crates/reference/src/validate/b.rs", "");
+        assert!(problems.len() == 1 && problems[0].contains("s01.rs, which nobody calls"), "{problems:?}");
     }
 
     #[test]

@@ -3,14 +3,16 @@
 //! function of data, so that its tests can break the data.
 
 mod adequacy;
-mod cases;
+pub mod cases;
 mod edges;
-mod habits;
-mod ids;
-mod links;
+pub mod examples;
+pub mod habits;
+pub mod ids;
+pub mod links;
 mod opcodes;
-mod tree;
-mod vanished;
+pub mod tree;
+pub mod vanished;
+pub mod versions;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -94,6 +96,14 @@ fn check(root: &Path, without_corpus: bool) -> Vec<Check> {
         checks.push(Check { name, problems: found.unwrap_or_else(|e| vec![e]), warnings: Vec::new() });
     };
     report("generated code is up to date", megakernel_codegen::update(root, true).map(|_| Vec::new()));
+    report(
+        "versions in the text are those of the code",
+        files.as_ref().map_err(Clone::clone).and_then(versions::unlike),
+    );
+    report(
+        "examples in documents are what they show",
+        files.as_ref().map(examples::broken).map_err(Clone::clone),
+    );
     report("links lead somewhere", files.as_ref().map(links::broken).map_err(Clone::clone));
     report("crates depend on what they may", edges::read(root).map(|found| edges::forbidden(&found)));
     report("no machine paths", files.as_ref().map(tree::machine_paths).map_err(Clone::clone));

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// Every file that git tracks or would track, the readable ones with their text.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Files {
     texts: BTreeMap<String, String>,
     /// Files and the folders above them.
@@ -42,6 +42,22 @@ impl Files {
         files
     }
 
+    /// Leaves the files that are asked for.
+    #[cfg(test)]
+    pub fn retain(&mut self, keep: impl Fn(&str) -> bool) {
+        self.texts.retain(|path, _| keep(path));
+    }
+
+    /// Writes a file, or removes it.
+    #[cfg(test)]
+    pub fn set(&mut self, path: &str, text: Option<String>) {
+        self.texts.remove(path);
+        self.paths.remove(path);
+        if text.is_some() {
+            self.add(path, text);
+        }
+    }
+
     fn add(&mut self, path: &str, text: Option<String>) {
         let mut folder = path;
         while let Some((above, _)) = folder.rsplit_once('/') {
@@ -57,6 +73,14 @@ impl Files {
     /// Path and text of every file that is UTF-8.
     pub fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
         self.texts.iter().map(|(path, text)| (path.as_str(), text.as_str()))
+    }
+
+    /// The text of a file.
+    ///
+    /// # Errors
+    /// There is none, or it is not UTF-8.
+    pub fn text(&self, path: &str) -> Result<&str, String> {
+        self.texts.get(path).map(String::as_str).ok_or_else(|| format!("{path}: there is no such text"))
     }
 
     /// Whether there is such a file or folder; the root is the empty path.

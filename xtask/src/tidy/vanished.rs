@@ -16,13 +16,18 @@ const MANIFEST: &str = "corpus/manifest.json";
 /// release is compared with too.
 fn revisions(root: &Path) -> Vec<String> {
     let mut found = vec!["HEAD".to_owned(), "HEAD~1".to_owned()];
-    let tag = git(root, &["describe", "--tags", "--abbrev=0", "--match", "v*"]);
-    found.extend(tag.map(|tag| tag.trim().to_owned()));
+    found.extend(last_release(root));
     found
 }
 
+/// The tag of the last release, if the clone has one.
+pub fn last_release(root: &Path) -> Option<String> {
+    let tag = git(root, &["describe", "--tags", "--abbrev=0", "--match", "v*"])?;
+    Some(tag.trim().to_owned())
+}
+
 /// What git answers, or nothing where it has no answer: a clone of one commit has none before it.
-fn git(root: &Path, arguments: &[&str]) -> Option<String> {
+pub fn git(root: &Path, arguments: &[&str]) -> Option<String> {
     let output = Command::new("git").args(arguments).current_dir(root).output().ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }

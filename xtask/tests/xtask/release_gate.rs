@@ -113,6 +113,32 @@ fn stale_digests_are_detected() {
 }
 
 #[test]
+fn figures_that_no_run_can_have_are_detected() {
+    assert_edit_refused("error: /executed/0/largest_error: 1.5 of ", |record| {
+        record.executed[0].largest_error = Some(1.5);
+    });
+    assert_edit_refused("error: /executed/0: 2 of 1 cases of ", |record| record.executed[0].failed = 2);
+    assert_edit_refused("error: /date: `yesterday` is no day", |record| {
+        record.date = Some("yesterday".to_owned());
+    });
+}
+
+#[test]
+fn the_gate_ends_with_a_table() {
+    let output = gate(&[("host.json", &text(&GOOD))], &["--require", "sm_90a"]);
+    let said = String::from_utf8_lossy(&output.stdout);
+    let table = said.split_once("\ncheck ").map_or("", |(_, table)| table);
+    let rows: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
+    let verdict = |name: &str| {
+        let row = rows.iter().find(|row| row.join(" ").starts_with(name));
+        row.and_then(|row| row.iter().rev().nth(1).copied()).unwrap_or_default().to_owned()
+    };
+    assert_eq!(verdict("evidence/host.json"), "ok", "{said}");
+    assert_eq!(verdict("required targets have evidence"), "FAILED", "{said}");
+    assert_eq!(verdict("targets"), "ok", "{said}");
+}
+
+#[test]
 fn failing_cases_and_missing_opcodes_are_detected() {
     assert_edit_refused("1 cases failed: race/one", |record| {
         record.conforms = false;
