@@ -27,7 +27,7 @@ class Result:
     `scale` is the magnitude of the terms from which a value is made: an evaluation in a precision with relative error u
     errs by some small multiple of u * scale. `steps` is that multiple, roughly, for an evaluation by the textbook in
     binary32. `floor` is an absolute error beside it, where numbers on the way may be too small for binary32, and `peak`
-    the largest magnitude on the way, where that is not `scale`. Where `scale` is 0 the value is exact. `free` marks
+    the largest magnitude on the way, where that is not `scale`. `terms` is the length of the longest sum, where it is long. Where `scale` is 0 the value is exact. `free` marks
     values that the clause leaves open, `exact` sums that NUM-09 calls exact, where this model knows.
     """
 
@@ -37,6 +37,7 @@ class Result:
     steps: object = 0.0
     floor: object = 0.0
     peak: object = 0.0
+    terms: object = 0
     free: object = False
     exact: object = False
 
@@ -238,7 +239,7 @@ def softmax(t, x):
     zeros = ((lines == 0) | np.isneginf(lines)).all(axis=-1, keepdims=True)
     exact = np.broadcast_to(zeros & exact_quotient(REAL(1), live.sum(axis=-1, keepdims=True).astype(REAL)), lines.shape)
     values, scale, peak, exact = (np.moveaxis(a, -1, axis) for a in (values, scale, peak, exact))
-    return Result(values, scale=scale, steps=6 * lines.shape[-1] + 16, peak=peak, exact=exact)
+    return Result(values, scale=scale, steps=6 * lines.shape[-1] + 16, peak=peak, exact=exact, terms=lines.shape[-1])
 
 
 # ---- Products with weights ------------------------------------------------------------------------------------------
@@ -281,9 +282,13 @@ def matrix_product(t, x, weight, more, tile):
         values = np.einsum("mk,nk->mn", x, w) + bias
         scale = np.einsum("mk,nk->mn", np.abs(x), np.abs(w)) + np.abs(bias)
         exact = np.empty(values.shape, bool)
-        for n, row in enumerate(w):
-            exact[:, n] = exact_sum(np.append(x * row, np.broadcast_to(bias[n], (len(x), 1)), axis=-1))
-        return Result(values, scale=scale, steps=t["K"] + 3, exact=exact)
+        # So many rows of the weight at a time that their terms are about a million.
+        step = max(1, 2**20 // (len(x) * (t["K"] + 1)))
+        for n in range(0, len(w), step):
+            products = x[:, None] * w[None, n : n + step]
+            biases = np.broadcast_to(bias[n : n + step, None], (*products.shape[:2], 1))
+            exact[:, n : n + step] = exact_sum(np.concatenate([products, biases], axis=-1))
+        return Result(values, scale=scale, steps=t["K"] + 3, exact=exact, terms=t["K"] + 1)
     k, group = t["K"], t["group"]
     q = quantised(t.dtypes[1], weight, k)[tile].astype(REAL)
     s = more[0][tile]
@@ -299,7 +304,7 @@ def matrix_product(t, x, weight, more, tile):
         values = np.einsum("mgk,ngk,ng->mn", x, q, s) - np.einsum("mg,ng->mn", x.sum(axis=-1), z * s)
     else:
         values = np.einsum("mk,nk->mn", x, (q - by_group(z, group, k)) * by_group(s, group, k))
-    return Result(values, scale=scale, steps=k + 6, floor=floor, peak=peak)
+    return Result(values, scale=scale, steps=k + 6, floor=floor, peak=peak, terms=k)
 
 
 @opcode("GEMV_TILE")
@@ -433,7 +438,7 @@ def packed(nibbles):
 class Content:
     """A buffer: the numbers that it stores, and those that were rounded to them, with what is known of their errors."""
 
-    NUMBERS = ("scale", "steps", "floor", "peak")
+    NUMBERS = ("scale", "steps", "floor", "peak", "terms")
     FIELDS = ("values", *NUMBERS, "free", "exact")
 
     def __init__(self, dtype, stored):
@@ -441,6 +446,13 @@ class Content:
         for name in self.NUMBERS:
             setattr(self, name, np.zeros(stored.shape, REAL))
         self.free, self.exact = np.zeros(stored.shape, bool), np.zeros(stored.shape, bool)
+
+    def at(self, places):
+        """The elements at these places, row-major."""
+        picked = Content(self.dtype, self.stored.ravel()[places])
+        for name in self.FIELDS:
+            setattr(picked, name, getattr(self, name).ravel()[places])
+        return picked
 
     def write(self, result):
         """Stores what a task yields; brings the fields of the result to the shape of its region."""

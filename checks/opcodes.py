@@ -4,8 +4,8 @@
 
 Values. Expected values are binary64 evaluations of the clauses, and so may differ from the model's, which has at least
 that precision, by the rounding errors of binary64. TOLERANCE covers them: it is relative to the magnitude of the terms
-from which a value is made (Result.scale), not to the value, since a sum may cancel; 1e-12 is 2^-53 times 9,000, and the
-longest sum of the corpus has about as many terms. Where no arithmetic is done, values have to be equal. Integers have
+from which a value is made (Result.scale), not to the value, since a sum may cancel; 1e-12 is 2^-53 times 9,000. A sum that is longer
+(Result.terms) may be off by 2^-53 for each of its terms. Where no arithmetic is done, values have to be equal. Integers have
 to be equal, and so do NaN and infinities.
 
 Bounds. A bound is not negative, and is no larger than SLACK times what a textbook analysis yields (Result.steps *
@@ -66,7 +66,7 @@ def kind(tasks):
 def possible_ties(dtype, result):
     """How many values may round to another number in an evaluation in binary64."""
     with np.errstate(all="ignore"):
-        slack = np.where(np.isfinite(result.scale), TOLERANCE * result.scale, 0)
+        slack = np.where(np.isfinite(result.scale), np.maximum(TOLERANCE, result.terms * 2.0**-53) * result.scale, 0)
         return int((near_tie(dtype, result.values, slack) & ~result.exact & (slack > 0)).sum())
 
 
@@ -86,7 +86,7 @@ class Checker:
             for _, target, result in session.launch(program, bound):
                 if whole and target.dtype in FORMATS:
                     ties += possible_ties(target.dtype, result)
-            names = [name for name in expected if not name.endswith((".bound", ".bound.truncating"))]
+            names = [name for name in expected if not name.endswith((".bound", ".bound.truncating", ".at"))]
             if not names:
                 raise Wrong("%s, launch %d: nothing is expected" % (case.id, number))
             for name in names:
@@ -102,6 +102,10 @@ class Checker:
     def buffer(self, case, number, label, buffer, final, expected, ties):
         name, dtype = buffer["name"], buffer["dtype"]
         reference = expected[name]
+        if name + ".at" in expected:
+            places = expected[name + ".at"]
+            need(np.diff(places) > 0, case, number, name, "order of the sample", places[1:], places[:-1])
+            final = final.at(places)
         at = (case, number, name)
         self.elements[label] += reference.size
         if dtype not in FORMATS:
@@ -133,7 +137,7 @@ class Checker:
         self.open[label] += int((~judged).sum())
         need(same_class(reference, final.values) | ~judged | final.free, *at, "kind of number", reference, final.values)
         judged &= np.isfinite(reference) & ~final.free
-        allowed = TOLERANCE * final.scale + np.where(final.scale > 0, 1e-290, 0)
+        allowed = np.maximum(TOLERANCE, final.terms * 2.0**-53) * final.scale + np.where(final.scale > 0, 1e-290, 0)
         difference = np.abs(reference - final.values)
         share = np.where(judged & (difference > 0), difference / allowed, 0)
         if ties:

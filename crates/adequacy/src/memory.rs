@@ -182,7 +182,9 @@ impl<'k> Writer<'k> {
     }
 
     /// Makes everything visible. What a fault puts outside the buffer is lost.
-    pub fn finish(self, buffer: &mut Buffer) {
+    pub fn finish(mut self, buffer: &mut Buffer) {
+        self.reals.truncate(self.kernels.written(self.op, self.reals.len()));
+        self.ints.truncate(self.kernels.written(self.op, self.ints.len()));
         match &mut buffer.elements {
             Elements::Reals(reals) => scatter(Arc::make_mut(reals).as_mut_slice(), self.reals),
             Elements::Ints(ints) => scatter(Arc::make_mut(ints).as_mut_slice(), self.ints),

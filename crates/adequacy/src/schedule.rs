@@ -76,7 +76,8 @@ impl State {
             .zip(&plan.tasks)
             .filter(|(id, task)| {
                 let waits = task.waits.get(..kernels.waits(task.waits.len())).unwrap_or(&task.waits);
-                !done(*id) && task.after.is_none_or(done) && waits.iter().all(reached)
+                let reached = |(index, wait)| !kernels.waits_for(index) || reached(wait);
+                !done(*id) && task.after.is_none_or(done) && waits.iter().enumerate().all(reached)
             })
             .map(|(id, _)| id)
             .collect();

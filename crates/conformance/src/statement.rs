@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::execution::used;
 use crate::report::{
-    CorpusInfo, Implementation, ProfileResult, ProfileVerdict, Refusal, Report, RunVerdict, recompute,
+    CorpusInfo, Implementation, ProfileResult, ProfileVerdict, Refusal, Report, RunVerdict, SizeResult,
+    recompute,
 };
 use crate::store::Corpus;
 
@@ -51,6 +52,9 @@ pub struct Executed {
     pub opcodes: Vec<String>,
     /// Dtypes of buffers, in their order.
     pub dtypes: Vec<String>,
+    /// How large they are, by opcode and axis.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sizes: Vec<SizeResult>,
 }
 
 impl Statement {
@@ -86,7 +90,7 @@ impl Statement {
         let known = failures.iter().filter(|failure| failure.known.is_some()).count();
         Ok(Statement {
             statement: FORMAT.to_owned(),
-            says: says(&implementation, &follows.suite, &profiles),
+            says: says(&implementation, &follows.suite, &profiles, &follows.sizes),
             suite: follows.suite.clone(),
             verdict: follows.verdict,
             implementation,
@@ -183,11 +187,12 @@ fn executed(corpus: &Corpus, report: &Report) -> Option<Executed> {
     (!opcodes.is_empty()).then(|| Executed {
         opcodes: opcodes.iter().map(|opcode| opcode.name().to_owned()).collect(),
         dtypes: dtypes.iter().map(|dtype| dtype.name().to_owned()).collect(),
+        sizes: report.sizes.clone(),
     })
 }
 
 /// The statement in a sentence.
-fn says(who: &Implementation, suite: &str, profiles: &[ProfileResult]) -> String {
+fn says(who: &Implementation, suite: &str, profiles: &[ProfileResult], sizes: &[SizeResult]) -> String {
     let with = |verdict| profiles.iter().filter(move |line| line.verdict == verdict);
     let names = |verdict| with(verdict).map(|line| line.profile.name()).collect::<Vec<_>>();
     let mut parts = Vec::new();
@@ -213,6 +218,10 @@ fn says(who: &Implementation, suite: &str, profiles: &[ProfileResult]) -> String
     }
     if parts.is_empty() {
         parts.push("conforms to nothing".to_owned());
+    }
+    let reach = listed(&SizeResult::of_models(sizes));
+    if !reach.is_empty() {
+        parts.push(format!("executes sizes up to {reach}"));
     }
     format!("{} {} {}, by suite {suite}", who.name, who.version, parts.join("; it "))
 }

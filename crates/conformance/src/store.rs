@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use globset::{Glob, GlobMatcher};
-use megakernel_ir::input;
+use megakernel_ir::{formula, input};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use walkdir::WalkDir;
@@ -224,6 +224,18 @@ impl Corpus {
         let bytes = input::read(&full).map_err(|cause| error(&full, cause))?;
         verify(&full, path, &bytes, self.digests.as_ref())?;
         Ok(bytes.into())
+    }
+
+    /// The bytes of a tensor file of inputs. A file of formulas stands for one (clause NUM-13).
+    ///
+    /// # Errors
+    /// As [`Corpus::file`], and if a formula breaks the clause.
+    pub fn inputs(&self, path: &str) -> Result<Arc<[u8]>, CorpusError> {
+        let bytes = self.file(path)?;
+        if !formula::is_formula(path) {
+            return Ok(bytes);
+        }
+        formula::expand(&bytes).map(Into::into).map_err(|cause| self.error(path, cause))
     }
 
     /// An error about a file of the corpus; `path` is below `corpus/`.

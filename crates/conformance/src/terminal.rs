@@ -9,7 +9,7 @@ use megakernel_ir::terminal::colours;
 
 use crate::report::{
     CauseResult, ClauseResult, Counts, ExecutedResult, FailureKind, FailureReport, ProfileResult,
-    ProfileVerdict, Report,
+    ProfileVerdict, Report, SizeResult,
 };
 use crate::text::excerpt;
 
@@ -225,7 +225,32 @@ fn write_executed(out: &mut String, report: &Report, style: &Style) -> std::fmt:
         let tightness = line.tightness.map_or_else(|| "-".to_owned(), |share| format!("{share:.3}"));
         writeln!(out, "{:width$}  {:>5}  {failed}  {tightness:>11}", label(line), line.cases)?;
     }
-    write_left_out(out, left_out, "with failures")
+    write_left_out(out, left_out, "with failures")?;
+    write_sizes(out, report, style)
+}
+
+/// How large what passed is: a line for each opcode.
+fn write_sizes(out: &mut String, report: &Report, style: &Style) -> std::fmt::Result {
+    let models = SizeResult::of_models(&report.sizes);
+    if report.sizes.is_empty() {
+        return Ok(());
+    }
+    if !style.tables {
+        if !models.is_empty() {
+            writeln!(out, "executed sizes up to {}; --tables shows all\n", models.join(", "))?;
+        }
+        return Ok(());
+    }
+    writeln!(out, "{}", style.bold("Sizes up to"))?;
+    let mut sizes = report.sizes.iter().peekable();
+    while let Some(first) = sizes.next() {
+        let mut line = format!("{} {}", first.axis, first.up_to);
+        while let Some(size) = sizes.next_if(|size| size.opcode == first.opcode) {
+            let _ = write!(line, ", {} {}", size.axis, size.up_to);
+        }
+        writeln!(out, "  {}: {line}", first.opcode.as_deref().unwrap_or("programs"))?;
+    }
+    writeln!(out)
 }
 
 fn write_skips(out: &mut String, report: &Report, style: &Style) -> std::fmt::Result {

@@ -3249,6 +3249,9 @@ pub mod clause {
     pub const NUM_11: Clause = Clause { id: "NUM-11", title: "Tensor files", document: "spec/numerics.md" };
     /// NUM-12 Traces.
     pub const NUM_12: Clause = Clause { id: "NUM-12", title: "Traces", document: "spec/numerics.md" };
+    /// NUM-13 Tensors by formula.
+    pub const NUM_13: Clause =
+        Clause { id: "NUM-13", title: "Tensors by formula", document: "spec/numerics.md" };
     /// OPC-00 NOP.
     pub const OPC_00: Clause = Clause { id: "OPC-00", title: "NOP", document: "spec/opcodes/nop.md" };
     /// OPC-01 COPY.
@@ -3741,6 +3744,7 @@ pub const CLAUSES: &[Clause] = &[
     clause::NUM_10,
     clause::NUM_11,
     clause::NUM_12,
+    clause::NUM_13,
     clause::OPC_00,
     clause::OPC_01,
     clause::OPC_02,

@@ -4,6 +4,7 @@
 pub mod companion;
 pub mod decode;
 pub mod diagnostic;
+pub mod formula;
 mod generated;
 pub mod ids;
 pub mod input;

@@ -23,6 +23,11 @@ impl SplitMix64 {
         Self::new(fnv1a64(family.as_bytes()) ^ corpus_seed)
     }
 
+    /// The stream that goes on with value number `n`, counted from 0, of the stream that starts at `seed`.
+    pub const fn nth(seed: u64, n: u64) -> Self {
+        Self { state: seed.wrapping_add(GOLDEN_GAMMA.wrapping_mul(n)) }
+    }
+
     /// The next 64 bits.
     pub fn next_u64(&mut self) -> u64 {
         self.state = self.state.wrapping_add(GOLDEN_GAMMA);
@@ -85,6 +90,14 @@ mod tests {
                 0x1B39_896A_51A8_749B
             ]
         );
+    }
+
+    #[test]
+    fn a_stream_can_go_on_anywhere() {
+        let mut prng = SplitMix64::new(7);
+        for n in 0..5 {
+            assert_eq!(prng.next_u64(), SplitMix64::nth(7, n).next_u64());
+        }
     }
 
     #[test]

@@ -33,11 +33,13 @@ mod elementwise;
 mod matmul;
 mod movement;
 mod norms;
+mod online;
 mod order;
 mod parameters;
 mod quantised;
 mod rope;
 mod rounding;
+mod sizes;
 mod softmax;
 mod special;
 mod values;
@@ -54,11 +56,13 @@ pub static ALL: LazyLock<Vec<Fault>> = LazyLock::new(|| {
         matmul::FAULTS,
         movement::FAULTS,
         norms::FAULTS,
+        online::FAULTS,
         order::FAULTS,
         parameters::FAULTS,
         quantised::FAULTS,
         rope::FAULTS,
         rounding::FAULTS,
+        sizes::FAULTS,
         softmax::FAULTS,
         special::MISREAD,
         special::MISSTORED,

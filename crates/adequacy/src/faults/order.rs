@@ -36,10 +36,37 @@ faults! {
         }
     }
 
+    "counter-in-8-bits": "counts producers in 8 bits", LAUNCHES, NONE, ORDER {
+        fn reached(&self, count: u64, threshold: u64) -> bool {
+            count >= threshold % 256
+        }
+        fn pick(&self, n: usize, _: u64) -> usize {
+            n.saturating_sub(1)
+        }
+    }
+
+    "counter-of-16": "starts a task when 16 producers of a counter have finished", LAUNCHES, NONE, ORDER {
+        fn reached(&self, count: u64, threshold: u64) -> bool {
+            count >= threshold.min(16)
+        }
+        fn pick(&self, n: usize, _: u64) -> usize {
+            n.saturating_sub(1)
+        }
+    }
+
     "waits-any-producer": "starts a task when the first producer of a counter has finished",
         LAUNCHES, NONE, ORDER {
         fn reached(&self, count: u64, threshold: u64) -> bool {
             count >= threshold.min(1)
+        }
+        fn pick(&self, n: usize, _: u64) -> usize {
+            n.saturating_sub(1)
+        }
+    }
+
+    "waits-beyond-4": "looks at the first four waits of a task only", LAUNCHES, NONE, ORDER {
+        fn waits(&self, n: usize) -> usize {
+            n.min(4)
         }
         fn pick(&self, n: usize, _: u64) -> usize {
             n.saturating_sub(1)
@@ -62,6 +89,62 @@ faults! {
         }
         fn pick(&self, n: usize, _: u64) -> usize {
             n.saturating_sub(1)
+        }
+    }
+
+    "wait-0-ignored": "does not look at the first wait of a task, and starts tasks in the order of the list",
+        LAUNCHES, NONE, ORDER {
+        fn waits_for(&self, index: usize) -> bool {
+            index != 0
+        }
+    }
+
+    "wait-1-ignored": "does not look at the second wait of a task, and starts tasks in the order of the list",
+        LAUNCHES, NONE, ORDER {
+        fn waits_for(&self, index: usize) -> bool {
+            index != 1
+        }
+    }
+
+    "wait-2-ignored": "does not look at the third wait of a task, and starts tasks in the order of the list",
+        LAUNCHES, NONE, ORDER {
+        fn waits_for(&self, index: usize) -> bool {
+            index != 2
+        }
+    }
+
+    "wait-3-ignored": "does not look at the fourth wait of a task, and starts tasks in the order of the list",
+        LAUNCHES, NONE, ORDER {
+        fn waits_for(&self, index: usize) -> bool {
+            index != 3
+        }
+    }
+
+    "wait-4-ignored": "does not look at the fifth wait of a task, and starts tasks in the order of the list",
+        LAUNCHES, NONE, ORDER {
+        fn waits_for(&self, index: usize) -> bool {
+            index != 4
+        }
+    }
+
+    "wait-5-ignored": "does not look at the sixth wait of a task, and starts tasks in the order of the list",
+        LAUNCHES, NONE, ORDER {
+        fn waits_for(&self, index: usize) -> bool {
+            index != 5
+        }
+    }
+
+    "wait-6-ignored": "does not look at the seventh wait of a task, and starts tasks in the order of the list",
+        LAUNCHES, NONE, ORDER {
+        fn waits_for(&self, index: usize) -> bool {
+            index != 6
+        }
+    }
+
+    "wait-7-ignored": "does not look at the eighth wait of a task, and starts tasks in the order of the list",
+        LAUNCHES, NONE, ORDER {
+        fn waits_for(&self, index: usize) -> bool {
+            index != 7
         }
     }
 }

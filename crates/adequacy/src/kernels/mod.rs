@@ -93,6 +93,11 @@ pub trait Kernels: Send + Sync {
         let _ = op;
         megakernel_numerics::encode(dtype, value)
     }
+    /// How many of the `n` elements that a task computes reach its output, the first ones.
+    fn written(&self, op: Opcode, n: usize) -> usize {
+        let _ = op;
+        n
+    }
     /// How many of `n` elements an elementwise opcode computes.
     fn elements(&self, n: usize) -> usize {
         n
@@ -445,6 +450,11 @@ pub trait Kernels: Send + Sync {
     /// How many of a task's waits are looked at.
     fn waits(&self, n: usize) -> usize {
         n
+    }
+    /// Whether the wait with this index is looked at.
+    fn waits_for(&self, index: usize) -> bool {
+        let _ = index;
+        true
     }
     /// Which of `n` tasks that may start is started, at turn `turn`.
     fn pick(&self, n: usize, turn: u64) -> usize {

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use crate::faults::{self, Fault};
+use megakernel_conformance::execution::Sizes;
 use megakernel_ir::DType;
 
 use super::{Column, LONG, Plan, Result, Tightness};
@@ -168,6 +169,28 @@ pub fn tightness_table(result: &Result) -> String {
     out
 }
 
+/// How large what the cases compute with is, by opcode and axis.
+pub fn sizes_table(plan: &Plan<'_>) -> String {
+    let mut sizes = Sizes::default();
+    for case in &plan.cases {
+        sizes.extend(Sizes::of(plan.corpus, case));
+    }
+    let mut lines: Vec<(&str, Vec<String>)> = Vec::new();
+    for (opcode, axis, extent) in sizes.rows() {
+        let name = opcode.map_or("programs", |opcode| opcode.name());
+        let cell = format!("{axis} {extent}");
+        match lines.last_mut() {
+            Some((last, cells)) if *last == name => cells.push(cell),
+            _ => lines.push((name, vec![cell])),
+        }
+    }
+    let mut out = String::from("| opcode | sizes up to |\n| --- | --- |\n");
+    for (name, cells) in lines {
+        let _ = writeln!(out, "| {name} | {} |", cells.join(", "));
+    }
+    out
+}
+
 /// Two digits, so that what a compiler does to the last bits of a result is not seen.
 fn number(value: f64) -> String {
     match value {
@@ -193,6 +216,7 @@ pub fn page(plan: &Plan<'_>, result: &Result, companions: &str) -> String {
         .replace("{variants}", &plan.variants.len().to_string())
         .replace("{cases}", &plan.cases.len().to_string())
         .replace("{required}", &REQUIRED.to_string())
+        .replace("{sizes}", sizes_table(plan).trim_end())
         .replace("{companions}", companions.trim_end())
         .replace("{kills}", kill_table(faults, result).trim_end())
         .replace("{long}", long_table(result).trim_end())

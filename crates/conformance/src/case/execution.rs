@@ -1,6 +1,7 @@
 //! The part of a case that says what is executed and what is expected of it (clauses CON-05 and CON-12).
 
 use json_patch::Patch;
+use megakernel_ir::formula;
 use megakernel_ir::protocol::{Method, Profile};
 use serde::{Deserialize, Serialize};
 
@@ -24,7 +25,7 @@ pub struct LaunchCase {
     /// RFC 6902, on top of the case's document.
     #[serde(default = "no_edit", skip_serializing_if = "is_empty")]
     pub edit: Patch,
-    /// Tensor files that bind buffers: paths below `corpus/`.
+    /// Tensor files that bind buffers, or files of formulas that stand for some: paths below `corpus/`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tensors: Vec<String>,
     /// The tensor file of references and bounds: a path below `corpus/`. Never shown to an implementation.
@@ -68,11 +69,11 @@ pub(super) fn check(case: &Case) -> Result<(), String> {
     }
     for launch in &execution.launches {
         if let Some(path) =
-            launch.tensors.iter().find(|path| !is_tensor_path(path) || path.ends_with(EXPECTED))
+            launch.tensors.iter().find(|path| !is_input_path(path) || path.ends_with(EXPECTED))
         {
             return Err(format!(
-                "`execute` takes inputs from `{path}`; a path of inputs is `tensors/.../NAME.safetensors`, and not of \
-                 a file of references"
+                "`execute` takes inputs from `{path}`; a path of inputs is `tensors/.../NAME.safetensors` or \
+                 `tensors/.../NAME.formula.json`, and not of a file of references"
             ));
         }
         if !is_tensor_path(&launch.expected) || !launch.expected.ends_with(EXPECTED) {
@@ -86,6 +87,12 @@ pub(super) fn check(case: &Case) -> Result<(), String> {
         return Err("`execute.certificate` is not in order, or names a fault twice".to_owned());
     }
     Ok(())
+}
+
+/// Whether the path is that of a tensor file inside the corpus, or of a file of formulas.
+fn is_input_path(path: &str) -> bool {
+    path.strip_suffix(formula::SUFFIX)
+        .map_or_else(|| is_tensor_path(path), |path| is_tensor_path(&format!("{path}.safetensors")))
 }
 
 /// Whether the path is that of a tensor file inside the corpus.
@@ -158,6 +165,15 @@ mod tests {
         assert_refused("empty", |case| case["execute"]["launches"] = json!([]));
         for path in ["x.safetensors", "tensors/../x.safetensors", "tensors//x.safetensors", "tensors/x.npz"] {
             assert_refused("takes inputs", |case| case["execute"]["launches"][0]["tensors"][0] = json!(path));
+            assert_refused("expects", |case| case["execute"]["launches"][0]["expected"] = json!(path));
+        }
+        for path in
+            ["tensors/x.json", "x.formula.json", "tensors/.formula.json", "tensors/x.expected.formula.json"]
+        {
+            let formula =
+                |case: &mut serde_json::Value| case["execute"]["launches"][0]["tensors"][0] = json!(path);
+            let refused = edited(formula).is_err();
+            assert_eq!(refused, path != "tensors/x.expected.formula.json", "{path}");
             assert_refused("expects", |case| case["execute"]["launches"][0]["expected"] = json!(path));
         }
         let answer = "tensors/a.expected.safetensors";

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use megakernel_conformance::case::{Case, Document};
 use megakernel_conformance::store::Corpus;
 
+use megakernel_ir::formula::SUFFIX;
+
 use super::{Done, Place, Selection, print};
 
 const LAYOUT: &str = "\
@@ -14,7 +16,8 @@ Each case gets a folder of its own, named by its id:
   document.json            the document with the edit of the case applied, byte for byte what a worker is sent;
                            `document.bin` where it is not UTF-8
   launches/N.json          of a case that executes, the program of launch N
-  tensors/...              the tensor files that its launches name in `execute`, inputs and expected values
+  tensors/...              the tensor files that its launches name in `execute`, inputs and expected values; what
+                           NAME.formula.json stands for lies in NAME.safetensors
 
 Compare the verdict with `expect.verdict`, and the rules of a rejection with `expect.rules`: at least one of them has to be
 named. spec/conformance.md says the rest (CON-05 to CON-12). Where you can, write a worker instead and have
@@ -74,9 +77,14 @@ pub(super) fn export(corpus: &Corpus, case: &Case, folder: &Path) -> Result<(), 
     for (n, document) in corpus.launch_documents(case).map_err(unreadable)?.iter().enumerate() {
         write(&folder.join(format!("launches/{n}.json")), document)?;
     }
-    let files = execution.launches.iter().flat_map(|launch| launch.tensors.iter().chain([&launch.expected]));
-    for path in files.collect::<BTreeSet<_>>() {
+    for path in execution.launches.iter().map(|launch| &launch.expected).collect::<BTreeSet<_>>() {
         write(&folder.join(path), &corpus.file(path).map_err(unreadable)?)?;
+    }
+    for path in execution.launches.iter().flat_map(|launch| &launch.tensors).collect::<BTreeSet<_>>() {
+        // What a formula gives is written out: who debugs reads one kind of file.
+        let name =
+            path.strip_suffix(SUFFIX).map_or_else(|| path.clone(), |name| format!("{name}.safetensors"));
+        write(&folder.join(name), &corpus.inputs(path).map_err(unreadable)?)?;
     }
     Ok(())
 }

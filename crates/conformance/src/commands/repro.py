@@ -105,6 +105,8 @@ def wrong_tensors(expected, output, accumulator):
     for name, (_, shape, values) in wanted.items():
         if name.endswith((".bound", ".bound.truncating")) and name.split(".bound")[0] in wanted:
             continue
+        if name.endswith(".at") and name[:-3] in wanted:
+            continue
         if name not in found:
             yield f"`{name}` is missing"
             continue
@@ -112,6 +114,12 @@ def wrong_tensors(expected, output, accumulator):
         bounds = wanted.get(f"{name}.bound", (None, None, [0] * len(values)))[2]
         if accumulator == "truncating" and f"{name}.bound.truncating" in wanted:
             bounds = wanted[f"{name}.bound.truncating"][2]
+        if f"{name}.at" in wanted:
+            places = wanted[f"{name}.at"][2]
+            if places[-1] >= len(got):
+                yield f"`{name}` has {len(got)} elements, and more are expected"
+                continue
+            got = [got[at] for at in places]
         if len(got) != len(values):
             yield f"`{name}` has {len(got)} elements, and {len(values)} are expected"
             continue
@@ -178,7 +186,9 @@ def main():
 def copied(path, folder):
     """A copy of a file of inputs, whose name tells nothing, as in a run."""
     names = {source: f"input-{n}.safetensors" for n, source in enumerate(sorted(map(str, HERE.glob("tensors/**/*"))))}
-    return str(shutil.copy(HERE / path, Path(folder) / names[str(HERE / path)]))
+    # What a formula gave lies here as a file of tensors.
+    path = str(HERE / path.replace(".formula.json", ".safetensors"))
+    return str(shutil.copy(path, Path(folder) / names[path]))
 
 
 def judged(case, profile, answer):

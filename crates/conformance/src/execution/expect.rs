@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use megakernel_ir::model::{Buffer, Program};
 use megakernel_ir::protocol::Accumulator;
 use megakernel_ir::{BufferKind, DType};
-use megakernel_numerics::TensorFile;
+use megakernel_numerics::{Stored, TensorFile};
 
 use crate::oracle::Expected;
 
@@ -28,6 +28,9 @@ const BOUND: &str = ".bound";
 /// Follows [`BOUND`] where the bounds for a truncating accumulator differ.
 const TRUNCATING: &str = ".truncating";
 
+/// Follows the name of a buffer: the places of the elements that are judged, where that is a sample.
+const AT: &str = ".at";
+
 /// What a file of references and bounds says about the buffers of a program.
 ///
 /// # Errors
@@ -49,8 +52,13 @@ pub fn expectations(
             let (plain, truncating) = (format!("{name}{BOUND}"), format!("{name}{BOUND}{TRUNCATING}"));
             left.remove(plain.as_str());
             let wider = left.remove(truncating.as_str()) && accumulator == Accumulator::Truncating;
-            let values = reals(file, name, &shape)?;
-            let bounds = reals(file, if wider { &truncating } else { &plain }, &shape)?;
+            let bound = if wider { &truncating } else { &plain };
+            let at = format!("{name}{AT}");
+            let (values, bounds) = if left.remove(at.as_str()) {
+                sampled(file, name, bound, &at, &shape)?
+            } else {
+                (reals(file, name, &shape)?, reals(file, bound, &shape)?)
+            };
             if let Some(bound) = bounds.iter().find(|bound| bound.is_nan() || **bound < 0.0) {
                 return Err(format!("`{name}` has a bound of {bound}; a bound is not negative"));
             }
@@ -78,6 +86,45 @@ pub(super) fn is_output(buffer: &Buffer<'_>) -> bool {
 /// The extents of a buffer.
 pub(super) fn shape(buffer: &Buffer<'_>) -> Option<Vec<u64>> {
     buffer.shape.iter().map(|&extent| u64::try_from(extent).ok()).collect()
+}
+
+/// Values and bounds of all elements, of which the file has a sample. What is not in it may be anything.
+fn sampled(
+    file: &TensorFile,
+    name: &str,
+    bound: &str,
+    at: &str,
+    shape: &[u64],
+) -> Result<(Vec<f64>, Vec<f64>), String> {
+    let numel =
+        shape.iter().try_fold(1usize, |product, &extent| product.checked_mul(extent.try_into().ok()?));
+    let numel = numel.ok_or_else(|| format!("buffer `{name}` has too many elements"))?;
+    let Some(Stored::Buffer(places)) = file.tensors.get(at) else {
+        return Err(format!("`{at}` is not of I32"));
+    };
+    if places.dtype != DType::I32 || places.shape.len() != 1 {
+        return Err(format!("`{at}` is not of I32 and rank 1"));
+    }
+    let places = places.ints();
+    let length = [places.len() as u64];
+    let of_sample = |name: &str| reals(file, name, &length).map_err(|cause| format!("{cause}, by `{at}`"));
+    let (found, found_bounds) = (of_sample(name)?, of_sample(bound)?);
+    let (mut values, mut bounds) = (vec![0.0; numel], vec![f64::INFINITY; numel]);
+    let mut before = -1;
+    for ((&place, value), bound) in places.iter().zip(found).zip(found_bounds) {
+        let slots = usize::try_from(place).ok().filter(|_| place > before);
+        match slots.and_then(|place| Some((values.get_mut(place)?, bounds.get_mut(place)?))) {
+            Some(slots) => (*slots.0, *slots.1) = (value, bound),
+            None => {
+                return Err(format!("`{at}` has {place} after {before}; required ascending, below {numel}"));
+            }
+        }
+        before = place;
+    }
+    if places.is_empty() {
+        return Err(format!("`{at}` names no element, so that nothing would be judged"));
+    }
+    Ok((values, bounds))
 }
 
 fn reals(file: &TensorFile, name: &str, shape: &[u64]) -> Result<Vec<f64>, String> {

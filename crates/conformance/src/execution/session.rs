@@ -112,7 +112,7 @@ impl<'a> Session<'a> {
         let mut bound = Bound::default();
         for path in &launch.case.tensors {
             let failed = |cause| self.corpus.error(path, cause);
-            let file = TensorFile::read(&self.corpus.file(path)?).map_err(failed)?;
+            let file = TensorFile::read(&self.corpus.inputs(path)?).map_err(failed)?;
             for buffer in &launch.program.buffers {
                 let name: &str = match (buffer.kind, &buffer.source) {
                     (BufferKind::Weight | BufferKind::Const, Some(source)) => source,

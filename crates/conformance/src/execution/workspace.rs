@@ -115,7 +115,7 @@ impl Workspace {
                     Some(path) => path.clone(),
                     None => {
                         let name = format!("input-{}.safetensors", copies.len());
-                        let bytes = corpus.file(source).map_err(RunError::Corpus)?;
+                        let bytes = corpus.inputs(source).map_err(RunError::Corpus)?;
                         if let Err(cause) = directory.write(&name, &bytes) {
                             return Ok(Err(cause));
                         }

@@ -3,7 +3,7 @@
 use megakernel_ir::{DType, Opcode};
 use serde::{Deserialize, Serialize};
 
-use crate::execution::{Key, Row};
+use crate::execution::{Key, Row, Sizes};
 
 /// A line of what was executed. A case counts once in each line that it has to do with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -47,5 +47,37 @@ impl ExecutedResult {
     pub(super) fn key(&self) -> (bool, Option<Opcode>, Option<DType>) {
         let opcode = self.opcode.as_deref().and_then(Opcode::from_name);
         (opcode.is_none(), opcode, DType::from_name(&self.dtype))
+    }
+}
+
+/// How far what was executed reaches in an axis.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SizeResult {
+    /// The opcode; absent for what is of programs as a whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opcode: Option<String>,
+    /// The axis, in words.
+    pub axis: String,
+    /// The largest extent in a program of a case that passed.
+    pub up_to: u64,
+}
+
+impl SizeResult {
+    /// All of them.
+    pub fn all(sizes: &Sizes) -> Vec<SizeResult> {
+        let result = |(opcode, axis, up_to): (Option<Opcode>, &str, u64)| SizeResult {
+            opcode: opcode.map(|opcode| opcode.name().to_owned()),
+            axis: axis.to_owned(),
+            up_to,
+        };
+        sizes.rows().into_iter().map(result).collect()
+    }
+
+    /// The sizes of models, over all opcodes, in words: what a reader looks for first.
+    pub fn of_models(sizes: &[SizeResult]) -> Vec<String> {
+        const MODELS: [&str; 5] = ["hidden", "K", "head_dim", "window", "vocabulary"];
+        let largest = |axis: &str| sizes.iter().filter(|size| size.axis == axis).map(|size| size.up_to).max();
+        MODELS.iter().filter_map(|axis| Some(format!("{axis} {}", largest(axis)?))).collect()
     }
 }

@@ -9,7 +9,7 @@ use megakernel_ir::protocol::Profile;
 use megakernel_ir::{DType, Opcode};
 use serde::{Deserialize, Serialize};
 
-use crate::execution::Elements;
+use crate::execution::{Elements, Sizes};
 use crate::run::{Options, Run, Selection};
 use crate::shard::Shard;
 use crate::stop::Asked;
@@ -25,7 +25,7 @@ mod results;
 mod share;
 
 pub use causes::{CauseResult, Example};
-pub use executed::ExecutedResult;
+pub use executed::{ExecutedResult, SizeResult};
 pub use implementation::Implementation;
 pub use known::{KnownEnd, KnownResult};
 pub use merge::{merge, recompute};
@@ -70,6 +70,9 @@ pub struct Report {
     /// By opcode and dtype; empty if nothing was executed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub executed: Vec<ExecutedResult>,
+    /// How large what passed is, by opcode and axis; empty if nothing was executed that passed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sizes: Vec<SizeResult>,
     /// By reason and profile.
     pub skips: Vec<Skips>,
     /// The failures by cause, what to look at first on top; empty if nothing failed, or nothing was asked.
@@ -412,6 +415,13 @@ impl Report {
         }
         let passed = parts.results.iter().filter(|(_, ended)| matches!(ended, Ended::Passed));
         let passed = passed.map(|(unit, _)| (unit.case.id.clone(), unit.profile)).collect();
+        let mut sizes = Sizes::default();
+        let is_passed = |ended: &Ended| matches!(ended, Ended::Passed);
+        for (unit, _) in
+            parts.results.iter().filter(|(unit, ended)| unit.case.execute.is_some() && is_passed(ended))
+        {
+            sizes.extend(Sizes::of(corpus, unit.case));
+        }
         let profiles = results::profiles(corpus, &parts);
         let verdict = results::verdict(&profiles, totals, &parts);
         Report {
@@ -425,6 +435,7 @@ impl Report {
             profiles,
             clauses: results::clauses(&parts.results),
             executed: parts.executed,
+            sizes: SizeResult::all(&sizes),
             skips: results::skips(&parts.results),
             causes: causes::of(corpus, &parts.results),
             failures: parts.results.iter().filter_map(|(_, ended)| ended.failure()).cloned().collect(),

@@ -78,7 +78,7 @@ impl Follow for Following<'_> {
     }
 }
 
-fn play_in(root: &Path, behaviour: &str) -> Result<Judged, RunError> {
+pub fn play_in(root: &Path, behaviour: &str) -> Result<Judged, RunError> {
     play_with(root, options(&[behaviour]))
 }
 

@@ -5,6 +5,7 @@ mod commands;
 mod daily;
 mod evidence;
 mod executing;
+mod formulas;
 mod hostile;
 mod looking;
 mod misbehaving;

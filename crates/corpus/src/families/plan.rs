@@ -49,6 +49,8 @@ pub struct Launch {
     pub known: BTreeMap<String, Values>,
     /// The buffers that are judged; without it every IO_OUTPUT and KV_CACHE.
     pub judged: Option<Vec<String>>,
+    /// Of float buffers with many elements, by name: the places of those that are judged, ascending.
+    pub sampled: BTreeMap<String, Vec<u64>>,
 }
 
 /// An IO_INPUT that holds what an earlier launch wrote: the token that was picked in the step before.

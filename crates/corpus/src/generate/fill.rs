@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::oracle::{Launch, Oracle};
 use megakernel_conformance::case::{Case, Execution};
 use megakernel_conformance::oracle::Expected;
+use megakernel_ir::formula::{self, Formulas};
 use megakernel_ir::protocol::Accumulator;
 use megakernel_numerics::encode;
 use megakernel_numerics::{Stored, Tensor, TensorFile};
@@ -127,7 +128,17 @@ fn fill_in(
             agrees(*dtype, values, found.get(name))
                 .map_err(|what| Error(format!("launch {index}: `{name}`: {what}")))?;
         }
-        files.push((Execution::expected_path(&plan.id, index), expected(&buffers, found, wider)?));
+        for (name, places) in &planned.sampled {
+            for expected in [&mut *found, &mut *wider].into_iter().filter_map(|outputs| outputs.get_mut(name))
+            {
+                leave_open(expected, places)
+                    .map_err(|what| Error(format!("launch {index}: `{name}`: {what}")))?;
+            }
+        }
+        files.push((
+            Execution::expected_path(&plan.id, index),
+            expected(&buffers, found, wider, &planned.sampled)?,
+        ));
     }
     let mut execute = json!({"launches": records});
     if let Some(certify) = certify {
@@ -187,6 +198,7 @@ fn buffers(document: &[u8], kinds: &[&str]) -> Result<BTreeMap<String, (DType, V
 pub fn tensor(operand: &Operand) -> Result<Tensor> {
     let shape = operand.shape.clone();
     let tensor = match &operand.values {
+        Values::Formula(formula) => return formula.tensor().map_err(Error),
         Values::Reals(values) => Tensor::from_reals(operand.dtype, shape, values),
         Values::Ints(values) => Tensor::from_ints(operand.dtype, shape, values),
     };
@@ -204,8 +216,18 @@ fn bound(inputs: &Inputs) -> Result<BTreeMap<String, Tensor>> {
 }
 
 /// The bytes of a file of inputs.
-pub(super) fn inputs_file(inputs: &Inputs) -> Result<Vec<u8>> {
-    file(&bound(inputs)?)
+pub(super) fn inputs_file(path: &str, inputs: &Inputs) -> Result<Vec<u8>> {
+    if !formula::is_formula(path) {
+        return file(&bound(inputs)?);
+    }
+    let formula = |(name, operand): (&String, &Operand)| match &operand.values {
+        Values::Formula(formula) => Ok((name.clone(), formula.clone())),
+        _ => Err(Error(format!("`{path}` has `{name}`, which no formula gives"))),
+    };
+    let formulas = inputs.iter().map(formula).collect::<Result<Formulas>>()?;
+    let mut text = serde_json::to_string(&formulas).map_err(|error| Error(error.to_string()))?;
+    text.push('\n');
+    Ok(text.into_bytes())
 }
 
 fn file(tensors: &BTreeMap<String, Tensor>) -> Result<Vec<u8>> {
@@ -274,11 +296,30 @@ fn agrees(dtype: DType, known: &Values, found: Option<&Expected>) -> std::result
     }
 }
 
-/// The file of references and bounds.
+/// Opens the bounds of all elements but these.
+fn leave_open(expected: &mut Expected, places: &[u64]) -> std::result::Result<(), String> {
+    let Expected::Reals { values, bounds } = expected else {
+        return Err("only a sample of float elements is judged".to_owned());
+    };
+    if places.windows(2).any(|pair| pair[0] >= pair[1])
+        || places.last().is_none_or(|&last| last >= values.len() as u64)
+    {
+        return Err("a sample is of ascending places".to_owned());
+    }
+    for (place, bound) in bounds.iter_mut().enumerate() {
+        if places.binary_search(&(place as u64)).is_err() {
+            *bound = f64::INFINITY;
+        }
+    }
+    Ok(())
+}
+
+/// The file of references and bounds. Of buffers that are sampled it has the elements at these places.
 fn expected(
     buffers: &BTreeMap<String, (DType, Vec<u64>)>,
     found: &Outputs,
     truncating: &Outputs,
+    sampled: &BTreeMap<String, Vec<u64>>,
 ) -> Result<Vec<u8>> {
     let mut tensors = BTreeMap::new();
     for (name, expected) in found {
@@ -291,7 +332,21 @@ fn expected(
                 tensors.insert(name.clone(), Stored::Buffer(tensor));
             }
             Expected::Reals { values, bounds } => {
-                let stored = |values: &[f64]| Stored::F64 { shape: shape.clone(), values: plain(values) };
+                let places = sampled.get(name);
+                let stored = |values: &[f64]| match places {
+                    None => Stored::F64 { shape: shape.clone(), values: plain(values) },
+                    Some(places) => {
+                        let picked: Vec<f64> =
+                            places.iter().filter_map(|&place| values.get(place as usize)).copied().collect();
+                        Stored::F64 { shape: vec![places.len() as u64], values: plain(&picked) }
+                    }
+                };
+                if let Some(places) = places {
+                    let ints: Vec<i64> = places.iter().map(|&place| place as i64).collect();
+                    let tensor = Tensor::from_ints(DType::I32, vec![places.len() as u64], &ints)
+                        .map_err(|error| Error(format!("`{name}`: {error}")))?;
+                    tensors.insert(format!("{name}.at"), Stored::Buffer(tensor));
+                }
                 tensors.insert(name.clone(), stored(values));
                 tensors.insert(format!("{name}.bound"), stored(bounds));
                 match truncating.get(name) {

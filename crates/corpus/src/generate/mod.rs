@@ -189,7 +189,7 @@ fn execute(options: &Options<'_>) -> Result<Executed> {
         executed.programs.entry(plan.path.clone()).or_insert_with(|| plan.program.to_text().into_bytes());
         for (path, inputs) in plan.launches.iter().flat_map(|launch| &launch.files) {
             if !executed.tensors.contains_key(path) {
-                executed.tensors.insert(path.clone(), fill::inputs_file(inputs)?);
+                executed.tensors.insert(path.clone(), fill::inputs_file(path, inputs)?);
             }
         }
     }

@@ -62,6 +62,12 @@ fn every_file_of_the_corpus_conforms() {
             assert_eq!(found, [], "{}", file.display());
         }
     }
+    let validator_of_formulas = validator("formulas");
+    let formulas: Vec<_> = files::json_below(&corpus.join("tensors"));
+    assert!(!formulas.is_empty(), "no tensor is given by a formula");
+    for file in formulas {
+        assert_eq!(errors(&validator_of_formulas, &files::json(&file)), [], "{}", file.display());
+    }
     assert_eq!(errors(&validator("manifest"), &files::json(&corpus.join("manifest.json"))), []);
 }
 

@@ -7,7 +7,7 @@ use megakernel_test_support::schemas;
 use serde_json::Value;
 
 /// Names of the files under `schemas/`, without `.schema.json`.
-pub const NAMES: [&str; 32] = [
+pub const NAMES: [&str; 33] = [
     "companion",
     "opcode-table",
     "program",
@@ -33,6 +33,7 @@ pub const NAMES: [&str; 32] = [
     "selection-plan",
     "selection-review",
     "case",
+    "formulas",
     "protocol",
     "diagnostics",
     "verdict",

@@ -24,6 +24,8 @@ pub enum Form {
     Placed,
     /// Two of three tasks on 4 SMs, the others on none.
     HalfPlaced,
+    /// As the builder wrote it, but for this task, which is listed last: who takes the tasks in list order gets to it last.
+    Late(usize),
     /// Every activation on a page, and every page used as often as the order of the tasks permits.
     Paged,
     /// Paged, and last task first.
@@ -32,9 +34,10 @@ pub enum Form {
 
 impl Form {
     /// The end of a case id, and of a summary.
-    pub fn names(self) -> (&'static str, &'static str) {
-        match self {
+    pub fn names(self) -> (String, String) {
+        let (end, about) = match self {
             Self::Plain => ("", ""),
+            Self::Late(task) => return (format!("-late-{task}"), format!("; task {task} is listed last")),
             Self::Reversed => ("-reversed", "; the last task is listed first"),
             Self::Shuffled => ("-shuffled", "; the tasks are listed in no order"),
             Self::Placed => ("-placed", "; the tasks are on 4 SMs"),
@@ -44,13 +47,14 @@ impl Form {
                 "-paged-reversed",
                 "; the activations take turns on few pages, the last task is listed first",
             ),
-        }
+        };
+        (end.to_owned(), about.to_owned())
     }
 
     /// A clause that the form adds to what a case tests.
     pub fn clause(self) -> Clause {
         match self {
-            Self::Plain | Self::Reversed | Self::Shuffled => clause::EXE_01,
+            Self::Plain | Self::Reversed | Self::Shuffled | Self::Late(_) => clause::EXE_01,
             Self::Placed | Self::HalfPlaced => clause::EXE_02,
             Self::Paged | Self::PagedReversed => clause::PAG_01,
         }
@@ -64,6 +68,7 @@ impl Form {
             Self::Plain => {}
             Self::Reversed => relist(&mut value, (0..count).rev().collect()),
             Self::Shuffled => relist(&mut value, shuffled(count)),
+            Self::Late(task) => relist(&mut value, (0..count).filter(|&n| n != task).chain([task]).collect()),
             Self::Placed => place(&mut value, |task| Some(task % SMS)),
             Self::HalfPlaced => place(&mut value, |task| (task % 3 != 0).then_some(task / 3 % SMS)),
             Self::Paged => page(&mut value)?,

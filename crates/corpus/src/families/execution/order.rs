@@ -21,6 +21,18 @@ type Build = fn(&mut Ledger, usize);
 /// A case: its name, what it is about, its clauses, the forms that it is written in, and its launches.
 type Row = (&'static str, &'static str, &'static [Clause], &'static [Form], Build);
 
+/// Each of eight producers listed last, so that the wait for it is the one that keeps its reader back.
+const EACH_OF_8: [Form; 8] = [
+    Form::Late(0),
+    Form::Late(1),
+    Form::Late(2),
+    Form::Late(3),
+    Form::Late(4),
+    Form::Late(5),
+    Form::Late(6),
+    Form::Late(7),
+];
+
 /// The cases. They depend on no seed.
 pub fn plans() -> Result<Vec<Plan>> {
     use Form::{HalfPlaced, Paged, PagedReversed, Placed, Plain, Reversed, Shuffled};
@@ -38,6 +50,41 @@ pub fn plans() -> Result<Vec<Plan>> {
             &[clause::EXE_01, clause::EXE_03, clause::OPC_05],
             &[Reversed, HalfPlaced],
             |l, launch| fan_in(l, launch, false),
+        ),
+        (
+            "fan-in-17",
+            "2 launches: 17 tasks write a tile each and share one counter; a product reads all tiles",
+            &[clause::EXE_01, clause::EXE_03, clause::OPC_05],
+            &[Reversed, Placed, Shuffled, Plain],
+            |l, launch| fan_of(l, launch, 17),
+        ),
+        (
+            "fan-in-300",
+            "2 launches: 300 tasks write a column each and share one counter, more than 8 bits count; a product reads all columns",
+            &[clause::EXE_01, clause::EXE_03, clause::OPC_05],
+            &[Reversed, HalfPlaced, Shuffled],
+            |l, launch| fan_of(l, launch, 300),
+        ),
+        (
+            "waits-of-a-product",
+            "2 launches: 8 tasks write a tile each, with a counter each; a product waits for all 8",
+            &[clause::EXE_01, clause::EXE_03, clause::OPC_05],
+            &EACH_OF_8,
+            |l, launch| fan_in(l, launch, false),
+        ),
+        (
+            "waits-of-a-sum",
+            "2 launches: 8 tasks write a shard each, with a counter each; a sum waits for all 8",
+            &[clause::EXE_01, clause::EXE_03, clause::OPC_15],
+            &EACH_OF_8,
+            |l, launch| shards(l, launch, false),
+        ),
+        (
+            "waits-of-a-nop",
+            "2 launches: 8 tasks write a shard each, with a counter each; a NOP waits for all 8, and a sum for the NOP",
+            &[clause::EXE_01, clause::EXE_03, clause::OPC_00],
+            &EACH_OF_8,
+            |l, launch| shards(l, launch, true),
         ),
         (
             "written-again",
@@ -102,6 +149,37 @@ fn fan_in(l: &mut Ledger, launch: usize, one: bool) {
     }
     let done = l.separate("tile", x, &wide, h, 3, &[]);
     l.product("last", h, &narrow, y, 9.into(), &done);
+}
+
+/// `n` producers of a column each, which share a counter.
+fn fan_of(l: &mut Ledger, launch: usize, n: usize) {
+    let mut prng = stream("fan-of", n);
+    let (wide, narrow) = (mixing(&mut prng, n, 4, 1), mixing(&mut prng, 5, n, 40));
+    let mut prng = stream("fan-of", launch + 1000);
+    let x = l.input("x", F32, &[1, 4], integers(&mut prng, 4, 30));
+    let (wide, narrow) = (l.matrix("wide", F32, wide), l.matrix("narrow", F32, narrow));
+    let h = l.act("h", F32, &[1, n as u64]);
+    let y = l.output("y", F32, &[1, 5]);
+    let done = l.product("tile", x, &wide, h, 1.into(), &[]);
+    l.product("last", h, &narrow, y, 5.into(), &[done]);
+}
+
+/// Eight shards and their sum, which waits for each of them, or for a NOP that does.
+fn shards(l: &mut Ledger, launch: usize, through_nop: bool) {
+    let mut prng = stream("shards", launch);
+    let mut parts = Vec::new();
+    let mut written = Vec::new();
+    for index in 0..8 {
+        let x = l.input(&format!("x{index}"), F32, &[5], integers(&mut prng, 5, 999));
+        let h = l.act(&format!("h{index}"), F32, &[5]);
+        written.push(l.copy(&format!("write{index}"), x, h, &[]));
+        parts.push(h);
+    }
+    if through_nop {
+        written = vec![l.p.task(Op::Nop).after(&written).label("all").add()];
+    }
+    let y = l.output("y", F32, &[5]);
+    l.sum("last", &parts, y, &written);
 }
 
 fn written_again(l: &mut Ledger, launch: usize) {

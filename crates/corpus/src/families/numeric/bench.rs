@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::data::{Operand, Values};
 use crate::builder::{Buf, DType, Error, Op, Program, ProgramBuilder, Result, clause_of, slug};
 use crate::families::plan::{Inputs, Launch, Plan, same};
+use megakernel_ir::formula::SUFFIX;
 use megakernel_ir::prng::SplitMix64;
 
 /// A dtype of the inputs and one of the output.
@@ -78,6 +79,7 @@ pub struct Spec {
     clauses: Vec<Clause>,
     known: Option<Values>,
     own_inputs: bool,
+    sampled: Option<Vec<u64>>,
 }
 
 impl Spec {
@@ -95,6 +97,7 @@ impl Spec {
             clauses: Vec::new(),
             known: None,
             own_inputs: false,
+            sampled: None,
         }
     }
 
@@ -150,6 +153,12 @@ impl Spec {
     /// The inputs depend on the output's dtype, and get a file of their own for each.
     pub fn own_inputs(mut self) -> Self {
         self.own_inputs = true;
+        self
+    }
+
+    /// Only the elements at these places are judged.
+    pub fn sampled(mut self, places: Vec<u64>) -> Self {
+        self.sampled = Some(places);
         self
     }
 
@@ -219,6 +228,16 @@ impl Bench {
         if self.conflicts.is_empty() { Ok(self.plans) } else { Err(Error(self.conflicts.join("\n"))) }
     }
 
+    /// The opcode, as ids have it.
+    pub fn opcode(&self) -> String {
+        slug(self.op.name())
+    }
+
+    /// The corpus seed.
+    pub fn corpus_seed(&self) -> u64 {
+        self.seed
+    }
+
     fn family(&self, data: &str) -> String {
         format!("numeric/{}/{data}", slug(self.op.name()))
     }
@@ -227,6 +246,20 @@ impl Bench {
     /// on another's.
     pub fn prng(&self, data: &str, what: &str) -> SplitMix64 {
         SplitMix64::for_family(&format!("{}/{what}", self.family(data)), self.seed)
+    }
+
+    /// The inputs at this path: those of an earlier case, if one has the same there.
+    fn file(&mut self, id: &str, file: String, inputs: Inputs) -> Arc<Inputs> {
+        let inputs = match self.files.get(&file) {
+            Some(known) if same(known, &inputs) => return Arc::clone(known),
+            Some(_) => {
+                self.conflicts.push(format!("{id}: another case has other tensors at {file}"));
+                Arc::new(inputs)
+            }
+            None => Arc::new(inputs),
+        };
+        self.files.insert(file, Arc::clone(&inputs));
+        inputs
     }
 
     /// Adds a case. Inputs that an earlier case has at the same path are shared with it.
@@ -247,17 +280,12 @@ impl Bench {
         if spec.preset.is_some() || spec.own_inputs {
             file = format!("{file}-to-{to}");
         }
-        let file = format!("{file}.safetensors");
         let path = format!("programs/numeric/{op}/{}-{dtypes}.json", spec.form);
-        let inputs = match self.files.get(&file) {
-            Some(known) if same(known, &inputs) => Arc::clone(known),
-            Some(_) => {
-                self.conflicts.push(format!("{id}: another case has other tensors at {file}"));
-                Arc::new(inputs)
-            }
-            None => Arc::new(inputs),
-        };
-        self.files.insert(file.clone(), Arc::clone(&inputs));
+        let (by_formula, given): (Inputs, Inputs) =
+            inputs.into_iter().partition(|(_, operand)| matches!(operand.values, Values::Formula(_)));
+        let parts = [(format!("{file}.safetensors"), given), (format!("{file}{SUFFIX}"), by_formula)];
+        let parts = parts.into_iter().filter(|(_, inputs)| !inputs.is_empty());
+        let files = parts.map(|(file, inputs)| (file.clone(), self.file(&id, file, inputs))).collect();
         let program = spec.program(self.op);
         let program = match self.programs.get(&path) {
             Some(known) if **known == program => Arc::clone(known),
@@ -275,7 +303,8 @@ impl Bench {
             clauses.push(clause::NUM_10);
         }
         let known = spec.known.into_iter().map(|values| ("y".to_owned(), values)).collect();
-        let launch = Launch { files: vec![(file, inputs)], known, ..Launch::default() };
+        let sampled = spec.sampled.into_iter().map(|places| ("y".to_owned(), places)).collect();
+        let launch = Launch { files, known, sampled, ..Launch::default() };
         let summary = format!("{} ({}), {dtypes}: {}", self.op.name(), spec.form, spec.about);
         let launches = vec![launch];
         self.plans.push(Plan { id, family, summary, clauses, path, program, launches, weights: None });

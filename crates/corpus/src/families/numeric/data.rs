@@ -6,6 +6,7 @@
 use megakernel_numerics::{FloatFormat, decode, encode, ulp};
 
 use crate::builder::DType;
+use megakernel_ir::formula::Formula;
 use megakernel_ir::prng::SplitMix64;
 
 /// Contents of a buffer.
@@ -15,6 +16,8 @@ pub enum Values {
     Reals(Vec<f64>),
     /// Integers. A buffer of I4 or U8 holds nibbles and bytes as they are stored.
     Ints(Vec<i64>),
+    /// What a formula gives, of the same dtype and shape.
+    Formula(Formula),
 }
 
 /// A buffer and what it holds.
@@ -40,6 +43,11 @@ pub fn ints(dtype: DType, shape: &[u64], values: Vec<i64>) -> Operand {
         None => Values::Ints(values),
     };
     Operand { dtype, shape: shape.to_vec(), values }
+}
+
+/// What a formula gives.
+pub fn formula(formula: Formula) -> Operand {
+    Operand { dtype: formula.dtype, shape: formula.shape.clone(), values: Values::Formula(formula) }
 }
 
 /// Number of elements of a shape.

@@ -14,6 +14,7 @@ pub mod probe;
 mod quantised;
 mod rope;
 mod shards;
+mod sizes;
 mod special;
 
 pub use data::{Operand, Values};
@@ -26,24 +27,36 @@ use crate::builder::{Op, Result};
 pub fn plans(seed: u64) -> Result<Vec<Plan>> {
     type Fill = fn(&mut Bench) -> Result<()>;
     let table: &[(Op, &[Fill])] = &[
-        (Op::Copy, &[movement::copy, special::copy, special::copy_integers]),
-        (Op::Embed, &[movement::embed, special::embed, special::embed_edges]),
-        (Op::RmsNorm, &[norms::rmsnorm, special::rmsnorm, special::rmsnorm_edges]),
-        (Op::LayerNorm, &[norms::layernorm, special::layernorm, special::layernorm_edges]),
-        (Op::GemvTile, &[matmul::gemv, quantised::gemv, special::gemv]),
-        (Op::GemmTile, &[matmul::gemm, quantised::gemm, special::gemm]),
-        (Op::AttentionTile, &[attention::attention, special::attention]),
-        (Op::Rope, &[rope::rope, special::rope, special::rope_edges]),
-        (Op::SiluMul, &[elementwise::silu_mul, special::silu_mul]),
-        (Op::Gelu, &[elementwise::gelu, special::gelu]),
-        (Op::Add, &[elementwise::add, special::add]),
-        (Op::Mul, &[elementwise::mul, special::mul, special::mul_edges]),
-        (Op::Dequant, &[dequant::dequant, special::dequant]),
-        (Op::Softmax, &[norms::softmax, special::softmax, special::softmax_edges]),
-        (Op::AllreduceShard, &[shards::allreduce, special::allreduce]),
-        (Op::KvAppend, &[movement::kv_append, special::append, special::append_edges]),
-        (Op::SampleArgmax, &[movement::sample_argmax, special::argmax]),
-        (Op::AttentionCombine, &[shards::combine, special::combine]),
+        (Op::Copy, &[movement::copy, special::copy, special::copy_integers, sizes::copy]),
+        (Op::Embed, &[movement::embed, special::embed, special::embed_edges, sizes::embed]),
+        (Op::RmsNorm, &[norms::rmsnorm, special::rmsnorm, special::rmsnorm_edges, sizes::rmsnorm]),
+        (Op::LayerNorm, &[norms::layernorm, special::layernorm, special::layernorm_edges, sizes::layernorm]),
+        (Op::GemvTile, &[matmul::gemv, quantised::gemv, special::gemv, sizes::gemv]),
+        (Op::GemmTile, &[matmul::gemm, quantised::gemm, special::gemm, sizes::gemm]),
+        (
+            Op::AttentionTile,
+            &[attention::attention, special::attention, sizes::attention, sizes::online_attention],
+        ),
+        (Op::Rope, &[rope::rope, special::rope, special::rope_edges, sizes::rope]),
+        (Op::SiluMul, &[elementwise::silu_mul, special::silu_mul, sizes::silu_mul]),
+        (Op::Gelu, &[elementwise::gelu, special::gelu, sizes::gelu]),
+        (Op::Add, &[elementwise::add, special::add, sizes::add]),
+        (Op::Mul, &[elementwise::mul, special::mul, special::mul_edges, sizes::mul]),
+        (Op::Dequant, &[dequant::dequant, special::dequant, sizes::dequant]),
+        (
+            Op::Softmax,
+            &[
+                norms::softmax,
+                special::softmax,
+                special::softmax_edges,
+                sizes::softmax,
+                sizes::online_softmax,
+            ],
+        ),
+        (Op::AllreduceShard, &[shards::allreduce, special::allreduce, sizes::allreduce]),
+        (Op::KvAppend, &[movement::kv_append, special::append, special::append_edges, sizes::kv_append]),
+        (Op::SampleArgmax, &[movement::sample_argmax, special::argmax, sizes::argmax]),
+        (Op::AttentionCombine, &[shards::combine, special::combine, sizes::combine, sizes::online_combine]),
     ];
     let mut plans = Vec::new();
     for &(op, fills) in table {

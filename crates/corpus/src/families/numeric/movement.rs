@@ -173,7 +173,7 @@ pub fn kv_append(b: &mut Bench) -> Result<()> {
 }
 
 /// The cache after the append.
-fn appended(new: &[u64], cache: &[u64], pos: usize, values: &[f64], held: &[f64]) -> Vec<f64> {
+pub fn appended(new: &[u64], cache: &[u64], pos: usize, values: &[f64], held: &[f64]) -> Vec<f64> {
     let row = numel(cache.get(cache.len() - 2..).unwrap_or_default());
     let mut out = held.to_vec();
     let starts: Vec<usize> = match cache {
