@@ -4,23 +4,47 @@ import base64
 import json
 import sys
 
-from documents import NoText, judge_members, parse
+from documents import DOCUMENT, NoText, TARGET, judge_members, name, parse, record
 from executor import compute
-from graphs import GRAPH, REQUEST, is_graph, transform
+from graphs import GRAPH, attention_pattern, is_graph
 from graphs import judge as judge_graph
 from measures import measure
+from passes import Unsupported, residency, schedule, streaming
 from validator import judge
 
 
 METHODS = ("validate", "measure", "compute", "transform")
+# What each pass takes, and how it is answered.
+PASSES = {
+    "AttentionPatternPass": ("graph", lambda request: attention_pattern(request["graph"])),
+    "StreamingConversionPass": ("graph", lambda request: streaming(request["graph"], request.get("target", {}))),
+    "TileSchedulingPass": ("document", lambda request: schedule(request["document"])),
+    "ResidencyAssignmentPass": ("document", lambda request: residency(request["document"])),
+}
+
+
+def judge_request(request):
+    """What is wrong with a request to transform."""
+    found = []
+    record("pass", **{"pass": name(*PASSES)})(request, "", found)
+    if found:
+        return found
+    takes = PASSES[request["pass"]][0]
+    kinds = {takes: GRAPH if takes == "graph" else DOCUMENT}
+    if request["pass"] == "StreamingConversionPass":
+        kinds["target"] = TARGET
+    record(takes, **kinds)(request, "", found)
+    if found or takes == "graph":
+        return found or judge_graph(request["graph"], "/graph")
+    found, _ = judge(request["document"])
+    return [{**each, "pointer": "/document" + each["pointer"]} for each in found]
 
 
 def judge_any(document, method):
     """What is wrong with a document, a graph or a request, and the regions of a document."""
     found = []
     if method == "transform":
-        REQUEST(document, "", found)
-        return found or judge_graph(document["graph"], "/graph"), []
+        return judge_request(document), []
     if method == "validate" and is_graph(document):
         GRAPH(document, "", found)
         return found or judge_graph(document), []
@@ -48,7 +72,10 @@ def respond(request):
     if method == "measure" and not wrong:
         answer["document"] = json.dumps(measure(document, regions))
     if method == "transform" and not wrong:
-        answer["document"] = json.dumps(transform(document))
+        try:
+            answer.update(document=json.dumps(PASSES[document["pass"]][1](document)), diagnostics=[])
+        except Unsupported as reason:
+            return {"type": "response", "id": request["id"], "outcome": "unsupported", "reason": str(reason)}
     if method == "compute" and not wrong:
         answer["document"] = json.dumps(compute(document, regions))
     return answer

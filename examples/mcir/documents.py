@@ -209,6 +209,7 @@ STREAMING = record(
     tile=TILE,
 )
 MEMORY = name("shared", "register")
+TARGET = record(shared_bytes=nullable(INTEGER), register_bytes=nullable(INTEGER))
 DOCUMENT = record(
     "values",
     "inputs",
@@ -241,7 +242,7 @@ DOCUMENT = record(
             lifetime=name("block", "stream", "iteration", "node"),
         )
     ),
-    target=record(shared_bytes=nullable(INTEGER), register_bytes=nullable(INTEGER)),
+    target=TARGET,
 )
 
 

@@ -6,7 +6,6 @@ from documents import BINARY, INTEGER, NAMES, TEXT, UNARY, array, child, finding
 
 MOST, MOST_BYTES, MOST_EXTENTS = 2**31 - 1, 2**62, 64
 SIZES = {"F32": 4, "F16": 2, "BF16": 2}
-PASSES = ("AttentionPatternPass",)
 MASKED = {"offset": INTEGER, "window": nullable(INTEGER)}
 FRACTION = row(INTEGER, INTEGER)
 # The number of operands of each op, members that are required, and all members.
@@ -42,8 +41,6 @@ GRAPH = record(
     outputs=NAMES,
     nodes=array(node),
 )
-REQUEST = record("pass", "graph", **{"pass": name(*PASSES), "graph": GRAPH})
-
 
 def is_graph(document):
     return type(document) is dict and "nodes" in document and "regions" not in document
@@ -182,10 +179,6 @@ def produced(each, ins):
 
 
 # ---- The pass -------------------------------------------------------------------------------------------------------
-
-
-def transform(request):
-    return attention_pattern(request["graph"])
 
 
 def attention_pattern(graph):

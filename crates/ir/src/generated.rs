@@ -512,7 +512,7 @@ impl Method {
     pub const LAUNCH: Method = Method(6);
     /// What a document of memory-centric IR moves, computes and holds on chip (clause MCI-15).
     pub const MEASURE: Method = Method(7);
-    /// Apply a pass to a semantic graph (clause MCI-20).
+    /// Apply a pass to a semantic graph or a document (clause MCI-20).
     pub const TRANSFORM: Method = Method(8);
     /// Run a document of memory-centric IR on the data that it carries (clause MCI-17).
     pub const COMPUTE: Method = Method(9);
@@ -585,7 +585,7 @@ pub(crate) const METHODS: &[MethodRecord] = &[
     },
     MethodRecord {
         name: "transform",
-        summary: "Apply a pass to a semantic graph (clause MCI-20).",
+        summary: "Apply a pass to a semantic graph or a document (clause MCI-20).",
         answer: Carries::Document,
     },
     MethodRecord {
@@ -3219,6 +3219,15 @@ pub mod clause {
     /// MCI-22 AttentionPatternPass.
     pub const MCI_22: Clause =
         Clause { id: "MCI-22", title: "AttentionPatternPass", document: "spec/companions/mcir/passes.md" };
+    /// MCI-23 StreamingConversionPass.
+    pub const MCI_23: Clause =
+        Clause { id: "MCI-23", title: "StreamingConversionPass", document: "spec/companions/mcir/passes.md" };
+    /// MCI-24 TileSchedulingPass.
+    pub const MCI_24: Clause =
+        Clause { id: "MCI-24", title: "TileSchedulingPass", document: "spec/companions/mcir/passes.md" };
+    /// MCI-25 ResidencyAssignmentPass.
+    pub const MCI_25: Clause =
+        Clause { id: "MCI-25", title: "ResidencyAssignmentPass", document: "spec/companions/mcir/passes.md" };
     /// NUM-01 Element types.
     pub const NUM_01: Clause = Clause { id: "NUM-01", title: "Element types", document: "spec/numerics.md" };
     /// NUM-02 Rounding.
@@ -3732,6 +3741,9 @@ pub const CLAUSES: &[Clause] = &[
     clause::MCI_20,
     clause::MCI_21,
     clause::MCI_22,
+    clause::MCI_23,
+    clause::MCI_24,
+    clause::MCI_25,
     clause::NUM_01,
     clause::NUM_02,
     clause::NUM_03,

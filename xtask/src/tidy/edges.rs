@@ -83,6 +83,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &[
             "megakernel-ir",
             "megakernel-mcir",
+            "megakernel-mcir-cases",
             "megakernel-mcir-checker",
             "megakernel-mcir-reference",
             "megakernel-prove",

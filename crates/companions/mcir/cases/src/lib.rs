@@ -1,4 +1,4 @@
-//! Cases of the companion on memory-centric IR: a builder, accepted documents with their measures, semantic graphs, what is planted in them.
+//! Cases of the companion on memory-centric IR: a builder, accepted documents with their measures, semantic graphs, what is planted in them, and requests for passes.
 
 use megakernel_corpus::companion::Companion;
 
@@ -6,7 +6,7 @@ pub mod bases;
 pub mod build;
 mod definition;
 pub mod families;
-mod graphs;
+pub mod graphs;
 mod plant;
 mod scenes;
 

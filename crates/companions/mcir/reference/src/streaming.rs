@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use megakernel_mcir::{Fold, Graph, GraphNode, GraphOp, Masked, Target};
 use serde_json::{Map, Value as Json, json};
 
-/// Steps that are tried, the largest one first.
-pub const STEPS: &[i64] = &[128, 64, 32, 16, 8, 4, 2, 1];
+/// The largest step of an axis. Smaller ones are halves of it.
+pub const STEP: i64 = 128;
 
 /// A document that is being written.
 struct Draft<'g> {
@@ -57,18 +57,19 @@ impl Region {
     }
 }
 
-/// The document of a graph that breaks no rule, with steps of this size.
+/// The document of a graph that breaks no rule, with a step for each node.
 ///
 /// # Errors
 /// The op that has no tiles here.
-pub fn document(graph: &Graph, target: Target, step: i64) -> Result<Json, String> {
+pub fn document(graph: &Graph, target: Target, steps: &[i64]) -> Result<Json, String> {
     let (names, values) = (graph.names.iter().cloned().collect(), Map::new());
-    let mut draft = Draft { graph, names, values, kept: Default::default(), regions: Vec::new(), step };
+    let mut draft = Draft { graph, names, values, kept: Default::default(), regions: Vec::new(), step: STEP };
     for value in &graph.values {
         let tensor = json!({"shape": value.shape, "dtype": value.dtype.name(), "residency": "global"});
         draft.values.insert(draft.name(value.name), tensor);
     }
-    for node in &graph.nodes {
+    for (node, &step) in graph.nodes.iter().zip(steps) {
+        draft.step = step;
         draft.region(node)?;
     }
     let all = |names: &[u32]| names.iter().map(|&name| draft.name(name)).collect::<Vec<String>>();

@@ -1,7 +1,7 @@
 //! Passes (clause MCI-20).
 
 use megakernel_ir::protocol::Answer;
-use megakernel_ir::{Diagnostic, read_value};
+use megakernel_ir::{Diagnostic, Rule, read_value};
 use megakernel_mcir::{Document, Fault, Graph, Pass, Request, Source, Target, read, read_transform};
 use megakernel_order::Findings;
 use serde_json::Value as Json;
@@ -77,17 +77,34 @@ fn apply(request: Request, json: &Json, at: &str) -> Result<Json, NotMade> {
     }
 }
 
-/// The document with the largest steps that fit.
+/// The document with the largest steps that fit, of each node by itself.
 fn stream(graph: &Graph, target: Target) -> Result<Json, NotMade> {
-    let mut reason = String::new();
-    for &step in streaming::STEPS {
-        let made = streaming::document(graph, target, step).map_err(NotMade::Unsupported)?;
+    let mut steps = vec![streaming::STEP; graph.nodes.len()];
+    loop {
+        let made = streaming::document(graph, target, &steps).map_err(NotMade::Unsupported)?;
         let document: Document = read(&made).map_err(told)?;
         let found = validate_document(&document).diagnostics;
-        match found.into_iter().find(Diagnostic::is_error) {
-            None => return Ok(made),
-            Some(error) => reason = format!("with steps of {step}, the least there are: {}", error.message),
+        let Some(error) = found.iter().find(|found| found.is_error()) else { return Ok(made) };
+        // What does not fit is told of a region; a tile that is too large for any chip, of the tile.
+        let mut is_smaller = false;
+        for error in found.iter().filter(|found| found.is_error()) {
+            let region =
+                error.pointer.strip_prefix("/regions/").and_then(|place| place.parse::<usize>().ok());
+            let tiles: &mut [i64] = match region {
+                Some(place) => steps.get_mut(place..=place).unwrap_or_default(),
+                None if error.rule == Rule::IS01 => &mut steps,
+                None => &mut [],
+            };
+            for step in tiles.iter_mut().filter(|step| **step > 1) {
+                *step /= 2;
+                is_smaller = true;
+            }
+        }
+        if !is_smaller {
+            return Err(NotMade::Unsupported(format!(
+                "with the smallest tiles there are: {}",
+                error.message
+            )));
         }
     }
-    Err(NotMade::Unsupported(reason))
 }

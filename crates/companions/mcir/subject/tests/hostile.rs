@@ -129,3 +129,47 @@ fn tiles_at_an_edge_of_a_billion_blocks_are_not_counted_one_by_one() {
     let Answer::Unsupported { reason } = measure(text.as_bytes()) else { panic!("it was counted") };
     assert!(reason.contains("more than 268435456 points"), "{reason}");
 }
+
+#[test]
+fn documents_that_take_too_much_are_refused_as_answers() {
+    let graph = json!({
+        "values": {"X": {"shape": [8], "dtype": "F32"}, "Y": {"shape": [8], "dtype": "F32"}},
+        "inputs": ["X"], "outputs": ["Y"],
+        "nodes": [{"id": "n", "op": "neg", "in": ["X"], "out": "Y"}]});
+    let request = json!({"pass": "StreamingConversionPass", "graph": graph}).to_string();
+    let right = transformed(request.as_bytes()).expect("a graph that breaks no rule");
+    assert_eq!(judge_transform(request.as_bytes(), &right.to_string()), Ok(()));
+    // Blocks that do nothing, more than can be counted.
+    let mut answer = right.clone();
+    answer["regions"].as_array_mut().expect("regions").push(json!({"id": "idle", "inputs": [], "outputs": [], "streaming": {
+        "tile": {"tile_shape": {"a": 1, "b": 1}, "blocks": {"a": 2_147_483_647, "b": 2_147_483_647}}}}));
+    let (_, found) = judge_transform(request.as_bytes(), &answer.to_string()).expect_err("too many blocks");
+    assert!(found.contains("it takes more than"), "{found}");
+    // A tensor that no machine holds, of which one element is stored.
+    let mut answer = right.clone();
+    answer["values"]["Z"] = json!({"shape": [2_000_000_000, 2_000_000], "dtype": "F32", "residency": "global"});
+    answer["values"]["z"] = json!({"shape": [1, 1], "dtype": "F32", "residency": "register"});
+    answer["values"]["x"] = json!({"shape": [1], "dtype": "F32", "residency": "register"});
+    answer["boundaries"].as_array_mut().expect("boundaries").push(json!({"value": "Z"}));
+    answer["residency"].as_array_mut().expect("residency").push(json!({"memory": "register", "values": ["x", "z"], "lifetime": "block"}));
+    answer["regions"].as_array_mut().expect("regions").push(json!({"id": "huge", "inputs": [], "outputs": ["Z"], "streaming": {
+        "tile": {"tile_shape": {}, "begin": [{"id": "s", "op": "StoreTile", "in": ["z"], "out": ["Z"], "at": [0, 0]}]}}}));
+    let (_, found) = judge_transform(request.as_bytes(), &answer.to_string()).expect_err("too large a tensor");
+    assert!(found.contains("are judged (MCI-21)"), "{found}");
+    // One tile in more and more nodes: each reads all of it.
+    let mut answer = right;
+    let begin = answer["regions"][0]["streaming"]["tile"]["begin"].as_array_mut().expect("nodes");
+    let tile = begin[0]["out"][0].as_str().expect("a name").to_owned();
+    let more = (0..200_000).map(|number| json!({"id": format!("m{number}"), "op": "Compute", "fn": "neg", "in": [tile], "out": [format!("m{number}")]}));
+    let more: Vec<Value> = more.collect();
+    begin.splice(1..1, more);
+    let mut values = answer["values"].as_object().expect("values").clone();
+    let names: Vec<String> = (0..200_000).map(|number| format!("m{number}")).collect();
+    for name in &names {
+        values.insert(name.clone(), json!({"shape": [8], "dtype": "F32", "residency": "register"}));
+    }
+    answer["values"] = json!(values);
+    answer["residency"].as_array_mut().expect("residency").push(json!({"memory": "register", "values": names, "lifetime": "node"}));
+    let (_, found) = judge_transform(request.as_bytes(), &answer.to_string()).expect_err("too many nodes");
+    assert!(found.contains("it takes more than"), "{found}");
+}

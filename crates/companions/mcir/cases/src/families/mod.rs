@@ -5,6 +5,7 @@ mod compute;
 mod graphs;
 mod memory;
 mod order;
+mod passes;
 mod places;
 mod structure;
 mod texts;
@@ -39,6 +40,9 @@ macro_rules! planted {
             ("mcir/graphs", graphs::broken),
             ("mcir/graph-members", graphs::members),
             ("mcir/transform", graphs::transformed),
+            ("mcir/streaming", passes::streamed),
+            ("mcir/scheduling", passes::scheduled),
+            ("mcir/assignment", passes::assigned),
             ("mcir/texts", texts::texts),
             ("mcir/members", texts::members),
         ];

@@ -45,7 +45,14 @@ pub fn streamed(_: &Library, sink: &mut Sink) -> Result<()> {
     Ok(())
 }
 
-fn rejected(sink: &mut Sink, name: &str, rule: &str, at: &str, request: &Value, twin: Option<String>) -> Result<()> {
+fn rejected(
+    sink: &mut Sink,
+    name: &str,
+    rule: &str,
+    at: &str,
+    request: &Value,
+    twin: Option<String>,
+) -> Result<()> {
     let (clauses, text) = (cited(&[rule, "MCI-20"])?, request.to_string());
     let expect = json!({"verdict": "reject", "rules": [rule], "at": at});
     let id = format!("{}/{}", sink.family(), words(name));
@@ -78,7 +85,8 @@ pub fn scheduled(_: &Library, sink: &mut Sink) -> Result<()> {
         accepted(sink, "MCI-24", &base.name, &base.summary, &request(&document))?;
         if loads_late(&document) {
             let bytes = |which: &str| base.measures[which].clone();
-            document["target"] = json!({"shared_bytes": bytes("shared"), "register_bytes": bytes("register")});
+            document["target"] =
+                json!({"shared_bytes": bytes("shared"), "register_bytes": bytes("register")});
             let name = format!("{} without memory to spare", base.name);
             let summary = format!("{}, on a target that has what it needs, and no more", base.summary);
             accepted(sink, "MCI-24", &name, &summary, &request(&document))?;
@@ -118,7 +126,13 @@ fn broken(sink: &mut Sink, pass: &str) -> Result<()> {
     for (name, rule, at, path, value) in [
         ("a document in an array", "S04", "/document", "/document", json!([])),
         ("a document with an extent of 0", "IS01", extent.as_str(), extent.as_str(), json!(0)),
-        ("a document with an unknown output", "IS02", "/document/outputs/0", "/document/outputs/0", json!("nobody")),
+        (
+            "a document with an unknown output",
+            "IS02",
+            "/document/outputs/0",
+            "/document/outputs/0",
+            json!("nobody"),
+        ),
     ] {
         let mut request = whole.clone();
         if let Some(place) = request.pointer_mut(path) {

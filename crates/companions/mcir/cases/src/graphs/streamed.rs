@@ -45,6 +45,12 @@ fn attended(all: &mut Vec<Streamed>) {
     put("attention whole", "attention on a target without limits", None, &|_| ());
     put("scaled", "attention with a scale", FEW, &|plan| plan.by = Some([3, 8]));
     put("negative", "attention with a scale below 0", FEW, &|plan| plan.by = Some([-1, 2]));
+    put("negative deep", "attention with a scale far below 0", FEW, &|plan| {
+        (plan.by, plan.dtype) = (Some([-2, 1]), "F32");
+    });
+    put("negative heads", "two heads with a scale below 0", FEW, &|plan| {
+        (plan.by, plan.heads) = (Some([-1, 1]), Some((2, 2)));
+    });
     put("causal", "causal attention", FEW, &|plan| plan.mask = Some(json!({})));
     put("shifted", "causal attention behind earlier tokens", FEW, &|plan| {
         plan.mask = Some(json!({"offset": 16}))
@@ -69,6 +75,12 @@ fn attended(all: &mut Vec<Streamed>) {
     put("heads", "attention of three heads", FEW, &|plan| plan.heads = Some((3, 3)));
     put("grouped", "six heads of queries, two of keys", FEW, &|plan| {
         (plan.rows, plan.heads, plan.mask) = (13, Some((6, 2)), Some(json!({"offset": 20})));
+    });
+    put("grouped single", "four heads of queries, two of keys, in F32", FEW, &|plan| {
+        (plan.rows, plan.heads, plan.dtype) = (9, Some((4, 2)), "F32");
+    });
+    put("grouped decode", "one query of each of eight heads, and two heads of keys", FEW, &|plan| {
+        (plan.rows, plan.heads, plan.by) = (1, Some((8, 2)), Some([1, 2]));
     });
     put("multi-query", "three heads of queries, one of keys", FEW, &|plan| {
         (plan.rows, plan.heads) = (5, Some((3, 1)));
@@ -108,6 +120,7 @@ fn multiplied(all: &mut Vec<Streamed>) {
     for (name, summary, mask) in [
         ("written out", "attention that is written out", None),
         ("written out causal", "the same, causal", Some(json!({"offset": 2}))),
+        ("written out window", "the same, in a window", Some(json!({"window": 6}))),
     ] {
         let plan = Plan { mask, ..Plan::of(18, 20, 6) };
         put(name, summary, FEW, plan.draft());
@@ -137,7 +150,7 @@ fn multiplied(all: &mut Vec<Streamed>) {
     let plan = Plan { by: None, ..Plan::of(17, 17, 6) };
     plan.inputs(&mut draft);
     let more = json!({"by": [1, 2], "mask": {}});
-    draft.push("attention", &["Q", "K", "V"], "A", (&[17, 6], "F32"), &more);
+    draft.push("attention", &["Q", "K", "V"], "A", (&[17, 6], "F16"), &more);
     draft.push("attention", &["A", "K", "V"], "O", (&[17, 6], "F16"), &more);
     draft.output("O");
     put("layers", "attention whose queries come from attention", FEW, draft);

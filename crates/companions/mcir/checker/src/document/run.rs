@@ -3,7 +3,7 @@
 //! A load is under way from its `Prefetch` on until a `Barrier` has waited for it, and its slot cannot be read in between, nor what was there
 //! before: so what is read is right at whichever moment loads land. Tiles are forgotten when their lifetime is over.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use megakernel_mcir::{Body, Document, Index, Init, Lifetime, Memory, Node, Op, Region, Term, Value};
 
@@ -77,20 +77,23 @@ pub fn run<N: Numbers>(
         lifetimes.extend(residency.values.iter().map(|&name| (name, residency.lifetime)));
     }
     let mut tensors = HashMap::new();
+    let given: HashSet<u32> = document.inputs.iter().copied().collect();
+    let mut counted = Counted::default();
     for value in document.values.iter().filter(|value| value.memory == Memory::Global) {
-        let elements = count(&value.shape);
-        if elements as u64 > most {
-            let name = &document.names[value.name as usize];
-            return Err(format!("`{name}` has {elements} elements, and documents are run up to {most}"));
+        let (elements, name) = (count(&value.shape), &document.names[value.name as usize]);
+        counted.work = counted.work.saturating_add(elements as u64);
+        if counted.work > most {
+            return Err(format!(
+                "`{name}` and the tensors before it have {} elements, and up to {most} are judged (MCI-21)",
+                counted.work
+            ));
         }
-        let given = inputs
-            .get(&document.names[value.name as usize])
-            .filter(|_| document.inputs.contains(&value.name));
+        let given = inputs.get(name).filter(|_| given.contains(&value.name));
         let held = given.map_or_else(|| vec![None; elements], |all| all.iter().copied().map(Some).collect());
         tensors.insert(value.name, held);
     }
     let values = document.values.iter().map(|value| (value.name, value)).collect();
-    let mut run = Run { document, numbers, values, lifetimes, tensors, most, counted: Counted::default() };
+    let mut run = Run { document, numbers, values, lifetimes, tensors, most, counted };
     for region in &document.regions {
         run.region(region).map_err(|what| format!("in the region `{}`: {what}", run.name(region.id)))?;
     }
@@ -123,7 +126,10 @@ impl<'d, N: Numbers> Run<'d, N> {
         let steps: HashMap<u32, i64> = region.tile.shape.iter().copied().collect();
         let step = |axis: u32| steps.get(&axis).copied().unwrap_or(1).max(1);
         let mut point: Vec<i64> = vec![0; region.tile.blocks.len()];
+        let bounds = region.stream.iter().flat_map(|stream| stream.from.iter().chain(&stream.to));
+        let terms = region.tile.blocks.len() + bounds.map(|index| index.terms.len()).sum::<usize>();
         loop {
+            self.spend(terms)?;
             let axes = region.tile.blocks.iter().zip(&point).map(|(&(axis, _), &at)| (axis, at)).collect();
             self.block(region, axes, &step)?;
             // The next block: an odometer.
@@ -186,9 +192,9 @@ impl<'d, N: Numbers> Run<'d, N> {
             }
             self.spend(0)?;
             self.body(&mut block, each)?;
-            self.forget(&mut block, &[Lifetime::Iteration]);
+            self.forget(&mut block, &[Lifetime::Iteration])?;
         }
-        self.forget(&mut block, &[Lifetime::Stream, Lifetime::Iteration]);
+        self.forget(&mut block, &[Lifetime::Stream, Lifetime::Iteration])?;
         if let Some((axis, ..)) = block.stream {
             block.axes.remove(&axis);
         }
@@ -202,17 +208,18 @@ impl<'d, N: Numbers> Run<'d, N> {
     }
 
     /// The memory of tiles goes to others.
-    fn forget(&self, block: &mut Block<N::Number>, over: &[Lifetime]) {
+    fn forget(&mut self, block: &mut Block<N::Number>, over: &[Lifetime]) -> Result<(), String> {
+        self.spend(block.tiles.len())?;
         let is_over = |name: &u32| self.lifetimes.get(name).is_some_and(|lifetime| over.contains(lifetime));
         block.tiles.retain(|name, _| !is_over(name));
+        Ok(())
     }
 
     fn body(&mut self, block: &mut Block<N::Number>, nodes: &'d [Node]) -> Result<(), String> {
         for node in nodes {
             self.node(block, node).map_err(|what| format!("at `{}`: {what}", self.name(node.id)))?;
         }
-        self.forget(block, &[Lifetime::Node]);
-        Ok(())
+        self.forget(block, &[Lifetime::Node])
     }
 
     fn node(&mut self, block: &mut Block<N::Number>, node: &'d Node) -> Result<(), String> {
@@ -336,6 +343,7 @@ impl<'d, N: Numbers> Run<'d, N> {
                 self.name(tile)
             ));
         }
+        self.spend(axes.len() + at_.iter().map(|index| index.terms.len()).sum::<usize>())?;
         let lacking = of.shape.len() - on.shape.len();
         let (mut shape, mut places) = (Vec::new(), vec![0_usize]);
         for (axis, (&extent, index)) in of.shape.iter().zip(at_).enumerate() {

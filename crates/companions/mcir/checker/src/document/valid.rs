@@ -222,7 +222,8 @@ impl<'d> Judge<'d> {
                 return Err(format!("`{}` is no value (IS02)", self.name(name)));
             }
         }
-        let is_input = document.outputs.iter().find(|name| document.inputs.contains(name));
+        let inputs: HashSet<u32> = document.inputs.iter().copied().collect();
+        let is_input = document.outputs.iter().find(|name| inputs.contains(name));
         is_input.map_or(Ok(()), |&name| Err(format!("the output `{}` is an input (IS05)", self.name(name))))
     }
 
@@ -258,7 +259,7 @@ impl<'d> Judge<'d> {
         if of(&region.inputs) != moved(false) || of(&region.outputs) != moved(true) {
             return Err("`inputs` and `outputs` are not what it loads and stores (IS05)".to_owned());
         }
-        if region.outputs.iter().any(|name| region.inputs.contains(name)) {
+        if !moved(false).is_disjoint(&moved(true)) {
             return Err("it loads what it stores (IB03)".to_owned());
         }
         self.states(region)
@@ -355,6 +356,7 @@ impl<'d> Judge<'d> {
     fn producers(&self) -> Result<(), String> {
         // By value: the region that produces it, and the versions of its `Prefetch` nodes.
         let mut known: HashMap<u32, usize> = HashMap::new();
+        let inputs: HashSet<u32> = self.document.inputs.iter().copied().collect();
         for (number, region) in self.document.regions.iter().enumerate() {
             let mut prefetched: BTreeMap<u32, (Vec<i64>, Vec<i64>)> = BTreeMap::new();
             for (body, node) in nodes(region) {
@@ -371,7 +373,7 @@ impl<'d> Judge<'d> {
                         if is_again || known.insert(name, number).is_none() {
                             continue;
                         }
-                    } else if known.insert(name, number).is_none() && !self.document.inputs.contains(&name) {
+                    } else if known.insert(name, number).is_none() && !inputs.contains(&name) {
                         continue;
                     }
                     return Err(format!("`{}` has two producers (IS06)", self.name(name)));

@@ -1,6 +1,6 @@
 //! What a pass takes and what it makes: a graph or a document, each of which can be evaluated.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use megakernel_mcir::{Document, Dtype, Graph, Source};
 
@@ -28,16 +28,14 @@ impl Side {
             }
             Source::Document(document) => {
                 well_formed(&document)?;
-                let elements = |name: &u32| -> u64 {
-                    let value = document.values.iter().find(|value| value.name == *name);
-                    value.map_or(0, |value| {
-                        value
-                            .shape
-                            .iter()
-                            .fold(1, |size: u64, extent| size.saturating_mul(extent.unsigned_abs()))
-                    })
-                };
-                let size = document.inputs.iter().map(elements).fold(0, u64::saturating_add);
+                let inputs: HashSet<u32> = document.inputs.iter().copied().collect();
+                let size = document.values.iter().filter(|value| inputs.contains(&value.name)).fold(
+                    0_u64,
+                    |sum, value| {
+                        let extents = value.shape.iter().map(|extent| extent.unsigned_abs());
+                        sum.saturating_add(extents.fold(1, u64::saturating_mul))
+                    },
+                );
                 if size > most {
                     return Err(format!(
                         "the inputs have {size} elements, and up to {most} are judged (MCI-21)"

@@ -1,0 +1,506 @@
+//! Faulty passes that make documents, each of which the runner's judge rejects in three requests at least for what it is about, and other right ones,
+//! which it accepts in all (clauses MCI-23 to MCI-25).
+
+use megakernel_mcir_cases::{bases, graphs};
+use megakernel_mcir_checker::judge_transform;
+use megakernel_mcir_reference::transformed;
+use serde_json::{Value, json};
+
+/// What a pass answers to a request; nothing where it would do what is right.
+type Pass = fn(&Value) -> Option<Value>;
+
+/// What an answer is rejected for, as the judge says it.
+const FIELD: &str = "in a finite field";
+const BOUNDS: &str = "with the inputs";
+const STORED: &str = "tensors that are values of the graph";
+const TARGET: &str = "the target";
+const LATE: &str = "loads that begin an iteration ahead";
+const MOVED: &str = "bytes loaded";
+const PEAK: &str = "of shared memory and";
+
+fn right(request: &Value) -> Value {
+    transformed(request.to_string().as_bytes()).expect("an accepted request")
+}
+
+/// Requests by name.
+fn streaming() -> Vec<(String, Value)> {
+    let request = |(name, _, graph, target): (&str, &str, Value, Option<[i64; 2]>)| {
+        let mut request = json!({"pass": "StreamingConversionPass", "graph": graph});
+        if let Some([shared, register]) = target {
+            request["target"] = json!({"shared_bytes": shared, "register_bytes": register});
+        }
+        (name.to_owned(), request)
+    };
+    graphs::streamed().into_iter().map(request).collect()
+}
+
+/// Requests about documents of a few tiles.
+fn of_documents(pass: &str, change: fn(&mut Value)) -> Vec<(String, Value)> {
+    let small = bases::all().iter().filter(|base| base.name.starts_with("small-"));
+    let request = |base: &bases::Base| {
+        let mut document = base.document.clone();
+        document["target"] = json!({});
+        change(&mut document);
+        (base.name.clone(), json!({"pass": pass, "document": document}))
+    };
+    small.map(request).collect()
+}
+
+fn kept_for_blocks(document: &mut Value) {
+    for residency in array(&mut document["residency"]) {
+        residency["lifetime"] = json!("block");
+    }
+    for value in document["values"].as_object_mut().expect("values").values_mut() {
+        if value["residency"] != "global" {
+            value["buffers"] = json!(value["buffers"].as_i64().unwrap_or(1) + 2);
+        }
+    }
+}
+
+fn array(value: &mut Value) -> &mut Vec<Value> {
+    value.as_array_mut().expect("an array")
+}
+
+/// Calls with each node of a document and the body in which it stands.
+fn nodes(document: &mut Value, mut visit: impl FnMut(&mut Value, &str)) {
+    for region in array(&mut document["regions"]) {
+        for body in ["begin", "each", "end"] {
+            let nodes = region["streaming"]["tile"][body].as_array_mut();
+            nodes.into_iter().flatten().for_each(|node| visit(node, body));
+        }
+    }
+}
+
+/// The right answer with other nodes; nothing where they are the same.
+fn changed(request: &Value, visit: impl FnMut(&mut Value, &str)) -> Option<Value> {
+    let before = right(request);
+    let mut made = before.clone();
+    nodes(&mut made, visit);
+    (made != before).then_some(made)
+}
+
+/// Nodes with this function become copies.
+fn left_out(request: &Value, function: &str) -> Option<Value> {
+    changed(request, |node, _| {
+        if node["fn"] == function {
+            node["fn"] = json!("copy");
+        }
+    })
+}
+
+fn streams(request: &Value, change: impl Fn(&mut Value, &Value)) -> Option<Value> {
+    let before = right(request);
+    let mut made = before.clone();
+    for region in array(&mut made["regions"]) {
+        let steps = region["streaming"]["tile"]["tile_shape"].clone();
+        if region["streaming"]["stream"].is_object() {
+            change(&mut region["streaming"]["stream"], &steps);
+        }
+    }
+    (made != before).then_some(made)
+}
+
+/// Loads and stores of which the n-th index is another one, in regions of attention.
+fn indices(
+    request: &Value,
+    is: impl Fn(&Value, &str) -> bool,
+    index: impl Fn(&Value) -> Value,
+) -> Option<Value> {
+    changed(request, |node, body| {
+        if is(node, body) {
+            index(node).as_array().expect("indices").clone_into(array(&mut node["at"]));
+        }
+    })
+}
+
+/// A tile by its name, of another dtype.
+fn dtype(request: &Value, name: &str) -> Option<Value> {
+    let before = right(request);
+    let mut made = before.clone();
+    for (key, value) in made["values"].as_object_mut().expect("values") {
+        if key.starts_with(name) && value["residency"] != "global" && value["dtype"] == "F32" {
+            value["dtype"] = json!("F16");
+        }
+    }
+    (made != before).then_some(made)
+}
+
+/// Accumulators are scaled but in the last iteration: the factor is 1 there. It is made of the scores, times 0, of which a mask
+/// leaves those that come before the last tile.
+fn not_in_the_last_tile(request: &Value) -> Option<Value> {
+    let mut made = right(request);
+    if request["graph"]["nodes"].to_string().contains("mask")
+        || !request["graph"].to_string().contains("attention")
+    {
+        return None;
+    }
+    for region in array(&mut made["regions"]) {
+        let step = region["streaming"]["tile"]["tile_shape"]["j"].as_i64()?;
+        let keys = region["streaming"]["stream"]["to"][0].as_i64()?;
+        let last = (keys - 1) / step * step;
+        let each = array(&mut region["streaming"]["tile"]["each"]);
+        let at = each.iter().position(|node| node["fn"] == "online_softmax")?;
+        let scores = each[at]["in"][0].clone();
+        let factors = each[at]["out"][3].clone();
+        let compute = |id: &str, from: Value, more: Value| {
+            let mut node = json!({"id": id, "op": "Compute", "in": from, "out": [id]});
+            node.as_object_mut().expect("a node").extend(more.as_object().expect("members").clone());
+            node
+        };
+        // 1 in columns before the last tile, and 0 in it; then the same for each row; then r i + (1 - i).
+        let added = [
+            compute("zero", json!([scores]), json!({"fn": "scale", "by": [0, 1]})),
+            compute(
+                "kept",
+                json!(["zero"]),
+                json!({"fn": "mask", "rows": last * 1000 - 500, "columns": [[1000, "j"]]}),
+            ),
+            compute("one", json!(["kept"]), json!({"fn": "exp"})),
+            json!({"id": "i", "op": "Reduce", "fn": "max", "axis": 1, "in": ["one"], "out": ["i"]}),
+            json!({"id": "z", "op": "Reduce", "fn": "max", "axis": 1, "in": ["zero"], "out": ["z"]}),
+            compute("e", json!(["z"]), json!({"fn": "exp"})),
+            compute("n", json!(["e", "i"]), json!({"fn": "sub"})),
+            compute("ri", json!([factors, "i"]), json!({"fn": "mul"})),
+            compute("rescaled", json!(["ri", "n"]), json!({"fn": "add"})),
+        ];
+        let user = each.iter().position(|node| node["fn"] == "scale_add")?;
+        each[user]["in"][1] = json!("rescaled");
+        each.splice(at + 1..=at, added);
+        let shape = |name: &Value| made["values"][name.as_str().expect("a name")]["shape"].clone();
+        let (tile, row) = (shape(&scores), shape(&factors));
+        for (name, shape) in [("zero", &tile), ("kept", &tile), ("one", &tile)]
+            .into_iter()
+            .chain(["i", "z", "e", "n", "ri", "rescaled"].map(|name| (name, &row)))
+        {
+            made["values"][name] = json!({"shape": shape, "dtype": "F32", "residency": "register"});
+            array(&mut made["residency"])
+                .push(json!({"memory": "register", "values": [name], "lifetime": "node"}));
+        }
+        break;
+    }
+    // They take registers of their own.
+    Some(made)
+}
+
+/// Scores are stored in a tensor of their own.
+fn scores_stored(request: &Value) -> Option<Value> {
+    let mut made = right(request);
+    let region = array(&mut made["regions"]).first_mut()?;
+    if region["streaming"]["stream"]["to"].as_array()?.len() > 1
+        || region["streaming"]["tile"]["blocks"]["g"].is_number()
+    {
+        return None;
+    }
+    let (rows, keys) =
+        (region["streaming"]["tile"]["blocks"]["i"].clone(), region["streaming"]["stream"]["to"][0].clone());
+    let each = array(&mut region["streaming"]["tile"]["each"]);
+    let at = each.iter().position(|node| node["fn"] == "online_softmax")?;
+    let scores = each[at]["in"][0].clone();
+    each.insert(
+        at,
+        json!({"id": "spill", "op": "StoreTile", "in": [scores], "out": ["spilt"], "at": ["i", "j"]}),
+    );
+    array(&mut region["outputs"]).push(json!("spilt"));
+    made["values"]["spilt"] = json!({"shape": [rows, keys], "dtype": "F32", "residency": "global"});
+    array(&mut made["boundaries"]).push(json!({"value": "spilt"}));
+    Some(made)
+}
+
+/// The right answer with its loads ahead, and with that changed.
+fn pipelined(request: &Value, change: impl Fn(&mut Value)) -> Option<Value> {
+    let mut free = right(request);
+    let target = free["target"].clone();
+    free["target"] = json!({});
+    let scheduled = right(&json!({"pass": "TileSchedulingPass", "document": free}));
+    let mut made = scheduled.clone();
+    change(&mut made);
+    // Tiles of half the size have room for two.
+    (made != scheduled || target.is_null()).then_some(made)
+}
+
+fn lifetimes(document: &mut Value, from: &str, to: &str) {
+    for residency in array(&mut document["residency"]) {
+        if residency["lifetime"] == from {
+            residency["lifetime"] = json!(to);
+        }
+    }
+}
+
+fn blocks(request: &Value, change: impl Fn(&mut Value, &mut Value)) -> Option<Value> {
+    let before = right(request);
+    let mut made = before.clone();
+    for region in array(&mut made["regions"]) {
+        let tile = &mut region["streaming"]["tile"];
+        let (mut extent, mut step) = (tile["blocks"]["i"].clone(), tile["tile_shape"]["i"].clone());
+        change(&mut extent, &mut step);
+        (tile["blocks"]["i"], tile["tile_shape"]["i"]) = (extent, step);
+    }
+    (made != before).then_some(made)
+}
+
+fn number(value: &Value) -> i64 {
+    value.as_i64().expect("a number")
+}
+
+#[rustfmt::skip] // a table
+const STREAMING: &[(&str, &str, Pass)] = &[
+    ("the accumulator is not rescaled", FIELD, |request| changed(request, |node, _| if node["fn"] == "scale_add" {
+        node["fn"] = json!("add");
+        array(&mut node["in"]).remove(1);
+    })),
+    ("the accumulator is not rescaled in the last tile", FIELD, not_in_the_last_tile),
+    ("weights are not divided by their sum", FIELD, |request| changed(request, |node, body| if body == "end" && node["fn"] == "div" {
+        node["fn"] = json!("copy");
+        array(&mut node["in"]).pop();
+        node.as_object_mut().expect("a node").remove("along");
+    })),
+    ("the largest score begins with 0", BOUNDS, |request| {
+        let mut made = right(request);
+        let states = array(&mut made["regions"]).iter_mut().flat_map(|region| array(&mut region["streaming"]["state"]));
+        states.filter(|state| state["init"] == "-inf").for_each(|state| state["init"] = json!(0));
+        Some(made)
+    }),
+    ("the last tile of a stream is left out", FIELD, |request| streams(request, |stream, steps| {
+        let (end, step) = (number(&stream["to"][0]), number(&steps[stream["axis"].as_str().expect("an axis")]));
+        if end > step {
+            stream["to"][0] = json!((end - 1) / step * step);
+        }
+    })),
+    ("the first tile of a stream is left out", FIELD, |request| streams(request, |stream, steps| {
+        let step = number(&steps[stream["axis"].as_str().expect("an axis")]);
+        if number(&stream["to"][0]) > step {
+            stream["from"] = json!([step]);
+        }
+    })),
+    ("keys and values are always those of the first tile", FIELD, |request| changed(request, |node, body| {
+        if body == "each" && node["op"] == "LoadTile" && node["at"].as_array().expect("indices").iter().any(|index| index == "j") {
+            array(&mut node["at"]).iter_mut().filter(|index| **index == "j").for_each(|index| *index = json!(0));
+        }
+    })),
+    ("the scale is left out", FIELD, |request| left_out(request, "scale")),
+    ("the scale is turned over", FIELD, |request| changed(request, |node, _| if node["fn"] == "scale" {
+        node["by"] = json!([number(&node["by"][1]), number(&node["by"][0]).abs()]);
+    })),
+    ("the mask is left out", FIELD, |request| left_out(request, "mask")),
+    ("the mask hides the diagonal", FIELD, |request| changed(request, |node, _| if node["fn"] == "mask" {
+        node["rows"][1] = json!(number(&node["rows"][1]) - 1);
+    })),
+    ("the mask shows one key more", FIELD, |request| changed(request, |node, _| if node["fn"] == "mask" {
+        node["rows"][1] = json!(number(&node["rows"][1]) + 1);
+    })),
+    ("the window is one key narrower", FIELD, |request| changed(request, |node, _| if node["window"].as_i64().is_some_and(|window| window > 1) {
+        node["window"] = json!(number(&node["window"]) - 1);
+    })),
+    ("tiles on the diagonal are left out", FIELD, |request| streams(request, |stream, _| if stream["to"][1].is_array() {
+        stream["to"][1][1] = json!(number(&stream["to"][1][1]) - 5);
+    })),
+    ("queries of a group are taken of others", FIELD, |request| indices(request,
+        |node, _| node["op"] == "LoadTile" && node["at"][0].is_array(),
+        |node| { let mut at = node["at"].clone(); let groups = at[0][0][0].clone(); at[0] = json!(["g", [groups, "h"]]); at })),
+    ("weights are rounded", FIELD, |request| dtype(request, "weights")),
+    ("the accumulator is rounded", FIELD, |request| dtype(request, "acc")),
+    ("sums are rounded", FIELD, |request| dtype(request, "sum")),
+    ("softmax that is written out has no largest score", BOUNDS, |request| changed(request, |node, body| if body == "begin" && node["fn"] == "sub" {
+        node["fn"] = json!("copy");
+        array(&mut node["in"]).pop();
+        node.as_object_mut().expect("a node").remove("along");
+    })),
+    ("scores are stored", STORED, scores_stored),
+    ("blocks hold more than there is", "(IT02)", |request| {
+        let mut free = request.clone();
+        free["target"] = json!({});
+        let mut made = right(&free);
+        made["target"] = right(request)["target"].clone();
+        (made["target"]["shared_bytes"].is_number()).then_some(made)
+    }),
+    ("the target is left out", TARGET, |request| { let mut made = right(request); made["target"] = json!({}); request["target"].is_object().then_some(made) }),
+    ("the last rows are left out", "(IB02)", |request| blocks(request, |extent, step| if number(extent) > number(step) {
+        *extent = json!((number(extent) - 1) / number(step) * number(step));
+    })),
+    ("rows are stored twice", "(IB02)", |request| blocks(request, |extent, step| if number(extent) > number(step) && number(step) > 1 {
+        *step = json!(number(step) - 1);
+    })),
+    ("queries are forgotten", "(IL02)", |request| { let mut made = right(request); lifetimes(&mut made, "block", "node"); Some(made) }),
+    ("boundaries are left out", "(IM01)", |request| { let mut made = right(request); array(&mut made["boundaries"]).clear(); Some(made) }),
+    ("a barrier is left out", "(IO01)", |request| pipelined(request, |made| for region in array(&mut made["regions"]) {
+        let each = array(&mut region["streaming"]["tile"]["each"]);
+        let Some(at) = each.iter().position(|node| node["op"] == "Barrier") else { continue };
+        each.remove(at);
+    })),
+    ("tiles that are loaded ahead have one slot", "(IO02)", |request| pipelined(request, |made| for value in made["values"].as_object_mut().expect("values").values_mut() {
+        if value["buffers"] == 2 {
+            value["buffers"] = json!(1);
+        }
+    })),
+    ("barriers wait for the next tile", "(IO0", |request| pipelined(request, |made| nodes(made, |node, _| if node["op"] == "Barrier" {
+        node["wait"][0][1] = json!(1);
+    }))),
+];
+
+#[rustfmt::skip] // a table
+const SCHEDULING: &[(&str, &str, Pass)] = &[
+    ("nothing is done", LATE, |request| (right(request) != request["document"]).then(|| request["document"].clone())),
+    ("barriers are left out", "(IO0", |request| {
+        let (mut made, is_new) = (right(request), right(request) != request["document"]);
+        for region in array(&mut made["regions"]) {
+            for body in ["begin", "each"] {
+                region["streaming"]["tile"][body].as_array_mut().into_iter().for_each(|nodes| nodes.retain(|node| node["op"] != "Barrier"));
+            }
+        }
+        is_new.then_some(made)
+    }),
+    ("tiles have one slot", "(IO02)", |request| {
+        let mut made = right(request);
+        made["values"].as_object_mut().expect("values").values_mut().filter(|value| value["buffers"] == 2).for_each(|value| value["buffers"] = json!(1));
+        (right(request) != request["document"]).then_some(made)
+    }),
+    ("the first tiles are not loaded", "(IO03)", |request| {
+        let mut made = right(request);
+        for region in array(&mut made["regions"]) {
+            region["streaming"]["tile"]["begin"].as_array_mut().into_iter().for_each(|nodes| nodes.retain(|node| node["op"] != "Prefetch"));
+        }
+        (right(request) != request["document"]).then_some(made)
+    }),
+    ("tiles are loaded two iterations ahead, and the second one never", "(IO03)", |request| changed(request, |node, body| if body == "each" && node["op"] == "Prefetch" && node["version"] == 1 {
+        node["version"] = json!(2);
+    }).filter(|_| right(request) != request["document"])),
+    ("tiles of other iterations are loaded", FIELD, |request| changed(request, |node, _| if node["op"] == "Prefetch" {
+        for index in array(&mut node["at"]).iter_mut().filter(|index| index.is_string()) {
+            *index = json!(0);
+        }
+    })),
+    ("a tile is loaded twice", MOVED, |request| {
+        let mut made = right(request);
+        let region = array(&mut made["regions"]).first_mut()?;
+        let begin = region["streaming"]["tile"]["begin"].as_array_mut()?;
+        let mut load = begin.iter().find(|node| node["op"] == "LoadTile")?.clone();
+        let tile = load["out"][0].as_str()?.to_owned();
+        (load["id"], load["out"]) = (json!("again"), json!(["again"]));
+        begin.insert(0, load);
+        made["values"]["again"] = made["values"][&tile].clone();
+        let memory = made["values"]["again"]["residency"].clone();
+        array(&mut made["residency"]).push(json!({"memory": memory, "values": ["again"], "lifetime": "block"}));
+        Some(made)
+    }),
+    ("there is another target", TARGET, |request| { let mut made = right(request); made["target"] = json!({"shared_bytes": 1 << 20}); Some(made) }),
+];
+
+#[rustfmt::skip] // a table
+const ASSIGNMENT: &[(&str, &str, Pass)] = &[
+    ("nothing is done", PEAK, |request| Some(request["document"].clone())),
+    ("slots stay as they were", PEAK, |request| { let mut made = right(request); made["values"] = request["document"]["values"].clone(); Some(made) }),
+    ("lifetimes stay as they were", PEAK, |request| { let mut made = right(request); made["residency"] = request["document"]["residency"].clone(); Some(made) }),
+    ("every tile is kept for a node", "(IL02)", |request| { let mut made = right(request); for from in ["block", "stream", "iteration"] { lifetimes(&mut made, from, "node"); } Some(made) }),
+    ("every tile is kept for an iteration", "(IL02)", |request| { let mut made = right(request); for from in ["block", "stream", "node"] { lifetimes(&mut made, from, "iteration"); } Some(made) }),
+    ("every tile has one slot", "(IO02)", |request| {
+        let mut made = right(request);
+        made["values"].as_object_mut().expect("values").values_mut().for_each(|value| { value.as_object_mut().expect("a value").remove("buffers"); });
+        Some(made)
+    }),
+    ("a tile is kept nowhere", "(IL01)", |request| { let mut made = right(request); array(&mut made["residency"]).pop(); Some(made) }),
+    ("tiles are kept in the other memory", "(IL01)", |request| {
+        let mut made = right(request);
+        for residency in array(&mut made["residency"]) {
+            residency["memory"] = json!(if residency["memory"] == "shared" { "register" } else { "shared" });
+        }
+        Some(made)
+    }),
+    ("there is another target", TARGET, |request| { let mut made = right(request); made["target"] = json!({"register_bytes": 1 << 20}); Some(made) }),
+];
+
+/// The right answer for less memory, on the target that there is.
+fn smaller(request: &Value) -> Option<Value> {
+    let mut less = request.clone();
+    less["target"] = json!({"shared_bytes": 400, "register_bytes": 700});
+    let mut made = transformed(less.to_string().as_bytes()).ok()?;
+    made["target"] = right(request)["target"].clone();
+    Some(made)
+}
+
+/// The right answer, and what other passes make of it, on the target that there is.
+fn followed(request: &Value, pass: &str) -> Option<Value> {
+    Some(right(&json!({"pass": pass, "document": smaller(request)?})))
+}
+
+/// States begin with other numbers: the first factor is 0.
+fn other_states(request: &Value) -> Option<Value> {
+    let mut made = right(request);
+    for region in array(&mut made["regions"]) {
+        let is_attention = region["streaming"]["state"].as_array().is_some_and(|states| states.len() == 3);
+        // Streams without any tile keep what they begin with.
+        let is_whole = region["streaming"]["stream"]["to"].as_array().is_some_and(|to| to.len() == 1);
+        let states = region["streaming"]["state"].as_array_mut().into_iter().flatten();
+        states
+            .filter(|state| is_attention && is_whole && state["init"] == 0)
+            .for_each(|state| state["init"] = json!(3));
+    }
+    Some(made)
+}
+
+fn renamed(request: &Value) -> Option<Value> {
+    Some(
+        serde_json::from_str(&right(request).to_string().replace(" tile", " part").replace("tile'", "made'"))
+            .expect("JSON"),
+    )
+}
+
+fn check(requests: &[(String, Value)], variants: &[(&str, Pass)], faults: &[(&str, &str, Pass)]) {
+    let rejected = |pass: Pass| -> (usize, Vec<String>) {
+        let answers: Vec<(&(String, Value), Value)> =
+            requests.iter().filter_map(|named| Some((named, pass(&named.1)?))).collect();
+        let judged = answers.iter().filter_map(|((name, request), answer)| {
+            let (expected, found) =
+                judge_transform(request.to_string().as_bytes(), &answer.to_string()).err()?;
+            Some(format!("{name}: expected {expected}, found {found}"))
+        });
+        (answers.len(), judged.collect())
+    };
+    for (name, pass) in variants {
+        let (answers, found) = rejected(*pass);
+        assert!(answers >= 3, "{name}: {answers} answers");
+        assert_eq!(found, Vec::<String>::new(), "{name}");
+    }
+    let judged = faults.iter().map(|(name, reason, pass)| (name, reason, rejected(*pass).1));
+    let few =
+        judged.filter(|(_, reason, found)| found.iter().filter(|found| found.contains(**reason)).count() < 3);
+    assert_eq!(
+        few.collect::<Vec<_>>(),
+        Vec::new(),
+        "faults that fewer than three requests reject for what they are about"
+    );
+}
+
+#[test]
+fn graphs_become_documents_that_stream() {
+    let variants: &[(&str, Pass)] = &[
+        ("the reference's", |request| Some(right(request))),
+        ("smaller tiles", smaller),
+        ("loads that begin ahead", |request| followed(request, "TileSchedulingPass")),
+        ("shortest lifetimes", |request| followed(request, "ResidencyAssignmentPass")),
+        ("other initial values", other_states),
+        ("other names", renamed),
+    ];
+    check(&streaming(), variants, STREAMING);
+}
+
+#[test]
+fn loads_of_documents_begin_ahead() {
+    let variants: &[(&str, Pass)] = &[
+        ("the reference's", |request| Some(right(request))),
+        ("twice", |request| Some(right(&json!({"pass": "TileSchedulingPass", "document": right(request)})))),
+    ];
+    check(&of_documents("TileSchedulingPass", |_| ()), variants, SCHEDULING);
+}
+
+#[test]
+fn tiles_of_documents_are_kept_no_longer_than_they_have_to_be() {
+    let variants: &[(&str, Pass)] = &[
+        ("the reference's", |request| Some(right(request))),
+        ("after a pass before it", |request| {
+            let mut document = right(request);
+            document = right(&json!({"pass": "ResidencyAssignmentPass", "document": document}));
+            Some(document)
+        }),
+    ];
+    check(&of_documents("ResidencyAssignmentPass", kept_for_blocks), variants, ASSIGNMENT);
+}
