@@ -141,20 +141,28 @@ fn documents_that_take_too_much_are_refused_as_answers() {
     assert_eq!(judge_transform(request.as_bytes(), &right.to_string()), Ok(()));
     // Blocks that do nothing, more than can be counted.
     let mut answer = right.clone();
-    answer["regions"].as_array_mut().expect("regions").push(json!({"id": "idle", "inputs": [], "outputs": [], "streaming": {
+    answer["regions"]
+        .as_array_mut()
+        .expect("regions")
+        .push(json!({"id": "idle", "inputs": [], "outputs": [], "streaming": {
         "tile": {"tile_shape": {"a": 1, "b": 1}, "blocks": {"a": 2_147_483_647, "b": 2_147_483_647}}}}));
     let (_, found) = judge_transform(request.as_bytes(), &answer.to_string()).expect_err("too many blocks");
     assert!(found.contains("it takes more than"), "{found}");
     // A tensor that no machine holds, of which one element is stored.
     let mut answer = right.clone();
-    answer["values"]["Z"] = json!({"shape": [2_000_000_000, 2_000_000], "dtype": "F32", "residency": "global"});
+    answer["values"]["Z"] =
+        json!({"shape": [2_000_000_000, 2_000_000], "dtype": "F32", "residency": "global"});
     answer["values"]["z"] = json!({"shape": [1, 1], "dtype": "F32", "residency": "register"});
     answer["values"]["x"] = json!({"shape": [1], "dtype": "F32", "residency": "register"});
     answer["boundaries"].as_array_mut().expect("boundaries").push(json!({"value": "Z"}));
-    answer["residency"].as_array_mut().expect("residency").push(json!({"memory": "register", "values": ["x", "z"], "lifetime": "block"}));
+    answer["residency"]
+        .as_array_mut()
+        .expect("residency")
+        .push(json!({"memory": "register", "values": ["x", "z"], "lifetime": "block"}));
     answer["regions"].as_array_mut().expect("regions").push(json!({"id": "huge", "inputs": [], "outputs": ["Z"], "streaming": {
         "tile": {"tile_shape": {}, "begin": [{"id": "s", "op": "StoreTile", "in": ["z"], "out": ["Z"], "at": [0, 0]}]}}}));
-    let (_, found) = judge_transform(request.as_bytes(), &answer.to_string()).expect_err("too large a tensor");
+    let (_, found) =
+        judge_transform(request.as_bytes(), &answer.to_string()).expect_err("too large a tensor");
     assert!(found.contains("are judged (MCI-21)"), "{found}");
     // One tile in more and more nodes: each reads all of it.
     let mut answer = right;
@@ -169,7 +177,10 @@ fn documents_that_take_too_much_are_refused_as_answers() {
         values.insert(name.clone(), json!({"shape": [8], "dtype": "F32", "residency": "register"}));
     }
     answer["values"] = json!(values);
-    answer["residency"].as_array_mut().expect("residency").push(json!({"memory": "register", "values": names, "lifetime": "node"}));
+    answer["residency"]
+        .as_array_mut()
+        .expect("residency")
+        .push(json!({"memory": "register", "values": names, "lifetime": "node"}));
     let (_, found) = judge_transform(request.as_bytes(), &answer.to_string()).expect_err("too many nodes");
     assert!(found.contains("it takes more than"), "{found}");
 }

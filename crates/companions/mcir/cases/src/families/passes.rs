@@ -40,7 +40,8 @@ pub fn streamed(_: &Library, sink: &mut Sink) -> Result<()> {
         if let Some(place) = request.pointer_mut(path) {
             *place = value;
         }
-        rejected(sink, name, rule, at, &request, None)?;
+        let twin = Some(format!("{}/attention", sink.family()));
+        rejected(sink, name, rule, at, &request, twin)?;
     }
     Ok(())
 }
@@ -144,5 +145,6 @@ fn broken(sink: &mut Sink, pass: &str) -> Result<()> {
     let mut request = whole;
     request["document"]["boundaries"] = json!([]);
     let at = format!("/document/values/{tensor}");
-    rejected(sink, "a document without boundaries", "IM01", &at, &request, None)
+    let twin = Some(format!("{}/{}", sink.family(), words(&base.name)));
+    rejected(sink, "a document without boundaries", "IM01", &at, &request, twin)
 }
