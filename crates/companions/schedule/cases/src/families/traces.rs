@@ -66,6 +66,7 @@ pub const BAD_LOGS: &[(Rule, &[Row])] = &[
         ("no queue for a task in any order", &["q7: <y"], &["0 0.0<y"], "/launches/0/0/2", &["0@7 0.0<y"]),
         ("no queue for a repetition", &[r#"{"queue": 0, "repeat": {"times": 2}, "phases": [{}]}"#], &["0@0 1"], "/launches/0/1/2", &["0@0 1@0"]),
         ("1 for -1", &["q-1: <y"], &["0@1"], "/launches/0/0/2", &["0@-1"]),
+        ("-1 for -2", &["q-2: <y"], &["0@-1"], "/launches/0/0/2", &["0@-2"]),
         ("the queue of the task before", &["q0: <y", "q1: <y"], &["0@0 1@0"], "/launches/0/1/2", &["0@0 1@1"]),
         ("two tasks whose workers have exchanged them", &["q0: <y", "q1: <z"], &["0@1 0.0<y 1@0 1.0<z"], "/launches/0/0/2", &["0@0 0.0<y 1@1 1.0<z"]),
         ("repetitions two queues apart", &[r#"{"queue": 0, "repeat": {"times": 3, "queue_step": 2}, "phases": [{}]}"#], &["0@0 1@1 2@4"], "/launches/0/1/2", &["0@0 1@2 2@4"]),
@@ -76,6 +77,7 @@ pub const BAD_LOGS: &[(Rule, &[Row])] = &[
         ("another queue in the second launch", &["q0: <y"], &["0@0", "0@1"], "/launches/1/0/2", &["0@0", "0@0"]),
     ]),
     (Rule::ET04, &[
+        ("two tasks of a queue below 0 exchanged", &["q-1: <y", "q-1: <y"], &["1@-1 1.0<y 0@-1"], "/launches/0/2", &["0@-1 1@-1 1.0<y"]),
         ("two tasks exchanged", &["q0: <y", "q0: <y"], &["1@0 1.0<y 0@0"], "/launches/0/2", &["0@0 1@0 1.0<y"]),
         ("two tasks at once", &["q0: <y", "q0: <z"], &["0@0 1@0 1.0<z 0.0<y"], "/launches/0/3", &["0@0 0.0<y 1@0 1.0<z"]),
         ("the next task begins before the last access", &["q0: <y <z", "q0: <z"], &["0@0 0.0<y 1@0 0.0<z 1.0<z"], "/launches/0/3", &["0@0 0.0<y 0.0<z 1@0 1.0<z"]),
@@ -253,6 +255,7 @@ pub const COVERED: &[(&str, Lines, Lines)] = &[
     ("no task", &[], &[""]),
     ("no task and three launches", &[], &["", "", ""]),
     ("no launch", &[">x"], &[]),
+    ("two tasks of a queue below 0", &["q-1: <y", "q-1: <z"], &["0@-1 0.0<y 1@-1 1.0<z"]),
     ("reads and additions that do not happen", &["<y +z"], &["0"]),
     ("a write that does not happen of what is filled", &[">y"], &["0"]),
     ("a write that does not happen of a cache", &[">c"], &["0 0.0>c[3,4]"]),

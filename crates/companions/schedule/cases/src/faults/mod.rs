@@ -1,11 +1,13 @@
 //! Faults of validators of schedules, and how many cases reject each. The implementation that has them is the runner's own checker: a
-//! fault is put before it, as a misread document, or behind it, as a finding that is lost.
+//! fault is put before it, as a misread document, or behind it, as a finding that is lost. Logs of runs the runner does not check
+//! itself: there, and where waits are to go, the implementation is the reference.
 
+mod asked;
 mod changes;
+mod logs;
 mod table;
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 
 use megakernel_conformance::case::Case;
 use megakernel_conformance::judge::{Judgement, conversation};
@@ -40,7 +42,7 @@ type Fault = (&'static str, &'static str, Wrong);
 pub fn measure(
     corpus: &Corpus,
     wanted: &dyn Fn(&Case) -> bool,
-    _: &mut dyn Worker,
+    reference: &mut dyn Worker,
 ) -> Result<Measured, String> {
     let faults = || table::FAULTS.iter();
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
@@ -69,6 +71,7 @@ pub fn measure(
     measured.survivors =
         survivors.map(|(id, ..)| format!("{id} survives: {} cases reject it", count(id))).collect();
     measured.text = text(measured.cases, &count);
+    asked::measure(corpus, wanted, reference, &mut measured)?;
     Ok(measured)
 }
 
@@ -83,11 +86,15 @@ fn text(cases: usize, count: &dyn Fn(&str) -> usize) -> String {
         table::FAULTS.len()
     );
     for (id, summary, _) in table::FAULTS {
-        let count = count(id);
-        let cell = if count < REQUIRED { format!("**{count}**") } else { count.to_string() };
-        let _ = writeln!(out, "| `{id}` | {summary} | {cell} |");
+        out.push_str(&row(id, summary, count(id)));
     }
     out
+}
+
+/// A row of a table: the fault, and how many cases reject it.
+fn row(id: &str, summary: &str, count: usize) -> String {
+    let cell = if count < REQUIRED { format!("**{count}**") } else { count.to_string() };
+    format!("| `{id}` | {summary} | {cell} |\n")
 }
 
 fn played(case: &Case, document: &[u8], answer: &Value) -> Judgement {
