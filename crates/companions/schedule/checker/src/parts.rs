@@ -53,7 +53,7 @@ pub fn count(region: Option<&Region>, shape: &[i64]) -> u128 {
         return 0;
     }
     let rows = &region.bounds[..last_cut(region, shape).unwrap_or(0)];
-    let copies = region.runs.iter().map(|[_, _, count]| count.unsigned_abs().into());
+    let copies = region.runs().iter().map(|[_, _, count]| count.unsigned_abs().into());
     rows.iter().map(extent).chain(copies).fold(1, u128::saturating_mul)
 }
 
@@ -62,7 +62,7 @@ fn bytes(region: Option<&Region>, tensor: &Placed<'_>, k: i64) -> Vec<[i128; 2]>
     let (shape, element) = (&tensor.record.shape, i128::from(tensor.record.element));
     let behind = |axis: usize| shape[axis + 1..].iter().map(|&extent| i128::from(extent)).product::<i128>();
     let all: i128 = shape.iter().map(|&extent| i128::from(extent)).product();
-    let whole = Region { bounds: shape.iter().map(|&extent| [0, extent]).collect(), ..Region::default() };
+    let whole = Region { bounds: shape.iter().map(|&extent| [0, extent]).collect(), object: None };
     let region = region.unwrap_or(&whole);
     if count(Some(region), shape) == 0 {
         return Vec::new();
@@ -72,13 +72,13 @@ fn bytes(region: Option<&Region>, tensor: &Placed<'_>, k: i64) -> Vec<[i128; 2]>
         cut.map_or(all, |axis| i128::from(region.bounds[axis][1] - region.bounds[axis][0]) * behind(axis));
     let mut begins = vec![0i128];
     for (axis, &[lo, hi]) in region.bounds.iter().enumerate() {
-        let shift = region.shift.as_ref().map_or(0, |shift| i128::from(shift[axis]) * i128::from(k));
+        let shift = region.shift().map_or(0, |shift| i128::from(shift[axis]) * i128::from(k));
         let places = if cut.is_some_and(|cut| axis < cut) { lo..hi } else { lo..lo + 1 };
         let step = |place: i64| (i128::from(place) + shift) * behind(axis);
         begins =
             begins.iter().flat_map(|begin| places.clone().map(move |place| begin + step(place))).collect();
     }
-    for &[axis, step, count] in &region.runs {
+    for &[axis, step, count] in region.runs() {
         let step = i128::from(step) * usize::try_from(axis).map_or(0, behind);
         begins = begins
             .iter()

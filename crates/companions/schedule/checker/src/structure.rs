@@ -175,26 +175,26 @@ fn wrong(region: &Region, tensor: &Placed<'_>, k: i64) -> Option<String> {
     if region.bounds.len() != shape.len() {
         return Some(String::new());
     }
-    let inner = if region.is_object { "/box" } else { "" };
+    let inner = if region.is_object() { "/box" } else { "" };
     if let Some(axis) = region.bounds.iter().position(|&[lo, hi]| lo < 0 || hi < lo) {
         return Some(format!("{inner}/{axis}"));
     }
     let is_run = |&[axis, step, count]: &[i64; 3]| {
         usize::try_from(axis).is_ok_and(|axis| axis < shape.len()) && step >= 0 && (1..=MANY).contains(&count)
     };
-    if let Some(run) = region.runs.iter().position(|run| !is_run(run)) {
+    if let Some(run) = region.runs().iter().position(|run| !is_run(run)) {
         return Some(format!("/runs/{run}"));
     }
-    if region.shift.as_ref().is_some_and(|shift| shift.len() != shape.len()) {
+    if region.shift().is_some_and(|shift| shift.len() != shape.len()) {
         return Some(String::new());
     }
     if region.bounds.iter().any(|[lo, hi]| lo == hi) {
         return None;
     }
     let is_beyond = |axis: usize| {
-        let along = region.runs.iter().filter(|run| usize::try_from(run[0]) == Ok(axis));
+        let along = region.runs().iter().filter(|run| usize::try_from(run[0]) == Ok(axis));
         let reach: i128 = along.map(|[_, step, count]| i128::from(*step) * i128::from(count - 1)).sum();
-        let shift = region.shift.as_ref().map_or(0, |shift| i128::from(shift[axis]) * i128::from(k));
+        let shift = region.shift().map_or(0, |shift| i128::from(shift[axis]) * i128::from(k));
         let [lo, hi] = region.bounds[axis].map(i128::from);
         lo + shift < 0 || hi + reach + shift > shape[axis].into()
     };

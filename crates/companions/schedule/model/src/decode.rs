@@ -8,7 +8,8 @@ use megakernel_ir::decode::{Decode, Intern, Place};
 use serde_json::Value;
 
 use crate::document::{
-    Access, Add, Count, Event, Init, Kind, Memory, Phase, Region, Repeat, Schedule, Storage, Task, Tensor,
+    Access, Add, Copies, Count, Event, Init, Kind, Memory, Phase, Region, Repeat, Schedule, Storage, Task,
+    Tensor,
 };
 
 /// Reads a schedule.
@@ -222,7 +223,7 @@ impl Decoder {
     fn region(&mut self, at: &Place<'_>) -> Option<Region> {
         if at.value.is_array() {
             let bounds = self.array(at, Decoder::interval)?;
-            return Some(Region { bounds, ..Region::default() });
+            return Some(Region { bounds: bounds.into(), object: None });
         }
         if !at.value.is_object() {
             self.wrong_type(at, "null, an array of intervals, or an object with a `box`");
@@ -231,7 +232,7 @@ impl Decoder {
         let bounds = self.required(at, "box", |decoder, at| decoder.array(at, Decoder::interval));
         let runs = self.list(at, "runs", Decoder::run);
         let shift = self.optional(at, "shift", |decoder, at| decoder.array(at, Decoder::integer));
-        Some(Region { bounds: bounds?, runs, shift, is_object: true })
+        Some(Region { bounds: bounds?.into(), object: Some(Box::new(Copies { runs, shift })) })
     }
 
     fn interval(&mut self, at: &Place<'_>) -> Option<[i64; 2]> {

@@ -180,15 +180,37 @@ pub struct Add {
     pub group: Option<u32>,
 }
 
-/// Elements of a tensor (clause SCH-04).
+/// Elements of a tensor (clause SCH-04). There are very many of them, and few are more than a box.
 #[derive(Clone, Debug, Default)]
 pub struct Region {
     /// A half-open interval for each axis.
-    pub bounds: Vec<[i64; 2]>,
+    pub bounds: Box<[[i64; 2]]>,
+    /// What else stands there where it is written as an object, which pointers follow.
+    pub object: Option<Box<Copies>>,
+}
+
+/// What is done with the box of a region.
+#[derive(Clone, Debug, Default)]
+pub struct Copies {
     /// Copies: axis, step, count.
     pub runs: Vec<[i64; 3]>,
     /// By how much each repetition moves it, where it says so.
     pub shift: Option<Vec<i64>>,
-    /// Whether it is written as an object, which pointers follow.
-    pub is_object: bool,
+}
+
+impl Region {
+    /// Copies: axis, step, count.
+    pub fn runs(&self) -> &[[i64; 3]] {
+        self.object.as_ref().map_or(&[], |object| &object.runs)
+    }
+
+    /// By how much each repetition moves it, where it says so.
+    pub fn shift(&self) -> Option<&[i64]> {
+        self.object.as_ref()?.shift.as_deref()
+    }
+
+    /// Whether it is written as an object.
+    pub fn is_object(&self) -> bool {
+        self.object.is_some()
+    }
 }

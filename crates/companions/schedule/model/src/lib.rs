@@ -8,7 +8,8 @@ mod trace;
 
 pub use decode::{Fault, read};
 pub use document::{
-    Access, Add, Count, Event, Init, Kind, Memory, Phase, Region, Repeat, Schedule, Storage, Task, Tensor,
+    Access, Add, Copies, Count, Event, Init, Kind, Memory, Phase, Region, Repeat, Schedule, Storage, Task,
+    Tensor,
 };
 pub use stream::read_text;
 pub use trace::{Done, Entry, Trace, read_trace};

@@ -15,7 +15,8 @@ use megakernel_ir::record::serde::de::{
 
 use crate::decode::Decoder;
 use crate::document::{
-    Access, Add, Count, Event, Init, Kind, Memory, Phase, Region, Repeat, Schedule, Storage, Task, Tensor,
+    Access, Add, Copies, Count, Event, Init, Kind, Memory, Phase, Region, Repeat, Schedule, Storage, Task,
+    Tensor,
 };
 
 /// Reads a text that breaks none of the rules S01 to S05. Nothing where it breaks one, or nests deeper than the JSON reader goes.
@@ -401,14 +402,14 @@ impl<'de> Deserialize<'de> for WireRegion {
                 while let Some(interval) = elements.next_element()? {
                     bounds.push(interval);
                 }
-                bounds.shrink_to_fit();
-                Ok(WireRegion(Some(Region { bounds, ..Region::default() })))
+                Ok(WireRegion(Some(Region { bounds: bounds.into(), object: None })))
             }
 
             fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<WireRegion, A::Error> {
                 let wire = WireRuns::deserialize(MapAccessDeserializer::new(members))?;
                 let (WireShift(shift), bounds, runs) = (wire.shift, wire.bounds, wire.runs);
-                Ok(WireRegion(Some(Region { bounds, runs, shift, is_object: true })))
+                let object = Some(Box::new(Copies { runs, shift }));
+                Ok(WireRegion(Some(Region { bounds: bounds.into(), object })))
             }
         }
         reader.deserialize_any(Value)

@@ -3,6 +3,7 @@
 //! accesses of the piece race. Only where that fails are pairs compared.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 use megakernel_ir::TaskId;
 use megakernel_order::Findings;
@@ -58,19 +59,20 @@ impl Storage {
             let [from, to] = interval.map(|at| cuts.partition_point(|&cut| cut < at));
             from..to
         };
+        // Looked up once: the pieces of each interval of each access.
+        let ranges: Vec<Range<usize>> = accesses.iter().flat_map(|&index| bytes(index)).map(pieces).collect();
         let mut starts = vec![0usize; cuts.len() + 1];
-        for &index in &accesses {
-            for piece in bytes(index).iter().flat_map(pieces) {
-                starts[piece + 1] += 1;
-            }
+        for piece in ranges.iter().cloned().flatten() {
+            starts[piece + 1] += 1;
         }
         for piece in 0..cuts.len() {
             starts[piece + 1] += starts[piece];
         }
         let mut next = starts.clone();
         let mut lists = vec![0; starts.last().copied().unwrap_or(0)];
+        let mut ranges = ranges.into_iter();
         for (place, &index) in accesses.iter().enumerate() {
-            for piece in bytes(index).iter().flat_map(pieces) {
+            for piece in ranges.by_ref().take(bytes(index).len()).flatten() {
                 lists[next[piece]] = place as u32;
                 next[piece] += 1;
             }

@@ -22,7 +22,7 @@ fn wrong(at: impl Into<String>, message: String) -> Result<(), Wrong> {
 /// # Errors
 /// The first thing that is wrong (ES02).
 pub fn check(region: &Region, shape: &[i64], times: i64) -> Result<(), Wrong> {
-    let inside = if region.is_object { "/box" } else { "" };
+    let inside = if region.is_object() { "/box" } else { "" };
     if region.bounds.len() != shape.len() {
         let message =
             format!("found intervals for {} axes, the tensor has {}", region.bounds.len(), shape.len());
@@ -34,7 +34,7 @@ pub fn check(region: &Region, shape: &[i64], times: i64) -> Result<(), Wrong> {
             return wrong(format!("{inside}/{axis}"), message);
         }
     }
-    for (number, &[axis, step, count]) in region.runs.iter().enumerate() {
+    for (number, &[axis, step, count]) in region.runs().iter().enumerate() {
         let is_axis = usize::try_from(axis).is_ok_and(|axis| axis < shape.len());
         if !is_axis || step < 0 || !(1..=MOST).contains(&count) {
             let message = format!(
@@ -44,7 +44,7 @@ pub fn check(region: &Region, shape: &[i64], times: i64) -> Result<(), Wrong> {
             return wrong(format!("/runs/{number}"), message);
         }
     }
-    if let Some(shift) = region.shift.as_ref().filter(|shift| shift.len() != shape.len()) {
+    if let Some(shift) = region.shift().filter(|shift| shift.len() != shape.len()) {
         let message = format!("found a shift of {} axes, the tensor has {}", shift.len(), shape.len());
         return wrong("", message);
     }
@@ -68,11 +68,11 @@ pub fn check(region: &Region, shape: &[i64], times: i64) -> Result<(), Wrong> {
 
 fn runs_along(region: &Region, axis: usize) -> impl Iterator<Item = [i64; 2]> + '_ {
     let along = move |&&[of, ..]: &&[i64; 3]| usize::try_from(of) == Ok(axis);
-    region.runs.iter().filter(along).map(|&[_, step, count]| [step, count])
+    region.runs().iter().filter(along).map(|&[_, step, count]| [step, count])
 }
 
 fn shift(region: &Region, axis: usize) -> i64 {
-    region.shift.as_ref().and_then(|shift| shift.get(axis)).copied().unwrap_or(0)
+    region.shift().and_then(|shift| shift.get(axis)).copied().unwrap_or(0)
 }
 
 /// The first axes, those that a box without gap does not cover wholly: the last of them may be covered in part.
@@ -87,7 +87,7 @@ pub fn count(region: Option<&Region>, shape: &[i64]) -> u64 {
     if region.bounds.iter().any(|[lo, hi]| lo == hi) {
         return 0;
     }
-    let copies = region.runs.iter().map(|&[_, _, count]| count);
+    let copies = region.runs().iter().map(|&[_, _, count]| count);
     let rows = region.bounds.iter().take(cut(region, shape).saturating_sub(1)).map(|[lo, hi]| hi - lo);
     copies.chain(rows).fold(1u64, |all, count| all.saturating_mul(count.unsigned_abs()))
 }
@@ -101,33 +101,41 @@ pub fn push(
     out: &mut Vec<[u64; 2]>,
 ) {
     let mut stride = element.unsigned_abs();
-    let mut strides = vec![0; shape.len()];
-    for (axis, &extent) in shape.iter().enumerate().rev() {
-        strides[axis] = stride;
-        stride *= extent.unsigned_abs();
-    }
     let Some(region) = region else {
-        return out.push([start, start + stride]);
+        return out
+            .push([start, start + shape.iter().fold(stride, |all, &extent| all * extent.unsigned_abs())]);
     };
     if region.bounds.iter().any(|[lo, hi]| lo == hi) {
         return;
     }
     let first = out.len();
     let cut = cut(region, shape);
-    let moved = |axis: usize, at: i64| (at + shift(region, axis) * i64::from(copy)).unsigned_abs();
-    let corner: u64 =
-        region.bounds.iter().enumerate().map(|(axis, &[lo, _])| moved(axis, lo) * strides[axis]).sum();
-    let length = match cut.checked_sub(1) {
-        Some(last) => (region.bounds[last][1] - region.bounds[last][0]).unsigned_abs() * strides[last],
-        None => stride,
-    };
+    let (mut corner, mut length) = (start, None);
+    for (axis, (&extent, &[lo, hi])) in shape.iter().zip(&region.bounds).enumerate().rev() {
+        corner += (lo + shift(region, axis) * i64::from(copy)).unsigned_abs() * stride;
+        if axis + 1 == cut {
+            length = Some((hi - lo).unsigned_abs() * stride);
+        }
+        stride *= extent.unsigned_abs();
+    }
+    let length = length.unwrap_or(stride);
+    // Most regions are one interval.
+    if cut <= 1 && region.runs().is_empty() {
+        return out.push([corner, corner + length]);
+    }
+    let mut stride = element.unsigned_abs();
+    let mut strides = vec![0; shape.len()];
+    for (axis, &extent) in shape.iter().enumerate().rev() {
+        strides[axis] = stride;
+        stride *= extent.unsigned_abs();
+    }
     // Dimensions to walk over: bytes between neighbours, and how many there are.
     let rows = (0..cut.saturating_sub(1))
         .map(|axis| [strides[axis], (region.bounds[axis][1] - region.bounds[axis][0]).unsigned_abs()]);
-    let copies = region.runs.iter().map(|&[axis, step, count]| {
+    let copies = region.runs().iter().map(|&[axis, step, count]| {
         [step.unsigned_abs() * usize::try_from(axis).map_or(0, |axis| strides[axis]), count.unsigned_abs()]
     });
-    let mut begins = vec![start + corner];
+    let mut begins = vec![corner];
     for [step, count] in rows.chain(copies) {
         let known = begins.len();
         for number in 1..count {
@@ -149,6 +157,7 @@ pub fn push(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use megakernel_schedule::Copies;
 
     fn bytes(region: &Region, shape: &[i64], element: i64, copy: u32) -> Vec<[u64; 2]> {
         let mut out = Vec::new();
@@ -158,7 +167,7 @@ mod tests {
 
     #[test]
     fn a_box_is_as_many_intervals_as_it_has_rows() {
-        let mut region = Region { bounds: vec![[1, 3], [0, 4], [2, 4]], ..Region::default() };
+        let mut region = Region { bounds: [[1, 3], [0, 4], [2, 4]].into(), object: None };
         let shape = [3, 4, 4];
         let rows: Vec<_> =
             (0..8).map(|row| [100 + 2 * (16 + 4 * row + 2), 100 + 2 * (16 + 4 * row + 4)]).collect();
@@ -175,12 +184,8 @@ mod tests {
 
     #[test]
     fn runs_are_copies_of_copies_and_a_shift_moves_all() {
-        let region = Region {
-            bounds: vec![[0, 2]],
-            runs: vec![[0, 4, 2], [0, 16, 2], [0, 1, 2]],
-            shift: Some(vec![3]),
-            is_object: true,
-        };
+        let copies = Copies { runs: vec![[0, 4, 2], [0, 16, 2], [0, 1, 2]], shift: Some(vec![3]) };
+        let region = Region { bounds: [[0, 2]].into(), object: Some(Box::new(copies)) };
         let found = bytes(&region, &[64], 1, 1);
         assert_eq!(found, [[103, 106], [107, 110], [119, 122], [123, 126]]);
         assert!(check(&region, &[23], 1).is_ok() && check(&region, &[22], 1).is_err());

@@ -119,20 +119,26 @@ fn tasks(document: &Schedule, by_name: &HashMap<u32, usize>, placed: &[Placed], 
     let mut sizes = [0u64; 3];
     let mut is_large = false;
     for (index, task) in document.tasks.iter().enumerate() {
-        let pointer = format!("/tasks/{index}");
+        // Put together for what is wrong alone: there are very many tasks.
+        let at_task = || format!("/tasks/{index}");
         if let Some(repeat) = &task.repeat {
-            number(repeat.times, [1, MOST], || format!("{pointer}/repeat/times"), findings);
+            number(repeat.times, [1, MOST], || format!("{}/repeat/times", at_task()), findings);
             if let Some(queues) = repeat.queues {
-                number(queues, [1, MOST], || format!("{pointer}/repeat/queues"), findings);
+                number(queues, [1, MOST], || format!("{}/repeat/queues", at_task()), findings);
             }
         }
         let times = task.repeat.map_or(1, |repeat| repeat.times.clamp(1, MOST));
         let mut of_task = [1, 0, 0];
         for (number, phase) in task.phases.iter().enumerate() {
-            let pointer = format!("{pointer}/phases/{number}");
+            let pointer = || format!("{}/phases/{number}", at_task());
             for (list, counts) in [("waits", &phase.waits), ("signals", &phase.signals)] {
                 for (place, count) in counts.iter().enumerate() {
-                    self::number(count.number, [1, MOST], || format!("{pointer}/{list}/{place}/1"), findings);
+                    self::number(
+                        count.number,
+                        [1, MOST],
+                        || format!("{}/{list}/{place}/1", pointer()),
+                        findings,
+                    );
                 }
             }
             let access = |list: &'static str| move |(place, access)| (list, place, access);
@@ -145,7 +151,7 @@ fn tasks(document: &Schedule, by_name: &HashMap<u32, usize>, placed: &[Placed], 
                 of_task[1] += 1;
                 let of = Of { document, by_name, placed, task };
                 let changes = list != "reads";
-                let at = || format!("{pointer}/{list}/{place}");
+                let at = || format!("{}/{list}/{place}", pointer());
                 of_task[2] += judge(&of, access, changes, times, at, findings);
             }
         }
@@ -155,7 +161,7 @@ fn tasks(document: &Schedule, by_name: &HashMap<u32, usize>, placed: &[Placed], 
                 is_large = true;
                 let message =
                     format!("up to here the document stands for {size} {what}, allowed are {limit}");
-                findings.broken(Rule::ES06, pointer.clone(), message);
+                findings.broken(Rule::ES06, at_task(), message);
             }
         }
     }
