@@ -124,7 +124,7 @@ mod tests {
     fn white_space_changes_nothing() {
         assert_eq!(
             clause(BODY),
-            clause(&BODY.replace("are\n  read", "are read").replace("MUST stop", "MUST\nstop"))
+            clause(&BODY.replace("are\n  read", "are read").replace("It MUST stop", "It  MUST\n  stop"))
         );
     }
 

@@ -236,7 +236,7 @@ mod tests {
         Ledger {
             ledger: FORM.to_owned(),
             cases: [("a/1".to_owned(), case("1")), ("a/2".to_owned(), case("2"))].into(),
-            gone: vec!["b/1".to_owned()],
+            gone: vec!["a/0".to_owned()],
             changelog: [("0.1.0: - One".to_owned(), "3".to_owned())].into(),
             ..Ledger::default()
         }
@@ -261,6 +261,6 @@ mod tests {
         let mut now =
             Ledger { cases: [ledger().cases.pop_last().expect("a case")].into(), ..Ledger::default() };
         now.remember(&ledger());
-        assert_eq!(now.gone, ["a/1", "b/1"]);
+        assert_eq!(now.gone, ["a/0", "a/1"]);
     }
 }

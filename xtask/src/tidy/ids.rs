@@ -82,22 +82,41 @@ fn not_testable(definition: &Definition) -> Option<&str> {
 pub fn case_references(spec: &Spec, cases: &[Case]) -> Vec<String> {
     let defined: BTreeSet<&str> = spec.definitions.iter().map(|d| d.id.as_str()).collect();
     let ids: BTreeSet<&str> = cases.iter().map(|case| case.id.as_str()).collect();
+    let mut unknown = Vec::new();
     let mut problems = Vec::new();
     for case in cases {
-        for clause in case.clauses.iter().filter(|clause| !defined.contains(clause.as_str())) {
-            problems.push(format!("{}: cites `{clause}`, which the specification does not define", case.id));
-        }
-        for rule in case.expect.rules.iter().chain(&case.expect.warnings) {
-            if !defined.contains(rule.as_str()) {
-                problems
-                    .push(format!("{}: expects `{rule}`, which the specification does not define", case.id));
+        let mut note = |does: &str, id: &String| {
+            if !defined.contains(id.as_str()) {
+                let what = format!("{does} `{id}`, which the specification does not define");
+                unknown.push((case.id.clone(), what));
             }
-        }
+        };
+        case.clauses.iter().for_each(|clause| note("cites", clause));
+        case.expect.rules.iter().chain(&case.expect.warnings).for_each(|rule| note("expects", rule));
         if let Some(twin) = case.twin.as_deref().filter(|twin| !ids.contains(twin)) {
             problems.push(format!("{}: its twin `{twin}` is no case of the corpus", case.id));
         }
     }
+    problems.extend(once(unknown, "cases"));
     problems
+}
+
+/// A line for each thing that is wrong, with the first place: a heading that is gone is missed in hundreds.
+fn once(found: Vec<(String, String)>, places: &str) -> Vec<String> {
+    let mut order = Vec::new();
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for (place, what) in found {
+        let count = counts.entry(what.clone()).or_default();
+        if *count == 0 {
+            order.push((place, what));
+        }
+        *count += 1;
+    }
+    let line = |(place, what): (String, String)| match counts.get(&what).map_or(0, |count| count - 1) {
+        0 => format!("{place}: {what}"),
+        others => format!("{place}: {what}; the same in {others} other {places}"),
+    };
+    order.into_iter().map(line).collect()
 }
 
 /// Where rules are judged: the reader for the shape of a document, the validator and its opcodes for the rest. The explorer
@@ -186,12 +205,13 @@ pub fn mentioned(spec: &Spec, files: &Files) -> Vec<String> {
                     None => false,
                 };
                 if known_chapter && !defined.contains(word) {
-                    problems.push(format!("{path}:{}: `{word}` is no id of the specification", n + 1));
+                    let what = format!("`{word}` is no id of the specification");
+                    problems.push((format!("{path}:{}", n + 1), what));
                 }
             }
         }
     }
-    problems
+    once(problems, "places")
 }
 
 /// Runs of letters, digits, dashes and underscores.
@@ -293,11 +313,16 @@ mod tests {
         // from the specification
         let less = spec_of(&SPEC.replace("### S02 duplicate-member", "").replace("### FMT-01 Text", ""));
         let problems = case_references(&less, &corpus());
+        // Once for each id, with the first case.
+        assert_eq!(problems.len(), 3, "{problems:?}");
         assert!(
             problems.contains(&"ok: cites `FMT-01`, which the specification does not define".to_string())
         );
         assert!(
-            problems.contains(&"s02/0: expects `S02`, which the specification does not define".to_string())
+            problems.contains(
+                &"s02/0: expects `S02`, which the specification does not define; the same in 4 other cases"
+                    .to_string()
+            )
         );
         // from the cases
         let problems = clause_cases(&spec_of(SPEC), corpus().get(1..).unwrap_or_default());
@@ -358,13 +383,13 @@ mod tests {
     #[test]
     fn an_unknown_id_in_a_document_is_named() {
         let files = Files::from_texts(&[
-            ("docs/a.md", "S01 and S03, `FMT-01`,\n(FMT-09) UTF-16 [R07](x)"),
+            ("docs/a.md", "S01 and S03, `FMT-01`,\n(FMT-09) UTF-16 [R07](x)\nS03 again"),
             ("a.rs", "S99"),
         ]);
         assert_eq!(
             mentioned(&spec_of(SPEC), &files),
             [
-                "docs/a.md:1: `S03` is no id of the specification",
+                "docs/a.md:1: `S03` is no id of the specification; the same in 1 other places",
                 "docs/a.md:2: `FMT-09` is no id of the specification",
                 "docs/a.md:2: `R07` is no id of the specification"
             ]
