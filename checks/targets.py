@@ -30,7 +30,7 @@ HEADER = """# Registers by opcode and target
 
 What NVRTC {version} makes of the kernels in `cuda/`, with 256 threads in a block at most: registers of a thread, then, where
 there are any, bytes of spills and of stack. `vm` is the whole virtual machine. Shared memory is dynamic, and the same for all:
-16 bytes for each warp, 4 for each thread, and 2 KiB. Written by `python checks/targets.py --write`, compared without `--write`.
+16 bytes for each warp, 4 for each thread, and 3,440 bytes. Written by `python checks/targets.py --write`, compared without `--write`.
 
 """
 

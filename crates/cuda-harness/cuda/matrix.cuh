@@ -102,14 +102,14 @@ AMK_DEVICE void amk_multiply_integers(
 #pragma unroll
         for (int c = 0; c < AMK_MATRIX_COLUMNS; ++c) weights[u][c] = amk_load_chunk_once(columns[c] + 16 * (at + u * AMK_WARP));
     }
-    // Scales come while the weights do. A chunk lies in one group; of chunks there are less than 2^31.
+    // Scales, of the dtype of x, come while the weights do. A chunk lies in one group; of chunks there are less than 2^31.
     float scales[COUNT][AMK_MATRIX_COLUMNS], zeros[COUNT][AMK_MATRIX_COLUMNS];
 #pragma unroll
     for (int u = 0; u < COUNT; ++u) {
         const amk_u32 group = amk_u32(at + u * AMK_WARP) / amk_u32(weight.group / integers::N);
 #pragma unroll
         for (int c = 0; c < AMK_MATRIX_COLUMNS; ++c) {
-            scales[u][c] = amk_load_plain(*weight.scales, first_scale[c] + group);
+            scales[u][c] = elements::one(weight.scales->ptr, first_scale[c] + group);
             zeros[u][c] = weight.zeros ? amk_load_plain(*weight.zeros, first_scale[c] + group) : 0.0f;
         }
     }
@@ -231,7 +231,7 @@ AMK_CALLED void amk_matrix(const amk_program_t& program, const amk_instruction_t
         const amk_weight weight = amk_weight_of(program, task);
         // A chunk has 16 bytes or 32 nibbles, and lies in one group.
         const int unit = p.qdtype == AMK_DTYPE_I8 ? 16 : 32;
-        const bool whole = aligned && p.K % unit == 0 && p.group % unit == 0 && amk_is_plain(*weight.scales)
+        const bool whole = aligned && p.K % unit == 0 && p.group % unit == 0 && weight.scales->dtype == x.dtype
             && (weight.zeros == 0 || amk_is_plain(*weight.zeros));
         switch (whole ? x.dtype * 16 + p.qdtype : -1) {
             case AMK_DTYPE_F16 * 16 + AMK_DTYPE_I8: amk_matrix_by_chunk<AMK_DTYPE_F16, AMK_DTYPE_I8>(program, task, m_lo, m_hi); break;

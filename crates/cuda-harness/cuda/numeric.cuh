@@ -76,6 +76,7 @@ template <>
 struct amk_elements<AMK_DTYPE_F32> {
     static constexpr int N = 4;
     AMK_METHOD static float at(const amk_chunk& chunk, int i) { return __uint_as_float(chunk.word[i]); }
+    AMK_METHOD static float one(const void* data, amk_i64 i) { return static_cast<const float*>(data)[i]; }
     // Elements are set in order, in a chunk of zeros.
     AMK_METHOD static void set(amk_chunk& chunk, int i, float value) { chunk.word[i] = __float_as_uint(value); }
 };
@@ -86,6 +87,7 @@ struct amk_elements<AMK_DTYPE_F16> {
     AMK_METHOD static float at(const amk_chunk& chunk, int i) {
         return amk_of_half(amk_u16(chunk.word[i / 2] >> (i % 2 ? 16 : 0)));
     }
+    AMK_METHOD static float one(const void* data, amk_i64 i) { return amk_of_half(static_cast<const amk_u16*>(data)[i]); }
     AMK_METHOD static void set(amk_chunk& chunk, int i, float value) {
         chunk.word[i / 2] |= amk_f16::encode(value) << (i % 2 ? 16 : 0);
     }
@@ -97,6 +99,9 @@ struct amk_elements<AMK_DTYPE_BF16> {
     AMK_METHOD static float at(const amk_chunk& chunk, int i) {
         const amk_u32 word = chunk.word[i / 2];
         return __uint_as_float(i % 2 ? word & 0xffff0000u : word << 16);
+    }
+    AMK_METHOD static float one(const void* data, amk_i64 i) {
+        return __uint_as_float(amk_u32(static_cast<const amk_u16*>(data)[i]) << 16);
     }
     AMK_METHOD static void set(amk_chunk& chunk, int i, float value) {
         chunk.word[i / 2] |= amk_bf16::encode(value) << (i % 2 ? 16 : 0);

@@ -61,7 +61,7 @@ AMK_GLOBAL void amk_vm(amk_program_t program, volatile amk_u8* states, amk_u32 p
         AMK_MARK(id, 1);
         amk_perturb(perturb, id, 1);
         if (tells) states[id] = AMK_TASK_RUNNING;
-        if (!amk_run(program, task)) {
+        if (!amk_run_at_hand(program, task)) {
             // An opcode that is not there must not pass for a NOP (ABI-02).
             if (threadIdx.x == 0) *program.abort_flag = 1;
             return;

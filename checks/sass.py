@@ -1,0 +1,167 @@
+"""Reads what the compiler makes of the inner loops of products and attention: loads under way, registers, local memory, branches. Needs
+no GPU, but nvdisasm and NVRTC, from the pip packages nvidia-cuda-nvdisasm and nvidia-cuda-nvrtc.
+
+    python checks/sass.py [--jobs N] [--write] [--nvrtc LIBRARY] [--nvdisasm PROGRAM]
+
+The table, crates/cuda-harness/inner-loops.md, is compared with what is found, or written with `--write`. Whatever it says, branches for
+elements fail: more than one jump by a table, or call, for 8 multiplications.
+
+An inner loop is the shortest one that has four loads of 16 bytes and a quarter of the fused multiplications and additions. Loads under way are the most
+loads of 16 bytes from global memory that have none of these between them.
+"""
+
+import ctypes
+import re
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from targets import ROOT, SOURCES, TARGETS, library
+
+TABLE = ROOT / "crates/cuda-harness/inner-loops.md"
+
+DTYPES = {"F32": "AMK_DTYPE_F32", "F16": "AMK_DTYPE_F16", "BF16": "AMK_DTYPE_BF16", "I8": "AMK_DTYPE_I8", "I4": "AMK_DTYPE_I4"}
+KERNELS = {
+    **{f"product, {t}": f"amk_matrix_by_chunk<{DTYPES[t]}, AMK_DTYPE_COUNT>(p, t, 0, m)" for t in ("F32", "F16", "BF16")},
+    **{f"product, BF16 by {q}": f"amk_matrix_by_chunk<AMK_DTYPE_BF16, {DTYPES[q]}>(p, t, 0, m)" for q in ("I8", "I4")},
+    **{f"attention, BF16, {h} heads at once": f"amk_attention_by_chunk<AMK_DTYPE_BF16, {h}>(p, t)" for h in (1, 2, 4)},
+}
+
+HEADER = """# Inner loops by target
+
+What NVRTC {version} makes of the inner loops of GEMV_TILE and ATTENTION_TILE: registers of a thread / loads of 16 bytes from global memory that
+a thread has under way before it multiplies / bytes that an SM then has under way, with two blocks of 256 threads / instructions of the loop, and
+how many of them are of local memory, where there are any. None branches for an element. 20 KB an SM are what the memory of an H100 takes to be
+busy. Written by `python checks/sass.py --write`, compared without `--write`.
+
+"""
+
+
+def cubin_for(nvrtc, target, call):
+    """One kernel that calls the function, as a CUBIN, and its registers."""
+    source = '#include "matrix.cuh"\n#include "ops/attention_tile.cuh"\n' \
+        'extern "C" __global__ void one(amk_program_t p, long long m) ' \
+        f"{{ const amk_instruction_t& t = amk_at_hand()->task; {call}; }}\n"
+    program = ctypes.c_void_p()
+    nvrtc.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"one.cu", 0, None, None)
+    options = [f"--gpu-architecture={target}", "--std=c++17", "--fmad=false", f"-I{SOURCES}", "--maxrregcount=128", "--ptxas-options=-v"]
+    status = nvrtc.nvrtcCompileProgram(program, len(options), (ctypes.c_char_p * len(options))(*(o.encode() for o in options)))
+    size = ctypes.c_size_t()
+    nvrtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))
+    log = ctypes.create_string_buffer(size.value)
+    nvrtc.nvrtcGetProgramLog(program, log)
+    if status:
+        sys.exit(f"error: {call} does not compile for {target}:\n{log.value.decode()}")
+    nvrtc.nvrtcGetCUBINSize(program, ctypes.byref(size))
+    cubin = ctypes.create_string_buffer(size.value)
+    nvrtc.nvrtcGetCUBIN(program, cubin)
+    return cubin.raw, int(re.search(r"Used (\d+) registers", log.value.decode())[1])
+
+
+def disassembled(nvdisasm, cubin):
+    """Instructions of the function with most of them, in order, and the places of its labels."""
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(cubin)
+        file.flush()
+        text = subprocess.run([nvdisasm, "-c", file.name], check=True, capture_output=True, text=True).stdout
+    code, labels = [], {}
+    for line in text.splitlines():
+        label = re.match(r"(\.L_x_\d+):", line)
+        if label:
+            labels[label[1]] = len(code)
+        found = re.search(r"/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_]*)([A-Z0-9_.]*)\s*([^;]*);", line)
+        if found:
+            code.append((found[1], found[1] + found[2], found[3]))
+    return code, labels
+
+
+def inner_loop(code, labels):
+    """From the label of the loop to the branch back: of the loops with most of the arithmetic, the shortest."""
+    loops = []
+    for at, (name, _, operands) in enumerate(code):
+        target = re.search(r"\.L_x_\d+", operands) if name == "BRA" else None
+        if target and labels.get(target[0], at + 1) <= at:
+            loops.append((labels[target[0]], at))
+    most = max(fused(code, loop) for loop in loops)
+    return min((loop for loop in loops if fused(code, loop) >= most / 4 and loads_of(code, loop) >= 4), key=lambda loop: loop[1] - loop[0])
+
+
+def loads_of(code, loop):
+    """The most loads of 16 bytes that have no multiplication between them, in a round that begins anywhere."""
+    body = code[loop[0]:loop[1] + 1]
+    most = now = 0
+    for name, full, _ in body + body:
+        if name == "LDG" and ".128" in full:
+            now += 1
+            most = max(most, now)
+        elif name in ("FFMA", "FFMA2"):
+            now = 0
+    return most
+
+
+def fused(code, loop):
+    return sum(name in ("FFMA", "FFMA2") for name, _, _ in code[loop[0]:loop[1] + 1])
+
+
+def looked_at(nvrtc, nvdisasm, target, kernel):
+    cubin, registers = cubin_for(nvrtc, target, KERNELS[kernel])
+    code, labels = disassembled(nvdisasm, cubin)
+    first, last = inner_loop(code, labels)
+    body = code[first:last + 1]
+    local = [full for name, full, _ in body if name in ("LDL", "STL")]
+    tables = [full for name, full, _ in body if name in ("BRX", "CALL")]
+    loads = loads_of(code, (first, last))
+    # Jumps by a table and calls are for scales and masks, of which there are few; more would be one for an element.
+    many = tables if len(tables) * 8 > fused(code, (first, last)) else []
+    return registers, loads, len(body), local, many
+
+
+def cell(figures):
+    registers, loads, length, local, _ = figures
+    return f"{registers} / {loads} / {2 * 256 * 16 * loads // 1024} KB / {length}" + (f", {len(local)} local" if local else "")
+
+
+def main():
+    arguments = sys.argv[1:]
+
+    def option(name, otherwise):
+        if name not in arguments:
+            return otherwise
+        at = arguments.index(name)
+        value = arguments[at + 1]
+        del arguments[at:at + 2]
+        return value
+
+    jobs = int(option("--jobs", 2))
+    path, nvdisasm = option("--nvrtc", None), option("--nvdisasm", None)
+    nvrtc = ctypes.CDLL(path) if path else library()
+    if nvdisasm is None:
+        import nvidia
+        found = [f for folder in nvidia.__path__ for f in sorted(Path(folder).glob("**/bin/nvdisasm"))]
+        if not found:
+            sys.exit("error: nvdisasm is not installed here; `pip install -r checks/requirements-nvrtc.txt` brings it")
+        nvdisasm = str(found[0])
+    major, minor = ctypes.c_int(), ctypes.c_int()
+    nvrtc.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
+    pairs = [(kernel, target) for kernel in KERNELS for target in TARGETS]
+    with ThreadPoolExecutor(jobs) as pool:
+        found = dict(zip(pairs, pool.map(lambda pair: looked_at(nvrtc, nvdisasm, pair[1], pair[0]), pairs)))
+    wrong = [f"{kernel} for {target}: {len(tables)} of {', '.join(sorted(set(tables)))} in its inner loop"
+             for (kernel, target), (_, _, _, _, tables) in found.items() if tables]
+    lines = ["| | " + " | ".join(TARGETS) + " |", "| --- |" + " ---: |" * len(TARGETS)]
+    for kernel in KERNELS:
+        lines.append(f"| {kernel} | " + " | ".join(cell(found[kernel, target]) for target in TARGETS) + " |")
+    text = HEADER.format(version=f"{major.value}.{minor.value}") + "\n".join(lines) + "\n"
+    if "--write" in arguments:
+        TABLE.write_text(text)
+        print(f"{TABLE.relative_to(ROOT)} written")
+    elif not TABLE.exists() or TABLE.read_text() != text:
+        wrong.append(f"{TABLE.relative_to(ROOT)} says otherwise; this was found:\n{text}")
+    if wrong:
+        sys.exit("error: " + "\n".join(wrong))
+    print(f"{len(pairs)} inner loops, none of which branches for an element")
+
+
+main()
