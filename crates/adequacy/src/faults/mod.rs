@@ -32,6 +32,7 @@ mod conversion;
 mod elementwise;
 mod matmul;
 mod movement;
+mod narrow;
 mod norms;
 mod online;
 mod order;
@@ -55,6 +56,7 @@ pub static ALL: LazyLock<Vec<Fault>> = LazyLock::new(|| {
         elementwise::FAULTS,
         matmul::FAULTS,
         movement::FAULTS,
+        narrow::FAULTS,
         norms::FAULTS,
         online::FAULTS,
         order::FAULTS,

@@ -64,15 +64,6 @@ faults! {
         }
     }
 
-    "waits-beyond-4": "looks at the first four waits of a task only", LAUNCHES, NONE, ORDER {
-        fn waits(&self, n: usize) -> usize {
-            n.min(4)
-        }
-        fn pick(&self, n: usize, _: u64) -> usize {
-            n.saturating_sub(1)
-        }
-    }
-
     "waits-first-only": "looks at the first wait of a task only", LAUNCHES, NONE, ORDER {
         fn waits(&self, n: usize) -> usize {
             n.min(1)

@@ -1,4 +1,4 @@
-//! What goes wrong only beyond a size: limits that an implementation may have, counters that are too narrow, and tails of tiles.
+//! What goes wrong only beyond a size: limits that an implementation may have, and tails of tiles.
 
 use std::ops::Range;
 
@@ -41,7 +41,6 @@ fn first(row: &[f32], most: usize) -> &[f32] {
 }
 
 faults! {
-
     "add-beyond-256": "writes the first 256 elements of ADD only", ADD, FLOATS {
         fn written(&self, op: Opcode, n: usize) -> usize {
             if op == Opcode::Add { n.min(256) } else { n }
@@ -325,24 +324,6 @@ faults! {
         }
     }
 
-    "weight-row-in-8-bits": "counts the rows of W in 8 bits", MATRIX, FLOATS {
-        fn weight_row(&self, n: usize, _: usize) -> usize {
-            n % 256
-        }
-    }
-
-    "weight-row-in-16-bits": "counts the rows of W in 16 bits", MATRIX, FLOATS {
-        fn weight_row(&self, n: usize, _: usize) -> usize {
-            n % 65_536
-        }
-    }
-
-    "bias-in-8-bits": "counts the elements of the bias in 8 bits", MATRIX, FLOATS {
-        fn bias_index(&self, n: usize, _: usize) -> usize {
-            n % 256
-        }
-    }
-
     "x-rows-of-64": "takes the rows of x modulo 64", MATRIX, FLOATS {
         fn x_row(&self, m: usize, _: usize) -> usize {
             m % 64
@@ -388,27 +369,6 @@ faults! {
     "window-beyond-4096": "attends to the first 4,096 rows of a window only", ATTENTION, FLOATS {
         fn window(&self, start: usize, len: usize, _: usize) -> Range<usize> {
             start..start + len.min(4096)
-        }
-    }
-
-    "window-start-in-8-bits": "counts the first row of a window in 8 bits", ATTENTION, FLOATS {
-        fn window(&self, start: usize, len: usize, _: usize) -> Range<usize> {
-            let start = start % 256;
-            start..start + len
-        }
-    }
-
-    "window-start-in-15-bits": "counts the first row of a window in 15 bits", ATTENTION, FLOATS {
-        fn window(&self, start: usize, len: usize, _: usize) -> Range<usize> {
-            let start = start % 32_768;
-            start..start + len
-        }
-    }
-
-    "window-start-in-16-bits": "counts the first row of a window in 16 bits", ATTENTION, FLOATS {
-        fn window(&self, start: usize, len: usize, _: usize) -> Range<usize> {
-            let start = start % 65_536;
-            start..start + len
         }
     }
 
@@ -459,24 +419,6 @@ faults! {
         }
     }
 
-    "rope-position-in-8-bits": "counts positions in 8 bits", ROPE, FLOATS {
-        fn rope_position(&self, positions: &[i64], s: usize, h: usize) -> i64 {
-            Plain.rope_position(positions, s, h) % 256
-        }
-    }
-
-    "rope-position-in-15-bits": "counts positions in 15 bits", ROPE, FLOATS {
-        fn rope_position(&self, positions: &[i64], s: usize, h: usize) -> i64 {
-            Plain.rope_position(positions, s, h) % 32_768
-        }
-    }
-
-    "rope-position-in-16-bits": "counts positions in 16 bits", ROPE, FLOATS {
-        fn rope_position(&self, positions: &[i64], s: usize, h: usize) -> i64 {
-            Plain.rope_position(positions, s, h) % 65_536
-        }
-    }
-
     "rope-frequencies-beyond-64": "begins again after 64 frequencies", ROPE, FLOATS {
         fn rope_frequency(&self, theta: f64, i: usize, half: usize) -> f64 {
             Plain.rope_frequency(theta, i % 64, half)
@@ -492,48 +434,6 @@ faults! {
     "rope-heads-beyond-64": "does not turn heads from the 64th on", ROPE, FLOATS {
         fn rope_position(&self, positions: &[i64], s: usize, h: usize) -> i64 {
             if h < 64 { Plain.rope_position(positions, s, h) } else { 0 }
-        }
-    }
-
-    "embed-id-in-8-bits": "counts ids in 8 bits", EMBED, FLOATS {
-        fn table_row(&self, id: i64) -> i64 {
-            id % 256
-        }
-    }
-
-    "embed-id-in-15-bits": "counts ids in 15 bits", EMBED, FLOATS {
-        fn table_row(&self, id: i64) -> i64 {
-            id % 32_768
-        }
-    }
-
-    "embed-id-in-16-bits": "counts ids in 16 bits", EMBED, FLOATS {
-        fn table_row(&self, id: i64) -> i64 {
-            id % 65_536
-        }
-    }
-
-    "embed-id-in-17-bits": "counts ids in 17 bits", EMBED, FLOATS {
-        fn table_row(&self, id: i64) -> i64 {
-            id % 131_072
-        }
-    }
-
-    "append-position-in-8-bits": "counts positions of the cache in 8 bits", APPEND, FLOATS {
-        fn append_row(&self, pos: usize, i: usize, _: usize) -> usize {
-            pos % 256 + i
-        }
-    }
-
-    "append-position-in-15-bits": "counts positions of the cache in 15 bits", APPEND, FLOATS {
-        fn append_row(&self, pos: usize, i: usize, _: usize) -> usize {
-            pos % 32_768 + i
-        }
-    }
-
-    "append-position-in-16-bits": "counts positions of the cache in 16 bits", APPEND, FLOATS {
-        fn append_row(&self, pos: usize, i: usize, _: usize) -> usize {
-            pos % 65_536 + i
         }
     }
 
@@ -570,30 +470,6 @@ faults! {
     "argmax-beyond-131072": "looks at the first 131,072 logits only", ARGMAX, I32 {
         fn candidates(&self, vocab: usize) -> Range<usize> {
             0..vocab.min(131_072)
-        }
-    }
-
-    "argmax-id-in-8-bits": "writes ids in 8 bits", ARGMAX, I32 {
-        fn token(&self, i: usize, _: usize, _: usize) -> usize {
-            i % 256
-        }
-    }
-
-    "argmax-id-in-15-bits": "writes ids in 15 bits", ARGMAX, I32 {
-        fn token(&self, i: usize, _: usize, _: usize) -> usize {
-            i % 32_768
-        }
-    }
-
-    "argmax-id-in-16-bits": "writes ids in 16 bits", ARGMAX, I32 {
-        fn token(&self, i: usize, _: usize, _: usize) -> usize {
-            i % 65_536
-        }
-    }
-
-    "argmax-id-in-17-bits": "writes ids in 17 bits", ARGMAX, I32 {
-        fn token(&self, i: usize, _: usize, _: usize) -> usize {
-            i % 131_072
         }
     }
 

@@ -3,7 +3,9 @@
 use megakernel_ir::{DType, Opcode};
 use serde::{Deserialize, Serialize};
 
+use super::results::{Ended, Played};
 use crate::execution::{Key, Row, Sizes};
+use crate::store::Corpus;
 
 /// A line of what was executed. A case counts once in each line that it has to do with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -64,8 +66,14 @@ pub struct SizeResult {
 }
 
 impl SizeResult {
-    /// All of them.
-    pub fn all(sizes: &Sizes) -> Vec<SizeResult> {
+    /// Those of the programs of cases that passed.
+    pub(super) fn of_passed(corpus: &Corpus, results: &[Played<'_>]) -> Vec<SizeResult> {
+        let mut sizes = Sizes::default();
+        for (unit, ended) in results.iter().filter(|(unit, _)| unit.case.execute.is_some()) {
+            if matches!(ended, Ended::Passed) {
+                sizes.extend(Sizes::of(corpus, unit.case));
+            }
+        }
         let result = |(opcode, axis, up_to): (Option<Opcode>, &str, u64)| SizeResult {
             opcode: opcode.map(|opcode| opcode.name().to_owned()),
             axis: axis.to_owned(),

@@ -9,7 +9,7 @@ use megakernel_ir::protocol::Profile;
 use megakernel_ir::{DType, Opcode};
 use serde::{Deserialize, Serialize};
 
-use crate::execution::{Elements, Sizes};
+use crate::execution::Elements;
 use crate::run::{Options, Run, Selection};
 use crate::shard::Shard;
 use crate::stop::Asked;
@@ -414,14 +414,6 @@ impl Report {
             totals.add(ended);
         }
         let passed = parts.results.iter().filter(|(_, ended)| matches!(ended, Ended::Passed));
-        let passed = passed.map(|(unit, _)| (unit.case.id.clone(), unit.profile)).collect();
-        let mut sizes = Sizes::default();
-        let is_passed = |ended: &Ended| matches!(ended, Ended::Passed);
-        for (unit, _) in
-            parts.results.iter().filter(|(unit, ended)| unit.case.execute.is_some() && is_passed(ended))
-        {
-            sizes.extend(Sizes::of(corpus, unit.case));
-        }
         let profiles = results::profiles(corpus, &parts);
         let verdict = results::verdict(&profiles, totals, &parts);
         Report {
@@ -435,7 +427,7 @@ impl Report {
             profiles,
             clauses: results::clauses(&parts.results),
             executed: parts.executed,
-            sizes: SizeResult::all(&sizes),
+            sizes: SizeResult::of_passed(corpus, &parts.results),
             skips: results::skips(&parts.results),
             causes: causes::of(corpus, &parts.results),
             failures: parts.results.iter().filter_map(|(_, ended)| ended.failure()).cloned().collect(),
@@ -443,7 +435,7 @@ impl Report {
             implementation: parts.implementation,
             handshake: parts.handshake,
             notes: parts.notes,
-            passed,
+            passed: passed.map(|(unit, _)| (unit.case.id.clone(), unit.profile)).collect(),
             stderr: BTreeMap::new(),
             handshake_stderr: String::new(),
             stopped: None,

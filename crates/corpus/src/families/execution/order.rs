@@ -62,7 +62,7 @@ pub fn plans() -> Result<Vec<Plan>> {
             "fan-in-300",
             "2 launches: 300 tasks write a column each and share one counter, more than 8 bits count; a product reads all columns",
             &[clause::EXE_01, clause::EXE_03, clause::OPC_05],
-            &[Reversed, HalfPlaced, Shuffled],
+            &[Reversed, HalfPlaced, Shuffled, Plain],
             |l, launch| fan_of(l, launch, 300),
         ),
         (

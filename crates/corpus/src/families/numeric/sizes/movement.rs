@@ -74,7 +74,7 @@ fn gathered(
 /// KV_APPEND: positions beyond 2^16, rows beyond 1,024 elements, and more sequences than a block may have threads.
 pub fn kv_append(b: &mut Bench) -> Result<()> {
     // Shape of `new`, shape of the cache, position.
-    let long: [(&str, &[u64], &[u64], u64); 9] = [
+    let long: [(&str, &[u64], &[u64], u64); 10] = [
         ("position-65537", &[1, 1, 1], &[65_540, 1, 1], 65_537),
         ("position-66002", &[3, 1, 1], &[66_010, 1, 1], 66_002),
         ("position-65600", &[1, 1, 1], &[65_601, 1, 1], 65_600),
@@ -84,6 +84,7 @@ pub fn kv_append(b: &mut Bench) -> Result<()> {
         ("rows-260", &[260, 1, 3], &[300, 1, 3], 21),
         ("rows-300", &[300, 2, 2], &[301, 2, 2], 1),
         ("batch-260", &[260, 1, 2], &[260, 2, 1, 2], 1),
+        ("rows-270", &[270, 1, 2], &[280, 1, 2], 5),
     ];
     for (turn, (form, new, cache, pos)) in long.into_iter().enumerate() {
         for pair in round(turn) {

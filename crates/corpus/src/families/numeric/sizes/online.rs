@@ -125,7 +125,46 @@ fn paths() -> Vec<Path> {
         set: vec![rows(0, 64, -400)],
         exponent: -1,
     });
+    paths.extend(more());
     paths
+}
+
+/// Further lines on which the same mistakes show, in every dtype.
+fn more() -> Vec<Path> {
+    let noise = |seed: u64| vec![Term::Draw(draw(-3, 3, seed))];
+    let left = |form, len, seed, value| Path {
+        form,
+        about: "a first tile so far below that nothing of it is left",
+        len,
+        terms: noise(seed),
+        set: vec![rows(0, 64, value)],
+        exponent: -1,
+    };
+    let rises = |form, len| Path {
+        form,
+        about: "the maximum rises by little with every row",
+        len,
+        terms: vec![line(0, 1, 1, None)],
+        set: vec![],
+        exponent: -5,
+    };
+    let late = |form, len: u64, seed| Path {
+        form,
+        about: "what counts comes behind 4,096 rows",
+        len,
+        terms: noise(seed),
+        set: vec![rows(4096, len - 4096, 24)],
+        exponent: -1,
+    };
+    vec![
+        left("nothing-left-of-300", 300, 11, -60),
+        left("nothing-left-of-66", 66, 12, -80),
+        rises("rises-every-row-of-33", 33),
+        late("late-of-4300", 4300, 13),
+        late("late-of-5000", 5000, 14),
+        rises("rises-every-row-of-65", 65),
+        late("late-of-8192", 8192, 15),
+    ]
 }
 
 /// The scores as a tensor of rows of `width` elements that are alike.

@@ -47,6 +47,23 @@ fn norm(b: &mut Bench, biased: bool) -> Result<()> {
         let spec = Spec::new(form, SIZES, ABOUT).inputs(inputs).output(to, &shape);
         b.add_sampled(spec.param("eps", 1e-5).param("hidden", hidden), &shape)?;
     }
+    uneven(b)
+}
+
+/// Rows whose elements are all positive, and larger behind the first 4,096: what is left out of a sum there shows in every dtype.
+fn uneven(b: &mut Bench) -> Result<()> {
+    let forms: [(&str, [u64; 2]); 3] = [("1x6151", [1, 6151]), ("1x7168", [1, 7168]), ("2x5120", [2, 5120])];
+    for (turn, (form, shape)) in forms.into_iter().enumerate() {
+        let [_, hidden] = shape;
+        for (from, to) in round(turn) {
+            let seed = |what: &str| b.formula_seed(&format!("{form}-{from}-{what}"));
+            let mut x = draws(from, &shape, (0, 2), -1, seed("x"));
+            x.terms.push(line(0, 4, 2048, Some(hidden.div_ceil(2048))));
+            let inputs = [formula(x), ordinary(from, &[hidden], 1, seed("w"))];
+            let spec = Spec::new(form, SIZES, ABOUT).inputs(inputs).output(to, &shape);
+            b.add_sampled(spec.param("eps", 1e-5).param("hidden", hidden), &shape)?;
+        }
+    }
     Ok(())
 }
 
@@ -104,7 +121,7 @@ fn peaks(from: DType, shape: &[u64], extent: u64, first_axis: bool, seed: u64) -
 /// ROPE: heads as models have them, positions beyond 2^17, many positions and many heads.
 pub fn rope(b: &mut Bench) -> Result<()> {
     // Shape, first position, step, base.
-    let long: [(&str, [u64; 3], i64, i64, f64); 8] = [
+    let long: [(&str, [u64; 3], i64, i64, f64); 9] = [
         ("head-160", [3, 2, 160], 65_539, 32_771, 10_000.0),
         ("head-192", [3, 1, 192], 131_073, 11, 500_000.0),
         ("head-256", [2, 3, 256], 70_001, 61_003, 1_000_000.0),
@@ -113,6 +130,7 @@ pub fn rope(b: &mut Bench) -> Result<()> {
         ("positions-517", [517, 1, 2], 3, 509, 100.0),
         ("heads-70", [2, 70, 8], 257, 66_001, 10_000.0),
         ("heads-96", [1, 96, 4], 32_769, 1, 10_000.0),
+        ("heads-80", [1, 80, 6], 300, 1, 10_000.0),
     ];
     for (turn, (form, shape, start, step, theta)) in long.into_iter().enumerate() {
         for pair in round(turn) {
