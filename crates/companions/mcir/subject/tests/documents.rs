@@ -193,18 +193,6 @@ fn scores_stored(request: &Value) -> Option<Value> {
     Some(made)
 }
 
-/// The right answer with its loads ahead, and with that changed.
-fn pipelined(request: &Value, change: impl Fn(&mut Value)) -> Option<Value> {
-    let mut free = right(request);
-    let target = free["target"].clone();
-    free["target"] = json!({});
-    let scheduled = right(&json!({"pass": "TileSchedulingPass", "document": free}));
-    let mut made = scheduled.clone();
-    change(&mut made);
-    // Tiles of half the size have room for two.
-    (made != scheduled || target.is_null()).then_some(made)
-}
-
 fn lifetimes(document: &mut Value, from: &str, to: &str) {
     for residency in array(&mut document["residency"]) {
         if residency["lifetime"] == from {
@@ -312,19 +300,6 @@ const STREAMING: &[(&str, &str, Pass)] = &[
     })),
     ("queries are forgotten", "(IL02)", |request| { let mut made = right(request); lifetimes(&mut made, "block", "node"); Some(made) }),
     ("boundaries are left out", "(IM01)", |request| { let mut made = right(request); array(&mut made["boundaries"]).clear(); Some(made) }),
-    ("a barrier is left out", "(IO01)", |request| pipelined(request, |made| for region in array(&mut made["regions"]) {
-        let each = array(&mut region["streaming"]["tile"]["each"]);
-        let Some(at) = each.iter().position(|node| node["op"] == "Barrier") else { continue };
-        each.remove(at);
-    })),
-    ("tiles that are loaded ahead have one slot", "(IO02)", |request| pipelined(request, |made| for value in made["values"].as_object_mut().expect("values").values_mut() {
-        if value["buffers"] == 2 {
-            value["buffers"] = json!(1);
-        }
-    })),
-    ("barriers wait for the next tile", "(IO0", |request| pipelined(request, |made| nodes(made, |node, _| if node["op"] == "Barrier" {
-        node["wait"][0][1] = json!(1);
-    }))),
 ];
 
 #[rustfmt::skip] // a table
