@@ -41,7 +41,7 @@ const STEPS: [Step; 14] = [
         name: LINTS,
         command: &["cargo", "clippy", "--quiet", "--workspace", "--all-targets", "--", "--deny", "warnings"],
     },
-    Step { name: "corpus", command: &[SELF, "corpus", "check"] },
+    Step { name: "corpus", command: &[SELF, "corpus", "check", "--sample", "--jobs", "3"] },
     Step { name: "the reference conforms", command: &[SELF, "conform"] },
     Step {
         name: "the selector in Python conforms",

@@ -18,7 +18,8 @@ use crate::families::plan::{Inputs, Launch as LaunchPlan, Plan};
 
 /// What finds the seeded faults that a case rejects: given the launches and what each should yield, the ids of the
 /// faults in order.
-pub type Certify<'a> = dyn Fn(&[Launch], &[Outputs]) -> std::result::Result<Vec<String>, String> + Sync + 'a;
+pub type Certify<'a> =
+    dyn Fn(&str, &[Launch], &[Outputs]) -> std::result::Result<Vec<String>, String> + Sync + 'a;
 
 /// References and bounds of the buffers that one launch is judged by.
 pub type Outputs = BTreeMap<String, Expected>;
@@ -142,7 +143,7 @@ fn fill_in(
     }
     let mut execute = json!({"launches": records});
     if let Some(certify) = certify {
-        let faults = certify(&launches, &outputs).map_err(Error)?;
+        let faults = certify(&plan.id, &launches, &outputs).map_err(Error)?;
         if !faults.is_empty() {
             execute["certificate"] = json!(faults);
         }

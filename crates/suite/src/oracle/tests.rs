@@ -44,7 +44,7 @@ fn execution_bounds_say_something_and_every_launch_is_free_of_warnings() {
     assert!(plans.len() > 60, "{} plans", plans.len());
     for plan in plans {
         let found: Mutex<Vec<String>> = Mutex::new(Vec::new());
-        let look = |launches: &[Launch], outputs: &[Outputs]| {
+        let look = |_: &str, launches: &[Launch], outputs: &[Outputs]| {
             let mut found = found.lock().expect("no panic before");
             for launch in launches {
                 let diagnostics = validate(&launch.document, Classes::ALL).diagnostics;
@@ -75,7 +75,7 @@ fn execution_steps_continue_with_the_token_picked() {
     let plans = execution();
     let plan = plans.iter().find(|plan| plan.id == "execution/decode/two-layers").expect("the decoder");
     let tokens: Mutex<Vec<(Vec<i64>, Expected)>> = Mutex::new(Vec::new());
-    let look = |launches: &[Launch], outputs: &[Outputs]| {
+    let look = |_: &str, launches: &[Launch], outputs: &[Outputs]| {
         for (launch, output) in launches.iter().zip(outputs) {
             let (token, next) = (launch.tensors.get("token_id"), output.get("next_token"));
             if let (Some(token), Some(next)) = (token, next) {

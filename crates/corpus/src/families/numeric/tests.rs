@@ -130,6 +130,14 @@ fn operands_have_the_elements_that_their_shapes_need() {
                 let count = match &operand.values {
                     Values::Reals(values) => values.len(),
                     Values::Ints(values) => values.len(),
+                    Values::Formula(formula) => {
+                        assert_eq!(
+                            (formula.dtype, &formula.shape),
+                            (operand.dtype, &operand.shape),
+                            "{path}: {name}"
+                        );
+                        formula.integers().unwrap_or_else(|why| panic!("{path}: {name}: {why}")).len()
+                    }
                 };
                 assert_eq!(count, data::numel(&operand.shape), "{path}: {name}");
             }
