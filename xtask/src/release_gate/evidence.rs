@@ -26,7 +26,8 @@ pub fn wrong(text: &str, targets: &[Target]) -> Vec<String> {
     for at in ["/device/kernels", "/device/binary", "/corpus/digest"] {
         let digest = record.pointer(at).and_then(Value::as_str).unwrap_or_default();
         let hex = |c: char| c.is_ascii_digit() || ('a'..='f').contains(&c);
-        if !digest.is_empty() && !(digest.len() == 64 && digest.chars().all(hex)) {
+        let is_digest = digest.len() == 64 && digest.chars().all(hex);
+        if !digest.is_empty() && !is_digest {
             found.push(format!("{at}: `{digest}` is no BLAKE3 digest, 64 digits in hexadecimal"));
         }
     }

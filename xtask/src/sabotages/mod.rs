@@ -26,8 +26,11 @@ struct Sabotage {
     edit: fn(&mut Files),
 }
 
+/// What a check says of files.
+type Look = fn(&Files) -> Vec<String>;
+
 /// What the table calls each check, and the check as a function of files.
-const CHECKS: [(&str, fn(&Files) -> Vec<String>); 11] = [
+const CHECKS: [(&str, Look); 11] = [
     ("ledger", |files| match ledger(files) {
         Ok(now) => compare(&REPOSITORY.ledger, &now).refused,
         Err(problem) => vec![problem],
@@ -103,7 +106,9 @@ fn spec(files: &Files) -> Spec {
 
 fn cases(files: &Files) -> Vec<Case> {
     let cases = files.texts().filter(|(path, _)| path.starts_with("corpus/cases/"));
-    cases.map(|(path, text)| serde_json::from_str(text).unwrap_or_else(|e| panic!("{path}: {e}"))).collect()
+    cases
+        .map(|(path, text)| serde_json::from_str(text).unwrap_or_else(|e| unreachable!("{path}: {e}")))
+        .collect()
 }
 
 fn targets(files: &Files) -> Vec<evidence::Target> {
@@ -131,7 +136,8 @@ fn replace(files: &mut Files, path: &str, from: &str, to: &str) {
 #[track_caller]
 fn below(files: &mut Files, path: &str, heading: &str, from: &str, to: &str) {
     let text = files.text(path).expect("a text").to_owned();
-    let (before, after) = text.split_once(heading).unwrap_or_else(|| panic!("{path} has no `{heading}`"));
+    let (before, after) =
+        text.split_once(heading).unwrap_or_else(|| unreachable!("{path} has no `{heading}`"));
     let section = after.split("\n### ").next().unwrap_or_default();
     assert!(section.contains(from), "{path}: {heading} has no `{from}`");
     files.set(path, Some(format!("{before}{heading}{}", after.replacen(from, to, 1))));

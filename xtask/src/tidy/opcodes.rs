@@ -54,7 +54,7 @@ const PLACES: &[(&str, Place, bool)] = &[
     ),
     (
         "its numeric family",
-        Place::Text("crates/corpus/src/families/numeric/mod.rs", |op| format!("(Op::{},", op.variant())),
+        Place::Text("crates/corpus/src/families/numeric/mod.rs", |op| format!("Op::{},", op.variant())),
         false,
     ),
     (

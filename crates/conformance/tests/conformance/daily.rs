@@ -358,7 +358,11 @@ fn a_statement_says_what_a_report_comes_to() {
             "accepts-everything",
             "test-worker 1 conforms to launch; it does not conform to format, validate and memory-safety, by suite VERSION",
         ),
-        (&executed, "executes", "test-vm 1 conforms to execute, by suite VERSION"),
+        (
+            &executed,
+            "executes",
+            "test-vm 1 conforms to execute; it executes sizes up to vocabulary 3, by suite VERSION",
+        ),
     ] {
         let corpus = Corpus::load(directory.path()).expect("a corpus");
         let statement =

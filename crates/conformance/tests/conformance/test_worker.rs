@@ -65,7 +65,7 @@ fn main() -> ExitCode {
         // Not a worker but an oracle, and one that never has an answer.
         "follows" => return if follows::serve().is_ok() { ExitCode::SUCCESS } else { ExitCode::from(3) },
         "follows-silently" => {
-            say(r#"{"type":"hello","oracle":"1","name":"silent","version":"1"}"#);
+            say(r#"{"type":"hello","oracle":"2","name":"silent","version":"1"}"#);
             sleep(FOR_EVER);
         }
         // Reads nothing after its handshake, so that the runner cannot even write its request.

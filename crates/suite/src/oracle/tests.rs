@@ -107,7 +107,7 @@ fn execution_cases_with_a_broken_expectation_are_refused() {
         match last.known.values_mut().next().expect("a result") {
             Values::Reals(values) => values[3] += 1.0,
             Values::Ints(values) => values[0] += 1,
-            Values::Formula(formula) => panic!("{id}: {formula:?} is no list"),
+            Values::Formula(formula) => unreachable!("{id}: {formula:?} is no list"),
         }
         let error = Error::from(fill(&plan, 0, &Vm, None).err().expect("refused"));
         assert!(error.0.contains("by construction"), "{error}");

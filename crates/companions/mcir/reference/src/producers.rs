@@ -29,10 +29,13 @@ pub fn added(index: &Index) -> (Vec<(u32, i64)>, i64) {
     (factors, number)
 }
 
+/// What an index adds up to: each variable with its factor, and the number.
+type Summed = (Vec<(u32, i64)>, i64);
+
 /// The first producer of a value, with what its indices add up to, of a `Prefetch`: added once, since any number of nodes may be compared with it.
 struct First<'d> {
     site: Site<'d>,
-    at: Option<Vec<(Vec<(u32, i64)>, i64)>>,
+    at: Option<Vec<Summed>>,
 }
 
 impl<'d> First<'d> {

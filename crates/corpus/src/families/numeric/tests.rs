@@ -136,7 +136,7 @@ fn operands_have_the_elements_that_their_shapes_need() {
                             (operand.dtype, &operand.shape),
                             "{path}: {name}"
                         );
-                        formula.integers().unwrap_or_else(|why| panic!("{path}: {name}: {why}")).len()
+                        formula.integers().expect("integers").len()
                     }
                 };
                 assert_eq!(count, data::numel(&operand.shape), "{path}: {name}");

@@ -107,7 +107,7 @@ pub(super) enum Work {
     },
     Choose(Choose),
     /// The rows that a router gave to the experts of a task; which these are is known when all tasks are.
-    Routed(Routed),
+    Routed(Box<Routed>),
     /// One product for each row and expert.
     Experts(Vec<Product>),
     ExpertSum(Vec<Weighted>),

@@ -41,7 +41,7 @@ fn norm(b: &mut Bench, biased: bool) -> Result<()> {
         let [_, hidden] = shape;
         let seed = |what: &str| b.formula_seed(&format!("{form}-{from}-{what}"));
         let mut inputs = vec![ordinary(from, &shape, 2, seed("x")), ordinary(from, &[hidden], 1, seed("w"))];
-        if biased && numel(&shape) % 2 == 0 {
+        if biased && numel(&shape).is_multiple_of(2) {
             inputs.push(ordinary(from, &[hidden], 1, seed("b")));
         }
         let spec = Spec::new(form, SIZES, ABOUT).inputs(inputs).output(to, &shape);

@@ -84,7 +84,7 @@ impl Planner<'_, '_> {
                 "it begins with expert {first}, and {name} goes through them in strides of {stride}: others have its rows"
             ));
         }
-        Ok(Work::Routed(Routed { x, weight, out, told, first, stride }))
+        Ok(Work::Routed(Box::new(Routed { x, weight, out, told, first, stride })))
     }
 
     /// A residual and the rows of all experts of a token, by their weights.
