@@ -6,6 +6,7 @@ pub mod analysis;
 pub mod answer;
 pub mod bridge;
 mod commands;
+mod contributions;
 mod covers;
 pub mod expand;
 pub mod import;

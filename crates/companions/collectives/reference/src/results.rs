@@ -7,13 +7,12 @@ use megakernel_collectives::document::{Bits, Over};
 use megakernel_collectives::{Algorithm, CollectiveKind, Fault};
 use megakernel_ir::Rule;
 
+use crate::contributions::{Contributions, Counter, leaves, triple};
 use crate::covers::Covers;
 use crate::network::Network;
 use crate::program::Program;
 use crate::run::{Turns, run};
-use crate::trees::{
-    Contributions, Counter, Node, Piece, Segment, Shared, Stored, Symbols, Tree, Trees, leaves, triple,
-};
+use crate::trees::{Node, Piece, Segment, Shared, Stored, Symbols, Tree, Trees};
 
 /// What is to stand in some positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
