@@ -36,7 +36,7 @@ fn says(outcome: &Outcome, text: &str) -> bool {
 
 #[test]
 #[ignore = "needs minutes, and ThreadSanitizer; the release gate runs it"]
-fn long_threads_race_where_an_order_is_missing_and_nowhere_else() {
+fn minutes_threads_race_where_an_order_is_missing_and_nowhere_else() {
     let checked = ["--sanitize", "thread", "--limit", "60"];
     let cases = FAULTS.map(|(_, case, _)| case.trim_start_matches("execution/litmus/")).join(",");
     assert_no_race(&checked, &format!("execution/litmus/{{{cases}}}"));
@@ -51,7 +51,7 @@ fn long_threads_race_where_an_order_is_missing_and_nowhere_else() {
 
 #[test]
 #[ignore = "needs minutes; the release gate runs it"]
-fn long_results_are_wrong_in_weak_memory_where_an_order_is_missing_and_nowhere_else() {
+fn minutes_results_are_wrong_in_weak_memory_where_an_order_is_missing_and_nowhere_else() {
     assert_passes(&["--sanitize", "order", "--repeat", "5", "--perturb"], "execution/litmus/*");
     for (fault, _, cases) in FAULTS {
         if let Some(cases) = cases {
