@@ -8,7 +8,6 @@ bring them. The table, crates/cuda-harness/compilers.md, is compared with what i
 compile for a target which the compiler knows, or a table that says otherwise, fail.
 """
 
-import ctypes
 import os
 import subprocess
 import sys

@@ -2,8 +2,8 @@
 //
 //     cargo xtask conform --impl 'cuda --vm examples/cuda/vm.cu' --filter 'execution/*'
 //
-// Blocks draw their queues, each lane of the first warp polls a counter of its own, and signal and wait are atomic accesses
-// with release and acquire, where the suite's VM has fences. The opcodes are the suite's; put your own in their place.
+// Blocks draw their queues, and each lane of the first warp polls a counter of its own with acquire, where the suite's VM has one thread
+// that polls them in turn and a fence after several. The opcodes are the suite's; put your own in their place.
 
 #include "dispatch.cuh"
 

@@ -33,6 +33,8 @@ const PYTHON: &str = "python3";
 /// The names of the steps that a caller may leave out.
 const TESTS: &str = "tests";
 const LINTS: &str = "lints";
+/// The name of the step that the release gate plays with every certificate.
+pub const CORPUS: &str = "corpus";
 
 const STEPS: [Step; 14] = [
     Step { name: "format", command: &["cargo", "fmt", "--all", "--check"] },
@@ -41,7 +43,7 @@ const STEPS: [Step; 14] = [
         name: LINTS,
         command: &["cargo", "clippy", "--quiet", "--workspace", "--all-targets", "--", "--deny", "warnings"],
     },
-    Step { name: "corpus", command: &[SELF, "corpus", "check", "--sample", "--jobs", "3"] },
+    Step { name: CORPUS, command: &[SELF, "corpus", "check", "--sample", "--jobs", "3"] },
     Step { name: "the reference conforms", command: &[SELF, "conform"] },
     Step {
         name: "the selector in Python conforms",

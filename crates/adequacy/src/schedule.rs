@@ -75,9 +75,8 @@ impl State {
         let startable: Vec<usize> = (0..program.tasks.len())
             .zip(&plan.tasks)
             .filter(|(id, task)| {
-                let waits = task.waits.get(..kernels.waits(task.waits.len())).unwrap_or(&task.waits);
                 let reached = |(index, wait)| !kernels.waits_for(index) || reached(wait);
-                !done(*id) && task.after.is_none_or(done) && waits.iter().enumerate().all(reached)
+                !done(*id) && task.after.is_none_or(done) && task.waits.iter().enumerate().all(reached)
             })
             .map(|(id, _)| id)
             .collect();

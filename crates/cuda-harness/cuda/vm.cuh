@@ -12,8 +12,12 @@
 #include "dispatch.cuh"
 #include "sync.cuh"
 
-#ifndef AMK_REPLACE_WAIT
+// The records of a task are in place behind the barrier of `amk_wait`. Somebody's own wait need not have one for the whole block.
+#ifdef AMK_REPLACE_WAIT
+#define AMK_BROUGHT() __syncthreads()
+#else
 #define AMK_REPLACE_WAIT amk_wait
+#define AMK_BROUGHT()
 #endif
 #ifndef AMK_REPLACE_SIGNAL
 #define AMK_REPLACE_SIGNAL amk_signal
@@ -53,6 +57,7 @@ AMK_GLOBAL void amk_vm(amk_program_t program, volatile amk_u8* states, amk_u32 p
         const amk_instruction_t& next = program.instructions[id];
         const amk_instruction_t& task = amk_at_hand()->task;
         amk_bring(program, next);
+        AMK_BROUGHT();
         const bool tells = states != 0 && threadIdx.x == 0;
         if (tells) states[id] = AMK_TASK_WAITING;
         amk_perturb(perturb, id, 0);

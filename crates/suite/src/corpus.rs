@@ -42,7 +42,7 @@ enum Command {
     /// Write nothing: fail, and list the files, if the corpus is not what `generate` would write
     Check {
         /// Find certificates anew for one in eight of the cases that execute, and take those of the others as the corpus has them:
-        /// that is most of the time of a check, and `adequacy --check` measures every fault on every case
+        /// that is most of the time of a check, and the release gate does without it
         #[arg(long)]
         sample: bool,
     },

@@ -19,6 +19,8 @@ pub struct Comparison {
     pub named: Vec<String>,
     /// What a release is refused for: each line has the place, and what to do.
     pub refused: Vec<String>,
+    /// Whether something of what is named may break users, so that the version has to say so.
+    pub breaks: bool,
 }
 
 /// One comparison under way.
@@ -40,7 +42,7 @@ pub fn compare(last: &Ledger, now: &Ledger) -> Comparison {
     work.done
 }
 
-impl Work<'_> {
+impl<'l> Work<'l> {
     fn count(&mut self, what: &'static str, family: &str, became: &'static str) {
         let counts = self.done.counts.entry((what, family.to_owned())).or_default();
         *counts.entry(became).or_default() += 1;
@@ -50,10 +52,12 @@ impl Work<'_> {
         names(&self.now.named, name)
     }
 
-    /// Notes what the changelog has to name, and whether it does.
-    fn refuse(&mut self, name: &str, what: String) {
+    /// Notes what the changelog has to name, and whether it does. `breaks`: whether it may break users (docs/versioning.md), as what a case,
+    /// clause or schema says may, and a record of a device or a licence may not.
+    fn refuse(&mut self, name: &str, what: String, breaks: bool) {
         if self.is_named(name) {
             self.done.named.push(what);
+            self.done.breaks |= breaks;
         } else {
             let suite = suite(self.now);
             self.done.refused.push(format!(
@@ -66,13 +70,9 @@ impl Work<'_> {
         let (last, now) = (self.last, self.now);
         // By family and what became of them, so that a family that is gone is one line.
         let mut refused: BTreeMap<(String, &'static str), Vec<(&String, String)>> = BTreeMap::new();
-        let mut found = |work: &mut Self, id: &'_ String, became, what: String| {
+        let mut found = |work: &mut Self, id: &'l String, became, what: String| {
             work.count("cases", &family(id), became);
-            let list = refused.entry((family(id), became)).or_default();
-            // Both ledgers live longer than this function.
-            if let Some((id, _)) = last.cases.get_key_value(id).or_else(|| now.cases.get_key_value(id)) {
-                list.push((id, what));
-            }
+            refused.entry((family(id), became)).or_default().push((id, what));
         };
         for (id, before) in &last.cases {
             match now.cases.get(id) {
@@ -106,9 +106,12 @@ impl Work<'_> {
             };
             if !named.is_empty() {
                 self.done.named.push(text(&named));
+                self.done.breaks = true;
             }
             if let Some((first, _)) = unnamed.first() {
-                self.refuse(first, text(&unnamed));
+                // Of several, the family is the shortest name.
+                let several = format!("{family}/*");
+                self.refuse(if unnamed.len() > 1 { &several } else { first }, text(&unnamed), true);
             }
         }
     }
@@ -118,7 +121,7 @@ impl Work<'_> {
         for (id, before) in &last.clauses {
             let Some(after) = now.clauses.get(id) else {
                 self.count("clauses", &before.path, "gone");
-                self.refuse(id, format!("{}: {id} is gone", before.path));
+                self.refuse(id, format!("{}: {id} is gone", before.path), true);
                 continue;
             };
             let words = [
@@ -140,7 +143,7 @@ impl Work<'_> {
                 } else {
                     counts.join(", ")
                 };
-                self.refuse(id, format!("{place} binds otherwise than before ({how})"));
+                self.refuse(id, format!("{place} binds otherwise than before ({how})"), true);
             } else if before.text != after.text {
                 self.count("clauses", &after.path, "reworded");
             }
@@ -155,7 +158,7 @@ impl Work<'_> {
         for (path, before) in &last.schemas {
             let Some(after) = now.schemas.get(path) else {
                 self.count("schemas", path, "gone");
-                self.refuse(path, format!("{path} is gone"));
+                self.refuse(path, format!("{path} is gone"), true);
                 continue;
             };
             let changes = schemas::changes(before, after);
@@ -173,7 +176,7 @@ impl Work<'_> {
                     of.iter().take(SHOWN).map(|change| format!("{} {}", change.at, change.what)).collect();
                 let more = of.len().saturating_sub(SHOWN);
                 let more = if more > 0 { format!("; and {more} more") } else { String::new() };
-                self.refuse(path, format!("{path} {what}: {}{more}", shown.join("; ")));
+                self.refuse(path, format!("{path} {what}: {}{more}", shown.join("; ")), true);
             }
         }
         for path in now.schemas.keys().filter(|path| !last.schemas.contains_key(*path)) {
@@ -190,7 +193,7 @@ impl Work<'_> {
                 Some(_) => continue,
             };
             self.count("files", path, became);
-            self.refuse(path, format!("{path} is {became}"));
+            self.refuse(path, format!("{path} is {became}"), false);
         }
         for path in now.files.keys().filter(|path| !last.files.contains_key(*path)) {
             self.count("files", path, "added");
@@ -208,6 +211,7 @@ impl Work<'_> {
                 self.refuse(
                     CHANGELOG,
                     format!("{CHANGELOG}: the entry `{key}` of a released version is changed or gone"),
+                    false,
                 );
             }
         }
@@ -227,6 +231,7 @@ impl Work<'_> {
                     "{CHANGELOG}: section {open} has {after} entries, {before} before, without {}",
                     shown.join(", ")
                 ),
+                false,
             );
         }
     }
@@ -239,6 +244,7 @@ impl Work<'_> {
                 self.refuse(
                     name,
                     format!("docs/versioning.md: version `{name}` is `{after}`, and was {before}"),
+                    true,
                 );
             } else if after != before {
                 self.count("versions", name, "raised");
@@ -248,7 +254,7 @@ impl Work<'_> {
             return;
         }
         let (from, to) = (suite(last), suite(now));
-        if !self.done.named.is_empty() && !breaks(&from, &to) {
+        if self.done.breaks && !breaks(&from, &to) {
             self.done.refused.push(format!(
                 "Cargo.toml: version {to} comes after {from}, and {CHANGELOG} names what breaks: raise the major part, or the minor part while the major one is 0"
             ));
@@ -360,6 +366,26 @@ mod tests {
             let found = compare(&last, &now).refused;
             assert_eq!(found.len(), refused, "{version} {named}: {found:?}");
         }
+    }
+
+    #[test]
+    fn a_record_made_anew_is_named_and_needs_no_larger_step() {
+        let (mut last, mut now) = (ledger("0.1.0", true), ledger("0.1.0", true));
+        let path = "evidence/h100.json";
+        last.files.insert(path.to_owned(), "1".to_owned());
+        now.files.insert(path.to_owned(), "2".to_owned());
+        now.versions.insert("suite".to_owned(), "0.1.1".to_owned());
+        assert_eq!(compare(&last, &now).refused.len(), 1);
+        now.named = vec![path.to_owned()];
+        assert_eq!(compare(&last, &now).refused, [""; 0]);
+    }
+
+    #[test]
+    fn several_cases_are_named_by_their_family() {
+        let (last, mut now) = (ledger("0.1.0", false), ledger("0.1.0", false));
+        now.cases.retain(|id, _| !id.starts_with("a/"));
+        let found = compare(&last, &now).refused;
+        assert!(found.len() == 1 && found[0].contains("name `a/b/*`"), "{found:?}");
     }
 
     #[test]

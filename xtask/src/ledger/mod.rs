@@ -44,7 +44,7 @@ pub fn run(root: &Path, args: &Args) -> ExitCode {
 
 fn write(root: &Path) -> Result<bool, String> {
     let mut ledger = state(root)?;
-    if let Ok(last) = last(root) {
+    if let Some(last) = last(root)? {
         ledger.remember(&last);
     }
     let path = root.join(PATH);
@@ -64,7 +64,7 @@ fn write(root: &Path) -> Result<bool, String> {
 }
 
 fn difference(root: &Path) -> Result<bool, String> {
-    let comparison = compare(&last(root)?, &state(root)?);
+    let comparison = since_the_last(root)?;
     crate::print(&comparison.to_string())?;
     Ok(comparison.refused.is_empty())
 }
@@ -74,7 +74,8 @@ fn difference(root: &Path) -> Result<bool, String> {
 /// # Errors
 /// The ledger, or the state of the repository, cannot be read.
 pub fn since_the_last(root: &Path) -> Result<Comparison, String> {
-    Ok(compare(&last(root)?, &state(root)?))
+    let last = last(root)?.ok_or_else(|| format!("there is no {PATH}: `cargo xtask ledger --write` writes it"))?;
+    Ok(compare(&last, &state(root)?))
 }
 
 /// The repository as it is.
@@ -82,16 +83,16 @@ fn state(root: &Path) -> Result<Ledger, String> {
     Ledger::of(&Files::read(root)?, Declaration::read_all(root)?)
 }
 
-/// The repository as it was at the last release: by the ledger of its tag, which nobody edits, or before the first one by the file.
-fn last(root: &Path) -> Result<Ledger, String> {
+/// The repository as it was at the last release: by the ledger of its tag, which nobody edits, or before the first one by the file; nothing
+/// where there is no such file.
+fn last(root: &Path) -> Result<Option<Ledger>, String> {
     let tagged =
         vanished::last_release(root).and_then(|tag| vanished::git(root, &["show", &format!("{tag}:{PATH}")]));
-    if let Some(text) = tagged {
-        return Ledger::read(&text);
-    }
-    let text = std::fs::read_to_string(root.join(PATH))
-        .map_err(|cause| format!("{PATH} cannot be read: {cause}; `cargo xtask ledger --write` writes it"))?;
-    Ledger::read(&text)
+    let text = match tagged.map_or_else(|| std::fs::read_to_string(root.join(PATH)), Ok) {
+        Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        text => text.map_err(|cause| format!("{PATH} cannot be read: {cause}"))?,
+    };
+    Ledger::read(&text).map(Some)
 }
 
 /// The digest of a text.

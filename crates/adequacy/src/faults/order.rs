@@ -65,8 +65,8 @@ faults! {
     }
 
     "waits-first-only": "looks at the first wait of a task only", LAUNCHES, NONE, ORDER {
-        fn waits(&self, n: usize) -> usize {
-            n.min(1)
+        fn waits_for(&self, index: usize) -> bool {
+            index == 0
         }
         fn pick(&self, n: usize, _: u64) -> usize {
             n.saturating_sub(1)

@@ -447,10 +447,6 @@ pub trait Kernels: Send + Sync {
     fn reached(&self, count: u64, threshold: u64) -> bool {
         count >= threshold
     }
-    /// How many of a task's waits are looked at.
-    fn waits(&self, n: usize) -> usize {
-        n
-    }
     /// Whether the wait with this index is looked at.
     fn waits_for(&self, index: usize) -> bool {
         let _ = index;

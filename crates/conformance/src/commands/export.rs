@@ -17,7 +17,7 @@ Each case gets a folder of its own, named by its id:
                            `document.bin` where it is not UTF-8
   launches/N.json          of a case that executes, the program of launch N
   tensors/...              the tensor files that its launches name in `execute`, inputs and expected values; what
-                           NAME.formula.json stands for lies in NAME.safetensors
+                           NAME.formula.json stands for lies in NAME.formula.safetensors
 
 Compare the verdict with `expect.verdict`, and the rules of a rejection with `expect.rules`: at least one of them has to be
 named. spec/conformance.md says the rest (CON-05 to CON-12). Where you can, write a worker instead and have
@@ -81,9 +81,9 @@ pub(super) fn export(corpus: &Corpus, case: &Case, folder: &Path) -> Result<(), 
         write(&folder.join(path), &corpus.file(path).map_err(unreadable)?)?;
     }
     for path in execution.launches.iter().flat_map(|launch| &launch.tensors).collect::<BTreeSet<_>>() {
-        // What a formula gives is written out: who debugs reads one kind of file.
+        // What a formula gives is written out: who debugs reads one kind of file. A launch may have a file of tensors of that name too.
         let name =
-            path.strip_suffix(SUFFIX).map_or_else(|| path.clone(), |name| format!("{name}.safetensors"));
+            path.strip_suffix(SUFFIX).map_or_else(|| path.clone(), |name| format!("{name}.formula.safetensors"));
         write(&folder.join(name), &corpus.inputs(path).map_err(unreadable)?)?;
     }
     Ok(())

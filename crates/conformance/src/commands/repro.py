@@ -187,7 +187,7 @@ def copied(path, folder):
     """A copy of a file of inputs, whose name tells nothing, as in a run."""
     names = {source: f"input-{n}.safetensors" for n, source in enumerate(sorted(map(str, HERE.glob("tensors/**/*"))))}
     # What a formula gave lies here as a file of tensors.
-    path = str(HERE / path.replace(".formula.json", ".safetensors"))
+    path = str(HERE / path.replace(".formula.json", ".formula.safetensors"))
     return str(shutil.copy(path, Path(folder) / names[path]))
 
 

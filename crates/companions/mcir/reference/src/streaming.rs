@@ -1,8 +1,8 @@
 //! The StreamingConversionPass (clause MCI-23): a region for each node of a graph, which streams what the node sums over.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
-use megakernel_mcir::{Fold, Graph, GraphNode, GraphOp, Masked, Target};
+use megakernel_mcir::{Fold, Graph, GraphNode, GraphOp, GraphValue, Masked, Target};
 use serde_json::{Map, Value as Json, json};
 
 /// The largest step of an axis. Smaller ones are halves of it.
@@ -11,8 +11,12 @@ pub const STEP: i64 = 128;
 /// A document that is being written.
 struct Draft<'g> {
     graph: &'g Graph,
+    /// The values of the graph by name.
+    given: HashMap<u32, &'g GraphValue>,
     /// Names that are taken.
     names: HashSet<String>,
+    /// How often a tile wanted a name that was taken.
+    again: HashMap<String, u64>,
     values: Map<String, Json>,
     /// Tiles by memory and lifetime.
     kept: [Vec<String>; 4],
@@ -63,7 +67,9 @@ impl Region {
 /// The op that has no tiles here.
 pub fn document(graph: &Graph, target: Target, steps: &[i64]) -> Result<Json, String> {
     let (names, values) = (graph.names.iter().cloned().collect(), Map::new());
-    let mut draft = Draft { graph, names, values, kept: Default::default(), regions: Vec::new(), step: STEP };
+    let given = graph.values.iter().map(|value| (value.name, value)).collect();
+    let (again, kept, regions) = Default::default();
+    let mut draft = Draft { graph, given, names, again, values, kept, regions, step: STEP };
     for value in &graph.values {
         let tensor = json!({"shape": value.shape, "dtype": value.dtype.name(), "residency": "global"});
         draft.values.insert(draft.name(value.name), tensor);
@@ -93,15 +99,16 @@ impl Draft<'_> {
     }
 
     fn value(&self, name: u32) -> (&[i64], &'static str) {
-        let value = self.graph.values.iter().find(|value| value.name == name);
-        value.map_or((&[], "F32"), |value| (&value.shape, value.dtype.name()))
+        self.given.get(&name).map_or((&[], "F32"), |value| (&value.shape, value.dtype.name()))
     }
 
     /// A new tile.
     fn tile(&mut self, of: &str, shape: &[i64], dtype: &str, kept: usize) -> String {
         let mut name = of.to_owned();
         while !self.names.insert(name.clone()) {
-            name.push('\'');
+            let again = self.again.entry(of.to_owned()).or_default();
+            *again += 1;
+            name = if *again == 1 { format!("{of}'") } else { format!("{of}'{again}") };
         }
         let tile = json!({"shape": shape, "dtype": dtype, "residency": KEPT[kept].0});
         self.values.insert(name.clone(), tile);

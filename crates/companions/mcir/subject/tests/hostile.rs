@@ -164,6 +164,35 @@ fn documents_that_take_too_much_are_refused_as_answers() {
     let (_, found) =
         judge_transform(request.as_bytes(), &answer.to_string()).expect_err("too large a tensor");
     assert!(found.contains("are judged (MCI-21)"), "{found}");
+    // Numbers beyond those that a document may have, wherever they stand.
+    for (place, value) in [
+        ("/regions/0/streaming/tile/begin/0/at", json!([i64::MIN])),
+        ("/regions/0/streaming/stream", json!({"axis": "t", "from": [-2], "to": [8, i64::MAX]})),
+        ("/regions/0/streaming/state", json!([{"value": "y", "init": i64::MIN}])),
+    ] {
+        let mut answer = right.clone();
+        let (parent, member) = place.rsplit_once('/').expect("a place");
+        answer.pointer_mut(parent).expect("a parent")[member] = value;
+        if member == "stream" {
+            answer["regions"][0]["streaming"]["tile"]["tile_shape"]["t"] = json!(1);
+        }
+        let (_, found) = judge_transform(request.as_bytes(), &answer.to_string()).expect_err(place);
+        assert!(found.contains("(IS01)"), "{place}: {found}");
+    }
+    // Regions that do nothing, and as many values.
+    let mut answer = right.clone();
+    for number in 0..100_000 {
+        answer["values"][format!("v{number}")] = json!({"shape": [1], "dtype": "F32", "residency": "register"});
+        answer["regions"].as_array_mut().expect("regions").push(
+            json!({"id": format!("r{number}"), "inputs": [], "outputs": [], "streaming": {"tile": {"tile_shape": {}}}}),
+        );
+    }
+    let names: Vec<String> = (0..100_000).map(|number| format!("v{number}")).collect();
+    answer["residency"]
+        .as_array_mut()
+        .expect("residency")
+        .push(json!({"memory": "register", "values": names, "lifetime": "node"}));
+    assert_eq!(judge_transform(request.as_bytes(), &answer.to_string()), Ok(()));
     // One tile in more and more nodes: each reads all of it.
     let mut answer = right;
     let begin = answer["regions"][0]["streaming"]["tile"]["begin"].as_array_mut().expect("nodes");

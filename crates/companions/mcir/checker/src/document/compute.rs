@@ -103,7 +103,7 @@ pub fn computed<N: Numbers>(
             if a.shape.len() != 2 {
                 return Err(unmet("a mask"));
             }
-            let offset = index(rows)? - index(columns)?;
+            let offset = index(rows)?.checked_sub(index(columns)?).ok_or("an index is too large")?;
             let made = mask(numbers, &a, Masked { offset, window: *window });
             (of(a.shape, made), a.numbers.len())
         }

@@ -3,9 +3,9 @@
 //! A load is under way from its `Prefetch` on until a `Barrier` has waited for it, and its slot cannot be read in between, nor what was there
 //! before: so what is read is right at whichever moment loads land. Tiles are forgotten when their lifetime is over.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
-use megakernel_mcir::{Body, Document, Index, Init, Lifetime, Memory, Node, Op, Region, Term, Value};
+use megakernel_mcir::{Body, Document, Function, Index, Init, Lifetime, Memory, Node, Op, Region, Term, Value};
 
 use super::compute::{Tile, computed, updated};
 use crate::transform::evaluate::{Held, Numbers};
@@ -37,9 +37,9 @@ struct Block<N> {
     /// Tiles that are not prefetched, states included.
     tiles: HashMap<u32, Tile<N>>,
     /// Tiles that are, by slot.
-    slots: HashMap<u32, Vec<Option<Version<N>>>>,
+    slots: BTreeMap<u32, Vec<Option<Version<N>>>>,
     body: Body,
-    /// The axis of the stream, its first value, its step, and how many values it has.
+    /// The axis of the stream, its first value, and its step.
     stream: Option<(u32, i64, i64)>,
     iteration: i64,
     count: i64,
@@ -161,7 +161,7 @@ impl<'d, N: Numbers> Run<'d, N> {
         axes: HashMap<u32, i64>,
         step: &dyn Fn(u32) -> i64,
     ) -> Result<(), String> {
-        let (tiles, slots) = (HashMap::new(), HashMap::new());
+        let (tiles, slots) = (HashMap::new(), BTreeMap::new());
         let mut block = Block { axes, tiles, slots, body: Body::Begin, stream: None, iteration: 0, count: 1 };
         if let Some(stream) = &region.stream {
             let bounds = |indices: &[Index]| {
@@ -170,7 +170,8 @@ impl<'d, N: Numbers> Run<'d, N> {
             let first = bounds(&stream.from)?.into_iter().max().unwrap_or(0);
             let end = bounds(&stream.to)?.into_iter().min().unwrap_or(0);
             let step = step(stream.axis);
-            block.count = if end > first { (end - first - 1) / step + 1 } else { 0 };
+            let length = end.checked_sub(first).ok_or("the stream is too long")?;
+            block.count = if length > 0 { (length - 1) / step + 1 } else { 0 };
             block.stream = Some((stream.axis, first, step));
         }
         for state in &region.state {
@@ -253,6 +254,9 @@ impl<'d, N: Numbers> Run<'d, N> {
                 self.write(block, outs, made)?;
             }
             (op, ins, outs) => {
+                if let Op::Compute(Function::Mask(rows, columns, _)) = op {
+                    self.spend(rows.terms.len() + columns.terms.len())?;
+                }
                 let index = |index: &Index| at(index, &block.axes);
                 let (made, work) = computed(op, self.numbers, &self.read(block, ins)?, &index, self.most)?;
                 self.spend(work)?;

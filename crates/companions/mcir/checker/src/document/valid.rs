@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use megakernel_mcir::{Body, Document, Function, Lifetime, Memory, Node, Op, Region, Term, Update, Value};
+use megakernel_mcir::{Body, Document, Function, Index, Init, Lifetime, Memory, Node, Op, Region, State, Term, Update, Value};
 
 const MOST: i64 = 2_147_483_647;
 
@@ -46,14 +46,15 @@ pub fn nodes(region: &Region) -> impl Iterator<Item = (Body, &Node)> {
     bodies.flat_map(|(&body, nodes)| nodes.iter().map(move |node| (body, node)))
 }
 
+/// The values of a document by name.
+type Values<'d> = HashMap<u32, &'d Value>;
+
+fn by_name(document: &Document) -> Values<'_> {
+    document.values.iter().map(|value| (value.name, value)).collect()
+}
+
 /// How the tiles of a region are used, by name.
-pub fn uses(document: &Document, region: &Region) -> BTreeMap<u32, Use> {
-    let tensors: HashSet<u32> = document
-        .values
-        .iter()
-        .filter(|value| value.memory == Memory::Global)
-        .map(|value| value.name)
-        .collect();
+fn uses(values: &Values<'_>, region: &Region) -> BTreeMap<u32, Use> {
     let mut all: BTreeMap<u32, Use> = BTreeMap::new();
     for state in &region.state {
         all.insert(state.value, Use { is_state: true, ..Use::default() });
@@ -63,7 +64,7 @@ pub fn uses(document: &Document, region: &Region) -> BTreeMap<u32, Use> {
         for (name, is_made) in
             node.ins.iter().map(|name| (name, false)).chain(node.outs.iter().map(|name| (name, true)))
         {
-            if tensors.contains(name) {
+            if values.get(name).is_some_and(|value| value.memory == Memory::Global) {
                 continue;
             }
             let used = all.entry(*name).or_insert_with(|| Use { first: place, ..Use::default() });
@@ -82,11 +83,10 @@ pub fn uses(document: &Document, region: &Region) -> BTreeMap<u32, Use> {
 }
 
 /// The peaks of a region in shared memory and in registers (clause MCI-11), with lifetimes and slots that are asked for by name.
-pub fn peaks(document: &Document, region: &Region, of: &dyn Fn(&Value, &Use) -> (Lifetime, i64)) -> [i64; 2] {
-    let values: HashMap<u32, &Value> = document.values.iter().map(|value| (value.name, value)).collect();
+fn peaks(values: &Values<'_>, region: &Region, of: &dyn Fn(&Value, &Use) -> (Lifetime, i64)) -> [i64; 2] {
     let [begin, each, end] = region.tile.bodies.each_ref().map(Vec::len);
     let mut changes = [(); 2].map(|()| vec![0_i64; begin + each + end + 1]);
-    for (name, used) in uses(document, region) {
+    for (name, used) in uses(values, region) {
         let Some(value) = values.get(&name) else { continue };
         let (lifetime, buffers) = of(value, &used);
         let (first, after) = match lifetime {
@@ -135,13 +135,51 @@ pub fn held(document: &Document) -> [i64; 2] {
 
 /// The largest peaks of all regions.
 pub fn largest(document: &Document, of: &dyn Fn(&Value, &Use) -> (Lifetime, i64)) -> [i64; 2] {
-    let all = document.regions.iter().map(|region| peaks(document, region, of));
+    let values = by_name(document);
+    let all = document.regions.iter().map(|region| peaks(&values, region, of));
     all.fold([0, 0], |most, peak| [most[0].max(peak[0]), most[1].max(peak[1])])
+}
+
+/// What an index adds up to: each axis with its factor, and the number.
+type Summed = (BTreeMap<u32, i64>, i64);
+
+fn summed(index: &Index) -> Summed {
+    let (mut factors, mut sum): Summed = Default::default();
+    for term in &index.terms {
+        let (number, axis) = match *term {
+            Term::Number(number) => (number, None),
+            Term::Axis(axis) => (1, Some(axis)),
+            Term::Scaled(factor, axis) => (factor, Some(axis)),
+        };
+        let of = axis.map_or(&mut sum, |axis| factors.entry(axis).or_default());
+        *of = of.saturating_add(number);
+    }
+    factors.retain(|_, factor| *factor != 0);
+    (factors, sum)
+}
+
+/// Whether the numbers of an index are those that IS01 allows.
+fn in_range(index: &Index) -> bool {
+    index.terms.iter().all(|term| match term {
+        Term::Number(number) | Term::Scaled(number, _) => (-MOST..=MOST).contains(number),
+        Term::Axis(_) => true,
+    })
+}
+
+/// The loads ahead of one tile.
+#[derive(Default)]
+struct Loads {
+    /// The tensor and the indices of the first one.
+    from: Option<(Option<u32>, Vec<Summed>)>,
+    /// Versions that are loaded before the first iteration.
+    begin: Vec<i64>,
+    /// Versions that are loaded in each.
+    each: Vec<i64>,
 }
 
 struct Judge<'d> {
     document: &'d Document,
-    values: HashMap<u32, &'d Value>,
+    values: Values<'d>,
 }
 
 /// Whether a document is well-formed, as far as it shows before it runs.
@@ -149,12 +187,18 @@ struct Judge<'d> {
 /// # Errors
 /// What is wrong, with the rule.
 pub fn well_formed(document: &Document) -> Result<(), String> {
-    let judge = Judge { document, values: document.values.iter().map(|value| (value.name, value)).collect() };
+    let judge = Judge { document, values: by_name(document) };
     judge.numbers()?;
     judge.names()?;
     for region in &document.regions {
         let of = |what| format!("in the region `{}`: {what}", judge.name(region.id));
         judge.region(region).map_err(of)?;
+    }
+    let mut states = HashSet::new();
+    for state in document.regions.iter().flat_map(|region| &region.state) {
+        if !states.insert(state.value) {
+            return Err(format!("`{}` is a state twice (IS08)", judge.name(state.value)));
+        }
     }
     judge.producers()?;
     judge.storage()?;
@@ -237,14 +281,24 @@ impl<'d> Judge<'d> {
         }
         let numbers = region.tile.shape.iter().chain(&region.tile.blocks).map(|&(_, number)| number);
         let bounds = region.stream.iter().flat_map(|stream| [&stream.from, &stream.to]);
+        let far = |state: &State| matches!(state.init, Init::Number(number) if !(-MOST..=MOST).contains(&number));
         if numbers.into_iter().any(|number| !(1..=MOST).contains(&number))
-            || bounds.into_iter().any(|indices| indices.len() > 64)
+            || bounds.into_iter().any(|indices| indices.len() > 64 || !indices.iter().all(in_range))
+            || region.state.iter().any(far)
             || region.stream.as_ref().is_some_and(|stream| stream.to.is_empty())
         {
             return Err("a number is out of range (IS01)".to_owned());
         }
         self.once(&nodes(region).map(|(_, node)| node.id).collect::<Vec<u32>>())?;
         self.once(&region.state.iter().map(|state| state.value).collect::<Vec<u32>>())?;
+        let ahead = nodes(region).filter(|(_, node)| matches!(node.op, Op::Prefetch(..)));
+        let ahead: HashSet<u32> = ahead.flat_map(|(_, node)| &node.outs).copied().collect();
+        for (_, node) in nodes(region) {
+            if let Some((tile, _)) = node.op.waits().iter().find(|(tile, _)| !ahead.contains(tile)) {
+                let (node, tile) = (self.name(node.id), self.name(*tile));
+                return Err(format!("at `{node}`: nothing loads `{tile}` ahead (IS04)"));
+            }
+        }
         for (body, node) in nodes(region) {
             self.node(region, body, node).map_err(|what| format!("at `{}`: {what}", self.name(node.id)))?;
         }
@@ -256,10 +310,11 @@ impl<'d> Judge<'d> {
         let of = |names: &[u32]| names.iter().copied().collect::<HashSet<u32>>();
         self.once(&region.inputs)?;
         self.once(&region.outputs)?;
-        if of(&region.inputs) != moved(false) || of(&region.outputs) != moved(true) {
+        let (loaded, stored) = (moved(false), moved(true));
+        if of(&region.inputs) != loaded || of(&region.outputs) != stored {
             return Err("`inputs` and `outputs` are not what it loads and stores (IS05)".to_owned());
         }
-        if !moved(false).is_disjoint(&moved(true)) {
+        if !loaded.is_disjoint(&stored) {
             return Err("it loads what it stores (IB03)".to_owned());
         }
         self.states(region)
@@ -334,11 +389,7 @@ impl<'d> Judge<'d> {
             if at.len() != rank(tensor) || rank(tile) > rank(tensor) {
                 return Err("it has an index too few or too many (IS04)".to_owned());
             }
-            let is_far = |term: &Term| match term {
-                Term::Number(number) | Term::Scaled(number, _) => number.abs() > MOST,
-                Term::Axis(_) => false,
-            };
-            if at.iter().flat_map(|index| &index.terms).any(is_far) {
+            if !at.iter().all(in_range) {
                 return Err("a number is out of range (IS01)".to_owned());
             }
         }
@@ -346,7 +397,9 @@ impl<'d> Judge<'d> {
             Op::Prefetch(_, version) => (0..64).contains(version),
             Op::Barrier(waits) => waits.iter().all(|(_, version)| (0..64).contains(version)),
             Op::Compute(Function::Scale(p, q)) => (-MOST..=MOST).contains(p) && (1..=MOST).contains(q),
-            Op::Compute(Function::Mask(_, _, Some(window))) => (1..=MOST).contains(window),
+            Op::Compute(Function::Mask(rows, columns, window)) => {
+                in_range(rows) && in_range(columns) && window.is_none_or(|window| (1..=MOST).contains(&window))
+            }
             _ => true,
         };
         if fits { Ok(()) } else { Err("a number is out of range (IS01)".to_owned()) }
@@ -354,11 +407,11 @@ impl<'d> Judge<'d> {
 
     /// IS06, and IO03.
     fn producers(&self) -> Result<(), String> {
-        // By value: the region that produces it, and the versions of its `Prefetch` nodes.
-        let mut known: HashMap<u32, usize> = HashMap::new();
+        let mut known = HashSet::new();
         let inputs: HashSet<u32> = self.document.inputs.iter().copied().collect();
-        for (number, region) in self.document.regions.iter().enumerate() {
-            let mut prefetched: BTreeMap<u32, (Vec<i64>, Vec<i64>)> = BTreeMap::new();
+        for region in &self.document.regions {
+            // By value: what its `Prefetch` nodes load, and which versions of it.
+            let mut prefetched: BTreeMap<u32, Loads> = BTreeMap::new();
             for (body, node) in nodes(region) {
                 let places: &[(usize, usize)] =
                     if let Op::UpdateState(update) = node.op { update.states() } else { &[] };
@@ -366,20 +419,22 @@ impl<'d> Judge<'d> {
                     if places.iter().any(|&(_, new)| new == place) {
                         continue;
                     }
-                    if let Op::Prefetch(_, version) = node.op {
-                        let is_again = prefetched.contains_key(&name);
-                        let (begin, each) = prefetched.entry(name).or_default();
-                        (if body == Body::Each { each } else { begin }).push(version);
-                        if is_again || known.insert(name, number).is_none() {
+                    if let Op::Prefetch(at, version) = &node.op {
+                        let from = (node.ins.first().copied(), at.iter().map(summed).collect());
+                        let loads = prefetched.entry(name).or_default();
+                        (if body == Body::Each { &mut loads.each } else { &mut loads.begin }).push(*version);
+                        let is_same = *loads.from.get_or_insert_with(|| from.clone()) == from;
+                        let is_again = loads.begin.len() + loads.each.len() > 1;
+                        if if is_again { is_same } else { known.insert(name) } {
                             continue;
                         }
-                    } else if known.insert(name, number).is_none() && !inputs.contains(&name) {
+                    } else if known.insert(name) && !inputs.contains(&name) {
                         continue;
                     }
                     return Err(format!("`{}` has two producers (IS06)", self.name(name)));
                 }
             }
-            for (name, (mut begin, each)) in prefetched {
+            for (name, Loads { mut begin, each, .. }) in prefetched {
                 begin.sort_unstable();
                 if each.len() != 1 || !begin.iter().copied().eq(0..each[0]) {
                     return Err(format!(
@@ -434,7 +489,7 @@ impl<'d> Judge<'d> {
         }
         let lifetimes = lifetimes(document);
         for region in &document.regions {
-            for (name, used) in uses(document, region) {
+            for (name, used) in uses(&self.values, region) {
                 let lifetime = lifetimes.get(&name).copied().unwrap_or(Lifetime::Block);
                 if !used.fits(lifetime) {
                     return Err(format!("`{}` is used where its lifetime is over (IL02)", self.name(name)));

@@ -217,8 +217,8 @@ impl Boxes {
         } else {
             gathered(&area, &written).ok_or_else(|| {
             refuse(first, format!(
-                "`{label}` is written in parts that KV_APPEND cannot put together; required: parts of one width \
-                 with all rows, or whole rows"
+                "`{label}` is written in parts that KV_APPEND cannot put together; required: pieces of one row, \
+                 whole rows that follow each other, or pieces of one width of all rows"
             ))
         })?
         };

@@ -13,7 +13,8 @@ pub(super) fn join_routes(
     refusals: &mut Vec<Refusal>,
 ) {
     for position in 0..plan.tasks.len() {
-        let Some((task, Work::Routed(routed))) = plan.tasks.get(position).cloned() else { continue };
+        let Some(&(task, Work::Routed(ref routed))) = plan.tasks.get(position) else { continue };
+        let routed = routed.clone();
         match chosen(plan, order, tensors, task, &routed) {
             Ok(choice) => {
                 let products = products(plan, task, &routed, &choice);

@@ -176,17 +176,23 @@ impl<'p> Storage<'p> {
 
     /// The number of the tensor of partial sums for each task that adds: another one for each that a task reads at one place.
     fn places(&self, reads: &Reads) -> BTreeMap<usize, usize> {
+        let mut together: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
+        for parts in reads.values() {
+            for &part in parts {
+                together.entry(part).or_default().extend(parts);
+            }
+        }
         let mut places: BTreeMap<usize, usize> = BTreeMap::new();
         for &(number, add) in &self.adds {
             let mut taken = BTreeSet::new();
             for &(other, found) in
                 self.adds.iter().filter(|(_, found)| found.area.region.overlaps(&add.area.region))
             {
-                let is_read_with =
-                    reads.values().any(|parts| parts.contains(&number) && parts.contains(&other));
-                let is_ordered = self.ordered(add, found) && add.task != found.task;
-                if other != number && (is_read_with || !is_ordered) {
-                    taken.extend(places.get(&other).copied());
+                // Others have no place yet.
+                let Some(&place) = places.get(&other) else { continue };
+                let is_read_with = together.get(&number).is_some_and(|with| with.contains(&other));
+                if is_read_with || add.task == found.task || !self.ordered(add, found) {
+                    taken.insert(place);
                 }
             }
             // After those of lower ids, so that the order of partial sums is that of tasks.
@@ -205,14 +211,17 @@ fn apply(plan: &mut Plan, tensors: &mut Tensors<'_>, reads: &Reads, places: &BTr
             (found.access, found.area) = (Access::Columns, Area { tensor, ..found.area });
         }
     }
+    let mut biased: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for (_, work) in &plan.tasks {
+        if let &Work::Linear { residual: Some(residual), out, .. } = work {
+            biased.entry(residual).or_default().push(out);
+        }
+    }
     for (&number, parts) in reads {
         // A bias is a row of a buffer, and a sum is added to the product.
         if plan.uses.get(number).is_some_and(|found| found.access == Access::Slice) {
-            let outputs = plan.tasks.iter().filter_map(|(_, work)| match work {
-                &Work::Linear { residual: Some(residual), out, .. } if residual == number => Some(out),
-                _ => None,
-            });
-            for (changed, access) in outputs.map(|out| (out, Access::Write)).chain([(number, Access::Read)]) {
+            let outputs = biased.get(&number).into_iter().flatten();
+            for (changed, access) in outputs.map(|&out| (out, Access::Write)).chain([(number, Access::Read)]) {
                 if let Some(found) = plan.uses.get_mut(changed) {
                     found.access = access;
                 }

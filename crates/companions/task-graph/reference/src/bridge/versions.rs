@@ -118,7 +118,7 @@ fn one_storage(
                 && last.area.holds(&access.area)
                 && later.iter().all(|write| write.task == last.task || order.before(write.task, last.task))
         });
-        let later = later.first().filter(|_| !is_zeroed);
+        let later = later.last().filter(|_| !is_zeroed);
         let is_scratch = !tensors.is_host(access.area.tensor);
         let read_first = rest.first().is_some_and(|region| *region == access.area.region);
         let reason = match access.access {

@@ -78,7 +78,8 @@ impl Bench {
     /// The seed of a formula of a case of these families.
     fn formula_seed(&self, what: &str) -> u64 {
         // Every tool holds 53 bits.
-        (fnv1a64(format!("{SIZES}/{}/{what}", self.opcode()).as_bytes()) ^ self.corpus_seed()) >> 11
+        let of_case = fnv1a64(format!("{SIZES}/{}/{what}", self.opcode()).as_bytes()) >> 11;
+        of_case ^ (self.corpus_seed() & ((1 << 53) - 1))
     }
 
     /// Adds a case of which a sample is judged where it has many elements.
@@ -99,11 +100,12 @@ fn sample(seed: u64, shape: &[u64]) -> Option<Vec<u64>> {
     }
     let width = shape.last().copied().unwrap_or(n).max(1);
     let mut places: BTreeSet<u64> = [0, 1, 2, n - 3, n - 2, n - 1].into();
-    let powers = || (4..32).map(|exponent| 1u64 << exponent);
-    for power in powers() {
-        places.extend([power - 1, power, power + 1]);
-        // Within the last line, and the lines around a power of two.
-        places.extend([n - width + power.min(width - 1), (power * width).saturating_sub(1), power * width]);
+    for power in (4..32).map(|exponent| 1u64 << exponent) {
+        // From the beginning, and within the last line.
+        places.extend([power - 1, power, power + 1, n - width + power.min(width - 1)]);
+    }
+    for line in (0..32).map(|exponent| 1u64 << exponent) {
+        places.extend([line * width - 1, line * width]);
     }
     let mut prng = SplitMix64::new(seed ^ n);
     places.extend((0..DRAWN).map(|_| prng.below(n)));
@@ -120,8 +122,7 @@ mod tests {
         assert_eq!(sample(1, &[10, 16]), None);
         let places = sample(1, &[3, 5000]).expect("a sample");
         assert!(places.windows(2).all(|pair| pair[0] < pair[1]), "{places:?}");
-        // 16 and 4,096 after the beginning of the last line.
-        for place in [0, 14_999, 1023, 1024, 1025, 4096, 10_000 + 16, 10_000 + 4096] {
+        for place in [0, 14_999, 1023, 1024, 1025, 4096, 4999, 5000, 10_000, 10_000 + 4096, 9999] {
             assert!(places.contains(&place), "{place} is not in {places:?}");
         }
         assert!(places.len() < 200 && places.iter().all(|place| *place < 15_000), "{}", places.len());

@@ -111,7 +111,8 @@ impl Planner<'_, '_> {
         };
         let found = number.and_then(|number| Some((number, requests.get(number)?)));
         let (number, request) = found.ok_or_else(|| {
-            format!("it is of request {:?}, and {} are given", self.task.request_id.0, requests.len())
+            let of = self.task.request_id.0.map_or_else(|| "none".to_owned(), |id| id.to_string());
+            format!("it is of request {of}, and {} are given", requests.len())
         })?;
         let first = requests.iter().take(number).map(|request| request.tokens).sum();
         Ok((first, request.clone()))

@@ -64,7 +64,7 @@ impl Planner<'_, '_> {
         let first = self.task.expert_offset.0.and_then(|offset| usize::try_from(offset).ok());
         let first = first.ok_or("it has no `expert_offset`, which says where it begins")?;
         let inner = [x.width(), x.interval(0)[1] - x.interval(0)[0]];
-        let of_slots = x.axes == 2 || x.extents().get(1) == out.extents().get(1);
+        let of_slots = x.axes == 2 || x.axes == 3 && x.extents().get(1) == out.extents().get(1);
         if weight.axes != 3
             || out.axes != 3
             || !of_slots

@@ -15,6 +15,12 @@ const TRIED: usize = 64;
 /// Most pairs of a task and an event that are looked at for a trigger that leads astray.
 const LOOKED_AT: usize = 1 << 14;
 
+/// Most comparisons of tasks that trigger the same event, for all those pairs: a task of an event is compared with all others of it.
+const COMPARED: usize = 1 << 20;
+
+/// Most tasks that may belong to an event which lacks one.
+const MOVED: usize = 1 << 10;
+
 /// Whether a task waits for the event that it triggers. The order of events does not see that.
 pub(super) fn has_loop(world: &World<'_, '_, '_>) -> bool {
     let mut tasks = world.triggers.iter().zip(&world.dependent);
@@ -91,7 +97,8 @@ impl Known<'_, '_, '_, '_> {
         // Of those of which as much is known, the last is likeliest to be the one that does not belong.
         let producers = self.world.producers.of(event).iter().rev();
         let pairs = producers.flat_map(|&task| lacking.iter().map(move |&event| (task, event)));
-        let pairs = pairs.take(LOOKED_AT).filter(|&(task, event)| self.may_trigger(task, event));
+        let most = LOOKED_AT.min(COMPARED / self.world.producers.of(event).len().max(1));
+        let pairs = pairs.take(most).filter(|&(task, event)| self.may_trigger(task, event));
         let (task, event) = pairs.min_by_key(|&(task, event)| self.belonging(task, event))?;
         Some(Repair::Trigger { task, event })
     }
@@ -106,7 +113,7 @@ impl Known<'_, '_, '_, '_> {
                 }
                 Trigger::Elsewhere | Trigger::Nothing => false,
             });
-        let task = tasks.min_by_key(|&task| self.belonging(task, event))?;
+        let task = tasks.take(MOVED).min_by_key(|&task| self.belonging(task, event))?;
         Some(Repair::Trigger { task, event })
     }
 
@@ -128,7 +135,7 @@ impl Known<'_, '_, '_, '_> {
             .take(LOOKED_AT);
         let mut triggers: Vec<(u32, u32)> =
             pairs.filter(|&(task, event)| self.may_trigger(task, event)).collect();
-        triggers.sort_by_key(|&(task, event)| self.belonging(task, event));
+        triggers.sort_by_cached_key(|&(task, event)| self.belonging(task, event));
         let triggers = triggers.into_iter().map(|(task, event)| Repair::Trigger { task, event });
         let waits = cycle.iter().flat_map(|&task| {
             let events = self.events_of(world.rank(task)).filter(move |&event| {
