@@ -275,7 +275,7 @@ faults! {
         }
     }
 
-    "maximum-before-scale": "takes the largest score before it is scaled, and so the smallest where `scale` is negative, for the one that is subtracted from a partial",
+    "maximum-before-scale": "stores the magnitude of the largest score of a partial, in place of a negative one",
         ATTENTION, ONLY_F32, PARTIAL {
         fn partial(&self, attended: Attended) -> Vec<f64> {
             let Attended { a, m, l } = attended;

@@ -169,6 +169,8 @@ fn shape(buffer: Option<&Buffer<'_>>) -> Vec<u64> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use megakernel_test_support::cases;
 
     use super::*;
@@ -204,9 +206,16 @@ mod tests {
     }
 
     #[test]
-    fn each_opcode_has_names_for_what_is_measured() {
-        for &op in Opcode::ALL {
-            assert!(!axes(op).is_empty(), "{op}");
+    fn each_opcode_has_a_name_for_each_extent() {
+        let mut seen = BTreeSet::new();
+        for document in cases::documents("accept") {
+            let Ok(program) = read(document.text.as_bytes()) else { continue };
+            for task in &program.tasks {
+                let named = if task.op == Opcode::Nop { 0 } else { axes(task.op).len() };
+                assert_eq!(extents(&program, task).len(), named, "{}: {}", document.id(), task.op);
+                seen.insert(task.op);
+            }
         }
+        assert_eq!(seen, Opcode::ALL.iter().copied().collect());
     }
 }

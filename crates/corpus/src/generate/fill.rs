@@ -16,7 +16,7 @@ use crate::families::GENERATOR;
 use crate::families::numeric::{Operand, Values};
 use crate::families::plan::{Inputs, Launch as LaunchPlan, Plan};
 
-/// What finds the seeded faults that a case rejects: given the launches and what each should yield, the ids of the
+/// What finds the seeded faults that a case rejects: given the id of the case, its launches and what each should yield, the ids of the
 /// faults in order.
 pub type Certify<'a> =
     dyn Fn(&str, &[Launch], &[Outputs]) -> std::result::Result<Vec<String>, String> + Sync + 'a;

@@ -2,9 +2,9 @@
 
 use super::super::bench::{Bench, FROM_F32, Pair, Spec, round};
 use super::super::data::{Operand, formula};
-use super::{SIZES, at, draw, draws, empty, line, ordinary};
+use super::{SIZES, draw, draws, empty, line, ordinary};
 use crate::builder::{DType, Result};
-use megakernel_ir::formula::{Formula, Term};
+use megakernel_ir::formula::{Formula, Set, Term};
 use megakernel_ir::rule::clause;
 
 use DType::{BF16, F8E4M3, F8E5M2, F16, F32};
@@ -82,13 +82,10 @@ impl Tile {
 fn operands(b: &Bench, form: &str, tile: Tile, [q, k, v]: [DType; 3]) -> Vec<Operand> {
     let seed = |what: &str| b.formula_seed(&format!("{form}-{what}"));
     let row = tile.kv * tile.dim;
-    // Rises over 16 rows in steps, and over 256 rows again: 0 to 30.
+    // Rises by 2 every 97 rows, 16 times, and begins again; three times in dtypes that have few digits.
     let mut values = draws(v, &tile.cache(), (-2, 2), -1, seed("v"));
-    if !matches!(v, F8E4M3 | F8E5M2) {
-        values.terms.push(line(0, 2, row * 97, Some(16)));
-    } else {
-        values.terms.push(line(0, 2, row * 97, Some(3)));
-    }
+    let times = if matches!(v, F8E4M3 | F8E5M2) { 3 } else { 16 };
+    values.terms.push(line(0, 2, row * 97, Some(times)));
     vec![ordinary(q, &tile.query(), 1, seed("q")), ordinary(k, &tile.cache(), 1, seed("k")), formula(values)]
 }
 
@@ -204,24 +201,17 @@ fn partial([rows, dim]: [u64; 2], part: u64, seed: u64) -> Formula {
     let width = dim + 2;
     let noise = Term::Draw(draw(-320, 320, seed));
     let mut partial = Formula { exponent: -3, terms: vec![noise], ..empty(F32, &[rows, width]) };
-    for row in 0..rows {
-        partial.set.push(at(row * width + dim, ((row * 7 + part * 11) % 65) as i64 - 32));
-        partial.set.push(at(row * width + dim + 1, 8 + ((row * 5 + part * 3) % 57) as i64));
-    }
-    // Rows repeat, so one entry stands for several.
-    if rows > 65 {
-        partial.set.clear();
-        for row in 0..13 {
-            let count = (rows - row).div_ceil(13);
-            let every = |first: u64, value: i64| megakernel_ir::formula::Set {
-                first,
-                count,
-                stride: 13 * width,
-                value,
-            };
-            partial.set.push(every(row * width + dim, ((row * 7 + part * 11) % 65) as i64 - 32));
-            partial.set.push(every(row * width + dim + 1, 8 + ((row * 5 + part * 3) % 57) as i64));
-        }
+    // Rows of long results repeat, so that one entry stands for several.
+    let period = if rows > 65 { 13 } else { rows };
+    for row in 0..period {
+        let every = |column: u64, value: u64, least: i64| Set {
+            first: row * width + column,
+            count: (rows - row).div_ceil(period),
+            stride: period * width,
+            value: least + value as i64,
+        };
+        partial.set.push(every(dim, (row * 7 + part * 11) % 65, -32));
+        partial.set.push(every(dim + 1, (row * 5 + part * 3) % 57, 8));
     }
     partial
 }

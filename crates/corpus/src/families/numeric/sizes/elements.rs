@@ -144,7 +144,7 @@ pub fn stored(store: Store, shape: &[u64], seed: u64) -> Formula {
     }
 }
 
-/// Scales that differ from group to group, and repeat after 13: 3 to 15 times 2^exponent.
+/// Scales that differ from group to group, 4 to 14 times 2^exponent, and repeat after 11; 4 to 7 in F8E5M2, after 4.
 pub fn scales(dtype: DType, shape: &[u64], exponent: i32) -> Formula {
     let terms = vec![line(4, 1, 1, Some(if dtype == DType::F8E5M2 { 4 } else { 11 }))];
     Formula { exponent, terms, ..empty(dtype, shape) }

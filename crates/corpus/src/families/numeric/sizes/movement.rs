@@ -8,7 +8,7 @@ use crate::builder::{DType, Error, FLOATS, Result};
 use megakernel_ir::formula::{Formula, Set, Term};
 use megakernel_ir::rule::clause;
 
-/// Numbers that tell their places, in every dtype; they repeat after 61 in 8 bits, and after 251 in 16.
+/// Numbers as they are drawn, so that hardly two places in a row hold the same.
 fn telling(dtype: DType, shape: &[u64], seed: u64) -> Operand {
     ordinary(dtype, shape, 3, seed)
 }

@@ -38,6 +38,12 @@ pub(super) fn plan(
             }
         }
     }
+    let surplus = routing.count();
+    if surplus > 0 {
+        let (given, most) = (run.routing.len(), run.routing.len() - surplus);
+        let reason = format!("the run routes {given} tasks of type {CHOOSE}, and there are {most}");
+        refusals.push(Refusal { pointer: String::new(), rank: 0, reason });
+    }
     (plan, refusals)
 }
 

@@ -157,7 +157,8 @@ fn rules_of_current(names: &[&str], requests: i64) -> BTreeSet<Rule> {
     let kernel = megakernel_task_graph::read_kernel_graph(kernel.as_bytes()).expect("a kernel graph");
     let request = |number| Request { tokens: 1, position: 3 + 5 * number, pages: vec![number] };
     let layer = |first: i64| vec![(0..8).map(|expert| (first + 7 * expert) % 128).collect()];
-    let run = Run { requests: (0..requests).map(request).collect(), routing: vec![layer(3), layer(90)] };
+    let routing = if names[0].contains("moe") { vec![layer(3), layer(90)] } else { Vec::new() };
+    let run = Run { requests: (0..requests).map(request).collect(), routing };
     let graphs: Vec<&TaskGraph<'_>> = graphs.iter().collect();
     let found = import(&graphs, &kernel, &Options { run, ..Options::default() }).expect("no refusal");
     let origins: BTreeSet<(usize, usize)> = found.origin.iter().copied().collect();

@@ -124,6 +124,7 @@ fn experts_with_known_rows_are_products_of_these_rows() {
     assert!(found.binding.unused.iter().any(|name| name == "routing"));
 
     refused(import(graph, &[]), "give the routing");
+    refused(import(graph, &[routing(), routing()]), "routes 2 tasks of type 260, and there are 1");
     refused(import(graph, &[routing()[..3].to_vec()]), "routes 3 rows; required: 4");
     let mut twice = routing();
     twice[1][1] = 1;
