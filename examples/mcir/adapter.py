@@ -8,6 +8,7 @@ from documents import DOCUMENT, NoText, TARGET, judge_members, name, parse, reco
 from executor import compute
 from graphs import GRAPH, attention_pattern, is_graph
 from graphs import judge as judge_graph
+from joining import eliminate
 from measures import measure
 from passes import Unsupported, residency, schedule, streaming
 from validator import judge
@@ -20,6 +21,7 @@ PASSES = {
     "StreamingConversionPass": ("graph", lambda request: streaming(request["graph"], request.get("target", {}))),
     "TileSchedulingPass": ("document", lambda request: schedule(request["document"])),
     "ResidencyAssignmentPass": ("document", lambda request: residency(request["document"])),
+    "MaterializationEliminationPass": ("document", lambda request: eliminate(request["document"])),
 }
 
 

@@ -3228,6 +3228,12 @@ pub mod clause {
     /// MCI-25 ResidencyAssignmentPass.
     pub const MCI_25: Clause =
         Clause { id: "MCI-25", title: "ResidencyAssignmentPass", document: "spec/companions/mcir/passes.md" };
+    /// MCI-26 MaterializationEliminationPass.
+    pub const MCI_26: Clause = Clause {
+        id: "MCI-26",
+        title: "MaterializationEliminationPass",
+        document: "spec/companions/mcir/passes.md",
+    };
     /// NUM-01 Element types.
     pub const NUM_01: Clause = Clause { id: "NUM-01", title: "Element types", document: "spec/numerics.md" };
     /// NUM-02 Rounding.
@@ -3744,6 +3750,7 @@ pub const CLAUSES: &[Clause] = &[
     clause::MCI_23,
     clause::MCI_24,
     clause::MCI_25,
+    clause::MCI_26,
     clause::NUM_01,
     clause::NUM_02,
     clause::NUM_03,

@@ -59,6 +59,18 @@ impl Draft {
         }
     }
 
+    /// Extents of a value.
+    pub fn shape(&self, name: &str) -> Vec<i64> {
+        let shape = self.values.get(name).and_then(|value| value["shape"].as_array());
+        shape.into_iter().flatten().filter_map(Value::as_i64).collect()
+    }
+
+    /// The dtype of a value.
+    pub fn dtype(&self, name: &str) -> String {
+        let dtype = self.values.get(name).and_then(|value| value["dtype"].as_str());
+        dtype.unwrap_or_default().to_owned()
+    }
+
     /// Gives a tile slots.
     pub fn buffers(&mut self, name: &str, buffers: i64) {
         if buffers != 1

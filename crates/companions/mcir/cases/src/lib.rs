@@ -7,6 +7,7 @@ pub mod build;
 mod definition;
 pub mod families;
 pub mod graphs;
+pub mod joins;
 mod plant;
 mod scenes;
 

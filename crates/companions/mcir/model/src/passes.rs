@@ -18,12 +18,19 @@ pub enum Pass {
     TileScheduling,
     /// Tiles of a document are kept no longer than they have to be.
     ResidencyAssignment,
+    /// Tensors between the regions of a document become tiles.
+    MaterializationElimination,
 }
 
 impl Pass {
     /// All of them.
-    pub const ALL: &'static [Pass] =
-        &[Pass::AttentionPattern, Pass::StreamingConversion, Pass::TileScheduling, Pass::ResidencyAssignment];
+    pub const ALL: &'static [Pass] = &[
+        Pass::AttentionPattern,
+        Pass::StreamingConversion,
+        Pass::TileScheduling,
+        Pass::ResidencyAssignment,
+        Pass::MaterializationElimination,
+    ];
 
     /// As requests write it.
     pub const fn name(self) -> &'static str {
@@ -32,6 +39,7 @@ impl Pass {
             Pass::StreamingConversion => "StreamingConversionPass",
             Pass::TileScheduling => "TileSchedulingPass",
             Pass::ResidencyAssignment => "ResidencyAssignmentPass",
+            Pass::MaterializationElimination => "MaterializationEliminationPass",
         }
     }
 
@@ -39,7 +47,7 @@ impl Pass {
     pub const fn takes(self) -> &'static str {
         match self {
             Pass::AttentionPattern | Pass::StreamingConversion => "graph",
-            Pass::TileScheduling | Pass::ResidencyAssignment => "document",
+            Pass::TileScheduling | Pass::ResidencyAssignment | Pass::MaterializationElimination => "document",
         }
     }
 
@@ -50,7 +58,7 @@ impl Pass {
     pub fn read_source(self, value: &Json) -> Result<Source, Vec<Fault>> {
         match self {
             Pass::AttentionPattern | Pass::StreamingConversion => read_graph(value).map(Source::Graph),
-            Pass::TileScheduling | Pass::ResidencyAssignment => read(value).map(Source::Document),
+            _ => read(value).map(Source::Document),
         }
     }
 

@@ -13,7 +13,7 @@ use megakernel_reference::commands::{
 
 use crate::measure::measure_document;
 use crate::validate::read_document;
-use crate::{Blocks, Choices, Landing, Mcir, NotMade, Refused, compute_text, transform_text};
+use crate::{Blocks, Choices, Landing, Mcir, NotMade, Refused, compute_text, stays, transform_text};
 
 /// What this companion adds to the reference of programs.
 pub static COMPANION: Companion =
@@ -74,10 +74,10 @@ struct Measure {
 /// Apply a pass to a semantic graph or a document of memory-centric IR, and print what it makes (companion specification, MCI-20).
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  megakernel-reference transform-mcir AttentionPatternPass graph.json > attention.json\n  megakernel-reference transform-mcir StreamingConversionPass --shared-bytes 232448 attention.json > streams.json\n  megakernel-reference transform-mcir TileSchedulingPass streams.json"
+    after_help = "Examples:\n  megakernel-reference transform-mcir AttentionPatternPass graph.json > attention.json\n  megakernel-reference transform-mcir StreamingConversionPass --shared-bytes 232448 attention.json > streams.json\n  megakernel-reference transform-mcir MaterializationEliminationPass streams.json > joined.json\n  megakernel-reference transform-mcir TileSchedulingPass joined.json"
 )]
 struct Transform {
-    /// The pass: AttentionPatternPass or StreamingConversionPass, of a graph; TileSchedulingPass or ResidencyAssignmentPass, of a document
+    /// The pass: AttentionPatternPass or StreamingConversionPass, of a graph; MaterializationEliminationPass, TileSchedulingPass or ResidencyAssignmentPass, of a document
     #[arg(value_parser = pass)]
     pass: Pass,
     /// The graph or the document
@@ -159,7 +159,14 @@ fn transform(options: &Transform) -> ExitCode {
     };
     let target = Target { shared: options.shared_bytes, register: options.register_bytes };
     match transform_text(options.pass, &text, target) {
-        Ok(made) => finished(std::io::stdout().lock().write_all(format!("{made}\n").as_bytes()), 0),
+        Ok(made) => {
+            if options.pass == Pass::MaterializationElimination {
+                for (tensor, reason) in stays(&made) {
+                    eprintln!("`{tensor}` stays: {reason}");
+                }
+            }
+            finished(std::io::stdout().lock().write_all(format!("{made}\n").as_bytes()), 0)
+        }
         Err(NotMade::Rejected(found)) => {
             print_found(&options.file, &found);
             ExitCode::from(1)

@@ -5,7 +5,9 @@ mod axes;
 mod bounds;
 mod commands;
 mod compute;
+mod elimination;
 mod graph;
+mod joint;
 mod measure;
 mod operands;
 mod order;
@@ -22,6 +24,7 @@ mod world;
 
 pub use commands::COMPANION;
 pub use compute::{Blocks, Choices, Landing, Refused, Tensors, compute, compute_document, compute_text};
+pub use elimination::{Stays, stays};
 pub use measure::{measure, measure_document};
 pub use transform::{NotMade, transform, transform_text, transformed};
 pub use validate::{read_document, validate, validate_document};

@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 
 use crate::validate::validate_document;
 use crate::world::World;
-use crate::{attention, graph, passes, streaming};
+use crate::{attention, elimination, graph, passes, streaming};
 
 /// Why nothing was made.
 #[derive(Clone, Debug, PartialEq)]
@@ -73,6 +73,9 @@ fn apply(request: Request, json: &Json, at: &str) -> Result<Json, NotMade> {
         (Pass::StreamingConversion, Source::Graph(graph)) => stream(graph, request.target),
         (Pass::TileScheduling, Source::Document(document)) => Ok(passes::schedule(document, json)),
         (Pass::ResidencyAssignment, Source::Document(document)) => Ok(passes::assign(document, json)),
+        (Pass::MaterializationElimination, Source::Document(document)) => {
+            elimination::eliminated(document, json).map_err(NotMade::Unsupported)
+        }
         (pass, _) => Err(NotMade::Unsupported(format!("`{}` does not take that", pass.name()))),
     }
 }

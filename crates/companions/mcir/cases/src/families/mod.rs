@@ -43,6 +43,7 @@ macro_rules! planted {
             ("mcir/streaming", passes::streamed),
             ("mcir/scheduling", passes::scheduled),
             ("mcir/assignment", passes::assigned),
+            ("mcir/elimination", passes::eliminated),
             ("mcir/texts", texts::texts),
             ("mcir/members", texts::members),
         ];

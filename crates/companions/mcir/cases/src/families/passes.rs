@@ -1,4 +1,4 @@
-//! Passes that make documents, of graphs and of documents (clauses MCI-23 to MCI-25).
+//! Passes that make documents, of graphs and of documents (clauses MCI-23 to MCI-26).
 
 use megakernel_corpus::builder::Result;
 use megakernel_corpus::families::{Document, Library, Sink, words};
@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::{PROFILE, cited};
 use crate::bases::{self, Base};
 use crate::graphs;
+use crate::joins;
 
 fn accepted(sink: &mut Sink, clause: &str, name: &str, summary: &str, request: &Value) -> Result<()> {
     let clauses = cited(&["MCI-19", "MCI-20", "MCI-21", clause])?;
@@ -118,11 +119,29 @@ pub fn assigned(_: &Library, sink: &mut Sink) -> Result<()> {
     broken(sink, "ResidencyAssignmentPass")
 }
 
+/// Documents of several regions, some of which become one.
+///
+/// # Errors
+/// A case that is not well formed.
+pub fn eliminated(_: &Library, sink: &mut Sink) -> Result<()> {
+    for (name, summary, document) in joins::all() {
+        let request = json!({"pass": "MaterializationEliminationPass", "document": document});
+        accepted(sink, "MCI-26", &name, &summary, &request)?;
+    }
+    let Some((name, _, document)) = joins::all().into_iter().next() else { return Ok(()) };
+    faulty(sink, "MaterializationEliminationPass", &name, &document)
+}
+
 /// Requests whose document is none, or breaks a rule.
 fn broken(sink: &mut Sink, pass: &str) -> Result<()> {
     let Some(base) = small().find(|base| loads_late(&base.document)) else { return Ok(()) };
-    let whole = json!({"pass": pass, "document": base.document});
-    let tensor = base.document["outputs"][0].as_str().unwrap_or_default();
+    faulty(sink, pass, &base.name, &base.document)
+}
+
+fn faulty(sink: &mut Sink, pass: &str, name: &str, document: &Value) -> Result<()> {
+    let accepted = format!("{}/{}", sink.family(), words(name));
+    let whole = json!({"pass": pass, "document": document});
+    let tensor = document["outputs"][0].as_str().unwrap_or_default();
     let extent = format!("/document/values/{tensor}/shape/0");
     for (name, rule, at, path, value) in [
         ("a document in an array", "S04", "/document", "/document", json!([])),
@@ -139,12 +158,10 @@ fn broken(sink: &mut Sink, pass: &str) -> Result<()> {
         if let Some(place) = request.pointer_mut(path) {
             *place = value;
         }
-        let twin = format!("{}/{}", sink.family(), words(&base.name));
-        rejected(sink, name, rule, at, &request, Some(twin))?;
+        rejected(sink, name, rule, at, &request, Some(accepted.clone()))?;
     }
     let mut request = whole;
     request["document"]["boundaries"] = json!([]);
     let at = format!("/document/values/{tensor}");
-    let twin = Some(format!("{}/{}", sink.family(), words(&base.name)));
-    rejected(sink, "a document without boundaries", "IM01", &at, &request, twin)
+    rejected(sink, "a document without boundaries", "IM01", &at, &request, Some(accepted))
 }

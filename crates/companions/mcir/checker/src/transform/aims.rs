@@ -1,4 +1,4 @@
-//! What each pass has to achieve (clauses MCI-22 to MCI-25).
+//! What each pass has to achieve (clauses MCI-22 to MCI-26).
 
 use std::collections::HashMap;
 
@@ -9,6 +9,7 @@ use super::evaluate::Held;
 use super::field::{self, Residues};
 use super::patterns;
 use super::side::Side;
+use super::stays::stays;
 use crate::document::{Counted, valid};
 
 /// What has to be achieved for a request.
@@ -21,6 +22,8 @@ pub enum Aim {
     Scheduled { target: Target, counted: Counted, can_be_ahead: bool },
     /// MCI-25: what a block may hold, what may be moved, and what it holds at the most.
     Resident { target: Target, counted: Counted, most: [i64; 2] },
+    /// MCI-26: what a block may hold, what may be moved, and the bytes of what stays.
+    Eliminated { target: Target, counted: Counted, most: u64, stays: Vec<String> },
 }
 
 impl Aim {
@@ -36,6 +39,12 @@ impl Aim {
             }
             (Pass::ResidencyAssignment, Side::Document { document, .. }) => {
                 Aim::Resident { target: document.target, counted, most: shortest(document) }
+            }
+            (Pass::MaterializationElimination, Side::Document { document, .. }) => {
+                let left = stays(document);
+                let name = |name: &u32| document.names[*name as usize].clone();
+                let (most, stays) = (bytes(document, &left), left.iter().map(name).collect());
+                Aim::Eliminated { target: document.target, counted, most, stays }
             }
             _ => Aim::Streaming(target),
         }
@@ -84,6 +93,12 @@ impl Aim {
                 };
                 if fits { Ok(()) } else { Err((format!("at most {} (MCI-25)", bytes(*most)), bytes(found))) }
             }
+            (Aim::Eliminated { target, most, stays, .. }, Side::Document { document, .. }) => {
+                same_target(*target, document, "MCI-26")?;
+                let found = bytes(document, &between(after));
+                let expected = format!("at most {most} bytes between regions, where {stays:?} stay (MCI-26)");
+                if found > *most { Err((expected, format!("{found} bytes"))) } else { Ok(()) }
+            }
             _ => Err(("another kind of answer (MCI-20)".to_owned(), String::new())),
         }
     }
@@ -98,9 +113,13 @@ impl Aim {
     ) -> Result<(), Wrong> {
         match self {
             Aim::Patterns(aim) => are_gone(before, after, aim, [first, second]),
-            Aim::Streaming(_) => are_values(before, after, [first, second]),
+            Aim::Streaming(_) => are_values(before, after, [first, second], "MCI-23"),
             Aim::Scheduled { counted, .. } => moved(*counted, found, "MCI-24"),
             Aim::Resident { counted, .. } => moved(*counted, found, "MCI-25"),
+            Aim::Eliminated { counted, .. } => {
+                moved(*counted, found, "MCI-26")?;
+                are_values(before, after, [first, second], "MCI-26")
+            }
         }
     }
 }
@@ -118,6 +137,17 @@ fn moved(most: Counted, found: Counted, clause: &str) -> Result<(), Wrong> {
     }
     let expected = format!("at most {} bytes loaded and {} stored ({clause})", most.loaded, most.stored);
     Err((expected, format!("{} and {}", found.loaded, found.stored)))
+}
+
+/// Bytes of values of a document.
+fn bytes(document: &Document, names: &[u32]) -> u64 {
+    let names: std::collections::HashSet<u32> = names.iter().copied().collect();
+    let values = document.values.iter().filter(|value| names.contains(&value.name));
+    let bytes = |value: &megakernel_mcir::Value| {
+        let extents = value.shape.iter().map(|extent| extent.unsigned_abs());
+        extents.fold(value.dtype.bytes().unsigned_abs(), u64::saturating_mul)
+    };
+    values.map(bytes).fold(0, u64::saturating_add)
 }
 
 /// Whether a block could hold two of each tile that it loads in a stream: each is kept for its stream then, if not for longer.
@@ -197,8 +227,13 @@ fn are_gone(
     Ok(())
 }
 
-/// Whether each tensor that is neither input nor output is a value of the graph: what is inside of nodes is stored nowhere.
-fn are_values(before: &Side, after: &Side, [first, second]: [&Held<Residues>; 2]) -> Result<(), Wrong> {
+/// Whether each tensor that is neither input nor output is a value of the graph or a tensor of the document: what is inside of nodes or blocks is stored nowhere.
+fn are_values(
+    before: &Side,
+    after: &Side,
+    [first, second]: [&Held<Residues>; 2],
+    clause: &str,
+) -> Result<(), Wrong> {
     let mut left = Left::new();
     for name in between(before) {
         if let Some(contents) = contents(before, first, name) {
@@ -210,7 +245,8 @@ fn are_values(before: &Side, after: &Side, [first, second]: [&Held<Residues>; 2]
         let count = left.entry(contents).or_insert(0);
         *count -= 1;
         if *count < 0 {
-            let expected = "tensors that are values of the graph, each once (MCI-23)".to_owned();
+            let of = if clause == "MCI-23" { "values of the graph" } else { "tensors of the document" };
+            let expected = format!("tensors that are {of}, each once ({clause})");
             return Err((expected, format!("`{}` is none", after.name(name))));
         }
     }

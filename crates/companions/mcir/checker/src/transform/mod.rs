@@ -1,4 +1,4 @@
-//! The runner's own judge of passes (clauses MCI-20 to MCI-25). It takes nothing from the reference but how graphs and documents are read.
+//! The runner's own judge of passes (clauses MCI-20 to MCI-26). It takes nothing from the reference but how graphs and documents are read.
 
 mod aims;
 mod bounds;
@@ -6,6 +6,7 @@ pub mod evaluate;
 mod field;
 mod patterns;
 mod side;
+mod stays;
 mod valid;
 
 use megakernel_ir::prng::{SplitMix64, fnv1a64};
