@@ -312,6 +312,12 @@ const SCHEDULING: &[(&str, &str, Pass)] = &[
         }
         is_new.then_some(made)
     }),
+    ("barriers wait for the version after the one that is read", "(IO0", |request| {
+        let made = changed(request, |node, body| if body == "each" && node["op"] == "Barrier" {
+            array(&mut node["wait"]).iter_mut().for_each(|wait| wait[1] = json!(number(&wait[1]) + 1));
+        });
+        made.filter(|_| right(request) != request["document"])
+    }),
     ("tiles have one slot", "(IO02)", |request| {
         let mut made = right(request);
         made["values"].as_object_mut().expect("values").values_mut().filter(|value| value["buffers"] == 2).for_each(|value| value["buffers"] = json!(1));
