@@ -245,7 +245,7 @@ fn matched(draft: &Draft, one: &Part, two: &Part) -> Result<Matched, &'static st
                     return Err(OTHER);
                 }
                 for ((to, factor), (from, again)) in stored.into_iter().zip(loaded) {
-                    let same = one.axes.get(&to).is_some() && one.axes.get(&to) == two.axes.get(&from);
+                    let same = one.axes.contains_key(&to) && one.axes.get(&to) == two.axes.get(&from);
                     let is_new =
                         axes.insert(from.clone(), to.clone()).is_none_or(|known: String| known == to);
                     let is_only = back.insert(to, from.clone()).is_none_or(|known: String| known == from);
