@@ -164,7 +164,7 @@ impl<'d> World<'d> {
             let mut touches = Vec::new();
             let mut touch = |does, member: &str, index: usize, access: &Access, group: Option<u32>| {
                 let Some(tensor) = tensor(schedule, &named(schedule, task, access.tensor, k)) else { return };
-                *held += count(access.region.as_ref(), &tensor.record.shape);
+                *held += count(access.region.as_deref(), &tensor.record.shape);
                 if *held > MOST as u128 {
                     return;
                 }
@@ -174,7 +174,7 @@ impl<'d> World<'d> {
                     kind: tensor.of.kind,
                     init: tensor.of.init,
                     storage: tensor.storage,
-                    bytes: bytes(access.region.as_ref(), &tensor, k),
+                    bytes: bytes(access.region.as_deref(), &tensor, k),
                     group: group.map(|group| named(schedule, task, group, k)),
                     pointer: format!("{at}/{member}/{index}"),
                 });

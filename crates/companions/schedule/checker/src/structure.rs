@@ -159,12 +159,12 @@ fn judge(
         if changes && matches!(tensor.of.kind, Kind::Input | Kind::Weight) {
             found.insert((Rule::ES05, at.to_owned()));
         }
-        let wrong = access.region.as_ref().and_then(|region| wrong(region, &tensor, k));
+        let wrong = access.region.as_deref().and_then(|region| wrong(region, &tensor, k));
         if let Some(wrong) = wrong {
             found.insert((Rule::ES02, format!("{at}/1{wrong}")));
             continue;
         }
-        intervals += count(access.region.as_ref(), &tensor.record.shape);
+        intervals += count(access.region.as_deref(), &tensor.record.shape);
     }
     if is_numbered { intervals } else { intervals / 2 * times.unsigned_abs() as u128 }
 }

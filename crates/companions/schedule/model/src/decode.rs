@@ -1,6 +1,7 @@
 //! From JSON values to records: rules S03, S04 and S05. The text itself, S01 and S02, is judged before.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use megakernel_ir::Rule;
 pub use megakernel_ir::decode::Fault;
@@ -206,7 +207,11 @@ impl Decoder {
     pub(crate) fn part(&mut self, elements: &[Place<'_>]) -> Option<Access> {
         let tensor = self.name(elements.first()?);
         let region = elements.get(1)?;
-        let region = if region.value.is_null() { Some(None) } else { self.region(region).map(Some) };
+        let region = if region.value.is_null() {
+            Some(None)
+        } else {
+            self.region(region).map(|region| Some(Rc::new(region)))
+        };
         Some(Access { tensor: tensor?, region: region? })
     }
 

@@ -1,5 +1,9 @@
 //! The records of a schedule. Names stand once in [`Schedule::names`], and records refer to them by position.
 
+use std::rc::Rc;
+
+use smallvec::SmallVec;
+
 /// A schedule (clause SCH-01).
 #[derive(Clone, Debug, Default)]
 pub struct Schedule {
@@ -167,8 +171,8 @@ pub struct Count {
 pub struct Access {
     /// Name of the tensor.
     pub tensor: u32,
-    /// Which elements; all where there is none.
-    pub region: Option<Region>,
+    /// Which elements; all where there is none. Accesses may share it: the tiles of a tensor are read many times.
+    pub region: Option<Rc<Region>>,
 }
 
 /// A part of a tensor that is added to.
@@ -180,17 +184,20 @@ pub struct Add {
     pub group: Option<u32>,
 }
 
-/// Elements of a tensor (clause SCH-04). There are very many of them, and few are more than a box.
-#[derive(Clone, Debug, Default)]
+/// A half-open interval for each axis: those of two axes take no memory of their own.
+pub type Bounds = SmallVec<[[i64; 2]; 2]>;
+
+/// Elements of a tensor (clause SCH-04). Few are more than a box.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Region {
     /// A half-open interval for each axis.
-    pub bounds: Box<[[i64; 2]]>,
+    pub bounds: Bounds,
     /// What else stands there where it is written as an object, which pointers follow.
     pub object: Option<Box<Copies>>,
 }
 
 /// What is done with the box of a region.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Copies {
     /// Copies: axis, step, count.
     pub runs: Vec<[i64; 3]>,

@@ -1,417 +1,311 @@
 //! Reading a schedule in one pass over its text. Each task is made into its record before the next one is read, so that a large document
 //! is never held as a tree of values. Whatever is not as the format says ends it: then [`crate::decode`] says what is wrong.
 
-use std::collections::BTreeMap;
-use std::fmt;
-use std::marker::PhantomData;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
 
-use megakernel_ir::decode::Intern;
-use megakernel_ir::model::{Extra, Text};
-use megakernel_ir::record::check_extra;
-use megakernel_ir::record::serde::de::value::MapAccessDeserializer;
-use megakernel_ir::record::serde::de::{
-    Deserialize, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor,
-};
-
-use crate::decode::Decoder;
 use crate::document::{
-    Access, Add, Copies, Count, Event, Init, Kind, Memory, Phase, Region, Repeat, Schedule, Storage, Task,
-    Tensor,
+    Access, Add, Bounds, Copies, Count, Event, Init, Kind, Memory, Phase, Region, Repeat, Schedule, Storage,
+    Task, Tensor,
 };
+use crate::text::{Reader, once};
 
-/// Reads a text that breaks none of the rules S01 to S05. Nothing where it breaks one, or nests deeper than the JSON reader goes.
+/// Reads a text that breaks none of the rules S01 to S05. Nothing where it breaks one.
 pub fn read_text(text: &str) -> Option<Schedule> {
-    let mut reader = serde_json::Deserializer::from_str(text);
-    let schedule = reader.deserialize_map(Document).ok()?;
-    reader.end().ok()?;
+    let mut reader = Reader::new(text);
+    let schedule = schedule(&mut reader)?;
+    reader.end()?;
     Some(schedule)
 }
 
-struct Document;
+/// The numbers of the names that were met.
+struct Names<'t> {
+    numbers: HashMap<Cow<'t, str>, u32>,
+    texts: Vec<Cow<'t, str>>,
+    /// Names that were met lately, by a few of their bytes: most names stand near where they stood before.
+    lately: Box<[u32; LATELY]>,
+}
 
-impl<'de> Visitor<'de> for Document {
-    type Value = Schedule;
+const LATELY: usize = 256;
 
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a schedule")
+impl<'t> Names<'t> {
+    fn new() -> Names<'t> {
+        Names { numbers: HashMap::new(), texts: Vec::new(), lately: Box::new([0; LATELY]) }
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Schedule, A::Error> {
-        let mut names = Decoder::default();
-        let (mut tensors, mut storages, mut events) = (None, None, None);
-        let (mut any_order, mut memory, mut tasks) = (None, None, None);
-        let mut extra = Extra::new();
-        while let Some(member) = members.next_key::<Text<'de>>()? {
-            let is_repeated = match &*member {
-                "tensors" => tensors.replace(members.next_value::<Named<WireTensor<'de>>>()?).is_some(),
-                "storages" => storages.replace(members.next_value::<Named<WireStorage<'de>>>()?).is_some(),
-                "events" => events.replace(members.next_value::<Named<WireEvent<'de>>>()?).is_some(),
-                "any_order" => any_order.replace(members.next_value::<Vec<i64>>()?).is_some(),
-                "memory" => memory.replace(members.next_value::<WireMemory<'de>>()?).is_some(),
-                "tasks" => tasks.replace(members.next_value_seed(Tasks(&mut names))?).is_some(),
-                _ => {
-                    extra.push((member, members.next_value()?));
-                    false
-                }
-            };
-            if is_repeated {
-                return Err(A::Error::custom("a member twice"));
-            }
+    fn number(&mut self, name: Cow<'t, str>) -> u32 {
+        let mix = |mixed: usize, byte: &u8| mixed.wrapping_mul(31).wrapping_add(usize::from(*byte));
+        let place = &mut self.lately[name.as_bytes().iter().rev().take(8).fold(name.len(), mix) % LATELY];
+        if self.texts.get(*place as usize) == Some(&name) {
+            return *place;
         }
-        check_extra(&extra).map_err(A::Error::custom)?;
-        let (Some(Named(tensors)), Some(tasks)) = (tensors, tasks) else {
-            return Err(A::Error::custom("a member is missing"));
-        };
-        let tensors: Option<Vec<Tensor>> =
-            tensors.into_iter().map(|(name, wire)| wire.made(&name, &mut names)).collect();
-        let storages = storages.into_iter().flat_map(|Named(all)| all);
-        let storages = storages.map(|(name, wire)| Storage { name: names.intern(&name), bytes: wire.bytes });
-        let storages: Vec<Storage> = storages.collect();
-        let events = events.into_iter().flat_map(|Named(all)| all);
-        let events = events.map(|(name, wire)| Event { name: names.intern(&name), period: wire.period });
-        let events: Vec<Event> = events.collect();
-        let memory = memory.map_or_else(|| Some(Memory::default()), |wire| wire.made());
-        let (Some(tensors), Some(memory)) = (tensors, memory) else {
-            return Err(A::Error::custom("an unknown name"));
-        };
-        let any_order = any_order.unwrap_or_default();
-        Ok(Schedule { names: names.names(), tensors, storages, events, any_order, memory, tasks })
+        let next = u32::try_from(self.texts.len()).unwrap_or(u32::MAX);
+        *place = *self.numbers.entry(name).or_insert_with_key(|name| {
+            self.texts.push(name.clone());
+            next
+        });
+        *place
     }
+}
+
+/// Regions that were met lately, each at a place that its numbers make.
+struct Regions(Vec<Rc<Region>>);
+
+impl Regions {
+    fn new() -> Regions {
+        Regions(vec![Rc::default(); 4 * LATELY])
+    }
+
+    /// The region, or one that was met and is the same.
+    fn shared(&mut self, region: Region) -> Rc<Region> {
+        let mix = |mixed: u64, number: &i64| {
+            (mixed ^ *number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23)
+        };
+        let place = region.bounds.iter().flatten().fold(0, mix) as usize % self.0.len();
+        let met = &mut self.0[place];
+        if **met != region {
+            *met = Rc::new(region);
+        }
+        met.clone()
+    }
+}
+
+/// What is needed to read tasks.
+struct Tasks<'t> {
+    names: Names<'t>,
+    regions: Regions,
+    /// The list that is being read: those of the records have no room to spare, since there are very many of them.
+    counts: Vec<Count>,
+    accesses: Vec<Access>,
+}
+
+fn schedule(reader: &mut Reader<'_>) -> Option<Schedule> {
+    let mut of =
+        Tasks { names: Names::new(), regions: Regions::new(), counts: Vec::new(), accesses: Vec::new() };
+    let (mut tensors, mut storages, mut events) = (None, None, None);
+    let (mut any_order, mut memory, mut tasks) = (None, None, None);
+    reader.object(|reader, member| match member {
+        "tensors" => once(&mut tensors, named(reader, &mut of.names, tensor)),
+        "storages" => once(&mut storages, named(reader, &mut of.names, storage)),
+        "events" => once(&mut events, named(reader, &mut of.names, event)),
+        "any_order" => once(&mut any_order, reader.list(Reader::integer)),
+        "memory" => once(&mut memory, self::memory(reader)),
+        "tasks" => once(&mut tasks, reader.list(|reader| of.task(reader))),
+        _ => Some(false),
+    })?;
+    let (storages, events) = (storages.unwrap_or_default(), events.unwrap_or_default());
+    let (any_order, memory) = (any_order.unwrap_or_default(), memory.unwrap_or_default());
+    let (tensors, tasks) = (tensors?, tasks?);
+    let names = of.names.texts.into_iter().map(Cow::into_owned).collect();
+    Some(Schedule { names, tensors, storages, events, any_order, memory, tasks })
 }
 
 /// An object by names, in their order; no name stands there twice.
-struct Named<T>(BTreeMap<String, T>);
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Named<T> {
-    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Named<T>, D::Error> {
-        reader.deserialize_map(NamedVisitor(PhantomData))
-    }
+fn named<'t, T>(
+    reader: &mut Reader<'t>,
+    names: &mut Names<'t>,
+    mut value: impl FnMut(&mut Reader<'t>, u32, &mut Names<'t>) -> Option<T>,
+) -> Option<Vec<T>> {
+    let mut all = BTreeMap::new();
+    reader.object(|reader, name| {
+        let number = names.number(Cow::Owned(name.to_owned()));
+        let value = value(reader, number, names)?;
+        all.insert(name.to_owned(), value).is_none().then_some(true)
+    })?;
+    Some(all.into_values().collect())
 }
 
-struct NamedVisitor<T>(PhantomData<T>);
-
-impl<'de, T: Deserialize<'de>> Visitor<'de> for NamedVisitor<T> {
-    type Value = Named<T>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Named<T>, A::Error> {
-        let mut all = BTreeMap::new();
-        while let Some((name, value)) = members.next_entry()? {
-            if all.insert(name, value).is_some() {
-                return Err(A::Error::custom("a name twice"));
-            }
-        }
-        Ok(Named(all))
-    }
+/// One of some names.
+fn one_of<T: Copy>(reader: &mut Reader<'_>, all: &[(&str, T)]) -> Option<T> {
+    let name = reader.string()?;
+    all.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
 }
 
-/// The tasks, one after the other.
-struct Tasks<'n>(&'n mut Decoder);
-
-impl<'de> DeserializeSeed<'de> for Tasks<'_> {
-    type Value = Vec<Task>;
-
-    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Vec<Task>, D::Error> {
-        reader.deserialize_seq(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Tasks<'_> {
-    type Value = Vec<Task>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an array of tasks")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Vec<Task>, A::Error> {
-        let mut tasks = Vec::new();
-        while let Some(wire) = elements.next_element::<WireTask<'de>>()? {
-            tasks.push(wire.made(self.0));
-        }
-        Ok(tasks)
-    }
-}
-
-/// Declares a record of the text: each member with its type, and what it is where it is absent, if it may be.
-///
-/// serde's derive would also take an array for an object, and an object for a name.
-macro_rules! wire {
-    ($record:ident { $($member:ident $name:literal: $type:ty = $absent:expr;)+ }) => {
-        struct $record<'a> {
-            $($member: $type,)+
-            /// There may be none else that borrows.
-            text: PhantomData<&'a str>,
-        }
-
-        impl<'de: 'a, 'a> Deserialize<'de> for $record<'a> {
-            fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
-                struct Members<'a>(PhantomData<&'a str>);
-                impl<'de: 'a, 'a> Visitor<'de> for Members<'a> {
-                    type Value = $record<'a>;
-
-                    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                        f.write_str("an object")
-                    }
-
-                    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
-                        $(let mut $member: Option<$type> = None;)+
-                        let mut extra = Extra::new();
-                        while let Some(name) = members.next_key::<Text<'de>>()? {
-                            match &*name {
-                                $($name => {
-                                    if $member.replace(members.next_value()?).is_some() {
-                                        return Err(A::Error::duplicate_field($name));
-                                    }
-                                })+
-                                _ => extra.push((name, members.next_value()?)),
-                            }
-                        }
-                        check_extra(&extra).map_err(A::Error::custom)?;
-                        Ok($record {
-                            $($member: $member.or($absent).ok_or_else(|| A::Error::missing_field($name))?,)+
-                            text: PhantomData,
-                        })
-                    }
-                }
-                reader.deserialize_map(Members(PhantomData))
-            }
-        }
-    };
-}
-
-wire! {
-    WireTensor {
-        shape "shape": Vec<i64> = None;
-        kind "kind": Text<'a> = Some(Text::from("activation"));
-        init "init": WireInit = Some(WireInit(Init::Never));
-        element "element": i64 = Some(1);
-        storage "storage": Option<Text<'a>> = Some(None);
-        offset "offset": i64 = Some(0);
-        view "view": Option<Text<'a>> = Some(None);
-    }
-}
-
-impl WireTensor<'_> {
-    fn made(self, name: &str, names: &mut Decoder) -> Option<Tensor> {
-        let kind = Kind::ALL.iter().find(|(known, _)| **known == *self.kind).map(|(_, kind)| *kind)?;
-        let WireInit(init) = self.init;
-        Some(Tensor {
-            name: names.intern(name),
-            shape: self.shape,
-            kind,
-            init,
-            element: self.element,
-            storage: self.storage.map(|name| names.intern(&name)),
-            offset: self.offset,
-            view: self.view.map(|name| names.intern(&name)),
-        })
-    }
-}
-
-wire! {
-    WireStorage {
-        bytes "bytes": i64 = None;
-    }
-}
-
-wire! {
-    WireEvent {
-        period "period": Option<i64> = Some(None);
-    }
-}
-
-wire! {
-    WireMemory {
-        signal "signal": Text<'a> = Some(Text::from("release"));
-        wait "wait": Text<'a> = Some(Text::from("acquire"));
-        queue "queue": Text<'a> = Some(Text::from("unordered"));
-    }
-}
-
-impl WireMemory<'_> {
-    fn made(&self) -> Option<Memory> {
-        let choice =
-            |found: &str, [yes, no]: [&str; 2]| (found == yes || found == no).then_some(found == yes);
-        Some(Memory {
-            signal: choice(&self.signal, ["release", "relaxed"])?,
-            wait: choice(&self.wait, ["acquire", "relaxed"])?,
-            queue: choice(&self.queue, ["ordered", "unordered"])?,
-        })
-    }
-}
-
-wire! {
-    WireTask {
-        phases "phases": Vec<WirePhase<'a>> = None;
-        queue "queue": Option<i64> = Some(None);
-        name "name": Text<'a> = Some(Text::from(""));
-        repeat "repeat": Option<WireRepeat<'a>> = Some(None);
-        source "source": Text<'a> = Some(Text::from(""));
-    }
-}
-
-impl WireTask<'_> {
-    fn made(self, names: &mut Decoder) -> Task {
-        let repeat = self.repeat.map(|WireRepeat { times, queue_step, queues, .. }| Repeat {
-            times,
-            queue_step,
-            queues,
-        });
-        let phases = exactly(self.phases, |phase| phase.made(names));
-        let (name, source) = (self.name.to_string(), self.source.to_string());
-        Task { name, source, queue: self.queue, repeat, phases }
-    }
-}
-
-wire! {
-    WireRepeat {
-        times "times": i64 = None;
-        queue_step "queue_step": i64 = Some(0);
-        queues "queues": Option<i64> = Some(None);
-    }
-}
-
-wire! {
-    WirePhase {
-        waits "waits": Vec<(Text<'a>, i64)> = Some(Vec::new());
-        reads "reads": Vec<(Text<'a>, WireRegion)> = Some(Vec::new());
-        writes "writes": Vec<(Text<'a>, WireRegion)> = Some(Vec::new());
-        adds "adds": Vec<WireAdd<'a>> = Some(Vec::new());
-        signals "signals": Vec<(Text<'a>, i64)> = Some(Vec::new());
-    }
-}
-
-impl WirePhase<'_> {
-    fn made(self, names: &mut Decoder) -> Phase {
-        let mut counts = |all: Vec<(Text<'_>, i64)>| {
-            exactly(all, |(event, number)| Count { event: names.intern(&event), number })
-        };
-        let (waits, signals) = (counts(self.waits), counts(self.signals));
-        let mut accesses = |all: Vec<(Text<'_>, WireRegion)>| {
-            exactly(all, |(tensor, WireRegion(region))| Access { tensor: names.intern(&tensor), region })
-        };
-        let (reads, writes) = (accesses(self.reads), accesses(self.writes));
-        let adds = exactly(self.adds, |WireAdd { tensor, region, group }| Add {
-            access: Access { tensor: names.intern(&tensor), region },
-            group: group.map(|group| names.intern(&group)),
-        });
-        Phase { waits, reads, writes, adds, signals }
-    }
-}
-
-/// A list that has no room to spare: there are very many of them.
-fn exactly<A, B>(all: Vec<A>, made: impl FnMut(A) -> B) -> Vec<B> {
-    let mut list = Vec::with_capacity(all.len());
-    list.extend(all.into_iter().map(made));
-    list
+fn tensor<'t>(reader: &mut Reader<'t>, name: u32, names: &mut Names<'t>) -> Option<Tensor> {
+    let (mut shape, mut kind, mut init, mut element) = (None, None, None, None);
+    let (mut storage, mut offset, mut view) = (None, None, None);
+    reader.object(|reader, member| match member {
+        "shape" => once(&mut shape, reader.list(Reader::integer)),
+        "kind" => once(&mut kind, one_of(reader, &Kind::ALL)),
+        "init" => once(&mut init, self::init(reader)),
+        "element" => once(&mut element, reader.integer()),
+        "storage" => once(&mut storage, reader.nullable(Reader::string)),
+        "offset" => once(&mut offset, reader.integer()),
+        "view" => once(&mut view, reader.nullable(Reader::string)),
+        _ => Some(false),
+    })?;
+    let mut number = |name: Option<Option<Cow<'t, str>>>| name.flatten().map(|name| names.number(name));
+    Some(Tensor {
+        name,
+        shape: shape?,
+        kind: kind.unwrap_or(Kind::Activation),
+        init: init.unwrap_or(Init::Never),
+        element: element.unwrap_or(1),
+        storage: number(storage),
+        offset: offset.unwrap_or(0),
+        view: number(view),
+    })
 }
 
 /// `true`, `false` or `once`.
-struct WireInit(Init);
-
-impl<'de> Deserialize<'de> for WireInit {
-    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<WireInit, D::Error> {
-        struct Value;
-        impl Visitor<'_> for Value {
-            type Value = WireInit;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("true, false or `once`")
-            }
-
-            fn visit_bool<E: Error>(self, is_filled: bool) -> Result<WireInit, E> {
-                Ok(WireInit(if is_filled { Init::Launch } else { Init::Never }))
-            }
-
-            fn visit_str<E: Error>(self, text: &str) -> Result<WireInit, E> {
-                if text == "once" { Ok(WireInit(Init::Once)) } else { Err(E::custom("no `init`")) }
-            }
-        }
-        reader.deserialize_any(Value)
+fn init(reader: &mut Reader<'_>) -> Option<Init> {
+    if reader.word("true") {
+        Some(Init::Launch)
+    } else if reader.word("false") {
+        Some(Init::Never)
+    } else {
+        one_of(reader, &[("once", Init::Once)])
     }
 }
 
-/// A tensor, a region, and perhaps a group.
-struct WireAdd<'a> {
-    tensor: Text<'a>,
-    region: Option<Region>,
-    group: Option<Text<'a>>,
+fn storage<'t>(reader: &mut Reader<'t>, name: u32, _: &mut Names<'t>) -> Option<Storage> {
+    let mut bytes = None;
+    reader.object(|reader, member| match member {
+        "bytes" => once(&mut bytes, reader.integer()),
+        _ => Some(false),
+    })?;
+    Some(Storage { name, bytes: bytes? })
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for WireAdd<'a> {
-    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<WireAdd<'a>, D::Error> {
-        struct Elements<'a>(PhantomData<&'a str>);
-        impl<'de: 'a, 'a> Visitor<'de> for Elements<'a> {
-            type Value = WireAdd<'a>;
+fn event<'t>(reader: &mut Reader<'t>, name: u32, _: &mut Names<'t>) -> Option<Event> {
+    let mut period = None;
+    reader.object(|reader, member| match member {
+        "period" => once(&mut period, reader.nullable(Reader::integer)),
+        _ => Some(false),
+    })?;
+    Some(Event { name, period: period.flatten() })
+}
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("[tensor, region, group]")
-            }
+fn memory(reader: &mut Reader<'_>) -> Option<Memory> {
+    let (mut signal, mut wait, mut queue) = (None, None, None);
+    reader.object(|reader, member| match member {
+        "signal" => once(&mut signal, one_of(reader, &[("release", true), ("relaxed", false)])),
+        "wait" => once(&mut wait, one_of(reader, &[("acquire", true), ("relaxed", false)])),
+        "queue" => once(&mut queue, one_of(reader, &[("ordered", true), ("unordered", false)])),
+        _ => Some(false),
+    })?;
+    let sound = Memory::default();
+    Some(Memory {
+        signal: signal.unwrap_or(sound.signal),
+        wait: wait.unwrap_or(sound.wait),
+        queue: queue.unwrap_or(sound.queue),
+    })
+}
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<WireAdd<'a>, A::Error> {
-                let short = |at: usize| A::Error::invalid_length(at, &"2 or 3");
-                let tensor = elements.next_element()?.ok_or_else(|| short(0))?;
-                let WireRegion(region) = elements.next_element()?.ok_or_else(|| short(1))?;
-                let group = elements.next_element::<Option<Text<'de>>>()?.flatten();
-                Ok(WireAdd { tensor, region, group })
-            }
-        }
-        reader.deserialize_seq(Elements(PhantomData))
+impl<'t> Tasks<'t> {
+    fn task(&mut self, reader: &mut Reader<'t>) -> Option<Task> {
+        let (mut phases, mut queue, mut name, mut repeat, mut source) = (None, None, None, None, None);
+        reader.object(|reader, member| match member {
+            "phases" => once(&mut phases, self.phases(reader)),
+            "queue" => once(&mut queue, reader.nullable(Reader::integer)),
+            "name" => once(&mut name, reader.string()),
+            "repeat" => once(&mut repeat, reader.nullable(self::repeat)),
+            "source" => once(&mut source, reader.string()),
+            _ => Some(false),
+        })?;
+        let (name, source) = (name.unwrap_or_default().into_owned(), source.unwrap_or_default().into_owned());
+        Some(Task { name, source, queue: queue.flatten(), repeat: repeat.flatten(), phases: phases? })
     }
+
+    fn phases(&mut self, reader: &mut Reader<'t>) -> Option<Vec<Phase>> {
+        let mut phases = Vec::with_capacity(1);
+        reader.array(|reader| self.phase(reader).map(|phase| phases.push(phase)))?;
+        phases.shrink_to_fit();
+        Some(phases)
+    }
+
+    fn phase(&mut self, reader: &mut Reader<'t>) -> Option<Phase> {
+        let (mut waits, mut reads, mut writes, mut adds, mut signals) = (None, None, None, None, None);
+        reader.object(|reader, member| match member {
+            "waits" => once(&mut waits, self.counted(reader)),
+            "reads" => once(&mut reads, self.accessed(reader)),
+            "writes" => once(&mut writes, self.accessed(reader)),
+            "adds" => once(&mut adds, reader.list(|reader| self.add(reader))),
+            "signals" => once(&mut signals, self.counted(reader)),
+            _ => Some(false),
+        })?;
+        let (waits, signals) = (waits.unwrap_or_default(), signals.unwrap_or_default());
+        let (reads, writes) = (reads.unwrap_or_default(), writes.unwrap_or_default());
+        Some(Phase { waits, reads, writes, adds: adds.unwrap_or_default(), signals })
+    }
+
+    fn name(&mut self, reader: &mut Reader<'t>) -> Option<u32> {
+        Some(self.names.number(reader.string()?))
+    }
+
+    fn counted(&mut self, reader: &mut Reader<'t>) -> Option<Vec<Count>> {
+        reader.array(|reader| {
+            let (event, number) = reader.pair(|reader| self.name(reader), Reader::integer)?;
+            self.counts.push(Count { event, number });
+            Some(())
+        })?;
+        Some(self.counts.drain(..).collect())
+    }
+
+    fn accessed(&mut self, reader: &mut Reader<'t>) -> Option<Vec<Access>> {
+        reader.array(|reader| {
+            let (tensor, region) = reader.pair(|reader| self.name(reader), region)?;
+            let region = region.map(|region| self.regions.shared(region));
+            self.accesses.push(Access { tensor, region });
+            Some(())
+        })?;
+        Some(self.accesses.drain(..).collect())
+    }
+
+    /// A tensor, a region, and perhaps a group.
+    fn add(&mut self, reader: &mut Reader<'t>) -> Option<Add> {
+        let group = |reader: &mut Reader<'t>| reader.nullable(Reader::string);
+        let last = |reader: &mut Reader<'t>| Some((region(reader)?, reader.further(group)?));
+        let (tensor, (region, group)) = reader.pair(|reader| self.name(reader), last)?;
+        let group = group.flatten().map(|group| self.names.number(group));
+        let region = region.map(|region| self.regions.shared(region));
+        Some(Add { access: Access { tensor, region }, group })
+    }
+}
+
+fn repeat(reader: &mut Reader<'_>) -> Option<Repeat> {
+    let (mut times, mut queue_step, mut queues) = (None, None, None);
+    reader.object(|reader, member| match member {
+        "times" => once(&mut times, reader.integer()),
+        "queue_step" => once(&mut queue_step, reader.integer()),
+        "queues" => once(&mut queues, reader.nullable(Reader::integer)),
+        _ => Some(false),
+    })?;
+    Some(Repeat { times: times?, queue_step: queue_step.unwrap_or(0), queues: queues.flatten() })
 }
 
 /// Null, a box, or an object with one.
-struct WireRegion(Option<Region>);
-
-wire! {
-    WireRuns {
-        bounds "box": Vec<[i64; 2]> = None;
-        runs "runs": Vec<[i64; 3]> = Some(Vec::new());
-        shift "shift": WireShift = Some(WireShift(None));
-    }
-}
-
-/// An array of numbers, and not null.
-struct WireShift(Option<Vec<i64>>);
-
-impl<'de> Deserialize<'de> for WireShift {
-    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<WireShift, D::Error> {
-        Vec::deserialize(reader).map(|shift| WireShift(Some(shift)))
-    }
-}
-
-impl<'de> Deserialize<'de> for WireRegion {
-    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<WireRegion, D::Error> {
-        struct Value;
-        impl<'de> Visitor<'de> for Value {
-            type Value = WireRegion;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a region")
-            }
-
-            fn visit_unit<E: Error>(self) -> Result<WireRegion, E> {
-                Ok(WireRegion(None))
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<WireRegion, A::Error> {
-                let mut bounds = Vec::with_capacity(2);
-                while let Some(interval) = elements.next_element()? {
-                    bounds.push(interval);
-                }
-                Ok(WireRegion(Some(Region { bounds: bounds.into(), object: None })))
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<WireRegion, A::Error> {
-                let wire = WireRuns::deserialize(MapAccessDeserializer::new(members))?;
-                let (WireShift(shift), bounds, runs) = (wire.shift, wire.bounds, wire.runs);
-                let object = Some(Box::new(Copies { runs, shift }));
-                Ok(WireRegion(Some(Region { bounds: bounds.into(), object })))
-            }
+fn region(reader: &mut Reader<'_>) -> Option<Option<Region>> {
+    match reader.peek()? {
+        b'[' => Some(Some(Region { bounds: bounds(reader)?, object: None })),
+        b'{' => {
+            let (mut bounds, mut runs, mut shift) = (None, None, None);
+            reader.object(|reader, member| match member {
+                "box" => once(&mut bounds, self::bounds(reader)),
+                "runs" => once(&mut runs, reader.list(run)),
+                "shift" => once(&mut shift, reader.list(Reader::integer)),
+                _ => Some(false),
+            })?;
+            let copies = Copies { runs: runs.unwrap_or_default(), shift };
+            Some(Some(Region { bounds: bounds?, object: Some(Box::new(copies)) }))
         }
-        reader.deserialize_any(Value)
+        _ => reader.word("null").then_some(None),
     }
+}
+
+fn bounds(reader: &mut Reader<'_>) -> Option<Bounds> {
+    let mut bounds = Bounds::new();
+    reader.array(|reader| {
+        let (lo, hi) = reader.pair(Reader::integer, Reader::integer)?;
+        bounds.push([lo, hi]);
+        Some(())
+    })?;
+    Some(bounds)
+}
+
+fn run(reader: &mut Reader<'_>) -> Option<[i64; 3]> {
+    let last = |reader: &mut Reader<'_>| Some((reader.integer()?, reader.further(Reader::integer)??));
+    let (axis, (step, count)) = reader.pair(Reader::integer, last)?;
+    Some([axis, step, count])
 }

@@ -29,6 +29,13 @@ pub fn check(world: &World<'_>, storage: &Storage, findings: &mut Findings) {
 
 fn judge(world: &World<'_>, piece: &[u32], broken: &mut BTreeMap<u32, (Rule, Option<u32>)>) {
     let access = |index: u32| &world.accesses[index as usize];
+    // Most are of one value, which is written first.
+    if let [first, rest @ ..] = piece
+        && access(*first).does == Does::Write
+        && rest.iter().all(|&index| world.placed(access(index)).value == world.placed(access(*first)).value)
+    {
+        return;
+    }
     let changes = || piece.iter().copied().filter(|&index| access(index).does != Does::Read);
     let changed: BTreeSet<u32> = changes().map(|index| world.placed(access(index)).value).collect();
     // The first change, and the first one through another value.

@@ -205,7 +205,7 @@ impl Out<'_> {
         let start = self.world.tensors[tensor as usize].start;
         let first = self.world.intervals.len() as u32;
         let of = (record.shape.as_slice(), record.element);
-        region::push(access.region.as_ref(), of, start, copy, &mut self.world.intervals);
+        region::push(access.region.as_deref(), of, start, copy, &mut self.world.intervals);
         let intervals = first..self.world.intervals.len() as u32;
         self.world.accesses.push(Access { phase, tensor, does, group, index, intervals });
     }

@@ -56,8 +56,11 @@ impl Storage {
         cuts.sort_unstable();
         cuts.dedup();
         let pieces = |interval: &[u64; 2]| {
-            let [from, to] = interval.map(|at| cuts.partition_point(|&cut| cut < at));
-            from..to
+            let [from, to] = *interval;
+            let first = cuts.partition_point(|&cut| cut < from);
+            // Most have one.
+            let next = first + 1;
+            first..if cuts.get(next) == Some(&to) { next } else { cuts.partition_point(|&cut| cut < to) }
         };
         // Looked up once: the pieces of each interval of each access.
         let ranges: Vec<Range<usize>> = accesses.iter().flat_map(|&index| bytes(index)).map(pieces).collect();

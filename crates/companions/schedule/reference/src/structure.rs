@@ -18,8 +18,11 @@ pub const LIMITS: [(u64, &str); 3] =
 
 /// Judges numbers, places and regions. Gives the places of the tensors, which mean nothing where a rule is broken.
 pub fn check(document: &Schedule, findings: &mut Findings) -> (Vec<Placed>, usize) {
-    let by_name: HashMap<u32, usize> =
-        document.tensors.iter().enumerate().map(|(index, tensor)| (tensor.name, index)).collect();
+    let mut by_name: Vec<Option<u32>> = vec![None; document.names.len()];
+    for (index, tensor) in document.tensors.iter().enumerate() {
+        by_name[tensor.name as usize] = Some(index as u32);
+    }
+    let tensor_of = |name: u32| by_name[name as usize].map(|index| index as usize);
     let storages: HashMap<u32, usize> =
         document.storages.iter().enumerate().map(|(index, storage)| (storage.name, index)).collect();
     let at = |list: &str, name: u32| format!("/{list}/{}", pointer_token(&document.names[name as usize]));
@@ -39,8 +42,8 @@ pub fn check(document: &Schedule, findings: &mut Findings) -> (Vec<Placed>, usiz
         let pointer = at("tensors", tensor.name);
         let value = match tensor.view {
             None => index,
-            Some(view) => match by_name.get(&view).filter(|&&of| document.tensors[of].view.is_none()) {
-                Some(&of) => of,
+            Some(view) => match tensor_of(view).filter(|&of| document.tensors[of].view.is_none()) {
+                Some(of) => of,
                 None => {
                     let name = &document.names[view as usize];
                     let message = format!("found `{name}`, required the name of a tensor that is no view");
@@ -115,7 +118,7 @@ fn size(tensor: &Tensor, pointer: &str, findings: &mut Findings) -> Option<i64> 
     bytes
 }
 
-fn tasks(document: &Schedule, by_name: &HashMap<u32, usize>, placed: &[Placed], findings: &mut Findings) {
+fn tasks(document: &Schedule, by_name: &[Option<u32>], placed: &[Placed], findings: &mut Findings) {
     let mut sizes = [0u64; 3];
     let mut is_large = false;
     for (index, task) in document.tasks.iter().enumerate() {
@@ -170,7 +173,7 @@ fn tasks(document: &Schedule, by_name: &HashMap<u32, usize>, placed: &[Placed], 
 /// Of what an access is.
 struct Of<'d> {
     document: &'d Schedule,
-    by_name: &'d HashMap<u32, usize>,
+    by_name: &'d [Option<u32>],
     placed: &'d [Placed],
     task: &'d Task,
 }
@@ -189,9 +192,9 @@ fn judge(
         // One interval at least; the rest when its tensors are known.
         return 1;
     }
-    match of.by_name.get(&access.tensor) {
-        Some(&index) => {
-            let (tensor, placed) = (&of.document.tensors[index], &of.placed[index]);
+    match of.by_name[access.tensor as usize] {
+        Some(index) => {
+            let (tensor, placed) = (&of.document.tensors[index as usize], &of.placed[index as usize]);
             fits(tensor, placed, access, changes, times, at, findings).unwrap_or(0)
         }
         None => {
@@ -220,10 +223,10 @@ pub fn fits(
     if changes && matches!(placed.kind, Kind::Input | Kind::Weight) {
         findings.broken(Rule::ES05, at(), "the tensor is the host's, and tasks may not change it");
     }
-    let wrong = access.region.as_ref().and_then(|region| region::check(region, &tensor.shape, times).err());
+    let wrong = access.region.as_deref().and_then(|region| region::check(region, &tensor.shape, times).err());
     if let Some(wrong) = wrong {
         findings.broken(Rule::ES02, format!("{}/1{}", at(), wrong.at), wrong.message);
         return None;
     }
-    Some(region::count(access.region.as_ref(), &tensor.shape))
+    Some(region::count(access.region.as_deref(), &tensor.shape))
 }

@@ -147,7 +147,7 @@ impl<'d> Look<'d> {
             return Err((3, format!("the schedule has no tensor `{name}`")));
         };
         let record = &self.world.document.tensors[tensor as usize];
-        let region = access.region.as_ref();
+        let region = access.region.as_deref();
         if let Some(region) = region {
             region::check(region, &record.shape, 1).map_err(|wrong| (4, wrong.message))?;
         }
