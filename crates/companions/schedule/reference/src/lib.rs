@@ -8,6 +8,7 @@ mod exact;
 mod expand;
 mod mend;
 mod minimise;
+mod needed;
 mod order;
 mod picture;
 mod place;

@@ -1,5 +1,6 @@
 //! `minimise`: which waits can go (clause SCH-14). What breaks a rule with some waits left out breaks one with more of them left out, so
-//! that the waits are gone through once: as many as can go together, then the next one, which stays.
+//! that the waits are gone through once: as many as can go together, then the next one, which stays. Waits of which [`crate::needed`] knows that
+//! they stay are not tried.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -10,6 +11,7 @@ use megakernel_order::happens_before::{HappensBefore, Question};
 use megakernel_schedule::Schedule;
 use serde_json::json;
 
+use crate::needed::needed;
 use crate::order::{Before, signals};
 use crate::validate::{accepts, is_redundant, load, validate_schedule, world};
 
@@ -48,26 +50,51 @@ pub fn minimise(document: &[u8]) -> Answer {
 
 /// The waits that can go together from a schedule that is accepted; of the others none can. In the order of the document.
 pub fn minimal(schedule: &Schedule) -> Vec<Dropped> {
-    let all = waits(schedule);
-    let mut gone: BTreeSet<Wait> = BTreeSet::new();
-    let mut rest = &all[..];
-    // How many are tried at once: twice as many after a success, half as many after a failure. One that fails alone stays.
-    let mut size = 1;
-    while !rest.is_empty() {
-        let (some, later) = rest.split_at(size.min(rest.len()));
-        let mut more = gone.clone();
-        more.extend(some);
-        if accepts(&without(schedule, &more)) {
-            (gone, rest) = (more, later);
-            size *= 2;
-        } else if some.len() == 1 {
-            rest = later;
-        } else {
-            size = some.len() / 2;
-        }
-    }
+    let needed = needed(schedule);
+    let open: Vec<Wait> = waits(schedule).into_iter().filter(|wait| !needed.contains(wait)).collect();
+    let gone = most(&open, |gone| accepts(&without(schedule, gone)));
     let implied = implied(schedule, &gone);
     gone.iter().zip(implied).map(|(&wait, implied)| Dropped { wait, implied }).collect()
+}
+
+/// Judgements beyond one for each wait.
+const MORE: usize = 8;
+
+/// Of these waits as many as can go, the first ones first, where this judges whether some can. It judges once for each wait at most, and
+/// [`MORE`] times: some are tried together only if what that may cost has been saved before.
+fn most(waits: &[Wait], mut can_go: impl FnMut(&BTreeSet<Wait>) -> bool) -> BTreeSet<Wait> {
+    let mut gone: BTreeSet<Wait> = BTreeSet::new();
+    let and = |gone: &BTreeSet<Wait>, some: &[Wait]| -> BTreeSet<Wait> {
+        gone.iter().chain(some).copied().collect()
+    };
+    // How many are tried at once: twice as many after a success, fewer after a failure.
+    let (mut rest, mut size, mut saved) = (waits, 1, MORE);
+    while !rest.is_empty() {
+        let most =
+            u32::try_from(saved).map_or(usize::MAX, |saved| 1usize.checked_shl(saved).unwrap_or(usize::MAX));
+        let some = &rest[..size.min(rest.len()).min(most)];
+        let more = and(&gone, some);
+        if can_go(&more) {
+            (gone, rest, size) = (more, &rest[some.len()..], 2 * some.len());
+            saved += some.len() - 1;
+            continue;
+        }
+        // The first that stays: if the half before can go, it is in the other half, which need not be tried.
+        let (mut low, mut high, mut judged) = (0, some.len(), 1);
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            let more = and(&gone, &some[low..middle]);
+            judged += 1;
+            if can_go(&more) {
+                (gone, low) = (more, middle);
+            } else {
+                high = middle;
+            }
+        }
+        (rest, size) = (&rest[high..], high.div_ceil(2));
+        saved = (saved + high).saturating_sub(judged);
+    }
+    gone
 }
 
 fn waits(schedule: &Schedule) -> Vec<Wait> {
@@ -152,6 +179,70 @@ mod tests {
         let schedule = load(document.as_bytes()).expect("a schedule");
         assert!(accepts(&schedule));
         minimal(&schedule).iter().map(|dropped| (pointer(&dropped.wait), dropped.implied)).collect()
+    }
+
+    #[test]
+    fn as_many_go_as_one_by_one_and_nothing_is_judged_often() {
+        let mut rng = megakernel_ir::prng::SplitMix64::new(20);
+        let mut fewest = usize::MAX;
+        for round in 0..400 {
+            let waits: Vec<Wait> = (0..100).map(|task| [task, 0, 0]).collect();
+            // Of each of these sets one has to stay.
+            let sets = if round < 10 { round } else { rng.next_u64() % 120 };
+            let members = 1 + round % 3;
+            let sets: Vec<BTreeSet<Wait>> = (0..sets)
+                .map(|_| (0..members).map(|_| [(rng.next_u64() % 100) as usize, 0, 0]).collect())
+                .collect();
+            let can_go = |gone: &BTreeSet<Wait>| !sets.iter().any(|set| set.is_subset(gone));
+            let mut slow = BTreeSet::new();
+            for &wait in &waits {
+                slow.insert(wait);
+                if !can_go(&slow) {
+                    slow.remove(&wait);
+                }
+            }
+            let mut judged = 0;
+            let quick = most(&waits, |gone| {
+                judged += 1;
+                can_go(gone)
+            });
+            assert_eq!(quick, slow, "{sets:?}");
+            assert!(judged <= waits.len() + MORE, "{judged} for {sets:?}");
+            fewest = fewest.min(judged);
+        }
+        assert_eq!(fewest, 7, "1 + 2 + 4 + ... + 64 is more than 100");
+    }
+
+    #[test]
+    fn a_wait_that_is_known_to_stay_cannot_go() {
+        let writes = |event: &str| {
+            format!(r#"{{"phases": [{{"writes": [["x", null]], "signals": [["{event}", 1]]}}]}}"#)
+        };
+        let reads =
+            |waits: &str| format!(r#"{{"phases": [{{"waits": [{waits}], "reads": [["x", null]]}}]}}"#);
+        let known = |tasks: &[String]| {
+            let document =
+                format!(r#"{{"tensors": {{"x": {{"shape": [4]}}}}, "tasks": [{}]}}"#, tasks.join(", "));
+            let schedule = load(document.as_bytes()).expect("a schedule");
+            assert!(accepts(&schedule), "{document}");
+            let known = needed(&schedule);
+            for wait in &known {
+                assert!(!accepts(&without(&schedule, &BTreeSet::from([*wait]))), "{document}");
+            }
+            known.iter().map(pointer).collect::<Vec<_>>()
+        };
+        let first = "/tasks/1/phases/0/waits/0";
+        assert_eq!(known(&[writes("e"), reads(r#"["e", 1]"#)]), [first]);
+        // Either can go.
+        let twice = r#"{"phases": [{"writes": [["x", null]], "signals": [["e", 1], ["f", 1]]}]}"#.to_owned();
+        assert!(known(&[twice, reads(r#"["e", 1], ["f", 1]"#)]).is_empty());
+        // What it waits for, it does not touch.
+        let idle = r#"{"phases": [{"signals": [["f", 1]]}]}"#.to_owned();
+        assert_eq!(known(&[writes("e"), reads(r#"["e", 1], ["f", 1]"#), idle]), [first]);
+        // The second reader signals what the first waits for, and was before.
+        let waits = r#"{"phases": [{"waits": [["e", 1]], "reads": [["x", null]], "signals": [["f", 1]]}]}"#
+            .to_owned();
+        assert_eq!(known(&[writes("e"), waits, reads(r#"["e", 1], ["f", 1]"#)]), [first]);
     }
 
     #[test]
