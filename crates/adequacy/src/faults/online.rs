@@ -66,6 +66,27 @@ fn line(k: &dyn Kernels, scores: &[f32], rows: usize, rescale: &dyn Fn(Step, f64
     scores.iter().map(|&s| k.div(k.exponential(f64::from(s), sum.m), sum.l)).collect()
 }
 
+/// Attention without the rows whose weight is less than `least`.
+fn without_light_rows(window: &Window<'_>, least: f64) -> Attended {
+    let m = Plain.maximum(window.scores);
+    let keeps = |s: f32| !(Plain.exponential(f64::from(s), m) < least);
+    let kept: Vec<bool> = window.scores.iter().map(|&s| keeps(s)).collect();
+    let only = |line: &[f32]| -> Vec<f32> {
+        line.iter().zip(&kept).filter(|(_, kept)| **kept).map(|(&x, _)| x).collect()
+    };
+    let columns: Vec<f32> = (0..window.head_dim).flat_map(|d| only(window.column(d))).collect();
+    Plain.attend(&Window { scores: &only(window.scores), columns: &columns, head_dim: window.head_dim })
+}
+
+/// ATTENTION_COMBINE without the partials whose weight is less than `least`.
+fn without_light(partials: &[Attended], least: f64) -> Vec<f64> {
+    let scores: Vec<f32> = partials.iter().map(|partial| partial.m as f32).collect();
+    let m = Plain.maximum(&scores);
+    let keeps = |partial: &&Attended| !(Plain.partial_weight(partial.m, partial.l, m) < least);
+    let kept: Vec<Attended> = partials.iter().filter(keeps).cloned().collect();
+    Plain.combine(if kept.is_empty() { partials } else { &kept })
+}
+
 faults! {
 
 
@@ -308,6 +329,42 @@ faults! {
         COMBINE, FLOATS {
         fn merged(&self, a: f64, l: f64) -> f64 {
             Plain.merged(a, if l > 0.0 { l + 1e-6 } else { l })
+        }
+    }
+
+    "combine-sum-below-1e-36": "takes a sum of denominators below 1e-36 for 0", COMBINE, FLOATS {
+        fn merged(&self, a: f64, l: f64) -> f64 {
+            Plain.merged(a, if l < 1e-36 { 0.0 } else { l })
+        }
+    }
+
+    "combine-sum-least-1e-34": "divides by at least 1e-34", COMBINE, FLOATS {
+        fn merged(&self, a: f64, l: f64) -> f64 {
+            Plain.merged(a, if l > 0.0 { l.max(1e-34) } else { l })
+        }
+    }
+
+    "combine-light-skipped-1e-20": "leaves out partials that weigh less than 1e-20, whatever they hold", COMBINE, FLOATS {
+        fn combine(&self, partials: &[Attended]) -> Vec<f64> {
+            without_light(partials, 1e-20)
+        }
+    }
+
+    "combine-light-skipped-1e-30": "leaves out partials that weigh less than 1e-30, whatever they hold", COMBINE, FLOATS {
+        fn combine(&self, partials: &[Attended]) -> Vec<f64> {
+            without_light(partials, 1e-30)
+        }
+    }
+
+    "light-rows-skipped-1e-20": "leaves out rows that weigh less than 1e-20, whatever they hold", ATTENTION, FLOATS {
+        fn attend(&self, window: &Window<'_>) -> Attended {
+            without_light_rows(window, 1e-20)
+        }
+    }
+
+    "light-rows-skipped-1e-30": "leaves out rows that weigh less than 1e-30, whatever they hold", ATTENTION, FLOATS {
+        fn attend(&self, window: &Window<'_>) -> Attended {
+            without_light_rows(window, 1e-30)
         }
     }
 

@@ -4,7 +4,17 @@ use megakernel_ir::DType;
 
 use super::{FLOATS, Fault, MATRIX, QUANTISED, round};
 use crate::kernels::{Kernels, Plain};
-use crate::parts::{QuantisedRow, Tile};
+use crate::parts::{QuantisedRow, Site, Tile};
+
+/// The sum over the groups of a row of what `part` makes of x, of the integers less their zero point, and of the scale.
+fn by_group(x: &[f32], row: &QuantisedRow<'_>, part: impl Fn(&[f32], &[f32], f64) -> f64) -> f64 {
+    let groups = x.chunks(row.group.max(1)).zip(row.q.chunks(row.group.max(1))).zip(row.scales);
+    groups.enumerate().fold(0.0, |sum, (group, ((x, q), &scale))| {
+        let zero = row.zeros.and_then(|zeros| zeros.get(group)).copied().unwrap_or_default();
+        let shifted: Vec<f32> = q.iter().map(|q| q - zero).collect();
+        Plain.add(sum, part(x, &shifted, f64::from(scale)))
+    })
+}
 
 faults! {
     "group-boundary-late": "begins every group but the first one column late", QUANTISED, FLOATS {
@@ -47,6 +57,21 @@ faults! {
     "nibbles-swapped": "takes the high nibble of a byte first", QUANTISED, FLOATS {
         fn nibble(&self, byte: u8, column: usize) -> u8 {
             Plain.nibble(byte.rotate_left(4), column)
+        }
+    }
+
+    "quantised-sums-fp16": "holds the sum of a group in binary16 before it meets the scale", MATRIX, FLOATS {
+        fn quantised_product(&self, _: &[Tile], x: &[f32], _: &[f32], row: &QuantisedRow<'_>) -> f64 {
+            by_group(x, row, |x, q, scale| self.mul(round(DType::F16, self.dot(Site::Matrix, x, q)), scale))
+        }
+    }
+
+    "scale-on-x": "multiplies x with the scale, and what comes of it with the integer", MATRIX, FLOATS {
+        fn quantised_product(&self, _: &[Tile], x: &[f32], _: &[f32], row: &QuantisedRow<'_>) -> f64 {
+            by_group(x, row, |x, q, scale| {
+                let scaled: Vec<f32> = x.iter().map(|&x| self.mul(f64::from(x), scale) as f32).collect();
+                self.dot(Site::Matrix, &scaled, q)
+            })
         }
     }
 

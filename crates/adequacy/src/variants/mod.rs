@@ -44,6 +44,7 @@ impl Variant {
         say(style.quantised != plain.quantised, format!("quantised weights {:?}", style.quantised));
         say(style.scaled != plain.scaled, format!("scale on {:?}", style.scaled));
         say(style.divided_weights, "attention weights divided first".to_owned());
+        say(style.skips, "rows of weight 0 skipped".to_owned());
         say(style.bias_first, "bias first".to_owned());
         say(style.complements, "erfc and sigmoid".to_owned());
         say(style.frequency != plain.frequency, format!("frequencies {:?}", style.frequency));
@@ -114,6 +115,8 @@ fn single() -> Vec<Style> {
     styles.extend(arithmetics.map(|arithmetic| Style { scaled_mean: true, arithmetic, ..plain }));
     styles.extend([Scaled::Query, Scaled::Key].map(|scaled| Style { scaled, ..plain }));
     styles.push(Style { divided_weights: true, ..plain });
+    styles.push(Style { skips: true, ..plain });
+    styles.push(Style { skips: true, exponential: Exponential::Flushed, ..plain });
     styles.push(Style { bias_first: true, ..plain });
     styles.push(Style { complements: true, ..plain });
     let frequencies = [Frequency::Inverse, Frequency::Base2, Frequency::BaseE];
@@ -162,6 +165,7 @@ fn mixture(seed: u64) -> Style {
         frequency: random.pick(Frequency::Power, &[Frequency::Inverse, Frequency::Base2, Frequency::BaseE]),
         schedule: random.below(1 << 32),
         scaled_mean: random.below(2) == 0,
+        skips: random.below(2) == 0,
     }
 }
 

@@ -1,5 +1,7 @@
 //! The steps of an implementation of some style.
 
+use std::borrow::Cow;
+
 use megakernel_ir::DType;
 
 use super::random::Random;
@@ -30,12 +32,21 @@ impl Style {
             return self.attended_nothing(window.head_dim);
         }
         let weights: Vec<f32> = scores.iter().map(|&s| self.exponential(f64::from(s), m) as f32).collect();
-        let column = |d: usize| window.column(d).get(from..to).unwrap_or_default();
+        let column = |d: usize| self.met(&weights, window.column(d).get(from..to).unwrap_or_default());
         Attended {
-            a: (0..window.head_dim).map(|d| self.dot(Site::Values, &weights, column(d))).collect(),
+            a: (0..window.head_dim).map(|d| self.dot(Site::Values, &weights, &column(d))).collect(),
             m,
             l: self.sum(Site::Denominator, &weights),
         }
+    }
+
+    /// What these weights meet: nothing where one is 0 and is skipped.
+    fn met<'x>(&self, weights: &[f32], column: &'x [f32]) -> Cow<'x, [f32]> {
+        if !self.skips {
+            return Cow::Borrowed(column);
+        }
+        let meet = |(&weight, &x): (&f32, &f32)| if weight == 0.0 { 0.0 } else { x };
+        weights.iter().zip(column).map(meet).collect()
     }
 
     /// Two windows become one.
@@ -296,7 +307,8 @@ impl Kernels for Style {
         let Attended { m, l, .. } = attended;
         let weight = |&s: &f32| self.div(self.exponential(f64::from(s), m), l) as f32;
         let weights: Vec<f32> = window.scores.iter().map(weight).collect();
-        (0..window.head_dim).map(|d| self.dot(Site::Values, &weights, window.column(d))).collect()
+        let column = |d: usize| self.met(&weights, window.column(d));
+        (0..window.head_dim).map(|d| self.dot(Site::Values, &weights, &column(d))).collect()
     }
     fn combine(&self, partials: &[Attended]) -> Vec<f64> {
         let live: Vec<&Attended> = partials.iter().filter(|partial| partial.l != 0.0).collect();
@@ -319,8 +331,8 @@ impl Kernels for Style {
             live.iter().filter_map(|partial| partial.a.get(d)).map(|&a| a as f32).collect()
         };
         let merged = |d: usize| match self.divided_weights {
-            true => self.dot(Site::Partials, &divided, &column(d)),
-            false => self.div(self.dot(Site::Partials, &weights, &column(d)), l),
+            true => self.dot(Site::Partials, &divided, &self.met(&divided, &column(d))),
+            false => self.div(self.dot(Site::Partials, &weights, &self.met(&weights, &column(d))), l),
         };
         (0..head_dim).map(merged).collect()
     }

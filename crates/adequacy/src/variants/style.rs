@@ -125,6 +125,8 @@ pub struct Style {
     pub scaled: Scaled,
     /// Divides the weights of attention before they meet the values.
     pub divided_weights: bool,
+    /// Leaves out rows and partials that weigh 0, whatever they hold.
+    pub skips: bool,
     /// Quantised products.
     pub quantised: Quantised,
     /// Begins the sum of a product with the bias.
@@ -152,6 +154,7 @@ impl Style {
         passes: Passes::Whole,
         scaled: Scaled::Score,
         divided_weights: false,
+        skips: false,
         quantised: Quantised::Expanded,
         bias_first: false,
         complements: false,

@@ -102,7 +102,8 @@ impl Sum {
         if let Special::Infinite(v) = self.special {
             self.special = if factor == 0.0 { Special::NaN } else { Special::Infinite(v * factor.signum()) };
         }
-        if self.special == Special::None && self.overflows() {
+        // Finite terms that overflow before the factor could turn an infinity into NaN.
+        if self.special != Special::NaN && self.overflows() {
             self.special = Special::Unspecified;
         }
         if factor == 0.0 {
@@ -238,5 +239,7 @@ mod tests {
         sum.push(Bounded::exact(f64::INFINITY));
         assert_eq!(sum.scaled(-2.0).finish(UNIT, 2.0).v, f64::NEG_INFINITY);
         assert!(sum.scaled(0.0).finish(UNIT, 2.0).v.is_nan());
+        [LARGEST, LARGEST].map(Bounded::exact).into_iter().for_each(|term| sum.push(term));
+        assert_eq!(sum.scaled(0.25).finish(UNIT, 2.0), Bounded::UNSPECIFIED);
     }
 }

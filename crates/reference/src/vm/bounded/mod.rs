@@ -105,7 +105,7 @@ impl Bounded {
     }
 
     /// Whether it is NaN and nothing else.
-    pub(super) fn is_nan(self) -> bool {
+    pub fn is_nan(self) -> bool {
         self.v.is_nan() && self.is_specified()
     }
 

@@ -71,7 +71,7 @@ fn merge(partials: &[Partial<'_>], head_dim: usize) -> Vec<Bounded> {
         let (mut sum, mut spread) = (Sum::new(), 0.0);
         for (partial, &weight) in live() {
             let x = partial.sum.at(d);
-            sum.push(weight.product(x));
+            sum.push(weights::weighed(weight, x, denominator));
             spread += x.magnitude();
         }
         weights::mean(sum, denominator, UNIT, spread)

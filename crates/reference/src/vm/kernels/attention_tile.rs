@@ -1,5 +1,7 @@
 //! ATTENTION_TILE (clause OPC-07): attention of one query position per sequence over a window of the cache.
 
+use std::f64::consts::LOG2_E;
+
 use megakernel_ir::Param;
 use megakernel_ir::params::FLAG_PARTIAL_WRITE;
 
@@ -7,7 +9,7 @@ use super::dot::dot;
 use super::view::{Line, extent, index, last};
 use super::weights::{self, Reference, Weights};
 use super::{Data, Kernel, TaskView, Written};
-use crate::vm::bounded::{Bounded, TINY, UNIT};
+use crate::vm::bounded::{Bounded, LARGEST, TINY, UNIT, lowest_bit};
 use crate::vm::sum::Sum;
 
 pub(super) struct AttentionTile;
@@ -90,7 +92,8 @@ impl<'a> Tile<'a> {
             return vec![Bounded::UNSPECIFIED; self.head_dim];
         }
         let denominator = Sum::of(weights.iter().copied(), UNIT);
-        let (sums, spreads) = self.weighted(&rows, &weights);
+        let divisor = if self.is_partial { Bounded::ONE } else { denominator };
+        let (sums, spreads) = self.weighted(&rows, &weights, divisor);
         if self.is_partial {
             // Which of NaN and a number is the larger is not specified.
             let max = if max.v.is_nan() { Bounded::UNSPECIFIED } else { max };
@@ -101,8 +104,9 @@ impl<'a> Tile<'a> {
         sums.into_iter().zip(spreads).map(mean).collect()
     }
 
-    /// The terms of the sum of each element, and the sum of the magnitudes of what is weighed.
-    fn weighted(&self, rows: &[Row<'_>], weights: &[Bounded]) -> (Vec<Sum>, Vec<f64>) {
+    /// The terms of the sum of each element, and the sum of the magnitudes of what is weighed. The weights may be divided by
+    /// `divisor` first.
+    fn weighted(&self, rows: &[Row<'_>], weights: &[Bounded], divisor: Bounded) -> (Vec<Sum>, Vec<f64>) {
         let mut sums = vec![Sum::new(); self.head_dim];
         let mut spreads = vec![0.0; self.head_dim];
         for (row, &weight) in rows.iter().zip(weights) {
@@ -118,9 +122,7 @@ impl<'a> Tile<'a> {
                 continue;
             }
             for ((sum, spread), v) in elements.zip(row.v.iter()) {
-                let is_dropped = weight.is_zero() && !v.v.is_finite();
-                // A row of weight zero may be skipped, or multiplied by zero.
-                sum.push(if is_dropped { Bounded::UNSPECIFIED } else { weight.product(v) });
+                sum.push(weights::weighed(weight, v, divisor));
                 *spread += v.magnitude();
             }
         }
@@ -153,13 +155,39 @@ impl<'a> Tile<'a> {
 
     /// `scale * q.k`, where the scale may be multiplied with q, k or their product.
     fn score(&self, q: Line<'_>, k: Line<'_>, q_size: f64) -> Bounded {
-        let products = dot(q, k).scaled(self.scale);
-        let score = products.finish(self.unit, 2.0);
-        if products.is_exact() || !score.v.is_finite() {
+        let products = dot(q, k);
+        let is_exact = products.is_exact() && self.scales_exactly(q) && self.scales_exactly(k);
+        let products = products.scaled(self.scale);
+        let score = match is_exact {
+            true => products.finish(self.unit, 2.0),
+            false => products.finish_rounded(self.unit, 2.0),
+        };
+        if score.is_nan() {
+            return score;
+        }
+        if self.overflows(q) || self.overflows(k) {
+            return Bounded::UNSPECIFIED;
+        }
+        if (is_exact && products.is_exact()) || !score.v.is_finite() {
             return score;
         }
         let k_size: f64 = k.iter().map(Bounded::magnitude).sum();
         score.widened(TINY * (q_size + k_size + products.count() * self.scale.abs()))
+    }
+
+    /// Whether nothing of this line underflows when it is scaled.
+    fn scales_exactly(&self, line: Line<'_>) -> bool {
+        let bit = |x: f64| if x == 0.0 { f64::INFINITY } else { lowest_bit(x) };
+        line.iter().all(|x| bit(self.scale) * bit(x.v) >= 2.0 * TINY)
+    }
+
+    /// Whether a finite element of this line overflows when it is scaled, or the scale when it takes in log2(e).
+    fn overflows(&self, line: Line<'_>) -> bool {
+        let scale = self.scale.abs();
+        let finite = |x: &Bounded| x.v.is_finite();
+        scale > 1.0
+            && (scale * LOG2_E > LARGEST
+                || line.iter().filter(finite).any(|x| x.magnitude() * scale > LARGEST))
     }
 }
 
@@ -192,6 +220,7 @@ fn biased(score: Bounded, bias: Bounded) -> Bounded {
 
 #[cfg(test)]
 mod tests {
+    use crate::vm::bounded::Bounded;
     use crate::vm::kernels::testing::{
         Family, Input, Random, Shares, assert_exact, assert_near, bounded, ints, reals, specified,
     };
@@ -323,6 +352,45 @@ mod tests {
         let masked = task(1, 1, "F32[2]", "kv_start=0 kv_len=2");
         let inputs = [&with(1.0, INF)[..], &[reals(&[-INF, 0.0])]].concat();
         assert_eq!(specified(&masked, &inputs), [false, true]);
+    }
+
+    #[test]
+    fn a_row_whose_weight_may_be_zero_may_be_skipped() {
+        let task = task(1, 1, "", "kv_start=0 kv_len=2");
+        let with = |k: f64, v: f64| {
+            let rows = |first: [f64; 4]| reals(&[first, [0.0; 4]].concat());
+            bounded(&task, &[reals(&[2.0, 0.0]), rows([k, 0.0, 0.0, 0.0]), rows([v, 1.0, 1.0, 1.0])])
+        };
+        for v in [f64::NAN, INF] {
+            // exp(-86) is a normal number, and exp(-88) is not.
+            let near = with(-86.0, v)[0];
+            assert!(near.is_exact() && near.v.to_bits() == v.to_bits(), "{near:?}");
+            for k in [-88.0, -1000.0] {
+                let far = with(k, v);
+                assert!(!far[0].is_specified() && far[1].is_specified(), "{k}: {far:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_scale_may_overflow_or_underflow_with_a_query_or_a_key() {
+        let task = |scale: i32| {
+            format!(
+                "ATTENTION_TILE F32[1,1] F32[2,1,1] F32[2,1,1] -> F32[1,3]; head_dim=1 n_heads=1 n_kv_heads=1 scale={} kv_start=0 kv_len=1 flags=2",
+                2f64.powi(scale)
+            )
+        };
+        let score = |scale: i32, q: i32, k: i32| {
+            let [q, k] = [q, k].map(|n| 2f64.powi(n));
+            bounded(&task(scale), &[reals(&[q]), reals(&[k, 0.0]), reals(&[1.0, 1.0])])[1]
+        };
+        assert_eq!(score(100, 20, -120), Bounded::ONE);
+        assert!(!score(120, 20, -140).is_specified() && !score(120, -140, 20).is_specified());
+        assert_eq!(score(-100, -20, 120), Bounded::ONE);
+        for (q, k) in [(-60, 120), (120, -60)] {
+            let lost = score(-100, q, k);
+            assert!(lost.v == 2f64.powi(-40) && lost.e > 0.0, "{lost:?}");
+        }
     }
 
     #[test]

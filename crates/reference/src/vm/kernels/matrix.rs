@@ -97,11 +97,17 @@ impl Weight {
         Weight { value, magnitude, unscaled, q, zero: zero.v, scale: scale.v }
     }
 
-    /// A power of two of which `x * q * scale` and `x * zero * scale` are multiples.
+    /// A power of two of which `x * q * scale` and `x * zero * scale` are multiples; 0 where a product on the way to them
+    /// underflows.
     fn grid(&self, x: f64) -> f64 {
         let bit = |part: f64| if part == 0.0 { f64::INFINITY } else { lowest_bit(part) };
+        let (q, zero, scale, x) = (bit(self.q), bit(self.zero), bit(self.scale), bit(x));
+        // A zero meets the scale first, or x. The integer q takes neither below what it was.
+        if x.max(scale) < f64::INFINITY && zero * scale.min(x) < 2.0 * TINY {
+            return 0.0;
+        }
         // Of two parts that are zero there is no multiple, whatever the factors.
-        bit(self.q).min(bit(self.zero)) * bit(self.scale) * bit(x)
+        q.min(zero) * scale * x
     }
 }
 
@@ -127,18 +133,21 @@ impl WeightRow {
         };
         let sum = sum.unwrap_or_else(|| self.terms(x, groups));
         let value = sum.finish(unit, 3.0 + groups as f64);
-        if sum.is_exact() || !value.v.is_finite() {
+        if value.is_nan() {
             return value;
         }
-        // Sums of x * q come before the scale.
-        let pairs = || x.iter().zip(&self.weights);
-        let unscaled: f64 = pairs().map(|(x, weight)| x.magnitude() * weight.unscaled).sum();
-        let size: f64 = x.iter().map(Bounded::magnitude).sum();
-        if unscaled <= LARGEST {
-            value.widened(2.0 * TINY * (size + self.scales))
-        } else {
-            Bounded::UNSPECIFIED
+        // Sums of x * q, and with zeros those of x, come before the scale, and may overflow even if what they are a part of
+        // is exact, or infinite by another x.
+        let (mut unscaled, mut size) = (0.0, 0.0);
+        for (x, weight) in x.iter().zip(&self.weights).filter(|(x, _)| x.v.is_finite()) {
+            unscaled += x.magnitude() * weight.unscaled;
+            size += x.magnitude();
         }
+        let largest = if groups > 0 { unscaled.max(size) } else { unscaled };
+        if largest.is_nan() || largest > LARGEST {
+            return Bounded::UNSPECIFIED;
+        }
+        if sum.is_exact() { value } else { value.widened(2.0 * TINY * (size + self.scales)) }
     }
 
     fn terms(&self, x: Line<'_>, groups: usize) -> Sum {
@@ -300,6 +309,45 @@ mod tests {
         assert!(bounded(task, &with([NAN, 1.0], 1.0))[0].v.is_nan());
         let task = "GEMV_TILE F32[1,2] I8[1,2] F32[1,1] -> F32[1,1]; K=2 N_tile=1 n_off=0 group=2 qdtype=6";
         assert_exact(task, &[reals(&[INF, 1.0]), ints(&[1, 2]), reals(&[1.0])], &[INF]);
+    }
+
+    #[test]
+    fn sums_that_overflow_before_the_scale_leave_nothing_specified() {
+        let task = "GEMV_TILE F32[1,3] I8[1,3] F32[1,1] -> F32[1,1]; K=3 N_tile=1 n_off=0 group=3 qdtype=6";
+        let large = 2f64.powi(126);
+        let with = |x: [f64; 3], q: [i64; 3]| [reals(&x), ints(&q), reals(&[2f64.powi(-40)])];
+        // Exact, with the scale or without.
+        assert_exact(task, &with([large, large / 2.0, 0.0], [1, 1, 0]), &[1.5 * 2f64.powi(86)]);
+        // Exact with the scale alone.
+        assert_eq!(specified(task, &with([large, large, 0.0], [2, 2, 0])), [false]);
+        assert_eq!(specified(task, &with([large, large, 0.0], [2, -2, 0])), [false]);
+        // An infinity that meets one of the other sign.
+        assert_exact(task, &with([INF, large, 0.0], [1, -1, 0]), &[INF]);
+        assert_eq!(specified(task, &with([INF, large, 0.0], [1, -4, 0])), [false]);
+        assert_exact(task, &with([NAN, large, 0.0], [1, -4, 0]), &[NAN]);
+        // With zeros, the sum of x alone.
+        let task = task.replace("F32[1,1] ->", "F32[1,1] F32[1,1] ->");
+        let with = |x: f64, zero: f64| {
+            [reals(&[x, x, x]), ints(&[0, 0, 0]), reals(&[2f64.powi(-40)]), reals(&[zero])]
+        };
+        assert_exact(&task, &with(large / 2.0, 0.5), &[-1.5 * 2f64.powi(85)]);
+        assert_eq!(specified(&task, &with(1.5 * large, 0.5)), [false]);
+    }
+
+    #[test]
+    fn zeros_that_underflow_with_a_scale_are_not_exact() {
+        let task =
+            "GEMV_TILE F32[1,1] I8[1,1] F32[1,1] F32[1,1] -> F32[1,1]; K=1 N_tile=1 n_off=0 group=1 qdtype=6";
+        let with = |x: i32, scale: i32, zero: i32| {
+            let [x, scale, zero] = [x, scale, zero].map(|n| reals(&[2f64.powi(n)]));
+            bounded(task, &[x, ints(&[0]), scale, zero])[0]
+        };
+        // Each is -2^-135; of the last two a product on the way is below 2^-149.
+        assert_eq!(with(0, -115, -20), Bounded::exact(-2f64.powi(-135)));
+        let scaled = with(20, -125, -30);
+        assert!(scaled.v == -2f64.powi(-135) && scaled.e >= 2f64.powi(-135), "{scaled:?}");
+        let first = with(-125, 20, -30);
+        assert!(first.v == -2f64.powi(-135) && first.e >= 2f64.powi(-135), "{first:?}");
     }
 
     #[test]

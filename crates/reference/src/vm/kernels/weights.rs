@@ -1,7 +1,7 @@
 //! The weights of a softmax, as SOFTMAX, ATTENTION_TILE and ATTENTION_COMBINE have them, and means by such
 //! weights.
 
-use crate::vm::bounded::{Bounded, DIVISION, SMALLEST_NORMAL, lowest_bit, rounding};
+use crate::vm::bounded::{Bounded, DIVISION, LARGEST, SMALLEST_NORMAL, TINY, lowest_bit, rounding};
 use crate::vm::sum::Sum;
 
 /// Units that a change of the reference point costs: an exponential, and the product with it. What depends on
@@ -81,25 +81,49 @@ fn weight(score: Bounded, max: Bounded, ends: &[f64], reference: Reference) -> B
     weight.widened(rescaling).flushed()
 }
 
+/// A weight times what it weighs. A weight that may be zero may also be skipped, so that nothing is known of an infinity
+/// or a NaN that it meets. `divisor` is what the weight may be divided by before.
+pub(super) fn weighed(weight: Bounded, x: Bounded, divisor: Bounded) -> Bounded {
+    if x.v.is_finite() || weight.is_nan() || divisor.is_nan() {
+        return weight.product(x);
+    }
+    let least = SMALLEST_NORMAL * (divisor.magnitude() + rounding(divisor.magnitude(), 2.0 * DIVISION));
+    let is_positive = weight.has_sign() && weight.v - weight.e > least;
+    if is_positive { weight.product(x) } else { Bounded::UNSPECIFIED }
+}
+
 /// A sum of weighted terms over the sum of the weights, where each weight may be divided first as well. `unit`
 /// is that of the upper sum, `spread` the sum of the absolute values of what is weighed.
 pub(super) fn mean(terms: Sum, weights: Bounded, unit: f64, spread: f64) -> Bounded {
-    if terms.is_exact() && weights.is_exact() && lowest_bit(weights.v) == weights.v {
+    let least = weights.v - weights.e;
+    let largest = terms.magnitude() / least;
+    // Without error, unless a reciprocal is below the smallest normal number, and may be flushed.
+    let is_exact = terms.is_exact() && weights.is_exact() && lowest_bit(weights.v) == weights.v;
+    if is_exact && least >= SMALLEST_NORMAL && least * SMALLEST_NORMAL <= 1.0 && largest <= LARGEST {
         return terms.finish(unit, 1.0) / weights;
     }
     let quotient = terms.finish_rounded(unit, 1.0) / weights;
-    if !quotient.v.is_finite() || !quotient.is_specified() || quotient.is_zero() {
+    if quotient.is_nan() {
         return quotient;
     }
-    // A weight that is divided by itself is rounded, and flushed to zero where it is small.
-    let divided = rounding(terms.magnitude() / (weights.v - weights.e), DIVISION);
-    quotient.widened(divided + spread * SMALLEST_NORMAL)
+    // Neither a weight that is divided nor what it weighs may overflow.
+    let divided = rounding(largest, DIVISION);
+    if !quotient.is_specified() || least < SMALLEST_NORMAL || largest + divided > LARGEST {
+        return Bounded::UNSPECIFIED;
+    }
+    if !quotient.v.is_finite() || quotient.is_zero() {
+        return quotient;
+    }
+    // A weight that is divided is rounded, and flushed to zero where it is small; what it weighs may underflow.
+    quotient.widened(divided + spread * SMALLEST_NORMAL + terms.count() * TINY)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::vm::bounded::UNIT;
+
+    const INF: f64 = f64::INFINITY;
 
     fn weights(scores: &[f64], reference: Reference) -> Vec<Bounded> {
         let scores: Vec<Bounded> = scores.iter().map(|&score| Bounded::exact(score)).collect();
@@ -181,6 +205,49 @@ mod tests {
             .map(|reference| Weights::of(&scores, reference).weights[1]);
         assert!(common.e > 0.01 * common.v && common.e < 0.0101 * common.v);
         assert!(maximum.e > 0.02 * maximum.v && maximum.e < 0.0203 * maximum.v);
+    }
+
+    #[test]
+    fn what_a_weight_that_may_be_zero_meets_may_be_skipped() {
+        let weights = weights(&[0.0, -80.0, -90.0, -INF], Reference::Maximum);
+        for x in [INF, -INF, f64::NAN] {
+            let met = |divisor: f64| -> Vec<bool> {
+                let met = |weight: &Bounded| weighed(*weight, Bounded::exact(x), Bounded::exact(divisor));
+                weights.iter().map(|weight| met(weight).is_specified()).collect()
+            };
+            assert_eq!(met(1.0), [true, true, false, false], "{x}");
+            // exp(-80) is 1,535 times the smallest normal number.
+            assert_eq!(met(1_500.0), [true, true, false, false], "{x}");
+            assert_eq!(met(1_540.0), [true, false, false, false], "{x}");
+        }
+        // A NaN among the scores makes it NaN anyway.
+        assert!(weighed(Bounded::exact(f64::NAN), Bounded::exact(INF), Bounded::ONE).is_nan());
+        assert_eq!(weighed(Bounded::ZERO, Bounded::exact(3.0), Bounded::ONE), Bounded::ZERO);
+    }
+
+    #[test]
+    fn weights_are_divided_where_neither_they_nor_the_terms_overflow() {
+        let of = |terms: &[f64], weights: f64| {
+            let mut sum = Sum::new();
+            terms.iter().for_each(|&term| sum.push(Bounded::exact(term)));
+            mean(sum, Bounded::exact(weights), UNIT, terms.iter().map(|term| term.abs()).sum())
+        };
+        let power = |n: i32| 2f64.powi(n);
+        assert_eq!(of(&[power(-130)], power(-126)), Bounded::exact(power(-4)));
+        assert_eq!(of(&[power(120)], power(126)), Bounded::exact(power(-6)));
+        // 1 / l is infinite, or may be.
+        assert!(!of(&[power(-130)], power(-127)).is_specified());
+        assert!(!of(&[0.0], power(-149)).is_specified());
+        assert!(of(&[f64::NAN], power(-149)).is_nan());
+        // 1 / l may be flushed.
+        let flushed = of(&[power(127)], power(127));
+        assert!(flushed.v == 1.0 && flushed.e >= 1.0, "{flushed:?}");
+        // The terms are finite, and their quotients are not.
+        assert_eq!(of(&[power(100), -power(100)], power(-20)), Bounded::ZERO);
+        assert!(!of(&[power(100), -power(100)], power(-40)).is_specified());
+        // Products of quotients with subnormal numbers round one by one.
+        let tiny = of(&[33.0 * power(-149), -31.0 * power(-149)], 64.0 * (1.0 + power(-20)));
+        assert!(tiny.e >= 2.0 * TINY, "{tiny:?}");
     }
 
     #[test]

@@ -126,6 +126,24 @@ fn masked(from: DType, row: usize) -> Vec<Sequence> {
     ]
 }
 
+/// NaN and infinities in a row that weighs less and less: as long as its weight is no zero they reach the result.
+fn vanishing(from: DType, row: usize) -> Vec<Sequence> {
+    let (nan, inf) = (f64::NAN, rounded(from, f64::INFINITY));
+    let keys =
+        [(16.0, -1.25), (16.0, -2.5), (16.0, -3.75), (16.0, -5.0), (16.0, -5.5), (16.0, -7.5), (32.0, -32.0)];
+    let with = |[q, k]: [f64; 2]| {
+        [[nan, 1.0], [1.0, inf], [-inf, 2.0]].map(|v| MEAN.q([q, 0.0]).k(row, [k, 0.0]).v(row, v))
+    };
+    keys.into_iter().flat_map(|(q, k)| with([q, k])).collect()
+}
+
+/// The same, by a float mask.
+fn vanishing_masked(from: DType, row: usize) -> Vec<Sequence> {
+    let inf = rounded(from, f64::INFINITY);
+    let with = |mask: f64| [[f64::NAN, 1.0], [1.0, inf]].map(|v| MEAN.v(row, v).mask(row, mask));
+    [-20.0, -40.0, -60.0, -80.0, -88.0, -120.0, -240.0].into_iter().flat_map(with).collect()
+}
+
 /// How rows are left out.
 #[derive(Clone, Copy, PartialEq)]
 enum Mask {
@@ -183,10 +201,12 @@ fn in_every_place(b: &mut Bench) -> Result<()> {
     for (data, at) in PLACES {
         let row = [0, 1, 2, 3, 3].get(at).copied().unwrap_or(0);
         type Make = fn(DType, usize) -> Vec<Sequence>;
-        let kinds: [(&str, Mask, Make); 3] = [
+        let kinds: [(&str, Mask, Make); 5] = [
             ("specials", Mask::None, common),
             ("specials-left-out", Mask::Bool, left_out),
             ("specials-masked", Mask::Float, masked),
+            ("vanishing", Mask::None, vanishing),
+            ("vanishing-masked", Mask::Float, vanishing_masked),
         ];
         for (form, mask, make) in kinds {
             for (from, to) in super::PAIRS {
@@ -229,7 +249,40 @@ pub fn combine(b: &mut Bench) -> Result<()> {
     let [_, high] = subnormals(F32);
     let row = |a: [f64; 5], m: f64, l: f64| [a[0], a[1], a[2], a[3], a[4], m, l];
     let empty = row([0.0; 5], f64::NEG_INFINITY, 0.0);
+    let add = |b: &mut Bench, (form, data, about): (&str, &'static str, &str), pairs: Vec<[[f64; 7]; 2]>| {
+        let swapped: Vec<[[f64; 7]; 2]> = pairs.iter().map(|&[first, second]| [second, first]).collect();
+        let all = [pairs, swapped].concat();
+        let (n, first) = lines(&all.iter().map(|pair| pair[0]).collect::<Vec<_>>());
+        let (_, second) = lines(&all.iter().map(|pair| pair[1]).collect::<Vec<_>>());
+        for &(_, to) in FROM_F32 {
+            let inputs = [reals(F32, &[n, 7], first.clone()), reals(F32, &[n, 7], second.clone())];
+            let spec = Spec::new(form, data, about).inputs(inputs).output(to, &[n, 5]);
+            b.add(spec.clause(clause::NUM_03))?;
+        }
+        Result::Ok(())
+    };
     for (data, at) in PLACES {
+        // The weight of the special partial is a normal number, or may be flushed.
+        let mut vanishing = Vec::new();
+        for m in [-20.0, -40.0, -60.0, -80.0, -88.0, -120.0, -1000.0] {
+            for value in [f64::NAN, f64::INFINITY] {
+                vanishing.push([row(with(ORDINARY, at, value), m, 1.0), row(ORDINARY, 0.0, 1.0)]);
+            }
+        }
+        add(b, ("vanishing", data, "NaN and infinities in a partial that weighs less and less"), vanishing)?;
+        // Denominators around the smallest normal number: from 2^-126 on, a sum of them has a reciprocal.
+        let scaled = |l: f64| with(ORDINARY, at, 4.0).map(|a| a * l);
+        let alone = |l: f64| [row(scaled(l), 0.0, l), empty];
+        let mut tiny: Vec<_> =
+            [-118, -120, -124, -125, -126, -127, -140, -149].map(|n| alone(power(n))).into();
+        tiny.push([row(scaled(power(-127)), 0.0, power(-127)); 2]);
+        tiny.push([row(scaled(power(-128)), 0.0, power(-128)), row(scaled(power(-126)), 0.0, power(-126))]);
+        tiny.push([row(scaled(1.5 * power(-120)), 3.0, 1.5 * power(-120)), row(ORDINARY, -100.0, 1.0)]);
+        tiny.push([row(scaled(power(-120)), 1.0, power(-120)), row(ORDINARY, -49.0, 1.0)]);
+        tiny.push([row(scaled(power(120)), 0.0, power(120)), empty]);
+        let opposite = scaled(power(100));
+        tiny.push([row(opposite, 0.0, power(-40)), row(opposite.map(|a| -a), 0.0, power(-40))]);
+        add(b, ("tiny", data, "denominators around the smallest normal number"), tiny)?;
         let alone = |value| with([0.0; 5], at, value);
         let mut pairs = Vec::new();
         for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.0] {
@@ -245,15 +298,7 @@ pub fn combine(b: &mut Bench) -> Result<()> {
             pairs.push([row(ORDINARY, m, 1.0), row(alone(4.0), m, 1.0)]);
             pairs.push([row(ORDINARY, m, 2.0), empty]);
         }
-        let swapped: Vec<[[f64; 7]; 2]> = pairs.iter().map(|&[first, second]| [second, first]).collect();
-        pairs.extend(swapped);
-        let (n, first) = lines(&pairs.iter().map(|pair| pair[0]).collect::<Vec<_>>());
-        let (_, second) = lines(&pairs.iter().map(|pair| pair[1]).collect::<Vec<_>>());
-        for &(_, to) in FROM_F32 {
-            let inputs = [reals(F32, &[n, 7], first.clone()), reals(F32, &[n, 7], second.clone())];
-            let spec = Spec::new("specials", data, ABOUT).inputs(inputs).output(to, &[n, 5]);
-            b.add(spec.clause(clause::NUM_03))?;
-        }
+        add(b, ("specials", data, ABOUT), pairs)?;
     }
     Ok(())
 }
