@@ -74,7 +74,8 @@ fn difference(root: &Path) -> Result<bool, String> {
 /// # Errors
 /// The ledger, or the state of the repository, cannot be read.
 pub fn since_the_last(root: &Path) -> Result<Comparison, String> {
-    let last = last(root)?.ok_or_else(|| format!("there is no {PATH}: `cargo xtask ledger --write` writes it"))?;
+    let last =
+        last(root)?.ok_or_else(|| format!("there is no {PATH}: `cargo xtask ledger --write` writes it"))?;
     Ok(compare(&last, &state(root)?))
 }
 

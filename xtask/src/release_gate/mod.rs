@@ -124,7 +124,8 @@ fn gate(root: &Path, args: &Args) -> Result<bool, String> {
         table.add("nothing is broken since the last release", || since_the_last(root))?;
         table.add("figures in documents are those of the corpus", || figures_of(root))?;
         // The corpus is compared whole below.
-        let steps = ci::steps().filter(|(name, _)| *name != ci::CORPUS).map(|(name, command)| (name, command, 0));
+        let steps =
+            ci::steps().filter(|(name, _)| *name != ci::CORPUS).map(|(name, command)| (name, command, 0));
         for (name, command, required) in steps.chain(CHECKS) {
             print(&format!("== {name}: {}\n", command.join(" ")))?;
             table.add(name, || {

@@ -93,9 +93,9 @@ pub fn lacking(table: &Table, files: &Files) -> Vec<String> {
                 Place::Text(path, wanted) => {
                     let wanted = wanted(opcode);
                     // Lines are broken where a formatter likes.
-                    let found = texts
-                        .iter()
-                        .any(|(known, text)| known == path && text.split_whitespace().collect::<String>().contains(&wanted));
+                    let found = texts.iter().any(|(known, text)| {
+                        known == path && text.split_whitespace().collect::<String>().contains(&wanted)
+                    });
                     (found, (*path).to_owned(), format!(": no `{wanted}`"))
                 }
                 Place::Below(folder, file, wanted) => {

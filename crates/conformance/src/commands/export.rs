@@ -82,8 +82,9 @@ pub(super) fn export(corpus: &Corpus, case: &Case, folder: &Path) -> Result<(), 
     }
     for path in execution.launches.iter().flat_map(|launch| &launch.tensors).collect::<BTreeSet<_>>() {
         // What a formula gives is written out: who debugs reads one kind of file. A launch may have a file of tensors of that name too.
-        let name =
-            path.strip_suffix(SUFFIX).map_or_else(|| path.clone(), |name| format!("{name}.formula.safetensors"));
+        let name = path
+            .strip_suffix(SUFFIX)
+            .map_or_else(|| path.clone(), |name| format!("{name}.formula.safetensors"));
         write(&folder.join(name), &corpus.inputs(path).map_err(unreadable)?)?;
     }
     Ok(())

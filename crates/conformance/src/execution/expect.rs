@@ -70,7 +70,9 @@ pub fn expectations(
         found.push(Expectation { name: name.to_owned(), dtype: buffer.dtype, shape, expected });
     }
     if let Some(name) = left.first() {
-        return Err(format!("`{name}` is no IO_OUTPUT or KV_CACHE of the program, nor the bound or the places of one"));
+        return Err(format!(
+            "`{name}` is no IO_OUTPUT or KV_CACHE of the program, nor the bound or the places of one"
+        ));
     }
     if found.is_empty() {
         return Err("it names no buffer, so that nothing would be judged".to_owned());

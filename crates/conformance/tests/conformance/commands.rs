@@ -136,7 +136,12 @@ fn exported_cases_are_whole() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let folder = directory.path().join("cases");
     let to = folder.to_str().expect("UTF-8");
-    let output = command(&["export", to, "--filter", "{accept/record/empty,numeric/copy/*,numeric/gemm-tile/mixed/*}"]);
+    let output = command(&[
+        "export",
+        to,
+        "--filter",
+        "{accept/record/empty,numeric/copy/*,numeric/gemm-tile/mixed/*}",
+    ]);
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     let empty = folder.join("accept/record/empty");
     let sent = command(&["document", "accept/record/empty"]).stdout;
@@ -155,9 +160,13 @@ fn exported_cases_are_whole() {
         inputs.join(format!("2x5x24-tiles-of-1x3-mixed-i4-f16-i4-f16-f8e4m3{ending}.safetensors"))
     };
     let (stored, formula) = (std::fs::read(named("")), std::fs::read(named(".formula")));
-    let names = |file: &[u8]| TensorFile::read(file).expect("tensors").tensors.into_keys().collect::<BTreeSet<_>>();
+    let names =
+        |file: &[u8]| TensorFile::read(file).expect("tensors").tensors.into_keys().collect::<BTreeSet<_>>();
     let (stored, formula) = (names(&stored.expect("a file")), names(&formula.expect("a file")));
-    assert!(!stored.is_empty() && !formula.is_empty() && stored.is_disjoint(&formula), "{stored:?} {formula:?}");
+    assert!(
+        !stored.is_empty() && !formula.is_empty() && stored.is_disjoint(&formula),
+        "{stored:?} {formula:?}"
+    );
     let again = command(&["export", to]);
     assert_eq!(again.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&again.stderr).contains("is not empty"));

@@ -164,7 +164,9 @@ fn a_signal_without_its_fence_is_a_race() {
     let program = chain(&[("COPY", &[]), ("COPY", &[]), ("COPY", &[]), ("COPY", &[])]);
     let x = [("x", f32s(&[1.0, 2.0, 3.0]))];
     let options = ["--sanitize", "thread", "--limit", "60"];
-    let answer = Worker::new(&options).execute(std::slice::from_ref(&program), &x);
+    let right = fewer::file(&fewer::CHAIN, "");
+    let right = [&options[..], &["--kernels", &right]].concat();
+    let answer = Worker::new(&right).execute(std::slice::from_ref(&program), &x);
     assert_runs(&answer.to_string());
     assert_eq!(answer["outcome"], "accept", "{answer}");
     let kernels = fewer::including(&fewer::CHAIN, &path("tests/kernels/signal_without_fence.cu"));
@@ -221,7 +223,8 @@ fn replaced_kernels_are_other_kernels_wherever_they_lie() {
         let hello = Worker::new(&["--kernels", &path]).say(&json!({"type": "hello", "protocol": "1.0"}));
         hello["device"]["kernels"].as_str().expect("a digest").to_owned()
     };
-    let text = std::fs::read_to_string(kernels).expect("kernels");
+    let kernel = std::fs::read_to_string(kernels).expect("kernels");
+    let text = format!("{}{kernel}", fewer::only(&[Opcode::Gelu]));
     let (one, other) = (digest(&text), digest(&format!("{text}// changed\n")));
     assert_ne!(one, other);
     std::fs::rename(folder.path().join(text.len().to_string()), folder.path().join("moved")).expect("moved");

@@ -195,7 +195,9 @@ pub fn joint(draft: &mut Draft, tensor: &str) -> Result<Joint, &'static str> {
         (false, _) => second,
         (true, false) => first,
         (true, true) => {
-            return Err("a region between those that store and load it needs the one, and the other needs it");
+            return Err(
+                "a region between those that store and load it needs the one, and the other needs it",
+            );
         }
     };
     let mut held = [0_i64; 2];

@@ -182,7 +182,8 @@ fn documents_that_take_too_much_are_refused_as_answers() {
     // Regions that do nothing, and as many values.
     let mut answer = right.clone();
     for number in 0..100_000 {
-        answer["values"][format!("v{number}")] = json!({"shape": [1], "dtype": "F32", "residency": "register"});
+        answer["values"][format!("v{number}")] =
+            json!({"shape": [1], "dtype": "F32", "residency": "register"});
         answer["regions"].as_array_mut().expect("regions").push(
             json!({"id": format!("r{number}"), "inputs": [], "outputs": [], "streaming": {"tile": {"tile_shape": {}}}}),
         );

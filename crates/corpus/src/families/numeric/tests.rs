@@ -102,9 +102,13 @@ fn another_seed_makes_other_numbers() {
     assert!(changed > once.len() / 2, "{changed} of {} files depend on the seed", once.len());
     // Of formulas too, which draw by a seed of their own; those of positions and scales draw nothing.
     let sized: Vec<_> = once.iter().zip(&other).filter(|(plan, _)| plan.family.ends_with("/sizes")).collect();
-    let files = |plan: &Plan| plan.launches.iter().flat_map(|launch| launch.files.clone()).collect::<Vec<_>>();
+    let files =
+        |plan: &Plan| plan.launches.iter().flat_map(|launch| launch.files.clone()).collect::<Vec<_>>();
     let changed = sized.iter().filter(|(once, other)| {
-        files(once).iter().zip(&files(other)).any(|((_, once), (_, other))| !crate::families::plan::same(once, other))
+        files(once)
+            .iter()
+            .zip(&files(other))
+            .any(|((_, once), (_, other))| !crate::families::plan::same(once, other))
     });
     let changed = changed.count();
     assert!(changed > sized.len() / 2, "{changed} of {} formulas depend on the seed", sized.len());

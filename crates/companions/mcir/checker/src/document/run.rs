@@ -5,7 +5,9 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use megakernel_mcir::{Body, Document, Function, Index, Init, Lifetime, Memory, Node, Op, Region, Term, Value};
+use megakernel_mcir::{
+    Body, Document, Function, Index, Init, Lifetime, Memory, Node, Op, Region, Term, Value,
+};
 
 use super::compute::{Tile, computed, updated};
 use crate::transform::evaluate::{Held, Numbers};

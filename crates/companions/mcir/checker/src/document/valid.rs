@@ -3,7 +3,9 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use megakernel_mcir::{Body, Document, Function, Index, Init, Lifetime, Memory, Node, Op, Region, State, Term, Update, Value};
+use megakernel_mcir::{
+    Body, Document, Function, Index, Init, Lifetime, Memory, Node, Op, Region, State, Term, Update, Value,
+};
 
 const MOST: i64 = 2_147_483_647;
 
@@ -281,7 +283,8 @@ impl<'d> Judge<'d> {
         }
         let numbers = region.tile.shape.iter().chain(&region.tile.blocks).map(|&(_, number)| number);
         let bounds = region.stream.iter().flat_map(|stream| [&stream.from, &stream.to]);
-        let far = |state: &State| matches!(state.init, Init::Number(number) if !(-MOST..=MOST).contains(&number));
+        let far =
+            |state: &State| matches!(state.init, Init::Number(number) if !(-MOST..=MOST).contains(&number));
         if numbers.into_iter().any(|number| !(1..=MOST).contains(&number))
             || bounds.into_iter().any(|indices| indices.len() > 64 || !indices.iter().all(in_range))
             || region.state.iter().any(far)
@@ -398,7 +401,9 @@ impl<'d> Judge<'d> {
             Op::Barrier(waits) => waits.iter().all(|(_, version)| (0..64).contains(version)),
             Op::Compute(Function::Scale(p, q)) => (-MOST..=MOST).contains(p) && (1..=MOST).contains(q),
             Op::Compute(Function::Mask(rows, columns, window)) => {
-                in_range(rows) && in_range(columns) && window.is_none_or(|window| (1..=MOST).contains(&window))
+                in_range(rows)
+                    && in_range(columns)
+                    && window.is_none_or(|window| (1..=MOST).contains(&window))
             }
             _ => true,
         };

@@ -221,7 +221,8 @@ fn apply(plan: &mut Plan, tensors: &mut Tensors<'_>, reads: &Reads, places: &BTr
         // A bias is a row of a buffer, and a sum is added to the product.
         if plan.uses.get(number).is_some_and(|found| found.access == Access::Slice) {
             let outputs = biased.get(&number).into_iter().flatten();
-            for (changed, access) in outputs.map(|&out| (out, Access::Write)).chain([(number, Access::Read)]) {
+            for (changed, access) in outputs.map(|&out| (out, Access::Write)).chain([(number, Access::Read)])
+            {
                 if let Some(found) = plan.uses.get_mut(changed) {
                     found.access = access;
                 }
