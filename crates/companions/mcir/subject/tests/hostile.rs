@@ -165,10 +165,11 @@ fn documents_that_take_too_much_are_refused_as_answers() {
         judge_transform(request.as_bytes(), &answer.to_string()).expect_err("too large a tensor");
     assert!(found.contains("are judged (MCI-21)"), "{found}");
     // Numbers beyond those that a document may have, wherever they stand.
+    let tile = right["regions"][0]["streaming"]["tile"]["begin"][0]["out"][0].clone();
     for (place, value) in [
         ("/regions/0/streaming/tile/begin/0/at", json!([i64::MIN])),
         ("/regions/0/streaming/stream", json!({"axis": "t", "from": [-2], "to": [8, i64::MAX]})),
-        ("/regions/0/streaming/state", json!([{"value": "y", "init": i64::MIN}])),
+        ("/regions/0/streaming/state", json!([{"value": tile, "init": i64::MIN}])),
     ] {
         let mut answer = right.clone();
         let (parent, member) = place.rsplit_once('/').expect("a place");

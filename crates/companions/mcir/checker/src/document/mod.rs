@@ -2,6 +2,7 @@
 
 mod compute;
 mod run;
+pub mod uses;
 pub mod valid;
 
 pub use run::{Counted, run};

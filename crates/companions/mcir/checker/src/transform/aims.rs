@@ -10,7 +10,7 @@ use super::field::{self, Residues};
 use super::patterns;
 use super::side::Side;
 use super::stays::stays;
-use crate::document::{Counted, valid};
+use crate::document::{Counted, uses};
 
 /// What has to be achieved for a request.
 pub enum Aim {
@@ -73,7 +73,7 @@ impl Aim {
                     let late = |(body, node): (Body, &megakernel_mcir::Node)| {
                         body == Body::Each && matches!(node.op, Op::Prefetch(_, 0))
                     };
-                    region.stream.is_some() && valid::nodes(region).any(|at| loads(at) || late(at))
+                    region.stream.is_some() && uses::nodes(region).any(|at| loads(at) || late(at))
                 };
                 let found = document.regions.iter().find(stalls).filter(|_| *can_be_ahead);
                 found.map_or(Ok(()), |region| {
@@ -86,7 +86,7 @@ impl Aim {
             }
             (Aim::Resident { target, most, .. }, Side::Document { document, .. }) => {
                 same_target(*target, document, "MCI-25")?;
-                let found = valid::held(document);
+                let found = uses::held(document);
                 let fits = found[0] <= most[0] && found[1] <= most[1];
                 let bytes = |[shared, register]: [i64; 2]| {
                     format!("{shared} bytes of shared memory and {register} of registers")
@@ -152,17 +152,17 @@ fn bytes(document: &Document, names: &[u32]) -> u64 {
 
 /// Whether a block could hold two of each tile that it loads in a stream: each is kept for its stream then, if not for longer.
 fn can_be_ahead(document: &Document) -> bool {
-    let lifetimes = valid::lifetimes(document);
+    let lifetimes = uses::lifetimes(document);
     let mut doubled = std::collections::HashSet::new();
     for region in document.regions.iter().filter(|region| region.stream.is_some()) {
-        let loads = valid::nodes(region)
+        let loads = uses::nodes(region)
             .filter(|(body, node)| *body == Body::Each && matches!(node.op, Op::LoadTile(_)));
         doubled.extend(loads.flat_map(|(_, node)| node.outs.iter().copied()));
-        let late = valid::nodes(region)
+        let late = uses::nodes(region)
             .filter(|(body, node)| *body == Body::Each && matches!(node.op, Op::Prefetch(_, 0)));
         doubled.extend(late.flat_map(|(_, node)| node.outs.iter().copied()));
     }
-    let [shared, register] = valid::largest(document, &|value, _| {
+    let [shared, register] = uses::largest(document, &|value, _| {
         let own = lifetimes.get(&value.name).copied().unwrap_or(megakernel_mcir::Lifetime::Block);
         // The prefetch in `begin` makes it last from there on.
         if doubled.contains(&value.name) {
@@ -178,12 +178,12 @@ fn can_be_ahead(document: &Document) -> bool {
 /// What a document holds at the most if each tile is kept no longer than it has to be, in as many slots as it needs.
 fn shortest(document: &Document) -> [i64; 2] {
     let mut ahead: HashMap<u32, i64> = HashMap::new();
-    for (body, node) in document.regions.iter().flat_map(valid::nodes) {
+    for (body, node) in document.regions.iter().flat_map(uses::nodes) {
         if let (Body::Each, Op::Prefetch(_, version), Some(&tile)) = (body, &node.op, node.outs.first()) {
             ahead.insert(tile, *version);
         }
     }
-    valid::largest(document, &|value, used| {
+    uses::largest(document, &|value, used| {
         let needed = ahead.get(&value.name).map_or(1, |version| version + 1);
         (used.shortest(), value.buffers.min(needed))
     })

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use megakernel_mcir::{Body, Document, Index, Memory, Op, Region, Term};
 
-use crate::document::valid::nodes;
+use crate::document::uses::nodes;
 
 /// A block axis: the region that declared it, and its name there.
 type Axis = (usize, u32);
