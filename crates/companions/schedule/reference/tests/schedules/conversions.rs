@@ -146,15 +146,27 @@ fn errors(found: &[Diagnostic]) -> Rules {
     found.iter().filter(|found| found.is_error()).map(|found| found.rule).collect()
 }
 
-/// The documents of the corpus: one in three of some families, or all.
-fn documents() -> Vec<(String, String)> {
+/// The documents of the corpus: one in so many of some families, or all.
+fn documents(step: usize) -> Vec<(String, String)> {
     let is_whole = std::env::var_os("CONVERSIONS").is_some_and(|what| what == "whole");
     let (folders, step): (&[&str], usize) = match is_whole {
         true => (&[""], 1),
-        false => (&["deadlock", "race", "pages", "memory-safety/unwritten-read", "task-graph"], 3),
+        false => (&["deadlock", "race", "pages", "memory-safety/unwritten-read", "task-graph"], step),
     };
     let all = folders.iter().flat_map(|folder| cases::documents(folder).into_iter().step_by(step));
     all.map(|case| (case.id().to_owned(), case.text)).collect()
+}
+
+/// Rules of a document that say more than those of its schedule.
+fn stricter(found: &[Diagnostic], schedule: &Value) -> &'static [Rule] {
+    let is_coarse = found.iter().any(|found| found.rule == Rule::TW03);
+    let keeps = |tensor: &Value| tensor["kind"] == "cache";
+    let has_kept = schedule["tensors"].as_object().is_some_and(|tensors| tensors.values().any(keeps));
+    match (is_coarse, has_kept) {
+        (true, _) => &[Rule::TR02, Rule::TR03, Rule::TR04, Rule::TX03],
+        (_, true) => &[Rule::R06],
+        _ => &[],
+    }
 }
 
 fn ids(rules: &Rules) -> String {
@@ -166,7 +178,7 @@ fn a_document_and_its_schedule_break_rules_that_are_alike() {
     let mut sure = BTreeMap::new();
     let mut tally: BTreeMap<(Rules, Rules), usize> = BTreeMap::new();
     let (mut wrong, mut refused) = (Vec::new(), Vec::new());
-    for (id, text) in documents() {
+    for (id, text) in documents(3) {
         let document = text.as_bytes();
         let members: Value = serde_json::from_str(&text).expect("a document");
         let has = |member: &str| members.get(member).is_some();
@@ -192,17 +204,11 @@ fn a_document_and_its_schedule_break_rules_that_are_alike() {
                 continue;
             }
         };
-        let is_coarse = found.iter().any(|found| found.rule == Rule::TW03);
-        let keeps = |tensor: &Value| tensor["kind"] == "cache";
-        let has_kept = schedule["tensors"].as_object().is_some_and(|tensors| tensors.values().any(keeps));
+        let stricter = stricter(&found, &schedule);
         let pair = Pair {
             schedule: errors(&validate(schedule.to_string().as_bytes()).diagnostics),
             document: broken,
-            stricter: match (is_coarse, has_kept) {
-                (true, _) => &[Rule::TR02, Rule::TR03, Rule::TR04, Rule::TX03],
-                (_, true) => &[Rule::R06],
-                _ => &[],
-            },
+            stricter,
         };
         wrong.extend(table.differences(&pair, &mut sure).into_iter().map(|what| format!("{id}: {what}")));
         *tally.entry((pair.document, pair.schedule)).or_default() += 1;
@@ -286,3 +292,73 @@ const REFUSALS: [&str; 10] = [
     "filled for each launch",
     "the launch before left",
 ];
+
+/// What a document of the corpus breaks, beside which its schedule is judged.
+pub struct Beside {
+    table: &'static Table,
+    document: Rules,
+    stricter: &'static [Rule],
+}
+
+impl Beside {
+    /// Whether a schedule breaks rules that are not alike.
+    pub fn differs(&self, schedule: &Value) -> bool {
+        let schedule = errors(&validate(schedule.to_string().as_bytes()).diagnostics);
+        let pair = Pair { document: self.document.clone(), schedule, stricter: self.stricter };
+        !self.table.differences(&pair, &mut BTreeMap::new()).is_empty()
+    }
+}
+
+/// The schedules of documents, with what these break.
+pub fn converted() -> Vec<(Value, Beside)> {
+    let mut all = Vec::new();
+    for (_, text) in documents(1) {
+        let document = text.as_bytes();
+        let members: Value = serde_json::from_str(&text).expect("a document");
+        let has = |member: &str| members.get(member).is_some();
+        let Ok(schedule) = convert(&[document.to_vec()]) else { continue };
+        let (table, found) = match has("buffers") && has("counters") {
+            true => (&PROGRAMS, validate_program(document, Classes::ALL).diagnostics),
+            false => (&TASK_GRAPHS, validate_task_graph::validate(document).diagnostics),
+        };
+        let stricter = stricter(&found, &schedule);
+        all.push((schedule, Beside { table, document: errors(&found), stricter }));
+    }
+    all
+}
+
+/// What a schedule breaks, beside which its program is judged.
+pub struct Lowered(Rules);
+
+impl Lowered {
+    /// Whether a program breaks rules that are not alike, or becomes a schedule that breaks others.
+    pub fn differs(&self, program: &Value) -> bool {
+        let text = program.to_string();
+        let document = errors(&validate_program(text.as_bytes(), Classes::ALL).diagnostics);
+        let others = PROGRAMS.rules();
+        let is_other = document.iter().any(|rule| !others.contains(rule));
+        let pair = Pair { document, schedule: self.0.clone(), stricter: &[] };
+        is_other
+            || !PROGRAMS.differences(&pair, &mut BTreeMap::new()).is_empty()
+            || convert(&[text.into_bytes()])
+                .map_or(true, |back| errors(&validate(back.to_string().as_bytes()).diagnostics) != self.0)
+    }
+}
+
+/// The programs of schedules of the corpus, with what these break, but where counters do what a queue orders.
+pub fn lowered() -> Vec<(Value, Lowered)> {
+    let cases =
+        files::json_below(&root().join("corpus/cases/schedule")).into_iter().map(|path| files::json(&path));
+    let mut all = Vec::new();
+    for case in cases.filter(|case| case["method"] == "validate") {
+        let Some(text) = case["document"]["text"].as_str() else { continue };
+        let Ok(program) = lower(text.as_bytes()) else { continue };
+        let own = errors(&validate(text.as_bytes()).diagnostics);
+        let is_counters =
+            own.contains(&Rule::ED04) && text.contains("ordered\"") && !text.contains("unordered\"");
+        if !is_counters {
+            all.push((program, Lowered(own)));
+        }
+    }
+    all
+}

@@ -6,6 +6,7 @@ mod conversions;
 mod effect;
 mod mistakes;
 mod mutations;
+mod planted;
 mod replays;
 
 use std::collections::BTreeMap;
