@@ -8,21 +8,25 @@ bring them. The table, crates/cuda-harness/compilers.md, is compared with what i
 compile for a target which the compiler knows, or a table that says otherwise, fail.
 """
 
+import ctypes
 import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-SOURCES = ROOT / "crates/cuda-harness/cuda"
+from targets import OPTIONS, ROOT, TARGETS, compile_for, library, name
+
 TABLE = ROOT / "crates/cuda-harness/compilers.md"
 
-# The targets of targets.py, and the PTX of the bundle; with the CUDA whose driver is the first that knows such a GPU.
-TARGETS = {
+# The CUDA whose driver is the first that knows a GPU of the target.
+KNOWN_FROM = {
     "sm_75": (10, 0), "sm_80": (11, 0), "sm_86": (11, 1), "sm_89": (11, 8), "sm_90a": (11, 8), "sm_100a": (12, 8), "sm_103": (12, 9),
     "sm_110": (13, 0), "sm_120": (12, 8),
 }
+# What a process of one version is started with.
+ONE = "--one"
+
 DRIVERS = [(12, 4), (12, 8), (13, 0), (13, 5)]
 
 HEADER = """# Compilers, targets and drivers
@@ -43,36 +47,29 @@ made with one of them runs there.
 
 """
 
-# Played by a process of its own for each version and target: two versions do not live in one.
-COMPILE = """
-import ctypes, sys
-nvrtc = ctypes.CDLL(sys.argv[1])
-target, sources = sys.argv[2:4]
-count = ctypes.c_int()
-if nvrtc.nvrtcGetNumSupportedArchs(ctypes.byref(count)):
-    sys.exit("NVRTC does not say what it knows")
-known = (ctypes.c_int * count.value)()
-nvrtc.nvrtcGetSupportedArchs(known)
-if int("".join(c for c in target if c.isdigit())) not in known:
-    print("not known")
-    sys.exit()
-def made(architecture, options, size_of):
-    program = ctypes.c_void_p()
-    nvrtc.nvrtcCreateProgram(ctypes.byref(program), b'#include "device.cu"\\n', b"kernels.cu", 0, None, None)
-    options = [f"--gpu-architecture={architecture}", "--std=c++17", "--fmad=false", f"-I{sources}", *options]
-    status = nvrtc.nvrtcCompileProgram(program, len(options), (ctypes.c_char_p * len(options))(*(o.encode() for o in options)))
-    size = ctypes.c_size_t()
-    if status:
-        nvrtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))
-        log = ctypes.create_string_buffer(size.value)
-        nvrtc.nvrtcGetProgramLog(program, log)
-        sys.exit(f"{architecture}: {log.value.decode()[:2000]}")
-    getattr(nvrtc, size_of)(program, ctypes.byref(size))
-    return size.value
-cubin = made(target, ["--maxrregcount=128"], "nvrtcGetCUBINSize")
-ptx = made("compute_" + target[3:].rstrip("a"), [], "nvrtcGetPTXSize")
-print("yes" if cubin > 1000 and ptx > 1000 else f"{cubin} bytes of CUBIN, {ptx} of PTX")
-"""
+
+def compiled_here(path, target):
+    """`yes`, `not known`, or what is wrong. In a process of its own for each version and target: two versions do not live in one."""
+    nvrtc, _ = library(path)
+    count = ctypes.c_int()
+    if nvrtc.nvrtcGetNumSupportedArchs(ctypes.byref(count)):
+        sys.exit("NVRTC does not say what it knows")
+    known = (ctypes.c_int * count.value)()
+    nvrtc.nvrtcGetSupportedArchs(known)
+    if int("".join(c for c in target if c.isdigit())) not in known:
+        return "not known"
+    source = '#include "device.cu"\n'
+    _, cubin = compile_for(nvrtc, target, source, [*OPTIONS, "--maxrregcount=128"])
+    _, ptx = compile_for(nvrtc, "compute_" + target[3:].rstrip("a"), source, OPTIONS, form="PTX")
+    return "yes" if len(cubin) > 1000 and len(ptx) > 1000 else f"{len(cubin)} bytes of CUBIN, {len(ptx)} of PTX"
+
+
+def asked(path, *arguments):
+    """What this program says in another process."""
+    # The builtins lie beside the library.
+    environment = os.environ | {"LD_LIBRARY_PATH": str(path.parent)}
+    command = [sys.executable, __file__, ONE, path, *arguments]
+    return subprocess.run(command, env=environment, capture_output=True, text=True)
 
 
 def libraries(folders):
@@ -82,28 +79,22 @@ def libraries(folders):
         paths = sorted(Path(folder).glob("**/libnvrtc.so.*"))
         if not paths:
             sys.exit(f"error: {folder} holds no NVRTC")
-        code = "import ctypes, sys; n = ctypes.CDLL(sys.argv[1]); a = ctypes.c_int(); b = ctypes.c_int(); " \
-            "n.nvrtcVersion(ctypes.byref(a), ctypes.byref(b)); print(a.value, b.value)"
-        said = subprocess.run([sys.executable, "-c", code, paths[0]], check=True, capture_output=True, text=True).stdout
-        found[tuple(int(part) for part in said.split())] = paths[0].resolve()
+        path = paths[0].resolve()
+        done = asked(path)
+        done.check_returncode()
+        found[tuple(int(part) for part in done.stdout.split("."))] = path
     return dict(sorted(found.items()))
 
 
-def compile_for(library, target):
+def outcome(path, target):
     """`yes`, `not known`, or what is wrong."""
-    # The builtins lie beside the library.
-    environment = os.environ | {"LD_LIBRARY_PATH": str(library.parent)}
-    done = subprocess.run([sys.executable, "-c", COMPILE, library, target, SOURCES], env=environment, capture_output=True, text=True)
-    return done.stdout.strip() if done.returncode == 0 else f"NO: {done.stderr.strip() or done.returncode}"
-
-
-def name(version):
-    return f"{version[0]}.{version[1]}"
+    done = asked(path, target)
+    return done.stdout.strip() if done.returncode == 0 else f"NO: {done.stderr.strip()[:2000] or done.returncode}"
 
 
 def taken(versions, compiled, target, driver):
     """The versions whose CUBINs, and whose PTX, a driver takes."""
-    if driver < TARGETS[target]:
+    if driver < KNOWN_FROM[target]:
         return "no such GPU"
     there = [version for version in versions if compiled[version, target] == "yes"]
     cubins = [name(version) for version in there if version[0] <= driver[0]]
@@ -121,6 +112,10 @@ def page(versions, compiled):
 
 def main():
     arguments = sys.argv[1:]
+    if arguments[:1] == [ONE]:
+        path, *target = arguments[1:]
+        print(compiled_here(path, *target) if target else name(library(path)[1]))
+        return
     jobs = 2
     if "--jobs" in arguments:
         at = arguments.index("--jobs")
@@ -132,7 +127,7 @@ def main():
         sys.exit(__doc__)
     pairs = [(version, target) for version in versions for target in TARGETS]
     with ThreadPoolExecutor(jobs) as pool:
-        compiled = dict(zip(pairs, pool.map(lambda pair: compile_for(versions[pair[0]], pair[1]), pairs)))
+        compiled = dict(zip(pairs, pool.map(lambda pair: outcome(versions[pair[0]], pair[1]), pairs)))
     wrong = [f"NVRTC {name(v)} for {t}: {said}" for (v, t), said in compiled.items() if said not in ("yes", "not known")]
     if wrong:
         sys.exit("error: " + "\n".join(wrong))

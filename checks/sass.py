@@ -10,7 +10,6 @@ An inner loop is the shortest one that has four loads of 16 bytes and a quarter 
 loads of 16 bytes from global memory that have none of these between them.
 """
 
-import ctypes
 import re
 import subprocess
 import sys
@@ -18,7 +17,7 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from targets import ROOT, SOURCES, TARGETS, library
+from targets import ROOT, TARGETS, kernels_for, library, name
 
 TABLE = ROOT / "crates/cuda-harness/inner-loops.md"
 
@@ -44,20 +43,8 @@ def cubin_for(nvrtc, target, call):
     source = '#include "matrix.cuh"\n#include "ops/attention_tile.cuh"\n' \
         'extern "C" __global__ void one(amk_program_t p, long long m) ' \
         f"{{ const amk_instruction_t& t = amk_at_hand()->task; {call}; }}\n"
-    program = ctypes.c_void_p()
-    nvrtc.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"one.cu", 0, None, None)
-    options = [f"--gpu-architecture={target}", "--std=c++17", "--fmad=false", f"-I{SOURCES}", "--maxrregcount=128", "--ptxas-options=-v"]
-    status = nvrtc.nvrtcCompileProgram(program, len(options), (ctypes.c_char_p * len(options))(*(o.encode() for o in options)))
-    size = ctypes.c_size_t()
-    nvrtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))
-    log = ctypes.create_string_buffer(size.value)
-    nvrtc.nvrtcGetProgramLog(program, log)
-    if status:
-        sys.exit(f"error: {call} does not compile for {target}:\n{log.value.decode()}")
-    nvrtc.nvrtcGetCUBINSize(program, ctypes.byref(size))
-    cubin = ctypes.create_string_buffer(size.value)
-    nvrtc.nvrtcGetCUBIN(program, cubin)
-    return cubin.raw, int(re.search(r"Used (\d+) registers", log.value.decode())[1])
+    log, cubin = kernels_for(nvrtc, target, source)
+    return cubin, int(re.search(r"Used (\d+) registers", log)[1])
 
 
 def disassembled(nvdisasm, cubin):
@@ -135,16 +122,14 @@ def main():
         return value
 
     jobs = int(option("--jobs", 2))
-    path, nvdisasm = option("--nvrtc", None), option("--nvdisasm", None)
-    nvrtc = ctypes.CDLL(path) if path else library()
+    nvrtc, version = library(option("--nvrtc", None))
+    nvdisasm = option("--nvdisasm", None)
     if nvdisasm is None:
         import nvidia
         found = [f for folder in nvidia.__path__ for f in sorted(Path(folder).glob("**/bin/nvdisasm"))]
         if not found:
             sys.exit("error: nvdisasm is not installed here; `pip install -r checks/requirements-nvrtc.txt` brings it")
         nvdisasm = str(found[0])
-    major, minor = ctypes.c_int(), ctypes.c_int()
-    nvrtc.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
     pairs = [(kernel, target) for kernel in KERNELS for target in TARGETS]
     with ThreadPoolExecutor(jobs) as pool:
         found = dict(zip(pairs, pool.map(lambda pair: looked_at(nvrtc, nvdisasm, pair[1], pair[0]), pairs)))
@@ -153,7 +138,7 @@ def main():
     lines = ["| | " + " | ".join(TARGETS) + " |", "| --- |" + " ---: |" * len(TARGETS)]
     for kernel in KERNELS:
         lines.append(f"| {kernel} | " + " | ".join(cell(found[kernel, target]) for target in TARGETS) + " |")
-    text = HEADER.format(version=f"{major.value}.{minor.value}") + "\n".join(lines) + "\n"
+    text = HEADER.format(version=name(version)) + "\n".join(lines) + "\n"
     if "--write" in arguments:
         TABLE.write_text(text)
         print(f"{TABLE.relative_to(ROOT)} written")

@@ -25,6 +25,8 @@ SOURCES = ROOT / "crates/cuda-harness/cuda"
 GENERATED = ROOT / "checks/generated_code"
 TABLE = ROOT / "crates/cuda-harness/targets.md"
 TARGETS = ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_103", "sm_110", "sm_120"]
+# Of every source that uses the kernels.
+OPTIONS = ["--fmad=false", f"-I{SOURCES}"]
 
 HEADER = """# Registers by opcode and target
 
@@ -35,18 +37,26 @@ there are any, bytes of spills and of stack. `vm` is the whole virtual machine. 
 """
 
 
-def library():
-    """NVRTC's shared library, from the package nvidia-cuda-nvrtc."""
+def library(path=None):
+    """NVRTC's shared library, by default from the package nvidia-cuda-nvrtc, and its version."""
+    nvrtc = ctypes.CDLL(str(path or packaged()))
+    major, minor = ctypes.c_int(), ctypes.c_int()
+    nvrtc.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
+    return nvrtc, (major.value, minor.value)
+
+
+def packaged():
+    """Where the package has it."""
     package = importlib.util.find_spec("nvidia")
     folders = list(package.submodule_search_locations) if package else []
     found = [path for folder in folders for path in sorted(Path(folder).glob("**/libnvrtc.so.*"))]
     if not found:
         sys.exit("error: NVRTC is not installed here; `pip install -r checks/requirements-nvrtc.txt` brings it")
-    return ctypes.CDLL(str(found[0]))
+    return found[0]
 
 
-def compile_for(nvrtc, target, source, options, headers=()):
-    """The compiler's log, and the CUBIN's size. Headers are pairs of a name and a text."""
+def compile_for(nvrtc, target, source, options, headers=(), form="CUBIN"):
+    """The compiler's log, and the bytes of a CUBIN or, of a virtual target, of PTX. Headers are pairs of a name and a text."""
     program = ctypes.c_void_p()
 
     def call(name, *arguments):
@@ -63,17 +73,18 @@ def compile_for(nvrtc, target, source, options, headers=()):
     call("nvrtcGetProgramLogSize", program, ctypes.byref(size))
     log = ctypes.create_string_buffer(size.value)
     call("nvrtcGetProgramLog", program, log)
-    call("nvrtcGetCUBINSize", program, ctypes.byref(size))
     text = log.value.decode()
     if status != 0:
         sys.exit(f"error: {source.strip()} does not compile for {target}:\n{text}")
-    return text, size.value
+    call(f"nvrtcGet{form}Size", program, ctypes.byref(size))
+    made = ctypes.create_string_buffer(size.value)
+    call(f"nvrtcGet{form}", program, made)
+    return text, made.raw
 
 
-def kernels_for(nvrtc, target):
-    """The log and size of the kernels."""
-    options = ["--fmad=false", f"-I{SOURCES}", "--maxrregcount=128", "--ptxas-options=-v"]
-    return compile_for(nvrtc, target, '#include "single.cuh"\n', options)
+def kernels_for(nvrtc, target, source='#include "single.cuh"\n'):
+    """The log and CUBIN of the kernels, or of a source that uses them."""
+    return compile_for(nvrtc, target, source, [*OPTIONS, "--maxrregcount=128", "--ptxas-options=-v"])
 
 
 def generated_code():
@@ -93,9 +104,9 @@ def generated_code():
 def compile_generated(nvrtc, target, code):
     """Generated code has to compile without a warning."""
     source = '#include "main.cu"\n'
-    log, size = compile_for(nvrtc, target, source, [f"-I{GENERATED}"], [("generated.cuh", code)])
-    if log.strip() or not size:
-        sys.exit(f"error: generated code for {target}, {size} bytes of CUBIN:\n{log}")
+    log, cubin = compile_for(nvrtc, target, source, [f"-I{GENERATED}"], [("generated.cuh", code)])
+    if log.strip() or not cubin:
+        sys.exit(f"error: generated code for {target}, {len(cubin)} bytes of CUBIN:\n{log}")
 
 
 def figures(log):
@@ -122,17 +133,15 @@ def main():
     unknown = set(chosen) - set(TARGETS)
     if unknown or (write and chosen != TARGETS):
         sys.exit(f"error: no target {', '.join(sorted(unknown))}" if unknown else "error: --write takes all targets")
-    nvrtc = library()
-    major, minor = ctypes.c_int(), ctypes.c_int()
-    nvrtc.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
+    nvrtc, version = library()
     # The calls leave the interpreter's lock, so two threads use two cores.
     with ThreadPoolExecutor(2) as pool:
         logs = dict(zip(chosen, pool.map(lambda target: kernels_for(nvrtc, target), chosen)))
         code = generated_code()
         list(pool.map(lambda target: compile_generated(nvrtc, target, code), chosen))
     if log:
-        for target, (said, size) in logs.items():
-            print(f"== {target}: {size} bytes of CUBIN\n{said}")
+        for target, (said, cubin) in logs.items():
+            print(f"== {target}: {len(cubin)} bytes of CUBIN\n{said}")
     table = {target: figures(said) for target, (said, _) in logs.items()}
     opcodes = re.findall(r"^AMK_SINGLE\((\w+)\)", (SOURCES / "single.cuh").read_text(), re.M)
     kernels = ["vm", *opcodes]
@@ -141,7 +150,7 @@ def main():
         if missing:
             sys.exit(f"error: the compiler reports nothing about {kernel} for {', '.join(missing)}")
     if write:
-        TABLE.write_text(page(f"{major.value}.{minor.value}", kernels, table))
+        TABLE.write_text(page(version, kernels, table))
         print(f"{TABLE.relative_to(ROOT)} written")
     known = published()
     for target in chosen:
@@ -150,9 +159,13 @@ def main():
             if now != before:
                 sys.exit(f"error: {kernel} for {target} is {now}, and {TABLE.relative_to(ROOT)} says {before}: run "
                          "`python checks/targets.py --write`")
-    if chosen == TARGETS and TABLE.read_text() != page(f"{major.value}.{minor.value}", kernels, table):
+    if chosen == TARGETS and TABLE.read_text() != page(version, kernels, table):
         sys.exit(f"error: {TABLE.relative_to(ROOT)} is out of date: run `python checks/targets.py --write`")
     print(f"{len(opcodes)} opcodes, the machine, and generated code compile for {', '.join(chosen)}")
+
+
+def name(version):
+    return f"{version[0]}.{version[1]}"
 
 
 def page(version, kernels, table):
@@ -160,7 +173,7 @@ def page(version, kernels, table):
     lines = ["| | " + " | ".join(TARGETS) + " |", "| --- |" + " ---: |" * len(TARGETS)]
     for kernel in kernels:
         lines.append(f"| {kernel} | " + " | ".join(cell(table[target][kernel]) for target in TARGETS) + " |")
-    return HEADER.format(version=version) + "\n".join(lines) + "\n"
+    return HEADER.format(version=name(version)) + "\n".join(lines) + "\n"
 
 
 def published():
