@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::uses::{Values, by_name, lifetimes, held, nodes, uses};
+use super::uses::{Values, by_name, held, lifetimes, nodes, uses};
 use megakernel_mcir::{
     Body, Document, Function, Index, Init, Lifetime, Memory, Node, Op, Region, State, Term, Update, Value,
 };
