@@ -1,11 +1,11 @@
 //! What is wrong with a document before it runs, in the runner's own words: names, operands, producers, residency and what is on chip at once.
 //! What a run shows is left to [`super::run`].
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
 use super::uses::{Values, by_name, held, lifetimes, nodes, uses};
 use megakernel_mcir::{
-    Body, Document, Function, Index, Init, Lifetime, Memory, Node, Op, Region, State, Term, Update, Value,
+    Body, Document, Function, Index, Init, Lifetime, Memory, Node, Op, Region, State, Term, Update,
 };
 
 const MOST: i64 = 2_147_483_647;
