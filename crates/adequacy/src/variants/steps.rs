@@ -220,13 +220,18 @@ impl Kernels for Style {
         let groups = x.chunks(row.group.max(1)).zip(row.q.chunks(row.group.max(1))).zip(row.scales);
         for (group, ((x, q), &scale)) in groups.enumerate() {
             let scale = f64::from(scale);
-            let zero = row.zeros.and_then(|zeros| zeros.get(group)).copied().unwrap_or_default();
-            let part = if self.quantised == Quantised::ByGroup {
-                let shift = self.mul(self.mul(scale, f64::from(zero)), self.sum(Site::Matrix, x));
-                self.sub(self.mul(scale, self.dot(Site::Matrix, x, q)), shift)
-            } else {
-                let shifted: Vec<f32> = q.iter().map(|q| q - zero).collect();
-                self.mul(scale, self.dot(Site::Matrix, x, &shifted))
+            let zero = row.zeros.and_then(|zeros| zeros.get(group)).copied();
+            let part = match zero {
+                // Without zero points there is no sum of x, which may be infinite.
+                None => self.mul(scale, self.dot(Site::Matrix, x, q)),
+                Some(zero) if self.quantised == Quantised::ByGroup => {
+                    let shift = self.mul(self.mul(scale, f64::from(zero)), self.sum(Site::Matrix, x));
+                    self.sub(self.mul(scale, self.dot(Site::Matrix, x, q)), shift)
+                }
+                Some(zero) => {
+                    let shifted: Vec<f32> = q.iter().map(|q| q - zero).collect();
+                    self.mul(scale, self.dot(Site::Matrix, x, &shifted))
+                }
             };
             total = self.add(total, part);
         }
