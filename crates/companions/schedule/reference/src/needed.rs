@@ -54,7 +54,7 @@ pub fn needed(schedule: &Schedule) -> BTreeSet<Wait> {
         questions.iter().zip(answers).map(|(asked, answer)| answer || asked.earlier == asked.later);
     for ([phase, place], others) in asked {
         let comes = answers.next().unwrap_or(false);
-        let comes_without = answers.by_ref().take(others).fold(false, |any, answer| any || answer);
+        let comes_without = answers.by_ref().take(others).filter(|answer| *answer).count() > 0;
         if comes && !comes_without {
             let task = world.task_of[phase as usize] as usize;
             needed.insert([world.tasks[task].written as usize, world.place(phase) as usize, place as usize]);
