@@ -69,7 +69,10 @@ fn line(k: &dyn Kernels, scores: &[f32], rows: usize, rescale: &dyn Fn(Step, f64
 /// Attention without the rows whose weight is less than `least`.
 fn without_light_rows(window: &Window<'_>, least: f64) -> Attended {
     let m = Plain.maximum(window.scores);
-    let keeps = |s: f32| !(Plain.exponential(f64::from(s), m) < least);
+    let keeps = |s: f32| {
+        let weight = Plain.exponential(f64::from(s), m);
+        weight >= least || weight.is_nan()
+    };
     let kept: Vec<bool> = window.scores.iter().map(|&s| keeps(s)).collect();
     let only = |line: &[f32]| -> Vec<f32> {
         line.iter().zip(&kept).filter(|(_, kept)| **kept).map(|(&x, _)| x).collect()
@@ -82,7 +85,10 @@ fn without_light_rows(window: &Window<'_>, least: f64) -> Attended {
 fn without_light(partials: &[Attended], least: f64) -> Vec<f64> {
     let scores: Vec<f32> = partials.iter().map(|partial| partial.m as f32).collect();
     let m = Plain.maximum(&scores);
-    let keeps = |partial: &&Attended| !(Plain.partial_weight(partial.m, partial.l, m) < least);
+    let keeps = |partial: &&Attended| {
+        let weight = Plain.partial_weight(partial.m, partial.l, m);
+        weight >= least || weight.is_nan()
+    };
     let kept: Vec<Attended> = partials.iter().filter(keeps).cloned().collect();
     Plain.combine(if kept.is_empty() { partials } else { &kept })
 }
