@@ -416,6 +416,8 @@ def attention_combine(t, *partials):
     # Maxima of 0 weigh 1, if none is above them.
     known = (np.where(counts, m == 0, m <= 0) & np.isfinite(a) & (np.isfinite(m) | ~counts)).all(axis=0)
     known &= exact_sum(np.moveaxis(l, 0, -1)) & exact_quotient(values * total, total)
+    # A reciprocal of what is smaller may be infinite, and of what is larger flushed; weights that are divided first may overflow (OPC-18).
+    known &= (total >= 2.0**-126) & (total <= 2.0**126) & (sums[3] / total <= 2.0**128 - 2.0**104)
     exact = known & exact_sum(np.moveaxis(np.where(counts, a, 0), 0, -1))
     return Result(values, scale=size * spread, steps=4 * len(partials) + 24, floor=underflow, peak=peak, exact=exact)
 

@@ -63,7 +63,17 @@ const STEPS: [Step; 14] = [
     },
     Step {
         name: "the kernels conform on the CPU",
-        command: &[SELF, "conform", "--impl", "cuda --trace", "--profile", "execute", "--timeout", "60"],
+        // Launches that take a second take ten beside all else.
+        command: &[
+            SELF,
+            "conform",
+            "--impl",
+            "cuda --trace --limit 50",
+            "--profile",
+            "execute",
+            "--timeout",
+            "60",
+        ],
     },
     // What is small, and what is mixed. The scopes on record take minutes, as `adequacy --check` does: the release gate runs them,
     // and whoever changes a rule. It also plays the kernels under sanitizers and makes the documentation, a minute and a half each.

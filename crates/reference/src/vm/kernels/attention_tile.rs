@@ -156,7 +156,9 @@ impl<'a> Tile<'a> {
     /// `scale * q.k`, where the scale may be multiplied with q, k or their product.
     fn score(&self, q: Line<'_>, k: Line<'_>, q_size: f64) -> Bounded {
         let products = dot(q, k);
-        let is_exact = products.is_exact() && self.scales_exactly(q) && self.scales_exactly(k);
+        // Whatever the sum is rounded to, 0 times it is 0.
+        let is_exact =
+            self.scale == 0.0 || products.is_exact() && self.scales_exactly(q) && self.scales_exactly(k);
         let products = products.scaled(self.scale);
         let score = match is_exact {
             true => products.finish(self.unit, 2.0),
