@@ -396,6 +396,20 @@ mod tests {
     }
 
     #[test]
+    fn a_scale_of_0_makes_0_of_any_sum() {
+        let score = |scale: &str| {
+            let task = format!(
+                "ATTENTION_TILE F32[1,1] F32[2,1,1] F32[2,1,1] -> F32[1,3]; head_dim=1 n_heads=1 n_kv_heads=1 scale={scale} kv_start=0 kv_len=1 flags=2"
+            );
+            // Its square has more digits than binary32.
+            let odd = 1.0 + 2f64.powi(-23);
+            bounded(&task, &[reals(&[odd]), reals(&[odd, 0.0]), reals(&[1.0, 1.0])])[1]
+        };
+        assert!(score("1.0").e > 0.0);
+        assert_eq!(score("0.0"), Bounded::ZERO);
+    }
+
+    #[test]
     fn a_scale_that_is_no_power_of_two_may_be_multiplied_first() {
         // Both scores are 3, but 0.3 * q is rounded.
         let inputs = [reals(&[5.0, 7.0]), reals(&[1.0, 1.0, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0]), reals(&[1.0; 8])];
