@@ -13,7 +13,7 @@ use megakernel_reference::commands::{
 
 use crate::measure::measure_document;
 use crate::validate::read_document;
-use crate::{Blocks, Choices, Landing, Mcir, NotMade, Refused, compute_text, stays, transform_text};
+use crate::{Blocks, Choices, Landing, Mcir, NotMade, Refused, compute_text, transform_text};
 
 /// What this companion adds to the reference of programs.
 pub static COMPANION: Companion =
@@ -159,11 +159,9 @@ fn transform(options: &Transform) -> ExitCode {
     };
     let target = Target { shared: options.shared_bytes, register: options.register_bytes };
     match transform_text(options.pass, &text, target) {
-        Ok(made) => {
-            if options.pass == Pass::MaterializationElimination {
-                for (tensor, reason) in stays(&made) {
-                    eprintln!("`{tensor}` stays: {reason}");
-                }
+        Ok((made, stays)) => {
+            for (tensor, reason) in stays {
+                eprintln!("`{tensor}` stays: {reason}");
             }
             finished(std::io::stdout().lock().write_all(format!("{made}\n").as_bytes()), 0)
         }

@@ -1,9 +1,11 @@
 //! The StreamingConversionPass (clause MCI-23): a region for each node of a graph, which streams what the node sums over.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use megakernel_mcir::{Fold, Graph, GraphNode, GraphOp, GraphValue, Masked, Target};
 use serde_json::{Map, Value as Json, json};
+
+use crate::names::Names;
 
 /// The largest step of an axis. Smaller ones are halves of it.
 pub const STEP: i64 = 128;
@@ -14,9 +16,7 @@ struct Draft<'g> {
     /// The values of the graph by name.
     given: HashMap<u32, &'g GraphValue>,
     /// Names that are taken.
-    names: HashSet<String>,
-    /// How often a tile wanted a name that was taken.
-    again: HashMap<String, u64>,
+    names: Names,
     values: Map<String, Json>,
     /// Tiles by memory and lifetime.
     kept: [Vec<String>; 4],
@@ -68,8 +68,8 @@ impl Region {
 pub fn document(graph: &Graph, target: Target, steps: &[i64]) -> Result<Json, String> {
     let (names, values) = (graph.names.iter().cloned().collect(), Map::new());
     let given = graph.values.iter().map(|value| (value.name, value)).collect();
-    let (again, kept, regions) = Default::default();
-    let mut draft = Draft { graph, given, names, again, values, kept, regions, step: STEP };
+    let (kept, regions) = Default::default();
+    let mut draft = Draft { graph, given, names, values, kept, regions, step: STEP };
     for value in &graph.values {
         let tensor = json!({"shape": value.shape, "dtype": value.dtype.name(), "residency": "global"});
         draft.values.insert(draft.name(value.name), tensor);
@@ -104,12 +104,7 @@ impl Draft<'_> {
 
     /// A new tile.
     fn tile(&mut self, of: &str, shape: &[i64], dtype: &str, kept: usize) -> String {
-        let mut name = of.to_owned();
-        while !self.names.insert(name.clone()) {
-            let again = self.again.entry(of.to_owned()).or_default();
-            *again += 1;
-            name = if *again == 1 { format!("{of}'") } else { format!("{of}'{again}") };
-        }
+        let name = self.names.free(of);
         let tile = json!({"shape": shape, "dtype": dtype, "residency": KEPT[kept].0});
         self.values.insert(name.clone(), tile);
         self.kept[kept].push(name.clone());

@@ -6,6 +6,7 @@ use megakernel_mcir::{Document, Fault, Graph, Pass, Request, Source, Target, rea
 use megakernel_order::Findings;
 use serde_json::Value as Json;
 
+use crate::elimination::Stays;
 use crate::validate::validate_document;
 use crate::world::World;
 use crate::{attention, elimination, graph, passes, streaming};
@@ -36,14 +37,14 @@ pub fn transformed(text: &[u8]) -> Result<Json, NotMade> {
     let value = read_value(text).map_err(NotMade::Rejected)?;
     let request = read_transform(&value).map_err(told)?;
     let at = request.pass.takes();
-    apply(request, &value[at], &format!("/{at}"))
+    apply(request, &value[at], &format!("/{at}")).map(|(made, _)| made)
 }
 
-/// What a pass makes of the graph or the document of a text.
+/// What a pass makes of the graph or the document of a text; and what MaterializationEliminationPass leaves between regions.
 ///
 /// # Errors
 /// See [`NotMade`].
-pub fn transform_text(pass: Pass, text: &[u8], target: Target) -> Result<Json, NotMade> {
+pub fn transform_text(pass: Pass, text: &[u8], target: Target) -> Result<(Json, Vec<Stays>), NotMade> {
     let value = read_value(text).map_err(NotMade::Rejected)?;
     let source = pass.read_source(&value).map_err(told)?;
     apply(Request { pass, source, target }, &value, "")
@@ -53,7 +54,7 @@ fn told(faults: Vec<Fault>) -> NotMade {
     NotMade::Rejected(faults.into_iter().map(Diagnostic::from).collect())
 }
 
-fn apply(request: Request, json: &Json, at: &str) -> Result<Json, NotMade> {
+fn apply(request: Request, json: &Json, at: &str) -> Result<(Json, Vec<Stays>), NotMade> {
     let mut findings = Findings::default();
     match &request.source {
         Source::Graph(read) => graph::judge(read, at, &mut findings),
@@ -68,16 +69,17 @@ fn apply(request: Request, json: &Json, at: &str) -> Result<Json, NotMade> {
         }
         return Err(NotMade::Rejected(found));
     }
-    match (request.pass, &request.source) {
-        (Pass::AttentionPattern, Source::Graph(graph)) => Ok(attention::apply(graph, json)),
-        (Pass::StreamingConversion, Source::Graph(graph)) => stream(graph, request.target),
-        (Pass::TileScheduling, Source::Document(document)) => Ok(passes::schedule(document, json)),
-        (Pass::ResidencyAssignment, Source::Document(document)) => Ok(passes::assign(document, json)),
+    let made = match (request.pass, &request.source) {
+        (Pass::AttentionPattern, Source::Graph(graph)) => attention::apply(graph, json),
+        (Pass::StreamingConversion, Source::Graph(graph)) => stream(graph, request.target)?,
+        (Pass::TileScheduling, Source::Document(document)) => passes::schedule(document, json),
+        (Pass::ResidencyAssignment, Source::Document(document)) => passes::assign(document, json),
         (Pass::MaterializationElimination, Source::Document(document)) => {
-            elimination::eliminated(document, json).map_err(NotMade::Unsupported)
+            return elimination::eliminated(document, json).map_err(NotMade::Unsupported);
         }
-        (pass, _) => Err(NotMade::Unsupported(format!("`{}` does not take that", pass.name()))),
-    }
+        (pass, _) => return Err(NotMade::Unsupported(format!("`{}` does not take that", pass.name()))),
+    };
+    Ok((made, Vec::new()))
 }
 
 /// The document with the largest steps that fit, of each node by itself.
