@@ -218,3 +218,119 @@ fn documents_that_take_too_much_are_refused_as_answers() {
     let (_, found) = judge_transform(request.as_bytes(), &answer.to_string()).expect_err("too many nodes");
     assert!(found.contains("it takes more than"), "{found}");
 }
+
+/// A document of maps of one tile each: the tensors that a region loads, and those that it stores. All nodes that do the same have the same id in
+/// all regions.
+fn maps(outputs: &[String], regions: &[(Vec<String>, Vec<String>)]) -> Value {
+    let mut values = Map::new();
+    let (mut tiles, mut all) = (Vec::new(), Vec::new());
+    let mut stored = std::collections::BTreeSet::new();
+    for (number, (ins, outs)) in regions.iter().enumerate() {
+        let mut begin = Vec::new();
+        let mut tile = |name: String| {
+            values.insert(name.clone(), json!({"shape": [4], "dtype": "F32", "residency": "register"}));
+            tiles.push(name.clone());
+            name
+        };
+        let first = tile(format!("first {number}"));
+        for (place, tensor) in ins.iter().enumerate() {
+            let to = if place == 0 { first.clone() } else { tile(format!("{place} of {number}")) };
+            begin.push(json!({"id": format!("load {place}"), "op": "LoadTile", "in": [tensor], "out": [to], "at": ["i"]}));
+        }
+        let last = tile(format!("last {number}"));
+        begin.push(json!({"id": "map", "op": "Compute", "fn": "neg", "in": [first], "out": [last]}));
+        for (place, tensor) in outs.iter().enumerate() {
+            begin.push(json!({"id": format!("store {place}"), "op": "StoreTile", "in": [last], "out": [tensor], "at": ["i"]}));
+        }
+        for tensor in ins.iter().chain(outs) {
+            values.insert(tensor.clone(), json!({"shape": [8], "dtype": "F32", "residency": "global"}));
+        }
+        stored.extend(outs);
+        all.push(json!({"id": format!("region {number}"), "inputs": ins, "outputs": outs, "streaming": {
+            "tile": {"tile_shape": {"i": 4}, "blocks": {"i": 8}, "begin": begin}}}));
+    }
+    let boundaries: Vec<Value> = stored.iter().map(|name| json!({"value": name})).collect();
+    json!({"values": values, "inputs": ["X"], "outputs": outputs, "boundaries": boundaries, "regions": all,
+        "residency": [{"memory": "register", "values": tiles, "lifetime": "node"}]})
+}
+
+fn names(of: &str, count: usize) -> Vec<String> {
+    (0..count).map(|number| format!("{of}{number}")).collect()
+}
+
+/// What becomes of a document, and how many regions and tensors it has then. The judge is asked where that is not much more.
+fn joined(document: &Value, is_judged: bool) -> (Value, usize, usize) {
+    let request = json!({"pass": "MaterializationEliminationPass", "document": document}).to_string();
+    let made = transformed(request.as_bytes()).expect("a document that breaks no rule");
+    let tensors = made["values"].as_object().expect("values").values();
+    let tensors = tensors.filter(|value| value["residency"] == "global").count();
+    let regions = made["regions"].as_array().expect("regions").len();
+    if is_judged {
+        assert_eq!(judge_transform(request.as_bytes(), &made.to_string()), Ok(()));
+        // Where something vanishes, nothing is too little.
+        let is_one = regions < document["regions"].as_array().expect("regions").len();
+        let found = judge_transform(request.as_bytes(), &document.to_string()).err();
+        assert_eq!(found.is_some_and(|(expected, _)| expected.contains("bytes between regions")), is_one);
+    }
+    (made, regions, tensors)
+}
+
+#[test]
+fn chains_of_maps_with_equal_ids_become_one_region() {
+    for (count, is_judged) in [(300, true), (4_000, false)] {
+        let regions: Vec<_> = (0..count)
+            .map(|number| {
+                let from = if number == 0 { "X".to_owned() } else { format!("T{number}") };
+                (vec![from], vec![format!("T{}", number + 1)])
+            })
+            .collect();
+        let (made, regions, tensors) = joined(&maps(&[format!("T{count}")], &regions), is_judged);
+        assert_eq!((regions, tensors), (1, 2), "{count} maps");
+        let nodes = made["regions"][0]["streaming"]["tile"]["begin"].as_array().expect("nodes");
+        let ids: std::collections::BTreeSet<&str> =
+            nodes.iter().map(|node| node["id"].as_str().expect("an id")).collect();
+        assert_eq!((nodes.len(), ids.len()), (count + 2, count + 2), "each with an id of its own");
+        assert!(ids.iter().all(|id| id.len() < 32), "ids do not grow");
+    }
+}
+
+#[test]
+fn maps_that_are_all_loaded_by_the_last_region_become_one_with_it() {
+    for (count, is_judged) in [(100, true), (1_000, false)] {
+        let mut regions: Vec<_> =
+            names("T", count).into_iter().map(|name| (vec!["X".to_owned()], vec![name])).collect();
+        regions.push((names("T", count), vec!["Y".to_owned()]));
+        let (made, regions, tensors) = joined(&maps(&["Y".to_owned()], &regions), is_judged);
+        assert_eq!((regions, tensors), (1, 2), "{count} maps");
+        let nodes = made["regions"][0]["streaming"]["tile"]["begin"].as_array().expect("nodes");
+        assert!(nodes.iter().all(|node| node["id"].as_str().expect("an id").len() < 32), "ids do not grow");
+    }
+}
+
+#[test]
+fn tensors_that_two_regions_load_stay_however_many_they_are() {
+    for (count, is_judged) in [(100, true), (5_000, false)] {
+        let all = names("T", count);
+        let one = |to: &str| (all.clone(), vec![to.to_owned()]);
+        let regions = [(vec!["X".to_owned()], all.clone()), one("Y"), one("Z")];
+        let (_, regions, tensors) = joined(&maps(&["Y".to_owned(), "Z".to_owned()], &regions), is_judged);
+        assert_eq!((regions, tensors), (3, count + 3), "{count} tensors");
+    }
+}
+
+#[test]
+fn any_number_of_tensors_between_two_regions_vanish_or_stay_together() {
+    for (count, is_judged) in [(100, true), (20_000, false)] {
+        let all = names("T", count);
+        let regions = [(vec!["X".to_owned()], all.clone()), (all.clone(), vec!["Y".to_owned()])];
+        let document = maps(&["Y".to_owned()], &regions);
+        let (_, regions, tensors) = joined(&document, is_judged);
+        assert_eq!((regions, tensors), (1, 2), "{count} tensors");
+        // Blocks of the second region load other tiles of the last one.
+        let mut other = document;
+        let begin = &mut other["regions"][1]["streaming"]["tile"]["begin"];
+        begin[count - 1]["at"] = json!([0]);
+        let (_, regions, tensors) = joined(&other, is_judged);
+        assert_eq!((regions, tensors), (2, count + 2), "{count} tensors");
+    }
+}

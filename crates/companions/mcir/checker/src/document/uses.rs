@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use megakernel_mcir::{Body, Document, Lifetime, Memory, Node, Op, Region, Value};
+use megakernel_mcir::{Body, Document, Index, Lifetime, Memory, Node, Op, Region, Term, Value};
 
 /// How a tile is used in its region.
 #[derive(Clone, Debug, Default)]
@@ -43,10 +43,30 @@ pub fn nodes(region: &Region) -> impl Iterator<Item = (Body, &Node)> {
     bodies.flat_map(|(&body, nodes)| nodes.iter().map(move |node| (body, node)))
 }
 
-/// The values of a document by name.
-pub(super) type Values<'d> = HashMap<u32, &'d Value>;
+/// What an index adds up to: each axis with its factor, and the number.
+pub type Summed = (BTreeMap<u32, i64>, i64);
 
-pub(super) fn by_name(document: &Document) -> Values<'_> {
+/// Adds up an index.
+pub fn summed(index: &Index) -> Summed {
+    let (mut factors, mut sum): Summed = Default::default();
+    for term in &index.terms {
+        let (number, axis) = match *term {
+            Term::Number(number) => (number, None),
+            Term::Axis(axis) => (1, Some(axis)),
+            Term::Scaled(factor, axis) => (factor, Some(axis)),
+        };
+        let of = axis.map_or(&mut sum, |axis| factors.entry(axis).or_default());
+        *of = of.saturating_add(number);
+    }
+    factors.retain(|_, factor| *factor != 0);
+    (factors, sum)
+}
+
+/// The values of a document by name.
+pub(crate) type Values<'d> = HashMap<u32, &'d Value>;
+
+/// Looks them up.
+pub(crate) fn by_name(document: &Document) -> Values<'_> {
     document.values.iter().map(|value| (value.name, value)).collect()
 }
 

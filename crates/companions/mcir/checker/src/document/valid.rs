@@ -3,30 +3,12 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::uses::{Values, by_name, held, lifetimes, nodes, uses};
+use super::uses::{Summed, Values, by_name, held, lifetimes, nodes, summed, uses};
 use megakernel_mcir::{
     Body, Document, Function, Index, Init, Lifetime, Memory, Node, Op, Region, State, Term, Update,
 };
 
 const MOST: i64 = 2_147_483_647;
-
-/// What an index adds up to: each axis with its factor, and the number.
-type Summed = (BTreeMap<u32, i64>, i64);
-
-fn summed(index: &Index) -> Summed {
-    let (mut factors, mut sum): Summed = Default::default();
-    for term in &index.terms {
-        let (number, axis) = match *term {
-            Term::Number(number) => (number, None),
-            Term::Axis(axis) => (1, Some(axis)),
-            Term::Scaled(factor, axis) => (factor, Some(axis)),
-        };
-        let of = axis.map_or(&mut sum, |axis| factors.entry(axis).or_default());
-        *of = of.saturating_add(number);
-    }
-    factors.retain(|_, factor| *factor != 0);
-    (factors, sum)
-}
 
 /// Whether the numbers of an index are those that IS01 allows.
 fn in_range(index: &Index) -> bool {
@@ -296,9 +278,15 @@ impl<'d> Judge<'d> {
                         let from = (node.ins.first().copied(), at.iter().map(summed).collect());
                         let loads = prefetched.entry(name).or_default();
                         (if body == Body::Each { &mut loads.each } else { &mut loads.begin }).push(*version);
-                        let is_same = *loads.from.get_or_insert_with(|| from.clone()) == from;
-                        let is_again = loads.begin.len() + loads.each.len() > 1;
-                        if if is_again { is_same } else { known.insert(name) } {
+                        // The first one is the producer, and others load the same.
+                        let is_fine = match &loads.from {
+                            Some(first) => *first == from,
+                            None => {
+                                loads.from = Some(from);
+                                known.insert(name)
+                            }
+                        };
+                        if is_fine {
                             continue;
                         }
                     } else if known.insert(name) && !inputs.contains(&name) {

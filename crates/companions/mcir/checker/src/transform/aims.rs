@@ -113,12 +113,12 @@ impl Aim {
     ) -> Result<(), Wrong> {
         match self {
             Aim::Patterns(aim) => are_gone(before, after, aim, [first, second]),
-            Aim::Streaming(_) => are_values(before, after, [first, second], "MCI-23"),
+            Aim::Streaming(_) => are_values(before, after, [first, second], "values of the graph", "MCI-23"),
             Aim::Scheduled { counted, .. } => moved(*counted, found, "MCI-24"),
             Aim::Resident { counted, .. } => moved(*counted, found, "MCI-25"),
             Aim::Eliminated { counted, .. } => {
                 moved(*counted, found, "MCI-26")?;
-                are_values(before, after, [first, second], "MCI-26")
+                are_values(before, after, [first, second], "tensors of the document", "MCI-26")
             }
         }
     }
@@ -232,6 +232,7 @@ fn are_values(
     before: &Side,
     after: &Side,
     [first, second]: [&Held<Residues>; 2],
+    of: &str,
     clause: &str,
 ) -> Result<(), Wrong> {
     let mut left = Left::new();
@@ -245,7 +246,6 @@ fn are_values(
         let count = left.entry(contents).or_insert(0);
         *count -= 1;
         if *count < 0 {
-            let of = if clause == "MCI-23" { "values of the graph" } else { "tensors of the document" };
             let expected = format!("tensors that are {of}, each once ({clause})");
             return Err((expected, format!("`{}` is none", after.name(name))));
         }
