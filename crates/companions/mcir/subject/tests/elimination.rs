@@ -467,3 +467,19 @@ fn what_stays_is_what_the_documents_were_written_for() {
         assert!(found.is_none_or(|found| found.contains(STAYS)), "{name}");
     }
 }
+
+#[test]
+fn values_that_are_left_keep_their_order() {
+    let names = |document: &Value| -> Vec<String> {
+        document["values"].as_object().expect("values").keys().cloned().collect()
+    };
+    let mut several = 0;
+    for (name, _, document) in joins::all() {
+        let left = names(&right(&document));
+        let (kept, gone): (Vec<String>, _) =
+            names(&document).into_iter().partition(|name| left.contains(name));
+        assert_eq!(left, kept, "{name}");
+        several += usize::from(gone.len() > 1);
+    }
+    assert!(several >= 3, "of {several} documents several values vanish");
+}

@@ -124,12 +124,13 @@ pub fn assigned(_: &Library, sink: &mut Sink) -> Result<()> {
 /// # Errors
 /// A case that is not well formed.
 pub fn eliminated(_: &Library, sink: &mut Sink) -> Result<()> {
-    for (name, summary, document) in joins::all() {
+    let all = joins::all();
+    for (name, summary, document) in &all {
         let request = json!({"pass": "MaterializationEliminationPass", "document": document});
-        accepted(sink, "MCI-26", &name, &summary, &request)?;
+        accepted(sink, "MCI-26", name, summary, &request)?;
     }
-    let Some((name, _, document)) = joins::all().into_iter().next() else { return Ok(()) };
-    faulty(sink, "MaterializationEliminationPass", &name, &document)
+    let Some((name, _, document)) = all.first() else { return Ok(()) };
+    faulty(sink, "MaterializationEliminationPass", name, document)
 }
 
 /// Requests whose document is none, or breaks a rule.

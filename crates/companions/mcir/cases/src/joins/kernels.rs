@@ -159,7 +159,7 @@ impl<'s> Product<'s> {
     }
 }
 
-/// Rows divided by the root of their mean square and a little. With a state, the square is added to what the state begins with.
+/// Rows divided by the root of the sum of their squares. With a state, the sum is added to what the state begins with.
 pub fn norm(draft: &mut Draft, id: &str, from: &str, to: &str, rows: i64, is_kept: bool) {
     let shape = draft.shape(from);
     let [x, xx, sum, kept, root, y] =

@@ -142,8 +142,7 @@ struct Users {
 struct Left<'d> {
     values: Values<'d>,
     target: Target,
-    /// Inputs and outputs of the document.
-    listed: HashSet<u32>,
+    outputs: HashSet<u32>,
     /// None where a region has become part of another.
     regions: Vec<Option<Noted>>,
     users: HashMap<u32, Users>,
@@ -185,7 +184,7 @@ impl Left<'_> {
         let mut is_between = false;
         let Some(one) = &self.regions[first] else { return (None, false) };
         let stores: HashMap<u32, &Move> = one.moving(true).map(|each| (each.tensor, each)).collect();
-        for store in one.moving(true).filter(|store| !self.listed.contains(&store.tensor)) {
+        for store in one.moving(true).filter(|store| !self.outputs.contains(&store.tensor)) {
             let mut readers = self.readers(store.tensor).iter();
             if let (Some(&second), None) = (readers.next(), readers.next())
                 && asked.insert(second)
@@ -273,7 +272,7 @@ impl Left<'_> {
         all.moves.retain(|each| {
             !each.is_store
                 || !passed.contains(&each.tensor)
-                || self.listed.contains(&each.tensor)
+                || self.outputs.contains(&each.tensor)
                 || !self.readers(each.tensor).is_empty()
         });
         // Those of a region that does not go on run once.
@@ -294,7 +293,7 @@ pub fn stays(document: &Document) -> Vec<u32> {
     let mut left = Left {
         values: by_name(document),
         target: document.target,
-        listed: document.inputs.iter().chain(&document.outputs).copied().collect(),
+        outputs: document.outputs.iter().copied().collect(),
         regions: document.regions.iter().map(|_| None).collect(),
         users: HashMap::new(),
     };
@@ -316,5 +315,5 @@ pub fn stays(document: &Document) -> Vec<u32> {
         }
     }
     let stored = left.regions.iter().flatten().flat_map(|region| region.moving(true));
-    stored.map(|each| each.tensor).filter(|name| !left.listed.contains(name)).collect()
+    stored.map(|each| each.tensor).filter(|name| !left.outputs.contains(name)).collect()
 }
