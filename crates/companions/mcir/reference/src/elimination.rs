@@ -356,3 +356,42 @@ fn apply(document: &Document, json: &Json, most: u64) -> Result<(Option<Json>, V
     made["regions"] = draft.parts.into_iter().flatten().map(Part::region).collect();
     Ok((Some(made), stays))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two regions, of which each loads a tile, computes one, and stores it.
+    fn two() -> Json {
+        let tensor = json!({"shape": [8], "dtype": "F32", "residency": "global"});
+        let tile = json!({"shape": [4], "dtype": "F32", "residency": "register"});
+        let region = |[id, from, x, y, to]: [&str; 5]| {
+            json!({"id": id, "inputs": [from], "outputs": [to], "streaming": {"tile": {
+                "tile_shape": {"i": 4}, "blocks": {"i": 8}, "begin": [
+                    {"id": "load", "op": "LoadTile", "in": [from], "out": [x], "at": ["i"]},
+                    {"id": "map", "op": "Compute", "fn": "neg", "in": [x], "out": [y]},
+                    {"id": "store", "op": "StoreTile", "in": [y], "out": [to], "at": ["i"]}]}}})
+        };
+        json!({
+            "values": {"X": tensor, "T": tensor, "Y": tensor, "a": tile, "b": tile, "c": tile, "d": tile},
+            "inputs": ["X"], "outputs": ["Y"], "boundaries": [{"value": "T"}, {"value": "Y"}],
+            "residency": [{"memory": "register", "values": ["a", "b", "c", "d"], "lifetime": "node"}],
+            "regions": [region(["first", "X", "a", "b", "T"]), region(["second", "T", "c", "d", "Y"])]})
+    }
+
+    #[test]
+    fn steps_are_counted_before_they_are_taken() {
+        let json = two();
+        let document = read(&json).expect("a document");
+        // A region of three nodes takes four steps to look at. To compare it with another one takes those of that one, and of a store; to make one of
+        // both takes those of both. The joined region has four nodes.
+        let all = 4 + (4 + 1) + (4 + 4) + 5;
+        for most in 0..all {
+            let found = apply(&document, &json, most).expect_err("too few");
+            assert_eq!(found, format!("it takes more than {most} steps"));
+        }
+        let (made, stays) = apply(&document, &json, all).expect("enough");
+        assert_eq!(made.map(|made| made["regions"].as_array().map(Vec::len)), Some(Some(1)));
+        assert_eq!(stays, Vec::new());
+    }
+}
