@@ -1,37 +1,18 @@
 //! Faulty passes that make documents, each of which the runner's judge rejects in three requests at least for what it is about, and other right ones,
 //! which it accepts in all (clauses MCI-23 to MCI-25).
 
-use std::collections::BTreeMap;
-use std::sync::Mutex;
+mod common;
 
+use common::{FIELD, MOVED, Pass, TARGET, answer as right, array, rejected};
 use megakernel_mcir_cases::{bases, graphs};
-use megakernel_mcir_checker::judge_transform;
 use megakernel_mcir_reference::transformed;
 use serde_json::{Value, json};
 
-/// What a pass answers to a request; nothing where it would do what is right.
-type Pass = fn(&Value) -> Option<Value>;
-
 /// What an answer is rejected for, as the judge says it.
-const FIELD: &str = "in a finite field";
 const BOUNDS: &str = "with the inputs";
 const STORED: &str = "tensors that are values of the graph";
-const TARGET: &str = "the target";
 const LATE: &str = "loads that begin an iteration ahead";
-const MOVED: &str = "bytes loaded";
 const PEAK: &str = "of shared memory and";
-
-/// What the reference answers; each request is asked once, since every faulty pass begins with it.
-fn right(request: &Value) -> Value {
-    static KNOWN: Mutex<BTreeMap<String, Value>> = Mutex::new(BTreeMap::new());
-    let request = request.to_string();
-    let known = KNOWN.lock().expect("no test panics with it").get(&request).cloned();
-    known.unwrap_or_else(|| {
-        let answer = transformed(request.as_bytes()).expect("an accepted request");
-        KNOWN.lock().expect("no test panics with it").insert(request, answer.clone());
-        answer
-    })
-}
 
 /// Requests by name.
 fn streaming() -> Vec<(String, Value)> {
@@ -66,10 +47,6 @@ fn kept_for_blocks(document: &mut Value) {
             value["buffers"] = json!(value["buffers"].as_i64().unwrap_or(1) + 2);
         }
     }
-}
-
-fn array(value: &mut Value) -> &mut Vec<Value> {
-    value.as_array_mut().expect("an array")
 }
 
 /// Calls with each node of a document and the body in which it stands.
@@ -425,10 +402,8 @@ fn renamed(request: &Value) -> Option<Value> {
     )
 }
 
-/// What the judge says of an answer to a request, if it rejects it.
 fn rejection((name, request): &(String, Value), answer: &Value) -> Option<String> {
-    let (expected, found) = judge_transform(request.to_string().as_bytes(), &answer.to_string()).err()?;
-    Some(format!("{name}: expected {expected}, found {found}"))
+    rejected(name, request, answer)
 }
 
 /// The first variant is judged in all requests, any other in every third one that it answers; a fault until three have rejected it for its reason.

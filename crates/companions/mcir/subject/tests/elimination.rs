@@ -1,27 +1,23 @@
 //! Faulty passes that make one region of two, each of which the runner's judge rejects in three requests at least for what it is about, and other right
 //! ones, which it accepts in all (clause MCI-26); and what stays, as those who wrote the documents say.
 
+mod common;
+
+use common::{FIELD, MOVED, Pass, TARGET, answer, array, rejected};
 use megakernel_mcir::{Pass as Kind, Target};
 use megakernel_mcir_cases::joins;
-use megakernel_mcir_checker::judge_transform;
 use megakernel_mcir_reference::{Stays, transform_text, transformed};
 use serde_json::{Value, json};
 
-/// What a pass answers to a document; nothing where it would do what is right.
-type Pass = fn(&Value) -> Option<Value>;
-
-const FIELD: &str = "in a finite field";
 const STAYS: &str = "bytes between regions";
 const STORED: &str = "tensors of the document";
-const TARGET: &str = "the target";
-const MOVED: &str = "bytes loaded";
 
-fn request(document: &Value) -> String {
-    json!({"pass": "MaterializationEliminationPass", "document": document}).to_string()
+fn request(document: &Value) -> Value {
+    json!({"pass": "MaterializationEliminationPass", "document": document})
 }
 
 fn right(document: &Value) -> Value {
-    transformed(request(document).as_bytes()).expect("an accepted request")
+    answer(&request(document))
 }
 
 /// What the right answer leaves between regions.
@@ -29,10 +25,6 @@ fn stays(document: &Value) -> Vec<Stays> {
     let text = document.to_string();
     let made = transform_text(Kind::MaterializationElimination, text.as_bytes(), Target::default());
     made.expect("an accepted document").1
-}
-
-fn array(value: &mut Value) -> &mut Vec<Value> {
-    value.as_array_mut().expect("an array")
 }
 
 /// Calls with each body of a document.
@@ -65,7 +57,7 @@ fn changed(document: &Value, change: impl FnOnce(&mut Value)) -> Option<Value> {
 fn of_other(document: &Value, change: impl FnOnce(&mut Value)) -> Option<Value> {
     let mut other = document.clone();
     change(&mut other);
-    let made = transformed(request(&other).as_bytes()).ok()?;
+    let made = transformed(request(&other).to_string().as_bytes()).ok()?;
     (made != right(document)).then_some(made)
 }
 
@@ -232,25 +224,7 @@ const FAULTS: &[(&str, &str, Pass)] = &[
             is_repeated = true;
         }
         if is_repeated {
-            array(&mut made["residency"]).iter_mut().for_each(|kept| if kept["lifetime"] == "node" { kept["lifetime"] = json!("iteration"); });
-            let (mut stream, mut node) = (Vec::new(), Vec::new());
-            let mut end = std::collections::HashSet::new();
-            for region in array(&mut made["regions"]).iter() {
-                for body in ["begin", "end"] {
-                    let all = region["streaming"]["tile"][body].as_array().into_iter().flatten();
-                    all.flat_map(|each| each["in"].as_array().into_iter().chain(each["out"].as_array()).flatten()).for_each(|name| { end.insert(name.clone()); });
-                }
-            }
-            for kept in array(&mut made["residency"]) {
-                if kept["lifetime"] == "iteration" {
-                    let memory = kept["memory"].clone();
-                    let (others, own): (Vec<Value>, Vec<Value>) = array(&mut kept["values"]).drain(..).partition(|name| end.contains(name));
-                    kept["values"] = json!(own);
-                    node.push(json!({"memory": memory, "lifetime": "node", "values": others}));
-                }
-            }
-            stream.append(&mut node);
-            array(&mut made["residency"]).append(&mut stream);
+            array(&mut made["residency"]).iter_mut().for_each(|kept| kept["lifetime"] = json!("block"));
         }
     })),
     ("a region that several load goes to the first of them", "(IS0", |document| {
@@ -342,16 +316,14 @@ const VARIANTS: &[(&str, Pass)] = &[
     ("the reference's of its own", |document| Some(right(&right(document)))),
     ("longer lifetimes", kept_for_blocks),
     ("loads that begin ahead", |document| {
-        let joined = right(document);
-        let request = json!({"pass": "TileSchedulingPass", "document": joined}).to_string();
-        document["target"].is_null().then(|| transformed(request.as_bytes()).expect("an accepted request"))
+        let request = json!({"pass": "TileSchedulingPass", "document": right(document)});
+        document["target"].is_null().then(|| answer(&request))
     }),
 ];
 
 /// What the judge says of an answer to a document, if it rejects it.
 fn rejection(name: &str, document: &Value, answer: &Value) -> Option<String> {
-    let (expected, found) = judge_transform(request(document).as_bytes(), &answer.to_string()).err()?;
-    Some(format!("{name}: expected {expected}, found {found}"))
+    rejected(name, &request(document), answer)
 }
 
 #[test]
