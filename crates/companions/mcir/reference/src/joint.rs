@@ -47,7 +47,7 @@ pub fn joint(draft: &Draft, stores: &Stores<'_>, first: usize, second: usize) ->
     let (smaller, larger) = if one.tiles.len() < two.tiles.len() { (one, two) } else { (two, one) };
     let mut held = larger.held;
     for tile in smaller.tiles.iter().filter(|tile| !larger.tiles.contains(*tile)) {
-        let (memory, bytes) = size(&draft.values, tile);
+        let (memory, bytes) = size(draft.values, tile);
         held[memory] = held[memory].saturating_add(bytes);
     }
     if held.iter().zip(draft.target).any(|(held, most)| most.is_some_and(|most| *held > most)) {
