@@ -15,7 +15,7 @@ use crate::exact;
 use crate::world::{Access, Does, NO_GROUP, World};
 
 /// Questions are answered when there are this many.
-const CHUNK: usize = 1 << 22;
+pub const CHUNK: usize = 1 << 22;
 
 /// A storage with its accesses.
 pub struct Storage {
@@ -91,21 +91,26 @@ impl Storage {
     /// The first bytes that two accesses share.
     pub fn shared(&self, world: &World<'_>, pair: [&Access; 2]) -> [u64; 2] {
         let [first, second] = pair.map(|access| world.bytes(access));
-        let (mut one, mut other) = (0, 0);
-        while let (Some(a), Some(b)) = (first.get(one), second.get(other)) {
-            let [from, to] = [a[0].max(b[0]), a[1].min(b[1])];
-            if from < to {
-                return [from, to];
-            }
-            if a[1] < b[1] { one += 1 } else { other += 1 }
-        }
         let begin = self.cuts.first().copied().unwrap_or(0);
-        [begin, begin]
+        first_shared(first, second).unwrap_or([begin, begin])
     }
 
     fn access<'w>(&self, world: &'w World<'_>, place: u32) -> &'w Access {
         &world.accesses[self.accesses[place as usize] as usize]
     }
+}
+
+/// The first bytes that two ascending lists of intervals share.
+pub fn first_shared(first: &[[u64; 2]], second: &[[u64; 2]]) -> Option<[u64; 2]> {
+    let (mut one, mut other) = (0, 0);
+    while let (Some(a), Some(b)) = (first.get(one), second.get(other)) {
+        let [from, to] = [a[0].max(b[0]), a[1].min(b[1])];
+        if from < to {
+            return Some([from, to]);
+        }
+        if a[1] < b[1] { one += 1 } else { other += 1 }
+    }
+    None
 }
 
 /// Whether two accesses of one piece by different tasks have to be ordered (clause SCH-10).
