@@ -70,9 +70,8 @@ fn most(waits: &[Wait], mut can_go: impl FnMut(&BTreeSet<Wait>) -> bool) -> BTre
     // How many are tried at once: twice as many after a success, fewer after a failure.
     let (mut rest, mut size, mut saved) = (waits, 1, MORE);
     while !rest.is_empty() {
-        let most =
-            u32::try_from(saved).map_or(usize::MAX, |saved| 1usize.checked_shl(saved).unwrap_or(usize::MAX));
-        let some = &rest[..size.min(rest.len()).min(most)];
+        // A failure among 2^n costs n judgements beyond the first.
+        let some = &rest[..size.min(rest.len()).min(1 << saved.min(30))];
         let more = and(&gone, some);
         if can_go(&more) {
             (gone, rest, size) = (more, &rest[some.len()..], 2 * some.len());
@@ -92,7 +91,7 @@ fn most(waits: &[Wait], mut can_go: impl FnMut(&BTreeSet<Wait>) -> bool) -> BTre
             }
         }
         (rest, size) = (&rest[high..], high.div_ceil(2));
-        saved = (saved + high).saturating_sub(judged);
+        saved = saved + high - judged;
     }
     gone
 }
