@@ -30,6 +30,6 @@ pub use ids::{BufferId, CounterId, TaskId};
 pub use megakernel_numerics::names;
 pub use names::{BufferKind, DType, MemSpace, Opcode};
 pub use params::{Number, Param};
-pub use read::{ABI_VERSION, IR_VERSION, Source, read, read_record, read_value, shape};
+pub use read::{ABI_VERSION, IR_VERSION, MAX_DEPTH, Source, read, read_record, read_value, shape, too_deep};
 pub use rule::{Rule, clause};
 pub use write::{Layout, float_text, write, write_record};

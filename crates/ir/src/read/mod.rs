@@ -17,6 +17,7 @@ use crate::model::Program;
 use crate::rule::Rule;
 
 pub use source::Source;
+pub use text::{MAX_DEPTH, too_deep};
 pub use versions::{ABI_VERSION, IR_VERSION};
 
 /// Reads a program from the bytes of a JSON document. The error is never empty; its diagnostics are of the rules

@@ -9,7 +9,7 @@ use crate::rule::Rule;
 use crate::text::{Checked, first_repeated};
 
 /// Deeper documents are refused; the nesting that every reader has to support (clause FMT-01).
-const MAX_DEPTH: usize = 128;
+pub const MAX_DEPTH: usize = 128;
 
 /// The text of a document, which has to be UTF-8 (S01).
 pub(super) fn utf8(bytes: &[u8]) -> Result<&str, Box<Diagnostic>> {
@@ -31,7 +31,7 @@ pub(super) fn check(text: &str) -> Result<Node<'_>, Box<Diagnostic>> {
         let message = "the text begins with a byte order mark; remove it".to_owned();
         return Err(not_json(message, Position { line: 1, column: 1 }));
     }
-    if let Some(offset) = too_deep(text) {
+    if let Some(offset) = too_deep(text, MAX_DEPTH) {
         let message = format!("nested deeper than {MAX_DEPTH} levels");
         return Err(not_json(message, Position::of_offset(text, offset)));
     }
@@ -62,7 +62,9 @@ pub(super) fn check(text: &str) -> Result<Node<'_>, Box<Diagnostic>> {
 /// A value of a text. The JSON reader by itself stops at a depth that a document may have.
 pub(super) fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, serde_json::Error> {
     match serde_json::from_str(text) {
-        Err(error) if error.to_string().starts_with("recursion limit") && too_deep(text).is_none() => {
+        Err(error)
+            if error.to_string().starts_with("recursion limit") && too_deep(text, MAX_DEPTH).is_none() =>
+        {
             let mut reader = serde_json::Deserializer::from_str(text);
             reader.disable_recursion_limit();
             let value = T::deserialize(&mut reader)?;
@@ -85,8 +87,8 @@ fn is_number_range(error: &serde_json::Error) -> bool {
     error.to_string().starts_with("number out of range")
 }
 
-/// The byte offset at which brackets outside strings open more than [`MAX_DEPTH`] levels.
-fn too_deep(text: &str) -> Option<usize> {
+/// The byte offset at which brackets outside strings open more levels than `most`.
+pub fn too_deep(text: &str, most: usize) -> Option<usize> {
     let (mut depth, mut in_string, mut escaped) = (0usize, false, false);
     for (offset, byte) in text.bytes().enumerate() {
         if in_string {
@@ -100,7 +102,7 @@ fn too_deep(text: &str) -> Option<usize> {
             b']' | b'}' => depth = depth.saturating_sub(1),
             _ => {}
         }
-        if depth > MAX_DEPTH {
+        if depth > most {
             return Some(offset);
         }
     }

@@ -5,18 +5,21 @@ use std::borrow::Cow;
 
 use megakernel_ir::model::{Extra, Text};
 use megakernel_ir::record::check_extra;
+use megakernel_ir::{MAX_DEPTH, too_deep};
 use serde_json::value::RawValue;
 
 /// A place in a text.
 pub(crate) struct Reader<'t> {
     text: &'t str,
     at: usize,
+    /// Arrays and objects that have begun and not ended.
+    depth: usize,
 }
 
 impl<'t> Reader<'t> {
     /// The start of a text.
     pub(crate) fn new(text: &'t str) -> Reader<'t> {
-        Reader { text, at: 0 }
+        Reader { text, at: 0, depth: 0 }
     }
 
     /// The next byte that is no white space, which is not taken.
@@ -39,6 +42,19 @@ impl<'t> Reader<'t> {
 
     fn take(&mut self, byte: u8) -> Option<()> {
         self.takes(byte).then_some(())
+    }
+
+    /// The begin of an array or an object.
+    fn begin(&mut self, bracket: u8) -> Option<()> {
+        self.depth += 1;
+        self.take(bracket)
+    }
+
+    /// Its end, if it is the next.
+    fn ends(&mut self, bracket: u8) -> bool {
+        let is_next = self.takes(bracket);
+        self.depth -= usize::from(is_next);
+        is_next
     }
 
     /// Takes a word if it is the next one.
@@ -110,14 +126,14 @@ impl<'t> Reader<'t> {
 
     /// An array, of which this reads each element.
     pub(crate) fn array(&mut self, mut element: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
-        self.take(b'[')?;
-        if self.takes(b']') {
+        self.begin(b'[')?;
+        if self.ends(b']') {
             return Some(());
         }
         loop {
             element(self)?;
             if !self.takes(b',') {
-                return self.take(b']');
+                return self.ends(b']').then_some(());
             }
         }
     }
@@ -135,12 +151,11 @@ impl<'t> Reader<'t> {
         first: impl FnOnce(&mut Self) -> Option<A>,
         second: impl FnOnce(&mut Self) -> Option<B>,
     ) -> Option<(A, B)> {
-        self.take(b'[')?;
+        self.begin(b'[')?;
         let first = first(self)?;
         self.take(b',')?;
         let second = second(self)?;
-        self.take(b']')?;
-        Some((first, second))
+        self.ends(b']').then_some((first, second))
     }
 
     /// Further elements of an array, of which some have been read.
@@ -148,33 +163,43 @@ impl<'t> Reader<'t> {
         if self.takes(b',') { element(self).map(Some) } else { Some(None) }
     }
 
-    /// An object. This reads the values of the members that it knows, and says of which it does not.
-    pub(crate) fn object(&mut self, mut member: impl FnMut(&mut Self, &str) -> Option<bool>) -> Option<()> {
-        let mut extra = Extra::new();
-        self.take(b'{')?;
-        if self.takes(b'}') {
+    /// An object, of which this reads each value.
+    pub(crate) fn members(
+        &mut self,
+        mut value: impl FnMut(&mut Self, Cow<'t, str>) -> Option<()>,
+    ) -> Option<()> {
+        self.begin(b'{')?;
+        if self.ends(b'}') {
             return Some(());
         }
         loop {
             let name = self.string()?;
             self.take(b':')?;
-            if !member(self, &name)? {
-                extra.push((Text(name), self.raw()?));
-            }
+            value(self, name)?;
             if !self.takes(b',') {
-                break;
+                return self.ends(b'}').then_some(());
             }
         }
-        self.take(b'}')?;
+    }
+
+    /// An object. This reads the values of the members that it knows, and says of which it does not.
+    pub(crate) fn object(&mut self, mut member: impl FnMut(&mut Self, &str) -> Option<bool>) -> Option<()> {
+        let mut extra = Extra::new();
+        self.members(|reader, name| {
+            if !member(reader, &name)? {
+                extra.push((Text(name), reader.raw()?));
+            }
+            Some(())
+        })?;
         check_extra(&extra).ok()
     }
 
-    /// Any value.
+    /// Any value, which `serde_json` reads however deep it is.
     fn raw(&mut self) -> Option<&'t RawValue> {
         let mut values = serde_json::Deserializer::from_str(&self.text[self.at..]).into_iter();
-        let value = values.next()?.ok()?;
+        let value: &RawValue = values.next()?.ok()?;
         self.at += values.byte_offset();
-        Some(value)
+        too_deep(value.get(), MAX_DEPTH.saturating_sub(self.depth)).is_none().then_some(value)
     }
 }
 

@@ -136,6 +136,58 @@ fn a_wait_that_is_dropped_is_missed_or_was_redundant() {
     }
 }
 
+/// What may stand where something else is expected.
+const TOKENS: [&str; 23] = [
+    "null",
+    "true",
+    "[]",
+    "{}",
+    "[1]",
+    "0",
+    "-0",
+    "01",
+    "-",
+    "1.",
+    "1.5",
+    "1e3",
+    "1e999",
+    "9223372036854775808",
+    r#""x""#,
+    r#""tasks""#,
+    r#""\u0062""#,
+    r#""\u0000""#,
+    r#""\ud800""#,
+    "\"\u{1}\"",
+    "\"\n\"",
+    "x",
+    "",
+];
+
+/// Members that nobody knows, in objects of different depths: at the root, in a task, in a region.
+fn nested(levels: usize) -> Vec<String> {
+    // The value's own levels are those beyond the objects and arrays around it.
+    let value = |around: usize| format!("{}{}", "[".repeat(levels - around), "]".repeat(levels - around));
+    vec![
+        format!(r#"{{"tensors": {{}}, "tasks": [], "more": {}}}"#, value(1)),
+        format!(r#"{{"tensors": {{}}, "tasks": [{{"phases": [], "more": {}}}]}}"#, value(3)),
+        format!(r#"{{"tensors": {{}}, "tasks": [], "more": [{{"}}]]": [[{}, "]"]]}}]}}"#, value(5)),
+        format!(r#"{{"tensors": {{"x": {{"shape": [], "more": {{"[": {}}}}}}}, "tasks": []}}"#, value(4)),
+        format!(
+            r#"{{"tensors": {{}}, "tasks": [{{"phases": [{{"reads": [["x", {{"box": [], "more": {}}}]]}}]}}]}}"#,
+            value(8)
+        ),
+    ]
+}
+
+/// Whether both readers read a text, which have to say the same of it.
+fn is_read(text: &str) -> bool {
+    let slow = read_value(text.as_bytes()).ok().and_then(|value| read(&value).ok());
+    let quick = read_text(text);
+    assert_eq!(slow.is_some(), quick.is_some(), "{text}");
+    let both = slow.zip(quick).map(|(slow, quick)| assert_eq!(named(slow), named(quick), "{text}"));
+    both.is_some()
+}
+
 /// Two readers say the same of each text of the corpus, of a document of each kind of fault, and of each text cut short.
 #[test]
 fn a_text_is_read_in_one_pass_as_it_is_as_a_value() {
@@ -149,32 +201,36 @@ fn a_text_is_read_in_one_pass_as_it_is_as_a_value() {
          "repeat": {"times": 2, "queue_step": 1, "queues": null}, "source": "f.cu:1", "more": null},
         {"phases": [{"adds": [["b", {"box": [[0, 1]], "runs": [[0, 1, 2]], "shift": [1]}, "g"], ["b", null], ["b", {"box": []}, null]],
          "signals": [["e", 1], ["e", 1]]}], "queue": null, "repeat": null}]}"#;
+    assert!(is_read(whole));
     texts.extend((0..=whole.len()).map(|end| whole[..end].to_owned()));
     // Each value, and each name of a member, is taken for another.
-    let tokens =
-        ["null", "true", "[]", "{}", "1.5", "1e3", "9223372036854775808", "\"x\"", "[1]", "\"tasks\""];
     let places: Vec<usize> =
         whole.char_indices().filter(|(_, c)| "[{,: ".contains(*c)).map(|(at, _)| at + 1).collect();
-    for (number, &at) in places.iter().enumerate() {
+    for &at in &places {
         let rest = &whole[at..];
         let end = rest.find([',', ']', '}', ':']).unwrap_or(rest.len());
-        texts.push(format!("{}{}{}", &whole[..at], tokens[number % tokens.len()], &rest[end..]));
+        texts.extend(TOKENS.iter().map(|token| format!("{}{token}{}", &whole[..at], &rest[end..])));
         texts.push(format!("{}{}, {rest}", &whole[..at], &rest[..end]));
     }
-    let (mut read_both, mut read_neither) = (0, 0);
-    for text in &texts {
-        let slow = read_value(text.as_bytes()).ok().and_then(|value| read(&value).ok());
-        let quick = read_text(text);
-        assert_eq!(slow.is_some(), quick.is_some(), "{text}");
-        match slow.zip(quick) {
-            Some((slow, quick)) => {
-                assert_eq!(named(slow), named(quick), "{text}");
-                read_both += 1;
-            }
-            None => read_neither += 1,
+    // A member that stands there already, by its name and by an escape.
+    for name in ["tasks", r"task\u0073"] {
+        texts.push(whole.replacen('{', &format!(r#"{{"{name}": [], "#), 1));
+    }
+    for after in [" ", "\n\t", "x", "{}", ",", "]", "\0", "\u{a0}"] {
+        texts.push(format!("{whole}{after}"));
+        texts.push(format!("{after}{whole}"));
+    }
+    let both = texts.iter().filter(|text| is_read(text)).count();
+    assert!(both > 300 && texts.len() - both > 3000, "{both} of {}", texts.len());
+}
+
+#[test]
+fn both_readers_stop_at_the_same_depth() {
+    for levels in [127, 128, 129, 130] {
+        for text in nested(levels) {
+            assert_eq!(is_read(&text), levels <= 128, "{levels}: {text}");
         }
     }
-    assert!(read_both > 300 && read_neither > 300, "{read_both} {read_neither}");
 }
 
 /// A schedule as text, with names for their numbers, which the readers give in different orders.
