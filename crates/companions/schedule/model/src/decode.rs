@@ -125,15 +125,12 @@ impl Decoder {
     fn memory(&mut self, at: &Place<'_>) -> Option<Memory> {
         self.object(at)?;
         let sound = Memory::default();
-        let signal = self.optional(at, "signal", |decoder, at| {
-            decoder.one_of(at, "order of a signal", &[("release", true), ("relaxed", false)])
-        });
-        let wait = self.optional(at, "wait", |decoder, at| {
-            decoder.one_of(at, "order of a wait", &[("acquire", true), ("relaxed", false)])
-        });
-        let queue = self.optional(at, "queue", |decoder, at| {
-            decoder.one_of(at, "order of a queue", &[("ordered", true), ("unordered", false)])
-        });
+        let signal = self
+            .optional(at, "signal", |decoder, at| decoder.one_of(at, "order of a signal", &Memory::SIGNAL));
+        let wait =
+            self.optional(at, "wait", |decoder, at| decoder.one_of(at, "order of a wait", &Memory::WAIT));
+        let queue =
+            self.optional(at, "queue", |decoder, at| decoder.one_of(at, "order of a queue", &Memory::QUEUE));
         Some(Memory {
             signal: signal.unwrap_or(sound.signal),
             wait: wait.unwrap_or(sound.wait),

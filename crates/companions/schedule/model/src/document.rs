@@ -110,6 +110,15 @@ pub struct Memory {
     pub queue: bool,
 }
 
+impl Memory {
+    /// The orders of a signal, and whether it releases.
+    pub const SIGNAL: [(&'static str, bool); 2] = [("release", true), ("relaxed", false)];
+    /// The orders of a wait, and whether it acquires.
+    pub const WAIT: [(&'static str, bool); 2] = [("acquire", true), ("relaxed", false)];
+    /// The orders of queues, and whether a task sees what the one before it did.
+    pub const QUEUE: [(&'static str, bool); 2] = [("ordered", true), ("unordered", false)];
+}
+
 impl Default for Memory {
     fn default() -> Memory {
         Memory { signal: true, wait: true, queue: false }

@@ -108,10 +108,10 @@ fn named<'t, T>(
     mut value: impl FnMut(&mut Reader<'t>, u32, &mut Names<'t>) -> Option<T>,
 ) -> Option<Vec<T>> {
     let mut all = BTreeMap::new();
-    reader.object(|reader, name| {
-        let number = names.number(Cow::Owned(name.to_owned()));
+    reader.members(|reader, name| {
+        let number = names.number(name.clone());
         let value = value(reader, number, names)?;
-        all.insert(name.to_owned(), value).is_none().then_some(true)
+        all.insert(name, value).is_none().then_some(())
     })?;
     Some(all.into_values().collect())
 }
@@ -180,9 +180,9 @@ fn event<'t>(reader: &mut Reader<'t>, name: u32, _: &mut Names<'t>) -> Option<Ev
 fn memory(reader: &mut Reader<'_>) -> Option<Memory> {
     let (mut signal, mut wait, mut queue) = (None, None, None);
     reader.object(|reader, member| match member {
-        "signal" => once(&mut signal, one_of(reader, &[("release", true), ("relaxed", false)])),
-        "wait" => once(&mut wait, one_of(reader, &[("acquire", true), ("relaxed", false)])),
-        "queue" => once(&mut queue, one_of(reader, &[("ordered", true), ("unordered", false)])),
+        "signal" => once(&mut signal, one_of(reader, &Memory::SIGNAL)),
+        "wait" => once(&mut wait, one_of(reader, &Memory::WAIT)),
+        "queue" => once(&mut queue, one_of(reader, &Memory::QUEUE)),
         _ => Some(false),
     })?;
     let sound = Memory::default();
