@@ -1,8 +1,8 @@
 //! Programs and task graphs of the corpus, beside the schedules that they are (clauses SCH-15 and SCH-16): where both have a rule, both find
 //! it broken or neither does. Neither validator knows the other, and footprints are those of the explorers.
 //!
-//! One in three of some families is taken. `CONVERSIONS=whole cargo test --workspace --test schedules -- --nocapture conversions` takes the whole
-//! corpus, and prints what broke what.
+//! Of programs and task graphs one in three of some families is taken. `CONVERSIONS=whole cargo test --workspace --test schedules --
+//! --nocapture break_rules_that_are_alike` takes all of the corpus, and shows what is printed in any case: what broke what.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -146,15 +146,26 @@ fn errors(found: &[Diagnostic]) -> Rules {
     found.iter().filter(|found| found.is_error()).map(|found| found.rule).collect()
 }
 
-/// The documents of the corpus: one in so many of some families, or all.
-fn documents(step: usize) -> Vec<(String, String)> {
-    let is_whole = std::env::var_os("CONVERSIONS").is_some_and(|what| what == "whole");
-    let (folders, step): (&[&str], usize) = match is_whole {
-        true => (&[""], 1),
-        false => (&["deadlock", "race", "pages", "memory-safety/unwritten-read", "task-graph"], step),
-    };
+/// Families of which documents are taken.
+const SOME: &[&str] = &["deadlock", "race", "pages", "memory-safety/unwritten-read", "task-graph"];
+
+/// Documents of the corpus: of each of these folders, one in so many.
+fn documents(folders: &[&str], step: usize) -> Vec<(String, String)> {
     let all = folders.iter().flat_map(|folder| cases::documents(folder).into_iter().step_by(step));
     all.map(|case| (case.id().to_owned(), case.text)).collect()
+}
+
+/// The table of a document that has a schedule, and what is found in it. Nothing for other documents.
+fn judged(text: &str) -> Option<(&'static Table, Vec<Diagnostic>)> {
+    let members: Value = serde_json::from_str(text).expect("a document");
+    let has = |member: &str| members.get(member).is_some();
+    if has("buffers") && has("counters") {
+        Some((&PROGRAMS, validate_program(text.as_bytes(), Classes::ALL).diagnostics))
+    } else if has("all_tasks") || has("ranks") && !has("topology") {
+        Some((&TASK_GRAPHS, validate_task_graph::validate(text.as_bytes()).diagnostics))
+    } else {
+        None
+    }
 }
 
 /// Rules of a document that say more than those of its schedule.
@@ -175,43 +186,30 @@ fn ids(rules: &Rules) -> String {
 
 #[test]
 fn a_document_and_its_schedule_break_rules_that_are_alike() {
+    let is_whole = std::env::var_os("CONVERSIONS").is_some_and(|what| what == "whole");
+    let all = if is_whole { documents(&[""], 1) } else { documents(SOME, 3) };
     let mut sure = BTreeMap::new();
     let mut tally: BTreeMap<(Rules, Rules), usize> = BTreeMap::new();
     let (mut wrong, mut refused) = (Vec::new(), Vec::new());
-    for (id, text) in documents(3) {
-        let document = text.as_bytes();
-        let members: Value = serde_json::from_str(&text).expect("a document");
-        let has = |member: &str| members.get(member).is_some();
-        let (table, found) = if has("buffers") && has("counters") {
-            (&PROGRAMS, validate_program(document, Classes::ALL).diagnostics)
-        } else if has("all_tasks") || has("ranks") && !has("topology") {
-            (&TASK_GRAPHS, validate_task_graph::validate(document).diagnostics)
-        } else {
-            continue;
-        };
-        let broken = errors(&found);
+    for (id, text) in all {
+        let Some((table, found)) = judged(&text) else { continue };
         let is_structure = |rule: &Rule| {
             matches!(rule.class(), Class::STRUCTURE | Class::TASK_GRAPH_STRUCTURE) || *rule == Rule::TX01
         };
-        if broken.iter().any(is_structure) {
-            assert!(convert(&[document.to_vec()]).is_err(), "{id} breaks a rule of its structure");
+        let schedule = convert(&[text.into_bytes()]);
+        if errors(&found).iter().any(is_structure) {
+            assert!(schedule.is_err(), "{id} breaks a rule of its structure");
             continue;
         }
-        let schedule = match convert(&[document.to_vec()]) {
-            Ok(schedule) => schedule,
-            Err(why) => {
-                refused.push(format!("{id}: {why}"));
-                continue;
+        match schedule {
+            Ok(schedule) => {
+                let pair = Beside::new(table, &found, &schedule).pair(&schedule);
+                let differences = table.differences(&pair, &mut sure);
+                wrong.extend(differences.into_iter().map(|what| format!("{id}: {what}")));
+                *tally.entry((pair.document, pair.schedule)).or_default() += 1;
             }
-        };
-        let stricter = stricter(&found, &schedule);
-        let pair = Pair {
-            schedule: errors(&validate(schedule.to_string().as_bytes()).diagnostics),
-            document: broken,
-            stricter,
-        };
-        wrong.extend(table.differences(&pair, &mut sure).into_iter().map(|what| format!("{id}: {what}")));
-        *tally.entry((pair.document, pair.schedule)).or_default() += 1;
+            Err(why) => refused.push(format!("{id}: {why}")),
+        }
     }
     for ((document, schedule), count) in &tally {
         println!("{count:>6}  {} -> {}", ids(document), ids(schedule));
@@ -223,23 +221,32 @@ fn a_document_and_its_schedule_break_rules_that_are_alike() {
     assert_eq!(ids(&every), ids(&met), "each row is met");
 }
 
+/// Schedules of the corpus of which a verdict is asked, each with its id.
+fn schedules() -> impl Iterator<Item = (String, String)> {
+    let corpus =
+        files::json_below(&root().join("corpus/cases/schedule")).into_iter().map(|path| files::json(&path));
+    corpus.filter(|case| case["method"] == "validate").filter_map(|case| {
+        Some((case["id"].as_str()?.to_owned(), case["document"]["text"].as_str()?.to_owned()))
+    })
+}
+
+/// Whether a schedule runs into what its queues order: counters do that in the program.
+fn is_counters(own: &Rules, text: &str) -> bool {
+    own.contains(&Rule::ED04) && text.contains("ordered\"") && !text.contains("unordered\"")
+}
+
 /// Schedules of the corpus and of public systems, as programs: what the validator of programs says of those is what the schedule breaks, and so
 /// is what the schedule breaks that is made of the program.
 #[test]
 fn a_schedule_and_its_program_break_rules_that_are_alike() {
-    let corpus =
-        files::json_below(&root().join("corpus/cases/schedule")).into_iter().map(|path| files::json(&path));
-    let texts = corpus.filter(|case| case["method"] == "validate").filter_map(|case| {
-        Some((case["id"].as_str()?.to_owned(), case["document"]["text"].as_str()?.to_owned()))
-    });
     let public = files::json_below(&root().join("fixtures/schedules")).into_iter();
     let public = public.map(|path| (path.display().to_string(), files::json(&path).to_string()));
     let (mut wrong, mut sure) = (Vec::new(), BTreeMap::new());
     let (mut lowered, mut accepted) = (0, 0);
     let mut refused: BTreeMap<&str, usize> = BTreeMap::new();
-    for (id, text) in texts.chain(public) {
+    for (id, text) in schedules().chain(public) {
         let program = match lower(text.as_bytes()) {
-            Ok(program) => program.to_string(),
+            Ok(program) => program,
             Err(why) => {
                 let reason = REFUSALS.iter().find(|reason| why.contains(*reason));
                 *refused.entry(reason.unwrap_or_else(|| panic!("{id}: {why}"))).or_default() += 1;
@@ -247,28 +254,15 @@ fn a_schedule_and_its_program_break_rules_that_are_alike() {
             }
         };
         let own = errors(&validate(text.as_bytes()).diagnostics);
-        let found = validate_program(program.as_bytes(), Classes::ALL).diagnostics;
-        let pair = Pair { document: errors(&found), schedule: own.clone(), stricter: &[] };
-        if own.contains(&Rule::ED04) && text.contains("ordered\"") && !text.contains("unordered\"") {
-            // What the queue orders, counters do in the program.
-            assert!(pair.document.contains(&Rule::D04), "{id}");
+        if is_counters(&own, &text) {
+            let found = validate_program(program.to_string().as_bytes(), Classes::ALL).diagnostics;
+            assert!(errors(&found).contains(&Rule::D04), "{id}");
             continue;
-        }
-        wrong.extend(PROGRAMS.differences(&pair, &mut sure).into_iter().map(|what| format!("{id}: {what}")));
-        let others = PROGRAMS.rules();
-        wrong.extend(
-            pair.document.iter().filter(|rule| !others.contains(rule)).map(|rule| format!("{id}: {rule}")),
-        );
-        // The public ones have tens of thousands of tasks now.
-        if program.len() < 1 << 20 {
-            let back = convert(&[program.into_bytes()]).expect("a schedule");
-            let back = errors(&validate(back.to_string().as_bytes()).diagnostics);
-            if back != own {
-                wrong.push(format!("{id}: {} became {}", ids(&own), ids(&back)));
-            }
         }
         lowered += 1;
         accepted += usize::from(own.is_empty());
+        let differences = Lowered(own).differences(&program, &mut sure);
+        wrong.extend(differences.into_iter().map(|what| format!("{id}: {what}")));
     }
     println!(
         "{lowered} lowered, {accepted} of them accepted; without a program: {refused:#?}; rules met: {}",
@@ -301,64 +295,74 @@ pub struct Beside {
 }
 
 impl Beside {
+    /// A document in which this is found, and the schedule that it is.
+    fn new(table: &'static Table, found: &[Diagnostic], schedule: &Value) -> Beside {
+        Beside { table, document: errors(found), stricter: stricter(found, schedule) }
+    }
+
+    fn pair(&self, schedule: &Value) -> Pair {
+        let schedule = errors(&validate(schedule.to_string().as_bytes()).diagnostics);
+        Pair { document: self.document.clone(), schedule, stricter: self.stricter }
+    }
+
     /// Whether a schedule breaks rules that are not alike.
     pub fn differs(&self, schedule: &Value) -> bool {
-        let schedule = errors(&validate(schedule.to_string().as_bytes()).diagnostics);
-        let pair = Pair { document: self.document.clone(), schedule, stricter: self.stricter };
-        !self.table.differences(&pair, &mut BTreeMap::new()).is_empty()
+        !self.table.differences(&self.pair(schedule), &mut BTreeMap::new()).is_empty()
     }
 }
 
-/// The schedules of documents, with what these break.
+/// The schedules of documents of [`SOME`] families, with what these break.
 pub fn converted() -> Vec<(Value, Beside)> {
-    let mut all = Vec::new();
-    for (_, text) in documents(1) {
-        let document = text.as_bytes();
-        let members: Value = serde_json::from_str(&text).expect("a document");
-        let has = |member: &str| members.get(member).is_some();
-        let Ok(schedule) = convert(&[document.to_vec()]) else { continue };
-        let (table, found) = match has("buffers") && has("counters") {
-            true => (&PROGRAMS, validate_program(document, Classes::ALL).diagnostics),
-            false => (&TASK_GRAPHS, validate_task_graph::validate(document).diagnostics),
-        };
-        let stricter = stricter(&found, &schedule);
-        all.push((schedule, Beside { table, document: errors(&found), stricter }));
-    }
-    all
+    let all = documents(SOME, 1).into_iter().filter_map(|(_, text)| {
+        let (table, found) = judged(&text)?;
+        let schedule = convert(&[text.into_bytes()]).ok()?;
+        let beside = Beside::new(table, &found, &schedule);
+        Some((schedule, beside))
+    });
+    all.collect()
 }
 
 /// What a schedule breaks, beside which its program is judged.
 pub struct Lowered(Rules);
 
 impl Lowered {
-    /// Whether a program breaks rules that are not alike, or becomes a schedule that breaks others.
-    pub fn differs(&self, program: &Value) -> bool {
+    /// What a program breaks that is not alike, and how the schedule breaks others that it becomes.
+    fn differences(&self, program: &Value, sure: &mut BTreeMap<Rule, usize>) -> Vec<String> {
         let text = program.to_string();
         let document = errors(&validate_program(text.as_bytes(), Classes::ALL).diagnostics);
         let others = PROGRAMS.rules();
-        let is_other = document.iter().any(|rule| !others.contains(rule));
+        let strange: Vec<_> =
+            document.iter().filter(|rule| !others.contains(rule)).map(Rule::to_string).collect();
         let pair = Pair { document, schedule: self.0.clone(), stricter: &[] };
-        is_other
-            || !PROGRAMS.differences(&pair, &mut BTreeMap::new()).is_empty()
-            || convert(&[text.into_bytes()])
-                .map_or(true, |back| errors(&validate(back.to_string().as_bytes()).diagnostics) != self.0)
+        let mut found = PROGRAMS.differences(&pair, sure);
+        found.extend(strange);
+        // The public ones have tens of thousands of tasks now.
+        if text.len() < 1 << 20 {
+            match convert(&[text.into_bytes()]) {
+                Ok(back) => {
+                    let back = errors(&validate(back.to_string().as_bytes()).diagnostics);
+                    if back != self.0 {
+                        found.push(format!("{} became {}", ids(&self.0), ids(&back)));
+                    }
+                }
+                Err(why) => found.push(format!("it becomes no schedule: {why}")),
+            }
+        }
+        found
+    }
+
+    /// Whether there are any.
+    pub fn differs(&self, program: &Value) -> bool {
+        !self.differences(program, &mut BTreeMap::new()).is_empty()
     }
 }
 
 /// The programs of schedules of the corpus, with what these break, but where counters do what a queue orders.
 pub fn lowered() -> Vec<(Value, Lowered)> {
-    let cases =
-        files::json_below(&root().join("corpus/cases/schedule")).into_iter().map(|path| files::json(&path));
-    let mut all = Vec::new();
-    for case in cases.filter(|case| case["method"] == "validate") {
-        let Some(text) = case["document"]["text"].as_str() else { continue };
-        let Ok(program) = lower(text.as_bytes()) else { continue };
+    let all = schedules().filter_map(|(_, text)| {
+        let program = lower(text.as_bytes()).ok()?;
         let own = errors(&validate(text.as_bytes()).diagnostics);
-        let is_counters =
-            own.contains(&Rule::ED04) && text.contains("ordered\"") && !text.contains("unordered\"");
-        if !is_counters {
-            all.push((program, Lowered(own)));
-        }
-    }
-    all
+        (!is_counters(&own, &text)).then_some((program, Lowered(own)))
+    });
+    all.collect()
 }
