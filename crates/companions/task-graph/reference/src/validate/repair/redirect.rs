@@ -1,5 +1,7 @@
 //! Triggers and waits that lead to a wrong event, where the right one is known: it lacks what the wrong one has too much of.
 
+use std::collections::HashMap;
+
 use megakernel_task_graph::{EventType, Tile};
 
 use crate::types;
@@ -68,6 +70,19 @@ impl Known<'_, '_, '_, '_> {
         (!self.counts_too_few(now), self.serves(task, now), !self.serves(task, other), like)
     }
 
+    /// Of these pairs of a task and an event as many as can be compared: of each, it is told how much speaks for it.
+    fn affordable(&self, pairs: impl Iterator<Item = (u32, u32)>) -> impl Iterator<Item = (u32, u32)> {
+        let mut left = COMPARED;
+        pairs.take_while(move |&(task, _)| {
+            let rest = match self.world.triggers[task as usize] {
+                Trigger::Event(now) => left.checked_sub(self.world.producers.of(now).len()),
+                Trigger::Elsewhere | Trigger::Nothing => Some(left),
+            };
+            left = rest.unwrap_or(0);
+            rest.is_some()
+        })
+    }
+
     /// Whether somebody who waits for an event reads what a task writes.
     fn serves(&self, task: u32, event: u32) -> bool {
         let world = self.world;
@@ -97,8 +112,8 @@ impl Known<'_, '_, '_, '_> {
         // Of those of which as much is known, the last is likeliest to be the one that does not belong.
         let producers = self.world.producers.of(event).iter().rev();
         let pairs = producers.flat_map(|&task| lacking.iter().map(move |&event| (task, event)));
-        let most = LOOKED_AT.min(COMPARED / self.world.producers.of(event).len().max(1));
-        let pairs = pairs.take(most).filter(|&(task, event)| self.may_trigger(task, event));
+        let pairs = self.affordable(pairs.take(LOOKED_AT));
+        let pairs = pairs.filter(|&(task, event)| self.may_trigger(task, event));
         let (task, event) = pairs.min_by_key(|&(task, event)| self.belonging(task, event))?;
         Some(Repair::Trigger { task, event })
     }
@@ -106,14 +121,17 @@ impl Known<'_, '_, '_, '_> {
     /// The task that an event lacks, if another event has it too much.
     pub(super) fn strayed(&self, event: u32) -> Option<Repair> {
         let rank = self.world.event_place(event).0;
+        let mut counts_too_few = HashMap::new();
         let tasks =
             self.world.tasks_of(rank).skip(2).filter(|&task| match self.world.triggers[task as usize] {
                 Trigger::Event(now) => {
-                    now != event && self.counts_too_few(now) && self.may_trigger(task, event)
+                    now != event && *counts_too_few.entry(now).or_insert_with(|| self.counts_too_few(now))
                 }
                 Trigger::Elsewhere | Trigger::Nothing => false,
             });
-        let task = tasks.take(MOVED).min_by_key(|&task| self.belonging(task, event))?;
+        let tasks = tasks.take(LOOKED_AT).filter(|&task| self.may_trigger(task, event)).take(MOVED);
+        let pairs = self.affordable(tasks.map(|task| (task, event)));
+        let (task, event) = pairs.min_by_key(|&(task, event)| self.belonging(task, event))?;
         Some(Repair::Trigger { task, event })
     }
 
@@ -129,12 +147,10 @@ impl Known<'_, '_, '_, '_> {
     /// What opens a cycle: a trigger that another event lacks, or a wait in place of which there is an event that nobody waits for.
     pub(super) fn open(&self, cycle: &[u32]) -> Option<Repair> {
         let world = self.world;
-        let pairs = cycle
-            .iter()
-            .flat_map(|&task| self.lacking(world.rank(task)).map(move |event| (task, event)))
-            .take(LOOKED_AT);
-        let mut triggers: Vec<(u32, u32)> =
-            pairs.filter(|&(task, event)| self.may_trigger(task, event)).collect();
+        let pairs =
+            cycle.iter().flat_map(|&task| self.lacking(world.rank(task)).map(move |event| (task, event)));
+        let pairs = pairs.take(LOOKED_AT).filter(|&(task, event)| self.may_trigger(task, event));
+        let mut triggers: Vec<(u32, u32)> = self.affordable(pairs).collect();
         triggers.sort_by_cached_key(|&(task, event)| self.belonging(task, event));
         let triggers = triggers.into_iter().map(|(task, event)| Repair::Trigger { task, event });
         let waits = cycle.iter().flat_map(|&task| {
