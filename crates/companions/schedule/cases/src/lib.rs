@@ -7,6 +7,14 @@ pub mod families;
 mod faults;
 mod log;
 
+/// How a schedule can be misread: the faults by their ids, and what they are made of.
+pub mod changes {
+    pub use crate::faults::changes::{
+        ACCESSES, COUNTS, entries, event_names, keep, kind_for, phases, put, taken_for, tensors,
+    };
+    pub use crate::faults::misread;
+}
+
 /// What the generator of the corpus takes.
 pub const COMPANION: Companion = Companion {
     name: "schedule",

@@ -6,12 +6,13 @@ fn tasks(document: &mut Value) -> impl Iterator<Item = &mut Value> {
     document.get_mut("tasks").and_then(Value::as_array_mut).into_iter().flatten()
 }
 
-fn phases(document: &mut Value) -> impl Iterator<Item = &mut Value> {
+/// The phases of all tasks.
+pub fn phases(document: &mut Value) -> impl Iterator<Item = &mut Value> {
     tasks(document).filter_map(|task| task.get_mut("phases")?.as_array_mut()).flatten()
 }
 
 /// The entries of some lists of all phases.
-fn entries<'d>(
+pub fn entries<'d>(
     document: &'d mut Value,
     lists: &'static [&'static str],
 ) -> impl Iterator<Item = &'d mut Value> {
@@ -23,10 +24,13 @@ fn entries<'d>(
         .flatten()
 }
 
-const COUNTS: &[&str] = &["waits", "signals"];
-const ACCESSES: &[&str] = &["reads", "writes", "adds"];
+/// Lists of events and numbers.
+pub const COUNTS: &[&str] = &["waits", "signals"];
+/// Lists of tensors and regions.
+pub const ACCESSES: &[&str] = &["reads", "writes", "adds"];
 
-fn put(value: &mut Value, member: &str, to: Value) {
+/// Sets a member of an object.
+pub fn put(value: &mut Value, member: &str, to: Value) {
     if let Some(members) = value.as_object_mut() {
         members.insert(member.to_owned(), to);
     }
@@ -45,7 +49,7 @@ fn put_at(entry: &mut Value, place: usize, to: Value) {
 }
 
 /// Keeps these entries of a list of all phases.
-fn keep(document: &mut Value, list: &str, keep: impl Fn(usize, usize) -> bool) {
+pub fn keep(document: &mut Value, list: &str, keep: impl Fn(usize, usize) -> bool) {
     for list in phases(document).filter_map(|phase| phase.get_mut(list)?.as_array_mut()) {
         let (many, mut place) = (list.len(), 0);
         list.retain(|_| {
@@ -104,7 +108,7 @@ pub fn no_adds(document: &mut Value) {
 }
 
 /// Moves the entries of one list behind those of another, without groups.
-fn taken_for(document: &mut Value, from: &str, to: &str) {
+pub fn taken_for(document: &mut Value, from: &str, to: &str) {
     for phase in phases(document) {
         let Some(moved) = phase.get_mut(from).and_then(Value::as_array_mut).map(std::mem::take) else {
             continue;
@@ -250,7 +254,8 @@ pub fn closed_intervals(document: &mut Value) {
     }
 }
 
-fn tensors(document: &mut Value) -> impl Iterator<Item = &mut Value> {
+/// The tensors of a document.
+pub fn tensors(document: &mut Value) -> impl Iterator<Item = &mut Value> {
     document.get_mut("tensors").and_then(Value::as_object_mut).into_iter().flat_map(|all| all.values_mut())
 }
 
@@ -287,7 +292,8 @@ pub fn all_kinds_alike(document: &mut Value) {
     tensors(document).for_each(|tensor| drop_member(tensor, "kind"));
 }
 
-fn kind_for(document: &mut Value, from: &str, to: &str) {
+/// Takes tensors of a kind for those of another.
+pub fn kind_for(document: &mut Value, from: &str, to: &str) {
     for tensor in tensors(document).filter(|tensor| tensor.get("kind") == Some(&json!(from))) {
         put(tensor, "kind", json!(to));
     }
@@ -384,7 +390,8 @@ pub fn no_queues_of_repetition(document: &mut Value) {
     repeats(document).for_each(|repeat| drop_member(repeat, "queues"));
 }
 
-fn event_names(document: &mut Value, change: fn(&str) -> String) {
+/// Changes the names of events wherever they are waited for and signalled.
+pub fn event_names(document: &mut Value, change: fn(&str) -> String) {
     for name in entries(document, COUNTS).filter_map(|entry| entry.get_mut(0)) {
         if let Some(to) = name.as_str().map(change) {
             *name = json!(to);

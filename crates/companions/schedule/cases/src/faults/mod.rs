@@ -3,7 +3,7 @@
 //! itself: there, and where waits are to go, the implementation is the reference.
 
 mod asked;
-mod changes;
+pub mod changes;
 mod logs;
 mod table;
 
@@ -34,6 +34,14 @@ enum Wrong {
 
 /// Id, what the validator does, and how.
 type Fault = (&'static str, &'static str, Wrong);
+
+/// What a validator makes of a document that has the fault of this id; nothing where none has it that misreads documents.
+pub fn misread(id: &str) -> Option<fn(&mut Value)> {
+    table::FAULTS.iter().find_map(|(known, _, wrong)| match wrong {
+        Wrong::Misreads(change) if *known == id => Some(*change),
+        _ => None,
+    })
+}
 
 /// Plays all faults on the cases of the profile that ask for a verdict.
 ///
