@@ -171,12 +171,12 @@ mod tests {
             {"phases": [{"waits": [["x", 1]], "reads": [["x", null]]}]}"#;
         let idle = r#"{"phases": [{"waits": [["all", 100000]]}], "repeat": {"times": 100000}}"#;
         let signals = tasks("", "y", r##"["all", 1], ["e#", 1]"##);
-        // One phase with as many waits, each for another task.
+        // One phase with as many waits, each for another task that it has to come after.
         let many: Vec<String> = (0..100_000).map(|of| format!(r#"["e{of}", 1]"#)).collect();
         let many = many.join(", ");
         for waits in [
             tasks(r#"["all", 100000]"#, "z", ""),
-            format!(r#"{{"phases": [{{"waits": [{many}], "reads": [["z", null]]}}]}}"#),
+            format!(r#"{{"phases": [{{"waits": [{many}], "reads": [["y", null]]}}]}}"#),
             idle.to_owned(),
         ] {
             let document = format!(
