@@ -1,6 +1,7 @@
 //! The families.
 
 mod contents;
+mod crossed;
 mod crossings;
 mod deadlock;
 mod limits;
@@ -41,6 +42,9 @@ pub const FAMILIES: &[(&str, Cases)] = &[
     ("schedule/workers", deadlock::workers),
     ("schedule/crossings", crossings::crossings),
     ("schedule/reuse", crossings::reuse),
+    ("schedule/counts", crossed::counts),
+    ("schedule/held", crossed::held),
+    ("schedule/aliases", crossed::aliases),
     ("schedule/order", order::order),
     ("schedule/unordered", order::unordered),
     ("schedule/placed", order::placed),
