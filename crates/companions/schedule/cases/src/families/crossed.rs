@@ -35,6 +35,7 @@ pub fn counts(_: &Library, sink: &mut Sink) -> Result<()> {
     }
     pairs(sink, Rule::ER01, &[
         ("the same wait twice is not one for two", &[">x !e", "!e", "?e ?e <x"], "/tasks/2/phases/0/reads/0", &[">x !e", "!e", "?e:2 <x"]),
+        ("twice a wait for half of an amount", &[">x !e:2", "!e:2", "?e:2 ?e:2 <x"], "/tasks/2/phases/0/reads/0", &[">x !e:2", "!e:2", "?e:4 <x"]),
         ("two waits for one of three", &[">x !e", "!e", "!e", "?e ?e:2 <x"], "/tasks/3/phases/0/reads/0", &[">x !e", "!e", "!e", "?e:3 <x"]),
         ("a wait for one in each of two phases", &["<x !e", "!e", "?e | ?e >x"], "/tasks/2/phases/1/writes/0", &["<x !e", "!e", "?e | ?e:2 >x"]),
         ("a wait for a part behind one for all", &[">x !e", ">y !e", "?e:2 <x <y", "?e <x"], "/tasks/3/phases/0/reads/0", &[">x !e", ">y !e", "?e:2 <x <y", "?e:2 <x"]),

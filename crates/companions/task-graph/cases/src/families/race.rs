@@ -95,6 +95,15 @@ pub fn unordered(_: &Library, sink: &mut Sink) -> Result<()> {
         .at(base.at("w2", "inputs/1")?)
         .insert(base.at("w2", "inputs/-")?, edge);
     sink.graph_reject(base, "one element", &edit)?;
+    // Or the second row, which only the strides tell of.
+    for (writer, reader) in [("w0", "w3"), ("w1", "w2")] {
+        let offset = base.int(&base.at(writer, "outputs/0/offset")?)? + 8 * 2;
+        let row = tile(base, writer, "outputs/0", &[("dims", json!([1, 4])), ("offset", json!(offset))])?;
+        let edit = Edit::breaking(Rule::TR02, "a reader takes the second row of an unordered tile")
+            .at(base.at(reader, "inputs/1")?)
+            .insert(base.at(reader, "inputs/-")?, row);
+        sink.graph_reject(base, &format!("{reader} reads the second row of {writer}"), &edit)?;
+    }
 
     // TR03: the later task writes what the earlier reads.
     for (name, reader, writer) in [
