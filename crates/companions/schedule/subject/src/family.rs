@@ -94,6 +94,8 @@ fn families(is_large: bool) -> Vec<Family> {
     let waits: [&[(u8, u64)]; 5] = [&[], &[(0, 1)], &[(0, 2)], &[(1, 1)], &[(0, 1), (1, 1)]];
     let signals: [&[(u8, u64)]; 4] = [&[], &[(0, 1)], &[(1, 1)], &[(0, 2)]];
     let counts: [&[(u8, u64)]; 3] = [&[], &[(0, 1)], &[(0, 2)]];
+    let halves: [&[(u8, u64)]; 3] = [&[], &[(0, 2)], &[(0, 1)]];
+    let sums: [&[Access]; 5] = [&[], &[ADD_G], &[READ], &[WRITE], &[ADD]];
     let plain: [&[Access]; 3] = [&[], &[WRITE], &[READ]];
     let held = |held: Held, is_shared: bool| Setting { held, is_shared, ..PLAIN };
     let relaxed = [[false, true, false], [true, false, true], [false, false, true]]
@@ -181,6 +183,14 @@ fn families(is_large: bool) -> Vec<Family> {
                 &[&[], &[(0, 1)]],
             ),
             settings: vec![held(Held::Launch, true)],
+        },
+        // Phases, amounts, sums, workers and launches at once.
+        Family {
+            name: "crossed",
+            shape: vec![2, 1],
+            queues: vec![vec![Some(0), Some(1)], vec![Some(0), Some(0)]],
+            phases: phases(&halves[..few(3, 2)], &sums[..few(5, 3)], &counts),
+            settings: vec![Setting { period: Some(2), ..QUEUES }, period(2)][..few(2, 1)].to_vec(),
         },
     ]
 }
