@@ -46,13 +46,14 @@ fn tasks(document: &mut Value, change: fn(&mut Vec<Value>)) {
 }
 
 /// Faults of validators, by which a schedule is misread, that a conversion to schedules can have as well.
-const MISREAD: [&str; 24] = [
+const MISREAD: [&str; 25] = [
     "first-wait",
     "counts-one",
     "counts-less",
     "counts-more",
     "no-reads",
     "no-regions",
+    "no-runs",
     "closed-intervals",
     "no-queues",
     "backwards",
@@ -137,10 +138,78 @@ const TO_PROGRAM: &[Change] = &[
     ("reads of one buffer", |of| list(of, "tasks").filter(|task| task["op"] == "COPY" && task["inputs"][0] != 0).for_each(|task| task["inputs"] = json!([1]))),
     ("all kinds alike", |of| kinds(of, |_| "ACTIVATION")),
     ("inputs for activations", |of| kinds(of, |kind| if kind == "IO_INPUT" { "ACTIVATION" } else { kind })),
+    ("weights for activations", |of| kinds(of, |kind| if kind == "WEIGHT" { "ACTIVATION" } else { kind })),
     ("launch state forgotten", |of| kinds(of, |kind| if kind == "KV_CACHE" { "ACTIVATION" } else { kind })),
     ("activations for caches", |of| kinds(of, |kind| if kind == "ACTIVATION" { "KV_CACHE" } else { kind })),
     ("signals of the last event's counter", |of| list(of, "tasks").for_each(|task| if task["out_counter"] == 0 { task["out_counter"] = json!(1); })),
 ];
+
+/// What another conversion to programs may do.
+#[rustfmt::skip] // a table
+const SAME_PROGRAM: &[Change] = &[
+    ("no names and labels", |of| {
+        list(of, "tasks").for_each(|task| task["label"] = json!(""));
+        list(of, "buffers").for_each(|buffer| buffer["name"] = json!("b"));
+    }),
+    ("waits backwards", |of| of_tasks(of, "waits", |waits| waits.reverse())),
+    ("counters backwards", |of| {
+        let last = of["counters"].as_array().map_or(0, Vec::len) as i64 - 1;
+        for task in list(of, "tasks") {
+            task["out_counter"] = json!(last - task["out_counter"].as_i64().unwrap_or(0));
+            list(task, "waits").for_each(|wait| wait["counter"] = json!(last - wait["counter"].as_i64().unwrap_or(0)));
+        }
+    }),
+    ("buffers backwards", |of| {
+        let last = of["buffers"].as_array().map_or(0, Vec::len) as i64 - 1;
+        for task in list(of, "tasks") {
+            for member in ["inputs", "outputs"] {
+                list(task, member).for_each(|buffer| *buffer = json!(last - buffer.as_i64().unwrap_or(0)));
+            }
+        }
+        if let Some(buffers) = of["buffers"].as_array_mut() { buffers.reverse(); }
+        list(of, "buffers").enumerate().for_each(|(id, buffer)| buffer["id"] = json!(id));
+    }),
+    ("other SMs", |of| list(of, "tasks").for_each(|task| if let Some(sm) = task["sm"].as_i64() { task["sm"] = json!(2 * sm + 3); })),
+    ("tasks SM by SM", |of| {
+        tasks(of, |tasks| tasks.sort_by_key(|task| task["sm"].as_i64()));
+        list(of, "tasks").enumerate().for_each(|(id, task)| task["id"] = json!(id));
+    }),
+    ("larger buffers", |of| list(of, "buffers").for_each(|buffer| (buffer["dtype"], buffer["shape"]) = (json!("F32"), json!([2, 3])))),
+    ("reads into outputs", |of| list(of, "buffers").filter(|buffer| buffer["name"] == "what is read").for_each(|buffer| buffer["kind"] = json!("IO_OUTPUT"))),
+    ("a counter and a buffer that nobody needs", |of| for (member, mut more) in [("counters", json!({})), ("buffers", json!({"name": "more", "kind": "ACTIVATION", "dtype": "U8", "shape": [1]}))] {
+        let Some(all) = of[member].as_array_mut() else { continue };
+        more["id"] = json!(all.len());
+        all.push(more);
+    }),
+    ("waits of tasks of their own", waits_apart),
+];
+
+/// Has a task before each one that waits, which waits in its place.
+fn waits_apart(document: &mut Value) {
+    let mut counters = document["counters"].as_array().map_or(0, Vec::len);
+    tasks_with(document, |task, all| {
+        if task["waits"].as_array().is_some_and(|waits| !waits.is_empty()) {
+            let mut gate = json!({"op": "NOP", "inputs": [], "outputs": [], "out_counter": counters, "sm": task["sm"], "label": ""});
+            gate["waits"] =
+                std::mem::replace(&mut task["waits"], json!([{"counter": counters, "threshold": 1}]));
+            all.push(gate);
+            counters += 1;
+        }
+    });
+    document["counters"] = (0..counters).map(|id| json!({"id": id})).collect();
+}
+
+/// Makes the tasks anew: before each one comes what this pushes.
+fn tasks_with(document: &mut Value, mut before: impl FnMut(&mut Value, &mut Vec<Value>)) {
+    let Some(tasks) = document["tasks"].as_array_mut() else { return };
+    let mut all = Vec::new();
+    for mut task in std::mem::take(tasks) {
+        before(&mut task, &mut all);
+        all.push(task);
+    }
+    all.iter_mut().enumerate().for_each(|(id, task)| task["id"] = json!(id));
+    *tasks = all;
+}
 
 fn of_tasks(document: &mut Value, member: &str, change: fn(&mut Vec<Value>)) {
     list(document, "tasks").filter_map(|task| task.get_mut(member)?.as_array_mut()).for_each(change);
@@ -196,6 +265,20 @@ fn noticed<T>(
     counts
 }
 
+/// Checks that no change is noticed, and that each is one in many of these documents.
+fn assert_not_minded<T>(changes: &[Change], all: &[(Value, T)], differs: impl Fn(&Value, &T) -> bool) {
+    for (name, change) in changes {
+        let is_one = |document: &&(Value, T)| {
+            let mut changed = document.0.clone();
+            change(&mut changed);
+            changed != document.0
+        };
+        assert!(all.iter().filter(is_one).count() > 10, "{name} changes little");
+    }
+    let minded = noticed(changes, all, usize::MAX, differs);
+    assert!(minded.values().all(|count| *count == 0), "{minded:#?}");
+}
+
 fn assert_noticed(counts: &BTreeMap<&str, usize>, changes: &[Change]) {
     assert_eq!(counts.len(), changes.len(), "each has a name of its own");
     let missed: Vec<_> = counts.iter().filter(|(_, count)| **count < REQUIRED).collect();
@@ -211,14 +294,15 @@ fn a_faulty_conversion_to_schedules_is_noticed_and_another_right_one_is_not() {
     let counts = noticed(&changes, &all, REQUIRED, |schedule, of| of.differs(schedule));
     assert_noticed(&counts, &changes);
     let some: Vec<_> = all.into_iter().step_by(12).collect();
-    let minded = noticed(SAME, &some, usize::MAX, |schedule, of| of.differs(schedule));
-    assert!(minded.values().all(|count| *count == 0), "{minded:#?}");
+    assert_not_minded(SAME, &some, |schedule, of| of.differs(schedule));
 }
 
 #[test]
-fn a_faulty_conversion_to_programs_is_noticed() {
+fn a_faulty_conversion_to_programs_is_noticed_and_another_right_one_is_not() {
     let all = lowered();
     assert!(all.len() > 300, "{}", all.len());
     let counts = noticed(TO_PROGRAM, &all, REQUIRED, |program, of| of.differs(program));
     assert_noticed(&counts, TO_PROGRAM);
+    let some: Vec<_> = all.into_iter().step_by(6).collect();
+    assert_not_minded(SAME_PROGRAM, &some, |program, of| of.differs(program));
 }
