@@ -16,6 +16,7 @@ mod race;
 mod region;
 mod repair;
 mod replay;
+mod required;
 mod structure;
 mod trace;
 mod validate;

@@ -1,19 +1,20 @@
 //! `minimise`: which waits can go (clause SCH-14). What breaks a rule with some waits left out breaks one with more of them left out, so
 //! that the waits are gone through once: as many as can go together, then the next one, which stays. Waits of which [`crate::needed`] knows that
-//! they stay are not tried.
+//! they stay are not tried. Whether others can go, [`crate::required`] tells of a schedule of some thousand phases; of a larger one, a judgement.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use megakernel_ir::TaskId;
 use megakernel_ir::protocol::Answer;
 use megakernel_order::Order;
-use megakernel_order::happens_before::{HappensBefore, Question};
+use megakernel_order::happens_before::HappensBefore;
 use megakernel_schedule::Schedule;
 use serde_json::json;
 
 use crate::needed::needed;
 use crate::order::{Before, signals};
+use crate::required::Required;
 use crate::validate::{accepts, is_redundant, load, validate_schedule, world};
+use crate::warnings::come;
 
 /// A wait of the document: its task, its phase and its place.
 pub type Wait = [usize; 3];
@@ -52,7 +53,11 @@ pub fn minimise(document: &[u8]) -> Answer {
 pub fn minimal(schedule: &Schedule) -> Vec<Dropped> {
     let needed = needed(schedule);
     let open: Vec<Wait> = waits(schedule).into_iter().filter(|wait| !needed.contains(wait)).collect();
-    let gone = most(&open, |gone| accepts(&without(schedule, gone)));
+    let world = world(schedule);
+    let gone = match world.as_ref().and_then(Required::new) {
+        Some(mut required) => most(&open, |gone| required.holds_without(gone)),
+        None => most(&open, |gone| accepts(&without(schedule, gone))),
+    };
     let implied = implied(schedule, &gone);
     gone.iter().zip(implied).map(|(&wait, implied)| Dropped { wait, implied }).collect()
 }
@@ -96,7 +101,8 @@ fn most(waits: &[Wait], mut can_go: impl FnMut(&BTreeSet<Wait>) -> bool) -> BTre
     gone
 }
 
-fn waits(schedule: &Schedule) -> Vec<Wait> {
+/// All waits, in the order of the document.
+pub fn waits(schedule: &Schedule) -> Vec<Wait> {
     let phases = schedule.tasks.iter().enumerate().flat_map(|(task, record)| {
         record.phases.iter().enumerate().map(move |(phase, record)| (task, phase, record.waits.len()))
     });
@@ -140,25 +146,18 @@ fn together(schedule: &Schedule, gone: &BTreeSet<Wait>, single: &[Wait]) -> Vec<
     let order = HappensBefore::new(&graph, &order);
     let events: HashMap<&str, usize> =
         world.events.iter().enumerate().map(|(event, name)| (name.as_str(), event)).collect();
-    // What is still to come before the phase of each wait. And for each question, whose it is, and the amount.
-    let mut lacking: Vec<u64> = Vec::with_capacity(single.len());
-    let (mut questions, mut whose) = (Vec::new(), Vec::new());
-    for (index, &[task, phase, place]) in single.iter().enumerate() {
-        let wait = schedule.tasks.get(task).and_then(|task| task.phases.get(phase)?.waits.get(place));
-        lacking.push(wait.map_or(u64::MAX, |wait| wait.number.unsigned_abs()));
+    // An event that nobody signals has none of what is waited for.
+    let of = |&[task, phase, place]: &Wait| {
+        let wait = schedule.tasks.get(task)?.phases.get(phase)?.waits.get(place)?;
         let at = world.tasks.partition_point(|of| (of.written as usize) < task);
-        let (Some(wait), Some(of)) = (wait, world.tasks.get(at)) else { continue };
-        let later = TaskId::from(of.phases.start + phase as u32);
-        let event = events.get(schedule.names[wait.event as usize].as_str());
-        for &(earlier, amount) in event.map_or(&[][..], |&event| &signals[event]) {
-            questions.push(Question { earlier: earlier.into(), later });
-            whose.push((index, amount));
-        }
-    }
-    for (_, (of, amount)) in order.answer(&questions).into_iter().zip(whose).filter(|(answer, _)| *answer) {
-        lacking[of] = lacking[of].saturating_sub(amount);
-    }
-    lacking.into_iter().map(|lacking| lacking == 0).collect()
+        let event = *events.get(schedule.names[wait.event as usize].as_str())?;
+        Some(((world.tasks.get(at)?.phases.start + phase as u32, event as u32), wait.number.unsigned_abs()))
+    };
+    let asked: Vec<_> = single.iter().map(of).collect();
+    let known: Vec<(u32, u32)> = asked.iter().flatten().map(|(question, _)| *question).collect();
+    let mut come = come(&signals, &order, &known).into_iter();
+    let is_implied = |asked: Option<(_, u64)>| asked.is_some_and(|(_, count)| come.next() >= Some(count));
+    asked.into_iter().map(is_implied).collect()
 }
 
 /// Of one wait.

@@ -95,6 +95,11 @@ impl Storage {
         first_shared(first, second).unwrap_or([begin, begin])
     }
 
+    /// The phase of an access.
+    pub fn phase(&self, world: &World<'_>, place: u32) -> u32 {
+        self.access(world, place).phase
+    }
+
     fn access<'w>(&self, world: &'w World<'_>, place: u32) -> &'w Access {
         &world.accesses[self.accesses[place as usize] as usize]
     }
@@ -163,7 +168,14 @@ pub fn racing(world: &World<'_>, order: &HappensBefore<'_>, storages: &[Storage]
         for piece in storage.pieces() {
             // Neighbouring pieces often have the same accesses.
             if piece != known {
-                runs(world, storage, piece, &alike, &mut ask);
+                runs(world, storage, piece, &mut |before, run| {
+                    if !before.is_empty() {
+                        for later in alike.some(run.iter().map(|&place| storage.phase(world, place))) {
+                            before.iter().for_each(|&place| ask(storage.phase(world, place), later));
+                        }
+                    }
+                    collisions(world, storage, run, &mut ask);
+                });
                 known = piece;
             }
         }
@@ -195,8 +207,9 @@ impl Alike {
     }
 }
 
-/// Asks for the order of each run of accesses with the next, and of additions of one group.
-fn runs(world: &World<'_>, storage: &Storage, piece: &[u32], alike: &Alike, ask: &mut dyn FnMut(u32, u32)) {
+/// The runs of a piece: accesses that follow each other and are all reads, or all additions to one value. Each comes with the run before it, all of
+/// which conflicts with all of it.
+pub fn runs(world: &World<'_>, storage: &Storage, piece: &[u32], each: &mut dyn FnMut(&[u32], &[u32])) {
     let mut before: &[u32] = &[];
     let mut begin = 0;
     for at in 1..=piece.len() {
@@ -206,26 +219,22 @@ fn runs(world: &World<'_>, storage: &Storage, piece: &[u32], alike: &Alike, ask:
             let both = |does: Does| first.does == does && next.does == does;
             both(Does::Read) || both(Does::Add) && world.placed(first).value == world.placed(next).value
         });
-        if goes_on {
-            continue;
+        if !goes_on {
+            each(before, &piece[begin..at]);
+            (before, begin) = (&piece[begin..at], at);
         }
-        let run = &piece[begin..at];
-        let phase = |&place: &u32| storage.access(world, place).phase;
-        if !before.is_empty() {
-            for later in alike.some(run.iter().map(phase)) {
-                before.iter().map(phase).for_each(|earlier| ask(earlier, later));
-            }
+    }
+}
+
+/// Asks for the order of the additions of one group in a run.
+pub fn collisions(world: &World<'_>, storage: &Storage, run: &[u32], ask: &mut dyn FnMut(u32, u32)) {
+    let mut last = HashMap::new();
+    for access in run.iter().map(|&place| storage.access(world, place)) {
+        if access.does == Does::Add
+            && access.group != NO_GROUP
+            && let Some(earlier) = last.insert(access.group, access.phase)
+        {
+            ask(earlier, access.phase);
         }
-        if first.does == Does::Add {
-            let mut last = HashMap::new();
-            for access in run.iter().map(|&place| storage.access(world, place)) {
-                if access.group != NO_GROUP
-                    && let Some(earlier) = last.insert(access.group, access.phase)
-                {
-                    ask(earlier, access.phase);
-                }
-            }
-        }
-        (before, begin) = (run, at);
     }
 }

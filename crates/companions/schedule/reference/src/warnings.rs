@@ -135,26 +135,98 @@ pub fn sums(
         }
     }
     let mut sums = vec![0u64; world.waits.all().len()];
-    let mut sources: Vec<(u32, u32, u64)> = Vec::new();
-    for (event, signals) in signals.iter().enumerate().filter(|(event, _)| !waiting[*event].is_empty()) {
-        sources.extend(signals.iter().map(|&(phase, amount)| (phase, event as u32, amount)));
-    }
-    sources.sort_unstable_by_key(|&(phase, event, _)| (order.rank(phase.into()), phase, event));
-    let mut rest = &sources[..];
-    while !rest.is_empty() {
-        let mut lanes: Vec<u32> = Vec::new();
-        let taken = rest.iter().take_while(|(phase, ..)| {
-            if lanes.last() != Some(phase) && lanes.len() < LANES {
-                lanes.push(*phase);
-            }
-            lanes.last() == Some(phase)
-        });
-        let taken = taken.count();
-        let (batch, later) = rest.split_at(taken);
-        rest = later;
-        follow(world, before, order, &lanes, batch, &waiting, &mut sums);
+    let sources = sources(signals, order, |event| !waiting[event].is_empty());
+    for batch in batches(&sources) {
+        follow(world, before, order, &batch, &waiting, &mut sums);
     }
     sums
+}
+
+/// For each of these, a phase and an event: the amounts of the event that come before the phase.
+pub fn come(signals: &[Vec<(u32, u64)>], order: &HappensBefore<'_>, asked: &[(u32, u32)]) -> Vec<u64> {
+    let mut of_event: HashMap<u32, Vec<usize>> = HashMap::new();
+    for (index, &(_, event)) in asked.iter().enumerate() {
+        of_event.entry(event).or_default().push(index);
+    }
+    let mut sums = vec![0u64; asked.len()];
+    let sources = sources(signals, order, |event| of_event.contains_key(&(event as u32)));
+    for batch in batches(&sources) {
+        let asking = |event: &u32| of_event.get(event).into_iter().flatten().copied();
+        let around = batch.around(order, batch.amounts.keys().flat_map(asking).map(|index| asked[index].0));
+        for (event, amounts) in &batch.amounts {
+            for index in asking(event) {
+                sums[index] += amounts.within(around.before(asked[index].0.into()));
+            }
+        }
+    }
+    sums
+}
+
+/// The signals of these events: phase, event and amount, along happens-before.
+fn sources(
+    signals: &[Vec<(u32, u64)>],
+    order: &HappensBefore<'_>,
+    is_asked: impl Fn(usize) -> bool,
+) -> Vec<(u32, u32, u64)> {
+    let asked = signals.iter().enumerate().filter(|(event, _)| is_asked(*event));
+    let of = |(event, signals): (usize, &Vec<(u32, u64)>)| {
+        signals.iter().map(|&(phase, amount)| (phase, event as u32, amount)).collect::<Vec<_>>()
+    };
+    let mut sources: Vec<(u32, u32, u64)> = asked.flat_map(of).collect();
+    sources.sort_unstable_by_key(|&(phase, event, _)| (order.rank(phase.into()), phase, event));
+    sources
+}
+
+/// The signals of some hundred phases.
+struct Batch {
+    /// The phases, a lane each.
+    lanes: Vec<u32>,
+    /// By event.
+    amounts: HashMap<u32, Amounts>,
+}
+
+/// For each amount, the lanes that signal so much.
+#[derive(Default)]
+struct Amounts(HashMap<u64, Bits>);
+
+impl Amounts {
+    /// All amounts of these lanes.
+    fn within(&self, lanes: Bits) -> u64 {
+        let count = |of: &Bits| {
+            of.iter().zip(lanes).map(|(of, lanes)| u64::from((of & lanes).count_ones())).sum::<u64>()
+        };
+        self.0.iter().map(|(amount, of)| amount * count(of)).sum()
+    }
+}
+
+impl Batch {
+    fn around<'h, 'g>(
+        &self,
+        order: &'h HappensBefore<'g>,
+        phases: impl Iterator<Item = u32>,
+    ) -> Around<'h, 'g> {
+        let tasks: Vec<TaskId> = self.lanes.iter().copied().map(TaskId::from).collect();
+        let all = tasks.iter().copied().chain(phases.map(TaskId::from));
+        Around::new(order, &tasks, order.positions(all))
+    }
+}
+
+fn batches(sources: &[(u32, u32, u64)]) -> impl Iterator<Item = Batch> {
+    let mut rest = sources.chunk_by(|one, other| one.0 == other.0).peekable();
+    std::iter::from_fn(move || {
+        rest.peek()?;
+        let mut batch = Batch { lanes: Vec::new(), amounts: HashMap::new() };
+        for (lane, signals) in rest.by_ref().take(LANES).enumerate() {
+            for &(phase, event, amount) in signals {
+                if batch.lanes.last() != Some(&phase) {
+                    batch.lanes.push(phase);
+                }
+                let lanes = batch.amounts.entry(event).or_default().0.entry(amount).or_default();
+                lanes[lane / 64] |= 1 << (lane % 64);
+            }
+        }
+        Some(batch)
+    })
 }
 
 /// Adds to each wait the amounts of the signals of this batch that come before its phase without it.
@@ -162,24 +234,17 @@ fn follow(
     world: &World<'_>,
     before: &Before,
     order: &HappensBefore<'_>,
-    lanes: &[u32],
-    batch: &[(u32, u32, u64)],
+    batch: &Batch,
     waiting: &[Vec<u32>],
     sums: &mut [u64],
 ) {
     let mut phases: Vec<u32> =
-        batch.iter().flat_map(|(_, event, _)| &waiting[*event as usize]).copied().collect();
+        batch.amounts.keys().flat_map(|event| &waiting[*event as usize]).copied().collect();
     phases.sort_unstable();
     phases.dedup();
-    let tasks: Vec<TaskId> = lanes.iter().copied().map(TaskId::from).collect();
-    let all = tasks.iter().copied().chain(phases.iter().copied().map(TaskId::from));
-    let around = Around::new(order, &tasks, order.positions(all));
-    let lane_of: HashMap<u32, usize> = lanes.iter().enumerate().map(|(lane, &phase)| (phase, lane)).collect();
-    let mut of_event: HashMap<u32, Vec<(usize, u64)>> = HashMap::new();
-    for (phase, event, amount) in batch {
-        let lane = lane_of.get(phase).map(|&lane| (lane, *amount));
-        of_event.entry(*event).or_default().extend(lane);
-    }
+    let around = batch.around(order, phases.iter().copied());
+    let lane_of: HashMap<u32, usize> =
+        batch.lanes.iter().enumerate().map(|(lane, &phase)| (phase, lane)).collect();
     let at = |node: u32| -> Bits {
         let mut bits = around.before(node.into());
         if let Some(&lane) = lane_of.get(&node) {
@@ -200,13 +265,8 @@ fn follow(
         }
         let mut ahead = own;
         for (place, index) in range.enumerate() {
-            let others = unite(ahead, behind[place + 1]);
-            let event = world.waits.all()[index].event;
-            for &(lane, amount) in of_event.get(&event).into_iter().flatten() {
-                if others[lane / 64] >> (lane % 64) & 1 == 1 {
-                    sums[index] += amount;
-                }
-            }
+            let amounts = batch.amounts.get(&world.waits.all()[index].event);
+            sums[index] += amounts.map_or(0, |amounts| amounts.within(unite(ahead, behind[place + 1])));
             ahead = unite(ahead, sets[place]);
         }
     }
