@@ -10,12 +10,20 @@ use megakernel_order::happens_before::{HappensBefore, Question};
 use crate::race::{Storage, conflict};
 use crate::world::{Access, Does, World};
 
-/// Pairs that are compared in a storage. Where there are more, the number of findings is a lower bound.
-const MOST: usize = 1 << 23;
+/// Pairs that conflict, of which it is asked whether they are ordered, in a storage; and pairs that are compared for it, in so many times as many.
+/// Where there are more, the number of findings is a lower bound.
+const MOST: usize = 1 << 22;
+const COMPARED: usize = 1 << 6;
 
-/// Reports every pair, up to a limit.
-pub fn check(world: &World<'_>, order: &HappensBefore<'_>, storage: &Storage, findings: &mut Findings) {
-    for pair in pairs(world, order, storage) {
+/// Reports every pair, up to a limit. Those that have been found already are among them.
+pub fn check(
+    world: &World<'_>,
+    order: &HappensBefore<'_>,
+    storage: &Storage,
+    found: &[[u32; 2]],
+    findings: &mut Findings,
+) {
+    for pair in pairs(world, order, storage, found) {
         let [first, second] = pair.map(|index| &world.accesses[index as usize]);
         let rule = rule(world, first, second);
         findings.report(rule, || diagnostic(world, storage, rule, [first, second]));
@@ -23,24 +31,44 @@ pub fn check(world: &World<'_>, order: &HappensBefore<'_>, storage: &Storage, fi
 }
 
 /// Every pair of accesses that races, up to a limit: the one that stands first in the document, and the other one.
-pub fn pairs(world: &World<'_>, order: &HappensBefore<'_>, storage: &Storage) -> Vec<[u32; 2]> {
+pub fn pairs(
+    world: &World<'_>,
+    order: &HappensBefore<'_>,
+    storage: &Storage,
+    found: &[[u32; 2]],
+) -> Vec<[u32; 2]> {
+    // Of many pairs that conflict, those at hand may all be ordered.
+    let mut pairs: Vec<[u32; 2]> = found.to_vec();
+    pairs.extend(compared(world, order, storage, MOST));
+    for pair in &mut pairs {
+        pair.sort_unstable();
+    }
+    pairs.sort_unstable_by_key(|&[first, second]| (second, first));
+    pairs.dedup();
+    pairs
+}
+
+/// The pairs that race among the first so many that conflict.
+fn compared(world: &World<'_>, order: &HappensBefore<'_>, storage: &Storage, most: usize) -> Vec<[u32; 2]> {
     let task = |index: u32| world.task_of[world.accesses[index as usize].phase as usize];
     let mut seen = HashSet::new();
     let mut known: &[u32] = &[];
+    let mut left = COMPARED * most;
     'pieces: for piece in storage.pieces() {
         if piece == known {
             continue;
         }
         known = piece;
         for (at, &second) in piece.iter().enumerate() {
+            left = left.saturating_sub(at);
+            if left == 0 || seen.len() >= most {
+                break 'pieces;
+            }
             for &first in &piece[..at] {
                 let pair = [first, second].map(|place| storage.accesses[place as usize]);
                 let [one, other] = pair.map(|index| &world.accesses[index as usize]);
                 if task(pair[0]) != task(pair[1]) && conflict(world, one, other) {
                     seen.insert(pair);
-                    if seen.len() >= MOST {
-                        break 'pieces;
-                    }
                 }
             }
         }
@@ -55,10 +83,6 @@ pub fn pairs(world: &World<'_>, order: &HappensBefore<'_>, storage: &Storage) ->
     let answers = order.answer(&questions);
     let mut answers = answers.into_iter();
     pairs.retain(|_| !answers.next().unwrap_or(true));
-    for pair in &mut pairs {
-        pair.sort_unstable();
-    }
-    pairs.sort_unstable_by_key(|&[first, second]| (second, first));
     pairs
 }
 
@@ -103,4 +127,48 @@ fn diagnostic(world: &World<'_>, storage: &Storage, rule: Rule, pair: [&Access; 
             next_iteration: false,
         },
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use megakernel_ir::Rule;
+
+    use crate::validate::validate;
+
+    /// How often each rule is broken by tasks that repeat what they do, and two more, of which the last one races with the one before it.
+    fn broken(times: usize, first: &str, others: [&str; 2]) -> BTreeMap<Rule, u64> {
+        let document = format!(
+            r#"{{"tensors": {{"x": {{"shape": [4], "init": true}}}}, "memory": {{"queue": "ordered"}}, "tasks": [
+            {{"queue": 0, "repeat": {{"times": {times}}}, "phases": [{{{first}}}]}}, {}, {}]}}"#,
+            others[0], others[1]
+        );
+        let verdict = validate(document.as_bytes());
+        let mut counts = BTreeMap::new();
+        for found in verdict.diagnostics.iter().filter(|found| found.is_error()) {
+            *counts.entry(found.rule).or_default() += 1;
+        }
+        verdict.suppressed.into_iter().for_each(|(rule, more)| *counts.entry(rule).or_default() += more);
+        counts
+    }
+
+    /// More pairs that conflict than are asked about come before the one that races.
+    #[test]
+    fn a_race_behind_very_many_pairs_that_are_ordered_is_found() {
+        let writes = r#""writes": [["x", null]]"#;
+        let signals = r#"{"queue": 0, "phases": [{"signals": [["e", 1]]}, {"writes": [["x", null]]}]}"#;
+        let reads = r#"{"phases": [{"waits": [["e", 1]], "reads": [["x", null]]}]}"#;
+        assert_eq!(broken(2950, writes, [signals, reads]), BTreeMap::from([(Rule::ER01, 1)]));
+    }
+
+    /// Additions that commute are not compared with each other for ever.
+    #[test]
+    fn a_read_beside_very_many_additions_is_found() {
+        let adds = r#""adds": [["x", null]]"#;
+        let idle = r#"{"phases": []}"#;
+        let reads = r#"{"phases": [{"reads": [["x", null]]}]}"#;
+        let counts = broken(100_000, adds, [idle, reads]);
+        assert!(counts.keys().eq([&Rule::ER03]) && counts[&Rule::ER03] > 1000, "{counts:?}");
+    }
 }

@@ -136,29 +136,35 @@ pub fn check(
     findings: &mut Findings,
 ) -> Vec<bool> {
     let racing = racing(world, order, storages);
-    for (storage, _) in storages.iter().zip(&racing).filter(|(_, racing)| **racing) {
-        exact::check(world, order, storage, findings);
+    for (storage, found) in storages.iter().zip(&racing).filter(|(_, found)| !found.is_empty()) {
+        exact::check(world, order, storage, found, findings);
     }
-    racing
+    racing.iter().map(|found| !found.is_empty()).collect()
 }
 
-/// Of each storage, whether it has a race.
-pub fn racing(world: &World<'_>, order: &HappensBefore<'_>, storages: &[Storage]) -> Vec<bool> {
-    let mut racing = vec![false; storages.len()];
-    let (mut questions, mut asked_for) = (Vec::<Question>::new(), Vec::<usize>::new());
-    let mut settle = |questions: &mut Vec<Question>, asked_for: &mut Vec<usize>| {
-        for (answer, storage) in order.answer(questions).into_iter().zip(asked_for.drain(..)) {
-            racing[storage] |= !answer;
+/// Pairs of a storage that are kept of those that the search finds.
+const FOUND: usize = 1 << 10;
+
+/// Of each storage, some pairs of accesses that race; none if none do.
+pub fn racing(world: &World<'_>, order: &HappensBefore<'_>, storages: &[Storage]) -> Vec<Vec<[u32; 2]>> {
+    let mut racing = vec![Vec::new(); storages.len()];
+    let (mut questions, mut asked_for) = (Vec::<Question>::new(), Vec::<(usize, [u32; 2])>::new());
+    let mut settle = |questions: &mut Vec<Question>, asked_for: &mut Vec<(usize, [u32; 2])>| {
+        for (answer, (storage, pair)) in order.answer(questions).into_iter().zip(asked_for.drain(..)) {
+            if !answer && racing[storage].len() < FOUND {
+                racing[storage].push(pair);
+            }
         }
         questions.clear();
     };
     let alike = Alike::new(world, order);
     for (number, storage) in storages.iter().enumerate() {
         let mut asked = HashSet::new();
-        let mut ask = |earlier: u32, later: u32| {
+        let mut ask = |one: u32, other: u32| {
+            let [earlier, later] = [one, other].map(|place| storage.phase(world, place));
             if earlier != later && asked.insert((earlier, later)) {
                 questions.push(Question { earlier: earlier.into(), later: later.into() });
-                asked_for.push(number);
+                asked_for.push((number, [one, other].map(|place| storage.accesses[place as usize])));
                 if questions.len() >= CHUNK {
                     settle(&mut questions, &mut asked_for);
                 }
@@ -170,8 +176,9 @@ pub fn racing(world: &World<'_>, order: &HappensBefore<'_>, storages: &[Storage]
             if piece != known {
                 runs(world, storage, piece, &mut |before, run| {
                     if !before.is_empty() {
-                        for later in alike.some(run.iter().map(|&place| storage.phase(world, place))) {
-                            before.iter().for_each(|&place| ask(storage.phase(world, place), later));
+                        for later in alike.some(run.iter().map(|&place| (storage.phase(world, place), place)))
+                        {
+                            before.iter().for_each(|&earlier| ask(earlier, later));
                         }
                     }
                     collisions(world, storage, run, &mut ask);
@@ -197,13 +204,15 @@ impl Alike {
         Alike(TaskId::range(0..world.phases()).map(class).collect())
     }
 
-    /// Of these phases one of each class, and another one where there is: the first may itself be what has to come before.
-    fn some(&self, phases: impl Iterator<Item = u32>) -> Vec<u32> {
-        let mut all: Vec<[u32; 2]> = phases.map(|phase| [self.0[phase as usize], phase]).collect();
+    /// Of accesses, each with its phase, those of one phase of each class, and of another one where there is: the first may itself be what has to
+    /// come before.
+    fn some(&self, accesses: impl Iterator<Item = (u32, u32)>) -> Vec<u32> {
+        let mut all: Vec<[u32; 3]> =
+            accesses.map(|(phase, place)| [self.0[phase as usize], phase, place]).collect();
         all.sort_unstable();
-        all.dedup();
+        all.dedup_by_key(|[_, phase, _]| *phase);
         let is_one = |&at: &usize| at < 2 || all[at - 2][0] != all[at][0];
-        (0..all.len()).filter(is_one).map(|at| all[at][1]).collect()
+        (0..all.len()).filter(is_one).map(|at| all[at][2]).collect()
     }
 }
 
@@ -226,15 +235,16 @@ pub fn runs(world: &World<'_>, storage: &Storage, piece: &[u32], each: &mut dyn 
     }
 }
 
-/// Asks for the order of the additions of one group in a run.
+/// Asks for the order of the additions of one group in a run, by their places.
 pub fn collisions(world: &World<'_>, storage: &Storage, run: &[u32], ask: &mut dyn FnMut(u32, u32)) {
     let mut last = HashMap::new();
-    for access in run.iter().map(|&place| storage.access(world, place)) {
+    for &place in run {
+        let access = storage.access(world, place);
         if access.does == Does::Add
             && access.group != NO_GROUP
-            && let Some(earlier) = last.insert(access.group, access.phase)
+            && let Some(earlier) = last.insert(access.group, place)
         {
-            ask(earlier, access.phase);
+            ask(earlier, place);
         }
     }
 }

@@ -73,9 +73,9 @@ fn lacking(schedule: &Schedule) -> Option<Vec<Missing>> {
     let order = HappensBefore::new(&graph, &order);
     let storages = race::storages(&world, &order);
     let racing = race::racing(&world, &order, &storages);
-    let racing = storages.iter().zip(racing).filter(|(_, racing)| *racing);
+    let racing = storages.iter().zip(&racing).filter(|(_, found)| !found.is_empty());
     let pairs: BTreeSet<[u32; 2]> = racing
-        .flat_map(|(storage, _)| exact::pairs(&world, &order, storage))
+        .flat_map(|(storage, found)| exact::pairs(&world, &order, storage, found))
         .map(|pair| pair.map(|access| world.accesses[access as usize].phase))
         .collect();
     let paths = Paths::new(&world, &before, &order);

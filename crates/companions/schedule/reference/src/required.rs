@@ -65,6 +65,7 @@ impl<'w> Required<'w> {
                         unite(&mut required[phase as usize], &bits);
                     }
                     collisions(world, &storage, run, &mut |earlier, later| {
+                        let [earlier, later] = [earlier, later].map(|place| storage.phase(world, place));
                         insert(&mut required[later as usize], earlier);
                     });
                 });
