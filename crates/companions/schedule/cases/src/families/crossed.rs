@@ -75,6 +75,13 @@ pub fn counts(_: &Library, sink: &mut Sink) -> Result<()> {
     for (rule, row) in rows {
         pairs(sink, *rule, &[*row], &counted)?;
     }
+    // The second wait of a phase is for an event that drifts.
+    let drifting = |tasks: &[&str]| doc(tasks).with("events", json!({"e": {"period": 2}}));
+    pairs(sink, Rule::ED05, &[
+        ("the second wait of a phase is for an event that drifts", &["!e !f", "?f ?e"], "/events/e/period", &["!e:2 !f", "?f ?e:2"]),
+        ("the third wait of a phase is for an event that drifts", &["!e:3 !f !g", "?f ?g ?e:3"], "/events/e/period", &["!e:2 !f !g", "?f ?g ?e:2"]),
+        ("the second wait of a later phase is for an event that drifts", &["!e !f", "<x | ?f ?e"], "/events/e/period", &["!e:2 !f", "<x | ?f ?e:2"]),
+    ], &drifting)?;
     // `#` in `events` is a character like others.
     let hash = |tasks: &[&str], twice: &[usize], period: i64| {
         let repeats: Vec<(usize, Value)> = twice.iter().map(|&task| (task, json!({"times": 2}))).collect();
@@ -146,6 +153,52 @@ pub fn held(_: &Library, sink: &mut Sink) -> Result<()> {
         let (bad, good) = (ordered("", phases, repeat.clone()), ordered("q0: ", phases, repeat));
         pair(sink, rule, &format!("{summary}, without a queue"), &format!("/tasks/0/phases/0/{list}/0"), &bad, &good)?;
     }
+    // Repetition leads into a queue in any order, which is not the one that is written.
+    let shifted = |list: &str| json!([{list: [["x", {"box": [[0, 1]], "shift": [1]}]]}]);
+    let any_order = |tasks: [&str; 2], repeat: Value| {
+        repeated(&tasks, &[(0, repeat), (1, json!({"times": 1, "queues": 1}))])
+            .with("any_order", json!([0]))
+            .with("memory", json!({"queue": "ordered"}))
+    };
+    for (rule, list, other, access, good) in [
+        (Rule::ER01, "writes", "q1: <x[1,2]", "reads", "q1: <x[2,3]"),
+        (Rule::ER01, "reads", "q1: >x[1,2]", "writes", "q1: >x[2,3]"),
+        (Rule::ER03, "adds", "q1: <x[1,2]", "reads", "q1: <x[2,3]"),
+    ] {
+        let [bad, good] = [other, good].map(|other| {
+            any_order(["q1:", other], json!({"times": 2, "queue_step": -1})).of_task(0, "phases", shifted(list))
+        });
+        let summary = format!("{list} of a repetition, of which the second stands in a queue in any order");
+        pair(sink, rule, &summary, &format!("/tasks/1/phases/0/{access}/0"), &bad, &good)?;
+    }
+    for (summary, first, repeat) in [
+        ("a wait of a repetition, and its signal behind it in a queue in any order", "q1: ?e", json!({"times": 1, "queues": 1})),
+        ("two waits of a repetition with a step, and a signal behind them", "q2: ?e", json!({"times": 2, "queue_step": -2, "queues": 2})),
+        ("a wait of a repetition that begins below, and its signal", "q-4: ?e", json!({"times": 1, "queues": 2})),
+    ] {
+        clean(sink, summary, summary, &[clause::SCH_05, clause::SCH_07], &any_order([first, "q1: !e"], repeat))?;
+    }
+    for (summary, tasks, repeat) in [
+        ("the first of a repetition with a step is in the queue that is written", ["q0:", "q0: <x[0,1]"], json!({"times": 2, "queue_step": 1})),
+        ("the second of a repetition with a step of two is two queues on", ["q1:", "q3: <x[1,2]"], json!({"times": 2, "queue_step": 2})),
+        ("the last of a repetition with a step back", ["q2:", "q0: <x[2,3]"], json!({"times": 3, "queue_step": -1})),
+    ] {
+        let document = repeated(&tasks, &[(0, repeat)]).with("memory", json!({"queue": "ordered"})).of_task(0, "phases", shifted("writes"));
+        clean(sink, summary, summary, &[clause::SCH_05, clause::SCH_06], &document)?;
+    }
+    // Sums in a queue in any order, and in one queue that events order.
+    let any = |tasks: &[&str]| doc(tasks).with("any_order", json!([0]));
+    pairs(sink, Rule::ER03, &[
+        ("a sum and a read in a queue in any order", &["q0: +x", "q0: <x"], "/tasks/1/phases/0/reads/0", &["q0: +x !e", "q0: ?e <x"]),
+        ("a write and a sum in a queue in any order", &["q0: >x", "q0: +x@g"], "/tasks/1/phases/0/adds/0", &["q0: >x !e", "q0: ?e +x@g"]),
+        ("a read and a sum far apart in a queue in any order", &["q0: <x", "q0: >y", "q0: +x"], "/tasks/2/phases/0/adds/0", &["q0: <x !e", "q0: >y", "q0: ?e +x"]),
+    ], &any)?;
+    for (summary, tasks) in [
+        ("an event between a sum and a read of one queue", ["q0: +x !e", "q0: ?e <x"]),
+        ("an event between the end of a sum and a read of one queue", ["q1: <y | +x !e", "q1: ?e <x"]),
+    ] {
+        clean(sink, summary, summary, &[clause::SCH_08], &doc(&tasks))?;
+    }
     // Queues are numbers without bound.
     let (low, high) = (i64::MIN, i64::MAX);
     for (summary, queue, step, other) in [("above", high, 1, low), ("below", low, -1, high), ("far above", high, high, -2)] {
@@ -183,6 +236,14 @@ pub fn aliases(_: &Library, sink: &mut Sink) -> Result<()> {
         (Rule::ER04, ("the second additions of two phases collide", &["+x[0,4]@g +x[4,8]@h", "+x[4,8]@h"], "/tasks/1/phases/0/adds/0", &["+x[0,4]@g +x[4,8]@h", "+x[4,8]@g"])),
         (Rule::ER04, ("additions to two tensors, and the second ones collide", &["+x@g +y@h", "+x@f +y@h"], "/tasks/1/phases/0/adds/1", &["+x@g +y@h", "+x@f +y@g"])),
         (Rule::ER04, ("an addition without group, and a second one that collides", &["+x +y@h", "+x@g +y@h"], "/tasks/1/phases/0/adds/1", &["+x +y@h", "+x@h +y"])),
+        (Rule::ER04, ("the additions of two later phases collide", &["<y | +x@g", "<y | +x@g"], "/tasks/1/phases/1/adds/0", &["<y | +x@g", "<y | +x@h"])),
+        // Each of those before counts.
+        (Rule::ER03, ("the first of two additions races with a read", &["+x", "+x !e", "?e <x"], "/tasks/2/phases/0/reads/0", &["+x !e", "+x !e", "?e:2 <x"])),
+        (Rule::ER03, ("the first of three additions races with a read of a view", &["+x", "+x !e", "+x !e", "?e:2 <v"], "/tasks/3/phases/0/reads/0", &["+x !e", "+x !e", "+x !e", "?e:3 <v"])),
+        (Rule::ER03, ("the first of two additions of a part races with a read", &["+x[0,1]", "+x[0,1] !e", "?e <x"], "/tasks/2/phases/0/reads/0", &["+x[0,1] !e", "+x[0,1] !e", "?e:2 <x"])),
+        (Rule::ER01, ("the first of two reads races with a write", &["<x", "<x !e", "?e >x"], "/tasks/2/phases/0/writes/0", &["<x !e", "<x !e", "?e:2 >x"])),
+        (Rule::ER03, ("the first of two reads races with an addition", &["<x", "<x !e", "?e +x"], "/tasks/2/phases/0/adds/0", &["<x !e", "<x !e", "?e:2 +x"])),
+        (Rule::ER01, ("the first of three reads races with a write of half of it", &["<x", "<x !e", "<x !e", "?e:2 >h"], "/tasks/3/phases/0/writes/0", &["<x !e", "<x !e", "<x !e", "?e:3 >h"])),
         // Each access to a tensor counts.
         (Rule::ER01, ("the first of two reads of a tensor races", &["<x[0,2] <x[6,8]", ">x[0,2]"], "/tasks/1/phases/0/writes/0", &["<x[0,2] <x[6,8]", ">x[2,6]"])),
         (Rule::ER02, ("the first of two writes of a tensor races", &[">x[0,2] >x[6,8]", ">x[1,3]"], "/tasks/1/phases/0/writes/0", &[">x[0,2] >x[6,8]", ">x[2,6]"])),
@@ -232,6 +293,10 @@ pub fn aliases(_: &Library, sink: &mut Sink) -> Result<()> {
         let summary = format!("{summary} of elements of two bytes and of four in one storage");
         pair(sink, rule, &summary, &format!("/tasks/1/phases/0/{list}/0"), &made(&tasks), &made(&good))?;
     }
+    let made = |from: i64| {
+        doc(&[">w", &format!("<w[{from},8]")]).tensors(json!({"w": {"shape": [8], "element": 4, "init": true}}))
+    };
+    pair(sink, Rule::ER01, "all of elements of four bytes, and the last of them", "/tasks/1/phases/0/reads/0", &made(7), &made(8))?;
     // Copies of a box may overlap.
     for (summary, bounds, runs, reach) in [
         ("that overlap", json!([[0, 2]]), json!([[0, 1, 3]]), 4),
