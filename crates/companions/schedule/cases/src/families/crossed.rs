@@ -78,9 +78,9 @@ pub fn counts(_: &Library, sink: &mut Sink) -> Result<()> {
     // The second wait of a phase is for an event that drifts.
     let drifting = |tasks: &[&str]| doc(tasks).with("events", json!({"e": {"period": 2}}));
     pairs(sink, Rule::ED05, &[
-        ("the second wait of a phase is for an event that drifts", &["!e !f", "?f ?e"], "/events/e/period", &["!e:2 !f", "?f ?e:2"]),
-        ("the third wait of a phase is for an event that drifts", &["!e:3 !f !g", "?f ?g ?e:3"], "/events/e/period", &["!e:2 !f !g", "?f ?g ?e:2"]),
-        ("the second wait of a later phase is for an event that drifts", &["!e !f", "<x | ?f ?e"], "/events/e/period", &["!e:2 !f", "<x | ?f ?e:2"]),
+        ("the second wait of a phase is for an event that drifts", &["!e", "!f", "?f ?e"], "/events/e/period", &["!e:2", "!f", "?f ?e:2"]),
+        ("the third wait of a phase is for an event that drifts", &["!e:3", "!f", "!g", "?f ?g ?e:3"], "/events/e/period", &["!e:2", "!f", "!g", "?f ?g ?e:2"]),
+        ("the second wait of a later phase is for an event that drifts", &["!e", "!f", "<x | ?f ?e"], "/events/e/period", &["!e:2", "!f", "<x | ?f ?e:2"]),
     ], &drifting)?;
     // `#` in `events` is a character like others.
     let hash = |tasks: &[&str], twice: &[usize], period: i64| {
