@@ -9,12 +9,13 @@ from executor import compute
 from graphs import GRAPH, attention_pattern, is_graph
 from graphs import judge as judge_graph
 from joining import eliminate
+from lowering import NotLowered, lower
 from measures import measure
 from passes import Unsupported, residency, schedule, streaming
 from validator import judge
 
 
-METHODS = ("validate", "measure", "compute", "transform")
+METHODS = ("validate", "measure", "compute", "transform", "lower")
 # What each pass takes, and how it is answered.
 PASSES = {
     "AttentionPatternPass": ("graph", lambda request: attention_pattern(request["graph"])),
@@ -77,6 +78,11 @@ def respond(request):
         try:
             answer.update(document=json.dumps(PASSES[document["pass"]][1](document)), diagnostics=[])
         except Unsupported as reason:
+            return {"type": "response", "id": request["id"], "outcome": "unsupported", "reason": str(reason)}
+    if method == "lower" and not wrong:
+        try:
+            answer.update(document=json.dumps(lower(document, regions)), diagnostics=[])
+        except NotLowered as reason:
             return {"type": "response", "id": request["id"], "outcome": "unsupported", "reason": str(reason)}
     if method == "compute" and not wrong:
         answer["document"] = json.dumps(compute(document, regions))

@@ -377,7 +377,7 @@ impl Profile {
     pub const EXECUTE: Profile = Profile(4);
     /// Judging, simulating and launching all-reduces and other collective algorithms, and judging what describes their modules.
     pub const COLLECTIVES: Profile = Profile(5);
-    /// Judging, measuring and running memory-centric IR: tiles, streams, prefetches, residency and what is stored; semantic graphs, and passes on them.
+    /// Judging, measuring and running memory-centric IR: tiles, streams, prefetches, residency and what is stored; semantic graphs, passes on them, and kernels.
     pub const MCIR: Profile = Profile(6);
     /// Finding every deadlock, race and stale read in the schedule of any megakernel runtime, from its events and footprints, the waits that can go, and whether it covers what a run did.
     pub const SCHEDULE: Profile = Profile(7);
@@ -441,7 +441,7 @@ pub(crate) const PROFILES: &[ProfileRecord] = &[
     },
     ProfileRecord {
         name: "mcir",
-        summary: "Judging, measuring and running memory-centric IR: tiles, streams, prefetches, residency and what is stored; semantic graphs, and passes on them.",
+        summary: "Judging, measuring and running memory-centric IR: tiles, streams, prefetches, residency and what is stored; semantic graphs, passes on them, and kernels.",
         classes: &[
             Class::STRUCTURE,
             Class::MCIR_GRAPH,
@@ -516,18 +516,20 @@ impl Method {
     pub const TRANSFORM: Method = Method(8);
     /// Run a document of memory-centric IR on the data that it carries (clause MCI-17).
     pub const COMPUTE: Method = Method(9);
+    /// Make Kernel IR of a document of memory-centric IR (clause MCI-27).
+    pub const LOWER: Method = Method(10);
     /// Say which waits of a schedule can go (clause SCH-14).
-    pub const MINIMISE: Method = Method(10);
+    pub const MINIMISE: Method = Method(11);
     /// Judge whether a schedule covers what happened in a run (clause SCH-17).
-    pub const TRACE: Method = Method(11);
+    pub const TRACE: Method = Method(12);
     /// Choose kernels for a sequence of operators (clause SEL-20).
-    pub const SELECT: Method = Method(12);
+    pub const SELECT: Method = Method(13);
     /// Say step by step how they are chosen (clause SEL-24).
-    pub const EXPLAIN: Method = Method(13);
+    pub const EXPLAIN: Method = Method(14);
     /// Translate a kernel graph into a task graph (clause TGR-16).
-    pub const TRANSLATE: Method = Method(14);
+    pub const TRANSLATE: Method = Method(15);
     /// All that the specification declares, in order.
-    pub const ALL: [Method; 15] = [
+    pub const ALL: [Method; 16] = [
         Method::VALIDATE,
         Method::ROUNDTRIP,
         Method::EXECUTE,
@@ -538,6 +540,7 @@ impl Method {
         Method::MEASURE,
         Method::TRANSFORM,
         Method::COMPUTE,
+        Method::LOWER,
         Method::MINIMISE,
         Method::TRACE,
         Method::SELECT,
@@ -594,6 +597,11 @@ pub(crate) const METHODS: &[MethodRecord] = &[
         answer: Carries::Document,
     },
     MethodRecord {
+        name: "lower",
+        summary: "Make Kernel IR of a document of memory-centric IR (clause MCI-27).",
+        answer: Carries::Document,
+    },
+    MethodRecord {
         name: "minimise",
         summary: "Say which waits of a schedule can go (clause SCH-14).",
         answer: Carries::Document,
@@ -620,7 +628,7 @@ pub(crate) const METHODS: &[MethodRecord] = &[
     },
 ];
 
-pub(crate) const CHECKS: &[&str] = &["contract", "equivalent", "outputs", "waits", "translation"];
+pub(crate) const CHECKS: &[&str] = &["contract", "equivalent", "lowered", "outputs", "waits", "translation"];
 
 impl Rule {
     /// S01 not-json
@@ -3234,6 +3242,18 @@ pub mod clause {
         title: "MaterializationEliminationPass",
         document: "spec/companions/mcir/passes.md",
     };
+    /// MCI-27 Lowering.
+    pub const MCI_27: Clause =
+        Clause { id: "MCI-27", title: "Lowering", document: "spec/companions/mcir/kernels.md" };
+    /// MCI-28 Kernel IR.
+    pub const MCI_28: Clause =
+        Clause { id: "MCI-28", title: "Kernel IR", document: "spec/companions/mcir/kernels.md" };
+    /// MCI-29 Running kernels.
+    pub const MCI_29: Clause =
+        Clause { id: "MCI-29", title: "Running kernels", document: "spec/companions/mcir/kernels.md" };
+    /// MCI-30 Sound kernels.
+    pub const MCI_30: Clause =
+        Clause { id: "MCI-30", title: "Sound kernels", document: "spec/companions/mcir/kernels.md" };
     /// NUM-01 Element types.
     pub const NUM_01: Clause = Clause { id: "NUM-01", title: "Element types", document: "spec/numerics.md" };
     /// NUM-02 Rounding.
@@ -3751,6 +3771,10 @@ pub const CLAUSES: &[Clause] = &[
     clause::MCI_24,
     clause::MCI_25,
     clause::MCI_26,
+    clause::MCI_27,
+    clause::MCI_28,
+    clause::MCI_29,
+    clause::MCI_30,
     clause::NUM_01,
     clause::NUM_02,
     clause::NUM_03,

@@ -1,9 +1,11 @@
 //! The runner's own judge of what documents of memory-centric IR compute (clause MCI-17), elements against references and bounds that
-//! the case holds, by clause NUM-10; and of what passes make of semantic graphs (clauses MCI-20 to MCI-25).
+//! the case holds, by clause NUM-10; and of what passes make of semantic graphs and documents (clauses MCI-20 to MCI-26), and of what documents are lowered to (MCI-27 to MCI-30).
 
 mod document;
+mod kernel;
 mod transform;
 
+pub use kernel::judge as judge_lowering;
 pub use transform::judge as judge_transform;
 
 use megakernel_ir::DType;
@@ -12,7 +14,7 @@ use megakernel_ir::protocol::{FromWorker, Method};
 use megakernel_numerics::interval;
 use serde_json::{Map, Value};
 
-/// Judges `expect.outputs` and `expect.equivalent`.
+/// Judges `expect.outputs`, `expect.equivalent` and `expect.lowered`.
 #[derive(Clone, Copy, Debug)]
 pub struct Mcir;
 
@@ -97,7 +99,7 @@ fn judge(outputs: &Map<String, Value>, answer: &str) -> Result<(), (String, Stri
 
 impl Checker for Mcir {
     fn checks(&self) -> &[&'static str] {
-        &["equivalent", "outputs"]
+        &["equivalent", "lowered", "outputs"]
     }
 
     fn well_formed(
@@ -106,12 +108,13 @@ impl Checker for Mcir {
         _: Option<&Value>,
         expect: &Map<String, Value>,
     ) -> Result<(), String> {
-        if let Some(equivalent) = expect.get("equivalent") {
-            if method != Method::TRANSFORM
-                || *equivalent != Value::Bool(true)
-                || expect.contains_key("outputs")
-            {
-                return Err("`expect.equivalent` is true, and for the method `transform` alone".to_owned());
+        for (member, of) in [("equivalent", Method::TRANSFORM), ("lowered", Method::LOWER)] {
+            let Some(value) = expect.get(member) else { continue };
+            let is_alone = ["equivalent", "lowered", "outputs"]
+                .iter()
+                .all(|other| *other == member || !expect.contains_key(*other));
+            if method != of || *value != Value::Bool(true) || !is_alone {
+                return Err(format!("`expect.{member}` is true, and for the method `{of}` alone"));
             }
             return Ok(());
         }
@@ -137,6 +140,9 @@ impl Checker for Mcir {
             (Some(outputs), Some(document)) => judge(outputs, document),
             (None, Some(document)) if expect.contains_key("equivalent") => {
                 transform::judge(question.document, document)
+            }
+            (None, Some(document)) if expect.contains_key("lowered") => {
+                kernel::judge(question.document, document)
             }
             (_, None) => Err(("a document".to_owned(), "accept without `document`".to_owned())),
             (None, _) => Err(("`expect.outputs`".to_owned(), "a case without it".to_owned())),
@@ -203,6 +209,15 @@ mod tests {
         let equivalent = |method, is: bool| {
             CHECKER.well_formed(method, None, &Map::from_iter([("equivalent".to_owned(), json!(is))]))
         };
+        let lowered = |method, more: Value| {
+            let mut expect = Map::from_iter([("lowered".to_owned(), json!(true))]);
+            expect.extend(more.as_object().cloned().unwrap_or_default());
+            CHECKER.well_formed(method, None, &expect)
+        };
+        assert_eq!(lowered(Method::LOWER, json!({})), Ok(()));
+        assert!(lowered(Method::TRANSFORM, json!({})).is_err());
+        assert!(lowered(Method::LOWER, json!({"outputs": {"Y": 1}})).is_err());
+        assert!(lowered(Method::LOWER, json!({"lowered": false})).is_err());
         assert_eq!(equivalent(Method::TRANSFORM, true), Ok(()));
         assert!(equivalent(Method::TRANSFORM, false).is_err() && equivalent(Method::COMPUTE, true).is_err());
         assert!(formed(Method::MEASURE, of(json!({"dtype": "F32", "values": [1]}))).is_err());

@@ -192,15 +192,17 @@ impl Decoder {
     fn state(&mut self, at: &Place<'_>) -> Option<State> {
         self.object(at)?;
         let value = self.required(at, "value", Decoder::name);
-        let init = self.required(at, "init", |decoder, at| {
-            if at.value.is_string() {
-                let all = [Init::Least, Init::Most];
-                let name = |init| if init == Init::Most { "inf" } else { "-inf" };
-                return decoder.named(at, "initial value", &all, name);
-            }
-            decoder.integer(at).map(Init::Number)
-        });
+        let init = self.required(at, "init", Decoder::initial);
         Some(State { value: value?, init: init? })
+    }
+
+    pub(crate) fn initial(&mut self, at: &Place<'_>) -> Option<Init> {
+        if at.value.is_string() {
+            let all = [Init::Least, Init::Most];
+            let name = |init| if init == Init::Most { "inf" } else { "-inf" };
+            return self.named(at, "initial value", &all, name);
+        }
+        self.integer(at).map(Init::Number)
     }
 
     fn tile(&mut self, at: &Place<'_>) -> Option<Tile> {
@@ -216,7 +218,7 @@ impl Decoder {
         Some((axis, self.integer(at)?))
     }
 
-    fn index(&mut self, at: &Place<'_>) -> Option<Index> {
+    pub(crate) fn index(&mut self, at: &Place<'_>) -> Option<Index> {
         if at.value.is_array() {
             return Some(Index { terms: self.array(at, Decoder::term)?, is_array: true });
         }
@@ -264,19 +266,28 @@ impl Decoder {
             }
             "Compute" => Op::Compute(self.function(at)?),
             "Reduce" => {
-                let fold = self
-                    .required(at, "fn", |decoder, at| decoder.named(at, "reduction", Fold::ALL, Fold::name));
-                let axis = self.required(at, "axis", Decoder::integer);
-                Op::Reduce(fold?, axis?)
+                let (fold, axis) = self.fold(at)?;
+                Op::Reduce(fold, axis)
             }
-            _ => Op::UpdateState(self.required(at, "fn", |decoder, at| {
-                decoder.named(at, "update of a state", Update::ALL, Update::name)
-            })?),
+            _ => Op::UpdateState(self.update(at)?),
         };
         Some(Node { id: id?, op, ins, outs })
     }
 
-    fn at(&mut self, at: &Place<'_>) -> Option<Vec<Index>> {
+    pub(crate) fn fold(&mut self, at: &Place<'_>) -> Option<(Fold, i64)> {
+        let fold =
+            self.required(at, "fn", |decoder, at| decoder.named(at, "reduction", Fold::ALL, Fold::name));
+        let axis = self.required(at, "axis", Decoder::integer);
+        Some((fold?, axis?))
+    }
+
+    pub(crate) fn update(&mut self, at: &Place<'_>) -> Option<Update> {
+        self.required(at, "fn", |decoder, at| {
+            decoder.named(at, "update of a state", Update::ALL, Update::name)
+        })
+    }
+
+    pub(crate) fn at(&mut self, at: &Place<'_>) -> Option<Vec<Index>> {
         self.required(at, "at", |decoder, at| decoder.array(at, Decoder::index))
     }
 
@@ -289,7 +300,7 @@ impl Decoder {
         Some((value?, version?))
     }
 
-    fn function(&mut self, at: &Place<'_>) -> Option<Function> {
+    pub(crate) fn function(&mut self, at: &Place<'_>) -> Option<Function> {
         let named = self.required(at, "fn", |decoder, at| {
             decoder.named(at, "function of a `Compute`", &Named::all(), Named::name)
         });

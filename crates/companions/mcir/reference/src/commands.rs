@@ -1,4 +1,4 @@
-//! The commands of memory-centric IR: `validate-mcir`, `measure-mcir`, `transform-mcir` and `compute-mcir`.
+//! The commands of memory-centric IR: `validate-mcir`, `measure-mcir`, `transform-mcir`, `lower-mcir`, `draw-mcir` and `compute-mcir`.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,9 @@ use megakernel_reference::commands::{
 
 use crate::measure::measure_document;
 use crate::validate::read_document;
-use crate::{Blocks, Choices, Landing, Mcir, NotMade, Refused, compute_text, transform_text};
+use crate::{
+    Blocks, Choices, Landing, Mcir, NotMade, Refused, compute_text, lowered, picture, transform_text,
+};
 
 /// What this companion adds to the reference of programs.
 pub static COMPANION: Companion =
@@ -38,6 +40,14 @@ const COMMANDS: &[Command] = &[
     Command {
         describe: || describe::<Transform>("transform-mcir"),
         run: |matches, _| options(matches).map_or_else(|code| code, |options: Transform| transform(&options)),
+    },
+    Command {
+        describe: || describe::<Lower>("lower-mcir"),
+        run: |matches, _| options(matches).map_or_else(|code| code, |options: Lower| lower(&options)),
+    },
+    Command {
+        describe: || describe::<Draw>("draw-mcir"),
+        run: |matches, _| options(matches).map_or_else(|code| code, |options: Draw| draw(&options)),
     },
     Command {
         describe: || describe::<Compute>("compute-mcir"),
@@ -96,6 +106,24 @@ fn pass(name: &str) -> Result<Pass, String> {
         let known: Vec<&str> = Pass::ALL.iter().map(|pass| pass.name()).collect();
         format!("known are {}", known.join(", "))
     })
+}
+
+/// Print the Kernel IR of a document of memory-centric IR: a loop nest for each region (companion specification, MCI-27).
+#[derive(Args)]
+#[command(after_help = "Example:\n  megakernel-reference lower-mcir attention.json > kernels.json")]
+struct Lower {
+    /// The document
+    file: PathBuf,
+}
+
+/// Draw a document of memory-centric IR as SVG on standard output: regions one in the other, which tiles are on chip at which node, and what is moved.
+///
+/// Of a large document, the first regions, nodes, tiles and tensors are drawn, and the others counted.
+#[derive(Args)]
+#[command(after_help = "Example:\n  megakernel-reference draw-mcir attention.json > attention.svg")]
+struct Draw {
+    /// The document
+    file: PathBuf,
 }
 
 /// Run a document of memory-centric IR on the data that it carries, and print what its outputs are (companion specification, MCI-17).
@@ -170,6 +198,39 @@ fn transform(options: &Transform) -> ExitCode {
             ExitCode::from(1)
         }
         Err(NotMade::Unsupported(reason)) => wrong(format!("{}: {reason}", options.file.display())),
+    }
+}
+
+fn lower(options: &Lower) -> ExitCode {
+    let text = match read_file(&options.file) {
+        Ok(text) => text,
+        Err(message) => return wrong(message),
+    };
+    match lowered(&text) {
+        Ok((found, made)) => {
+            print_found(&options.file, &found);
+            finished(std::io::stdout().lock().write_all(format!("{made}\n").as_bytes()), 0)
+        }
+        Err(NotMade::Rejected(found)) => {
+            print_found(&options.file, &found);
+            ExitCode::from(1)
+        }
+        Err(NotMade::Unsupported(reason)) => wrong(format!("{}: {reason}", options.file.display())),
+    }
+}
+
+fn draw(options: &Draw) -> ExitCode {
+    let text = match read_file(&options.file) {
+        Ok(text) => text,
+        Err(message) => return wrong(message),
+    };
+    let heading = options.file.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+    match read_document(&text).and_then(|document| picture(&document, &heading)) {
+        Ok(svg) => finished(std::io::stdout().lock().write_all(svg.as_bytes()), 0),
+        Err(found) => {
+            print_found(&options.file, &found);
+            ExitCode::from(1)
+        }
     }
 }
 

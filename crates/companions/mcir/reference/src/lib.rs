@@ -1,15 +1,19 @@
-//! The reference of the companion on memory-centric IR: the rules, the measures, what documents compute, and passes (`spec/companions/mcir`).
+//! The reference of the companion on memory-centric IR: the rules, the measures, what documents compute, passes, and Kernel IR (`spec/companions/mcir`).
 
 mod attention;
 mod axes;
 mod bounds;
 mod commands;
 mod compute;
+mod draw;
 mod elimination;
+mod form;
 mod graph;
 mod joint;
+mod lower;
 mod measure;
 mod names;
+mod nest;
 mod operands;
 mod order;
 mod part;
@@ -26,7 +30,9 @@ mod world;
 
 pub use commands::COMPANION;
 pub use compute::{Blocks, Choices, Landing, Refused, Tensors, compute, compute_document, compute_text};
+pub use draw::picture;
 pub use elimination::Stays;
+pub use lower::{lower, lowered};
 pub use measure::{measure, measure_document};
 pub use transform::{NotMade, transform, transform_text, transformed};
 pub use validate::{read_document, validate, validate_document};
@@ -48,6 +54,7 @@ impl Reference for Mcir {
             Method::VALIDATE => validate(request.document.as_bytes()).into(),
             Method::MEASURE => measure(request.document.as_bytes()),
             Method::TRANSFORM => transform(request.document.as_bytes()),
+            Method::LOWER => lower(request.document.as_bytes()),
             Method::COMPUTE => compute(request.document.as_bytes()),
             other => Answer::Unsupported { reason: format!("memory-centric IR has no method `{other}`") },
         }

@@ -12,7 +12,7 @@ use crate::axes::{Affine, Axes, Extent};
 use crate::residency::{Lifetimes, peaks};
 use crate::shapes::Shaped;
 use crate::validate::{judge, read_document};
-use crate::world::{World, moves, nodes};
+use crate::world::{Move, Site, World, moves, nodes};
 
 /// Answers the method `measure`.
 pub fn measure(text: &[u8]) -> Answer {
@@ -29,7 +29,7 @@ pub fn measure(text: &[u8]) -> Answer {
 }
 
 /// The most points, blocks or iterations, at which extents are added up one by one, times the factors of each.
-const MOST: i64 = 1 << 28;
+pub const MOST: i64 = 1 << 28;
 
 /// What is found in a document, and its measures if it is accepted, or why they were not counted.
 pub fn measure_document(document: &Document) -> (Vec<Diagnostic>, Option<Result<Json, String>>) {
@@ -101,21 +101,13 @@ fn of_region(world: &World<'_>, shaped: &Shaped<'_>, lifetimes: &Lifetimes, left
     let [shared, register] = peaks(world, shaped, lifetimes).map(|peak| peak.bytes);
     let mut measures = Measures { shared, register, ..Measures::default() };
     for site in nodes(shaped.number, shaped.region) {
-        let is_each = site.body == Body::Each;
-        let runs = match site.node.op {
-            Op::Prefetch(_, version) if is_each => Runs { is_each: true, skipped: version, most: i64::MAX },
-            Op::Prefetch(_, version) => Runs { is_each: true, skipped: version, most: 1 },
-            _ if is_each => Runs::EACH,
-            _ => Runs::ONCE,
-        };
-        if let Some(moved) = moves(site.node) {
-            let extents = shaped.part(world, site.node, &moved);
-            let bytes = total(&shaped.axes, &extents, runs, left) * world.value(moved.tensor).dtype.bytes();
-            *(if moved.stores { &mut measures.stored } else { &mut measures.loaded }) += bytes;
+        if let Some((of, bytes)) = moved(world, shaped, &site, left) {
+            *(if of.stores { &mut measures.stored } else { &mut measures.loaded }) += bytes;
         } else {
             let of = |name: Option<&u32>| -> &[Extent] {
                 name.and_then(|name| shaped.extents.get(name)).map(Vec::as_slice).unwrap_or_default()
             };
+            let runs = if site.body == Body::Each { Runs::EACH } else { Runs::ONCE };
             let mut sum = |extents: &[Extent]| total(&shaped.axes, extents, runs, left);
             let (first, made) = (of(site.node.ins.first()), of(site.node.outs.first()));
             measures.operations += match &site.node.op {
@@ -134,6 +126,21 @@ fn of_region(world: &World<'_>, shaped: &Shaped<'_>, lifetimes: &Lifetimes, left
         }
     }
     measures
+}
+
+/// What a node moves in all blocks, and how many bytes that is, as long as enough is `left` to count them.
+pub fn moved(world: &World<'_>, shaped: &Shaped<'_>, site: &Site<'_>, left: &mut i64) -> Option<(Move, i64)> {
+    let of = moves(site.node)?;
+    let is_each = site.body == Body::Each;
+    let runs = match site.node.op {
+        Op::Prefetch(_, version) if is_each => Runs { is_each: true, skipped: version, most: i64::MAX },
+        Op::Prefetch(_, version) => Runs { is_each: true, skipped: version, most: 1 },
+        _ if is_each => Runs::EACH,
+        _ => Runs::ONCE,
+    };
+    let extents = shaped.part(world, site.node, &of);
+    let bytes = total(&shaped.axes, &extents, runs, left) * world.value(of.tensor).dtype.bytes();
+    Some((of, bytes))
 }
 
 /// Operations for an element of the result.

@@ -45,22 +45,24 @@ impl Lifetimes {
         Lifetimes { by_name }
     }
 
-    fn of(&self, name: u32) -> Lifetime {
+    /// Of a tile.
+    pub fn of(&self, name: u32) -> Lifetime {
         self.by_name.get(&name).map_or(Lifetime::Block, |&(lifetime, ..)| lifetime)
     }
 }
 
 /// Where a tile is used: positions among all nodes of the region.
 #[derive(Default)]
-struct Use {
+pub struct Use {
     sites: Vec<(Body, bool)>,
-    is_prefetched: bool,
-    first_in_begin: Option<usize>,
-    first: Option<usize>,
-    last: Option<usize>,
+    pub is_prefetched: bool,
+    pub first_in_begin: Option<usize>,
+    pub first: Option<usize>,
+    pub last: Option<usize>,
 }
 
-fn uses(world: &World<'_>, shaped: &Shaped<'_>) -> Vec<(u32, Use)> {
+/// The tiles of a region, states first.
+pub fn uses(world: &World<'_>, shaped: &Shaped<'_>) -> Vec<(u32, Use)> {
     let mut places: HashMap<u32, usize> = HashMap::new();
     let mut all: Vec<(u32, Use)> = Vec::new();
     for state in &shaped.region.state {
@@ -125,13 +127,13 @@ pub struct Peak {
 }
 
 /// What a tile takes.
-fn bytes(world: &World<'_>, name: u32) -> i64 {
+pub fn bytes(world: &World<'_>, name: u32) -> i64 {
     let value = world.value(name);
     value.shape.iter().product::<i64>() * value.dtype.bytes() * value.buffers
 }
 
 /// From which position to which a tile takes memory.
-fn span(shaped: &Shaped<'_>, lifetime: Lifetime, used: &Use) -> (usize, usize) {
+pub fn span(shaped: &Shaped<'_>, lifetime: Lifetime, used: &Use) -> (usize, usize) {
     let [begin, each, end] = shaped.region.tile.bodies.each_ref().map(Vec::len);
     match lifetime {
         Lifetime::Block => (0, begin + each + end),

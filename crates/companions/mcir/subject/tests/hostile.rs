@@ -2,8 +2,8 @@
 //! time would not end here.
 
 use megakernel_ir::protocol::Answer;
-use megakernel_mcir_checker::judge_transform;
-use megakernel_mcir_reference::{measure, transformed, validate};
+use megakernel_mcir_checker::{judge_lowering, judge_transform};
+use megakernel_mcir_reference::{lowered, measure, transformed, validate};
 use serde_json::{Map, Value, json};
 
 fn transform(graph: &Value) -> Value {
@@ -333,4 +333,68 @@ fn any_number_of_tensors_between_two_regions_vanish_or_stay_together() {
         let (_, regions, tensors) = joined(&other, is_judged);
         assert_eq!((regions, tensors), (2, count + 2), "{count} tensors");
     }
+}
+
+#[test]
+fn kernels_that_take_too_much_or_count_too_far_are_refused() {
+    let value = |residency: &str| json!({"shape": [4], "dtype": "F32", "residency": residency});
+    let document = json!({
+        "values": {"X": value("global"), "Y": value("global"), "x": value("register")},
+        "inputs": ["X"], "outputs": ["Y"], "boundaries": [{"value": "Y"}],
+        "residency": [{"memory": "register", "values": ["x"], "lifetime": "block"}],
+        "regions": [{"id": "copy", "inputs": ["X"], "outputs": ["Y"], "streaming": {"tile": {"tile_shape": {}, "each": [
+            {"id": "load", "op": "LoadTile", "in": ["X"], "out": ["x"], "at": [0]},
+            {"id": "store", "op": "StoreTile", "in": ["x"], "out": ["Y"], "at": [0]}]}}}]})
+    .to_string();
+    let (_, right) = lowered(document.as_bytes()).expect("a document that breaks no rule");
+    assert_eq!(judge_lowering(document.as_bytes(), &right.to_string()), Ok(()));
+    let most = 2_147_483_647_i64;
+    let around = |body: Value| json!([{"op": "loop", "axis": "a", "to": most, "step": 1, "body": body}]);
+    let large = json!({"memory": "register", "bytes": most});
+    let power = |count: usize| -> Vec<Value> {
+        let of = |at: usize| match at {
+            0 => json!([most]),
+            at => json!([[[most, format!("p{}", at - 1)]]]),
+        };
+        (0..count)
+            .map(|at| json!({"op": "let", "name": format!("p{at}"), "fn": "max", "of": of(at)}))
+            .collect()
+    };
+    let mut further = power(2);
+    further.push(json!({"op": "loop", "axis": "a", "from": [[2, "p1"], most, most, most, most, -1], "to": [[2, "p1"], most, most, most, most], "step": most, "body": []}));
+    for (reason, place, with) in [
+        ("it takes more than", "/kernels/0/body", around(json!([]))),
+        (
+            "it takes more than",
+            "/kernels/0/body",
+            around(json!([{"op": "loop", "axis": "b", "to": 9, "step": 1, "body": []}])),
+        ),
+        ("a block holds", "/kernels/0/allocations/x", large.clone()),
+        ("out of range", "/kernels/0/allocations/x", json!({"memory": "register", "bytes": most + 1})),
+        ("out of range", "/kernels/0/buffers/x/shape", json!([most, most, most + 1])),
+        ("of an allocation of", "/kernels/0/buffers/x/shape", json!(vec![most; 64])),
+        ("out of range", "/kernels/0/buffers/x/shape", json!(vec![1; 65])),
+        ("kernels and their blocks", "/kernels/0/blocks", json!([{"axis": "i", "to": most, "step": 1}])),
+        (
+            "out of range",
+            "/kernels/0/blocks",
+            json!(vec![json!({"axis": "i", "to": i64::MIN, "step": i64::MIN}); 3]),
+        ),
+        ("an index is too large", "/kernels/0/body", json!(power(4))),
+        ("a loop goes too far", "/kernels/0/body", json!(further)),
+        ("is no integer that is known", "/kernels/0/body", json!([{"op": "if", "all": ["a"], "body": []}])),
+    ] {
+        let mut made = right.clone();
+        *made.pointer_mut(place).expect("a place") = with;
+        let (expected, found) = judge_lowering(document.as_bytes(), &made.to_string()).expect_err(reason);
+        assert!(expected.contains(reason) || found.contains(reason), "{reason}: {expected}, {found}");
+    }
+    // An allocation that nobody takes costs nothing, and what lies in it cannot be used.
+    let mut made = right.clone();
+    made["kernels"][0]["allocations"]["y"] = large;
+    assert_eq!(judge_lowering(document.as_bytes(), &made.to_string()), Ok(()));
+    made["kernels"][0]["buffers"]["y"] = json!({"allocation": "y", "shape": [most / 8], "dtype": "F32"});
+    made["kernels"][0]["body"] = json!([{"op": "fill", "value": 0, "out": {"buffer": "y"}}]);
+    let (_, found) = judge_lowering(document.as_bytes(), &made.to_string()).expect_err("it is not taken");
+    assert!(found.contains("not taken"), "{found}");
 }

@@ -7,7 +7,7 @@ use megakernel_test_support::schemas;
 use serde_json::Value;
 
 /// Names of the files under `schemas/`, without `.schema.json`.
-pub const NAMES: [&str; 33] = [
+pub const NAMES: [&str; 34] = [
     "companion",
     "opcode-table",
     "program",
@@ -24,6 +24,7 @@ pub const NAMES: [&str; 33] = [
     "mcir",
     "semantic-graph",
     "mcir-transform",
+    "kernel-ir",
     "schedule",
     "schedule-trace",
     "schedule-waits",

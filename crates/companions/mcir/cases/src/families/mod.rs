@@ -3,6 +3,7 @@
 mod bounds;
 mod compute;
 mod graphs;
+pub mod lowering;
 mod memory;
 mod order;
 mod passes;
@@ -44,6 +45,7 @@ macro_rules! planted {
             ("mcir/scheduling", passes::scheduled),
             ("mcir/assignment", passes::assigned),
             ("mcir/elimination", passes::eliminated),
+            ("mcir/lowering", lowering::lowered),
             ("mcir/texts", texts::texts),
             ("mcir/members", texts::members),
         ];

@@ -24,7 +24,7 @@ pub struct Counted {
 }
 
 /// What a run of a node takes though it touches nothing.
-const RUN: u64 = 16;
+pub(crate) const RUN: u64 = 16;
 
 /// A tile on its way, or there.
 struct Version<N> {
@@ -468,7 +468,7 @@ fn slot<N>(block: &mut Block<N>, tile: u32, version: i64) -> Option<&mut Version
 }
 
 /// What an index is, with axes that have values.
-fn at(index: &Index, axes: &HashMap<u32, i64>) -> Result<i64, String> {
+pub(crate) fn at(index: &Index, axes: &HashMap<u32, i64>) -> Result<i64, String> {
     let value =
         |axis: &u32| axes.get(axis).copied().ok_or("an index uses an axis that is not known here (IS02)");
     let mut sum = 0_i64;

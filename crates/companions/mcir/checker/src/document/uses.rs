@@ -143,16 +143,24 @@ pub fn lifetimes(document: &Document) -> HashMap<u32, Lifetime> {
 
 /// The peaks of a document as it stands: the largest of all regions.
 pub fn held(document: &Document) -> [i64; 2] {
-    let lifetimes = lifetimes(document);
+    most_of(held_each(document).into_iter())
+}
+
+fn most_of(all: impl Iterator<Item = [i64; 2]>) -> [i64; 2] {
+    all.fold([0, 0], |most, peak| [most[0].max(peak[0]), most[1].max(peak[1])])
+}
+
+/// The peaks of each region of a document as it stands.
+pub fn held_each(document: &Document) -> Vec<[i64; 2]> {
+    let (values, lifetimes) = (by_name(document), lifetimes(document));
     let of = |value: &Value, _: &Use| {
         (lifetimes.get(&value.name).copied().unwrap_or(Lifetime::Block), value.buffers)
     };
-    largest(document, &of)
+    document.regions.iter().map(|region| peaks(&values, region, &of)).collect()
 }
 
 /// The largest peaks of all regions.
 pub fn largest(document: &Document, of: &dyn Fn(&Value, &Use) -> (Lifetime, i64)) -> [i64; 2] {
     let values = by_name(document);
-    let all = document.regions.iter().map(|region| peaks(&values, region, of));
-    all.fold([0, 0], |most, peak| [most[0].max(peak[0]), most[1].max(peak[1])])
+    most_of(document.regions.iter().map(|region| peaks(&values, region, of)))
 }

@@ -8,10 +8,10 @@ use megakernel_mcir::{
     Body, Document, Function, Index, Init, Lifetime, Memory, Node, Op, Region, State, Term, Update,
 };
 
-const MOST: i64 = 2_147_483_647;
+pub(crate) const MOST: i64 = 2_147_483_647;
 
 /// Whether the numbers of an index are those that IS01 allows.
-fn in_range(index: &Index) -> bool {
+pub(crate) fn in_range(index: &Index) -> bool {
     index.terms.iter().all(|term| match term {
         Term::Number(number) | Term::Scaled(number, _) => (-MOST..=MOST).contains(number),
         Term::Axis(_) => true,

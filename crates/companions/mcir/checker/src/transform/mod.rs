@@ -1,11 +1,11 @@
 //! The runner's own judge of passes (clauses MCI-20 to MCI-26). It takes nothing from the reference but how graphs and documents are read.
 
-mod aims;
+pub(crate) mod aims;
 mod bounds;
 pub mod evaluate;
 mod field;
 mod patterns;
-mod side;
+pub(crate) mod side;
 mod stays;
 mod valid;
 
@@ -26,9 +26,9 @@ pub type Wrong = (String, String);
 const TRIALS: u64 = 3;
 
 /// The most operations of a request, and of an answer: so many for each of the request, and so many more.
-const MOST: u64 = 1 << 22;
-const TIMES: u64 = 16;
-const MORE: u64 = 1 << 20;
+pub(crate) const MOST: u64 = 1 << 22;
+pub(crate) const TIMES: u64 = 16;
+pub(crate) const MORE: u64 = 1 << 20;
 
 /// How many columns of scores the largest one is directed into, at most.
 const COLUMNS: usize = 64;
@@ -38,21 +38,20 @@ fn valid(found: String) -> Wrong {
     ("an answer that breaks no rule (MCI-20)".to_owned(), found)
 }
 
+/// What is wrong with a text that is no record.
+pub(crate) fn first_fault(faults: Vec<Fault>) -> String {
+    let first = faults.into_iter().next();
+    first.map(|fault| format!("{} ({})", fault.message, fault.rule)).unwrap_or_default()
+}
+
 /// Judges what a pass answers to a request.
 ///
 /// # Errors
 /// What was expected, and what is there.
 pub fn judge(request: &[u8], answer: &str) -> Result<(), Wrong> {
     let of_case = |what: String| ("an accepted request in the case".to_owned(), what);
-    let told = |faults: Vec<Fault>| {
-        faults
-            .into_iter()
-            .next()
-            .map(|fault| format!("{} ({})", fault.message, fault.rule))
-            .unwrap_or_default()
-    };
     let value = read_value(request).map_err(|_| of_case(String::new()))?;
-    let request_read = read_transform(&value).map_err(|faults| of_case(told(faults)))?;
+    let request_read = read_transform(&value).map_err(|faults| of_case(first_fault(faults)))?;
     let pass = request_read.pass;
     let before = Side::of(request_read.source, MOST).map_err(of_case)?;
     let counted = before.counted().map_err(of_case)?;
@@ -65,7 +64,7 @@ pub fn judge(request: &[u8], answer: &str) -> Result<(), Wrong> {
                 .unwrap_or_default(),
         )
     })?;
-    let after = pass.read_answer(&value).map_err(|faults| valid(told(faults)))?;
+    let after = pass.read_answer(&value).map_err(|faults| valid(first_fault(faults)))?;
     let after = Side::of(after, counted.work.saturating_mul(TIMES).saturating_add(MORE)).map_err(valid)?;
     for (which, first, second) in [
         ("inputs", before.interface(before.inputs()), after.interface(after.inputs())),
@@ -79,18 +78,19 @@ pub fn judge(request: &[u8], answer: &str) -> Result<(), Wrong> {
     aim.before_it_runs(&after)?;
     let seed = fnv1a64(request);
     in_fields(&before, &after, &aim, seed)?;
-    within_bounds(&before, &after, seed)
+    within_bounds(&before, &after, before.outputs(), seed)
 }
 
-/// Compares what two sides compute of the same inputs.
+/// Compares what two sides compute of the same inputs, in values that both have.
 fn compare<N: Copy + std::fmt::Debug>(
     side: &Side,
+    names: &[u32],
     [first, second]: [&Held<N>; 2],
     agree: fn(N, N) -> bool,
     how: &str,
 ) -> Result<(), Wrong> {
-    for &output in side.outputs() {
-        let name = side.name(output);
+    for &value in names {
+        let name = side.name(value);
         let of = |held: &'_ Held<N>| held.get(name).cloned().unwrap_or_default();
         let (first, second) = (of(first), of(second));
         if first.len() != second.len() {
@@ -105,7 +105,7 @@ fn compare<N: Copy + std::fmt::Debug>(
     Ok(())
 }
 
-fn in_fields(before: &Side, after: &Side, aim: &Aim, seed: u64) -> Result<(), Wrong> {
+pub(crate) fn in_fields(before: &Side, after: &Side, aim: &Aim, seed: u64) -> Result<(), Wrong> {
     for trial in 0..TRIALS {
         let mut draws = SplitMix64::for_family(&format!("mcir/transform/field/{trial}"), seed);
         let field = Field::new(&mut draws);
@@ -117,7 +117,7 @@ fn in_fields(before: &Side, after: &Side, aim: &Aim, seed: u64) -> Result<(), Wr
         let mut scores = Scores::new();
         let (first, _) = before.evaluate(&field, &inputs, &mut scores).map_err(valid)?;
         let (second, counted) = after.evaluate(&field, &inputs, &mut Scores::new()).map_err(valid)?;
-        compare(before, [&first, &second], field::agree, "in a finite field")?;
+        compare(before, aim.compared(before), [&first, &second], field::agree, "in a finite field")?;
         if trial == 0 {
             aim.after_it_ran(before, after, [&first, &second], counted)?;
             directed(before, after, &field, &inputs, &scores)?;
@@ -143,12 +143,12 @@ fn directed(
         let (first, _) = before.evaluate(&field, inputs, &mut Scores::new()).map_err(valid)?;
         let (second, _) = after.evaluate(&field, inputs, &mut Scores::new()).map_err(valid)?;
         let how = format!("in a finite field with the largest score in column {column}");
-        compare(before, [&first, &second], field::agree, &how)?;
+        compare(before, before.outputs(), [&first, &second], field::agree, &how)?;
     }
     Ok(())
 }
 
-fn within_bounds(before: &Side, after: &Side, seed: u64) -> Result<(), Wrong> {
+pub(crate) fn within_bounds(before: &Side, after: &Side, names: &[u32], seed: u64) -> Result<(), Wrong> {
     let interface = before.interface(before.inputs());
     let rows = interface.iter().filter_map(|(_, shape, _)| shape.iter().rev().nth(1)).max().copied();
     for look in Look::all(rows.unwrap_or(1).min(64)) {
@@ -164,7 +164,7 @@ fn within_bounds(before: &Side, after: &Side, seed: u64) -> Result<(), Wrong> {
         }
         let (first, _) = before.evaluate(&Bounds, &inputs, &mut Scores::new()).map_err(valid)?;
         let (second, _) = after.evaluate(&Bounds, &inputs, &mut Scores::new()).map_err(valid)?;
-        compare(before, [&first, &second], bounds::agree, &format!("with the inputs {look:?}"))?;
+        compare(before, names, [&first, &second], bounds::agree, &format!("with the inputs {look:?}"))?;
     }
     Ok(())
 }

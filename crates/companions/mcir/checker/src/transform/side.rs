@@ -2,17 +2,32 @@
 
 use std::collections::{HashMap, HashSet};
 
-use megakernel_mcir::{Document, Dtype, Graph, Source};
+use megakernel_mcir::kernel::Tensor;
+use megakernel_mcir::{Document, Dtype, Graph, Kernels, Source};
 
 use super::bounds::{Bounded, Bounds};
 use super::evaluate::{Held, Numbers, Scores, evaluate};
 use super::valid::{Shapes, shapes};
 use crate::document::{Counted, run, valid::well_formed};
+use crate::kernel;
 
-/// One of the two sides of a pass. It breaks no rule, as far as shows before it is evaluated.
+/// One of the two sides of a pass, or of a lowering. It breaks no rule, as far as shows before it is evaluated.
 pub enum Side {
-    Graph { graph: Graph, shapes: Shapes, work: u64 },
-    Document { document: Document, most: u64 },
+    Graph {
+        graph: Graph,
+        shapes: Shapes,
+        work: u64,
+    },
+    Document {
+        document: Document,
+        most: u64,
+    },
+    /// Kernels, with what each may hold.
+    Kernels {
+        kernels: Kernels,
+        most: u64,
+        bytes: Vec<[i64; 2]>,
+    },
 }
 
 impl Side {
@@ -50,6 +65,7 @@ impl Side {
         match self {
             Side::Graph { graph, .. } => &graph.names[name as usize],
             Side::Document { document, .. } => &document.names[name as usize],
+            Side::Kernels { kernels, .. } => &kernels.names[name as usize],
         }
     }
 
@@ -57,6 +73,7 @@ impl Side {
         match self {
             Side::Graph { graph, .. } => &graph.inputs,
             Side::Document { document, .. } => &document.inputs,
+            Side::Kernels { kernels, .. } => &kernels.inputs,
         }
     }
 
@@ -64,11 +81,15 @@ impl Side {
         match self {
             Side::Graph { graph, .. } => &graph.outputs,
             Side::Document { document, .. } => &document.outputs,
+            Side::Kernels { kernels, .. } => &kernels.outputs,
         }
     }
 
     /// Names, shapes and dtypes of inputs or outputs.
     pub fn interface(&self, names: &[u32]) -> Vec<(&str, Vec<usize>, Dtype)> {
+        let extents = |shape: &[i64]| -> Vec<usize> {
+            shape.iter().map(|&extent| usize::try_from(extent).unwrap_or(0)).collect()
+        };
         let known: HashMap<u32, (Vec<usize>, Dtype)> = match self {
             Side::Graph { graph, shapes, .. } => {
                 let one = |value: &'_ megakernel_mcir::GraphValue| {
@@ -76,15 +97,14 @@ impl Side {
                 };
                 graph.values.iter().map(one).collect()
             }
-            Side::Document { document, .. } => {
-                let extents = |shape: &[i64]| {
-                    shape.iter().map(|&extent| usize::try_from(extent).unwrap_or(0)).collect()
-                };
-                document
-                    .values
-                    .iter()
-                    .map(|value| (value.name, (extents(&value.shape), value.dtype)))
-                    .collect()
+            Side::Document { document, .. } => document
+                .values
+                .iter()
+                .map(|value| (value.name, (extents(&value.shape), value.dtype)))
+                .collect(),
+            Side::Kernels { kernels, .. } => {
+                let one = |tensor: &Tensor| (tensor.name, (extents(&tensor.shape), tensor.dtype));
+                kernels.tensors.iter().map(one).collect()
             }
         };
         let one = |name: &u32| {
@@ -110,6 +130,7 @@ impl Side {
                 Ok((held, Counted { work: *work, ..Counted::default() }))
             }
             Side::Document { document, most } => run(document, numbers, inputs, *most),
+            Side::Kernels { kernels, most, bytes } => kernel::run(kernels, numbers, inputs, *most, bytes),
         }
     }
 
