@@ -68,8 +68,8 @@ pub fn picture(document: &Document, heading: &str) -> Result<String, Vec<Diagnos
 }
 
 fn legend(is_counted: bool) -> String {
-    let text = "on chip: shared memory blue, registers orange; moved: loads green, stores purple";
-    if is_counted { text.to_owned() } else { format!("{text}, which are too many to be counted") }
+    let moved = if is_counted { "loads green, stores purple" } else { "too much to be counted" };
+    format!("on chip: shared memory blue, registers orange; moved: {moved}")
 }
 
 /// By tensor: the bytes that a region loads of it, and those that it stores.
@@ -113,9 +113,9 @@ impl Drawing<'_, '_> {
         );
     }
 
-    /// A frame from a line on to where the next one stands.
-    fn frame(&mut self, inner: i64, from: i64, fill: &str) -> String {
-        let (x, width, height) = (LEFT + inner, WIDE - 2 * inner, self.y - from + 4);
+    /// A frame around what stands from a line to this one.
+    fn frame(&self, inner: i64, from: i64, fill: &str) -> String {
+        let (x, width, height) = (LEFT + inner, WIDE - 2 * inner, self.y - from + LINE + 4);
         let y = from - LINE + 1;
         format!(
             "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" rx=\"4\" fill=\"{fill}\" stroke=\"#999999\"/>\n"
@@ -166,6 +166,7 @@ impl Drawing<'_, '_> {
         self.text(LEFT + 28, &text, INK, false);
         self.y += LINE + 4;
         let mut inner = String::new();
+        let mut last = tile;
         for body in Body::ALL {
             let all: Vec<Site<'_>> = nodes(shaped.number, region).filter(|site| site.body == *body).collect();
             if all.is_empty() {
@@ -184,10 +185,11 @@ impl Drawing<'_, '_> {
                 self.y += LINE;
             }
             self.y -= LINE;
+            last = self.y;
             inner.push_str(&self.frame(30, from, "#ffffff"));
-            self.y += LINE + 8;
+            self.y += LINE + 10;
         }
-        self.y -= LINE;
+        self.y = last + 6;
         let tile = self.frame(20, tile, "#f4f7f4");
         self.y += 6;
         let stream = self.frame(10, stream, "#f0f3fa");
@@ -285,7 +287,7 @@ impl Drawing<'_, '_> {
         let place = |position: usize| i64::try_from(position).unwrap_or(0) * CHART / count;
         let [shared, register] = peaks(self.world, shaped, self.lifetimes);
         let text = format!(
-            "on chip, node by node: at most {} bytes of shared memory, {} of registers",
+            "on chip, node by node; at most {} bytes shared and {} in registers",
             shared.bytes, register.bytes
         );
         self.text(RIGHT, &text, INK, false);
