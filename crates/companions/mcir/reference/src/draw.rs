@@ -51,7 +51,7 @@ pub fn picture(document: &Document, heading: &str) -> Result<String, Vec<Diagnos
     let mut drawing = Drawing { world: &world, lifetimes: &lifetimes, out: String::new(), y: 30 };
     drawing.text(LEFT, heading, INK, true);
     drawing.y += LINE;
-    drawing.text(LEFT, &legend(is_counted), GREY, false);
+    drawing.text(LEFT, legend(is_counted), GREY, false);
     drawing.y += LINE;
     for (shaped, traffic) in regions.iter().zip(&all).take(REGIONS) {
         drawing.region(shaped, traffic, if is_counted { most } else { 0 });
@@ -67,9 +67,12 @@ pub fn picture(document: &Document, heading: &str) -> Result<String, Vec<Diagnos
     ))
 }
 
-fn legend(is_counted: bool) -> String {
-    let moved = if is_counted { "loads green, stores purple" } else { "too much to be counted" };
-    format!("on chip: shared memory blue, registers orange; moved: {moved}")
+fn legend(is_counted: bool) -> &'static str {
+    if is_counted {
+        "shared memory blue, registers orange; loads green, stores purple"
+    } else {
+        "shared memory blue, registers orange; what is moved is too much to count"
+    }
 }
 
 /// By tensor: the bytes that a region loads of it, and those that it stores.
