@@ -24,9 +24,8 @@ struct Slot {
 
 const FIRST: Slot = Slot { is_of_iteration: false, number: 0 };
 
-/// Shared memory that threads have touched since they met.
+/// A slot in shared memory that threads have touched since they met.
 struct Touched {
-    tile: u32,
     slot: Slot,
     is_written: bool,
 }
@@ -49,7 +48,10 @@ pub struct Nest<'n, 'd> {
     prefetched: HashMap<u32, i64>,
     /// Integers that depend on the block alone, and those that depend on the iteration: each with its instruction.
     known: [BTreeMap<(i64, Form), (String, Json)>; 2],
-    touched: Vec<Touched>,
+    /// By tile.
+    touched: HashMap<u32, Vec<Touched>>,
+    /// By axis.
+    steps: HashMap<u32, i64>,
     /// Whether shared memory was given back that threads have touched since they met.
     is_given_back: bool,
     made: Vec<Json>,
@@ -69,7 +71,8 @@ impl<'n, 'd> Nest<'n, 'd> {
             stream: None,
             prefetched: HashMap::new(),
             known: Default::default(),
-            touched: Vec::new(),
+            touched: HashMap::new(),
+            steps: region.tile.shape.iter().copied().collect(),
             is_given_back: false,
             made: Vec::new(),
         };
@@ -95,12 +98,11 @@ impl<'n, 'd> Nest<'n, 'd> {
             }
             buffers.insert(name.to_owned(), buffer);
         }
-        let step = |axis: u32| region.tile.shape.iter().find(|(known, _)| *known == axis).map(|of| of.1);
         let blocks: Vec<Json> = region
             .tile
             .blocks
             .iter()
-            .map(|&(axis, to)| json!({"axis": world.name(axis), "to": to, "step": step(axis)}))
+            .map(|&(axis, to)| json!({"axis": world.name(axis), "to": to, "step": nest.steps.get(&axis)}))
             .collect();
         json!({
             "id": world.name(region.id), "blocks": blocks, "allocations": allocations, "buffers": buffers,
@@ -112,8 +114,7 @@ impl<'n, 'd> Nest<'n, 'd> {
     fn begin_stream(&mut self) -> Vec<Json> {
         let Some(stream) = &self.shaped.region.stream else { return Vec::new() };
         let document = self.world.document;
-        let steps = &self.shaped.region.tile.shape;
-        let step = steps.iter().find(|(axis, _)| *axis == stream.axis).map_or(1, |of| of.1);
+        let step = self.steps.get(&stream.axis).copied().unwrap_or(1);
         let mut head = Vec::new();
         let mut bound = |names: &mut Names, name: &str, function: &str, all: &[megakernel_mcir::Index]| {
             let forms: Vec<Form> = all.iter().map(|index| Form::of(&document.names, index)).collect();
@@ -155,7 +156,7 @@ impl<'n, 'd> Nest<'n, 'd> {
                 }
                 Lifetime::Node => (used.first.unwrap_or(0), used.last),
                 Lifetime::Stream | Lifetime::Iteration => {
-                    streamed.push(tile);
+                    streamed.push((tile, used.first_in_begin.is_some()));
                     match used.first_in_begin {
                         Some(place) => (place, None),
                         None => continue,
@@ -181,7 +182,7 @@ impl<'n, 'd> Nest<'n, 'd> {
         let mut outer = None;
         for (position, site) in nodes(self.shaped.number, region).enumerate() {
             if position == begin {
-                outer = self.enter(&streamed, &taken);
+                outer = self.enter(&streamed);
             }
             if position == begin + each {
                 self.leave(outer.take(), &streamed);
@@ -192,7 +193,7 @@ impl<'n, 'd> Nest<'n, 'd> {
             given.get(&position).into_iter().flatten().for_each(|&tile| self.give_back(tile));
         }
         if begin + each + end == begin {
-            outer = self.enter(&streamed, &taken);
+            outer = self.enter(&streamed);
         }
         if end == 0 {
             self.leave(outer.take(), &streamed);
@@ -201,16 +202,15 @@ impl<'n, 'd> Nest<'n, 'd> {
     }
 
     /// Before the nodes of `each`: what has been made so far, where these stand in a loop.
-    fn enter(&mut self, streamed: &[u32], taken: &HashMap<usize, Vec<u32>>) -> Option<Vec<Json>> {
-        let is_taken = |tile: &u32| taken.values().any(|tiles| tiles.contains(tile));
-        streamed.iter().filter(|tile| !is_taken(tile)).for_each(|&tile| self.take(tile));
+    fn enter(&mut self, streamed: &[(u32, bool)]) -> Option<Vec<Json>> {
+        streamed.iter().filter(|(_, is_taken)| !is_taken).for_each(|&(tile, _)| self.take(tile));
         self.stream.as_ref()?;
         self.meet_if_touched();
         Some(std::mem::take(&mut self.made))
     }
 
     /// After them.
-    fn leave(&mut self, outer: Option<Vec<Json>>, streamed: &[u32]) {
+    fn leave(&mut self, outer: Option<Vec<Json>>, streamed: &[(u32, bool)]) {
         if let Some(outer) = outer {
             self.meet_if_touched();
             let mut body = self.integers(1);
@@ -223,7 +223,7 @@ impl<'n, 'd> Nest<'n, 'd> {
                 }));
             }
         }
-        streamed.iter().for_each(|&tile| self.give_back(tile));
+        streamed.iter().for_each(|&(tile, _)| self.give_back(tile));
     }
 
     fn is_shared(&self, tile: u32) -> bool {
@@ -238,7 +238,7 @@ impl<'n, 'd> Nest<'n, 'd> {
     }
 
     fn give_back(&mut self, tile: u32) {
-        self.is_given_back |= self.touched.iter().any(|touched| touched.tile == tile);
+        self.is_given_back |= self.touched.contains_key(&tile);
         self.made.push(json!({"op": "free", "allocation": self.world.name(tile)}));
     }
 
@@ -261,17 +261,23 @@ impl<'n, 'd> Nest<'n, 'd> {
         };
         let shared: Vec<_> = about.iter().copied().filter(|&(tile, ..)| self.is_shared(tile)).collect();
         let is_needed = shared.iter().any(|&(tile, slot, is_written)| {
-            self.touched.iter().any(|before| {
-                before.tile == tile
-                    && (is_written || before.is_written)
+            self.touched.get(&tile).into_iter().flatten().any(|before| {
+                (is_written || before.is_written)
                     && !is_other(before.slot, slot, self.world.value(tile).buffers)
             })
         });
         if is_needed {
             self.meet();
         }
-        let touched = |(tile, slot, is_written)| Touched { tile, slot, is_written };
-        self.touched.extend(shared.into_iter().map(touched));
+        shared.into_iter().for_each(|(tile, slot, is_written)| self.touch(tile, slot, is_written));
+    }
+
+    fn touch(&mut self, tile: u32, slot: Slot, is_written: bool) {
+        let all = self.touched.entry(tile).or_default();
+        // Noted once: a tile may be read any number of times.
+        if !all.iter().any(|known| known.slot == slot && known.is_written == is_written) {
+            all.push(Touched { slot, is_written });
+        }
     }
 
     /// The slot that a node reads or writes.
@@ -346,7 +352,7 @@ impl<'n, 'd> Nest<'n, 'd> {
                     slots.push(waited);
                     // What has landed, a thread has written.
                     if self.is_shared(tile) {
-                        self.touched.push(Touched { tile, slot, is_written: true });
+                        self.touch(tile, slot, true);
                     }
                 }
                 self.made.push(json!({"op": "wait", "for": slots}));

@@ -398,3 +398,34 @@ fn kernels_that_take_too_much_or_count_too_far_are_refused() {
     let (_, found) = judge_lowering(document.as_bytes(), &made.to_string()).expect_err("it is not taken");
     assert!(found.contains("not taken"), "{found}");
 }
+
+#[test]
+fn documents_of_many_nodes_are_lowered() {
+    let count = 20_000;
+    let value = |residency: &str| json!({"shape": [1], "dtype": "F32", "residency": residency});
+    let mut values = Map::new();
+    values.insert("X".to_owned(), value("global"));
+    values.insert("Y".to_owned(), value("global"));
+    let mut nodes = vec![json!({"id": "load", "op": "LoadTile", "in": ["X"], "out": ["t0"], "at": [0]})];
+    for number in 0..=count {
+        values.insert(format!("t{number}"), value("shared"));
+        if number > 0 {
+            // All read the first one, which threads need not meet for again.
+            let node = json!({"id": number.to_string(), "op": "Compute", "fn": "neg", "in": ["t0"], "out": [format!("t{number}")]});
+            nodes.push(node);
+        }
+    }
+    nodes.push(
+        json!({"id": "store", "op": "StoreTile", "in": [format!("t{count}")], "out": ["Y"], "at": [0]}),
+    );
+    let tiles: Vec<String> = (0..=count).map(|number| format!("t{number}")).collect();
+    let document = json!({
+        "values": values, "inputs": ["X"], "outputs": ["Y"], "boundaries": [{"value": "Y"}],
+        "residency": [{"memory": "shared", "values": tiles, "lifetime": "iteration"}],
+        "regions": [{"id": "copies", "inputs": ["X"], "outputs": ["Y"], "streaming": {"tile": {"tile_shape": {}, "each": nodes}}}]})
+    .to_string();
+    let (_, made) = lowered(document.as_bytes()).expect("a document that breaks no rule");
+    let body = made["kernels"][0]["body"].as_array().expect("a body");
+    let meetings = body.iter().filter(|each| each["op"] == "sync").count();
+    assert_eq!(meetings, 2, "behind the load, and before the store");
+}

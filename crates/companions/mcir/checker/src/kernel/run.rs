@@ -11,11 +11,14 @@ use crate::document::compute::{Tile, computed, updated};
 use crate::document::run::{RUN, at};
 use crate::transform::evaluate::{Held, Numbers};
 
+/// A tensor, and its elements that are there.
+type Elements<'k, N> = (&'k Tensor, Vec<Option<N>>);
+
 /// A run.
 struct Run<'k, N: Numbers> {
     kernels: &'k Kernels,
     numbers: &'k N,
-    tensors: HashMap<u32, (&'k Tensor, Vec<Option<N::Number>>)>,
+    tensors: HashMap<u32, Elements<'k, N::Number>>,
     counted: Counted,
     most: u64,
 }
