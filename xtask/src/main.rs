@@ -38,6 +38,9 @@ enum Command {
     /// Generate the corpus of cases, check that it is up to date, count it, or print the document of a case
     #[command(disable_help_flag = true)]
     Corpus(tool::Args),
+    /// Compare an implementation with the reference on documents that no case has
+    #[command(disable_help_flag = true)]
+    Fuzz(tool::Args),
     Ledger(ledger::Args),
     /// Compare the validator with an exploration of every interleaving, on every program of a scope
     #[command(disable_help_flag = true)]
@@ -55,6 +58,7 @@ fn main() -> ExitCode {
         Command::Codegen(args) => codegen::run(&root(), &args),
         Command::Conform(args) => conform::run(&root(), &args),
         Command::Corpus(args) => tool::suite(&root(), "corpus", &args),
+        Command::Fuzz(args) => tool::suite(&root(), "fuzz", &args),
         Command::Ledger(args) => ledger::run(&root(), &args),
         Command::Prove(args) => tool::suite(&root(), "prove", &args),
         Command::ReleaseGate(args) => release_gate::run(&root(), &args),

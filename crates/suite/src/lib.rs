@@ -3,4 +3,5 @@
 
 pub mod certify;
 pub mod companions;
+pub mod judge;
 pub mod oracle;

@@ -1,4 +1,4 @@
-//! `megakernel-suite`: the commands of a spec author. They are called as `cargo xtask corpus | adequacy | prove`, which builds and
+//! `megakernel-suite`: the commands of a spec author. They are called as `cargo xtask corpus | adequacy | prove | fuzz`, which builds and
 //! runs this program. A command is one file that has `Args` and `run`; this one only tells them apart.
 
 use std::path::PathBuf;
@@ -10,6 +10,7 @@ use megakernel_ir::terminal::print;
 mod adequacy;
 mod agree;
 mod corpus;
+mod fuzz;
 mod prove;
 
 /// Commands of a spec author: the corpus, how much it finds, and whether the reference is sound.
@@ -19,6 +20,7 @@ enum Command {
     Adequacy(adequacy::Args),
     Agree(agree::Args),
     Corpus(corpus::Args),
+    Fuzz(fuzz::Args),
     Prove(Box<prove::Args>),
 }
 
@@ -27,6 +29,7 @@ fn main() -> ExitCode {
         Command::Adequacy(args) => adequacy::run(&root(), &args),
         Command::Agree(args) => agree::run(&args),
         Command::Corpus(args) => corpus::run(&root(), &args),
+        Command::Fuzz(args) => fuzz::run(&root(), &args),
         Command::Prove(args) => prove::run(&root(), &args),
     }
 }

@@ -184,6 +184,11 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "megakernel-task-graph-reference",
         ],
     ),
+    // Nor the reference, which is passed in: what it compares is what two programs answer.
+    (
+        "megakernel-differential",
+        &["megakernel-conformance", "megakernel-corpus", "megakernel-ir", "megakernel-numerics"],
+    ),
     // Nor the reference: its arithmetic has to be a second opinion.
     ("megakernel-adequacy", &["megakernel-ir", "megakernel-numerics", "megakernel-conformance"]),
     // Nor that one: its rules have to be a second opinion.
@@ -223,6 +228,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "megakernel-corpus",
             "megakernel-task-graph-cases",
             "megakernel-adequacy",
+            "megakernel-differential",
             "megakernel-mutants",
         ],
     ),

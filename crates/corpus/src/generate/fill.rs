@@ -315,6 +315,15 @@ fn leave_open(expected: &mut Expected, places: &[u64]) -> std::result::Result<()
     Ok(())
 }
 
+/// The file of references and bounds of a launch of this document: all that it leaves, with bounds for either accumulator.
+///
+/// # Errors
+/// The document is no program, or has no such buffers.
+pub fn expected_file(document: &[u8], found: &Outputs, truncating: &Outputs) -> Result<Vec<u8>> {
+    let buffers = buffers(document, &["IO_OUTPUT", "KV_CACHE"])?;
+    expected(&buffers, found, truncating, &BTreeMap::new())
+}
+
 /// The file of references and bounds. Of buffers that are sampled it has the elements at these places.
 fn expected(
     buffers: &BTreeMap<String, (DType, Vec<u64>)>,

@@ -3,6 +3,7 @@
 mod adequacy;
 mod agree;
 mod commands;
+mod fuzz;
 mod prove;
 mod replay;
 mod second_opinion;

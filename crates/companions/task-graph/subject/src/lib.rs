@@ -2,7 +2,7 @@
 
 mod family;
 mod scopes;
-mod shrink;
+pub mod shrink;
 mod stage;
 #[cfg(test)]
 mod tests;

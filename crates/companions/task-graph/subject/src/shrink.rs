@@ -3,9 +3,9 @@
 use megakernel_task_graph::{EVENT_INVALID, EventId, System};
 
 /// Without a task, an event, or a tile; with fewer triggers awaited.
-pub fn smaller(system: &System<'static>) -> Vec<System<'static>> {
+pub fn smaller<'a>(system: &System<'a>) -> Vec<System<'a>> {
     let mut all = Vec::new();
-    let mut with = |change: &dyn Fn(&mut System<'static>)| {
+    let mut with = |change: &dyn Fn(&mut System<'a>)| {
         let mut copy = system.clone();
         change(&mut copy);
         all.push(copy);
@@ -47,7 +47,7 @@ pub fn smaller(system: &System<'static>) -> Vec<System<'static>> {
     all
 }
 
-fn remove_task(system: &mut System<'static>, rank: usize, task: usize) {
+fn remove_task(system: &mut System<'_>, rank: usize, task: usize) {
     let graph = &mut system.ranks[rank];
     graph.all_tasks.remove(task);
     let down = |id: &mut i64| *id -= i64::from(*id > task as i64);
@@ -60,7 +60,7 @@ fn remove_task(system: &mut System<'static>, rank: usize, task: usize) {
     graph.first_tasks.iter_mut().for_each(down);
 }
 
-fn remove_event(system: &mut System<'static>, rank: usize, event: usize) {
+fn remove_event(system: &mut System<'_>, rank: usize, event: usize) {
     system.ranks[rank].all_events.remove(event);
     for id in system
         .ranks

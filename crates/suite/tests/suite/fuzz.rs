@@ -1,0 +1,127 @@
+//! Differential fuzzing: the reference does not differ from itself, faults that no case shows are found and shrunk, and what is found
+//! plays as cases.
+
+use std::num::NonZeroUsize;
+use std::path::Path;
+
+use megakernel_conformance::run::{self, HANDSHAKE, TIMEOUT};
+use megakernel_conformance::stop::Stop;
+use megakernel_conformance::store::Corpus;
+use megakernel_conformance::worker::WorkerCommand;
+use megakernel_differential::{Bases, Findings, Fuzz, Options, Outcome, Player};
+use megakernel_ir::protocol::Profile;
+use megakernel_suite::judge::Judge;
+use megakernel_test_support::root;
+
+/// The reference with these faults, as a command.
+fn worker(faults: &[&str]) -> WorkerCommand {
+    WorkerCommand {
+        program: env!("CARGO_BIN_EXE_faulty-worker").to_owned(),
+        arguments: faults.iter().map(|fault| (*fault).to_owned()).collect(),
+        timeout: TIMEOUT,
+        handshake: HANDSHAKE,
+    }
+}
+
+fn player(command: WorkerCommand, jobs: usize) -> Player {
+    let jobs = NonZeroUsize::new(jobs).expect("a job");
+    Player::new(command, jobs, Stop::default()).expect("the worker starts")
+}
+
+fn bases() -> Bases {
+    Bases::find(&root().join("corpus/programs")).expect("the programs of the corpus")
+}
+
+fn fuzz(player: &Player, seed: u64, count: u64, profiles: &[Profile]) -> Outcome {
+    let options = Options { seed, count, deadline: None, profiles: profiles.to_vec(), per_cause: 4 };
+    let fuzz = Fuzz { reference: &Judge, bases: &bases(), player };
+    fuzz.run(&options, &[], &|_| {}).expect("documents are played")
+}
+
+const ALL: [Profile; 6] = [
+    Profile::FORMAT,
+    Profile::VALIDATE,
+    Profile::MEMORY_SAFETY,
+    Profile::LAUNCH,
+    Profile::EXECUTE,
+    Profile::TASK_GRAPH,
+];
+
+#[test]
+fn the_reference_does_not_differ_from_itself_and_draws_the_same_at_any_number_of_jobs() {
+    let runs = [1, 3].map(|jobs| fuzz(&player(worker(&[]), jobs), 1, 200, &ALL));
+    for outcome in &runs {
+        assert!(outcome.findings.is_empty(), "{:?}", outcome.findings);
+        assert!(outcome.compared > 150, "{outcome:?}");
+    }
+    assert_eq!(runs[0].coverage.digest(), runs[1].coverage.digest());
+    assert_eq!(runs[0].compared, runs[1].compared);
+}
+
+/// Fuzzes a worker with one fault: it differs, and the smallest finding has at most six tasks.
+#[track_caller]
+fn found(fault: &str, profile: Profile, seed: u64, count: u64) -> Outcome {
+    let outcome = fuzz(&player(worker(&[fault]), 2), seed, count, &[profile]);
+    assert!(!outcome.findings.is_empty(), "{fault} is not found in {} documents", outcome.compared);
+    for finding in &outcome.findings {
+        assert!(finding.tasks() <= 6, "{fault}: {finding:?}");
+    }
+    outcome
+}
+
+/// Every id of `faulty-worker list` with a profile under which it shows.
+const FAULTS: [(&str, Profile); 11] = [
+    ("stale-narrow", Profile::VALIDATE),
+    ("writers-narrow", Profile::VALIDATE),
+    ("clobber-bf16", Profile::VALIDATE),
+    ("coverage-of-ranks", Profile::MEMORY_SAFETY),
+    ("in-place-narrow", Profile::MEMORY_SAFETY),
+    ("copy-scalar", Profile::EXECUTE),
+    ("embed-ranks", Profile::EXECUTE),
+    ("silu-of-itself", Profile::EXECUTE),
+    ("rope-ranks", Profile::EXECUTE),
+    ("weight-ranks", Profile::EXECUTE),
+    ("stray-scale", Profile::EXECUTE),
+];
+
+#[test]
+fn findings_are_cases_that_the_faulty_fail_and_the_right_pass() {
+    let outcome = found("in-place-narrow", Profile::MEMORY_SAFETY, 0, 400);
+    let executed = found("weight-ranks", Profile::EXECUTE, 0, 400);
+    let folder = tempfile::tempdir().expect("a folder");
+    let findings = Findings::at(folder.path());
+    findings.add(&outcome.findings, true).expect("findings are written");
+    findings.add(&executed.findings, true).expect("more of them");
+    let count = outcome.findings.len() + executed.findings.len();
+    assert_eq!(played(folder.path(), worker(&[])), (count, 0));
+    assert_eq!(played(folder.path(), worker(&["in-place-narrow", "weight-ranks"])), (0, count));
+    // Played first, they are not found again.
+    let bases = bases();
+    let faulty = player(worker(&["in-place-narrow", "weight-ranks"]), 2);
+    let fuzz = Fuzz { reference: &Judge, bases: &bases, player: &faulty };
+    let (former, settled) = fuzz.replay(findings.read().expect("what was written")).expect("they are played");
+    assert_eq!((former.len(), settled), (count, 0));
+    let again = fuzz.replay(findings.read().expect("what was written")).expect("they are played").0;
+    let options =
+        Options { seed: 0, count: 400, deadline: None, profiles: vec![Profile::MEMORY_SAFETY], per_cause: 4 };
+    let twice = fuzz.run(&options, &again, &|_| {}).expect("documents are played");
+    assert!(twice.findings.is_empty() && twice.duplicates > 0, "{:?}", twice.findings);
+}
+
+/// How many cases of a folder pass, and how many fail.
+fn played(folder: &Path, command: WorkerCommand) -> (usize, usize) {
+    let corpus = Corpus::load(folder).expect("a corpus");
+    assert!(corpus.manifest().is_some(), "there is a manifest, so that the runner takes it");
+    let run = run::run(&corpus, &run::Options::new(command), None, &|_| {}).expect("cases are played");
+    let passed = run.results.iter().filter(|(_, outcome)| *outcome == run::Outcome::Passed).count();
+    (passed, run.results.len() - passed)
+}
+
+#[test]
+#[ignore = "minutes: every fault by itself, until it is found"]
+fn minutes_every_fault_that_no_case_shows_is_found_and_shrunk() {
+    for (fault, profile) in FAULTS {
+        let outcome = found(fault, profile, 0, 6000);
+        println!("{fault}: {} findings in {} documents", outcome.findings.len(), outcome.compared);
+    }
+}
