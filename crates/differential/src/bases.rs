@@ -37,7 +37,8 @@ impl Bases {
                 continue;
             }
             let first = path.strip_prefix(folder).ok().and_then(|below| below.iter().next());
-            let companion = registry::profiles().find(|profile| first.is_some_and(|name| name == profile.name()));
+            let companion =
+                registry::profiles().find(|profile| first.is_some_and(|name| name == profile.name()));
             match companion {
                 Some(profile) => companions.entry(profile).or_default().push(path.to_owned()),
                 None => {
@@ -54,7 +55,9 @@ impl Bases {
 
     /// Whether there are documents for a profile.
     pub fn serve(&self, profile: Profile) -> bool {
-        profile == Profile::EXECUTE || Profile::STATIC.contains(&profile) || self.companions.contains_key(&profile)
+        profile == Profile::EXECUTE
+            || Profile::STATIC.contains(&profile)
+            || self.companions.contains_key(&profile)
     }
 
     /// One of the documents that a profile judges. Of programs the folder is drawn first, so that each opcode has its share.

@@ -43,7 +43,8 @@ impl Coverage {
                 .map(|rule| (rule.id(), self.of(rule.id())));
             let (seen, never): (Vec<_>, Vec<_>) = judged.partition(|(_, (ways, _))| *ways > 0);
             let _ = writeln!(out, "Rules broken: documents (crossings with opcode, kind, space and dtype)");
-            let _ = writeln!(out, "{}", columns(seen.iter().map(|(id, (ways, n))| format!("{id} {n} ({ways})"))));
+            let _ =
+                writeln!(out, "{}", columns(seen.iter().map(|(id, (ways, n))| format!("{id} {n} ({ways})"))));
             if !never.is_empty() {
                 let never: Vec<&str> = never.iter().map(|(id, _)| *id).collect();
                 let _ = writeln!(out, "  never broken: {}", never.join(", "));
@@ -51,7 +52,10 @@ impl Coverage {
         }
         if self.executions > 0 {
             let all = Opcode::ALL.iter().map(|op| (op.name(), self.of(op.name())));
-            let _ = writeln!(out, "Opcodes executed: crossings with dtype, rank and position of operands, and with parameters");
+            let _ = writeln!(
+                out,
+                "Opcodes executed: crossings with dtype, rank and position of operands, and with parameters"
+            );
             let _ = writeln!(out, "{}", columns(all.map(|(op, (ways, _))| format!("{op} {ways}"))));
         }
         let _ = writeln!(out, "{} crossings in all", self.seen.len());

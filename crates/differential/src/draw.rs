@@ -72,7 +72,8 @@ impl Source<'_> {
     fn execution(&self, prng: &mut SplitMix64) -> Option<Declared> {
         let accepted = |program: &Value| {
             let text = program.to_string();
-            let accepts = |profile| matches!(self.reference.verdict(profile, text.as_bytes()), Says::Accept(_));
+            let accepts =
+                |profile| matches!(self.reference.verdict(profile, text.as_bytes()), Says::Accept(_));
             [Profile::MEMORY_SAFETY, Profile::VALIDATE, Profile::LAUNCH].into_iter().all(accepts)
         };
         let mut drawn = Vec::new();
@@ -86,7 +87,8 @@ impl Source<'_> {
         drawn.sort_by_key(|(rarity, _)| *rarity);
         for (_, program) in drawn {
             let launches = [1, 1, 1, 2, 3][prng.index(5)];
-            let launches = (0..launches).map(|launch| values::draw(&program, launch == 0, prng)).collect::<Option<_>>();
+            let launches =
+                (0..launches).map(|launch| values::draw(&program, launch == 0, prng)).collect::<Option<_>>();
             let Some(launches) = launches else { continue };
             let document = program.to_string().into_bytes();
             let declared = Sample { profile: Profile::EXECUTE, document, launches }.declare(self.reference);

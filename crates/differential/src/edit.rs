@@ -42,8 +42,10 @@ pub fn edit(document: &mut Value, prng: &mut SplitMix64) {
         11 => place.double(document, now),
         12 | 13 => {
             // Places of one list.
-            let others: Vec<&Place> =
-                places.iter().filter(|other| other.container == place.container && other.key != place.key).collect();
+            let others: Vec<&Place> = places
+                .iter()
+                .filter(|other| other.container == place.container && other.key != place.key)
+                .collect();
             let Some(other) = prng.pick(&others) else { return };
             let (Some(theirs), true) =
                 (document.pointer(&other.pointer()).cloned(), place.key.parse::<usize>().is_ok())
@@ -58,7 +60,8 @@ pub fn edit(document: &mut Value, prng: &mut SplitMix64) {
             let siblings: Vec<&Place> = places
                 .iter()
                 .filter(|other| {
-                    other.container != place.container && generic(&other.container) == generic(&place.container)
+                    other.container != place.container
+                        && generic(&other.container) == generic(&place.container)
                 })
                 .collect();
             let Some(other) = prng.pick(&siblings) else { return };
@@ -73,6 +76,25 @@ pub fn edit(document: &mut Value, prng: &mut SplitMix64) {
             place.set(document, prng.pick(&wrong).cloned().unwrap_or_default());
         }
     }
+}
+
+/// Sets a member of a record. What is no object stays as it is.
+pub fn put(record: &mut Value, member: &str, value: Value) {
+    if let Some(members) = record.as_object_mut() {
+        members.insert(member.to_owned(), value);
+    }
+}
+
+/// Sets an element of a list of a record, if there is one.
+pub fn put_at(record: &mut Value, list: &str, index: usize, value: Value) {
+    if let Some(element) = items(record, list).get_mut(index) {
+        *element = value;
+    }
+}
+
+/// The elements of a list of a record; none, if it has no such list.
+pub fn items<'a>(record: &'a mut Value, list: &str) -> &'a mut [Value] {
+    record.get_mut(list).and_then(Value::as_array_mut).map_or(&mut [], Vec::as_mut_slice)
 }
 
 /// Makes the ids of records their indices, as they are in most documents that somebody means.

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 /// The numbers that stand in shapes.
 pub fn all(program: &Value) -> BTreeSet<u64> {
-    let shapes = program["buffers"].as_array().into_iter().flatten().filter_map(|buffer| buffer["shape"].as_array());
+    let shapes =
+        program["buffers"].as_array().into_iter().flatten().filter_map(|buffer| buffer["shape"].as_array());
     shapes.flatten().filter_map(Value::as_u64).collect()
 }
 

@@ -18,7 +18,8 @@ pub fn crossings(declared: &Declared) -> BTreeSet<String> {
     let profile = declared.sample.profile;
     if declared.found.is_empty() {
         let tasks = document["tasks"].as_array().into_iter().flatten();
-        let ops: BTreeSet<String> = tasks.map(|task| format!("{profile} accept {}", name(&task["op"]))).collect();
+        let ops: BTreeSet<String> =
+            tasks.map(|task| format!("{profile} accept {}", name(&task["op"]))).collect();
         return if ops.is_empty() { BTreeSet::from([format!("{profile} accept")]) } else { ops };
     }
     declared.found.iter().map(|found| format!("{} {}", found.rule.id(), place(&document, found))).collect()
@@ -37,15 +38,13 @@ fn place(document: &Value, found: &Diagnostic) -> String {
         |buffer| {
             let buffer = &document["buffers"][buffer];
             let space = buffer["space"].as_str().unwrap_or("HBM");
-            format!("{}/{space}/{}", name(&buffer["kind"]), name(&buffer["dtype"]))
+            let rank = buffer["shape"].as_array().map_or(0, Vec::len);
+            format!("{}/{space}/{}/{rank}", name(&buffer["kind"]), name(&buffer["dtype"]))
         },
     );
-    // Where no task is meant it is the member that tells rules of single records apart.
-    let member = match op {
-        "-" => found.pointer.split('/').filter(|token| token.parse::<usize>().is_err()).collect::<Vec<_>>().join("/"),
-        _ => String::new(),
-    };
-    format!("{op} {buffer} {member}").trim_end().to_owned()
+    // Where no task is meant it is the list that tells findings of one rule apart.
+    let list = if op == "-" { list } else { "" };
+    format!("{op} {buffer} {list}").trim_end().to_owned()
 }
 
 /// What a shrunk sample still has, because without it the disagreement is gone. Extents and numbers are left out: one cause shows at many.
@@ -82,7 +81,9 @@ pub fn executed(document: &Value) -> BTreeSet<String> {
                 all.insert(format!("{op} {short}{position} {} rank {rank}", name(&buffer["dtype"])));
                 all.insert(format!("{op} {short}{position} {}", name(&buffer["kind"])));
                 let aliases = task["inputs"].as_array().into_iter().flatten().enumerate();
-                for (other, _) in aliases.filter(|(other, it)| *it == id && (list, position) > ("inputs", *other)) {
+                for (other, _) in
+                    aliases.filter(|(other, it)| *it == id && (list, position) > ("inputs", *other))
+                {
                     all.insert(format!("{op} {short}{position} is in{other}"));
                 }
             }

@@ -83,9 +83,12 @@ impl<'a> Findings<'a> {
             if let Some(value) = declared.sample.value() {
                 declared.sample.document = Program::new(value).to_text().into_bytes();
             }
-            let summary =
-                format!("found by differential fuzzing; then: {}; required: {}", difference.actual, difference.expected);
-            let (case, files) = declared.case(id, &summary, Some(&format!("programs/{id}.json")), warnings)?;
+            let summary = format!(
+                "found by differential fuzzing; then: {}; required: {}",
+                difference.actual, difference.expected
+            );
+            let (case, files) =
+                declared.case(id, &summary, Some(&format!("programs/{id}.json")), warnings)?;
             let mut text = serde_json::to_string_pretty(&case).map_err(|cause| cause.to_string())?;
             text.push('\n');
             let files = files.into_iter().chain([(format!("cases/{id}.json"), text.into_bytes())]);
@@ -97,7 +100,9 @@ impl<'a> Findings<'a> {
 
 fn sample(corpus: &Corpus, case: &Case) -> Result<Sample, String> {
     let failed = |cause: String| format!("case `{}`: {cause}", case.id);
-    let [profile] = case.profiles.as_slice() else { return Err(failed("it has several profiles".to_owned())) };
+    let [profile] = case.profiles.as_slice() else {
+        return Err(failed("it has several profiles".to_owned()));
+    };
     let document = corpus.document(case).map_err(|cause| cause.to_string())?;
     let mut launches = Vec::new();
     if *profile == Profile::EXECUTE {
@@ -109,7 +114,8 @@ fn sample(corpus: &Corpus, case: &Case) -> Result<Sample, String> {
                 let file = TensorFile::read(&bytes).map_err(|cause| failed(cause.to_string()))?;
                 for Bound { name, dtype, shape } in bound(&value, launches.is_empty()) {
                     if file.tensors.contains_key(&name) {
-                        let tensor = file.buffer(&name, dtype, &shape).map_err(|cause| failed(cause.to_string()))?;
+                        let tensor =
+                            file.buffer(&name, dtype, &shape).map_err(|cause| failed(cause.to_string()))?;
                         tensors.insert(name, tensor.into_owned());
                     }
                 }

@@ -154,17 +154,14 @@ impl Fuzz<'_> {
     }
 
     fn is_over(&self, options: &Options) -> bool {
-        options.deadline.is_some_and(|deadline| Instant::now() >= deadline) || self.player.stop().asked().is_some()
+        options.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+            || self.player.stop().asked().is_some()
     }
 
     /// The samples with these numbers, in order; each depends on what was seen before the round.
     fn round(&self, options: &Options, coverage: &Coverage, range: std::ops::Range<u64>) -> Vec<Declared> {
-        let source = Source {
-            reference: self.reference,
-            bases: self.bases,
-            coverage,
-            profiles: &options.profiles,
-        };
+        let source =
+            Source { reference: self.reference, bases: self.bases, coverage, profiles: &options.profiles };
         let next = AtomicU64::new(range.start);
         let drawn = Mutex::new(BTreeMap::new());
         std::thread::scope(|scope| {

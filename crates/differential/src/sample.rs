@@ -90,6 +90,9 @@ impl Sample {
             };
             return Some(Declared { sample: self, found, expected: Vec::new() });
         }
+        if !names_are_distinct(&self.value()?) {
+            return None;
+        }
         let launch = |tensors: &Tensors| Launch { document: self.document.clone(), tensors: tensors.clone() };
         let launches: Vec<Launch> = self.launches.iter().map(launch).collect();
         let outputs = reference.run(&launches, Accumulator::Binary32).ok()?;
@@ -101,6 +104,16 @@ impl Sample {
         let expected = outputs.iter().zip(&truncating).map(file).collect::<Option<_>>()?;
         Some(Declared { sample: self, found: Vec::new(), expected })
     }
+}
+
+/// Whether each buffer has a name of its own, so that it is plain what a file of tensors is about.
+fn names_are_distinct(program: &Value) -> bool {
+    let buffers = || program["buffers"].as_array().into_iter().flatten();
+    let distinct = |member: &str| {
+        let mut names = BTreeSet::new();
+        buffers().filter_map(|buffer| buffer[member].as_str()).all(|name| names.insert(name))
+    };
+    distinct("name") && distinct("source")
 }
 
 /// Whether anything at all is required of these outputs.
@@ -188,6 +201,9 @@ impl Declared {
         let value = self.sample.value().unwrap_or_default();
         let ops = value["tasks"].as_array().into_iter().flatten().filter_map(|task| task["op"].as_str());
         let ops: BTreeSet<Opcode> = ops.filter_map(Opcode::from_name).collect();
-        ops.into_iter().map(|op| format!("OPC-{:02}", op.code())).collect()
+        match ops.is_empty() {
+            true => vec!["CON-12".to_owned()],
+            false => ops.into_iter().map(|op| format!("OPC-{:02}", op.code())).collect(),
+        }
     }
 }

@@ -30,7 +30,11 @@ impl Shrinker<'_> {
     ///
     /// # Errors
     /// The implementation cannot be played.
-    pub fn shrink(&self, mut declared: Declared, mut found: Difference) -> Result<(Declared, Difference), String> {
+    pub fn shrink(
+        &self,
+        mut declared: Declared,
+        mut found: Difference,
+    ) -> Result<(Declared, Difference), String> {
         let mut batches = 0;
         let mut tried: HashSet<Vec<u8>> = HashSet::new();
         loop {
@@ -84,7 +88,8 @@ impl Shrinker<'_> {
             *batches += 1;
             let outcomes = self.player.play(&batch)?;
             for (declared, outcome) in batch.into_iter().zip(&outcomes) {
-                if let Some(smaller) = Difference::of(&declared, outcome).filter(|other| found.covers(other)) {
+                if let Some(smaller) = Difference::of(&declared, outcome).filter(|other| found.covers(other))
+                {
                     return Ok(Some((declared, smaller)));
                 }
             }

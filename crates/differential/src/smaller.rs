@@ -7,7 +7,7 @@ use megakernel_ir::protocol::Profile;
 use megakernel_numerics::{Tensor, encode, pack};
 use serde_json::{Value, json};
 
-use crate::edit::number;
+use crate::edit::{self, number, put};
 use crate::extents;
 use crate::reference::Reference;
 use crate::sample::{Bound, Sample, Tensors, bound};
@@ -19,8 +19,7 @@ const SINGLES: usize = 48;
 pub type Step = fn(&Sample, &dyn Reference) -> Vec<Sample>;
 
 /// The steps, those that take most away first.
-pub const STEPS: [Step; 10] =
-    [text, launches, tasks, known, members, items, sizes, buffers, scalars, values];
+pub const STEPS: [Step; 10] = [text, launches, tasks, known, members, items, sizes, buffers, scalars, values];
 
 /// What a sample weighs: tasks and launches, the length of its text, its elements, and how many are neither 0 nor 1.
 pub fn weight(sample: &Sample) -> (usize, usize, usize, u64, usize) {
@@ -66,12 +65,65 @@ fn launches(sample: &Sample, _: &dyn Reference) -> Vec<Sample> {
     (0..count).map(without).collect()
 }
 
-/// Without a run of tasks, and without what only they used.
+/// Without some tasks, and without what only they used: a run of them, or those that write one buffer. Those who waited for them wait for
+/// what they waited for, or do not. What they wrote is an input then, and what they read an output, where nothing else will do.
 fn tasks(sample: &Sample, _: &dyn Reference) -> Vec<Sample> {
     let Some(value) = sample.value() else { return Vec::new() };
-    let count = value["tasks"].as_array().map_or(0, Vec::len);
-    let fewer = chunks(count).filter_map(|(from, to)| without_tasks(&value, from, to));
-    fewer.chain(without_tasks(&value, 0, 0)).map(|value| of(sample, &value)).collect()
+    let all = value["tasks"].as_array().cloned().unwrap_or_default();
+    let mut groups: Vec<Vec<usize>> = chunks(all.len()).map(|(from, to)| (from..to).collect()).collect();
+    for task in &all {
+        let group = all.iter().enumerate().filter(|(_, other)| other["outputs"] == task["outputs"]);
+        let group: Vec<usize> = group.map(|(index, _)| index).collect();
+        if group.len() > 1 && !groups.contains(&group) {
+            groups.push(group);
+        }
+    }
+    let mut fewer = Vec::new();
+    let ways = [(false, false), (true, false), (false, true), (true, true)];
+    for (way, group) in ways.iter().flat_map(|way| groups.iter().map(move |group| (way, group))) {
+        let severed = cut(&value, group, *way);
+        fewer.extend(without_tasks(&severed, group));
+        fewer.extend(without_tasks(&bridge(&severed, group), group));
+    }
+    fewer.into_iter().chain(without_tasks(&value, &[])).map(|value| of(sample, &value)).collect()
+}
+
+/// Those who wait for a task wait for what it waits for as well, so that it can go.
+fn bridge(program: &Value, gone: &[usize]) -> Value {
+    let mut bridged = program.clone();
+    for task in gone.iter().rev().map(|index| &program["tasks"][*index]) {
+        let own = task["waits"].as_array().cloned().unwrap_or_default();
+        let all = edit::items(&mut bridged, "tasks").iter_mut().filter_map(|task| task.get_mut("waits"));
+        for waits in all.filter_map(Value::as_array_mut) {
+            if waits.iter().any(|wait| wait["counter"] == task["out_counter"]) {
+                waits.extend(own.iter().cloned());
+            }
+        }
+    }
+    bridged
+}
+
+/// What tasks write becomes an input, what they read an output, or both: then they can go.
+fn cut(program: &Value, gone: &[usize], (writes, reads): (bool, bool)) -> Value {
+    let mut cut = program.clone();
+    let mut turn = |task: &Value, list: &str, kind: &str| {
+        for id in task[list].as_array().into_iter().flatten().filter_map(Value::as_u64) {
+            if let Some(buffer) = edit::items(&mut cut, "buffers").get_mut(id as usize)
+                && buffer["kind"] == "ACTIVATION"
+            {
+                put(buffer, "kind", json!(kind));
+            }
+        }
+    };
+    for task in gone.iter().map(|index| &program["tasks"][*index]) {
+        if writes {
+            turn(task, "outputs", "IO_INPUT");
+        }
+        if reads {
+            turn(task, "inputs", "IO_OUTPUT");
+        }
+    }
+    cut
 }
 
 /// Steps that the reference knows for this kind of documents.
@@ -155,7 +207,9 @@ fn buffers(sample: &Sample, _: &dyn Reference) -> Vec<Sample> {
     for index in 0..value["buffers"].as_array().map_or(0, Vec::len) {
         let mut with = |member: &str, new: Value| {
             let mut less = value.clone();
-            less["buffers"][index][member] = new;
+            if let Some(buffer) = edit::items(&mut less, "buffers").get_mut(index) {
+                put(buffer, member, new);
+            }
             all.push(of(sample, &less));
         };
         let shape = value["buffers"][index]["shape"].as_array().cloned().unwrap_or_default();
@@ -178,7 +232,11 @@ fn scalars(sample: &Sample, _: &dyn Reference) -> Vec<Sample> {
     visit(&value, "", &mut |pointer, scalar| {
         let smaller: Vec<Value> = match scalar {
             Value::Number(number) => match number.as_i64() {
-                Some(now) => [0, 1, now / 2].into_iter().filter(|new| new.unsigned_abs() < now.unsigned_abs()).map(Value::from).collect(),
+                Some(now) => [0, 1, now / 2]
+                    .into_iter()
+                    .filter(|new| new.unsigned_abs() < now.unsigned_abs())
+                    .map(Value::from)
+                    .collect(),
                 None => vec![json!(0.5), json!(0)],
             },
             Value::String(text) if !text.is_empty() => vec![json!(""), json!("x")],
@@ -208,7 +266,9 @@ fn values(sample: &Sample, _: &dyn Reference) -> Vec<Sample> {
                     let mut plain = elements.clone();
                     plain.iter_mut().take(to).skip(from).for_each(|bits| *bits = fill);
                     let mut less = sample.clone();
-                    if let Some(tensor) = less.launches.get_mut(launch).and_then(|tensors| tensors.get_mut(name)) {
+                    if let Some(tensor) =
+                        less.launches.get_mut(launch).and_then(|tensors| tensors.get_mut(name))
+                    {
                         tensor.bytes = pack(tensor.dtype, plain);
                     }
                     all.push(less);
@@ -240,7 +300,11 @@ fn refit(mut sample: Sample) -> Sample {
     let value = sample.value().unwrap_or_default();
     for (index, launch) in sample.launches.iter_mut().enumerate() {
         let fit = |Bound { name, dtype, shape }: Bound| {
-            let tensor = launch.get(&name).and_then(|tensor| fitted(tensor, dtype, shape));
+            let tensor = match launch.get(&name) {
+                Some(tensor) => fitted(tensor, dtype, shape),
+                // What a task wrote before.
+                None => ones(dtype, shape),
+            };
             tensor.map(|tensor| (name, tensor))
         };
         let kept = bound(&value, index == 0).into_iter().filter_map(fit).collect();
@@ -249,11 +313,22 @@ fn refit(mut sample: Sample) -> Sample {
     sample
 }
 
+/// The number of elements of a shape; none if nobody would hold so many.
+fn elements(shape: &[u64]) -> Option<usize> {
+    let count = shape.iter().try_fold(1_u64, |product, extent| product.checked_mul(*extent))?;
+    usize::try_from(count).ok().filter(|count| *count <= 1 << 24)
+}
+
+fn ones(dtype: DType, shape: Vec<u64>) -> Option<Tensor> {
+    let count = elements(&shape)?;
+    Tensor::new(dtype, shape, pack(dtype, std::iter::repeat_n(one(dtype), count))).ok()
+}
+
 fn fitted(tensor: &Tensor, dtype: DType, shape: Vec<u64>) -> Option<Tensor> {
     if tensor.dtype == dtype && tensor.shape == shape {
         return Some(tensor.clone());
     }
-    let count = usize::try_from(shape.iter().product::<u64>()).ok()?;
+    let count = elements(&shape)?;
     let bits: Vec<u32> = match tensor.dtype == dtype {
         true => tensor.elements(),
         false if dtype.is_float() && tensor.dtype.is_float() => {
@@ -272,7 +347,10 @@ fn visit(value: &Value, pointer: &str, at: &mut dyn FnMut(&str, &Value)) {
             visit(value, &format!("{pointer}/{}", key.replace('~', "~0").replace('/', "~1")), at);
         }),
         Value::Array(items) => {
-            items.iter().enumerate().for_each(|(index, value)| visit(value, &format!("{pointer}/{index}"), at));
+            items
+                .iter()
+                .enumerate()
+                .for_each(|(index, value)| visit(value, &format!("{pointer}/{index}"), at));
         }
         _ => {}
     }
@@ -291,16 +369,19 @@ fn strip(value: &mut Value, name: &str) {
 
 /// A program without some tasks, with thresholds lowered by the increments that are gone, and without buffers and counters that nobody
 /// uses then. Nothing, if the document is no program.
-fn without_tasks(program: &Value, from: usize, to: usize) -> Option<Value> {
+fn without_tasks(program: &Value, gone: &[usize]) -> Option<Value> {
     let mut less = program.clone();
     let tasks = less.get_mut("tasks")?.as_array_mut()?;
-    let gone: Vec<Value> = tasks.drain(from..to).map(|task| task["out_counter"].clone()).collect();
+    let all = std::mem::take(tasks).into_iter().enumerate();
+    let (gone, kept): (Vec<_>, Vec<_>) = all.partition(|(index, _)| gone.contains(index));
+    let gone: Vec<Value> = gone.into_iter().map(|(_, task)| task["out_counter"].clone()).collect();
+    tasks.extend(kept.into_iter().map(|(_, task)| task));
     for task in tasks.iter_mut() {
         let Some(waits) = task.get_mut("waits").and_then(Value::as_array_mut) else { continue };
         for wait in waits.iter_mut() {
             let fewer = gone.iter().filter(|counter| **counter == wait["counter"]).count() as i64;
             if let Some(threshold) = wait["threshold"].as_i64() {
-                wait["threshold"] = json!(threshold - fewer);
+                put(wait, "threshold", json!(threshold - fewer));
             }
         }
         waits.retain(|wait| wait["threshold"].as_i64() != Some(0));
@@ -309,7 +390,8 @@ fn without_tasks(program: &Value, from: usize, to: usize) -> Option<Value> {
         let mut used = BTreeSet::new();
         for task in less["tasks"].as_array().into_iter().flatten() {
             if kind == "buffers" {
-                let ids = [&task["inputs"], &task["outputs"]].into_iter().filter_map(Value::as_array).flatten();
+                let ids =
+                    [&task["inputs"], &task["outputs"]].into_iter().filter_map(Value::as_array).flatten();
                 used.extend(ids.filter_map(Value::as_u64));
             } else {
                 let waits = task["waits"].as_array().into_iter().flatten().map(|wait| &wait["counter"]);
@@ -322,7 +404,7 @@ fn without_tasks(program: &Value, from: usize, to: usize) -> Option<Value> {
         let used = used(&less, kind);
         let count = less[kind].as_array().map_or(0, Vec::len) as u64;
         for id in (0..count).rev().filter(|id| !used.contains(id)) {
-            less[kind].as_array_mut()?.remove(usize::try_from(id).ok()?);
+            less.get_mut(kind)?.as_array_mut()?.remove(usize::try_from(id).ok()?);
             renumber(&mut less, kind, id);
         }
     }

@@ -70,7 +70,9 @@ fn floats(dtype: DType, count: usize, style: Style, prng: &mut SplitMix64) -> Ve
             Style::Normal | Style::Special => data::normal(prng, sigma),
             Style::Small => prng.below(17) as f64 - 8.0,
             Style::Large => data::normal(prng, 300.0),
-            Style::Spread => data::sign(prng) * data::uniform(prng, 1.0, 2.0) * data::power(prng.below(60) as i32 - 30),
+            Style::Spread => {
+                data::sign(prng) * data::uniform(prng, 1.0, 2.0) * data::power(prng.below(60) as i32 - 30)
+            }
             Style::Steps => prng.below(8) as f64 * -12.5,
             Style::Constant => constant,
             Style::Sparse if prng.below(4) > 0 => 0.0,
@@ -81,8 +83,11 @@ fn floats(dtype: DType, count: usize, style: Style, prng: &mut SplitMix64) -> Ve
     };
     let mut bits: Vec<u32> = (0..count).map(|_| one(prng)).collect();
     if style == Style::Special && count > 0 {
-        let mut specials: Vec<u32> =
-            data::specials(dtype).into_iter().chain(data::extremes(dtype)).map(|v| encode(dtype, v)).collect();
+        let mut specials: Vec<u32> = data::specials(dtype)
+            .into_iter()
+            .chain(data::extremes(dtype))
+            .map(|v| encode(dtype, v))
+            .collect();
         // NaNs with a low bit alone, of either sign, and the smallest subnormal.
         let exponent = encode(dtype, f64::INFINITY);
         specials.extend([exponent | 1, exponent | 1 | (all_bits / 2 + 1), 1]);

@@ -2,12 +2,13 @@
 //! tasks once more, two programs side by side or one after the other. The reference says which of them is a program.
 
 use megakernel_corpus::builder::{DType, FLOATS};
-use megakernel_ir::opcode::InPlace;
 use megakernel_ir::Param;
+use megakernel_ir::opcode::InPlace;
 use megakernel_ir::params::ParamKind;
 use megakernel_ir::prng::SplitMix64;
 use serde_json::{Value, json};
 
+use crate::edit::{items, put, put_at};
 use crate::extents;
 
 /// The most elements of a program, mostly; now and then ten times as many.
@@ -56,13 +57,9 @@ pub fn step(
     }
 }
 
-fn list<'a>(program: &'a mut Value, name: &str) -> &'a mut [Value] {
-    program.get_mut(name).and_then(Value::as_array_mut).map_or(&mut [], Vec::as_mut_slice)
-}
-
 /// One record of a list.
 fn one<'a>(program: &'a mut Value, name: &str, prng: &mut SplitMix64) -> Option<&'a mut Value> {
-    let records = list(program, name);
+    let records = items(program, name);
     let count = records.len();
     if count == 0 { None } else { records.get_mut(prng.index(count)) }
 }
@@ -96,14 +93,14 @@ fn rank(program: &mut Value, prng: &mut SplitMix64) {
             if let (Some(a), Some(b)) =
                 (shape.get(at).and_then(Value::as_u64), shape.get(at + 1).and_then(Value::as_u64))
             {
-                shape.splice(at..at + 2, [json!(a * b)]);
+                shape.splice(at..at + 2, [json!(a.saturating_mul(b))]);
             }
         }
     }
     let all = prng.below(2) == 0;
-    for buffer in list(program, "buffers") {
+    for buffer in items(program, "buffers") {
         if buffer["id"] == id || all && buffer["shape"] == old {
-            buffer["shape"] = json!(shape);
+            put(buffer, "shape", json!(shape));
         }
     }
 }
@@ -113,10 +110,10 @@ fn dtype(program: &mut Value, prng: &mut SplitMix64) {
     let Some(new) = prng.pick(dtypes) else { return };
     let Some(buffer) = one(program, "buffers", prng) else { return };
     let old = buffer["dtype"].clone();
-    buffer["dtype"] = json!(new.name());
+    put(buffer, "dtype", json!(new.name()));
     if prng.below(4) == 0 {
-        for buffer in list(program, "buffers").iter_mut().filter(|buffer| buffer["dtype"] == old) {
-            buffer["dtype"] = json!(new.name());
+        for buffer in items(program, "buffers").iter_mut().filter(|buffer| buffer["dtype"] == old) {
+            put(buffer, "dtype", json!(new.name()));
         }
     }
 }
@@ -133,10 +130,14 @@ fn parameter(program: &mut Value, prng: &mut SplitMix64) {
         return;
     }
     let value = match param.kind() {
-        ParamKind::Int => json!(prng.pick(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 16, 64, -1]).copied().unwrap_or_default()),
+        ParamKind::Int => {
+            json!(prng.pick(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 16, 64, -1]).copied().unwrap_or_default())
+        }
         ParamKind::Float => {
-            const TEXTS: [&str; 14] =
-                ["0", "1", "2", "0.5", "1e-5", "1e-6", "-1.5", "10000", "500.0", "1e-30", "3e38", "1e-40", "0.1", "1e6"];
+            const TEXTS: [&str; 14] = [
+                "0", "1", "2", "0.5", "1e-5", "1e-6", "-1.5", "10000", "500.0", "1e-30", "3e38", "1e-40",
+                "0.1", "1e6",
+            ];
             let text = prng.pick(&TEXTS).copied().unwrap_or("1");
             serde_json::from_str(text).unwrap_or_default()
         }
@@ -146,7 +147,7 @@ fn parameter(program: &mut Value, prng: &mut SplitMix64) {
 
 /// An input is another buffer, or the output is one of the inputs.
 fn operand(program: &mut Value, prng: &mut SplitMix64) {
-    let count = list(program, "buffers").len();
+    let count = items(program, "buffers").len();
     let Some(task) = one(program, "tasks", prng) else { return };
     let inputs = task["inputs"].as_array().cloned().unwrap_or_default();
     if inputs.is_empty() {
@@ -154,17 +155,20 @@ fn operand(program: &mut Value, prng: &mut SplitMix64) {
     }
     let (from, to) = (prng.index(inputs.len()), prng.index(inputs.len()));
     match prng.below(3) {
-        0 => task["inputs"][to] = json!(prng.index(count)),
-        1 => task["inputs"][to] = inputs.get(from).cloned().unwrap_or_default(),
+        0 => put_at(task, "inputs", to, json!(prng.index(count))),
+        1 => put_at(task, "inputs", to, inputs.get(from).cloned().unwrap_or_default()),
         _ => {
             // In place: the operand becomes a cache, which may be read and written.
-            let place = task["op"].as_str().and_then(megakernel_ir::Opcode::from_name).map(|op| op.record().in_place);
+            let place =
+                task["op"].as_str().and_then(megakernel_ir::Opcode::from_name).map(|op| op.record().in_place);
             let shared = task["outputs"][0].clone();
             if place != Some(InPlace::Forbidden) && shared.is_u64() {
-                task["inputs"][to] = shared.clone();
-                if let Some(buffer) = list(program, "buffers").iter_mut().find(|buffer| buffer["id"] == shared) {
-                    buffer["kind"] = json!("KV_CACHE");
-                    buffer["source"] = Value::Null;
+                put_at(task, "inputs", to, shared.clone());
+                if let Some(buffer) =
+                    items(program, "buffers").iter_mut().find(|buffer| buffer["id"] == shared)
+                {
+                    put(buffer, "kind", json!("KV_CACHE"));
+                    put(buffer, "source", Value::Null);
                 }
             }
         }
@@ -174,10 +178,9 @@ fn operand(program: &mut Value, prng: &mut SplitMix64) {
 fn kind(program: &mut Value, prng: &mut SplitMix64) {
     let Some(buffer) = one(program, "buffers", prng) else { return };
     let kind = prng.pick(&["WEIGHT", "CONST", "IO_INPUT", "KV_CACHE"]).copied().unwrap_or("WEIGHT");
-    buffer["kind"] = json!(kind);
-    let name = buffer["name"].as_str().unwrap_or_default();
-    buffer["source"] =
-        if matches!(kind, "WEIGHT" | "CONST") { json!(format!("{name}.w")) } else { Value::Null };
+    put(buffer, "kind", json!(kind));
+    let source = format!("{}.w", buffer["name"].as_str().unwrap_or_default());
+    put(buffer, "source", if matches!(kind, "WEIGHT" | "CONST") { json!(source) } else { Value::Null });
 }
 
 /// A task once more, with an output of its own: other parameters may follow.
@@ -186,16 +189,17 @@ fn again(program: &mut Value, prng: &mut SplitMix64) {
     let alone = json!({ "buffers": program["buffers"], "counters": program["counters"], "tasks": [task] });
     join(program, &alone, prng);
     // The inputs stay the same buffers where they are only read.
-    let (buffers, tasks) = (list(program, "buffers").len(), list(program, "tasks").len());
+    let (buffers, tasks) = (items(program, "buffers").len(), items(program, "tasks").len());
     let half = buffers / 2;
-    let kinds: Vec<Value> = list(program, "buffers").iter().map(|buffer| buffer["kind"].clone()).collect();
-    if let Some(task) = list(program, "tasks").get_mut(tasks - 1)
+    let kinds: Vec<Value> = items(program, "buffers").iter().map(|buffer| buffer["kind"].clone()).collect();
+    if let Some(task) = items(program, "tasks").get_mut(tasks - 1)
         && prng.below(2) == 0
         && buffers == 2 * half
     {
-        for input in task["inputs"].as_array_mut().into_iter().flatten() {
+        for input in items(task, "inputs") {
             let id = input.as_u64().unwrap_or_default() as usize;
-            let only_read = kinds.get(id).is_some_and(|kind| kind == "IO_INPUT" || kind == "WEIGHT" || kind == "CONST");
+            let only_read =
+                kinds.get(id).is_some_and(|kind| kind == "IO_INPUT" || kind == "WEIGHT" || kind == "CONST");
             if only_read && id >= half {
                 *input = json!(id - half);
             }
@@ -210,61 +214,67 @@ fn join(program: &mut Value, other: &Value, prng: &mut SplitMix64) {
         return;
     }
     let (buffers, counters, tasks) =
-        (list(program, "buffers").len(), list(program, "counters").len(), list(program, "tasks").len());
-    let shifted = |id: &Value, by: usize| json!(id.as_u64().unwrap_or_default() + by as u64);
+        (items(program, "buffers").len(), items(program, "counters").len(), items(program, "tasks").len());
+    let shifted = |id: &Value, by: usize| json!(id.as_u64().unwrap_or_default().saturating_add(by as u64));
     let of = |name: &str| other[name].as_array().cloned().unwrap_or_default();
     let mut new_buffers = of("buffers");
     for buffer in &mut new_buffers {
-        buffer["id"] = shifted(&buffer["id"], buffers);
-        buffer["name"] = json!(format!("{}.{tasks}", buffer["name"].as_str().unwrap_or_default()));
-        if let Some(source) = buffer["source"].as_str() {
-            buffer["source"] = json!(format!("{source}.{tasks}"));
+        let id = shifted(&buffer["id"], buffers);
+        put(buffer, "id", id);
+        let name = format!("{}.{tasks}", buffer["name"].as_str().unwrap_or_default());
+        put(buffer, "name", json!(name));
+        if let Some(source) = buffer["source"].as_str().map(|source| format!("{source}.{tasks}")) {
+            put(buffer, "source", json!(source));
         }
     }
     let mut new_counters = of("counters");
-    new_counters.iter_mut().for_each(|counter| counter["id"] = shifted(&counter["id"], counters));
+    for counter in &mut new_counters {
+        let id = shifted(&counter["id"], counters);
+        put(counter, "id", id);
+    }
     let mut new_tasks = of("tasks");
     for (index, task) in new_tasks.iter_mut().enumerate() {
-        task["id"] = json!(tasks + index);
-        task["sm"] = Value::Null;
-        task["out_counter"] = shifted(&task["out_counter"], counters);
+        put(task, "id", json!(tasks + index));
+        put(task, "sm", Value::Null);
+        let counter = shifted(&task["out_counter"], counters);
+        put(task, "out_counter", counter);
         for list in ["inputs", "outputs"] {
-            for id in task[list].as_array_mut().into_iter().flatten() {
-                *id = shifted(id, buffers);
-            }
+            items(task, list).iter_mut().for_each(|id| *id = shifted(id, buffers));
         }
-        for wait in task["waits"].as_array_mut().into_iter().flatten() {
-            wait["counter"] = shifted(&wait["counter"], counters);
+        for wait in items(task, "waits") {
+            let counter = shifted(&wait["counter"], counters);
+            put(wait, "counter", counter);
         }
     }
     let mut link = None;
     if prng.below(2) == 0 {
         let written: Vec<u64> =
-            list(program, "tasks").iter().filter_map(|task| task["outputs"][0].as_u64()).collect();
+            items(program, "tasks").iter().filter_map(|task| task["outputs"][0].as_u64()).collect();
         link = prng.pick(&written).copied();
     }
     if let Some(from) = link {
-        let writers: Vec<Value> = list(program, "tasks")
+        let writers: Vec<Value> = items(program, "tasks")
             .iter()
             .filter(|task| task["outputs"].as_array().is_some_and(|outputs| outputs.contains(&json!(from))))
             .map(|task| task["out_counter"].clone())
             .collect();
-        let all: Vec<Value> = list(program, "tasks").iter().map(|task| task["out_counter"].clone()).collect();
-        let shape = list(program, "buffers").get(from as usize).map(|buffer| buffer["shape"].clone());
+        let all: Vec<Value> =
+            items(program, "tasks").iter().map(|task| task["out_counter"].clone()).collect();
+        let shape = items(program, "buffers").get(from as usize).map(|buffer| buffer["shape"].clone());
         let fits: Vec<u64> = new_buffers
             .iter()
             .filter(|buffer| buffer["kind"] == "IO_INPUT" && Some(&buffer["shape"]) == shape.as_ref())
             .filter_map(|buffer| buffer["id"].as_u64())
             .collect();
         if let Some(&to) = prng.pick(&fits) {
-            if let Some(buffer) = list(program, "buffers").get_mut(from as usize)
+            if let Some(buffer) = items(program, "buffers").get_mut(from as usize)
                 && buffer["kind"] == "IO_OUTPUT"
             {
-                buffer["kind"] = json!("ACTIVATION");
+                put(buffer, "kind", json!("ACTIVATION"));
             }
             for task in &mut new_tasks {
                 let reads = task["inputs"].as_array().is_some_and(|inputs| inputs.contains(&json!(to)));
-                for id in task["inputs"].as_array_mut().into_iter().flatten().filter(|id| **id == to) {
+                for id in items(task, "inputs").iter_mut().filter(|id| **id == to) {
                     *id = json!(from);
                 }
                 if let (true, Some(waits)) = (reads, task.get_mut("waits").and_then(Value::as_array_mut)) {

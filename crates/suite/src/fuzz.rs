@@ -121,8 +121,13 @@ fn fuzz(root: &Path, args: &Args) -> Result<bool, String> {
             list(&former)
         ))?;
     }
-    let options =
-        Options { seed: args.seed, count: args.count, deadline, profiles: profiles.clone(), per_cause: args.per_cause };
+    let options = Options {
+        seed: args.seed,
+        count: args.count,
+        deadline,
+        profiles: profiles.clone(),
+        per_cause: args.per_cause,
+    };
     let bar = terminal::progress_bar(usize::try_from(args.count).unwrap_or(usize::MAX));
     let progress = |now: Progress| {
         bar.set_message(format!("{} findings", now.findings));
@@ -160,7 +165,9 @@ fn profiles(asked: &[Profile], player: &Player, bases: &Bases) -> Result<Vec<Pro
     };
     match all.iter().find(|profile| !bases.serve(**profile)) {
         Some(profile) => Err(format!("there is no document of the profile {profile} to start from")),
-        None if all.is_empty() => Err("the worker claims no profile that documents can be drawn for".to_owned()),
+        None if all.is_empty() => {
+            Err("the worker claims no profile that documents can be drawn for".to_owned())
+        }
         None => Ok(all),
     }
 }

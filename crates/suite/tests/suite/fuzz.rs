@@ -49,10 +49,10 @@ const ALL: [Profile; 6] = [
 
 #[test]
 fn the_reference_does_not_differ_from_itself_and_draws_the_same_at_any_number_of_jobs() {
-    let runs = [1, 3].map(|jobs| fuzz(&player(worker(&[]), jobs), 1, 200, &ALL));
+    let runs = [1, 3].map(|jobs| fuzz(&player(worker(&[]), jobs), 1, 150, &ALL));
     for outcome in &runs {
         assert!(outcome.findings.is_empty(), "{:?}", outcome.findings);
-        assert!(outcome.compared > 150, "{outcome:?}");
+        assert!(outcome.compared > 140, "{outcome:?}");
     }
     assert_eq!(runs[0].coverage.digest(), runs[1].coverage.digest());
     assert_eq!(runs[0].compared, runs[1].compared);
@@ -70,11 +70,10 @@ fn found(fault: &str, profile: Profile, seed: u64, count: u64) -> Outcome {
 }
 
 /// Every id of `faulty-worker list` with a profile under which it shows.
-const FAULTS: [(&str, Profile); 11] = [
+const FAULTS: [(&str, Profile); 10] = [
     ("stale-narrow", Profile::VALIDATE),
     ("writers-narrow", Profile::VALIDATE),
     ("clobber-bf16", Profile::VALIDATE),
-    ("coverage-of-ranks", Profile::MEMORY_SAFETY),
     ("in-place-narrow", Profile::MEMORY_SAFETY),
     ("copy-scalar", Profile::EXECUTE),
     ("embed-ranks", Profile::EXECUTE),
@@ -86,24 +85,24 @@ const FAULTS: [(&str, Profile); 11] = [
 
 #[test]
 fn findings_are_cases_that_the_faulty_fail_and_the_right_pass() {
-    let outcome = found("in-place-narrow", Profile::MEMORY_SAFETY, 0, 400);
-    let executed = found("weight-ranks", Profile::EXECUTE, 0, 400);
+    let outcome = found("in-place-narrow", Profile::MEMORY_SAFETY, 0, 96);
+    let executed = found("embed-ranks", Profile::EXECUTE, 0, 96);
     let folder = tempfile::tempdir().expect("a folder");
     let findings = Findings::at(folder.path());
     findings.add(&outcome.findings, true).expect("findings are written");
     findings.add(&executed.findings, true).expect("more of them");
     let count = outcome.findings.len() + executed.findings.len();
     assert_eq!(played(folder.path(), worker(&[])), (count, 0));
-    assert_eq!(played(folder.path(), worker(&["in-place-narrow", "weight-ranks"])), (0, count));
+    assert_eq!(played(folder.path(), worker(&["in-place-narrow", "embed-ranks"])), (0, count));
     // Played first, they are not found again.
     let bases = bases();
-    let faulty = player(worker(&["in-place-narrow", "weight-ranks"]), 2);
+    let faulty = player(worker(&["in-place-narrow", "embed-ranks"]), 2);
     let fuzz = Fuzz { reference: &Judge, bases: &bases, player: &faulty };
     let (former, settled) = fuzz.replay(findings.read().expect("what was written")).expect("they are played");
     assert_eq!((former.len(), settled), (count, 0));
     let again = fuzz.replay(findings.read().expect("what was written")).expect("they are played").0;
     let options =
-        Options { seed: 0, count: 400, deadline: None, profiles: vec![Profile::MEMORY_SAFETY], per_cause: 4 };
+        Options { seed: 0, count: 96, deadline: None, profiles: vec![Profile::MEMORY_SAFETY], per_cause: 4 };
     let twice = fuzz.run(&options, &again, &|_| {}).expect("documents are played");
     assert!(twice.findings.is_empty() && twice.duplicates > 0, "{:?}", twice.findings);
 }
@@ -118,7 +117,7 @@ fn played(folder: &Path, command: WorkerCommand) -> (usize, usize) {
 }
 
 #[test]
-#[ignore = "minutes: every fault by itself, until it is found"]
+#[ignore = "needs minutes: each fault by itself; the release gate runs it"]
 fn minutes_every_fault_that_no_case_shows_is_found_and_shrunk() {
     for (fault, profile) in FAULTS {
         let outcome = found(fault, profile, 0, 6000);
