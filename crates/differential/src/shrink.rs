@@ -3,6 +3,8 @@
 use std::collections::HashSet;
 use std::time::Instant;
 
+use megakernel_ir::prng::fnv1a64;
+
 use crate::difference::Difference;
 use crate::player::Player;
 use crate::reference::Reference;
@@ -36,7 +38,7 @@ impl Shrinker<'_> {
         mut found: Difference,
     ) -> Result<(Declared, Difference), String> {
         let mut batches = 0;
-        let mut tried: HashSet<Vec<u8>> = HashSet::new();
+        let mut tried: HashSet<u64> = HashSet::new();
         loop {
             let before = weight(&declared.sample);
             for step in STEPS {
@@ -100,12 +102,12 @@ impl Shrinker<'_> {
 }
 
 /// What tells samples apart.
-fn key(sample: &Sample) -> Vec<u8> {
+fn key(sample: &Sample) -> u64 {
     let mut key = sample.document.clone();
     for (name, tensor) in sample.launches.iter().flatten() {
         key.push(0);
         key.extend(name.as_bytes());
         key.extend(&tensor.bytes);
     }
-    key
+    fnv1a64(&key)
 }

@@ -253,18 +253,27 @@ fn scalars(sample: &Sample, _: &dyn Reference) -> Vec<Sample> {
     all
 }
 
-/// Tensors of zeros and ones, as a whole and in parts.
+/// Tensors of zeros and ones: as a whole, in parts, and of the last few other elements each one.
 fn values(sample: &Sample, _: &dyn Reference) -> Vec<Sample> {
     let mut all = Vec::new();
     for (launch, tensors) in sample.launches.iter().enumerate() {
         for (name, tensor) in tensors {
+            let one = one(tensor.dtype);
             let elements = tensor.elements();
-            let fills = [0, one(tensor.dtype)];
-            let parts = chunks(elements.len());
-            for (from, to) in parts.filter(|(from, to)| to - from > 1 || odd(tensor) <= SINGLES) {
-                for fill in fills {
+            let odd: Vec<usize> = (0..elements.len())
+                .filter(|index| elements.get(*index).is_some_and(|bits| *bits != 0 && *bits != one))
+                .collect();
+            if odd.is_empty() {
+                continue;
+            }
+            let parts =
+                chunks(odd.len()).filter(|(from, to)| odd.len() <= SINGLES || (to - from) * 16 >= odd.len());
+            for (from, to) in parts {
+                for fill in [0, one] {
                     let mut plain = elements.clone();
-                    plain.iter_mut().take(to).skip(from).for_each(|bits| *bits = fill);
+                    for index in odd.get(from..to).unwrap_or_default() {
+                        plain.get_mut(*index).into_iter().for_each(|bits| *bits = fill);
+                    }
                     let mut less = sample.clone();
                     if let Some(tensor) =
                         less.launches.get_mut(launch).and_then(|tensors| tensors.get_mut(name))

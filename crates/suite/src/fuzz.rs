@@ -184,8 +184,12 @@ fn list(findings: &[Finding]) -> String {
 
 fn text(outcome: &Outcome, profiles: &[Profile], args: &Args) -> String {
     let mut out = outcome.coverage.text(profiles);
+    let unclaimed = |reason: &str| reason.starts_with("rule") && reason.ends_with("not claimed");
     let mut reasons: BTreeMap<&str, u64> = BTreeMap::new();
-    outcome.skipped.iter().for_each(|(reason, count)| *reasons.entry(reason).or_default() += count);
+    for (reason, count) in &outcome.skipped {
+        let reason = if unclaimed(reason) { "none of the rules that are broken is claimed" } else { reason };
+        *reasons.entry(reason).or_default() += count;
+    }
     for (reason, count) in reasons {
         let _ = writeln!(out, "skipped {count}: {reason}");
     }
