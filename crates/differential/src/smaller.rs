@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use megakernel_conformance::oracle::Expected;
 use megakernel_corpus::builder::DType;
-use megakernel_ir::protocol::Profile;
+use megakernel_corpus::oracle::Launch;
+use megakernel_ir::protocol::{Accumulator, Profile};
 use megakernel_numerics::{Tensor, encode, pack};
 use serde_json::{Value, json};
 
@@ -67,8 +69,9 @@ fn launches(sample: &Sample, _: &dyn Reference) -> Vec<Sample> {
 
 /// Without some tasks, and without what only they used: a run of them, or those that write one buffer. Those who waited for them wait for
 /// what they waited for, or do not. What they wrote is an input then, and what they read an output, where nothing else will do.
-fn tasks(sample: &Sample, _: &dyn Reference) -> Vec<Sample> {
+fn tasks(sample: &Sample, reference: &dyn Reference) -> Vec<Sample> {
     let Some(value) = sample.value() else { return Vec::new() };
+    let sample = &with_written(sample, &value, reference);
     let all = value["tasks"].as_array().cloned().unwrap_or_default();
     let mut groups: Vec<Vec<usize>> = chunks(all.len()).map(|(from, to)| (from..to).collect()).collect();
     for task in &all {
@@ -86,6 +89,38 @@ fn tasks(sample: &Sample, _: &dyn Reference) -> Vec<Sample> {
         fewer.extend(without_tasks(&bridge(&severed, group), group));
     }
     fewer.into_iter().chain(without_tasks(&value, &[])).map(|value| of(sample, &value)).collect()
+}
+
+/// The sample with what tasks write among the tensors, where the reference can say it: what becomes an input holds that.
+fn with_written(sample: &Sample, value: &Value, reference: &dyn Reference) -> Sample {
+    let mut all = sample.clone();
+    let mut shown = value.clone();
+    for buffer in
+        edit::items(&mut shown, "buffers").iter_mut().filter(|buffer| buffer["kind"] == "ACTIVATION")
+    {
+        put(buffer, "kind", json!("IO_OUTPUT"));
+    }
+    let document = shown.to_string().into_bytes();
+    let launch = |tensors: &Tensors| Launch { document: document.clone(), tensors: tensors.clone() };
+    let launches: Vec<Launch> = sample.launches.iter().map(launch).collect();
+    let outputs =
+        if launches.is_empty() { None } else { reference.run(&launches, Accumulator::Binary32).ok() };
+    for (launch, outputs) in all.launches.iter_mut().zip(outputs.into_iter().flatten()) {
+        for buffer in value["buffers"].as_array().into_iter().flatten() {
+            let dtype = buffer["dtype"].as_str().and_then(DType::from_name);
+            let shape = buffer["shape"].as_array().into_iter().flatten().filter_map(Value::as_u64).collect();
+            let (Some(name), Some(dtype)) = (buffer["name"].as_str(), dtype) else { continue };
+            let tensor = match outputs.get(name) {
+                Some(Expected::Reals { values, .. }) => Tensor::from_reals(dtype, shape, values),
+                Some(Expected::Ints(values)) => Tensor::from_ints(dtype, shape, values),
+                None => continue,
+            };
+            if let Ok(tensor) = tensor {
+                launch.entry(name.to_owned()).or_insert(tensor);
+            }
+        }
+    }
+    all
 }
 
 /// Those who wait for a task wait for what it waits for as well, so that it can go.
