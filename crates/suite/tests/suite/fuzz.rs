@@ -33,7 +33,7 @@ fn bases() -> Bases {
 }
 
 fn fuzz(player: &Player, seed: u64, count: u64, profiles: &[Profile]) -> Outcome {
-    let options = Options { seed, count, deadline: None, profiles: profiles.to_vec(), per_cause: 4 };
+    let options = Options { seed, count, deadline: None, profiles: profiles.to_vec(), per_cause: 2 };
     let fuzz = Fuzz { reference: &Judge, bases: &bases(), player };
     fuzz.run(&options, &[], &|_| {}).expect("documents are played")
 }
@@ -58,7 +58,7 @@ fn the_reference_does_not_differ_from_itself_and_draws_the_same_at_any_number_of
     assert_eq!(runs[0].compared, runs[1].compared);
 }
 
-/// Fuzzes a worker with one fault: it differs, and the smallest finding has at most six tasks.
+/// Fuzzes a worker with one fault: it differs, and each finding has at most six tasks.
 #[track_caller]
 fn found(fault: &str, profile: Profile, seed: u64, count: u64) -> Outcome {
     let outcome = fuzz(&player(worker(&[fault]), 2), seed, count, &[profile]);
@@ -120,7 +120,9 @@ fn played(folder: &Path, command: WorkerCommand) -> (usize, usize) {
 #[ignore = "needs minutes: each fault by itself; the release gate runs it"]
 fn minutes_every_fault_that_no_case_shows_is_found_and_shrunk() {
     for (fault, profile) in FAULTS {
-        let outcome = found(fault, profile, 0, 6000);
+        // Pages with such buffers are rare.
+        let count = if fault == "clobber-bf16" { 6000 } else { 800 };
+        let outcome = found(fault, profile, 0, count);
         println!("{fault}: {} findings in {} documents", outcome.findings.len(), outcome.compared);
     }
 }
