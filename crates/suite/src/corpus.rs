@@ -7,7 +7,8 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 use megakernel_conformance::case::Case;
-use megakernel_corpus::generate::{self, Certify, Differences, Generated, Options, Outputs};
+use megakernel_conformance::store::Filter;
+use megakernel_corpus::generate::{self, Certify, Differences, Generated, Options, Outputs, WHOLE, Wanted};
 use megakernel_corpus::oracle::{Launch, Oracle};
 use megakernel_suite::certify::certify;
 use megakernel_suite::companions::CASES;
@@ -33,6 +34,10 @@ pub struct Args {
     /// Families generated at a time [default: one for each processor]
     #[arg(long, global = true, value_name = "N")]
     jobs: Option<NonZeroUsize>,
+    /// Only cases whose id matches, such as 'numeric/gelu/*', and what they need; all else stays as it lies in the directory, and so do
+    /// programs and tensors that no case needs any longer. A case that no family has any longer is removed
+    #[arg(long, global = true, value_name = "GLOB", value_parser = Filter::new)]
+    filter: Option<Filter>,
 }
 
 #[derive(Subcommand)]
@@ -60,7 +65,7 @@ pub fn run(root: &Path, args: &Args) -> ExitCode {
     };
     let certify: &Certify<'_> =
         if matches!(args.command, Command::Check { sample: true }) { &sampled } else { &anew };
-    let generated = || generate(root, args, certify);
+    let generated = || generate(root, &directory, args, certify);
     let done = match &args.command {
         Command::Generate => generated().and_then(|generated| write(&directory, &generated)),
         Command::Check { .. } => generated().and_then(|generated| check(&directory, &generated)),
@@ -86,19 +91,26 @@ fn kept(directory: &Path, id: &str) -> Option<Vec<String>> {
     case.execute.map(|execution| execution.certificate).filter(|certificate| !certificate.is_empty())
 }
 
-fn generate(root: &Path, args: &Args, certify: &Certify<'_>) -> Result<Generated, String> {
+fn generate(root: &Path, directory: &Path, args: &Args, certify: &Certify<'_>) -> Result<Generated, String> {
     let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let jobs = args.jobs.unwrap_or(cores).get();
     let oracle: Option<&dyn Oracle> = Some(&Vm);
-    generate::generate(&Options {
-        root: root.to_owned(),
-        companions: CASES,
-        seed: args.seed,
-        jobs,
-        oracle,
-        certify: Some(certify),
-    })
-    .map_err(|error| error.to_string())
+    let matches = |id: &str| args.filter.as_ref().is_none_or(|filter| filter.matches(id));
+    let wanted: &Wanted<'_> = if args.filter.is_some() { &matches } else { WHOLE };
+    let root = root.to_owned();
+    let options =
+        Options { root, companions: CASES, seed: args.seed, jobs, oracle, certify: Some(certify), wanted };
+    let part = generate::generate(&options).map_err(|error| error.to_string())?;
+    match &args.filter {
+        Some(filter) if part.cases.is_empty() => Err(format!(
+            "no family has a case `{}`; ids are listed by `cargo xtask conform --list`",
+            filter.as_str()
+        )),
+        Some(_) if !matches!(args.command, Command::Stats) => {
+            generate::within(directory, part, &options).map_err(|error| error.to_string())
+        }
+        _ => Ok(part),
+    }
 }
 
 fn size(generated: &Generated) -> String {

@@ -38,7 +38,15 @@ pub struct Options<'a> {
     pub oracle: Option<&'a dyn Oracle>,
     /// Finds the faults that each of them rejects. Without it they carry no certificate.
     pub certify: Option<&'a Certify<'a>>,
+    /// Which cases are asked for. The oracle is asked for no others.
+    pub wanted: &'a Wanted<'a>,
 }
+
+/// Whether a case is asked for, by its id.
+pub type Wanted<'a> = dyn Fn(&str) -> bool + Sync + 'a;
+
+/// Asks for the whole corpus.
+pub const WHOLE: &Wanted<'static> = &|_| true;
 
 /// A generated corpus, in memory.
 pub struct Generated {
@@ -98,40 +106,75 @@ pub fn generate(options: &Options<'_>) -> Result<Generated> {
     cases.extend(families::spec_examples(&options.root, options.companions, options.seed)?);
     let executed = execute(options)?;
     cases.extend(executed.cases);
+    cases.retain(|case| (options.wanted)(&case.id));
     cases.sort_by(|a, b| a.id.cmp(&b.id));
     if let Some(pair) = cases.windows(2).find(|pair| pair[0].id == pair[1].id) {
         return Err(Error(format!("two cases have the id `{}`", pair[0].id)));
     }
     let mut files = BTreeMap::new();
-    let mut manifest = Manifest {
-        generator: GENERATOR.to_owned(),
-        seed: options.seed,
-        cases: Vec::new(),
-        programs: Vec::new(),
-        tensors: Vec::new(),
-    };
     for case in &cases {
         let mut text = serde_json::to_string_pretty(case).map_err(|error| Error(error.to_string()))?;
         text.push('\n');
-        manifest.cases.push(entry(&case.id, text.as_bytes()));
         files.insert(format!("cases/{}.json", case.id), text.into_bytes());
     }
-    let mut programs = executed.programs;
-    programs.extend(library.iter().map(|base| (base.path(), base.program.to_text().into_bytes())));
+    files.extend(executed.programs);
+    files.extend(library.iter().map(|base| (base.path(), base.program.to_text().into_bytes())));
     for companion in options.companions {
-        programs.extend((companion.files)()?);
+        files.extend((companion.files)()?);
     }
-    manifest.programs = programs.iter().map(|(path, bytes)| entry(path, bytes)).collect();
-    manifest.tensors = executed.tensors.iter().map(|(path, bytes)| entry(path, bytes)).collect();
-    files.extend(programs);
     files.extend(executed.tensors);
-    files.insert("manifest.json".to_owned(), manifest_text(&manifest)?.into_bytes());
+    files.insert(MANIFEST.to_owned(), manifest(options.seed, &files)?.into_bytes());
     let counts = count(&cases);
     Ok(Generated { cases, library, files, counts })
 }
 
-fn entry(id: &str, bytes: &[u8]) -> ManifestEntry {
-    ManifestEntry { id: id.to_owned(), blake3: blake3::hash(bytes).to_hex().to_string() }
+/// The file that lists all others.
+const MANIFEST: &str = "manifest.json";
+
+/// The text of the manifest of these files, by path.
+fn manifest(seed: u64, files: &BTreeMap<String, Vec<u8>>) -> Result<String> {
+    let entry = |id: &str, bytes: &[u8]| ManifestEntry {
+        id: id.to_owned(),
+        blake3: blake3::hash(bytes).to_hex().to_string(),
+    };
+    let below = |folder: &'static str| files.iter().filter(move |(path, _)| path.starts_with(folder));
+    let mut cases: Vec<ManifestEntry> =
+        below(CASES).filter_map(|(path, bytes)| case_id(path).map(|id| entry(id, bytes))).collect();
+    cases.sort_by(|a, b| a.id.cmp(&b.id));
+    manifest_text(&Manifest {
+        generator: GENERATOR.to_owned(),
+        seed,
+        cases,
+        programs: below("programs/").map(|(path, bytes)| entry(path, bytes)).collect(),
+        tensors: below("tensors/").map(|(path, bytes)| entry(path, bytes)).collect(),
+    })
+}
+
+/// The folder of the cases.
+const CASES: &str = "cases/";
+
+/// The id of the case in a file, by its path in the corpus.
+fn case_id(path: &str) -> Option<&str> {
+    path.strip_prefix(CASES)?.strip_suffix(".json")
+}
+
+/// What was generated of a part of the corpus, with all else that the directory holds: the cases that were not asked for, and programs
+/// and tensor files. Of these, those that no case needs any longer stay until the whole corpus is generated.
+///
+/// # Errors
+/// The directory cannot be read.
+pub fn within(directory: &Path, mut generated: Generated, options: &Options<'_>) -> Result<Generated> {
+    let unread = |error: std::io::Error| Error(format!("{}: {error}", directory.display()));
+    for path in files_below(directory).map_err(unread)? {
+        let replaced = case_id(&path).is_some_and(options.wanted) || generated.files.contains_key(&path);
+        if !replaced {
+            let bytes = fs::read(directory.join(&path)).map_err(unread)?;
+            generated.files.insert(path, bytes);
+        }
+    }
+    let manifest = manifest(options.seed, &generated.files)?.into_bytes();
+    generated.files.insert(MANIFEST.to_owned(), manifest);
+    Ok(generated)
 }
 
 /// The cases that are executed, with their files by path.
@@ -150,6 +193,7 @@ fn execute(options: &Options<'_>) -> Result<Executed> {
     let mut executed = Executed::default();
     let mut plans = Vec::new();
     let mut open = families::plans(options.seed)?;
+    open.retain(|plan| (options.wanted)(&plan.id));
     let mut draws = Draws::new();
     while !open.is_empty() {
         let fill = |plan: &Plan| match fill(plan, options.seed, oracle, options.certify) {
@@ -183,7 +227,7 @@ fn execute(options: &Options<'_>) -> Result<Executed> {
             true => Vec::new(),
             false => families::redrawn(options.seed, &draws)?,
         };
-        open.retain(|plan| is_refused(plan.weights));
+        open.retain(|plan| is_refused(plan.weights) && (options.wanted)(&plan.id));
     }
     for plan in &plans {
         executed.programs.entry(plan.path.clone()).or_insert_with(|| plan.program.to_text().into_bytes());
@@ -350,8 +394,8 @@ pub fn seal(directory: &Path) -> std::io::Result<()> {
 /// The files that belong to the generator: the manifest, and all below `cases/`, `programs/` and `tensors/`.
 fn files_below(directory: &Path) -> std::io::Result<BTreeSet<String>> {
     let mut found = BTreeSet::new();
-    if directory.join("manifest.json").exists() {
-        found.insert("manifest.json".to_owned());
+    if directory.join(MANIFEST).exists() {
+        found.insert(MANIFEST.to_owned());
     }
     for part in ["cases", "programs", "tensors"] {
         let root = directory.join(part);

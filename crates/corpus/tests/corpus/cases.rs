@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use megakernel_conformance::case::{Case, Document, Verdict};
-use megakernel_corpus::generate::{Generated, Options, base_of, generate};
+use megakernel_corpus::generate::{Generated, Options, WHOLE, base_of, generate};
 use megakernel_ir::Rule;
 use megakernel_ir::protocol::{Method, Profile};
 use megakernel_ir::rule::CLAUSES;
@@ -22,7 +22,7 @@ fn generated(jobs: usize) -> Generated {
         megakernel_selection_cases::COMPANION,
         megakernel_task_graph_cases::COMPANION,
     ];
-    let options = Options { root, companions, seed: 0, jobs, oracle: None, certify: None };
+    let options = Options { root, companions, seed: 0, jobs, oracle: None, certify: None, wanted: WHOLE };
     generate(&options).expect("the corpus generates")
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use megakernel_corpus::builder::{DType, Op, ProgramBuilder, Tiles, Weights};
 use megakernel_corpus::edit;
 use megakernel_corpus::families::{Base, Library};
-use megakernel_corpus::generate::{Differences, Options, compare, generate, write};
+use megakernel_corpus::generate::{Differences, Options, WHOLE, compare, generate, within, write};
 use megakernel_ir::rule::{Rule, clause};
 use serde_json::{Value, json};
 
@@ -84,7 +84,8 @@ fn two_bases_of_one_name_are_an_error() {
 #[test]
 fn a_directory_is_brought_up_to_date_and_compared() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let options = Options { root, companions: &[], seed: 0, jobs: 2, oracle: None, certify: None };
+    let options =
+        Options { root, companions: &[], seed: 0, jobs: 2, oracle: None, certify: None, wanted: WHOLE };
     let generated = generate(&options).expect("the corpus generates");
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path();
@@ -105,4 +106,36 @@ fn a_directory_is_brought_up_to_date_and_compared() {
     write(path, &generated).expect("written");
     assert!(compare(path, &generated).expect("read").is_empty());
     assert!(path.join("notes.md").exists());
+}
+
+#[test]
+fn a_part_is_written_into_the_whole() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let whole =
+        Options { root, companions: &[], seed: 0, jobs: 2, oracle: None, certify: None, wanted: WHOLE };
+    let all = generate(&whole).expect("the corpus generates");
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path();
+    write(path, &all).expect("written");
+
+    let wanted = |id: &str| id.starts_with("accept/record/");
+    let options = Options { wanted: &wanted, ..whole };
+    let part = || {
+        let part = generate(&options).expect("a part generates");
+        assert!(part.cases.iter().all(|case| wanted(&case.id)) && part.cases.len() > 1);
+        within(path, part, &options).expect("the directory is read")
+    };
+    assert!(part().files == all.files, "what is up to date stays as it is");
+
+    // Cases that are asked for are made anew, or removed where they are no more; the others stay as they lie there.
+    fs::write(path.join("cases/accept/record/empty.json"), "{}").expect("written");
+    fs::write(path.join("cases/accept/record/stray.json"), "{}").expect("written");
+    fs::write(path.join("cases/accept/stray.json"), "{}").expect("written");
+    write(path, &part()).expect("written");
+    let found = compare(path, &all).expect("read");
+    assert_eq!(found.extra, ["cases/accept/stray.json"]);
+    assert_eq!((found.missing, found.different), (vec![], vec!["manifest.json".to_owned()]));
+    fs::remove_file(path.join("cases/accept/stray.json")).expect("removed");
+    write(path, &part()).expect("written");
+    assert!(compare(path, &all).expect("read").is_empty(), "the manifest is of what lies there");
 }
