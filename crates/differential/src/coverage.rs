@@ -33,7 +33,7 @@ impl Coverage {
         counts.min().unwrap_or(u64::MAX)
     }
 
-    /// What was seen, as text: rules with how many documents break them in how many ways, and opcodes likewise.
+    /// What was seen, as text: rules with how often they were broken in how many ways, and opcodes likewise.
     pub fn text(&self, profiles: &[Profile]) -> String {
         let mut out = String::new();
         // Writing to a string cannot fail.
@@ -42,7 +42,10 @@ impl Coverage {
                 .filter(|rule| profiles.iter().any(|profile| profile.judges(rule.class())))
                 .map(|rule| (rule.id(), self.of(rule.id())));
             let (seen, never): (Vec<_>, Vec<_>) = judged.partition(|(_, (ways, _))| *ways > 0);
-            let _ = writeln!(out, "Rules broken: documents (crossings with opcode, kind, space and dtype)");
+            let _ = writeln!(
+                out,
+                "Rules broken: how often, summed over crossings (crossings with opcode, kind, space and dtype)"
+            );
             let _ =
                 writeln!(out, "{}", columns(seen.iter().map(|(id, (ways, n))| format!("{id} {n} ({ways})"))));
             if !never.is_empty() {

@@ -8,7 +8,7 @@ use crate::bases::Bases;
 use crate::coverage::Coverage;
 use crate::reference::{Reference, Says};
 use crate::sample::{Declared, Sample};
-use crate::{edit, features, values, vary};
+use crate::{edit, extents, features, values, vary};
 
 /// How many are drawn for one that is taken.
 const CHOICES: usize = 4;
@@ -81,6 +81,10 @@ impl Source<'_> {
             let mut program = self.bases.draw(Profile::EXECUTE, prng)?;
             let mut other = |prng: &mut SplitMix64| self.bases.draw(Profile::EXECUTE, prng);
             vary::vary(&mut program, &mut other, prng, &accepted);
+            // A base may be larger than anything that is made of one.
+            if extents::elements(&program) > 10 * vary::MOST {
+                continue;
+            }
             let rarity = self.coverage.rarity(&features::executed(&program));
             drawn.push((rarity, program));
         }

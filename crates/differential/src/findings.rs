@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use megakernel_conformance::case::Case;
-use megakernel_conformance::store::Corpus;
+use megakernel_conformance::store::{Corpus, Manifest};
 use megakernel_corpus::builder::Program;
 use megakernel_corpus::generate::seal;
 use megakernel_ir::prng::fnv1a64;
@@ -64,9 +64,17 @@ impl<'a> Findings<'a> {
     /// # Errors
     /// The folder is no corpus, or a case in it is not about one document.
     pub fn read(&self) -> Result<Vec<(String, Sample)>, String> {
+        let path = self.folder.join("manifest.json");
+        if let Ok(bytes) = std::fs::read(&path) {
+            serde_json::from_slice::<Manifest>(&bytes).map_err(|cause| {
+                format!("{}: it lists no cases, so this is no folder of findings: {cause}", path.display())
+            })?;
+        }
         if !self.folder.join("cases").is_dir() {
             return Ok(Vec::new());
         }
+        // Cases may have gone, or come, by hand.
+        self.seal()?;
         let corpus = Corpus::load(self.folder).map_err(|cause| cause.to_string())?;
         corpus.cases().iter().map(|case| Ok((case.id.clone(), sample(&corpus, case)?))).collect()
     }
@@ -79,8 +87,11 @@ impl<'a> Findings<'a> {
         for finding in findings {
             let Finding { id, declared, difference } = finding;
             let mut declared = declared.clone();
-            // A file that people read.
-            if let Some(value) = declared.sample.value() {
+            // A file that people read, where nothing is lost by that: a member may stand twice.
+            let document = &declared.sample.document;
+            if let Some(value) =
+                declared.sample.value().filter(|value| value.to_string().as_bytes() == *document)
+            {
                 declared.sample.document = Program::new(value).to_text().into_bytes();
             }
             let summary = format!(
@@ -94,6 +105,10 @@ impl<'a> Findings<'a> {
             let files = files.into_iter().chain([(format!("cases/{id}.json"), text.into_bytes())]);
             files.into_iter().try_for_each(|(path, bytes)| write(self.folder, &path, &bytes))?;
         }
+        self.seal()
+    }
+
+    fn seal(&self) -> Result<(), String> {
         seal(self.folder).map_err(|cause| format!("{}: {cause}", self.folder.display()))
     }
 }

@@ -76,12 +76,13 @@ pub struct Fuzz<'a> {
 }
 
 impl Fuzz<'_> {
-    /// Plays the samples of earlier findings: those on which the implementation still differs, and the number of those on which it does
-    /// not.
+    /// Plays the samples of earlier findings: those on which the implementation still differs, the number of those on which it does
+    /// not, and that of those which were not played: not claimed, not asked, or without an answer of the reference.
     ///
     /// # Errors
     /// The implementation cannot be played.
-    pub fn replay(&self, former: Vec<(String, Sample)>) -> Result<(Vec<Finding>, usize), String> {
+    pub fn replay(&self, former: Vec<(String, Sample)>) -> Result<(Vec<Finding>, usize, usize), String> {
+        let all = former.len();
         let former: Vec<(String, Declared)> = former
             .into_iter()
             .filter(|(_, sample)| self.player.hello().claims(sample.profile))
@@ -94,14 +95,16 @@ impl Fuzz<'_> {
         for ((id, declared), outcome) in former.into_iter().zip(&outcomes) {
             match Difference::of(&declared, outcome) {
                 Some(difference) => differ.push(Finding { id, declared, difference }),
-                None => agree += 1,
+                None if *outcome == run::Outcome::Passed => agree += 1,
+                None => {}
             }
         }
-        Ok((differ, agree))
+        let unplayed = all - differ.len() - agree;
+        Ok((differ, agree, unplayed))
     }
 
-    /// Draws samples and plays them. Causes that `former` findings have are not found again. Of two runs with one seed and count that no
-    /// deadline cuts short, one finds what the other finds, at any number of jobs.
+    /// Draws samples and plays them, and passes on each finding as soon as it is shrunk. Causes that `former` findings have are not found again. Of two runs with one seed and count that no
+    /// deadline cuts short, and in which the implementation is not given up, one finds what the other finds, at any number of jobs.
     ///
     /// # Errors
     /// The implementation cannot be played.
@@ -110,6 +113,7 @@ impl Fuzz<'_> {
         options: &Options,
         former: &[Finding],
         progress: &dyn Fn(Progress),
+        found: &dyn Fn(&Finding) -> Result<(), String>,
     ) -> Result<Outcome, String> {
         let mut outcome = Outcome::default();
         let signature = |finding: &Finding| finding.difference.signature(&finding.declared);
@@ -143,7 +147,10 @@ impl Fuzz<'_> {
                 let (declared, difference) = shrinker.shrink(sample, difference)?;
                 let finding = Finding::new(declared, difference);
                 match known.insert(signature(&finding)) {
-                    true => outcome.findings.push(finding),
+                    true => {
+                        found(&finding)?;
+                        outcome.findings.push(finding);
+                    }
                     false => outcome.duplicates += 1,
                 }
                 progress(Progress { drawn: outcome.drawn, findings: outcome.findings.len() });

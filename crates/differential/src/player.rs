@@ -78,6 +78,11 @@ impl Player {
         }
         let corpus = Corpus::load(folder.path()).map_err(|cause| cause.to_string())?;
         let run = run::run(&corpus, &self.options, None, &|_| {}).map_err(|cause| cause.to_string())?;
+        if let Err(none) = &run.hello
+            && self.stop().asked().is_none()
+        {
+            return Err(format!("the worker did not complete the handshake: {}", none.failure));
+        }
         Ok(run.results.into_iter().map(|(_, outcome)| outcome).collect())
     }
 }

@@ -47,6 +47,7 @@ impl Shrinker<'_> {
                     let candidates = step(&declared.sample, self.reference);
                     let candidates = candidates
                         .into_iter()
+                        .take_while(|_| !self.is_over(0))
                         .filter(|sample| weight(sample) < now && tried.insert(key(sample)))
                         .filter_map(|sample| self.as_meant(sample, &declared));
                     let Some(smaller) = self.first(candidates, &found, &mut batches)? else { break };

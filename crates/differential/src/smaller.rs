@@ -49,7 +49,9 @@ fn one(dtype: DType) -> u32 {
 fn text(sample: &Sample, _: &dyn Reference) -> Vec<Sample> {
     let (None, Ok(text)) = (sample.value(), std::str::from_utf8(&sample.document)) else { return Vec::new() };
     let characters: Vec<char> = text.chars().collect();
+    // Of long ones larger parts only: each candidate is a copy.
     chunks(characters.len())
+        .filter(|(from, to)| characters.len() <= 1024 || (to - from) * 64 >= characters.len())
         .map(|(from, to)| {
             let rest = characters.iter().take(from).chain(characters.iter().skip(to));
             sample.with(rest.collect::<String>())
@@ -425,7 +427,7 @@ fn without_tasks(program: &Value, gone: &[usize]) -> Option<Value> {
         for wait in waits.iter_mut() {
             let fewer = gone.iter().filter(|counter| **counter == wait["counter"]).count() as i64;
             if let Some(threshold) = wait["threshold"].as_i64() {
-                put(wait, "threshold", json!(threshold - fewer));
+                put(wait, "threshold", json!(threshold.saturating_sub(fewer)));
             }
         }
         waits.retain(|wait| wait["threshold"].as_i64() != Some(0));

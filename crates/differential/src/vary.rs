@@ -12,7 +12,7 @@ use crate::edit::{items, put, put_at};
 use crate::extents;
 
 /// The most elements of a program, mostly; now and then ten times as many.
-const MOST: u64 = 8192;
+pub const MOST: u64 = 8192;
 
 /// Extents around what blocks, vectors and indices of few bits hold.
 const EXTENTS: [u64; 24] =

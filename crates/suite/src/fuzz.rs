@@ -44,7 +44,7 @@ Exit code: 0 if nothing differs, 1 if something does, 2 if the run could not be 
 ///
 /// New programs, tensors and documents of companions are drawn, judged by the reference, and played to the implementation. What the two
 /// differ on is shrunk to a small document and written as a case; causes that were found before are counted. With one seed and count
-/// the same is found at any number of jobs, unless the time is over before.
+/// the same is found at any number of jobs, unless the time is over before, or the worker fails so often that it is given up for a while.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -73,8 +73,8 @@ pub struct Args {
     findings: PathBuf,
 
     /// How many disagreements of one cause, in the words of a report, are shrunk; the others are counted
-    #[arg(long, value_name = "N", default_value_t = 4)]
-    per_cause: usize,
+    #[arg(long, value_name = "N", default_value = "4")]
+    per_cause: NonZeroUsize,
 
     /// The folder of documents that new ones start from [default: programs, in the corpus of the repository]
     #[arg(long, value_name = "DIRECTORY")]
@@ -92,8 +92,7 @@ pub struct Args {
 /// Runs the command.
 pub fn run(root: &Path, args: &Args) -> ExitCode {
     match fuzz(root, args) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
+        Ok(code) => code,
         Err(message) => {
             eprintln!("error: {message}");
             ExitCode::from(2)
@@ -101,9 +100,10 @@ pub fn run(root: &Path, args: &Args) -> ExitCode {
     }
 }
 
-/// Whether nothing differs.
-fn fuzz(root: &Path, args: &Args) -> Result<bool, String> {
-    let deadline = args.time.map(|seconds| Instant::now() + Duration::from_secs(seconds));
+/// How it ends: 0 where nothing differs, 1 where something does, and as a signal asks for where one came.
+fn fuzz(root: &Path, args: &Args) -> Result<ExitCode, String> {
+    // A time beyond what a clock counts is none.
+    let deadline = args.time.and_then(|seconds| Instant::now().checked_add(Duration::from_secs(seconds)));
     let bases = Bases::find(&args.bases.clone().unwrap_or_else(|| root.join("corpus/programs")))?;
     let stop = Stop::on_signals().map_err(|cause| format!("signals cannot be waited for: {cause}"))?;
     processes::adopt();
@@ -112,11 +112,11 @@ fn fuzz(root: &Path, args: &Args) -> Result<bool, String> {
     let profiles = profiles(&args.profiles, &player, &bases)?;
     let findings = Findings::at(&args.findings);
     let fuzz = Fuzz { reference: &Judge, bases: &bases, player: &player };
-    let (former, settled) = fuzz.replay(findings.read()?)?;
-    if !former.is_empty() || settled > 0 {
+    let (former, settled, unplayed) = fuzz.replay(findings.read()?)?;
+    if former.len() + settled + unplayed > 0 {
         print(&format!(
-            "{} findings of before: {} still differ, {settled} do not\n{}",
-            former.len() + settled,
+            "{} findings of before: {} still differ, {settled} do not, {unplayed} were not played\n{}",
+            former.len() + settled + unplayed,
             former.len(),
             list(&former)
         ))?;
@@ -126,21 +126,26 @@ fn fuzz(root: &Path, args: &Args) -> Result<bool, String> {
         count: args.count,
         deadline,
         profiles: profiles.clone(),
-        per_cause: args.per_cause,
+        per_cause: args.per_cause.get(),
     };
     let bar = terminal::progress_bar(usize::try_from(args.count).unwrap_or(usize::MAX));
     let progress = |now: Progress| {
         bar.set_message(format!("{} findings", now.findings));
         bar.set_position(now.drawn);
     };
-    let outcome = fuzz.run(&options, &former, &progress);
+    let keep = |finding: &Finding| findings.add(std::slice::from_ref(finding), player.warns());
+    let outcome = fuzz.run(&options, &former, &progress, &keep);
     bar.finish_and_clear();
     let outcome = outcome?;
-    if !outcome.findings.is_empty() {
-        findings.add(&outcome.findings, player.warns())?;
-    }
     print(&text(&outcome, &profiles, args))?;
-    Ok(outcome.findings.is_empty() && former.is_empty())
+    if let Some(asked) = player.stop().asked() {
+        return Ok(ExitCode::from(asked.exit_code()));
+    }
+    match outcome.findings.is_empty() && former.is_empty() {
+        true if args.count > 0 && outcome.compared == 0 => Err("no document was compared".to_owned()),
+        true => Ok(ExitCode::SUCCESS),
+        false => Ok(ExitCode::FAILURE),
+    }
 }
 
 fn command(args: &Args) -> Result<WorkerCommand, String> {

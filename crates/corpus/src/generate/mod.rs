@@ -371,24 +371,13 @@ pub fn write(directory: &Path, generated: &Generated) -> std::io::Result<Differe
 /// # Errors
 /// A file cannot be read or written.
 pub fn seal(directory: &Path) -> std::io::Result<()> {
-    let mut manifest = Manifest {
-        generator: GENERATOR.to_owned(),
-        seed: 0,
-        cases: Vec::new(),
-        programs: Vec::new(),
-        tensors: Vec::new(),
-    };
+    let mut files = BTreeMap::new();
     for path in files_below(directory)? {
         let bytes = fs::read(directory.join(&path))?;
-        match path.strip_prefix("cases/").and_then(|id| id.strip_suffix(".json")) {
-            Some(id) => manifest.cases.push(entry(id, &bytes)),
-            None if path.starts_with("programs/") => manifest.programs.push(entry(&path, &bytes)),
-            None if path.starts_with("tensors/") => manifest.tensors.push(entry(&path, &bytes)),
-            None => {}
-        }
+        files.insert(path, bytes);
     }
-    let text = manifest_text(&manifest).map_err(|error| std::io::Error::other(error.to_string()))?;
-    fs::write(directory.join("manifest.json"), text)
+    let text = manifest(0, &files).map_err(|error| std::io::Error::other(error.to_string()))?;
+    fs::write(directory.join(MANIFEST), text)
 }
 
 /// The files that belong to the generator: the manifest, and all below `cases/`, `programs/` and `tensors/`.

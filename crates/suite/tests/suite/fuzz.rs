@@ -35,7 +35,7 @@ fn bases() -> Bases {
 fn fuzz(player: &Player, seed: u64, count: u64, profiles: &[Profile]) -> Outcome {
     let options = Options { seed, count, deadline: None, profiles: profiles.to_vec(), per_cause: 2 };
     let fuzz = Fuzz { reference: &Judge, bases: &bases(), player };
-    fuzz.run(&options, &[], &|_| {}).expect("documents are played")
+    fuzz.run(&options, &[], &|_| {}, &|_| Ok(())).expect("documents are played")
 }
 
 const ALL: [Profile; 6] = [
@@ -69,6 +69,13 @@ fn found(fault: &str, profile: Profile, seed: u64, count: u64) -> Outcome {
     outcome
 }
 
+#[test]
+fn every_fault_of_the_worker_is_in_the_table() {
+    let worker = std::process::Command::new(env!("CARGO_BIN_EXE_faulty-worker")).arg("list").output();
+    let listed = String::from_utf8(worker.expect("it starts").stdout).expect("text");
+    assert!(listed.lines().eq(FAULTS.iter().map(|(id, _)| *id)), "{listed}");
+}
+
 /// Every id of `faulty-worker list` with a profile under which it shows.
 const FAULTS: [(&str, Profile); 10] = [
     ("stale-narrow", Profile::VALIDATE),
@@ -98,13 +105,28 @@ fn findings_are_cases_that_the_faulty_fail_and_the_right_pass() {
     let bases = bases();
     let faulty = player(worker(&["in-place-narrow", "embed-ranks"]), 2);
     let fuzz = Fuzz { reference: &Judge, bases: &bases, player: &faulty };
-    let (former, settled) = fuzz.replay(findings.read().expect("what was written")).expect("they are played");
-    assert_eq!((former.len(), settled), (count, 0));
+    let (former, settled, unplayed) =
+        fuzz.replay(findings.read().expect("what was written")).expect("they are played");
+    assert_eq!((former.len(), settled, unplayed), (count, 0, 0));
     let again = fuzz.replay(findings.read().expect("what was written")).expect("they are played").0;
     let options =
         Options { seed: 0, count: 96, deadline: None, profiles: vec![Profile::MEMORY_SAFETY], per_cause: 4 };
-    let twice = fuzz.run(&options, &again, &|_| {}).expect("documents are played");
+    let twice = fuzz.run(&options, &again, &|_| {}, &|_| Ok(())).expect("documents are played");
     assert!(twice.findings.is_empty() && twice.duplicates > 0, "{:?}", twice.findings);
+    // A case may be removed by hand.
+    let first = outcome.findings.first().expect("a finding");
+    std::fs::remove_file(folder.path().join(format!("cases/{}.json", first.id))).expect("removed");
+    assert_eq!(findings.read().expect("the others").len(), count - 1);
+}
+
+#[test]
+fn a_folder_with_another_manifest_is_no_folder_of_findings() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("manifest.json");
+    std::fs::write(&path, r#"{"name": "an application"}"#).expect("written");
+    let refused = Findings::at(folder.path()).read().expect_err("refused");
+    assert!(refused.contains("manifest.json"), "{refused}");
+    assert_eq!(std::fs::read_to_string(&path).expect("still there"), r#"{"name": "an application"}"#);
 }
 
 /// How many cases of a folder pass, and how many fail.

@@ -350,6 +350,8 @@ fn kernels_that_take_too_much_or_count_too_far_are_refused() {
     assert_eq!(judge_lowering(document.as_bytes(), &right.to_string()), Ok(()));
     let most = 2_147_483_647_i64;
     let around = |body: Value| json!([{"op": "loop", "axis": "a", "to": most, "step": 1, "body": body}]);
+    let half =
+        |body: Vec<Value>| json!([{"op": "loop", "axis": "a", "to": 1 << 19, "step": 1, "body": body}]);
     let large = json!({"memory": "register", "bytes": most});
     let power = |count: usize| -> Vec<Value> {
         let of = |at: usize| match at {
@@ -368,6 +370,13 @@ fn kernels_that_take_too_much_or_count_too_far_are_refused() {
             "it takes more than",
             "/kernels/0/body",
             around(json!([{"op": "loop", "axis": "b", "to": 9, "step": 1, "body": []}])),
+        ),
+        // What waits for nothing, and what is known to be 0, is work as well.
+        ("it takes more than", "/kernels/0/body", half(vec![json!({"op": "wait", "for": []}); 3])),
+        (
+            "it takes more than",
+            "/kernels/0/body",
+            half(vec![json!({"op": "if", "all": vec![json!([]); 8], "body": []})]),
         ),
         ("a block holds", "/kernels/0/allocations/x", large.clone()),
         ("out of range", "/kernels/0/allocations/x", json!({"memory": "register", "bytes": most + 1})),

@@ -48,6 +48,11 @@ impl Part {
     pub fn dtype(&self) -> Dtype {
         self.dtype
     }
+
+    /// Where its bytes lie, in twos, by allocation.
+    pub fn units(&self) -> impl Iterator<Item = (u32, usize)> + '_ {
+        self.places.iter().flat_map(|&at| at..at + units(self.dtype)).map(|at| (self.allocation, at))
+    }
 }
 
 /// What the blocks of a kernel have, one after the other.

@@ -121,7 +121,7 @@ impl<'k, N: Numbers> Run<'k, N> {
     }
 
     fn indices(&mut self, block: &Block<'_, 'k, N::Number>, indices: &[Index]) -> Result<Vec<i64>, String> {
-        self.spend(indices.iter().map(|index| index.terms.len()).sum())?;
+        self.spend(indices.iter().map(|index| 1 + index.terms.len()).sum())?;
         indices.iter().map(|index| at(index, &block.integers)).collect()
     }
 
@@ -173,6 +173,7 @@ impl<'k, N: Numbers> Run<'k, N> {
             Instruction::Prefetch(tensor, at, out) => self.load(block, *tensor, at, out, true),
             Instruction::Store(tensor, at, from) => self.store(block, *tensor, at, from),
             Instruction::Wait(slots) => {
+                self.spend(1)?;
                 for (buffer, slot) in slots {
                     let slot = self.index(block, slot)?;
                     self.spend(block.chip.on_their_way())?;
@@ -224,8 +225,12 @@ impl<'k, N: Numbers> Run<'k, N> {
         block: &mut Block<'_, 'k, N::Number>,
         parts: Vec<(Part, Vec<N::Number>)>,
     ) -> Result<(), String> {
+        let mut places = HashSet::new();
         for (part, _) in &parts {
             block.chip.may_write(part).map_err(|what| self.of(part.buffer, &what))?;
+            if parts.len() > 1 && !part.units().all(|unit| places.insert(unit)) {
+                return Err(self.of(part.buffer, "an instruction writes a byte twice"));
+            }
         }
         for (part, mut numbers) in parts {
             let dtype = part.dtype();

@@ -255,9 +255,9 @@ pub fn lines(shape: &[usize], axis: i64, visit: &mut dyn FnMut(&[usize])) {
 pub fn mask<N: Numbers>(numbers: &N, a: &Array<'_, N::Number>, masked: Masked) -> Vec<N::Number> {
     let (rows, columns) = (a.rows(), a.last());
     let of = |(at, &number): (usize, &N::Number)| {
-        let row = i64::try_from(at / columns % rows).unwrap_or(0) + masked.offset;
+        let row = i64::try_from(at / columns % rows).unwrap_or(0).saturating_add(masked.offset);
         let column = i64::try_from(at % columns).unwrap_or(0);
-        let is_kept = column <= row && masked.window.is_none_or(|window| column > row - window);
+        let is_kept = column <= row && masked.window.is_none_or(|window| column > row.saturating_sub(window));
         if is_kept { number } else { numbers.least() }
     };
     a.numbers.iter().enumerate().map(of).collect()
