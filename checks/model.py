@@ -113,7 +113,9 @@ def kv_append(t, new, cache):
 def sample_argmax(t, logits):
     largest = np.max(logits, axis=-1, keepdims=True)
     first = np.where(logits == largest, np.arange(logits.shape[-1]), logits.shape[-1]).min(axis=-1)
-    unordered = np.isnan(logits).any(axis=-1)
+    # Of one logit the index is 0, whatever it is.
+    unordered = np.isnan(logits).any(axis=-1) & (logits.shape[-1] > 1)
+    first = np.where(logits.shape[-1] == 1, 0, first)
     return Result(first.reshape(t.shape), free=unordered.reshape(t.shape))
 
 
@@ -493,7 +495,8 @@ class Session:
     def content(self, buffer, bound):
         name, kind, dtype, shape = (buffer[key] for key in ("name", "kind", "dtype", "shape"))
         if kind in ("WEIGHT", "CONST"):
-            name = buffer.get("source") or name
+            source = buffer.get("source")
+            name = name if source is None else source
         if kind == "KV_CACHE" and name in self.caches:
             content = self.caches[name]
         elif kind in ("ACTIVATION", "IO_OUTPUT") or (kind == "KV_CACHE" and (self.launches > 0 or name not in bound)):

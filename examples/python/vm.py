@@ -216,7 +216,7 @@ class Session:
         if cached and name in self.caches:
             return self.caches[name]
         if buffer["kind"] in ("WEIGHT", "CONST"):
-            name = buffer["source"] or name
+            name = name if buffer["source"] is None else buffer["source"]
         if buffer["kind"] in READ_ONLY or (cached and self.first and name in bound):
             if name not in bound and not used:
                 return np.zeros(buffer["shape"], STORAGE[buffer["dtype"]])

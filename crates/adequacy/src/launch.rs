@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use megakernel_ir::model::Program;
-use megakernel_ir::{BufferKind, DType};
+use megakernel_ir::{BufferKind, DType, MemSpace};
 use megakernel_numerics::Tensor;
 
 use crate::kernels::Kernels;
 use crate::memory::{Broken, Buffer, Result, Writer};
 use crate::opcodes::{self, Task};
-use crate::parts::Binding;
+use crate::parts::{Binding, Given};
 use crate::schedule::{self, Plan};
 
 /// A program of a session with what the host binds, ready to be executed by any implementation.
@@ -54,23 +54,27 @@ fn bind(
 ) -> Result<Vec<Option<Buffer>>> {
     let mut taken: Vec<&str> = Vec::new();
     let mut bound = Vec::with_capacity(program.buffers.len());
-    for buffer in &program.buffers {
+    for (id, buffer) in program.buffers.iter().enumerate() {
+        let no_source =
+            binding == Binding::EmptySourceByName && buffer.source.as_ref().is_some_and(|s| s.is_empty());
         let by_name = match buffer.kind {
+            _ if no_source => true,
             BufferKind::Weight => binding == Binding::ByName,
             BufferKind::Const => matches!(binding, Binding::ByName | Binding::ConstByName),
-            _ => true,
+            _ => binding != Binding::AllBySource,
         };
         let key: &str = buffer.source.as_ref().filter(|_| !by_name).unwrap_or(&buffer.name);
         let from = match (binding, buffer.kind) {
+            (Binding::FirstOperand(operands), _) if is_operand(program, id, operands) => first,
             (Binding::FirstWeights, BufferKind::Weight | BufferKind::Const) => first,
             (Binding::FirstInputs, BufferKind::IoInput) => first,
             _ => tensors,
         };
         let tensor = match buffer.kind {
             BufferKind::Activation | BufferKind::IoOutput => None,
-            BufferKind::KvCache => from.get(key),
+            BufferKind::KvCache => alike(binding, from, key),
             BufferKind::Weight | BufferKind::Const | BufferKind::IoInput => Some(
-                from.get(key)
+                alike(binding, from, key)
                     .or(tensors.get(key))
                     .ok_or_else(|| Broken(format!("no tensor is given for buffer `{key}`")))?,
             ),
@@ -83,6 +87,21 @@ fn bind(
         });
     }
     Ok(bound)
+}
+
+/// The tensor of this name, or the first whose name is alike.
+fn alike<'t>(binding: Binding, tensors: &'t BTreeMap<String, Tensor>, key: &str) -> Option<&'t Tensor> {
+    let Binding::Cut(bytes) = binding else { return tensors.get(key) };
+    let cut = |name: &str| name.as_bytes().get(..bytes).unwrap_or(name.as_bytes()).to_vec();
+    tensors.iter().find(|(name, _)| cut(name) == cut(key)).map(|(_, tensor)| tensor)
+}
+
+/// Whether a buffer is one of these operands of a task.
+fn is_operand(program: &Program<'_>, id: usize, operands: &[(megakernel_ir::Opcode, usize)]) -> bool {
+    program.tasks.iter().any(|task| {
+        let at = |index: usize| task.inputs.get(index).and_then(|&id| usize::try_from(id).ok());
+        operands.iter().any(|&(op, index)| op == task.op && at(index) == Some(id))
+    })
 }
 
 fn fitting(buffer: &megakernel_ir::model::Buffer<'_>, tensor: &Tensor) -> Result<Buffer> {
@@ -136,7 +155,7 @@ pub fn session(kernels: &dyn Kernels, launches: &[Launch<'_>]) -> Result<Vec<Out
             counts.clear();
         }
         counts.resize(program.counters.len(), 0);
-        if !kernels.keeps_caches() {
+        if !kernels.keeps_caches() || matches!(binding, Binding::CachesFrom(from) if n >= from) {
             caches.clear();
         }
         let bound = rebound.as_ref().unwrap_or(&launch.bound);
@@ -150,13 +169,26 @@ pub fn session(kernels: &dyn Kernels, launches: &[Launch<'_>]) -> Result<Vec<Out
             if matches!(buffer.kind, BufferKind::IoOutput | BufferKind::KvCache) {
                 read.insert(buffer.name.to_string(), contents.to_tensor());
             }
-            if buffer.kind == BufferKind::KvCache {
+            if buffer.kind == BufferKind::KvCache
+                && let Some(contents) = carried(binding, program, buffer.id, contents)
+            {
                 caches.insert(key, contents);
             }
         }
         outputs.push(read);
     }
     Ok(outputs)
+}
+
+/// What a cache carries to the next launch.
+fn carried(binding: Binding, program: &Program<'_>, id: i64, mut contents: Buffer) -> Option<Buffer> {
+    let is_written = || program.tasks.iter().any(|task| task.outputs.contains(&id));
+    match binding {
+        Binding::CachesUnwrittenForgotten if !is_written() => return None,
+        Binding::CachesWithoutNan => contents.change(|_, x| if x.is_nan() { 0.0 } else { x }),
+        _ => {}
+    }
+    Some(contents)
 }
 
 /// What tells the buffers of one launch from those of another.
@@ -167,6 +199,10 @@ fn keys(binding: Binding, program: &Program<'_>) -> Vec<String> {
         match binding {
             Binding::CachesById => format!("#{id}"),
             Binding::CachesInOrder => format!("#{caches}"),
+            Binding::Cut(bytes) => {
+                String::from_utf8_lossy(buffer.name.as_bytes().get(..bytes).unwrap_or(buffer.name.as_bytes()))
+                    .into_owned()
+            }
             _ => buffer.name.to_string(),
         }
     };
@@ -244,7 +280,15 @@ fn run(
         let written = compute(kernels, program, task, memory)
             .map_err(|Broken(cause)| Broken(format!("task {task}: {cause}")))?;
         match written {
-            Some((output, writer)) if kernels.writes_first() => settle(memory, output, writer),
+            Some((output, writer)) if kernels.writes_first() => {
+                if kernels.binding() == Binding::ClearedByWriters && is_elsewhere(program, output) {
+                    clear(memory, output);
+                }
+                settle(memory, output, writer);
+                if kernels.binding() == Binding::OneArena {
+                    spread(program, memory, output);
+                }
+            }
             Some(written) => late.push(written),
             None => {}
         }
@@ -253,6 +297,39 @@ fn run(
     match state.unfinished() {
         None => Ok(()),
         Some(task) => Err(Broken(format!("deadlock: task {task} can never start"))),
+    }
+}
+
+/// Whether a buffer is an activation outside of HBM.
+fn is_elsewhere(program: &Program<'_>, id: usize) -> bool {
+    let buffer = program.buffers.get(id);
+    buffer.is_some_and(|buffer| buffer.kind == BufferKind::Activation && buffer.space != MemSpace::Hbm)
+}
+
+fn clear(memory: &mut [Buffer], id: usize) {
+    if let Some(buffer) = memory.get_mut(id) {
+        buffer.change(|_, _| 0.0);
+    }
+}
+
+/// Puts what a buffer outside of HBM holds into all others of its space that have no page.
+fn spread(program: &Program<'_>, memory: &mut [Buffer], id: usize) {
+    let Some(contents) = memory.get(id).cloned() else { return };
+    let has_page = |id: usize| {
+        let pages = program.pages.as_ref().map(|pages| &pages.buffer_to_page.0);
+        pages.is_some_and(|pages| pages.iter().any(|(buffer, _)| usize::try_from(*buffer) == Ok(id)))
+    };
+    let space = |id: usize| program.buffers.get(id).map(|buffer| buffer.space);
+    for (other, buffer) in memory.iter_mut().enumerate() {
+        let shared = is_elsewhere(program, id) && is_elsewhere(program, other) && space(other) == space(id);
+        if shared
+            && !has_page(id)
+            && !has_page(other)
+            && buffer.dtype == contents.dtype
+            && buffer.shape == contents.shape
+        {
+            *buffer = contents.clone();
+        }
     }
 }
 
@@ -276,10 +353,16 @@ fn compute<'k>(
     };
     let Some(id) = record.outputs.first() else { return Ok(None) };
     let output = buffer(id)?;
-    let inputs = record.inputs.iter().map(|id| buffer(id).cloned()).collect::<Result<Vec<Buffer>>>()?;
+    let mut inputs = record.inputs.iter().map(|id| buffer(id).cloned()).collect::<Result<Vec<Buffer>>>()?;
     let (dtype, shape) = (output.dtype, output.shape.clone());
+    let mut params = record.params.clone();
+    let mut given = Given { program, task: record, inputs: &mut inputs, params: &mut params };
+    kernels.given(&mut given);
+    if kernels.skips(&given) {
+        return Ok(None);
+    }
     let mut writer = Writer::new(kernels, record.op, dtype);
-    let mut task = Task { op: record.op, params: &record.params, inputs, dtype, shape };
+    let mut task = Task { op: record.op, params: &params, inputs, dtype, shape };
     opcodes::execute(kernels, &mut task, &mut writer)?;
     Ok(usize::try_from(*id).ok().map(|id| (id, writer)))
 }

@@ -60,6 +60,14 @@ impl Buffer {
         Buffer { dtype, shape, elements }
     }
 
+    /// Changes the elements of a float buffer: `change` gets places and elements.
+    pub fn change(&mut self, change: impl Fn(usize, f32) -> f32) {
+        if let Elements::Reals(reals) = &mut self.elements {
+            let places = Arc::make_mut(reals).iter_mut().enumerate();
+            places.for_each(|(place, element)| *element = change(place, *element));
+        }
+    }
+
     /// The contents of a tensor, for a buffer of this dtype and shape.
     ///
     /// # Errors

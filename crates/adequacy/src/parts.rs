@@ -2,7 +2,11 @@
 
 use std::ops::Range;
 
-use megakernel_ir::{DType, Opcode};
+use megakernel_ir::model::{self, Program};
+use megakernel_ir::params::{ParamValue, Params};
+use megakernel_ir::{DType, Opcode, Param};
+
+use crate::memory::Buffer;
 
 /// Which sum is being made: a reduction that is wrong need not be wrong everywhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,6 +132,74 @@ pub struct Operand {
     pub dtype: DType,
 }
 
+/// A task with what it is given, before it computes.
+pub struct Given<'p, 'g> {
+    /// The program.
+    pub program: &'g Program<'p>,
+    /// The task.
+    pub task: &'g model::Task<'p>,
+    /// Contents of its operands.
+    pub inputs: &'g mut Vec<Buffer>,
+    /// Its parameters.
+    pub params: &'g mut Params<'p>,
+}
+
+impl<'p> Given<'p, '_> {
+    /// The buffer of operand `index`.
+    pub fn buffer(&self, index: usize) -> Option<&model::Buffer<'p>> {
+        self.program.buffers.get(usize::try_from(*self.task.inputs.get(index)?).ok()?)
+    }
+
+    /// The buffer that it writes.
+    pub fn output(&self) -> Option<&model::Buffer<'p>> {
+        self.program.buffers.get(usize::try_from(*self.task.outputs.first()?).ok()?)
+    }
+
+    /// Whether operand `index` is the buffer that is written.
+    pub fn is_in_place(&self, index: usize) -> bool {
+        self.task.inputs.get(index) == self.task.outputs.first()
+    }
+
+    /// Whether operand `index` is another buffer on the page of the one that is written.
+    pub fn is_on_its_page(&self, index: usize) -> bool {
+        let pages = self.program.pages.as_ref().map(|pages| &pages.buffer_to_page);
+        let page = |id: Option<&i64>| {
+            let id = id?;
+            pages?.0.iter().find(|(buffer, _)| buffer == id).map(|(_, page)| *page)
+        };
+        let page_of_output = page(self.task.outputs.first());
+        !self.is_in_place(index)
+            && page_of_output.is_some()
+            && page(self.task.inputs.get(index)) == page_of_output
+    }
+
+    /// Changes the elements of a float operand: `change` gets places and elements.
+    pub fn change(&mut self, index: usize, change: impl Fn(usize, f32) -> f32) {
+        if let Some(buffer) = self.inputs.get_mut(index) {
+            buffer.change(change);
+        }
+    }
+
+    /// An integer parameter.
+    pub fn int(&self, param: Param) -> Option<i64> {
+        self.params.int(param)
+    }
+
+    /// A number that the document writes without fraction and exponent.
+    pub fn is_written_whole(&self, param: Param) -> bool {
+        self.params.int(param).is_some()
+    }
+
+    /// Sets a parameter to another number.
+    pub fn set(&mut self, param: Param, value: f64) {
+        for (key, given) in &mut self.params.0 {
+            if *key == megakernel_ir::params::ParamKey::Known(param) {
+                *given = ParamValue::Number(megakernel_ir::params::Number::Float(value));
+            }
+        }
+    }
+}
+
 /// How the host binds buffers, and what it carries from launch to launch. All but one are wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Binding {
@@ -159,4 +231,22 @@ pub enum Binding {
     LateCachesBound,
     /// Buffers of one name are one buffer.
     OneForAName,
+    /// What these operands of these opcodes are, from the files of the first launch.
+    FirstOperand(&'static [(Opcode, usize)]),
+    /// By the first bytes of names and sources, so many.
+    Cut(usize),
+    /// Every buffer by `source`.
+    AllBySource,
+    /// WEIGHT and CONST with an empty `source` by name.
+    EmptySourceByName,
+    /// A cache that no task of a launch writes is forgotten.
+    CachesUnwrittenForgotten,
+    /// Caches carry zeros in place of NaN.
+    CachesWithoutNan,
+    /// Caches are cleared before every launch from this on.
+    CachesFrom(usize),
+    /// Activations outside of HBM that have no page share one place.
+    OneArena,
+    /// An activation outside of HBM is cleared by each task that writes it.
+    ClearedByWriters,
 }

@@ -20,16 +20,27 @@ impl Kernels for Wrongly {
 const LAUNCHES: &[Opcode] = &[];
 const NONE: &[DType] = &[];
 
+type Operands = &'static [(Opcode, usize)];
+const BIAS: Operands = &[(Opcode::GemvTile, 2), (Opcode::GemmTile, 2)];
+const LAYER_BIAS: Operands = &[(Opcode::LayerNorm, 2)];
+const LAYER_WEIGHT: Operands = &[(Opcode::LayerNorm, 1)];
+const MASK: Operands = &[(Opcode::AttentionTile, 3)];
+const POSITIONS: Operands = &[(Opcode::Rope, 1)];
+const RMS_WEIGHT: Operands = &[(Opcode::RmsNorm, 1)];
+const SCALES: Operands = &[(Opcode::Dequant, 1)];
+const TABLE: Operands = &[(Opcode::Embed, 1)];
+const ZEROS: Operands = &[(Opcode::Dequant, 2), (Opcode::GemvTile, 3), (Opcode::GemmTile, 3)];
+
 /// A line for each: its id, the binding, and what the implementation does wrong.
 macro_rules! bindings {
-    ($($id:literal $binding:ident: $summary:literal;)+) => {
+    ($($id:literal $binding:ident $(($what:expr))?: $summary:literal;)+) => {
         pub(super) const FAULTS: &[Fault] = &[$(Fault {
             id: $id,
             summary: $summary,
             opcodes: LAUNCHES,
             outputs: NONE,
             why: "it is about launches, whatever they write",
-            kernels: &Wrongly(Binding::$binding),
+            kernels: &Wrongly(Binding::$binding $(($what))?),
             needs: None,
         }),+];
     };
@@ -48,5 +59,24 @@ bindings! {
     "caches-unlisted-dropped" UnlistedDropped: "forgets a cache that a launch does not list";
     "inputs-kept" FirstInputs: "keeps the inputs of the first launch";
     "programs-kept" FirstProgram: "keeps the program of the first launch";
+    "arena-of-a-space" OneArena: "keeps all buffers of a space other than HBM in one place";
+    "caches-from-64" CachesFrom(64): "clears the caches before every launch from the 65th on";
+    "caches-unwritten-forgotten" CachesUnwrittenForgotten: "forgets a cache that no task of the launch writes";
+    "caches-without-nan" CachesWithoutNan: "carries zeros for NaN from launch to launch";
+    "cleared-by-writers" ClearedByWriters: "clears a buffer outside of HBM when a task begins to write it";
+    "keeps-bias" FirstOperand(BIAS): "keeps the bias of a product of the first launch";
+    "keeps-layer-bias" FirstOperand(LAYER_BIAS): "keeps the bias of LAYERNORM of the first launch";
+    "keeps-layer-weight" FirstOperand(LAYER_WEIGHT): "keeps the weight of LAYERNORM of the first launch";
+    "keeps-mask" FirstOperand(MASK): "keeps the mask of the first launch";
+    "keeps-positions" FirstOperand(POSITIONS): "keeps the positions of the first launch";
+    "keeps-rms-weight" FirstOperand(RMS_WEIGHT): "keeps the weight of RMSNORM of the first launch";
+    "keeps-scales" FirstOperand(SCALES): "keeps the scales of DEQUANT of the first launch";
+    "keeps-table" FirstOperand(TABLE): "keeps the table of EMBED of the first launch";
+    "keeps-zeros" FirstOperand(ZEROS): "keeps the zero points of the first launch";
+    "names-of-31" Cut(31): "tells names by their first 31 bytes";
+    "names-of-63" Cut(63): "tells names by their first 63 bytes";
+    "names-of-255" Cut(255): "tells names by their first 255 bytes";
+    "source-empty" EmptySourceByName: "takes an empty `source` for none";
+    "sources-of-all" AllBySource: "binds inputs and caches by `source` as well";
     "weights-kept" FirstWeights: "keeps the weights of the first launch";
 }

@@ -28,7 +28,9 @@ macro_rules! faults {
 
 mod attention;
 mod binding;
+mod blocks;
 mod conversion;
+mod crossed;
 mod elementwise;
 mod matmul;
 mod movement;
@@ -52,7 +54,9 @@ pub static ALL: LazyLock<Vec<Fault>> = LazyLock::new(|| {
     let tables = [
         attention::FAULTS,
         binding::FAULTS,
+        blocks::FAULTS,
         conversion::FAULTS,
+        crossed::FAULTS,
         elementwise::FAULTS,
         matmul::FAULTS,
         movement::FAULTS,

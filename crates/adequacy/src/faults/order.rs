@@ -45,6 +45,20 @@ faults! {
         }
     }
 
+    "counter-of-31": "starts a task when 31 producers of a counter have finished, and tasks in the order of the list",
+        LAUNCHES, NONE, ORDER {
+        fn reached(&self, count: u64, threshold: u64) -> bool {
+            count >= threshold.min(31)
+        }
+    }
+
+    "counter-of-127": "starts a task when 127 producers of a counter have finished, and tasks in the order of the list",
+        LAUNCHES, NONE, ORDER {
+        fn reached(&self, count: u64, threshold: u64) -> bool {
+            count >= threshold.min(127)
+        }
+    }
+
     "counter-of-16": "starts a task when 16 producers of a counter have finished", LAUNCHES, NONE, ORDER {
         fn reached(&self, count: u64, threshold: u64) -> bool {
             count >= threshold.min(16)

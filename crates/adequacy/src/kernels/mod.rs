@@ -10,7 +10,9 @@ use std::ops::Range;
 
 use megakernel_ir::{DType, Opcode};
 
-use crate::parts::{Attended, Binding, Heads, Moments, Operand, QuantisedRow, Site, Tile, Window, tiles};
+use crate::parts::{
+    Attended, Binding, Given, Heads, Moments, Operand, QuantisedRow, Site, Tile, Window, tiles,
+};
 
 /// The steps of an implementation.
 pub trait Kernels: Send + Sync {
@@ -439,6 +441,18 @@ pub trait Kernels: Send + Sync {
     fn token(&self, i: usize, r: usize, vocab: usize) -> usize {
         let _ = (r, vocab);
         i
+    }
+
+    // Tasks.
+
+    /// Changes what a task is given.
+    fn given(&self, given: &mut Given<'_, '_>) {
+        let _ = given;
+    }
+    /// Whether a task does nothing.
+    fn skips(&self, given: &Given<'_, '_>) -> bool {
+        let _ = given;
+        false
     }
 
     // Launches.

@@ -11,7 +11,9 @@ pub fn run(kernels: &dyn Kernels, task: &Task<'_>, writer: &mut Writer<'_>) -> R
     let (x, w) = (task.reals(0)?, task.reals(1)?);
     let b = if task.inputs.len() > 2 { Some(task.reals(2)?) } else { None };
     let (hidden, eps) = (task.size(Param::Hidden)?, task.real(Param::Eps)?);
-    let length = kernels.layer_run(hidden, task.input(0)?.last()?);
+    // A buffer of rank 0 is a run of one element.
+    let last = task.input(0)?.shape.last().copied().unwrap_or(1);
+    let length = kernels.layer_run(hidden, last);
     for r in 0..divide(x.len(), length)? {
         let run = part(x, r * length, length)?;
         let mean = kernels.mean(run);

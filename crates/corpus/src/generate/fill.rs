@@ -7,8 +7,8 @@ use megakernel_conformance::case::{Case, Execution};
 use megakernel_conformance::oracle::Expected;
 use megakernel_ir::formula::{self, Formulas};
 use megakernel_ir::protocol::Accumulator;
-use megakernel_numerics::encode;
 use megakernel_numerics::{Stored, Tensor, TensorFile};
+use megakernel_numerics::{encode, pack};
 use serde_json::{Value, json};
 
 use crate::builder::{DType, Error, Result};
@@ -202,6 +202,10 @@ pub fn tensor(operand: &Operand) -> Result<Tensor> {
         Values::Formula(formula) => return formula.tensor().map_err(Error),
         Values::Reals(values) => Tensor::from_reals(operand.dtype, shape, values),
         Values::Ints(values) => Tensor::from_ints(operand.dtype, shape, values),
+        Values::Bits(bits) => {
+            let bytes = pack(operand.dtype, bits.iter().copied());
+            return Ok(Tensor { dtype: operand.dtype, shape, bytes });
+        }
     };
     tensor.map_err(|error| Error(error.to_string()))
 }

@@ -151,7 +151,7 @@ type Make = fn(&mut Sketch<'_>, usize);
 pub fn plans() -> Result<Vec<Plan>> {
     let bound: &[Clause] = &[clause::EXE_08];
     let lasting: &[Clause] = &[clause::EXE_08, clause::EXE_09];
-    let sessions: [(&str, &str, &[Clause], usize, Make); 12] = [
+    let sessions: [(&str, &str, &[Clause], usize, Make); 17] = [
         ("crossed", "weights and constants with each other's names as sources", bound, 1, crossed),
         (
             "elsewhere",
@@ -181,6 +181,29 @@ pub fn plans() -> Result<Vec<Plan>> {
         ),
         ("other-weights", "other weights and constants in each launch", lasting, 3, other_weights),
         ("other-tasks", "other tasks in each launch", lasting, 3, other_tasks),
+        ("long-31", "names and sources that differ behind 31 bytes", bound, 2, |s, launch| {
+            long(s, launch, 31)
+        }),
+        ("long-63", "names and sources that differ behind 63 bytes", bound, 2, |s, launch| {
+            long(s, launch, 63)
+        }),
+        ("long-255", "names and sources that differ behind 255 bytes", bound, 2, |s, launch| {
+            long(s, launch, 255)
+        }),
+        (
+            "odd-names",
+            "names and sources that are empty, or hold NUL, quotes and letters beyond ASCII",
+            bound,
+            2,
+            odd_names,
+        ),
+        (
+            "idle-sources",
+            "sources of inputs, outputs, caches and activations, which bind nothing",
+            lasting,
+            2,
+            idle_sources,
+        ),
         ("namesakes", "buffers of one name: activations, an input, a weight, an output", bound, 2, namesakes),
     ];
     let mut plans = Vec::new();
@@ -421,4 +444,57 @@ fn namesakes(s: &mut Sketch<'_>, launch: usize) {
     s.add(first, second, third);
     s.mul(first, x, y);
     s.add(third, second, z);
+}
+
+/// Names that are alike up to their last byte.
+fn long(s: &mut Sketch<'_>, launch: usize, bytes: usize) {
+    let by = launch as f64;
+    let name = |what: char, last: char| format!("{}{last}", what.to_string().repeat(bytes));
+    let x = s.input(&name('x', 'a'), &[1.0 + by, 2.0, 3.0, 4.0]);
+    let y = s.input(&name('x', 'b'), &[-5.0, 6.0, 7.0 - by, 8.0]);
+    let w = s.model(Kind::Weight, "w", Some(&name('s', 'a')), &[2.0, 3.0, 4.0, 5.0 - by]);
+    let u = s.model(Kind::Weight, "u", Some(&name('s', 'b')), &[3.0, -1.0, 2.0, 2.0 + by]);
+    let [first, second] = ['a', 'b'].map(|last| s.output(&name('y', last)));
+    let [k, v] = ['a', 'b'].map(|last| s.cache(&name('c', last), None));
+    let [keys, values] = ['a', 'b'].map(|last| s.output(&name('z', last)));
+    s.mul(x, w, first);
+    s.add(y, u, second);
+    let rows = [0, 1].map(|cache| s.input(&format!("new-{cache}"), &row(launch, cache)));
+    s.append(rows[0], k, launch % 2, keys);
+    s.append(rows[1], v, launch % 2, values);
+}
+
+fn odd_names(s: &mut Sketch<'_>, launch: usize) {
+    let by = launch as f64;
+    let a = s.input("a\u{0}b", &[1.0 + by, 2.0, 3.0, 4.0]);
+    let b = s.input("a\u{0}c", &[-5.0, 6.0, 7.0 - by, 8.0]);
+    let c = s.input("a", &[2.0, 2.0, 9.0, 1.0]);
+    let w = s.model(Kind::Weight, "w", Some(""), &[2.0, 3.0, 4.0, 5.0 - by]);
+    let u = s.model(Kind::Const, "\u{e9}\"\\", Some("tensor\u{0}one"), &[3.0, -1.0, 2.0, 2.0 + by]);
+    let v = s.model(Kind::Const, "e\u{301}\"\\", Some("tensor\u{0}two"), &[1.0, -4.0, 3.0, 2.0]);
+    s.tensor("w", &[9.0, 9.0, 8.0, 8.0]);
+    let outputs = ["y\u{0}1", "y\u{0}2", "y", "Y", "y "].map(|name| s.output(name));
+    s.mul(a, w, outputs[0]);
+    s.add(b, u, outputs[1]);
+    s.add(c, v, outputs[2]);
+    s.add(a, b, outputs[3]);
+    s.mul(b, c, outputs[4]);
+}
+
+/// Other buffers than weights and constants are bound by their name.
+fn idle_sources(s: &mut Sketch<'_>, launch: usize) {
+    let by = launch as f64;
+    let given = preset(1);
+    let x = s.input("x", &[1.0 + by, 2.0, 3.0, 4.0]);
+    let y = s.input("y", &[-5.0, 6.0, 7.0 - by, 8.0]);
+    let cache = s.cache("k", (launch == 0).then_some(&given[..]));
+    s.tensor("other", &[9.0, -9.0, 8.0, -8.0]);
+    let act = s.act("act");
+    let [sum, out] = ["sum", "out"].map(|name| s.output(name));
+    s.sources.extend([x, cache, act, sum].map(|buffer| (buffer, json!("other"))));
+    s.sources.push((y, json!("x")));
+    s.add(x, y, act);
+    s.add(act, x, sum);
+    let new = s.input("new", &row(launch, 0));
+    s.append(new, cache, launch % 2, out);
 }

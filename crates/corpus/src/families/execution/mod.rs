@@ -8,6 +8,7 @@
 //! | `execution/order` | exact as well: programs whose result tells in which order the tasks ran, and what they found |
 //! | `execution/binding` | exact as well: sessions whose launches differ in buffers, tasks and weights; what is bound to what, and what lasts |
 //! | `execution/several` | one launch: one opcode writes several dtypes |
+//! | `execution/spaces` | exact as well: buffers of every space and kind, with and without pages, and what caches carry |
 //! | `execution/litmus` | exact as well: programs whose result tells whether signal and wait order memory, on a device |
 //!
 //! **How far bounds reach.** A bound grows with the depth of a program. Of the largest value of its buffer, it is at most
@@ -19,6 +20,7 @@
 //! | decoders of one layer in F32 | 3e-4 |
 //! | decoders of two layers in F32 | 3e-3 |
 //! | decoders of one layer in F16 and BF16 | 1e-2 |
+//! | ROPE with several bases | 1e-3 |
 //!
 //! Wrong elements, rows or steps change a result by 1e-2 and more. A second layer in 16 bits would leave little to
 //! judge, and there is none. `xtask` tests these limits. What the bound of a deep program lets pass, the numeric cases of
@@ -36,6 +38,7 @@ mod litmus;
 mod order;
 mod session;
 mod several;
+mod spaces;
 
 use super::plan::{Draws, Plan};
 use crate::builder::Result;
@@ -50,6 +53,7 @@ pub fn plans(seed: u64, draws: &Draws) -> Result<Vec<Plan>> {
     plans.extend(litmus::plans()?);
     plans.extend(binding::plans()?);
     plans.extend(several::plans(seed)?);
+    plans.extend(spaces::plans()?);
     Ok(plans)
 }
 

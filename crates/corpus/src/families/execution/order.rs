@@ -66,6 +66,34 @@ pub fn plans() -> Result<Vec<Plan>> {
             |l, launch| fan_of(l, launch, 300),
         ),
         (
+            "chain-300",
+            "2 launches: a chain of 300 sums, each with a buffer and a counter of its own",
+            &[clause::EXE_01, clause::EXE_03, clause::OPC_11],
+            &[Plain, Reversed, Shuffled, Placed],
+            |l, launch| chain(l, launch, 300),
+        ),
+        (
+            "chain-130",
+            "2 launches: a chain of 130 sums, each with a buffer and a counter of its own",
+            &[clause::EXE_01, clause::EXE_03, clause::OPC_11],
+            &[Plain, Reversed, Shuffled, Placed],
+            |l, launch| chain(l, launch, 130),
+        ),
+        (
+            "one-by-one-40",
+            "2 launches: 40 tasks, each behind the one before, write a column each and share one counter; a product reads all columns",
+            &[clause::EXE_01, clause::EXE_03, clause::OPC_05],
+            &[Plain, Reversed, Shuffled, Placed],
+            |l, launch| one_by_one(l, launch, 40),
+        ),
+        (
+            "one-by-one-150",
+            "2 launches: 150 tasks, each behind the one before, write a column each and share one counter; a product reads all columns",
+            &[clause::EXE_01, clause::EXE_03, clause::OPC_05],
+            &[Plain, Reversed, Shuffled, Placed],
+            |l, launch| one_by_one(l, launch, 150),
+        ),
+        (
             "waits-of-a-product",
             "2 launches: 8 tasks write a tile each, with a counter each; a product waits for all 8",
             &[clause::EXE_01, clause::EXE_03, clause::OPC_05],
@@ -123,6 +151,15 @@ pub fn plans() -> Result<Vec<Plan>> {
         ),
     ];
     let mut plans = Vec::new();
+    for (name, dtype) in
+        [("launches-66-f32", F32), ("launches-66-f16", F16), ("launches-66-bf16", DType::BF16)]
+    {
+        let about = "66 launches: each appends to a cache, of which one row was written long ago";
+        plans.push(session(("order", name), about, &[clause::EXE_09], Plain, 66, |l, launch| {
+            many_launches(l, launch, dtype);
+            Ok(())
+        })?);
+    }
     for (name, about, clauses, forms, build) in table {
         for form in *forms {
             plans.push(session(("order", name), about, clauses, *form, 2, |l, launch| {
@@ -132,6 +169,60 @@ pub fn plans() -> Result<Vec<Plan>> {
         }
     }
     Ok(plans)
+}
+
+/// Sums of the one before and one of three small numbers, so that no two neighbours are alike.
+fn chain(l: &mut Ledger, launch: usize, count: usize) {
+    let steps = [[1.0, -1.0], [-2.0, 3.0], [2.0, -1.0]];
+    let steps: Vec<Buf> = steps
+        .into_iter()
+        .enumerate()
+        .map(|(index, step)| l.input(&format!("step-{index}"), F32, &[2], step.to_vec()))
+        .collect();
+    let mut from = l.input("x", F32, &[2], vec![launch as f64, 5.0]);
+    let mut before: Option<Ctr> = None;
+    for index in 0..count {
+        let name = format!("sum-{index}");
+        let last = index + 1 == count;
+        let to = if last { l.output("y", F32, &[2]) } else { l.act(&name, F32, &[2]) };
+        let step = steps.get(index % steps.len()).copied().unwrap_or(from);
+        before = Some(l.add(&name, from, step, to, before.as_slice()));
+        from = to;
+    }
+}
+
+/// Rows 0 to 3, and then the first three of them again and again.
+fn many_launches(l: &mut Ledger, launch: usize, dtype: DType) {
+    let pos = if launch < 4 { launch } else { launch % 3 };
+    let new = l.input("new", dtype, &[1, 1, 2], vec![launch as f64 + 1.0, -(launch as f64)]);
+    let cache = l.cache("cache", dtype, &[4, 1, 2], None);
+    let y = l.output("y", dtype, &[4, 1, 2]);
+    let ready = l.append("append", new, cache, pos as u64, &[]);
+    l.copy("out", cache, y, &[ready]);
+    l.judge(&["y"]);
+}
+
+/// Columns of a product that become ready one at a time: each tile waits for a copy, and each copy for the one before.
+fn one_by_one(l: &mut Ledger, launch: usize, count: usize) {
+    let mut prng = stream("one-by-one", 0);
+    let w = l.matrix("w", F32, mixing(&mut prng, count, 2, 2));
+    let sums = l.matrix("sums", F32, mixing(&mut prng, 2, count, 7));
+    let x = l.input("x", F32, &[1, 2], vec![1.0 + launch as f64, -2.0]);
+    let wide = l.act("wide", F32, &[1, count as u64]);
+    let y = l.output("y", F32, &[1, 2]);
+    let done = l.p.counter("columns");
+    let values = l.known_product(x, &w);
+    l.write(wide, values);
+    let mut before: Option<Ctr> = None;
+    for column in 0..count {
+        let to = l.act(&format!("copy-{column}"), F32, &[1, 2]);
+        let ready = l.copy(&format!("copy-{column}"), x, to, before.as_slice());
+        before = Some(ready);
+        let task = l.p.task(Op::GemvTile).reads(&w.operands(to)).writes(&[wide]).after(&[ready]).out(done);
+        let task = task.param("K", 2).param("N_tile", 1).param("n_off", column as u64);
+        task.label(&format!("column-{column}")).add();
+    }
+    l.product("product", wide, &sums, y, 2.into(), &[done]);
 }
 
 fn fan_in(l: &mut Ledger, launch: usize, one: bool) {

@@ -63,6 +63,7 @@ fn every_launch_binds_what_its_program_reads() {
                 let count = match &operand.values {
                     Values::Reals(values) => values.len(),
                     Values::Ints(values) => values.len(),
+                    Values::Bits(bits) => bits.len(),
                     Values::Formula(formula) => formula.integers().expect("integers").len(),
                 };
                 assert_eq!(count, data::numel(&operand.shape), "{}: {name}", plan.id);

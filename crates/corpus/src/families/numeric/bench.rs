@@ -8,7 +8,7 @@ use megakernel_ir::rule::{Clause, clause};
 use serde_json::Value;
 
 use super::data::{Operand, Values};
-use crate::builder::{Buf, DType, Error, Op, Program, ProgramBuilder, Result, clause_of, slug};
+use crate::builder::{Buf, DType, Error, Kind, Op, Program, ProgramBuilder, Result, Space, clause_of, slug};
 use crate::families::plan::{Inputs, Launch, Plan, same};
 use megakernel_ir::formula::SUFFIX;
 use megakernel_ir::prng::SplitMix64;
@@ -80,7 +80,52 @@ pub struct Spec {
     known: Option<Values>,
     own_inputs: bool,
     sampled: Option<Vec<u64>>,
+    reading: Option<Vec<usize>>,
+    kinds: BTreeMap<usize, Kind>,
+    sharing: Option<Sharing>,
+    behind: Option<Behind>,
+    again: Vec<Vec<Operand>>,
 }
+
+/// An operand that shares its storage with the output.
+#[derive(Clone, Copy, Debug)]
+pub struct Sharing {
+    /// The operand, as an index into the inputs.
+    pub operand: usize,
+    /// Where the storage is.
+    pub space: Space,
+    /// Two buffers on one page, the output taking it over; otherwise one buffer, which is written in place.
+    pub paged: bool,
+}
+
+/// How a task waits for copies of its operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Join {
+    /// For a counter of each.
+    Each,
+    /// For a counter of each, twice.
+    Twice,
+    /// For one counter of all.
+    One,
+    /// For a NOP, which waits for a counter of each.
+    Nop,
+    /// For a NOP, which waits for one counter of all.
+    NopOne,
+}
+
+/// Copies that a task waits for, one of which comes late.
+#[derive(Clone, Copy, Debug)]
+pub struct Behind {
+    /// The operand whose copy goes through a chain of further copies.
+    pub late: usize,
+    /// What the task waits for.
+    pub join: Join,
+    /// The SM of the task.
+    pub sm: Option<usize>,
+}
+
+/// Copies in the chain of the operand that comes late.
+const CHAIN: usize = 5;
 
 impl Spec {
     /// A case of the operand form `form` with numbers of the data family `data`; `about` says what they show.
@@ -98,6 +143,11 @@ impl Spec {
             known: None,
             own_inputs: false,
             sampled: None,
+            reading: None,
+            kinds: BTreeMap::new(),
+            sharing: None,
+            behind: None,
+            again: Vec::new(),
         }
     }
 
@@ -132,6 +182,20 @@ impl Spec {
         self
     }
 
+    /// With another operand in place of input `index`.
+    pub fn replaced(mut self, index: usize, operand: Operand) -> Self {
+        if let Some(input) = self.inputs.get_mut(index) {
+            *input = operand;
+        }
+        self
+    }
+
+    /// Without a parameter that was given before.
+    pub fn without(mut self, key: &str) -> Self {
+        self.params.retain(|(known, _)| *known != key);
+        self
+    }
+
     /// One task of several that write a part of the output each, with parameters of its own.
     pub fn tile(mut self, params: &[(&'static str, u64)]) -> Self {
         self.tiles.push(params.iter().map(|(key, value)| (*key, Value::from(*value))).collect());
@@ -162,17 +226,57 @@ impl Spec {
         self
     }
 
+    /// The task lists these buffers as its inputs, by their index; one may come several times.
+    pub fn reading(mut self, operands: &[usize]) -> Self {
+        self.reading = Some(operands.to_vec());
+        self
+    }
+
+    /// The buffer of an operand is of this kind; without it IO_INPUT.
+    pub fn of_kind(mut self, operand: usize, kind: Kind) -> Self {
+        self.kinds.insert(operand, kind);
+        self
+    }
+
+    /// An operand is a copy that shares its storage with the result, of which y is a copy.
+    pub fn sharing(mut self, sharing: Sharing) -> Self {
+        self.sharing = Some(sharing);
+        self
+    }
+
+    /// The operands are copies, for which the task has to wait.
+    pub fn behind(mut self, behind: Behind) -> Self {
+        self.behind = Some(behind);
+        self
+    }
+
+    /// One more launch, of the same program with other contents of its inputs.
+    pub fn again(mut self, operands: Vec<Operand>) -> Self {
+        self.again.push(operands);
+        self
+    }
+
     fn program(&self, op: Op) -> Program {
         let mut p = ProgramBuilder::new("numeric");
         let mut inputs: Vec<Buf> = Vec::new();
         for (index, operand) in self.inputs.iter().enumerate() {
-            inputs.push(p.input(&format!("i{index}"), operand.dtype, &operand.shape));
+            let kind = self.kinds.get(&index).copied().unwrap_or(Kind::IoInput);
+            inputs.push(p.buffer(&format!("i{index}"), kind, operand.dtype, &operand.shape, Space::Hbm));
         }
         let (dtype, shape) = &self.output;
         let y = match self.preset {
             Some(_) => p.cache("y", *dtype, shape),
             None => p.output("y", *dtype, shape),
         };
+        if let Some(sharing) = self.sharing {
+            return self.shared(op, p, inputs, y, sharing);
+        }
+        if let Some(behind) = self.behind {
+            return self.waiting(op, p, &inputs, y, behind);
+        }
+        if let Some(reading) = &self.reading {
+            inputs = reading.iter().filter_map(|&index| inputs.get(index).copied()).collect();
+        }
         if self.preset.is_some() {
             inputs.push(y);
         }
@@ -186,6 +290,81 @@ impl Spec {
             }
             task.add();
         }
+        p.finish()
+    }
+
+    /// The program of an operand that shares its storage with the result: a copy, the task, and a copy of its result.
+    fn shared(
+        &self,
+        op: Op,
+        mut p: ProgramBuilder,
+        mut inputs: Vec<Buf>,
+        y: Buf,
+        sharing: Sharing,
+    ) -> Program {
+        let Sharing { operand, space, paged } = sharing;
+        // On-chip storage belongs to one SM.
+        let sm = matches!(space, Space::Smem | Space::Register).then_some(0);
+        let (dtype, shape) = &self.output;
+        if let (Some(given), Some(buffer)) = (self.inputs.get(operand), inputs.get_mut(operand)) {
+            let held = p.act_in(space, "held", given.dtype, &given.shape);
+            let result = if paged { p.act_in(space, "result", *dtype, shape) } else { held };
+            if paged {
+                let page = p.page(space, p.bytes(held));
+                p.place(held, page);
+                p.place(result, page);
+            }
+            let ready = p.task(Op::Copy).reads(&[*buffer]).writes(&[held]).label("copy").sm(sm).add();
+            *buffer = held;
+            let mut task = p.task(op).reads(&inputs).writes(&[result]).after(&[ready]).label("op").sm(sm);
+            for (key, value) in &self.params {
+                task = task.param(key, value.clone());
+            }
+            let done = task.add();
+            p.task(Op::Copy).reads(&[result]).writes(&[y]).after(&[done]).label("out").sm(sm).add();
+        }
+        p.finish()
+    }
+
+    /// The program of a task that waits for copies of its operands. The last copy of each is the one that it waits for.
+    fn waiting(&self, op: Op, mut p: ProgramBuilder, inputs: &[Buf], y: Buf, behind: Behind) -> Program {
+        let shared = matches!(behind.join, Join::One | Join::NopOne);
+        let all = shared.then(|| p.counter("all"));
+        let mut waits = Vec::new();
+        let mut held = Vec::new();
+        for (index, (&input, operand)) in inputs.iter().zip(&self.inputs).enumerate() {
+            let copies = if index == behind.late { CHAIN } else { 1 };
+            let (mut from, mut before) = (input, None);
+            for copy in 1..=copies {
+                let to = p.act(&format!("held-{index}-{copy}"), operand.dtype, &operand.shape);
+                let label = format!("copy-{index}-{copy}");
+                let mut task = p.task(Op::Copy).reads(&[from]).writes(&[to]).label(&label);
+                task = task.after(before.as_slice());
+                if let Some(all) = all.filter(|_| copy == copies) {
+                    task = task.out(all);
+                }
+                before = Some(task.add());
+                from = to;
+            }
+            waits.extend(before);
+            held.push(from);
+        }
+        waits.dedup();
+        if matches!(behind.join, Join::Nop | Join::NopOne) {
+            waits = vec![p.task(Op::Nop).after(&waits).label("join").add()];
+        }
+        // A cache, which is an input as well, is no copy.
+        held.extend(self.preset.is_some().then_some(y));
+        let mut task = p.task(op).reads(&held).writes(&[y]).after(&waits).label("op").sm(behind.sm);
+        if behind.join == Join::Twice {
+            for &wait in &waits {
+                task = task.wait(wait, 1);
+            }
+        }
+        for (key, value) in &self.params {
+            task = task.param(key, value.clone());
+        }
+        task.add();
         p.finish()
     }
 
@@ -287,14 +466,14 @@ impl Bench {
         let parts = parts.into_iter().filter(|(_, inputs)| !inputs.is_empty());
         let files = parts.map(|(file, inputs)| (file.clone(), self.file(&id, file, inputs))).collect();
         let program = spec.program(self.op);
-        let program = match self.programs.get(&path) {
-            Some(known) if **known == program => Arc::clone(known),
-            Some(_) => {
-                self.conflicts.push(format!("{id}: another case has another program at {path}"));
-                Arc::new(program)
-            }
-            None => Arc::new(program),
-        };
+        let program = Arc::new(program);
+        // A form that another data family has with another program has a file of its own.
+        let own = format!("programs/numeric/{op}/{}-{}-{dtypes}.json", spec.data, spec.form);
+        let is_taken = |path: &str| self.programs.get(path).is_some_and(|known| *known != program);
+        let path = if is_taken(&path) { own } else { path };
+        if is_taken(&path) {
+            self.conflicts.push(format!("{id}: another case has another program at {path}"));
+        }
         self.programs.insert(path.clone(), Arc::clone(&program));
         let mut clauses = vec![clause_of(self.op)];
         clauses.extend(&spec.clauses);
@@ -305,8 +484,15 @@ impl Bench {
         let known = spec.known.into_iter().map(|values| ("y".to_owned(), values)).collect();
         let sampled = spec.sampled.into_iter().map(|places| ("y".to_owned(), places)).collect();
         let launch = Launch { files, known, sampled, ..Launch::default() };
+        let mut launches = vec![launch];
+        for (index, operands) in spec.again.into_iter().enumerate() {
+            let inputs: Inputs =
+                operands.into_iter().enumerate().map(|(i, o)| (format!("i{i}"), o)).collect();
+            let file = format!("{file}.{}.safetensors", index + 1);
+            let files = vec![(file.clone(), self.file(&id, file, inputs))];
+            launches.push(Launch { files, ..Launch::default() });
+        }
         let summary = format!("{} ({}), {dtypes}: {}", self.op.name(), spec.form, spec.about);
-        let launches = vec![launch];
         self.plans.push(Plan { id, family, summary, clauses, path, program, launches, weights: None });
         Ok(())
     }

@@ -16,6 +16,8 @@ pub enum Values {
     Reals(Vec<f64>),
     /// Integers. A buffer of I4 or U8 holds nibbles and bytes as they are stored.
     Ints(Vec<i64>),
+    /// Elements of a float dtype as they are stored, for NaN that no number stands for.
+    Bits(Vec<u32>),
     /// What a formula gives, of the same dtype and shape.
     Formula(Formula),
 }

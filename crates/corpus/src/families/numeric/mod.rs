@@ -4,6 +4,7 @@
 
 mod attention;
 mod bench;
+mod crossed;
 pub mod data;
 mod dequant;
 mod elementwise;
@@ -21,7 +22,7 @@ pub use data::{Operand, Values};
 
 use self::bench::Bench;
 use super::plan::Plan;
-use crate::builder::{Op, Result};
+use crate::builder::{Error, Op, Result};
 
 /// The numeric cases of every opcode that computes.
 pub fn plans(seed: u64) -> Result<Vec<Plan>> {
@@ -58,15 +59,19 @@ pub fn plans(seed: u64) -> Result<Vec<Plan>> {
         (Op::SampleArgmax, &[movement::sample_argmax, special::argmax, sizes::argmax]),
         (Op::AttentionCombine, &[shards::combine, special::combine, sizes::combine, sizes::online_combine]),
     ];
-    let mut plans = Vec::new();
+    let (mut plans, mut conflicts) = (Vec::new(), Vec::new());
     for &(op, fills) in table {
         let mut bench = Bench::new(op, seed);
         for fill in fills {
             fill(&mut bench)?;
         }
-        plans.extend(bench.into_plans()?);
+        crossed::fill(&mut bench, op)?;
+        match bench.into_plans() {
+            Ok(more) => plans.extend(more),
+            Err(Error(conflict)) => conflicts.push(conflict),
+        }
     }
-    Ok(plans)
+    if conflicts.is_empty() { Ok(plans) } else { Err(Error(conflicts.join("\n"))) }
 }
 
 #[cfg(test)]

@@ -142,6 +142,7 @@ fn operands_have_the_elements_that_their_shapes_need() {
                 let count = match &operand.values {
                     Values::Reals(values) => values.len(),
                     Values::Ints(values) => values.len(),
+                    Values::Bits(bits) => bits.len(),
                     Values::Formula(formula) => {
                         assert_eq!(
                             (formula.dtype, &formula.shape),

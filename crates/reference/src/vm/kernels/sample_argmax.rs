@@ -13,8 +13,11 @@ impl Kernel for SampleArgmax {
     }
 }
 
-/// Nothing where a logit is NaN, or where the errors of the logits leave the winner open.
+/// Nothing where a logit is NaN, or where the errors of the logits leave the winner open. One logit wins, whatever it is.
 fn argmax(logits: Line<'_>) -> Option<i64> {
+    if logits.len() == 1 {
+        return Some(0);
+    }
     let mut best = 0;
     for (index, logit) in logits.iter().enumerate() {
         if logit.v.is_nan() || !logit.is_specified() {
@@ -53,6 +56,8 @@ mod tests {
     fn nan_leaves_the_row_open() {
         let logits = reals(&[1.0, f64::NAN, 2.0, 1.0]);
         assert_eq!(winners("SAMPLE_ARGMAX F32[2,2] -> I32[2,1]", logits), [None, Some(0)]);
+        let logits = reals(&[f64::NAN, f64::INFINITY]);
+        assert_eq!(winners("SAMPLE_ARGMAX F32[2,1] -> I32[2]", logits), [Some(0), Some(0)]);
     }
 
     #[test]

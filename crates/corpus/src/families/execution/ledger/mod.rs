@@ -59,6 +59,13 @@ fn operand(dtype: DType, shape: &[u64], values: &[f64]) -> Operand {
     }
 }
 
+impl Known {
+    /// The operands of a product with `x`.
+    pub fn operands(&self, x: Buf) -> Vec<Buf> {
+        [&[x], &self.matrix.operands[..]].concat()
+    }
+}
+
 impl Ledger {
     fn new(kept: Kept) -> Self {
         let p = ProgramBuilder::new("exact");
@@ -236,6 +243,19 @@ impl Ledger {
         let y_values = rows.flat_map(|x| w.rows.iter().map(move |w| dot(x, w))).collect();
         self.store(y, 0, y_values);
         self.p.matmul(label, x, &w.matrix, y, tiles, after)
+    }
+
+    /// What the product of each row of `x` and a matrix is.
+    pub fn known_product(&self, x: Buf, w: &Known) -> Vec<f64> {
+        let x = self.values(x);
+        let dot = |x: &[f64], w: &[f64]| x.iter().zip(w).map(|(x, w)| x * w).sum::<f64>();
+        let rows = x.chunks(w.matrix.k.max(1) as usize);
+        rows.flat_map(|x| w.rows.iter().map(move |w| dot(x, w))).collect()
+    }
+
+    /// What tasks that are added to the program directly leave in a buffer.
+    pub fn write(&mut self, buffer: Buf, values: Vec<f64>) {
+        self.store(buffer, 0, values);
     }
 
     /// The same in tiles of `n_tile` columns with a counter each.

@@ -5,6 +5,7 @@
 //! limits that the faults of `crates/adequacy` have.
 
 mod attention;
+mod beyond;
 mod elements;
 mod matmul;
 mod movement;
@@ -22,6 +23,7 @@ use super::data::{Operand, formula, numel, precision};
 use crate::builder::{DType, Result};
 
 pub use attention::{attention, combine};
+pub use beyond::fill as beyond;
 pub use elements::{add, allreduce, copy, dequant, gelu, mul, silu_mul};
 pub use matmul::{gemm, gemv};
 pub use movement::{argmax, embed, kv_append};
