@@ -16,6 +16,9 @@ use serde_json::{Value, json};
 
 use crate::reference::{Reference, Says};
 
+/// Files, by path relative to a corpus.
+pub type Files = Vec<(String, Vec<u8>)>;
+
 /// The inputs of one launch, by the name under which a buffer is bound.
 pub type Tensors = BTreeMap<String, Tensor>;
 
@@ -141,7 +144,7 @@ impl Declared {
         summary: &str,
         program: Option<&str>,
         warnings: bool,
-    ) -> Result<(Case, Vec<(String, Vec<u8>)>), String> {
+    ) -> Result<(Case, Files), String> {
         let Sample { profile, document, launches } = &self.sample;
         let mut files = Vec::new();
         let held = match (program, std::str::from_utf8(document)) {

@@ -108,7 +108,7 @@ fn rows(program: &Value, name: &str) -> u64 {
     let tasks = program["tasks"].as_array().into_iter().flatten();
     let tables = tasks.filter(|task| task["op"] == "EMBED" && is_it(&task["inputs"][0]));
     let rows = tables.filter_map(|task| buffer(&task["inputs"][1])["shape"][0].as_u64());
-    rows.min().unwrap_or(if name.len() % 2 == 0 { 8 } else { 3000 })
+    rows.min().unwrap_or(if name.len().is_multiple_of(2) { 8 } else { 3000 })
 }
 
 fn ints(dtype: DType, count: usize, below: u64, prng: &mut SplitMix64) -> Vec<u32> {
