@@ -118,8 +118,12 @@ class Nest:
 
     def lowered(self):
         spans, streaming = self.spans(), self.region.region["streaming"]
-        take = lambda place: [{"op": "alloc", "allocation": name} for name, (first, _) in spans.items() if first == place]
-        give = lambda place: [{"op": "free", "allocation": name} for name, (_, last) in spans.items() if last == place]
+        taken, given = {}, {}
+        for name, (first, last) in spans.items():
+            taken.setdefault(first, []).append({"op": "alloc", "allocation": name})
+            given.setdefault(last, []).append({"op": "free", "allocation": name})
+        take = lambda place: list(taken.get(place, []))
+        give = lambda place: list(given.get(place, []))
         made = take(None)
         for state in streaming.get("state", []):
             extents = self.region.extents[state["value"]]

@@ -89,11 +89,15 @@ fn bind(
     Ok(bound)
 }
 
+/// The first bytes of a name, so many.
+fn cut(name: &str, bytes: usize) -> &[u8] {
+    name.as_bytes().get(..bytes).unwrap_or(name.as_bytes())
+}
+
 /// The tensor of this name, or the first whose name is alike.
 fn alike<'t>(binding: Binding, tensors: &'t BTreeMap<String, Tensor>, key: &str) -> Option<&'t Tensor> {
     let Binding::Cut(bytes) = binding else { return tensors.get(key) };
-    let cut = |name: &str| name.as_bytes().get(..bytes).unwrap_or(name.as_bytes()).to_vec();
-    tensors.iter().find(|(name, _)| cut(name) == cut(key)).map(|(_, tensor)| tensor)
+    tensors.iter().find(|(name, _)| cut(name, bytes) == cut(key, bytes)).map(|(_, tensor)| tensor)
 }
 
 /// Whether a buffer is one of these operands of a task.
@@ -199,10 +203,7 @@ fn keys(binding: Binding, program: &Program<'_>) -> Vec<String> {
         match binding {
             Binding::CachesById => format!("#{id}"),
             Binding::CachesInOrder => format!("#{caches}"),
-            Binding::Cut(bytes) => {
-                String::from_utf8_lossy(buffer.name.as_bytes().get(..bytes).unwrap_or(buffer.name.as_bytes()))
-                    .into_owned()
-            }
+            Binding::Cut(bytes) => String::from_utf8_lossy(cut(&buffer.name, bytes)).into_owned(),
             _ => buffer.name.to_string(),
         }
     };

@@ -9,7 +9,7 @@ use megakernel_ir::{input, registry};
 use serde_json::Value;
 use walkdir::WalkDir;
 
-/// The largest file that is a base, in bytes: what takes long to judge finds no more per second.
+/// The largest file that is a base, in bytes: larger ones take longer to judge and find no more.
 const LARGEST: u64 = 8 << 10;
 
 /// Files by what they are about. They are read when they are drawn.

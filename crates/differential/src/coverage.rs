@@ -3,12 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use megakernel_ir::prng::fnv1a64;
 use megakernel_ir::protocol::Profile;
 use megakernel_ir::{Opcode, registry};
 
 /// Crossings by how many documents had them.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Coverage {
     seen: BTreeMap<String, u64>,
     verdicts: u64,
@@ -69,11 +68,6 @@ impl Coverage {
     fn of(&self, name: &str) -> (usize, u64) {
         let own = self.seen.iter().filter(|(key, _)| key.split(' ').next() == Some(name));
         own.fold((0, 0), |(ways, n), (_, count)| (ways + 1, n + count))
-    }
-
-    /// A number that differs where what was seen differs.
-    pub fn digest(&self) -> u64 {
-        fnv1a64(format!("{:?}", self.seen).as_bytes())
     }
 }
 

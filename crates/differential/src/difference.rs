@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use megakernel_conformance::judge::Mismatch;
 use megakernel_conformance::run::Outcome;
 use megakernel_ir::rule::Rule;
 
@@ -51,10 +52,11 @@ impl Difference {
             }
             Outcome::WorkerFailed { failure, stderr } => {
                 let failure = failure.to_string();
-                let cause = failure.chars().filter(|character| !character.is_ascii_digit()).collect();
+                // Without the numbers and the lines of the worker, which are others each time.
+                let Mismatch { cause, expected, .. } = Mismatch::new("an answer", failure.as_str());
                 let last = stderr.lines().last().unwrap_or_default();
                 let actual = format!("{failure} {last}").trim_end().to_owned();
-                Some(Difference { kind: Kind::Other, cause, expected: "an answer".to_owned(), actual })
+                Some(Difference { kind: Kind::Other, cause, expected, actual })
             }
         }
     }

@@ -2,6 +2,7 @@
 //! little, elements and members go, come twice, or change places. So one edit is mostly about one rule, and about any.
 
 use megakernel_corpus::builder::{DType, Kind, Op, Space};
+use megakernel_ir::diagnostic::pointer_token;
 use megakernel_ir::prng::SplitMix64;
 use serde_json::{Number, Value, json};
 
@@ -109,7 +110,7 @@ pub fn number(document: &mut Value) {
     }
 }
 
-/// Edits the text, so that it may be no JSON any more. It does not change what is a number, or a part of one.
+/// Edits the text at a mark, so that it may be no JSON any more.
 pub fn edit_text(text: &str, prng: &mut SplitMix64) -> String {
     const MARKS: [&str; 8] = [",", ":", "{", "}", "[", "]", "\"", "/"];
     let places: Vec<usize> = text
@@ -193,7 +194,7 @@ fn moved(value: &Value, prng: &mut SplitMix64) -> Value {
 
 impl Place {
     fn pointer(&self) -> String {
-        format!("{}/{}", self.container, self.key.replace('~', "~0").replace('/', "~1"))
+        format!("{}/{}", self.container, pointer_token(&self.key))
     }
 
     fn set(&self, document: &mut Value, new: Value) {

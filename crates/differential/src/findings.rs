@@ -66,9 +66,13 @@ impl<'a> Findings<'a> {
     pub fn read(&self) -> Result<Vec<(String, Sample)>, String> {
         let path = self.folder.join("manifest.json");
         if let Ok(bytes) = std::fs::read(&path) {
-            serde_json::from_slice::<Manifest>(&bytes).map_err(|cause| {
+            let manifest = serde_json::from_slice::<Manifest>(&bytes).map_err(|cause| {
                 format!("{}: it lists no cases, so this is no folder of findings: {cause}", path.display())
             })?;
+            if let Some(other) = manifest.cases.iter().find(|case| !case.id.starts_with("fuzz/")) {
+                let (path, id) = (path.display(), &other.id);
+                return Err(format!("{path}: it lists `{id}`, so this is no folder of findings"));
+            }
         }
         if !self.folder.join("cases").is_dir() {
             return Ok(Vec::new());

@@ -103,8 +103,9 @@ impl Fuzz<'_> {
         Ok((differ, agree, unplayed))
     }
 
-    /// Draws samples and plays them, and passes on each finding as soon as it is shrunk. Causes that `former` findings have are not found again. Of two runs with one seed and count that no
-    /// deadline cuts short, and in which the implementation is not given up, one finds what the other finds, at any number of jobs.
+    /// Draws samples and plays them, and passes on each finding as soon as it is shrunk. Causes that `former` findings have are not
+    /// found again. Two runs with one seed and count find the same, at any number of jobs, unless a deadline cuts one short or the
+    /// implementation is given up.
     ///
     /// # Errors
     /// The implementation cannot be played.

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use megakernel_conformance::oracle::Expected;
 use megakernel_corpus::builder::DType;
 use megakernel_corpus::oracle::Launch;
-use megakernel_ir::protocol::{Accumulator, Profile};
+use megakernel_ir::diagnostic::pointer_token;
+use megakernel_ir::protocol::Accumulator;
 use megakernel_numerics::{Tensor, encode, pack};
 use serde_json::{Value, json};
 
@@ -165,8 +166,8 @@ fn cut(program: &Value, gone: &[usize], (writes, reads): (bool, bool)) -> Value 
 
 /// Steps that the reference knows for this kind of documents.
 fn known(sample: &Sample, reference: &dyn Reference) -> Vec<Sample> {
-    let profile = if sample.profile == Profile::EXECUTE { Profile::VALIDATE } else { sample.profile };
-    reference.smaller(profile, &sample.document).into_iter().map(|text| refit(sample.with(text))).collect()
+    let smaller = reference.smaller(sample.profile, &sample.document);
+    smaller.into_iter().map(|text| refit(sample.with(text))).collect()
 }
 
 /// Without the members of one name, everywhere; then in one place.
@@ -390,7 +391,7 @@ fn visit(value: &Value, pointer: &str, at: &mut dyn FnMut(&str, &Value)) {
     at(pointer, value);
     match value {
         Value::Object(members) => members.iter().for_each(|(key, value)| {
-            visit(value, &format!("{pointer}/{}", key.replace('~', "~0").replace('/', "~1")), at);
+            visit(value, &format!("{pointer}/{}", pointer_token(key)), at);
         }),
         Value::Array(items) => {
             items

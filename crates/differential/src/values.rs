@@ -101,7 +101,8 @@ fn floats(dtype: DType, count: usize, style: Style, prng: &mut SplitMix64) -> Ve
     bits
 }
 
-/// How many rows the tables have that a buffer of ids may pick from; for other integers, few or many.
+/// How many rows the tables have that a buffer of ids may pick from; for other integers, few or many, by the
+/// length of the name.
 fn rows(program: &Value, name: &str) -> u64 {
     let buffer = |id: &Value| &program["buffers"][id.as_u64().unwrap_or(u64::MAX) as usize];
     let is_it = |id: &Value| buffer(id)["name"] == name || buffer(id)["source"] == name;

@@ -187,10 +187,10 @@ fn kind(program: &mut Value, prng: &mut SplitMix64) {
 fn again(program: &mut Value, prng: &mut SplitMix64) {
     let Some(task) = one(program, "tasks", prng).map(|task| task.clone()) else { return };
     let alone = json!({ "buffers": program["buffers"], "counters": program["counters"], "tasks": [task] });
+    let half = items(program, "buffers").len();
     join(program, &alone, prng);
-    // The inputs stay the same buffers where they are only read.
+    // The inputs stay the same buffers where they are only read. Programs with pages are not joined.
     let (buffers, tasks) = (items(program, "buffers").len(), items(program, "tasks").len());
-    let half = buffers / 2;
     let kinds: Vec<Value> = items(program, "buffers").iter().map(|buffer| buffer["kind"].clone()).collect();
     if let Some(task) = items(program, "tasks").get_mut(tasks - 1)
         && prng.below(2) == 0
@@ -209,7 +209,7 @@ fn again(program: &mut Value, prng: &mut SplitMix64) {
 
 /// Puts the tasks of another program behind those of the first. Now and then one of its inputs is what the first one wrote.
 fn join(program: &mut Value, other: &Value, prng: &mut SplitMix64) {
-    // Pages, targets and caches of one name are more than two programs can share.
+    // Two programs cannot share pages. Of a target that the other one has nothing is left.
     if !other["pages"].is_null() || !program["pages"].is_null() {
         return;
     }

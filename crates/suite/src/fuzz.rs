@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use megakernel_conformance::run::{HANDSHAKE, TIMEOUT};
 use megakernel_conformance::stop::Stop;
 use megakernel_conformance::terminal;
-use megakernel_conformance::worker::{WorkerCommand, processes};
+use megakernel_conformance::worker::{WorkerCommand, processes, split};
 use megakernel_differential::{Bases, Finding, Findings, Fuzz, Options, Outcome, Player, Progress};
 use megakernel_ir::protocol::Profile;
 use megakernel_ir::registry;
@@ -64,7 +64,7 @@ pub struct Args {
     #[arg(long, value_name = "SECONDS")]
     time: Option<u64>,
 
-    /// This profile only; may be repeated [default: all that the implementation claims]
+    /// This profile only; may be repeated [default: all that the implementation claims and there are documents for]
     #[arg(long = "profile", value_name = "PROFILE")]
     profiles: Vec<Profile>,
 
@@ -81,7 +81,7 @@ pub struct Args {
     bases: Option<PathBuf>,
 
     /// The seconds that an answer may take
-    #[arg(long, value_name = "SECONDS", default_value_t = TIMEOUT.as_secs())]
+    #[arg(long, value_name = "SECONDS", default_value_t = TIMEOUT.as_secs(), value_parser = clap::value_parser!(u64).range(1..=86_400))]
     timeout: u64,
 
     /// How many workers and threads; by default one for each processor
@@ -110,6 +110,14 @@ fn fuzz(root: &Path, args: &Args) -> Result<ExitCode, String> {
     let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let player = Player::new(command(args)?, args.jobs.unwrap_or(cores), stop)?;
     let profiles = profiles(&args.profiles, &player, &bases)?;
+    let without = |profile: &Profile| player.hello().claims(*profile) && !bases.serve(*profile);
+    let left_out: Vec<&str> = registry::profiles().filter(without).map(Profile::name).collect();
+    if !left_out.is_empty() {
+        print(&format!(
+            "nothing is drawn for {}: there is no document to start from\n",
+            left_out.join(", ")
+        ))?;
+    }
     let findings = Findings::at(&args.findings);
     let fuzz = Fuzz { reference: &Judge, bases: &bases, player: &player };
     let (former, settled, unplayed) = fuzz.replay(findings.read()?)?;
@@ -149,13 +157,9 @@ fn fuzz(root: &Path, args: &Args) -> Result<ExitCode, String> {
 }
 
 fn command(args: &Args) -> Result<WorkerCommand, String> {
-    let line = &args.implementation;
-    let mut words = shlex::split(line)
-        .ok_or_else(|| format!("--impl `{line}` has an open quote or ends with a backslash"))?
-        .into_iter();
-    let program = words.next().ok_or("--impl is empty; it takes the command that starts the worker")?;
+    let (program, arguments) = split("--impl", "worker", &args.implementation)?;
     let timeout = Duration::from_secs(args.timeout);
-    Ok(WorkerCommand { program, arguments: words.collect(), timeout, handshake: HANDSHAKE })
+    Ok(WorkerCommand { program, arguments, timeout, handshake: HANDSHAKE })
 }
 
 /// The profiles asked for, or else those that the implementation claims and documents can be drawn for.

@@ -22,7 +22,7 @@ use crate::oracle::Vm;
 pub struct Judge;
 
 /// All of them as one worker.
-fn worker() -> Composed {
+pub fn worker() -> Composed {
     let mut all: Vec<Box<dyn Answers>> = vec![Box::new(megakernel_reference::answer::Programs)];
     all.extend(REFERENCES.iter().map(|companion| (companion.reference)()));
     Composed::new("megakernel-reference", env!("CARGO_PKG_VERSION"), all).naming_every_rule()

@@ -69,7 +69,7 @@ faults! {
         }
     }
 
-    "exponentials-below-20": "takes 0 for exponentials below exp(-20)", WEIGHING, FLOATS {
+    "exponentials-below-20": "takes 0 for exponentials below exp(-20.5)", WEIGHING, FLOATS {
         fn exponential(&self, s: f64, m: f64) -> f64 {
             if s - m < -20.5 { 0.0 } else { Plain.exponential(s, m) }
         }
@@ -106,7 +106,7 @@ faults! {
         }
     }
 
-    "group-of-one-joined": "counts a last group of one column to the group before", QUANTISED, FLOATS {
+    "group-of-one-joined": "counts a last group of one column to the group before, where groups have an odd number of columns", QUANTISED, FLOATS {
         fn group(&self, column: usize, group: usize, k: usize) -> usize {
             let alone = column + 1 == k && k % group.max(1) == 1 && group % 2 == 1;
             (column / group.max(1)).saturating_sub(usize::from(alone))

@@ -80,6 +80,12 @@ fn replace(given: &mut Given<'_, '_>, of: usize, index: usize) {
     }
 }
 
+/// Whether operand `index` is the buffer of one before it.
+fn comes_again(given: &Given<'_, '_>, index: usize) -> bool {
+    let before = given.task.inputs.get(..index).unwrap_or_default();
+    given.task.inputs.get(index).is_some_and(|id| before.contains(id))
+}
+
 /// Reads an operand of several axes by the last of these extents alone.
 fn by_last_axis(given: &mut Given<'_, '_>, index: usize, last: usize) {
     let Some(Buffer { elements: Elements::Reals(reals), .. }) = given.inputs.get(index).cloned() else {
@@ -153,8 +159,7 @@ faults! {
     "one-buffer-once": "counts a buffer that is several inputs once", SHARDS, FLOATS {
         fn given(&self, given: &mut Given<'_, '_>) {
             for index in 1..given.inputs.len() {
-                let before = given.task.inputs.get(..index).unwrap_or_default();
-                if is_of(given, SHARDS) && given.task.inputs.get(index).is_some_and(|id| before.contains(id)) {
+                if is_of(given, SHARDS) && comes_again(given, index) {
                     given.change(index, |_, _| 0.0);
                 }
             }
@@ -164,9 +169,7 @@ faults! {
     "one-partial-once": "counts a partial that is several inputs once", COMBINE, FLOATS {
         fn given(&self, given: &mut Given<'_, '_>) {
             for index in 1..given.inputs.len() {
-                let before = given.task.inputs.get(..index).unwrap_or_default();
-                let again = given.task.inputs.get(index).is_some_and(|id| before.contains(id));
-                if is_of(given, COMBINE) && again {
+                if is_of(given, COMBINE) && comes_again(given, index) {
                     given.change(index, |_, _| 0.0);
                 }
             }
@@ -270,7 +273,9 @@ faults! {
             let single = given.task.op == Opcode::Mul && given.inputs.len() == 1;
             let Some(scale) = given.params.real(Param::Scale) else { return };
             if given.task.op != Opcode::AttentionTile && !single {
-                given.change(given.inputs.len().min(2) - 1, |_, element| element * scale as f32);
+                // The second operand, but for positions, and for a cache, of which nothing is read.
+                let second = given.inputs.len() > 1 && !matches!(given.task.op, Opcode::Rope | Opcode::KvAppend);
+                given.change(usize::from(second), |_, element| element * scale as f32);
             }
         }
     }
@@ -326,7 +331,7 @@ faults! {
         }
     }
 
-    "heads-of-rope": "turns the first `n_heads` heads only", ROPE, FLOATS {
+    "heads-of-rope": "takes zeros for heads from `n_heads` on", ROPE, FLOATS {
         fn given(&self, given: &mut Given<'_, '_>) {
             let shape = given.inputs.first().map(|x| x.shape.clone()).unwrap_or_default();
             if let (Opcode::Rope, Some(limit), [.., heads, head_dim]) = (given.task.op, given.int(Param::NHeads), &shape[..]) {

@@ -14,7 +14,7 @@ use megakernel_conformance::report::Report;
 use megakernel_conformance::run::{self, Options, Outcome};
 use megakernel_conformance::stop::Stop;
 use megakernel_conformance::terminal::{self, Style};
-use megakernel_conformance::worker::{WorkerCommand, processes};
+use megakernel_conformance::worker::{WorkerCommand, processes, split};
 use megakernel_conformance::{html, junit};
 use megakernel_ir::protocol::Profile;
 
@@ -329,14 +329,4 @@ fn rerun(args: &Args) -> Result<String, String> {
     let command = args.rerun.as_deref().unwrap_or("megakernel-conform run");
     let words = shlex::try_join(words).map_err(|cause| cause.to_string())?;
     Ok(if words.is_empty() { command.to_owned() } else { format!("{command} {words}") })
-}
-
-fn split(option: &str, what: &str, line: &str) -> Result<(String, Vec<String>), String> {
-    let mut words = shlex::split(line)
-        .ok_or_else(|| format!("{option} `{line}` has an open quote or ends with a backslash"))?;
-    if words.is_empty() {
-        return Err(format!("{option} is empty; it takes the command that starts the {what}"));
-    }
-    let program = words.remove(0);
-    Ok((program, words))
 }

@@ -27,6 +27,20 @@ pub mod processes;
 
 pub use failure::Failure;
 
+/// The program and the arguments of a command line, split as a shell does. `option` gave it, and it starts the `what`.
+///
+/// # Errors
+/// A quote is open, or it is empty.
+pub fn split(option: &str, what: &str, line: &str) -> Result<(String, Vec<String>), String> {
+    let mut words = shlex::split(line)
+        .ok_or_else(|| format!("{option} `{line}` has an open quote or ends with a backslash"))?;
+    if words.is_empty() {
+        return Err(format!("{option} is empty; it takes the command that starts the {what}"));
+    }
+    let program = words.remove(0);
+    Ok((program, words))
+}
+
 /// The longest line that a worker may write.
 pub const LINE_LIMIT: usize = 64 << 20;
 

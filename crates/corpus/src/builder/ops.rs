@@ -133,11 +133,7 @@ impl ProgramBuilder {
         params: &[(&str, Value)],
         after: &[Ctr],
     ) -> Ctr {
-        let mut task = self.task(op).reads(inputs).writes(&[output]).after(after).label(label);
-        for (key, value) in params {
-            task = task.param(key, value.clone());
-        }
-        task.add()
+        self.task(op).reads(inputs).writes(&[output]).after(after).label(label).params(params).add()
     }
 
     /// One COPY.

@@ -68,6 +68,11 @@ impl<'a> TaskBuilder<'a> {
         self
     }
 
+    /// Sets several parameters.
+    pub fn params<'p, 'k: 'p>(self, params: impl IntoIterator<Item = &'p (&'k str, Value)>) -> Self {
+        params.into_iter().fold(self, |task, (key, value)| task.param(key, value.clone()))
+    }
+
     /// Assigns the task to an SM; `None` leaves it unassigned.
     pub fn sm(mut self, sm: impl Into<Option<usize>>) -> Self {
         self.record.sm = sm.into().map(|sm| sm as i64);

@@ -3,13 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use megakernel_ir::companion::{Composed, Reference};
+use megakernel_ir::companion::Composed;
 use megakernel_ir::model::{Buffer, Program, Task};
 use megakernel_ir::protocol::{Answer, Execute, Hello, Launch, Request, Worker};
 use megakernel_ir::rule::Severity;
 use megakernel_ir::{DType, Diagnostic, Opcode, Param, Rule, read, terminal};
 use megakernel_numerics::{Stored, Tensor, TensorFile};
-use megakernel_suite::companions::REFERENCES;
+use megakernel_suite::judge;
 
 /// A finding that a faulty validator overlooks.
 type Overlooks = fn(&Program<'_>, &Diagnostic) -> bool;
@@ -60,10 +60,8 @@ fn main() {
         "{ids:?}: the faults are {known:?}"
     );
     let has = |id: &str| ids.iter().any(|given| given == id || given == "all");
-    let mut references: Vec<Box<dyn Reference>> = vec![Box::new(megakernel_reference::answer::Programs)];
-    references.extend(REFERENCES.iter().map(|companion| (companion.reference)()));
     let mut worker = Faulty {
-        reference: Composed::new("faulty-worker", "0", references).naming_every_rule(),
+        reference: judge::worker(),
         overlooks: VALIDATORS.iter().filter(|(id, _)| has(id)).map(|(_, fault)| *fault).collect(),
         forgets: MACHINES.iter().filter(|(id, _)| has(id)).map(|(_, fault)| *fault).collect(),
     };

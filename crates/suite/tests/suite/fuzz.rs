@@ -54,7 +54,7 @@ fn the_reference_does_not_differ_from_itself_and_draws_the_same_at_any_number_of
         assert!(outcome.findings.is_empty(), "{:?}", outcome.findings);
         assert!(outcome.compared > 140, "{outcome:?}");
     }
-    assert_eq!(runs[0].coverage.digest(), runs[1].coverage.digest());
+    assert!(runs[0].coverage == runs[1].coverage);
     assert_eq!(runs[0].compared, runs[1].compared);
 }
 
@@ -108,10 +108,9 @@ fn findings_are_cases_that_the_faulty_fail_and_the_right_pass() {
     let (former, settled, unplayed) =
         fuzz.replay(findings.read().expect("what was written")).expect("they are played");
     assert_eq!((former.len(), settled, unplayed), (count, 0, 0));
-    let again = fuzz.replay(findings.read().expect("what was written")).expect("they are played").0;
     let options =
         Options { seed: 0, count: 96, deadline: None, profiles: vec![Profile::MEMORY_SAFETY], per_cause: 4 };
-    let twice = fuzz.run(&options, &again, &|_| {}, &|_| Ok(())).expect("documents are played");
+    let twice = fuzz.run(&options, &former, &|_| {}, &|_| Ok(())).expect("documents are played");
     assert!(twice.findings.is_empty() && twice.duplicates > 0, "{:?}", twice.findings);
     // A case may be removed by hand.
     let first = outcome.findings.first().expect("a finding");
@@ -124,6 +123,7 @@ fn a_folder_with_another_manifest_is_no_folder_of_findings() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("manifest.json");
     std::fs::write(&path, r#"{"name": "an application"}"#).expect("written");
+    std::fs::create_dir(folder.path().join("cases")).expect("made");
     let refused = Findings::at(folder.path()).read().expect_err("refused");
     assert!(refused.contains("manifest.json"), "{refused}");
     assert_eq!(std::fs::read_to_string(&path).expect("still there"), r#"{"name": "an application"}"#);

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use megakernel_ir::Diagnostic;
 use megakernel_mcir::{Body, Document, Index, Init, Memory, Term};
 use megakernel_order::Findings;
-use megakernel_reference::commands::draw::escaped;
+use megakernel_reference::commands::draw::{escaped, head};
 
 use crate::measure::{MOST, moved};
 use crate::residency::{Lifetimes, bytes, peaks, span, uses};
@@ -61,10 +61,7 @@ pub fn picture(document: &Document, heading: &str) -> Result<String, Vec<Diagnos
         drawing.y += LINE;
     }
     let height = drawing.y + 10;
-    Ok(format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height}\" viewBox=\"0 0 {WIDTH} {height}\" font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"{WIDTH}\" height=\"{height}\" fill=\"#ffffff\"/>\n{}</svg>\n",
-        drawing.out
-    ))
+    Ok(format!("{}{}</svg>\n", head(WIDTH, height), drawing.out))
 }
 
 fn legend(is_counted: bool) -> &'static str {
@@ -99,11 +96,7 @@ struct Drawing<'w, 'd> {
 impl Drawing<'_, '_> {
     fn text(&mut self, x: i64, text: &str, fill: &str, is_bold: bool) {
         let weight = if is_bold { " font-weight=\"bold\"" } else { "" };
-        // XML has no place for the characters that are no text.
-        let is_text = |letter: char| !letter.is_control() && !matches!(letter, '\u{fffe}' | '\u{ffff}');
-        let text: String =
-            text.chars().map(|letter| if is_text(letter) { letter } else { '\u{fffd}' }).collect();
-        let (y, text) = (self.y, escaped(&short(&text, LETTERS)));
+        let (y, text) = (self.y, escaped(&short(text, LETTERS).replace('\n', "\u{fffd}")));
         let _ = writeln!(self.out, "<text x=\"{x}\" y=\"{y}\" fill=\"{fill}\"{weight}>{text}</text>");
     }
 

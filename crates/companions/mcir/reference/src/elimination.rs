@@ -318,7 +318,7 @@ fn apply(document: &Document, json: &Json, most: u64) -> Result<(Option<Json>, V
     let no_values = Map::new();
     let values = json["values"].as_object().unwrap_or(&no_values);
     let mut draft = Draft::of(document, json, values, most);
-    let mut stays: HashMap<usize, Vec<Stays>> = HashMap::new();
+    let mut stays: BTreeMap<usize, Vec<Stays>> = BTreeMap::new();
     // Regions that store something that may vanish, and those of which it depends on where other regions stand.
     let mut open: BTreeSet<usize> = (0..draft.parts.len()).collect();
     let mut waiting: BTreeSet<usize> = BTreeSet::new();
@@ -338,9 +338,7 @@ fn apply(document: &Document, json: &Json, most: u64) -> Result<(Option<Json>, V
             is_changed = true;
         }
     }
-    let mut stays: Vec<(usize, Vec<Stays>)> = stays.into_iter().collect();
-    stays.sort_unstable_by_key(|(place, _)| *place);
-    let stays = stays.into_iter().flat_map(|(_, stays)| stays).collect();
+    let stays = stays.into_values().flatten().collect();
     if !is_changed {
         return Ok((None, stays));
     }

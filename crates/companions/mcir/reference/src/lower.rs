@@ -7,20 +7,14 @@ use megakernel_order::Findings;
 use serde_json::{Map, Value as Json, json};
 
 use crate::nest::Nest;
-use crate::transform::NotMade;
+use crate::structure::MOST;
+use crate::transform::{NotMade, answered, told};
 use crate::validate::judge;
 use crate::world::World;
 
-/// The largest integer of Kernel IR.
-const MOST: i64 = 2_147_483_647;
-
 /// Answers the method `lower`.
 pub fn lower(text: &[u8]) -> Answer {
-    match lowered(text) {
-        Ok((_, made)) => Answer::Accept { diagnostics: Vec::new(), document: Some(made.to_string()) },
-        Err(NotMade::Rejected(diagnostics)) => Answer::Reject { diagnostics },
-        Err(NotMade::Unsupported(reason)) => Answer::Unsupported { reason },
-    }
+    answered(lowered(text).map(|(_, made)| made))
 }
 
 /// What is found in a document, and its Kernel IR.
@@ -29,8 +23,7 @@ pub fn lower(text: &[u8]) -> Answer {
 /// See [`NotMade`].
 pub fn lowered(text: &[u8]) -> Result<(Vec<Diagnostic>, Json), NotMade> {
     let value = read_value(text).map_err(NotMade::Rejected)?;
-    let document = read(&value)
-        .map_err(|faults| NotMade::Rejected(faults.into_iter().map(Diagnostic::from).collect()))?;
+    let document = read(&value).map_err(told)?;
     let world = World::new(&document);
     let mut findings = Findings::default();
     let judged = judge(&world, &mut findings);

@@ -1,6 +1,6 @@
 //! The loop nest of a region (clause MCI-28): where memory is taken, what each node becomes, and where threads meet.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use megakernel_mcir::{Body, Lifetime, Memory, Op};
 use serde_json::{Map, Value as Json, json};
@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json, json};
 use crate::axes::Extent;
 use crate::form::Form;
 use crate::names::Names;
-use crate::residency::{Lifetimes, uses};
+use crate::residency::{Lifetimes, Use, bytes, uses};
 use crate::shapes::Shaped;
 use crate::world::{Site, World, moves, nodes};
 
@@ -45,7 +45,7 @@ pub struct Nest<'n, 'd> {
     shaped: &'n Shaped<'d>,
     names: Names,
     stream: Option<Run>,
-    prefetched: HashMap<u32, i64>,
+    prefetched: HashSet<u32>,
     /// Integers that depend on the block alone, and those that depend on the iteration: each with its instruction.
     known: [BTreeMap<(i64, Form), (String, Json)>; 2],
     /// By tile.
@@ -64,12 +64,13 @@ impl<'n, 'd> Nest<'n, 'd> {
         let stream_axis = region.stream.iter().map(|stream| stream.axis);
         let axes = region.tile.blocks.iter().map(|&(axis, _)| axis).chain(stream_axis);
         let names = axes.map(|axis| world.name(axis).to_owned()).collect();
+        let all = uses(world, shaped);
         let mut nest = Nest {
             world,
             shaped,
             names,
             stream: None,
-            prefetched: HashMap::new(),
+            prefetched: all.iter().filter(|(_, used)| used.is_prefetched).map(|&(tile, _)| tile).collect(),
             known: Default::default(),
             touched: HashMap::new(),
             steps: region.tile.shape.iter().copied().collect(),
@@ -77,20 +78,15 @@ impl<'n, 'd> Nest<'n, 'd> {
             made: Vec::new(),
         };
         let mut head = nest.begin_stream();
-        for site in nodes(shaped.number, region).filter(|site| matches!(site.node.op, Op::Prefetch(..))) {
-            if let Some(moved) = moves(site.node) {
-                nest.prefetched.insert(moved.tile, world.value(moved.tile).buffers);
-            }
-        }
-        nest.body(lifetimes, json);
+        nest.body(lifetimes, json, &all);
         let body = std::mem::take(&mut nest.made);
         head.extend(nest.integers(0));
         head.extend(body);
         let mut allocations = Map::new();
         let mut buffers = Map::new();
-        for (tile, _) in uses(world, shaped) {
+        for &(tile, _) in &all {
             let (value, name) = (world.value(tile), world.name(tile));
-            let bytes = value.shape.iter().product::<i64>() * value.dtype.bytes() * value.buffers;
+            let bytes = bytes(world, tile);
             allocations.insert(name.to_owned(), json!({"memory": value.memory.name(), "bytes": bytes}));
             let mut buffer = json!({"allocation": name, "shape": value.shape, "dtype": value.dtype.name()});
             if value.buffers != 1 {
@@ -142,13 +138,13 @@ impl<'n, 'd> Nest<'n, 'd> {
         std::mem::take(&mut self.known[which]).into_values().map(|(_, json)| json).collect()
     }
 
-    fn body(&mut self, lifetimes: &Lifetimes, json: &Json) {
+    fn body(&mut self, lifetimes: &Lifetimes, json: &Json, all: &[(u32, Use)]) {
         let region = self.shaped.region;
         let [begin, each, end] = region.tile.bodies.each_ref().map(Vec::len);
         // By the position of a node: what is taken before it, and what is given back after it.
         let (mut taken, mut given) = (HashMap::new(), HashMap::new());
         let (mut whole, mut streamed) = (Vec::new(), Vec::new());
-        for (tile, used) in uses(self.world, self.shaped) {
+        for &(tile, ref used) in all {
             let (place, until): (usize, Option<usize>) = match lifetimes.of(tile) {
                 Lifetime::Block => {
                     whole.push(tile);
@@ -192,7 +188,7 @@ impl<'n, 'd> Nest<'n, 'd> {
             self.node(&site, raw);
             given.get(&position).into_iter().flatten().for_each(|&tile| self.give_back(tile));
         }
-        if begin + each + end == begin {
+        if each + end == 0 {
             outer = self.enter(&streamed);
         }
         if end == 0 {
@@ -282,7 +278,7 @@ impl<'n, 'd> Nest<'n, 'd> {
 
     /// The slot that a node reads or writes.
     fn slot(&self, tile: u32) -> Slot {
-        Slot { is_of_iteration: self.prefetched.contains_key(&tile), number: 0 }
+        Slot { is_of_iteration: self.prefetched.contains(&tile), number: 0 }
     }
 
     fn slot_form(&self, tile: u32, slot: Slot) -> Option<Json> {

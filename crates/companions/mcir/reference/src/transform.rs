@@ -22,7 +22,12 @@ pub enum NotMade {
 
 /// Answers the method `transform`.
 pub fn transform(text: &[u8]) -> Answer {
-    match transformed(text) {
+    answered(transformed(text))
+}
+
+/// What is answered where this was made.
+pub fn answered(made: Result<Json, NotMade>) -> Answer {
+    match made {
         Ok(made) => Answer::Accept { diagnostics: Vec::new(), document: Some(made.to_string()) },
         Err(NotMade::Rejected(diagnostics)) => Answer::Reject { diagnostics },
         Err(NotMade::Unsupported(reason)) => Answer::Unsupported { reason },
@@ -50,7 +55,8 @@ pub fn transform_text(pass: Pass, text: &[u8], target: Target) -> Result<(Json, 
     apply(Request { pass, source, target }, &value, "")
 }
 
-fn told(faults: Vec<Fault>) -> NotMade {
+/// A document that does not read.
+pub fn told(faults: Vec<Fault>) -> NotMade {
     NotMade::Rejected(faults.into_iter().map(Diagnostic::from).collect())
 }
 

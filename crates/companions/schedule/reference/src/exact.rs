@@ -10,9 +10,9 @@ use megakernel_order::happens_before::{HappensBefore, Question};
 use crate::race::{Storage, conflict};
 use crate::world::{Access, Does, World};
 
-/// Pairs that conflict, of which it is asked whether they are ordered, in a storage; and pairs that are compared for it, in so many times as many.
-/// Where there are more, the number of findings is a lower bound.
+/// Of so many pairs of a storage that conflict it is asked whether they are ordered. Where there are more, the number of findings is a lower bound.
 const MOST: usize = 1 << 22;
+/// To find those, so many times as many pairs are compared at most.
 const COMPARED: usize = 1 << 6;
 
 /// Reports every pair, up to a limit. Those that have been found already are among them.
@@ -188,5 +188,10 @@ mod tests {
         let reads = r#"{"phases": [{"reads": [["x", null]]}]}"#;
         let [all, compared] = racing_pairs(2000, adds, [idle, reads], 64);
         assert!(all.len() > 1000 && compared.len() < 100, "{} and {}", all.len(), compared.len());
+        // Behind all of them, and it races with the last one alone.
+        let last = r#"{"queue": 0, "phases": [{"signals": [["e", 1]]}, {"adds": [["x", null]]}]}"#;
+        let reads = r#"{"phases": [{"waits": [["e", 1]], "reads": [["x", null]]}]}"#;
+        let [all, compared] = racing_pairs(2000, adds, [last, reads], 64);
+        assert_eq!((all, compared), (vec![[2000, 2001]], vec![]));
     }
 }

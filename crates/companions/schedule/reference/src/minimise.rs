@@ -53,11 +53,12 @@ pub fn minimise(document: &[u8]) -> Answer {
 pub fn minimal(schedule: &Schedule) -> Vec<Dropped> {
     let needed = needed(schedule);
     let open: Vec<Wait> = waits(schedule).into_iter().filter(|wait| !needed.contains(wait)).collect();
-    let world = world(schedule);
-    let gone = match world.as_ref().and_then(Required::new) {
-        Some(mut required) => most(&open, |gone| required.holds_without(gone)),
-        None => most(&open, |gone| accepts(&without(schedule, gone))),
-    };
+    let told = world(schedule)
+        .as_ref()
+        .and_then(Required::new)
+        .map(|mut required| most(&open, |gone| required.holds_without(gone)));
+    // A large one is judged anew, and not held beside what that takes.
+    let gone = told.unwrap_or_else(|| most(&open, |gone| accepts(&without(schedule, gone))));
     let implied = implied(schedule, &gone);
     gone.iter().zip(implied).map(|(&wait, implied)| Dropped { wait, implied }).collect()
 }

@@ -19,7 +19,7 @@ const MOST: usize = 1 << 26;
 /// Of so many signals of a wait it is asked how they come before it.
 const ASKED: usize = 8;
 /// Of the waits of a phase straight after more nodes, nothing is known: each signal is asked of each node.
-const STRAIGHT: usize = 64;
+const STRAIGHT: usize = 1 << 10;
 
 /// Waits that cannot go from a schedule that is accepted. There may be others.
 pub fn needed(schedule: &Schedule) -> BTreeSet<Wait> {

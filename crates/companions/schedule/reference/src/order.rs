@@ -92,6 +92,16 @@ impl Before {
         nodes
     }
 
+    /// All that comes straight before a node, a phase or a join, some of it perhaps twice.
+    pub fn each_before(&self, world: &World<'_>, node: u32) -> impl Iterator<Item = u32> {
+        let node = node as usize;
+        let (seen, joined) = match node.checked_sub(world.phases()) {
+            None => ([&self.program[node][..], &self.wait[world.waits.range(node)]], &[][..]),
+            Some(join) => ([&[][..], &[][..]], &self.joins[join][..]),
+        };
+        seen.into_iter().flatten().flatten().chain(joined).copied()
+    }
+
     /// All that comes straight before a node, a phase or a join.
     pub fn straight_before(&self, world: &World<'_>, node: u32) -> Vec<u32> {
         match (node as usize).checked_sub(world.phases()) {

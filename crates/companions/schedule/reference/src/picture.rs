@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use clap::Args;
 use megakernel_ir::diagnostic::Witness;
 use megakernel_ir::{Diagnostic, Rule, terminal};
-use megakernel_reference::commands::draw::escaped;
+use megakernel_reference::commands::draw::{escaped, head};
 use megakernel_reference::commands::{Command, describe, options, read_file, replay, wrong};
 
 use crate::replay::Machine;
@@ -178,9 +178,7 @@ impl Drawing<'_> {
         let letters = heading.chars().count().max(said.chars().count()) as i64;
         let width = (LEFT + columns * (BOX[0] + GAP[0])).max(24 + 7 * letters);
         let height = TOP + self.lanes.len() as i64 * (BOX[1] + GAP[1]) + 10;
-        let mut out = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>\n"
-        );
+        let mut out = head(width, height);
         let fill = if finding.is_some() { "#c0182b" } else { "#222222" };
         let _ = writeln!(out, "<text x=\"12\" y=\"20\" font-weight=\"bold\">{}</text>", escaped(&heading));
         let _ = writeln!(out, "<text x=\"12\" y=\"40\" fill=\"{fill}\">{}</text>", escaped(&said));

@@ -4,7 +4,6 @@
 
 use std::collections::BTreeSet;
 
-use megakernel_ir::TaskId;
 use megakernel_order::Order;
 use megakernel_order::happens_before::HappensBefore;
 
@@ -38,14 +37,12 @@ impl<'w> Required<'w> {
     pub fn new(world: &'w World<'w>) -> Option<Required<'w>> {
         let before = Before::new(world, &signals(world));
         let graph = before.graph(world);
-        let count = graph.tasks();
-        if count > NODES {
+        if graph.tasks() > NODES {
             return None;
         }
         let order = Order::new(&graph)?;
         let order = HappensBefore::new(&graph, &order);
-        let mut nodes: Vec<u32> = (0..count as u32).collect();
-        nodes.sort_by_key(|&node| order.rank(TaskId::from(node)));
+        let nodes: Vec<u32> = order.sequence().iter().map(|&node| node.into()).collect();
         let words = world.phases().div_ceil(64);
         let mut required = vec![vec![0; words]; world.phases()];
         let mut left = MOST;
@@ -87,7 +84,7 @@ impl<'w> Required<'w> {
         let mut come = vec![vec![0; words]; self.nodes.len()];
         for &node in &self.nodes {
             let mut bits = std::mem::take(&mut come[node as usize]);
-            for earlier in self.before.straight_before(self.world, node) {
+            for earlier in self.before.each_before(self.world, node) {
                 unite(&mut bits, &come[earlier as usize]);
                 if (earlier as usize) < self.world.phases() {
                     insert(&mut bits, earlier);

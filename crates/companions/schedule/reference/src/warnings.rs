@@ -217,10 +217,8 @@ fn batches(sources: &[(u32, u32, u64)]) -> impl Iterator<Item = Batch> {
         rest.peek()?;
         let mut batch = Batch { lanes: Vec::new(), amounts: HashMap::new() };
         for (lane, signals) in rest.by_ref().take(LANES).enumerate() {
-            for &(phase, event, amount) in signals {
-                if batch.lanes.last() != Some(&phase) {
-                    batch.lanes.push(phase);
-                }
+            batch.lanes.extend(signals.first().map(|&(phase, ..)| phase));
+            for &(_, event, amount) in signals {
                 let lanes = batch.amounts.entry(event).or_default().0.entry(amount).or_default();
                 lanes[lane / 64] |= 1 << (lane % 64);
             }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use megakernel_ir::Rule;
-use megakernel_prove::{Enumeration, Judge, Scope, Subject, Tally, Weakness};
+use megakernel_prove::{Enumeration, Judge, Options, Outcome, Scope, Subject, Tally, Weakness, run};
 
 use crate::Schedules;
 use crate::family::Family;
@@ -62,6 +62,18 @@ fn validator_and_explorer_agree_on_the_quick_scope_and_no_rule_can_be_missing() 
         let shown = total.rules.get(&rule).and_then(|counts| counts.first()).copied();
         assert!(shown.unwrap_or(0) > 0, "no run shows {rule}");
     }
+}
+
+#[test]
+fn what_disagrees_is_made_as_small_as_it_gets() {
+    let options = Options { without: Some(Weakness::Rule(Rule::ER02)), ..Options::default() };
+    let Ok(Outcome::Disagreement(found)) = run::<Schedules>(&quick(), &options) else {
+        unreachable!("nothing is missing without ER02")
+    };
+    let whole = Schedules::ask(&mut Schedules::judge(None), &found.document).expect("it can be judged");
+    assert!(whole.rules.contains(&Rule::ER02) && !Schedules::disagree(&whole), "{found}");
+    assert_eq!(found.document.tasks.len(), 2, "{found}");
+    assert!(found.document.tasks.iter().all(|task| task.phases.len() == 1), "{found}");
 }
 
 /// The rules on logs.

@@ -8,7 +8,7 @@
 //! | `execution/order` | exact as well: programs whose result tells in which order the tasks ran, and what they found |
 //! | `execution/binding` | exact as well: sessions whose launches differ in buffers, tasks and weights; what is bound to what, and what lasts |
 //! | `execution/several` | one launch: one opcode writes several dtypes |
-//! | `execution/spaces` | exact as well: buffers of every space and kind, with and without pages, and what caches carry |
+//! | `execution/spaces` | exact as well, but for ROPE with several bases: buffers of every space and kind, with and without pages, and what caches carry |
 //! | `execution/litmus` | exact as well: programs whose result tells whether signal and wait order memory, on a device |
 //!
 //! **How far bounds reach.** A bound grows with the depth of a program. Of the largest value of its buffer, it is at most

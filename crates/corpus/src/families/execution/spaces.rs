@@ -1,6 +1,6 @@
 //! Where buffers are: several that are alive at once in each space, with and without pages, and written in tiles; tasks that write
 //! on-chip buffers and have to wait; caches of other kinds; rows of NaN and of subnormal numbers that a cache carries from launch to
-//! launch. The result of each follows from how it is made.
+//! launch. The result of each follows from how it is made, but for that of ROPE with several bases.
 
 use std::sync::Arc;
 
@@ -16,8 +16,6 @@ use crate::builder::{Buf, Ctr, DType, Kind, Op, ProgramBuilder, Result, Space, s
 use DType::{BF16, F8E4M3, F8E5M2, F16, F32};
 
 const FAMILY: &str = "execution/spaces";
-
-const SPACES: [Space; 4] = [Space::Hbm, Space::GlobalScratch, Space::Smem, Space::Register];
 
 /// A program on its way, and what its outputs hold.
 struct Sketch {
@@ -56,7 +54,7 @@ impl Sketch {
 
     /// A task; on-chip storage belongs to one SM.
     fn task(&mut self, op: Op, inputs: &[Buf], output: Buf, params: &[(&str, u64)], after: &[Ctr]) -> Ctr {
-        let sm = matches!(self.space, Space::Smem | Space::Register).then_some(0);
+        let sm = self.space.is_on_chip().then_some(0);
         let mut task = self.p.task(op).reads(inputs).writes(&[output]).after(after).sm(sm);
         for &(key, value) in params {
             task = task.param(key, value);
@@ -88,7 +86,7 @@ fn plan(name: &str, summary: &str, clauses: &[Clause], p: ProgramBuilder, launch
 /// The cases.
 pub fn plans() -> Result<Vec<Plan>> {
     let mut plans = Vec::new();
-    for space in SPACES {
+    for &space in Space::ALL {
         for paged in [false, true] {
             for dtype in [F32, F16, BF16] {
                 let name = format!(
@@ -268,7 +266,7 @@ fn untouched(dtype: DType) -> Plan {
     plan(&format!("untouched-{}", slug(dtype.name())), about, &[clause::EXE_09, clause::EXE_08], p, launches)
 }
 
-/// Two ROPE of one length of head, at one position, with other bases.
+/// Four ROPE of one length of head, at one position, with other bases.
 fn bases(dtype: DType) -> Plan {
     let mut p = ProgramBuilder::new("spaces");
     let x = p.input("x", dtype, &[2, 8]);

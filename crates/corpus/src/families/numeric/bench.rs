@@ -284,11 +284,7 @@ impl Spec {
         let tiles = if self.tiles.is_empty() { &whole[..] } else { &self.tiles };
         for (index, tile) in tiles.iter().enumerate() {
             let label = if tiles.len() == 1 { "op".to_owned() } else { format!("op[t{index}]") };
-            let mut task = p.task(op).reads(&inputs).writes(&[y]).label(&label);
-            for (key, value) in self.params.iter().chain(tile) {
-                task = task.param(key, value.clone());
-            }
-            task.add();
+            p.task(op).reads(&inputs).writes(&[y]).label(&label).params(self.params.iter().chain(tile)).add();
         }
         p.finish()
     }
@@ -304,7 +300,7 @@ impl Spec {
     ) -> Program {
         let Sharing { operand, space, paged } = sharing;
         // On-chip storage belongs to one SM.
-        let sm = matches!(space, Space::Smem | Space::Register).then_some(0);
+        let sm = space.is_on_chip().then_some(0);
         let (dtype, shape) = &self.output;
         if let (Some(given), Some(buffer)) = (self.inputs.get(operand), inputs.get_mut(operand)) {
             let held = p.act_in(space, "held", given.dtype, &given.shape);
@@ -316,11 +312,8 @@ impl Spec {
             }
             let ready = p.task(Op::Copy).reads(&[*buffer]).writes(&[held]).label("copy").sm(sm).add();
             *buffer = held;
-            let mut task = p.task(op).reads(&inputs).writes(&[result]).after(&[ready]).label("op").sm(sm);
-            for (key, value) in &self.params {
-                task = task.param(key, value.clone());
-            }
-            let done = task.add();
+            let task = p.task(op).reads(&inputs).writes(&[result]).after(&[ready]).label("op").sm(sm);
+            let done = task.params(&self.params).add();
             p.task(Op::Copy).reads(&[result]).writes(&[y]).after(&[done]).label("out").sm(sm).add();
         }
         p.finish()
@@ -349,7 +342,6 @@ impl Spec {
             waits.extend(before);
             held.push(from);
         }
-        waits.dedup();
         if matches!(behind.join, Join::Nop | Join::NopOne) {
             waits = vec![p.task(Op::Nop).after(&waits).label("join").add()];
         }
@@ -361,10 +353,7 @@ impl Spec {
                 task = task.wait(wait, 1);
             }
         }
-        for (key, value) in &self.params {
-            task = task.param(key, value.clone());
-        }
-        task.add();
+        task.params(&self.params).add();
         p.finish()
     }
 
@@ -465,8 +454,7 @@ impl Bench {
         let parts = [(format!("{file}.safetensors"), given), (format!("{file}{SUFFIX}"), by_formula)];
         let parts = parts.into_iter().filter(|(_, inputs)| !inputs.is_empty());
         let files = parts.map(|(file, inputs)| (file.clone(), self.file(&id, file, inputs))).collect();
-        let program = spec.program(self.op);
-        let program = Arc::new(program);
+        let program = Arc::new(spec.program(self.op));
         // A form that another data family has with another program has a file of its own.
         let own = format!("programs/numeric/{op}/{}-{}-{dtypes}.json", spec.data, spec.form);
         let is_taken = |path: &str| self.programs.get(path).is_some_and(|known| *known != program);
@@ -474,7 +462,7 @@ impl Bench {
         if is_taken(&path) {
             self.conflicts.push(format!("{id}: another case has another program at {path}"));
         }
-        self.programs.insert(path.clone(), Arc::clone(&program));
+        let program = Arc::clone(self.programs.entry(path.clone()).or_insert(program));
         let mut clauses = vec![clause_of(self.op)];
         clauses.extend(&spec.clauses);
         // What shows in every case is cited by the plainest ones.

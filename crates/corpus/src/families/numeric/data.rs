@@ -38,6 +38,11 @@ pub fn reals(dtype: DType, shape: &[u64], values: Vec<f64>) -> Operand {
     Operand { dtype, shape: shape.to_vec(), values: Values::Reals(values) }
 }
 
+/// A float operand, by its elements as they are stored.
+pub fn bits(dtype: DType, shape: &[u64], bits: Vec<u32>) -> Operand {
+    Operand { dtype, shape: shape.to_vec(), values: Values::Bits(bits) }
+}
+
 /// An operand of integers; of a float dtype it holds the integers as reals.
 pub fn ints(dtype: DType, shape: &[u64], values: Vec<i64>) -> Operand {
     let values = match FloatFormat::of(dtype) {

@@ -284,7 +284,7 @@ pub fn sample_argmax(b: &mut Bench) -> Result<()> {
 }
 
 /// The index of the first maximum of each row.
-fn first_maxima(values: &[f64], width: usize) -> Vec<i64> {
+pub fn first_maxima(values: &[f64], width: usize) -> Vec<i64> {
     values
         .chunks(width.max(1))
         .map(|row| {

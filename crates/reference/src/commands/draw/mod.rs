@@ -15,8 +15,8 @@ use super::groups::groups;
 use super::replay::{self, Kind};
 use super::{Companion, count, wrong};
 pub use chart::{Chart, Event, Task};
-pub use svg::escaped;
 use svg::{Marks, Picture};
+pub use svg::{escaped, head};
 
 /// Draw tasks by operator and what they wait for, as SVG on standard output, with a finding about runs marked.
 ///

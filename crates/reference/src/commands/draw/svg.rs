@@ -71,9 +71,7 @@ impl Picture<'_> {
         // Room for the lines around the boxes, and for the text.
         let text = self.text.iter().map(|line| LETTER * line.chars().count() as i64).max().unwrap_or(0);
         let width = (width + 3 * GAP).max(text + 2 * MARGIN);
-        let mut out = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>\n"
-        );
+        let mut out = head(width, height);
         for (index, line) in self.text.iter().enumerate() {
             let (fill, weight) = match line.strip_prefix('!') {
                 Some(_) => ("#c0182b", "normal"),
@@ -433,7 +431,17 @@ impl Picture<'_> {
     }
 }
 
-/// A text as XML has it.
+/// The beginning of a picture: its size, and a white ground.
+pub fn head(width: i64, height: i64) -> String {
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>\n"
+    )
+}
+
+/// A text as XML has it, which has no place for the characters that are no text.
 pub fn escaped(text: &str) -> String {
+    let is_text =
+        |letter: char| letter == '\n' || !(letter.is_control() || matches!(letter, '\u{fffe}' | '\u{ffff}'));
+    let text: String = text.chars().map(|letter| if is_text(letter) { letter } else { '\u{fffd}' }).collect();
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

@@ -182,6 +182,7 @@ impl<'d, N: Numbers> Run<'d, N> {
                 Init::Least => self.numbers.least(),
                 Init::Most => return Err("a state that begins with infinity is not judged".to_owned()),
             };
+            let init = self.numbers.cast(self.value(state.value)?.dtype, init);
             block.tiles.insert(state.value, Tile { shape: None, numbers: vec![init] });
         }
         self.spend(0)?;

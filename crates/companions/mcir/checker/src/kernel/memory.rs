@@ -117,11 +117,16 @@ impl<'k, N: Copy> Chip<'k, N> {
         self.meetings += 1;
     }
 
-    /// Takes memory: what it costs to look at it, the first time.
+    /// Takes memory, after what it costs to look at it the first time has been spent.
     ///
     /// # Errors
     /// It is taken already, or there is not so much.
-    pub fn take(&mut self, name: u32, most: [i64; 2]) -> Result<usize, String> {
+    pub fn take(
+        &mut self,
+        name: u32,
+        most: [i64; 2],
+        spend: impl FnOnce(usize) -> Result<(), String>,
+    ) -> Result<(), String> {
         let area = self.areas.get_mut(&name).ok_or("no such allocation")?;
         if area.taken.is_some() {
             return Err("the allocation is taken a second time".to_owned());
@@ -139,6 +144,8 @@ impl<'k, N: Copy> Chip<'k, N> {
         area.taken = Some(self.serial);
         area.barred = if area.memory == Memory::Shared { self.given_back } else { 0 };
         let is_new = area.cells.is_empty();
+        let count = usize::try_from(area.bytes).unwrap_or(0).div_ceil(2);
+        spend(if is_new { 8 * count } else { 0 })?;
         if is_new {
             let none = Cell {
                 number: None,
@@ -150,9 +157,9 @@ impl<'k, N: Copy> Chip<'k, N> {
                 written: 0,
                 is_on_its_way: false,
             };
-            area.cells = vec![none; usize::try_from(area.bytes).unwrap_or(0).div_ceil(2)];
+            area.cells = vec![none; count];
         }
-        Ok(if is_new { 8 * area.cells.len() } else { 0 })
+        Ok(())
     }
 
     /// Gives memory back.

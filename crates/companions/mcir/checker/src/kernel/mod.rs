@@ -29,10 +29,7 @@ pub fn judge(document: &[u8], answer: &str) -> Result<(), Wrong> {
     let document_read = read(&value).map_err(|faults| of_case(first_fault(faults)))?;
     let before = Side::of(Source::Document(document_read.clone()), MOST).map_err(of_case)?;
     let counted = before.counted().map_err(of_case)?;
-    let value = read_value(answer.as_bytes()).map_err(|found| {
-        let first = found.into_iter().next();
-        sound(first.map(|found| format!("{} ({})", found.message, found.rule)).unwrap_or_default())
-    })?;
+    let value = read_value(answer.as_bytes()).map_err(|found| sound(first_fault(found)))?;
     let kernels = read_kernels(&value).map_err(|faults| sound(first_fault(faults)))?;
     same_tensors(&document_read, &kernels)?;
     let bytes = same_kernels(&document_read, &kernels)?;

@@ -46,6 +46,7 @@ pub fn run<N: Numbers>(
 ) -> Result<(Held<N::Number>, Counted), String> {
     let mut counted = Counted::default();
     let mut tensors = HashMap::new();
+    let given: HashSet<u32> = kernels.inputs.iter().copied().collect();
     for tensor in &kernels.tensors {
         let name = &kernels.names[tensor.name as usize];
         let extents = tensor.shape.iter().map(|extent| extent.unsigned_abs());
@@ -54,7 +55,7 @@ pub fn run<N: Numbers>(
         if counted.work > most {
             return Err(format!("the tensors have more than {most} elements, and are not judged (MCI-27)"));
         }
-        let given = inputs.get(name).filter(|_| kernels.inputs.contains(&tensor.name));
+        let given = inputs.get(name).filter(|_| given.contains(&tensor.name));
         let held = match given {
             Some(all) => all.iter().copied().map(Some).collect(),
             None => vec![None; usize::try_from(elements).unwrap_or(0)],
@@ -85,6 +86,11 @@ impl<'k, N: Numbers> Run<'k, N> {
             return Err(format!("it takes more than {most} operations, and is not judged (MCI-27)"));
         }
         Ok(())
+    }
+
+    /// What a node takes each time that it runs.
+    fn ran(&mut self) -> Result<(), String> {
+        self.spend(usize::try_from(RUN).unwrap_or(0))
     }
 
     fn kernel(&mut self, kernel: &'k Kernel, most: [i64; 2]) -> Result<(), String> {
@@ -150,8 +156,8 @@ impl<'k, N: Numbers> Run<'k, N> {
                 Ok(())
             }
             Instruction::Alloc(name) => {
-                let work = block.chip.take(*name, block.most).map_err(|what| self.of(*name, &what))?;
-                self.spend(work)
+                let taken = block.chip.take(*name, block.most, |work| self.spend(work));
+                taken.map_err(|what| self.of(*name, &what))
             }
             Instruction::Free(name) => {
                 self.spend(block.chip.on_their_way())?;
@@ -164,16 +170,13 @@ impl<'k, N: Numbers> Run<'k, N> {
                     Init::Most => return Err("what begins with infinity is not judged (MCI-27)".to_owned()),
                 };
                 let (shape, part) = self.part(block, out)?;
-                // Not cast, as the initial values of states are not where documents are run.
-                block.chip.may_write(&part).map_err(|what| self.of(part.buffer, &what))?;
-                block.chip.write(part, &vec![number; shape.iter().product()], false);
-                Ok(())
+                self.write(block, vec![(part, vec![number; shape.iter().product()])])
             }
             Instruction::Load(tensor, at, out) => self.load(block, *tensor, at, out, false),
             Instruction::Prefetch(tensor, at, out) => self.load(block, *tensor, at, out, true),
             Instruction::Store(tensor, at, from) => self.store(block, *tensor, at, from),
             Instruction::Wait(slots) => {
-                self.spend(1)?;
+                self.ran()?;
                 for (buffer, slot) in slots {
                     let slot = self.index(block, slot)?;
                     self.spend(block.chip.on_their_way())?;
@@ -284,6 +287,7 @@ impl<'k, N: Numbers> Run<'k, N> {
         out: &View,
         is_ahead: bool,
     ) -> Result<(), String> {
+        self.ran()?;
         let (shape, part) = self.part(block, out)?;
         let places = self.places(block, tensor, at, &shape, false)?;
         self.counted.loaded += places.len() as u64 * part.dtype().bytes().unsigned_abs();
@@ -304,6 +308,7 @@ impl<'k, N: Numbers> Run<'k, N> {
         at: &[Index],
         from: &View,
     ) -> Result<(), String> {
+        self.ran()?;
         let (shape, part) = self.part(block, from)?;
         let places = self.places(block, tensor, at, &shape, true)?;
         self.counted.stored += places.len() as u64 * part.dtype().bytes().unsigned_abs();
@@ -326,7 +331,7 @@ impl<'k, N: Numbers> Run<'k, N> {
         ins: &[View],
         outs: &[View],
     ) -> Result<(), String> {
-        self.spend(usize::try_from(RUN).unwrap_or(0))?;
+        self.ran()?;
         let mut tiles = Vec::with_capacity(ins.len());
         let mut read = Vec::with_capacity(ins.len());
         for view in ins {

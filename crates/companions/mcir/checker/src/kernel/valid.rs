@@ -12,7 +12,7 @@ const NAMED: usize = 1 << 16;
 
 struct Judge<'k> {
     kernels: &'k Kernels,
-    tensors: HashMap<u32, (usize, Dtype)>,
+    tensors: &'k HashMap<u32, (usize, Dtype)>,
     allocations: HashSet<u32>,
     buffers: HashMap<u32, &'k Buffer>,
     /// Integers that are known, innermost last.
@@ -54,7 +54,7 @@ pub fn well_formed(kernels: &Kernels) -> Result<(), String> {
     for kernel in &kernels.kernels {
         let mut judge = Judge {
             kernels,
-            tensors: tensors.clone(),
+            tensors: &tensors,
             allocations: kernel.allocations.iter().map(|allocation| allocation.name).collect(),
             buffers: kernel.buffers.iter().map(|buffer| (buffer.name, buffer)).collect(),
             known: Vec::new(),
@@ -118,10 +118,15 @@ impl Judge<'_> {
     fn body(&mut self, body: &[Instruction]) -> Result<(), String> {
         let before = self.known.len();
         body.iter().try_for_each(|instruction| self.instruction(instruction))?;
+        self.forget(before);
+        Ok(())
+    }
+
+    /// Forgets the integers that are known since then.
+    fn forget(&mut self, before: usize) {
         for name in self.known.drain(before..) {
             self.is_known.remove(&name);
         }
-        Ok(())
     }
 
     fn index(&self, index: &Index) -> Result<(), String> {
@@ -183,9 +188,7 @@ impl Judge<'_> {
                 self.declare(each.axis)?;
                 each.number.map_or(Ok(()), |number| self.declare(number))?;
                 self.body(&each.body)?;
-                for name in self.known.drain(before..) {
-                    self.is_known.remove(&name);
-                }
+                self.forget(before);
                 Ok(())
             }
             Instruction::If(all, body) => {

@@ -10,8 +10,8 @@ mod stays;
 mod valid;
 
 use megakernel_ir::prng::{SplitMix64, fnv1a64};
-use megakernel_ir::read_value;
-use megakernel_mcir::{Fault, read_transform};
+use megakernel_ir::{Diagnostic, read_value};
+use megakernel_mcir::read_transform;
 
 use self::aims::Aim;
 use self::bounds::{Bounded, Bounds, Look};
@@ -39,8 +39,8 @@ fn valid(found: String) -> Wrong {
 }
 
 /// What is wrong with a text that is no record.
-pub(crate) fn first_fault(faults: Vec<Fault>) -> String {
-    let first = faults.into_iter().next();
+pub(crate) fn first_fault<F: Into<Diagnostic>>(faults: Vec<F>) -> String {
+    let first: Option<Diagnostic> = faults.into_iter().next().map(Into::into);
     first.map(|fault| format!("{} ({})", fault.message, fault.rule)).unwrap_or_default()
 }
 
@@ -55,15 +55,7 @@ pub fn judge(request: &[u8], answer: &str) -> Result<(), Wrong> {
     let pass = request_read.pass;
     let before = Side::of(request_read.source, MOST).map_err(of_case)?;
     let counted = before.counted().map_err(of_case)?;
-    let value = read_value(answer.as_bytes()).map_err(|found| {
-        valid(
-            found
-                .into_iter()
-                .next()
-                .map(|found| format!("{} ({})", found.message, found.rule))
-                .unwrap_or_default(),
-        )
-    })?;
+    let value = read_value(answer.as_bytes()).map_err(|found| valid(first_fault(found)))?;
     let after = pass.read_answer(&value).map_err(|faults| valid(first_fault(faults)))?;
     let after = Side::of(after, counted.work.saturating_mul(TIMES).saturating_add(MORE)).map_err(valid)?;
     for (which, first, second) in [

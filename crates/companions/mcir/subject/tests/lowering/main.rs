@@ -75,7 +75,7 @@ fn without(made: &mut Value, op: &str) {
     bodies(made, &mut |body, _| body.retain(|instruction| instruction["op"] != op));
 }
 
-/// One more than an index.
+/// An index with a number added.
 fn more(index: &Value, by: i64) -> Value {
     match index {
         Value::Array(terms) => json!([terms.as_slice(), &[json!(by)]].concat()),
@@ -109,7 +109,7 @@ fn computes(each: &Value) -> bool {
 }
 
 /// What is made of the right answers, where it is something else.
-fn changed(lowering: Lowering) -> impl Iterator<Item = (&'static str, &'static Value, Value)> {
+fn changed(lowering: Lowering) -> impl DoubleEndedIterator<Item = (&'static str, &'static Value, Value)> {
     all().iter().filter_map(move |(name, document, right)| {
         let mut made = right.clone();
         lowering(&mut made);
@@ -134,9 +134,9 @@ fn the_schema_takes_what_the_reference_makes() {
 
 #[test]
 fn other_right_ones_are_accepted() {
-    for (what, lowering) in VARIANTS.iter().skip(1) {
-        // All of them would take long, and each is tried in documents far from each other.
-        let answers: Vec<_> = changed(*lowering).step_by(5).collect();
+    for (what, lowering) in VARIANTS {
+        // All of them would take long, and each is tried in documents far from each other; the last one has a state in BF16.
+        let answers: Vec<_> = changed(*lowering).rev().step_by(5).collect();
         assert!(answers.len() >= 5, "{what}: {} answers", answers.len());
         let found = answers.iter().filter_map(|(name, document, answer)| rejected(name, document, answer));
         assert_eq!(found.collect::<Vec<String>>(), Vec::<String>::new(), "{what}");

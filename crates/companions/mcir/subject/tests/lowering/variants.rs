@@ -6,7 +6,19 @@ use crate::{Lowering, array, bodies, each_of, instructions, more, number, views}
 
 /// Other right lowerings.
 pub const VARIANTS: &[(&str, Lowering)] = &[
-    ("the reference's", |_| {}),
+    ("initial values that are cast again", |made| {
+        bodies(made, &mut |body, _| {
+            let cast_again = |each: Value| {
+                // Each is copied onto itself: what has been cast is left alone.
+                let copy = (each["op"] == "fill").then(|| {
+                    let out = &each["out"];
+                    [json!({"op": "sync"}), json!({"op": "compute", "fn": "copy", "in": [out], "out": [out]})]
+                });
+                std::iter::once(each).chain(copy.into_iter().flatten())
+            };
+            *body = std::mem::take(body).into_iter().flat_map(cast_again).collect();
+        });
+    }),
     ("block loops in the other order", |made| {
         array(&mut made["kernels"]).iter_mut().for_each(|kernel| array(&mut kernel["blocks"]).reverse());
     }),
@@ -67,17 +79,14 @@ pub const VARIANTS: &[(&str, Lowering)] = &[
         });
     }),
     ("other names", |made| {
-        let text = made["kernels"].to_string();
         // Buffers and allocations have the same names here, and integers others.
-        let mut renamed: Value = serde_json::from_str(&text).expect("JSON");
-        for kernel in array(&mut renamed) {
+        for kernel in array(&mut made["kernels"]) {
             for member in ["allocations", "buffers"] {
                 let all = kernel[member].as_object().expect("a map").clone();
                 kernel[member] =
                     all.into_iter().map(|(name, value)| (format!("tile {name}"), value)).collect();
             }
         }
-        made["kernels"] = renamed;
         let other = |value: &mut Value| {
             if let Some(name) = value.as_str() {
                 *value = json!(format!("tile {name}"));

@@ -14,10 +14,6 @@ fn repeated(tasks: &[&str], repeats: &[(usize, Value)]) -> Doc {
     repeats.iter().fold(doc(tasks), |doc, (task, repeat)| doc.of_task(*task, "repeat", repeat.clone()))
 }
 
-fn memory(value: Value) -> impl Fn(&[&str]) -> Doc {
-    move |tasks| doc(tasks).with("memory", value.clone())
-}
-
 /// Events, their counts and launches.
 #[rustfmt::skip] // tables
 pub fn counts(_: &Library, sink: &mut Sink) -> Result<()> {
@@ -76,12 +72,11 @@ pub fn counts(_: &Library, sink: &mut Sink) -> Result<()> {
         pairs(sink, *rule, &[*row], &counted)?;
     }
     // The second wait of a phase is for an event that drifts.
-    let drifting = |tasks: &[&str]| doc(tasks).with("events", json!({"e": {"period": 2}}));
     pairs(sink, Rule::ED05, &[
         ("the second wait of a phase is for an event that drifts", &["!e", "!f", "?f ?e"], "/events/e/period", &["!e:2", "!f", "?f ?e:2"]),
         ("the third wait of a phase is for an event that drifts", &["!e:3", "!f", "!g", "?f ?g ?e:3"], "/events/e/period", &["!e:2", "!f", "!g", "?f ?g ?e:2"]),
         ("the second wait of a later phase is for an event that drifts", &["!e", "!f", "<x | ?f ?e"], "/events/e/period", &["!e:2", "!f", "<x | ?f ?e:2"]),
-    ], &drifting)?;
+    ], &counted)?;
     // `#` in `events` is a character like others.
     let hash = |tasks: &[&str], twice: &[usize], period: i64| {
         let repeats: Vec<(usize, Value)> = twice.iter().map(|&task| (task, json!({"times": 2}))).collect();
@@ -137,7 +132,7 @@ pub fn held(_: &Library, sink: &mut Sink) -> Result<()> {
         ("waits", json!({"queue": "ordered", "wait": "relaxed"})),
         ("signals and waits", json!({"queue": "ordered", "signal": "relaxed", "wait": "relaxed"})),
     ] {
-        let good = memory(value)(&["q0: >x !e", "q0: <x", "q1: ?e"]);
+        let good = doc(&["q0: >x !e", "q0: <x", "q1: ?e"]).with("memory", value);
         let bad = good.clone().of_task(1, "phases", json!([])).of_task(2, "phases", task("?e <x")["phases"].clone());
         pair(sink, Rule::ER01, &format!("relaxed {name} where queues are ordered"), "/tasks/2/phases/0/reads/0", &bad, &good)?;
     }

@@ -230,7 +230,7 @@ fn schedules() -> impl Iterator<Item = (String, String)> {
     })
 }
 
-/// Whether a schedule runs into what its queues order: counters do that in the program.
+/// Whether a schedule gets stuck by the order of its queues, which counters keep in its program: that breaks D04 there.
 fn is_counters(own: &Rules, text: &str) -> bool {
     own.contains(&Rule::ED04) && text.contains("ordered\"") && !text.contains("unordered\"")
 }

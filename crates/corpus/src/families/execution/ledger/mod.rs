@@ -237,10 +237,7 @@ impl Ledger {
 
     /// Multiplies each row of `x` by a matrix, in tiles.
     pub fn product(&mut self, label: &str, x: Buf, w: &Known, y: Buf, tiles: Tiles, after: &[Ctr]) -> Ctr {
-        let x_values = self.values(x);
-        let dot = |x: &[f64], w: &[f64]| x.iter().zip(w).map(|(x, w)| x * w).sum::<f64>();
-        let rows = x_values.chunks(w.matrix.k.max(1) as usize);
-        let y_values = rows.flat_map(|x| w.rows.iter().map(move |w| dot(x, w))).collect();
+        let y_values = self.known_product(x, w);
         self.store(y, 0, y_values);
         self.p.matmul(label, x, &w.matrix, y, tiles, after)
     }
@@ -268,12 +265,9 @@ impl Ledger {
         n_tile: u64,
         after: &[Ctr],
     ) -> Vec<Ctr> {
-        let one_row: Vec<f64> = self.values(x);
-        let dot = |w: &[f64]| one_row.iter().zip(w).map(|(x, w)| x * w).sum::<f64>();
-        let values = w.rows.iter().map(|w| dot(w)).collect();
+        let values = self.known_product(x, w);
         self.store(y, 0, values);
-        let mut inputs = vec![x];
-        inputs.extend(&w.matrix.operands);
+        let inputs = w.operands(x);
         let mut done = Vec::new();
         for n_off in (0..w.matrix.n).step_by(n_tile.max(1) as usize) {
             let label = format!("{label}[{n_off}]");

@@ -126,7 +126,7 @@ fn attention(b: &mut Bench) -> Result<()> {
                 let heads = 2;
                 let tile = Tile { batch: 0, heads, start: 1, len, flags: 0 };
                 let shape: &[u64] = if per_head { &[heads, len] } else { &[len] };
-                // Few rows are kept, at places that repeat nowhere; some in each head, since 5 and 5 - 4 are squares modulo 19.
+                // Few rows are kept, in a pattern of 19 rows, which divides no power of two; some in each head, since 5 and 5 - 4 are squares modulo 19.
                 let operand = mask.operand(shape, |j, h| (j * j + 4 * h) % 19 == 5);
                 let form = format!("{form}-{}", mask.name());
                 b.add(tile.spec(b, &form, F32, operand, to))?;

@@ -27,7 +27,6 @@ pub fn fill(b: &mut Bench, op: Op) -> Result<()> {
         amounts::fill,
         masks::fill,
         quantised::fill,
-        super::sizes::beyond,
     ] {
         part(b, op)?;
     }

@@ -68,15 +68,11 @@ impl Weight {
         let n = numel(&groups);
         let mut operands =
             vec![store.operand(&shape, &q), reals(scale, &groups, (0..n).map(scales).collect())];
-        operands.extend(zeros.map(|zeros| {
-            let values: Vec<f64> = (0..n).map(zeros.of).collect();
-            match zeros.dtype {
-                DType::I8 | DType::U8 => {
-                    ints(zeros.dtype, &groups, values.iter().map(|z| *z as i64).collect())
-                }
-                dtype => reals(dtype, &groups, values),
-            }
-        }));
+        operands.extend(
+            zeros.map(|zeros| {
+                ints(zeros.dtype, &groups, (0..n).map(|group| (zeros.of)(group) as i64).collect())
+            }),
+        );
         operands
     }
 

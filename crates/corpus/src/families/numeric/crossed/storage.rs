@@ -90,14 +90,15 @@ fn repeated(b: &mut Bench, op: Op) -> Result<()> {
     Ok(())
 }
 
-/// Everything but the first operand as a CONST.
+/// Operands as CONST; the first of several as a WEIGHT.
 fn kinds(b: &mut Bench, op: Op) -> Result<()> {
     for (from, to) in pairs(op, every()) {
         let given = operands(b, "constants", op, &[from]);
         let inputs = given.len();
         let mut spec = plain(b, op, "constants", "constants", "operands of kind CONST", given, to);
         for operand in 0..inputs {
-            spec = spec.of_kind(operand, if operand == 0 { Kind::Weight } else { Kind::Const });
+            let is_weight = operand == 0 && inputs > 1;
+            spec = spec.of_kind(operand, if is_weight { Kind::Weight } else { Kind::Const });
         }
         b.add(spec.clause(clause::DAT_04))?;
     }

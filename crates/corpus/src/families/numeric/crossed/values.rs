@@ -1,10 +1,10 @@
 //! Values that nobody expects where nobody expects them: NaN with any payload, infinities and NaN in a late shard, sums of infinities of
 //! both signs, zeros that do not hide a NaN, ties in later rows.
 
-use megakernel_numerics::{FloatFormat, decode};
+use megakernel_numerics::decode;
 
 use super::super::bench::{Bench, Spec, every};
-use super::super::data::{Operand, Values, ints, power, reals};
+use super::super::data::{Operand, Values, bits, ints, power, reals};
 use super::pairs;
 use crate::builder::{DType, FLOATS, Op, Result};
 use megakernel_ir::rule::clause;
@@ -38,31 +38,20 @@ fn nans(dtype: DType) -> Vec<u32> {
     }
 }
 
-/// Elements that are NaN.
-fn of_nans(dtype: DType) -> Operand {
-    let bits = nans(dtype);
-    Operand { dtype, shape: vec![bits.len() as u64], values: Values::Bits(bits) }
-}
-
 fn payloads(b: &mut Bench, op: Op) -> Result<()> {
     let about = "NaN of every sign and payload";
     for (from, to) in pairs(op, every()) {
-        let x = of_nans(from);
-        let shape = x.shape.clone();
-        let n = nans(from).len();
+        let stored = nans(from);
+        let n = stored.len();
+        let shape = vec![n as u64];
+        let x = bits(from, &shape, stored.clone());
         let ones = || reals(from, &shape, vec![1.0; n]);
         let spec = Spec::new("payloads", "nan", about);
         let spec = match op {
             Op::Copy | Op::Gelu => spec.input(x).output(to, &shape),
             Op::Embed => {
                 let ids = ints(DType::I32, &[2], vec![1, 0]);
-                let table = Operand { shape: vec![2, n as u64], ..x };
-                let table = match table.values {
-                    Values::Bits(bits) => {
-                        Operand { values: Values::Bits([bits.clone(), bits].concat()), ..table }
-                    }
-                    _ => table,
-                };
+                let table = bits(from, &[2, n as u64], stored.repeat(2));
                 spec.inputs([ids, table]).output(to, &[2, n as u64]).param("hidden", n)
             }
             Op::KvAppend => {
@@ -191,7 +180,7 @@ fn gates(b: &mut Bench) -> Result<()> {
 /// The special value of each element in another shard, zeros in all others.
 fn late_shards(b: &mut Bench) -> Result<()> {
     for (from, to) in every() {
-        let least = FloatFormat::of(from).map_or(0.0, |_| decode(from, 1));
+        let least = decode(from, 1);
         let specials = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, least, -least, 1.0];
         for shards in [4_usize, 5, 7, 8] {
             let n = shards * specials.len();

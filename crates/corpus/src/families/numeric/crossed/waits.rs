@@ -15,8 +15,8 @@ pub fn fill(b: &mut Bench, op: Op) -> Result<()> {
     let joins = [Join::Twice, Join::One, Join::Nop, Join::NopOne];
     let each = (0..inputs).map(|late| (late, Join::Each));
     let last = inputs.saturating_sub(1);
-    let forms = each.chain(joins.map(|join| (last, join))).chain(joins[1..].iter().map(|&join| (0, join)));
-    let mut seen: Vec<String> = Vec::new();
+    let first = joins[1..].iter().filter(|_| last > 0).map(|&join| (0, join));
+    let forms = each.chain(joins.map(|join| (last, join))).chain(first);
     for (turn, (late, join)) in forms.enumerate() {
         // A task has room for 8 waits.
         if eight && join == Join::Twice {
@@ -30,10 +30,6 @@ pub fn fill(b: &mut Bench, op: Op) -> Result<()> {
             Join::NopOne => "nop-one-counter",
         };
         let form = format!("{name}-late-{late}");
-        if seen.contains(&form) {
-            continue;
-        }
-        seen.push(form.clone());
         let from = FLOATS[turn % FLOATS.len()];
         let to = FLOATS[(turn + 2) % FLOATS.len()];
         let mut given = operands(b, "waits", op, &[from]);

@@ -2,6 +2,7 @@
 
 use super::super::bench::{Bench, FROM_F32, Spec, round};
 use super::super::data::{Values, formula, ints, power, reals};
+use super::super::movement::first_maxima;
 use super::attention::{ONE, Tile};
 use super::{SIZES, draws, ordinary, small};
 use crate::builder::{DType, FLOATS, Op, Result};
@@ -103,7 +104,7 @@ fn one_row(b: &mut Bench) -> Result<()> {
 
 /// A product of small integers, whose sums are exact.
 fn product(b: &Bench, form: &str, from: DType, [m, n, k]: [u64; 3], to: DType) -> Spec {
-    // One product in so many is not zero, so that sums stay small.
+    // Factors are -1, 0 and 1, so that sums stay small.
     let x = small(from, &[m, k], 1, b.formula_seed(&format!("{form}-x")));
     let w = small(from, &[n, k], 1, b.formula_seed(&format!("{form}-w")));
     let spec = Spec::new(form, SIZES, ABOUT).inputs([formula(x), formula(w)]).output(to, &[m, n]);
@@ -119,13 +120,9 @@ fn gemv(b: &mut Bench) -> Result<()> {
             b.add_sampled(spec.param("N_tile", extents[1]).param("n_off", 0), &extents[..2])?;
         }
     }
-    for (form, extents, to) in [
-        ("weights-2-to-20", [1, 257, 4099], F32),
-        ("weights-2-to-20", [1, 257, 4099], F16),
-        ("weights-2-to-20", [1, 257, 4099], BF16),
-    ] {
-        let spec = product(b, form, BF16, extents, to).param("N_tile", 257).param("n_off", 0);
-        b.add_sampled(spec, &extents[..2])?;
+    for to in [F32, F16, BF16] {
+        let spec = product(b, "weights-2-to-20", BF16, [1, 257, 4099], to);
+        b.add_sampled(spec.param("N_tile", 257).param("n_off", 0), &[1, 257])?;
     }
     for (form, m) in [("rows-4097", 4097), ("rows-4100", 4100), ("rows-4355", 4355)] {
         for &to in FLOATS {
@@ -194,7 +191,7 @@ fn rope(b: &mut Bench) -> Result<()> {
     for (form, dim) in [("head-258", 258), ("head-386", 386), ("head-514", 514)] {
         for &to in FLOATS {
             let x = ordinary(F32, &[1, dim], 1, b.formula_seed(form));
-            // A base near 1, so that high frequencies turn as well.
+            // A small base, so that the last frequencies, the lowest ones, turn as well.
             let spec = Spec::new(form, SIZES, ABOUT)
                 .input(x)
                 .input(ints(DType::I32, &[1], vec![1]))
@@ -258,11 +255,8 @@ fn argmax(b: &mut Bench) -> Result<()> {
         for &from in &[F32, F16, BF16] {
             let x = small(from, &[rows, 4], 7, b.formula_seed(form));
             let values = x.integers().map_err(crate::builder::Error)?;
-            let first = |row: &[i64]| {
-                let most = row.iter().max();
-                row.iter().position(|value| Some(value) == most).unwrap_or_default() as i64
-            };
-            let known = values.chunks(4).map(first).collect();
+            let values: Vec<f64> = values.iter().map(|&value| value as f64).collect();
+            let known = first_maxima(&values, 4);
             let spec = Spec::new(form, SIZES, ABOUT).input(formula(x)).output(DType::I32, &[rows]);
             b.add(spec.known(Values::Ints(known)).clause(clause::NUM_13))?;
         }

@@ -17,7 +17,8 @@ const TRIED: usize = 64;
 /// Most pairs of a task and an event that are looked at for a trigger that leads astray.
 const LOOKED_AT: usize = 1 << 14;
 
-/// Most comparisons of tasks that trigger the same event, for all those pairs: a task of an event is compared with all others of it.
+/// Most comparisons of tasks that trigger the same event, and of those that wait, for all those pairs: a task of an event is compared with
+/// all others of it, and with all who wait for it or for the other event.
 const COMPARED: usize = 1 << 20;
 
 /// Most tasks that may belong to an event which lacks one.
@@ -73,9 +74,13 @@ impl Known<'_, '_, '_, '_> {
     /// Of these pairs of a task and an event as many as can be compared: of each, it is told how much speaks for it.
     fn affordable(&self, pairs: impl Iterator<Item = (u32, u32)>) -> impl Iterator<Item = (u32, u32)> {
         let mut left = COMPARED;
-        pairs.take_while(move |&(task, _)| {
-            let rest = match self.world.triggers[task as usize] {
-                Trigger::Event(now) => left.checked_sub(self.world.producers.of(now).len()),
+        pairs.take_while(move |&(task, event)| {
+            let world = self.world;
+            let rest = match world.triggers[task as usize] {
+                Trigger::Event(now) => {
+                    let readers = world.dependents.of(now).len() + world.dependents.of(event).len();
+                    left.checked_sub(world.producers.of(now).len() + readers)
+                }
                 Trigger::Elsewhere | Trigger::Nothing => Some(left),
             };
             left = rest.unwrap_or(0);
@@ -112,9 +117,9 @@ impl Known<'_, '_, '_, '_> {
         // Of those of which as much is known, the last is likeliest to be the one that does not belong.
         let producers = self.world.producers.of(event).iter().rev();
         let pairs = producers.flat_map(|&task| lacking.iter().map(move |&event| (task, event)));
-        let pairs = self.affordable(pairs.take(LOOKED_AT));
-        let pairs = pairs.filter(|&(task, event)| self.may_trigger(task, event));
-        let (task, event) = pairs.min_by_key(|&(task, event)| self.belonging(task, event))?;
+        let pairs = pairs.take(LOOKED_AT).filter(|&(task, event)| self.may_trigger(task, event));
+        let (task, event) =
+            self.affordable(pairs).min_by_key(|&(task, event)| self.belonging(task, event))?;
         Some(Repair::Trigger { task, event })
     }
 
