@@ -14,7 +14,7 @@ const AGAIN: &str =
 /// Signals and waits with a fault; a program in which threads race; and the programs whose results are wrong where memory
 /// is as weak as it may be. A release that skips tasks without stores does no harm there: what was released once, everybody
 /// sees.
-const FAULTS: [(&str, &str, Option<&str>); 8] = [
+pub const FAULTS: [(&str, &str, Option<&str>); 8] = [
     ("signal_before_writes", "execution/litmus/message", Some("execution/litmus/{message,fork,rows}")),
     ("signal_without_fence", "execution/litmus/message", Some("execution/litmus/*")),
     ("signal_with_block_fence", "execution/litmus/ping-pong", Some("execution/litmus/{ping-pong,token}")),

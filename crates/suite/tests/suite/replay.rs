@@ -43,11 +43,16 @@ fn every_witness_of_the_corpus_replays() {
     let corpus = Corpus::load(&root().join("corpus")).expect("a corpus");
     let mut counts: BTreeMap<Rule, Counts> = BTreeMap::new();
     let mut problems = Vec::new();
-    for case in corpus.cases() {
+    // What executes is accepted.
+    for case in corpus.cases().iter().filter(|case| case.execute.is_none()) {
         let document = corpus.document(case).expect("a document");
-        let diagnostics = validate(&document, Classes::ALL).diagnostics;
-        let Ok(program) = read(&document) else { continue };
-        for diagnostic in diagnostics.iter().filter(|diagnostic| is_about_executions(diagnostic)) {
+        let mut diagnostics = validate(&document, Classes::ALL).diagnostics;
+        diagnostics.retain(is_about_executions);
+        if diagnostics.is_empty() {
+            continue;
+        }
+        let program = read(&document).expect("a program, or nothing would be said about its executions");
+        for diagnostic in &diagnostics {
             let counts = counts.entry(diagnostic.rule).or_default();
             match replay(&program, diagnostic) {
                 Ok(replayed) => {
