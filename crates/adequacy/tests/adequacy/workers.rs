@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::process::Command;
+use std::sync::LazyLock;
 
 use megakernel_conformance::report::Report;
 use megakernel_conformance::run::{self, Options, Selection};
@@ -12,13 +13,16 @@ use megakernel_ir::protocol::Profile;
 
 const WORKER: &str = env!("CARGO_BIN_EXE_megakernel-adequacy");
 
+static CORPUS: LazyLock<Corpus> = LazyLock::new(|| {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");
+    Corpus::load(&corpus).expect("a corpus")
+});
+
 /// The exit code of a run of some cases, all of which passed.
 const IN_PART: u8 = 3;
 
 /// Judges a worker by the cases that match; the code is that of `cargo xtask conform`.
 fn conform(arguments: [&str; 2], filter: &str) -> u8 {
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");
-    let corpus = Corpus::load(&corpus).expect("a corpus");
     let arguments = ["worker"].iter().chain(&arguments).map(|&word| word.to_owned()).collect();
     let options = Options {
         selection: Selection {
@@ -34,8 +38,8 @@ fn conform(arguments: [&str; 2], filter: &str) -> u8 {
             handshake: run::HANDSHAKE,
         })
     };
-    let finished = run::run(&corpus, &options, None, &|_| ()).expect("cases that match");
-    Report::new(&corpus, &options, &finished).exit_code()
+    let finished = run::run(&CORPUS, &options, None, &|_| ()).expect("cases that match");
+    Report::new(&CORPUS, &options, &finished).exit_code()
 }
 
 #[test]
