@@ -57,10 +57,11 @@ impl<'a> Comparison<'a> {
             )?;
         }
         writeln!(out)?;
-        for difference in self.differences() {
-            writeln!(out, "note: {difference}")?;
+        let notes = notes(&[self.a, self.b]);
+        for note in &notes {
+            writeln!(out, "note: {note}")?;
         }
-        if !self.differences().is_empty() {
+        if !notes.is_empty() {
             writeln!(out)?;
         }
         self.write_profiles(out)?;
@@ -71,27 +72,6 @@ impl<'a> Comparison<'a> {
         let (worse, better) = (self.worse().len(), self.better().len());
         let both = self.b.failures.len() - worse;
         writeln!(out, "{worse} fail in B alone, {better} in A alone, {both} in both")
-    }
-
-    /// Why figures may differ for another reason than the implementation.
-    fn differences(&self) -> Vec<String> {
-        let mut found = Vec::new();
-        let (a, b) = (self.a, self.b);
-        if a.suite != b.suite {
-            found.push(format!("the suites are {} and {}", a.suite, b.suite));
-        }
-        if a.corpus.digest != b.corpus.digest {
-            found.push("the corpora differ, so that a case may be new, gone or another one".to_owned());
-        }
-        if a.corpus.selection_alone() != b.corpus.selection_alone() {
-            found.push("different cases were selected; what one run did not play it did not fail".to_owned());
-        }
-        for (letter, report) in [("A", a), ("B", b)] {
-            if let Some(partial) = &report.partial {
-                found.push(format!("{letter} is partial: the run was {partial}"));
-            }
-        }
-        found
     }
 
     fn write_profiles(&self, out: &mut String) -> fmt::Result {
@@ -173,6 +153,31 @@ impl<'a> Comparison<'a> {
         }
         writeln!(out)
     }
+}
+
+/// Why figures may differ for another reason than the implementation; reports are called A, B and so on.
+pub fn notes(reports: &[&Report]) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut suites: Vec<&str> = reports.iter().map(|report| report.suite.as_str()).collect();
+    suites.dedup();
+    if suites.len() > 1 {
+        found.push(format!("the suites are {}", suites.join(" and ")));
+    }
+    let differ = |same: &dyn Fn(&Report, &Report) -> bool| {
+        reports.windows(2).any(|pair| matches!(pair, [a, b] if !same(a, b)))
+    };
+    if differ(&|a, b| a.corpus.digest == b.corpus.digest) {
+        found.push("the corpora differ, so that a case may be new, gone or another one".to_owned());
+    }
+    if differ(&|a, b| a.corpus.selection_alone() == b.corpus.selection_alone()) {
+        found.push("different cases were selected; what one run did not play it did not fail".to_owned());
+    }
+    for (letter, report) in ('A'..).zip(reports) {
+        if let Some(partial) = &report.partial {
+            found.push(format!("{letter} is partial: the run was {partial}"));
+        }
+    }
+    found
 }
 
 /// What fails in one report and not in the other.

@@ -91,7 +91,8 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
 
-    /// Write it to this file as one page of HTML as well, with clauses, documents, twins, graphs and pictures of what failed
+    /// Write it to this file as one page of HTML as well, with clauses, documents, twins, graphs and pictures of what failed, and with
+    /// witnesses if the reference is beside this program
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 
@@ -238,7 +239,14 @@ pub fn run(args: &Args) -> Done {
         write(path, &junit::render(&report))?;
     }
     if let Some(path) = &args.html {
-        keep(path, html::render(&report, &corpus))?;
+        let reference = reference().map(|program| WorkerCommand {
+            program,
+            arguments: vec!["worker".to_owned()],
+            timeout: run::TIMEOUT,
+            handshake: run::HANDSHAKE,
+        });
+        let asked = reference.map(|command| html::Witnesses::of(command, options.stop.clone()));
+        keep(path, html::render(&report, &corpus, &mut asked.unwrap_or_default()))?;
     }
     if let Some(path) = &args.evidence {
         let subject = Subject::new(&corpus).map_err(|cause| format!("the corpus cannot be used: {cause}"))?;

@@ -1,5 +1,5 @@
 //! A report as one page of HTML: causes on the left; of a failure the clause, what was expected, the elements, the accepted twin and
-//! the task graph. The page needs nothing else, and asks nobody for anything.
+//! the task graph. And several reports side by side. A page needs nothing else, and asks nobody for anything.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,20 @@ use crate::report::{FailureReport, Report};
 use crate::spec;
 use crate::store::Corpus;
 
+mod compare;
+mod witness;
+
+pub use compare::compare;
+pub use witness::Witnesses;
+
 const PAGE: &str = include_str!("page.html");
+
+/// What the pages have in common.
+const STYLE: &str = include_str!("style.css");
+const SCRIPT: &str = include_str!("common.js");
+
+/// What the page of a run does with witnesses.
+const WITNESS: &str = include_str!("witness.js");
 
 /// Failures of a cause that are shown with document, twin and graph.
 const DETAILED: usize = 20;
@@ -23,11 +36,12 @@ const LONGEST: usize = 1 << 16;
 /// Lines around what differs.
 const CONTEXT: usize = 3;
 
-/// The page. Without the specification beside the corpus, clauses are named and not quoted.
+/// The page. Without the specification beside the corpus, clauses are named and not quoted. Of a rejection that was missed it shows the
+/// witness, if there is one.
 ///
 /// # Errors
 /// None that a report can cause; they are passed on rather than hidden.
-pub fn render(report: &Report, corpus: &Corpus) -> serde_json::Result<String> {
+pub fn render(report: &Report, corpus: &Corpus, witnesses: &mut Witnesses) -> serde_json::Result<String> {
     let failures: BTreeMap<(&str, Profile), &FailureReport> =
         report.failures.iter().map(|failure| ((failure.case.as_str(), failure.profile), failure)).collect();
     let find = |case: &str, profile| failures.get(&(case, profile)).copied();
@@ -38,8 +52,10 @@ pub fn render(report: &Report, corpus: &Corpus) -> serde_json::Result<String> {
         let example = find(&cause.example.case, cause.example.profile);
         for failure in example.into_iter().chain(group.iter().copied().take(DETAILED)) {
             cited.extend(failure.clauses.iter().map(|clause| clause.id.as_str()));
-            if let Some(case) = corpus.case(&failure.case) {
-                details.insert(key(failure), detail(corpus, case, failure));
+            if !details.contains_key(&key(failure))
+                && let Some(case) = corpus.case(&failure.case)
+            {
+                details.insert(key(failure), detail(corpus, case, failure, witnesses));
             }
         }
         members.insert(cause.cause.clone(), group.into_iter().map(key).collect());
@@ -49,9 +65,19 @@ pub fn render(report: &Report, corpus: &Corpus) -> serde_json::Result<String> {
         .filter_map(|id| Some((id.to_owned(), Value::String(spec::section(corpus.root(), id).ok()?.1))))
         .collect();
     let data = json!({ "report": report, "members": members, "details": details, "clauses": clauses });
+    fill(PAGE, &data)
+}
+
+/// A page with what all pages have in common, and with its data.
+fn fill(page: &str, data: &Value) -> serde_json::Result<String> {
     // Nothing in it may end the element that it stands in.
-    let data = serde_json::to_string(&data)?.replace('<', "\\u003c");
-    Ok(PAGE.replace("@DATA@", &data))
+    let data = serde_json::to_string(data)?.replace('<', "\\u003c");
+    // The data comes last, as it may hold anything.
+    Ok(page
+        .replace("@STYLE@", STYLE)
+        .replace("@SCRIPT@", SCRIPT)
+        .replace("@WITNESS@", WITNESS)
+        .replace("@DATA@", &data))
 }
 
 fn key(failure: &FailureReport) -> String {
@@ -59,13 +85,16 @@ fn key(failure: &FailureReport) -> String {
 }
 
 /// What the page shows of a failure beside what the report says.
-fn detail(corpus: &Corpus, case: &Case, failure: &FailureReport) -> Value {
+fn detail(corpus: &Corpus, case: &Case, failure: &FailureReport, witnesses: &mut Witnesses) -> Value {
     let mut detail = Map::new();
     if let Some(elements) = &failure.elements {
         detail.insert("elements".to_owned(), json!(elements));
     }
     let bytes = |case: &Case| corpus.document(case).ok().filter(|bytes| bytes.len() <= LONGEST);
     let Some(document) = bytes(case) else { return detail.into() };
+    if let Some(witness) = witnesses.find(case, failure.profile, &document) {
+        detail.insert("witness".to_owned(), witness);
+    }
     detail.insert("document".to_owned(), json!(lines(&document).join("\n")));
     if let Some(twin) = failure.twin.as_deref().and_then(|twin| bytes(corpus.case(twin)?)) {
         detail.insert("difference".to_owned(), json!(difference(&lines(&twin), &lines(&document))));
@@ -73,7 +102,7 @@ fn detail(corpus: &Corpus, case: &Case, failure: &FailureReport) -> Value {
     // Also of a program that is to be rejected, as long as it can be read.
     if let Ok(program) = read(&document) {
         let task = |(id, task): (usize, &megakernel_ir::model::Task<'_>)| {
-            let waits: Vec<i64> = task.waits.iter().map(|wait| wait.counter).collect();
+            let waits: Vec<_> = task.waits.iter().map(|wait| (wait.counter, wait.threshold)).collect();
             json!({ "id": id, "op": task.op.name(), "label": task.label, "sm": task.sm.unwrap_or(-1), "out": task.out_counter, "waits": waits })
         };
         let tasks: Vec<Value> = program.tasks.iter().enumerate().map(task).collect();

@@ -59,11 +59,16 @@ pub enum Failure {
     DoesNotEnd(Duration),
 }
 
+impl Failure {
+    /// How the message of [`Failure::NoAnswer`] begins, and of no other.
+    pub const LATE: &str = "worker gave no answer within";
+}
+
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Failure::NoAnswer(timeout) => {
-                write!(f, "worker gave no answer within {timeout:?}, the limit that --timeout sets")
+                write!(f, "{} {timeout:?}, the limit that --timeout sets", Failure::LATE)
             }
             Failure::NoHandshake(timeout) => {
                 write!(

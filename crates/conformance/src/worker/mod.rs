@@ -183,6 +183,17 @@ impl WorkerProcess {
         self.request(id, &request.with_arguments(question.arguments.cloned()), &|| Ok(()))
     }
 
+    /// The same, with the line of the answer: its diagnostics may hold more than is compared.
+    ///
+    /// # Errors
+    /// Those of [`WorkerProcess::ask`].
+    pub fn answer_in_full(&mut self, profile: Profile, question: &Question<'_>) -> Result<Vec<u8>, Failure> {
+        let id = self.next_id();
+        let request = ToWorker::request(id, question.method, profile, question.document);
+        let request = request.with_arguments(question.arguments.cloned());
+        self.answered(id, &request, &|| Ok(())).map(|(_, line)| line)
+    }
+
     /// Sends a request to execute and waits for its answer, in the same way.
     ///
     /// # Errors
@@ -210,8 +221,19 @@ impl WorkerProcess {
         request: &ToWorker<'_>,
         watch: &dyn Fn() -> Result<(), Failure>,
     ) -> Result<FromWorker, Failure> {
+        self.answered(id, request, watch).map(|(answer, _)| answer)
+    }
+
+    /// An answer, and its line.
+    fn answered(
+        &mut self,
+        id: u64,
+        request: &ToWorker<'_>,
+        watch: &dyn Fn() -> Result<(), Failure>,
+    ) -> Result<(FromWorker, Vec<u8>), Failure> {
         let (timeout, late) = (self.timeout, Failure::NoAnswer(self.timeout));
-        let answer = self.exchange(request, timeout, late, watch).and_then(|line| read_answer(&line, id));
+        let answer = self.exchange(request, timeout, late, watch);
+        let answer = answer.and_then(|line| Ok((read_answer(&line, id)?, line)));
         if answer.is_err() {
             self.kill();
         }

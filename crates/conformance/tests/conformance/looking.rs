@@ -5,17 +5,15 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use megakernel_conformance::compare::Comparison;
+use megakernel_conformance::junit;
 use megakernel_conformance::known::Known;
 use megakernel_conformance::report::Report;
 use megakernel_conformance::run::Options;
 use megakernel_conformance::spec;
-use megakernel_conformance::store::Corpus;
-use megakernel_conformance::{html, junit};
 use megakernel_ir::protocol::Profile;
 use megakernel_test_support::root;
 use megakernel_test_support::tools::{Tool, require};
 use roxmltree::Document;
-use serde_json::{Value, json};
 
 use crate::support::{corpus, judge, only, options, play, sessions, write_manifest};
 
@@ -225,62 +223,4 @@ fn a_clause_is_explained_by_its_section() {
     refused("R99", None, "no rule and no clause has the id `R99`");
     let alone = corpus();
     refused("R01", Some(alone.path()), "the folder `spec` of the suite belongs beside the corpus");
-}
-
-/// The page of a run on a corpus, and the data in it.
-fn page(root: &Path, options: &Options) -> (String, Value) {
-    let corpus = Corpus::load(root).expect("a corpus");
-    let report = play(root, options).expect("a run");
-    let page = html::render(&report, &corpus).expect("JSON");
-    let begin = page.find("id=\"data\">").expect("the element of the data") + "id=\"data\">".len();
-    let end = begin + page[begin..].find("</script>").expect("its end");
-    let data = serde_json::from_str(&page[begin..end]).expect("the data is JSON");
-    (page, data)
-}
-
-#[test]
-fn a_page_holds_its_report_and_loads_nothing() {
-    let directory = corpus();
-    let options = options(&["misses-two-rules"]);
-    let (page, data) = page(directory.path(), &options);
-    let report = play(directory.path(), &options).expect("a run").to_json().expect("JSON");
-    assert_eq!(data["report"], serde_json::from_str::<Value>(&report).expect("JSON"));
-    assert_eq!(
-        data["members"]["accepts what breaks R01 partial-wait"],
-        json!(["race/partial-wait validate"])
-    );
-    assert!(
-        data["details"]["race/partial-wait validate"]["document"]
-            .as_str()
-            .is_some_and(|it| it.contains("R01"))
-    );
-    for loads in ["src=", "url(", "@import", "fetch(", "https:"] {
-        assert!(!page.contains(loads), "{loads}");
-    }
-    let elsewhere = page.matches("http:").count();
-    assert_eq!(elsewhere, page.matches("http://www.w3.org/2000/svg").count(), "only names of forms");
-}
-
-#[test]
-fn what_a_worker_says_does_not_end_the_data_of_its_page() {
-    let directory = corpus();
-    let report = play(directory.path(), &options(&["error-message"])).expect("a run");
-    let mut hostile = report;
-    hostile.notes.push("</script><script>alert(1)</script>".to_owned());
-    let page = html::render(&hostile, &Corpus::load(directory.path()).expect("a corpus")).expect("JSON");
-    assert!(!page.contains("alert(1)</script>") && page.contains("\\u003c/script>"), "not escaped");
-}
-
-#[test]
-fn a_page_shows_how_far_off_the_elements_are_and_what_the_tasks_are() {
-    let directory = sessions::corpus();
-    let (_, data) = page(directory.path(), &options(&["executes-on-device-wrong"]));
-    let shown = &data["details"]["execution/block execute"];
-    // Off by 950 bounds, in the fifth of six elements.
-    let elements =
-        json!({"name": "y", "dtype": "F32", "shape": [2, 3], "columns": 3, "levels": [0, 0, 0, 0, 140, 0]});
-    assert_eq!(shown["elements"], elements);
-    let tasks = shown["tasks"].as_array().expect("a list");
-    let second = json!({"id": 1, "op": "ADD", "label": "cache", "sm": -1, "out": 1, "waits": [0]});
-    assert_eq!((tasks.len(), &tasks[1]), (4, &second));
 }

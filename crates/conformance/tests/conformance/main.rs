@@ -10,6 +10,7 @@ mod hostile;
 mod looking;
 mod misbehaving;
 mod oracle;
+mod pages;
 mod python_example;
 mod runner;
 mod schemas;

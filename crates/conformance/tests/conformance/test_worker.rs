@@ -99,6 +99,10 @@ fn fixed_answer(behaviour: &str) -> Option<&'static [u8]> {
         "third-party-members" => {
             br#"{"type":"response","id":$,"x":[{}],"outcome":"accept","diagnostics":[{"rule":"W04","severity":"warning","why":{"y":[]}}],"document":"{\"tasks\":[]}"}"#
         }
+        // The first finding has no witness, and the second is not what the cases with R01 break.
+        "shows-witnesses" => {
+            br#"{"type":"response","id":$,"outcome":"reject","diagnostics":[{"rule":"R01","severity":"error"},{"rule":"R02","severity":"error","witness":{"kind":"no"}},{"rule":"R01","severity":"error","message":"how","witness":{"kind":"schedule","events":[{"start":0}],"then":"</script>"}}]}"#
+        }
         "unknown-outcome" => br#"{"type":"response","id":$,"outcome":"maybe"}"#,
         "unsupported-without-reason" => br#"{"type":"response","id":$,"outcome":"unsupported"}"#,
         "error-message" => br#"{"type":"error","id":$,"message":"\u001b[31mout of memory"}"#,
