@@ -245,6 +245,8 @@ def compared(browser, page, pictures):
     browser.press("Escape")
     expect("Escape closes", browser.run(SHOWN), "")
     at = browser.run(FOCUS)
+    expect("the focus is back", at, lambda at: at is not None)
+    at = at or [0, 0]
     browser.press("ArrowDown")
     expect("one row further", browser.run(FOCUS), [at[0] + 1, at[1]])
     browser.press("ArrowUp", "ArrowUp")
