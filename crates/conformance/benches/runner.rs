@@ -1,4 +1,4 @@
-//! What the runner itself costs: requests a second to a worker that hardly has to think.
+//! What the runner itself costs: requests a second to a worker that hardly has to think, and to one that does nothing.
 
 use std::hint::black_box;
 use std::num::NonZeroUsize;
@@ -43,17 +43,19 @@ fn runner(criterion: &mut Criterion) {
             bencher.iter(|| black_box(Corpus::load(directory.path())).expect("a corpus"));
         });
         let corpus = Corpus::load(directory.path()).expect("a corpus");
-        for jobs in [1, 2] {
+        // The time of a run of the second one, divided by the number of cases, is the overhead of a case.
+        let workers = [("run", "good"), ("overhead", "answers-at-once")];
+        for ((name, behaviour), jobs) in workers.into_iter().flat_map(|worker| [(worker, 1), (worker, 2)]) {
             let options = Options {
                 jobs: NonZeroUsize::new(jobs).unwrap_or(NonZeroUsize::MIN),
                 ..Options::new(WorkerCommand {
                     program: env!("CARGO_BIN_EXE_test-worker").to_owned(),
-                    arguments: vec!["good".to_owned()],
+                    arguments: vec![behaviour.to_owned()],
                     timeout: TIMEOUT,
                     handshake: HANDSHAKE,
                 })
             };
-            group.bench_function(BenchmarkId::new("run", format!("{tasks} tasks, {jobs} jobs")), |bencher| {
+            group.bench_function(BenchmarkId::new(name, format!("{tasks} tasks, {jobs} jobs")), |bencher| {
                 bencher.iter(|| {
                     let run = run::run(&corpus, &options, None, &|_| {}).expect("a run");
                     assert!(run.results.iter().all(|(_, outcome)| *outcome == run::Outcome::Passed));

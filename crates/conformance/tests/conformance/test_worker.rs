@@ -73,6 +73,7 @@ fn main() -> ExitCode {
             say(HELLO);
             sleep(FOR_EVER);
         }
+        "answers-at-once" => return at_once(),
         _ => {
             if let Some(answer) = fixed_answer(&behaviour) {
                 return always(answer);
@@ -139,6 +140,24 @@ fn always(answer: &[u8]) -> ExitCode {
         if stdout().write_all(&bytes).and_then(|()| stdout().flush()).is_err() {
             break;
         }
+    }
+    ExitCode::SUCCESS
+}
+
+/// Accepts whatever comes and looks at nothing but its number: what is left is what the runner costs.
+fn at_once() -> ExitCode {
+    const ID: &[u8] = b"\"id\":";
+    say(HELLO);
+    let (mut input, mut line) = (stdin().lock(), Vec::new());
+    while matches!(input.read_until(b'\n', &mut line), Ok(1..)) {
+        let id = line.windows(ID.len()).position(|part| part == ID).map(|at| at + ID.len());
+        let digits = id.and_then(|at| line.get(at..)).unwrap_or_default();
+        let digits: String =
+            digits.iter().map(|&byte| char::from(byte)).take_while(char::is_ascii_digit).collect();
+        if !digits.is_empty() {
+            say(&format!(r#"{{"type":"response","id":{digits},"outcome":"accept"}}"#));
+        }
+        line.clear();
     }
     ExitCode::SUCCESS
 }
