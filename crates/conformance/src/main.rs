@@ -9,7 +9,7 @@ mod commands;
 
 use commands::{
     Done, compare, completion, document, evidence, explain, export, list, manual, merge, repro, run,
-    statement, verify,
+    statement, verify, watch,
 };
 
 const EXAMPLES: &str = "\
@@ -24,6 +24,8 @@ Examples:
       what the specification says under a rule or clause
   megakernel-conform repro race/first-k-of-n/fan-in-nops-3-1-of-3 failed
       a case as files, with a script that plays it to a worker without the suite
+  megakernel-conform watch --impl ./my-vm race/first-k-of-n/fan-in-nops-3-1-of-3
+      play a case each time that the program changes, and say what changed
   megakernel-conform compare yesterday.json today.json
       what differs between two reports
   megakernel-conform statement today.json
@@ -42,6 +44,7 @@ the current directory, of one above it, or of the repository that this program w
 #[command(name = "megakernel-conform", version, after_help = EXAMPLES)]
 enum Command {
     Run(Box<run::Args>),
+    Watch(watch::Args),
     Merge(merge::Args),
     Compare(compare::Args),
     Statement(statement::Args),
@@ -59,6 +62,7 @@ enum Command {
 fn main() -> ExitCode {
     let done: Done = match Command::parse() {
         Command::Run(args) => run::run(&args),
+        Command::Watch(args) => watch::run(&args),
         Command::Merge(args) => merge::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Statement(args) => statement::run(&args),

@@ -13,6 +13,8 @@ pub mod repro;
 pub mod run;
 pub mod statement;
 pub mod verify;
+pub mod watch;
+pub mod worker;
 
 use std::path::{Path, PathBuf};
 

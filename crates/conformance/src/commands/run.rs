@@ -4,20 +4,20 @@ use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use megakernel_conformance::evidence::{self, Evidence, Subject};
 use megakernel_conformance::known::Known;
-use megakernel_conformance::oracle::{Oracle, ProcessOracle, TIMEOUT};
+use megakernel_conformance::oracle::Oracle;
 use megakernel_conformance::report::Report;
 use megakernel_conformance::run::{self, Options, Outcome};
 use megakernel_conformance::stop::Stop;
 use megakernel_conformance::terminal::{self, Style};
-use megakernel_conformance::worker::{WorkerCommand, processes, split};
+use megakernel_conformance::worker::{WorkerCommand, processes};
 use megakernel_conformance::{html, junit};
 use megakernel_ir::protocol::Profile;
 
+use super::worker::{Worker, reference};
 use super::{Done, Place, Selection, lines, print};
 
 const EXAMPLES: &str = "\
@@ -55,9 +55,8 @@ SIGINT, SIGTERM or SIGHUP interrupts reports what it came to, and ends with 130,
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The command of the worker, split as a shell splits it; without it the reference beside this program is judged
-    #[arg(long = "impl", value_name = "COMMAND")]
-    implementation: Option<String>,
+    #[command(flatten)]
+    worker: Worker,
 
     #[command(flatten)]
     selection: Selection,
@@ -65,23 +64,6 @@ pub struct Args {
     /// How many workers to run at once; by default one for each processor
     #[arg(long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
-
-    /// Seconds that a worker may take for an answer
-    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
-    timeout: Duration,
-
-    /// Seconds that a worker may take to start and to complete the handshake, whatever it has to load
-    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
-    handshake_timeout: Duration,
-
-    /// The command of the oracle that says what each task of a trace should write (docs/oracle.md); without it the reference
-    /// beside this program, and if there is none no traces are asked for
-    #[arg(long, value_name = "COMMAND", conflicts_with = "no_trace")]
-    oracle: Option<String>,
-
-    /// Judge a worker that can write traces at its outputs alone, and ask for no trace
-    #[arg(long)]
-    no_trace: bool,
 
     /// Write the report to this file as JSON as well
     #[arg(long, value_name = "FILE")]
@@ -144,16 +126,6 @@ pub struct Args {
     rerun: Option<String>,
 }
 
-fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds: f64 = text.parse().map_err(|_| format!("`{text}` is no number of seconds"))?;
-    // A day is longer than anybody waits and short enough for every clock.
-    if seconds > 0.0 && seconds <= 86_400.0 {
-        Ok(Duration::from_secs_f64(seconds))
-    } else {
-        Err(format!("{text} is out of range; the time limit is more than 0 and at most 86400 seconds"))
-    }
-}
-
 /// Runs the command.
 pub fn run(args: &Args) -> Done {
     let corpus = args.place.load()?;
@@ -173,7 +145,7 @@ pub fn run(args: &Args) -> Done {
         Some(path) => failed(path)?,
         None => BTreeSet::new(),
     };
-    let mut options = Options {
+    let options = Options {
         selection: args.selection.asked(),
         jobs: args.jobs.unwrap_or(cores),
         known,
@@ -181,12 +153,7 @@ pub fn run(args: &Args) -> Done {
         fail_fast: args.fail_fast,
         // From here on a signal ends the run and not its report, and what workers leave behind is this process's to end.
         stop: Stop::on_signals().map_err(|cause| format!("signals cannot be waited for: {cause}"))?,
-        ..Options::new(WorkerCommand {
-            program: String::new(),
-            arguments: Vec::new(),
-            timeout: args.timeout,
-            handshake: args.handshake_timeout,
-        })
+        ..Options::new(args.worker.command()?)
     };
     processes::adopt();
     let checks = match &args.checks {
@@ -198,13 +165,7 @@ pub fn run(args: &Args) -> Done {
     if args.evidence.is_some() {
         evidence::may_be_made_of(&options)?;
     }
-    let (program, arguments) = match &args.implementation {
-        Some(line) => split("--impl", "worker", line)?,
-        None => (reference().ok_or(NO_WORKER)?, vec!["worker".to_owned()]),
-    };
-    options.command.program.clone_from(&program);
-    options.command.arguments = arguments;
-    let oracle = oracle(args, &options.stop)?;
+    let oracle = args.worker.oracle(&options.stop)?;
     eprintln!("{}", options.patience());
     let bar = terminal::progress_bar(units.len());
     let failed = AtomicUsize::new(0);
@@ -219,10 +180,12 @@ pub fn run(args: &Args) -> Done {
     let result = run::run(&corpus, &options, asked, &progress);
     bar.finish_and_clear();
     let mut finished = result.map_err(|cause| match cause {
-        run::RunError::Spawn(cause) => format!("the worker cannot be started: `{program}`: {cause}"),
+        run::RunError::Spawn(cause) => {
+            format!("the worker cannot be started: `{}`: {cause}", options.command.program)
+        }
         other => other.to_string(),
     })?;
-    if oracle.is_none() && !args.no_trace && finished.hello.as_ref().is_ok_and(|hello| hello.trace) {
+    if oracle.is_none() && !args.worker.no_trace && finished.hello.as_ref().is_ok_and(|hello| hello.trace) {
         finished.notes.push(NO_ORACLE.to_owned());
         // In order, as a merged report has them.
         finished.notes.sort();
@@ -278,9 +241,6 @@ fn failed(path: &Path) -> Result<BTreeSet<(String, Profile)>, String> {
     Ok(super::report(path)?.failures.into_iter().map(|failure| (failure.case, failure.profile)).collect())
 }
 
-const NO_WORKER: &str =
-    "no worker is named, and the reference is not beside this program; name one with --impl";
-
 const NO_ORACLE: &str = "worker can write traces, but none were asked for: there is no oracle to judge them by; name one with \
                          --oracle, such as `megakernel-reference oracle`";
 
@@ -292,46 +252,21 @@ pub(super) fn write(path: &Path, text: &str) -> Result<(), String> {
     std::fs::write(path, text).map_err(|cause| format!("{} cannot be written: {cause}", path.display()))
 }
 
-/// The reference, if it is beside this program.
-fn reference() -> Option<String> {
-    let own = std::env::current_exe().ok()?;
-    let path = own.with_file_name(format!("megakernel-reference{}", std::env::consts::EXE_SUFFIX));
-    if path.is_file() { path.into_os_string().into_string().ok() } else { None }
-}
-
-fn oracle(args: &Args, stop: &Stop) -> Result<Option<ProcessOracle>, String> {
-    let command = match (&args.oracle, args.no_trace) {
-        (_, true) => None,
-        (Some(line), _) => Some(split("--oracle", "oracle", line)?),
-        (None, _) => reference().map(|path| (path, vec!["oracle".to_owned()])),
-    };
-    Ok(command.map(|(program, arguments)| ProcessOracle::new(program, arguments, TIMEOUT, stop.clone())))
-}
-
 /// The command that plays a single case again, without its selection.
 fn rerun(args: &Args) -> Result<String, String> {
     let corpus = args.place.corpus.as_ref().map(|path| path.display().to_string());
-    let seconds = |given: Duration, usual| (given != usual).then(|| given.as_secs_f64().to_string());
-    let timeout = seconds(args.timeout, run::TIMEOUT);
-    let handshake = seconds(args.handshake_timeout, run::HANDSHAKE);
+    let [worker, oracle, timeout, handshake] = args.worker.options();
+    let mut given = vec![("--corpus", corpus), timeout, handshake];
+    if args.rerun.is_none() {
+        given.splice(0..0, [worker, oracle]);
+    }
     let mut words = Vec::new();
-    let given: &[(&str, &Option<String>)] = if args.rerun.is_some() {
-        &[("--corpus", &corpus), ("--timeout", &timeout), ("--handshake-timeout", &handshake)]
-    } else {
-        &[
-            ("--impl", &args.implementation),
-            ("--oracle", &args.oracle),
-            ("--corpus", &corpus),
-            ("--timeout", &timeout),
-            ("--handshake-timeout", &handshake),
-        ]
-    };
-    for (name, value) in given {
+    for (name, value) in &given {
         if let Some(value) = value {
             words.extend([name, value.as_str()]);
         }
     }
-    if args.no_trace {
+    if args.worker.no_trace {
         words.push("--no-trace");
     }
     let command = args.rerun.as_deref().unwrap_or("megakernel-conform run");

@@ -15,3 +15,4 @@ mod python_example;
 mod runner;
 mod schemas;
 mod support;
+mod watching;
