@@ -95,6 +95,14 @@ pub fn recompute(corpus: &Corpus, report: &Report) -> Result<Report, Refusal> {
     Ok(Report::assembled(corpus, parts))
 }
 
+impl Report {
+    /// What was selected, in order of case and profile; none if the run was on another corpus than this one.
+    pub fn units<'a>(&self, corpus: &'a Corpus) -> Option<Vec<Unit<'a>>> {
+        let same = self.corpus.digest.is_some() && self.corpus.digest.as_deref() == corpus.digest();
+        self.corpus.selection().ok().filter(|_| same)?.units(corpus).ok()
+    }
+}
+
 /// Whether a report is by this suite, and about this corpus.
 fn of_this(corpus: &Corpus, report: &Report) -> Result<(), String> {
     if report.suite != env!("CARGO_PKG_VERSION") {

@@ -10,7 +10,7 @@ use megakernel_ir::{DType, Opcode};
 use serde::{Deserialize, Serialize};
 
 use crate::execution::Elements;
-use crate::run::{Options, Run, Selection, Unit};
+use crate::run::{Options, Run, Selection};
 use crate::shard::Shard;
 use crate::stop::Asked;
 use crate::store::{Corpus, Filter};
@@ -469,12 +469,6 @@ impl Report {
             && self.totals.passed > 0
             && self.failures.iter().all(|failure| failure.known.is_some())
             && self.profiles.iter().all(|profile| failed_alone(profile) && !unclaimed(profile))
-    }
-
-    /// What was selected, in order of case and profile; none if the run was on another corpus than this one.
-    pub fn units<'a>(&self, corpus: &'a Corpus) -> Option<Vec<Unit<'a>>> {
-        let same = self.corpus.digest.is_some() && self.corpus.digest.as_deref() == corpus.digest();
-        self.corpus.selection().ok().filter(|_| same)?.units(corpus).ok()
     }
 
     /// Reads a report.
