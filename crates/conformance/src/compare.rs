@@ -46,10 +46,7 @@ impl<'a> Comparison<'a> {
 
     fn write(&self, out: &mut String) -> fmt::Result {
         for (letter, name, report) in [("A", self.names[0], self.a), ("B", self.names[1], self.b)] {
-            let who = report.implementation.as_ref();
-            let who =
-                who.map_or_else(|| "no worker".to_owned(), |who| format!("{} {}", who.name, who.version));
-            let (suite, cases) = (&report.suite, report.corpus.cases);
+            let (who, suite, cases) = (report.who(), &report.suite, report.corpus.cases);
             writeln!(
                 out,
                 "{letter}  {name}: {who}, suite {suite}, corpus of {cases} cases, {}",
@@ -156,10 +153,14 @@ impl<'a> Comparison<'a> {
 }
 
 /// Why figures may differ for another reason than the implementation; reports are called A, B and so on.
-pub fn notes(reports: &[&Report]) -> Vec<String> {
+pub(crate) fn notes(reports: &[&Report]) -> Vec<String> {
     let mut found = Vec::new();
-    let mut suites: Vec<&str> = reports.iter().map(|report| report.suite.as_str()).collect();
-    suites.dedup();
+    let mut suites: Vec<&str> = Vec::new();
+    for report in reports {
+        if !suites.contains(&report.suite.as_str()) {
+            suites.push(&report.suite);
+        }
+    }
     if suites.len() > 1 {
         found.push(format!("the suites are {}", suites.join(" and ")));
     }
@@ -193,11 +194,7 @@ fn write_failures(out: &mut String, title: &str, failures: &[Failure<'_>], other
     if failures.is_empty() {
         return Ok(());
     }
-    let mut skipped: BTreeMap<(&str, Profile), &str> = BTreeMap::new();
-    for skips in &other.skips {
-        skipped
-            .extend(skips.cases.iter().map(|case| ((case.as_str(), skips.profile), skips.reason.as_str())));
-    }
+    let skipped = other.skipped();
     writeln!(out, "{title}")?;
     for (case, profile, cause) in failures.iter().take(NAMED) {
         let reason = skipped.get(&(*case, *profile));

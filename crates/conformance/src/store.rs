@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use globset::{Glob, GlobMatcher};
+use globset::{Glob, GlobSet};
 use megakernel_ir::{formula, input};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -354,7 +354,7 @@ fn check_manifest(path: &Path, manifest: &Manifest, cases: &[Case]) -> Result<()
 #[derive(Clone, Debug)]
 pub struct Filter {
     glob: String,
-    matcher: GlobMatcher,
+    matcher: GlobSet,
 }
 
 impl Filter {
@@ -363,7 +363,13 @@ impl Filter {
     /// # Errors
     /// Its syntax is wrong.
     pub fn new(glob: &str) -> Result<Filter, String> {
-        let matcher = Glob::new(glob).map_err(|cause| cause.to_string())?.compile_matcher();
+        // The parser goes as deep as they are nested.
+        if glob.matches('{').count() > 64 {
+            return Err("a glob has at most 64 `{`".to_owned());
+        }
+        let text = |cause: globset::Error| cause.to_string();
+        // Unlike a matcher of one glob, a set says that it cannot be compiled, and does not panic.
+        let matcher = GlobSet::builder().add(Glob::new(glob).map_err(text)?).build().map_err(text)?;
         Ok(Filter { glob: glob.to_owned(), matcher })
     }
 
@@ -388,5 +394,11 @@ mod tests {
         assert!(filter.matches("race/first-k-of-n/four-tiles-wait-two"));
         assert!(!filter.matches("deadlock/self-wait/one"));
         assert!(Filter::new("race/[").is_err());
+    }
+
+    #[test]
+    fn a_glob_that_is_too_much_is_an_error() {
+        assert!(Filter::new(&("{".repeat(300) + "a" + &"}".repeat(300))).is_err());
+        assert!(Filter::new(&"?".repeat(2_000_000)).is_err());
     }
 }

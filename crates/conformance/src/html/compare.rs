@@ -27,7 +27,7 @@ mod end {
     pub const SKIPPED: char = 's';
     /// Not selected.
     pub const ABSENT: char = 'a';
-    /// The run was on another corpus, and its report names what failed and what was skipped alone.
+    /// The run was on another corpus, or counts other cases, and its report names what failed and what was skipped alone.
     pub const UNNAMED: char = 'u';
 }
 
@@ -49,12 +49,13 @@ pub fn compare(reports: &[(&str, &Report)], corpus: &Corpus) -> serde_json::Resu
         let ends: String = sides.iter().map(|side| side.end(key)).collect();
         let mut causes: Vec<Option<&str>> =
             failures.iter().map(|it| it.map(|failure| failure.cause.as_str())).collect();
-        let first = ends.chars().next();
-        let same = ends.chars().all(|end| Some(end) == first);
+        // Who does not say how a case ended does not differ from another.
+        let mut said = ends.chars().filter(|end| ![end::ABSENT, end::UNNAMED].contains(end));
+        let first = said.next();
+        let same = said.all(|end| Some(end) == first);
         causes.dedup();
         let executed = opcodes.entry(id).or_insert_with(|| {
-            let executes = case.filter(|case| case.execute.is_some());
-            let executed = executes.map_or_else(BTreeSet::new, |case| used(corpus, case).0);
+            let executed = case.map_or_else(BTreeSet::new, |case| used(corpus, case).0);
             executed.iter().map(|opcode| texts.index(opcode.name())).collect()
         });
         let mut row = json!({ "case": id, "profile": profile, "clauses": clauses(case, &failures, &mut texts), "ends": ends });
@@ -76,9 +77,7 @@ pub fn compare(reports: &[(&str, &Report)], corpus: &Corpus) -> serde_json::Resu
         cases.push(row);
     }
     let run = |(name, report): &(&str, &Report)| {
-        let who = report.implementation.as_ref();
-        let who = who.map_or_else(|| "no worker".to_owned(), |who| format!("{} {}", who.name, who.version));
-        let (suite, cases) = (&report.suite, report.corpus.cases);
+        let (who, suite, cases) = (report.who(), &report.suite, report.corpus.cases);
         json!({ "name": name, "who": who, "verdict": report.verdict.name(), "suite": suite, "cases": cases })
     };
     let all: Vec<&Report> = reports.iter().map(|(_, report)| *report).collect();
@@ -109,20 +108,17 @@ fn clauses(case: Option<&Case>, failures: &[Option<&FailureReport>], texts: &mut
 struct Side<'a> {
     failures: BTreeMap<Key<'a>, &'a FailureReport>,
     skips: BTreeMap<Key<'a>, &'a str>,
-    /// What was selected, if the run was on this corpus.
+    /// What was selected, if the run was on this corpus and counts as many.
     selected: Option<BTreeSet<Key<'a>>>,
 }
 
 impl<'a> Side<'a> {
     fn new(report: &'a Report, corpus: &'a Corpus) -> Side<'a> {
         let failure = |it: &'a FailureReport| ((it.case.as_str(), it.profile), it);
-        let skip = |skips: &'a crate::report::Skips| {
-            skips.cases.iter().map(|case| ((case.as_str(), skips.profile), skips.reason.as_str()))
-        };
         let key = |unit: crate::run::Unit<'a>| (unit.case.id.as_str(), unit.profile);
         Side {
             failures: report.failures.iter().map(failure).collect(),
-            skips: report.skips.iter().flat_map(skip).collect(),
+            skips: report.skipped(),
             selected: report.units(corpus).map(|units| units.into_iter().map(key).collect()),
         }
     }

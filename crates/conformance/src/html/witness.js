@@ -81,7 +81,7 @@ function counters(tasks, { counts, changed }) {
 }
 // The witness as a figure that goes forward and back, by buttons or by arrow keys.
 function stepper(found, tasks, wrong) {
-  const steps = stepsOf(found.witness, tasks), figure = make("div", undefined, { id: "witness" });
+  const steps = stepsOf(found.witness, tasks), figure = make("div", undefined, { id: "witness", role: "group", "aria-label": "how it goes wrong, step by step; arrow keys go forward and back" });
   const bar = make("p"), said = make("p", undefined, { id: "step", "aria-live": "polite" }), state = make("div");
   let at = 0;
   const show = to => {
@@ -93,14 +93,18 @@ function stepper(found, tasks, wrong) {
     state.replaceChildren();
     if (tasks.length) state.append(graph(tasks, wrong, step));
     if (step.status && tasks.length) state.append(lanes(tasks, step), counters(tasks, step));
-    buttons.forEach(([button, , ends]) => { button.disabled = at === ends(); });
+    // A button that is disabled loses the focus; the keys go on from the figure.
+    buttons.forEach(([button, ends]) => {
+      if (at === ends() && button === document.activeElement) figure.focus();
+      button.disabled = at === ends();
+    });
   };
   const place = make("span"), end = () => steps.length - 1;
   const buttons = [["|◀", "to the beginning", () => show(0), () => 0], ["◀ back", "one step back", () => show(at - 1), () => 0],
     ["forward ▶", "one step forward", () => show(at + 1), end], ["▶|", "to the end", () => show(end()), end]].map(([text, label, action, ends]) => {
     const button = make("button", text, { "aria-label": label });
     button.addEventListener("click", action);
-    return [button, label, ends];
+    return [button, ends];
   });
   bar.append(...buttons.slice(0, 2).map(([button]) => button), place, ...buttons.slice(2).map(([button]) => button));
   figure.addEventListener("keydown", event => {

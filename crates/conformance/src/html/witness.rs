@@ -35,7 +35,7 @@ impl Witnesses {
         let question =
             Question { method: case.method, document, arguments: case.arguments.as_ref(), anew: false };
         match self.worker.as_mut()?.answer_in_full(profile, &question) {
-            Ok(line) => of_answer(&line, case),
+            Ok((_, line)) => of_answer(&line, case),
             Err(_) => {
                 self.worker = None;
                 None

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use megakernel_ir::protocol::Profile;
 
 use super::results::{Ended, Parts, Played};
-use super::{ExecutedResult, FailureReport, KnownResult, Refusal, Report};
+use super::{Counts, ExecutedResult, FailureReport, KnownResult, Refusal, Report};
 use crate::run::{Selection, Unit};
 use crate::shard::Shard;
 use crate::store::Corpus;
@@ -95,11 +95,39 @@ pub fn recompute(corpus: &Corpus, report: &Report) -> Result<Report, Refusal> {
     Ok(Report::assembled(corpus, parts))
 }
 
+impl Counts {
+    /// All of them, if there are so many numbers.
+    fn all(self) -> Option<usize> {
+        self.passed.checked_add(self.failed)?.checked_add(self.skipped)
+    }
+}
+
 impl Report {
-    /// What was selected, in order of case and profile; none if the run was on another corpus than this one.
-    pub fn units<'a>(&self, corpus: &'a Corpus) -> Option<Vec<Unit<'a>>> {
+    /// What was selected, in order of case and profile; none if the run was on another corpus than this one, or if it counts another
+    /// number of them.
+    pub(crate) fn units<'a>(&self, corpus: &'a Corpus) -> Option<Vec<Unit<'a>>> {
         let same = self.corpus.digest.is_some() && self.corpus.digest.as_deref() == corpus.digest();
-        self.corpus.selection().ok().filter(|_| same)?.units(corpus).ok()
+        if !same {
+            return None;
+        }
+        let units = self.corpus.selection().ok()?.units(corpus).ok()?;
+        (self.totals.all()? == units.len()).then_some(units)
+    }
+
+    /// Who was judged, for people.
+    pub(crate) fn who(&self) -> String {
+        let who = self.implementation.as_ref();
+        who.map_or_else(|| "no worker".to_owned(), |who| format!("{} {}", who.name, who.version))
+    }
+
+    /// Why each unit was skipped that was.
+    pub(crate) fn skipped(&self) -> BTreeMap<(&str, Profile), &str> {
+        let mut skipped = BTreeMap::new();
+        for line in &self.skips {
+            skipped
+                .extend(line.cases.iter().map(|case| ((case.as_str(), line.profile), line.reason.as_str())));
+        }
+        skipped
     }
 }
 
@@ -179,10 +207,7 @@ fn ends<'a>(units: &[Unit<'a>], report: &Report) -> Option<Vec<Played<'a>>> {
     for failure in &report.failures {
         failures.insert((&failure.case, failure.profile), failure);
     }
-    let mut skips: BTreeMap<(&str, Profile), &str> = BTreeMap::new();
-    for line in &report.skips {
-        skips.extend(line.cases.iter().map(|case| ((case.as_str(), line.profile), line.reason.as_str())));
-    }
+    let mut skips = report.skipped();
     let mut ends = Vec::with_capacity(units.len());
     let mut passed = 0;
     for unit in units {
@@ -199,6 +224,6 @@ fn ends<'a>(units: &[Unit<'a>], report: &Report) -> Option<Vec<Played<'a>>> {
         ends.push((*unit, ended));
     }
     let counted = report.totals.failed == report.failures.len() && report.totals.passed == passed;
-    let all = report.totals.passed + report.totals.failed + report.totals.skipped == units.len();
+    let all = report.totals.all() == Some(units.len());
     (failures.is_empty() && skips.is_empty() && counted && all).then_some(ends)
 }

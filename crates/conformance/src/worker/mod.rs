@@ -178,20 +178,22 @@ impl WorkerProcess {
     /// # Errors
     /// Those of [`WorkerProcess::ask`].
     pub fn question(&mut self, profile: Profile, question: &Question<'_>) -> Result<FromWorker, Failure> {
-        let id = self.next_id();
-        let request = ToWorker::request(id, question.method, profile, question.document);
-        self.request(id, &request.with_arguments(question.arguments.cloned()), &|| Ok(()))
+        self.answer_in_full(profile, question).map(|(answer, _)| answer)
     }
 
     /// The same, with the line of the answer: its diagnostics may hold more than is compared.
     ///
     /// # Errors
     /// Those of [`WorkerProcess::ask`].
-    pub fn answer_in_full(&mut self, profile: Profile, question: &Question<'_>) -> Result<Vec<u8>, Failure> {
+    pub(crate) fn answer_in_full(
+        &mut self,
+        profile: Profile,
+        question: &Question<'_>,
+    ) -> Result<(FromWorker, Vec<u8>), Failure> {
         let id = self.next_id();
         let request = ToWorker::request(id, question.method, profile, question.document);
         let request = request.with_arguments(question.arguments.cloned());
-        self.answered(id, &request, &|| Ok(())).map(|(_, line)| line)
+        self.answered(id, &request, &|| Ok(()))
     }
 
     /// Sends a request to execute and waits for its answer, in the same way.

@@ -174,6 +174,16 @@ fn a_page_of_several_runs_says_of_each_case_how_it_ended_in_each() {
     let differ =
         data(&page)["cases"].as_array().expect("a list").iter().filter(|row| row["differs"] == true).count();
     assert_eq!(differ, 1);
+    // Who does not say how a case ended does not differ.
+    let named = [("a", &runs[0]), ("b", &runs[3]), ("c", &runs[4])];
+    let found = data(&html::compare(&named, &corpus).expect("JSON"));
+    let (ends, accepted) = row(&found, "accept/number-0", "format");
+    assert_eq!((ends, &accepted["differs"]), ("pau", &Value::Null));
+    // Whoever counts other cases than are selected does not say which of them passed.
+    let mut miscounted = runs[0].clone();
+    miscounted.totals.passed -= 1;
+    let found = data(&html::compare(&[("a", &miscounted)], &corpus).expect("JSON"));
+    assert!(found["cases"].as_array().expect("a list").is_empty(), "{found}");
 }
 
 #[test]
