@@ -1,6 +1,6 @@
 """Compiles all CUDA C++ for every target, without a GPU, with NVRTC from its pip package: the kernels and the virtual machine
-of crates/cuda-harness, and what `megakernel-reference generate-code` makes of a small kernel graph for two ranks, with the
-stand-ins for kernels of generated_code/.
+of crates/cuda-harness, what `megakernel-reference generate-code` makes of a small kernel graph for two ranks, with the
+stand-ins for kernels of generated_code/, and what `megakernel-reference generate-mcir` makes of documents of memory-centric IR.
 
     python checks/targets.py             compile, and compare the table with the published one
     python checks/targets.py --write     write the table anew
@@ -25,6 +25,9 @@ SOURCES = ROOT / "crates/cuda-harness/cuda"
 GENERATED = ROOT / "checks/generated_code"
 TABLE = ROOT / "crates/cuda-harness/targets.md"
 TARGETS = ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_103", "sm_110", "sm_120"]
+# Documents of memory-centric IR below corpus/programs/mcir/ of which generated code is compiled.
+MCIR = ["attention-4096-64-by-128-64-causal", "attention-bf16", "attention-decode", "small-attention-deep", "small-chain", "small-norm",
+        "small-attention-naive", "small-product-gelu", "small-maximum"]
 # Of every source that uses the kernels.
 OPTIONS = ["--fmad=false", f"-I{SOURCES}"]
 
@@ -87,13 +90,18 @@ def kernels_for(nvrtc, target, source='#include "single.cuh"\n'):
     return compile_for(nvrtc, target, source, [*OPTIONS, "--maxrregcount=128", "--ptxas-options=-v"])
 
 
-def generated_code():
-    """What the reference generates from the kernel graph here."""
+def reference(*arguments, standard_input=None):
+    """What the reference prints."""
     command = ["cargo", "run", "--quiet", "--bin", "megakernel-reference", "--"]
     if "MEGAKERNEL_BUILT" in os.environ:
         command = [Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug/megakernel-reference"]
-    command += ["generate-code", "--ranks", "2", GENERATED / "kernel_graph.json"]
-    code = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    made = subprocess.run([*command, *arguments], cwd=ROOT, check=True, capture_output=True, text=True, input=standard_input)
+    return made.stdout
+
+
+def generated_code():
+    """What the reference generates from the kernel graph here."""
+    code = reference("generate-code", "--ranks", "2", GENERATED / "kernel_graph.json")
     kernels = set(re.findall(r"return kernels::(\w+)<", code))
     defined = set(re.findall(r"__device__ void (\w+)\(const megakernel::Task", (GENERATED / "kernels.cuh").read_text()))
     if kernels != defined - {"unknown_task"}:
@@ -107,6 +115,23 @@ def compile_generated(nvrtc, target, code):
     log, cubin = compile_for(nvrtc, target, source, [f"-I{GENERATED}"], [("generated.cuh", code)])
     if log.strip() or not cubin:
         sys.exit(f"error: generated code for {target}, {len(cubin)} bytes of CUBIN:\n{log}")
+
+
+def generated_mcir():
+    """What the reference generates from documents that have each function, dtype, memory and edge between them, as one source."""
+    source = ""
+    for number, name in enumerate(MCIR):
+        kernels = reference("lower-mcir", ROOT / f"corpus/programs/mcir/{name}.json")
+        code = reference("generate-mcir", "/dev/stdin", standard_input=kernels)
+        source += f"#undef MCIR_NAMESPACE\n#define MCIR_NAMESPACE mcir_{number}\n{code}\n"
+    return source
+
+
+def compile_mcir(nvrtc, target, source):
+    """Generated code has to compile without a warning, with every kernel in it."""
+    log, cubin = compile_for(nvrtc, target, source, [])
+    if log.strip() or len(re.findall(rb"\0_ZN6mcir_\w+kernel_\d+E", cubin)) < len(MCIR):
+        sys.exit(f"error: code of memory-centric IR for {target}, {len(cubin)} bytes of CUBIN:\n{log}")
 
 
 def figures(log):
@@ -139,6 +164,8 @@ def main():
         logs = dict(zip(chosen, pool.map(lambda target: kernels_for(nvrtc, target), chosen)))
         code = generated_code()
         list(pool.map(lambda target: compile_generated(nvrtc, target, code), chosen))
+        source = generated_mcir()
+        list(pool.map(lambda target: compile_mcir(nvrtc, target, source), chosen))
     if log:
         for target, (said, cubin) in logs.items():
             print(f"== {target}: {len(cubin)} bytes of CUBIN\n{said}")
@@ -161,7 +188,7 @@ def main():
                          "`python checks/targets.py --write`")
     if chosen == TARGETS and TABLE.read_text() != page(version, kernels, table):
         sys.exit(f"error: {TABLE.relative_to(ROOT)} is out of date: run `python checks/targets.py --write`")
-    print(f"{len(opcodes)} opcodes, the machine, and generated code compile for {', '.join(chosen)}")
+    print(f"{len(opcodes)} opcodes, the machine, and both kinds of generated code compile for {', '.join(chosen)}")
 
 
 def name(version):

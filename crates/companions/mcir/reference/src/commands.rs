@@ -1,4 +1,4 @@
-//! The commands of memory-centric IR: `validate-mcir`, `measure-mcir`, `transform-mcir`, `lower-mcir`, `draw-mcir` and `compute-mcir`.
+//! The commands of memory-centric IR: `validate-mcir`, `measure-mcir`, `transform-mcir`, `lower-mcir`, `generate-mcir`, `program-mcir`, `draw-mcir` and `compute-mcir`.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,8 @@ use megakernel_reference::commands::{
 use crate::measure::measure_document;
 use crate::validate::read_document;
 use crate::{
-    Blocks, Choices, Landing, Mcir, NotMade, Refused, compute_text, lowered, picture, transform_text,
+    Blocks, Choices, Landing, Mcir, NoCode, NoProgram, NotMade, Programmed, Refused, THREADS, compute_text,
+    lowered, picture, run_program, transform_text,
 };
 
 /// What this companion adds to the reference of programs.
@@ -44,6 +45,14 @@ const COMMANDS: &[Command] = &[
     Command {
         describe: || describe::<Lower>("lower-mcir"),
         run: |matches, _| options(matches).map_or_else(|code| code, |options: Lower| lower(&options)),
+    },
+    Command {
+        describe: || describe::<Generate>("generate-mcir"),
+        run: |matches, _| options(matches).map_or_else(|code| code, |options: Generate| generate(&options)),
+    },
+    Command {
+        describe: || describe::<Program>("program-mcir"),
+        run: |matches, _| options(matches).map_or_else(|code| code, |options: Program| program(&options)),
     },
     Command {
         describe: || describe::<Draw>("draw-mcir"),
@@ -116,6 +125,40 @@ struct Lower {
     file: PathBuf,
 }
 
+/// Print CUDA C++ of Kernel IR, as `lower-mcir` prints it: a kernel for each kernel, and a function that launches them.
+///
+/// What is in shared memory is dynamic shared memory, of which a table says the bytes; it takes more than the document where threads exchange what they hold in registers.
+/// Kernel IR that is not sound (companion specification, MCI-30) gives code without a meaning. Exits 0 with the code on standard output, 1 if the document is no Kernel IR, 2
+/// if there is no code for it or the file cannot be read.
+#[derive(Args)]
+#[command(
+    after_help = "Example:\n  megakernel-reference lower-mcir attention.json > kernels.json\n  megakernel-reference generate-mcir kernels.json > kernels.cuh\n\nHow it is compiled and run, on a GPU and on a CPU: examples/mcir/README.md."
+)]
+struct Generate {
+    /// The Kernel IR
+    file: PathBuf,
+    /// The threads of a block
+    #[arg(long, default_value_t = THREADS)]
+    threads: u32,
+}
+
+/// Print the program of opcodes that a document of memory-centric IR becomes, where there are opcodes for what its blocks compute.
+///
+/// A product is a GEMM_TILE or GEMV_TILE for each tile that blocks store, with a bias or without; attention of one query row after the other an ATTENTION_TILE with rows as
+/// heads; norms RMSNORM and LAYERNORM; and ADD, MUL, GELU, SILU_MUL and COPY what they say, each of all blocks. Values between opcodes are rounded where the document rounds
+/// them. Exits 0 with the program, 1 if the document is rejected, 2 with the node and the missing opcode, or the operand that stands wrong, where there is no program.
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  megakernel-reference program-mcir attention.json --binding binding.json > program.json\n  megakernel-reference validate program.json\n\n`compute-mcir --program` runs it in the VM on the data of the document."
+)]
+struct Program {
+    /// The document
+    file: PathBuf,
+    /// Write here for each buffer that the host fills or reads which tensor it holds, or which values
+    #[arg(long)]
+    binding: Option<PathBuf>,
+}
+
 /// Draw a document of memory-centric IR as SVG on standard output: regions one in the other, which tiles are on chip at which node, and what is moved.
 ///
 /// Of a large document, the first regions, nodes, tiles and tensors are drawn, and the others counted.
@@ -137,6 +180,9 @@ struct Compute {
     /// Let each prefetch land when a barrier waits for it, instead of at once
     #[arg(long)]
     late: bool,
+    /// Run the program of opcodes that the document becomes, in the VM
+    #[arg(long, conflicts_with_all = ["descending", "late"])]
+    program: bool,
 }
 
 impl validate::Kind for Mcir {
@@ -219,6 +265,64 @@ fn lower(options: &Lower) -> ExitCode {
     }
 }
 
+fn generate(options: &Generate) -> ExitCode {
+    let text = match read_file(&options.file) {
+        Ok(text) => text,
+        Err(message) => return wrong(message),
+    };
+    match crate::generate(&text, options.threads) {
+        Ok(code) => finished(std::io::stdout().lock().write_all(code.as_bytes()), 0),
+        Err(NoCode::Rejected(found)) => {
+            print_found(&options.file, &found);
+            ExitCode::from(1)
+        }
+        Err(NoCode::Refused(pointer, reason)) => {
+            wrong(format!("{} {pointer}: {reason}", options.file.display()))
+        }
+    }
+}
+
+/// The program of a document, or the exit code after what is wrong has been said.
+fn programmed(file: &Path, text: &[u8]) -> Result<Programmed, ExitCode> {
+    crate::program(text).map_err(|none| match none {
+        NoProgram::Rejected(found) => {
+            print_found(file, &found);
+            ExitCode::from(1)
+        }
+        NoProgram::Refused(pointer, reason) => wrong(format!("{} {pointer}: {reason}", file.display())),
+    })
+}
+
+fn program(options: &Program) -> ExitCode {
+    let text = match read_file(&options.file) {
+        Ok(text) => text,
+        Err(message) => return wrong(message),
+    };
+    let made = match programmed(&options.file, &text) {
+        Ok(made) => made,
+        Err(code) => return code,
+    };
+    if let Some(file) = &options.binding
+        && let Err(error) = std::fs::write(file, format!("{}\n", made.binding))
+    {
+        return wrong(format!("cannot write {}: {error}", file.display()));
+    }
+    finished(std::io::stdout().lock().write_all(format!("{}\n", made.program.trim_end()).as_bytes()), 0)
+}
+
+fn compute_by_program(file: &Path, text: &[u8]) -> ExitCode {
+    let made = match programmed(file, text) {
+        Ok(made) => made,
+        Err(code) => return code,
+    };
+    // What is read twice is read once more: the document is accepted, so its text is JSON.
+    let value: serde_json::Value = serde_json::from_slice(text).unwrap_or_default();
+    match run_program(&made, &value["data"], 0) {
+        Ok(answer) => finished(std::io::stdout().lock().write_all(format!("{answer}\n").as_bytes()), 0),
+        Err(message) => wrong(format!("{}: {message}", file.display())),
+    }
+}
+
 fn draw(options: &Draw) -> ExitCode {
     let text = match read_file(&options.file) {
         Ok(text) => text,
@@ -239,6 +343,9 @@ fn compute(options: &Compute) -> ExitCode {
         Ok(text) => text,
         Err(message) => return wrong(message),
     };
+    if options.program {
+        return compute_by_program(&options.file, &text);
+    }
     let choices = Choices {
         blocks: if options.descending { Blocks::Descending } else { Blocks::Ascending },
         landing: if options.late { Landing::Late } else { Landing::Early },

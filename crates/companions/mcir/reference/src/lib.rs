@@ -5,6 +5,7 @@ mod axes;
 mod bounds;
 mod commands;
 mod compute;
+mod cuda;
 mod draw;
 mod elimination;
 mod form;
@@ -19,6 +20,7 @@ mod order;
 mod part;
 mod passes;
 mod producers;
+mod program;
 mod residency;
 mod shapes;
 mod storage;
@@ -30,10 +32,12 @@ mod world;
 
 pub use commands::COMPANION;
 pub use compute::{Blocks, Choices, Landing, Refused, Tensors, compute, compute_document, compute_text};
+pub use cuda::{NoCode, THREADS, generate};
 pub use draw::picture;
 pub use elimination::Stays;
 pub use lower::{lower, lowered};
 pub use measure::{measure, measure_document};
+pub use program::{NoProgram, Programmed, program, run_program};
 pub use transform::{NotMade, transform, transform_text, transformed};
 pub use validate::{read_document, validate, validate_document};
 

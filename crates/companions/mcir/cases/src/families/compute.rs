@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use megakernel_corpus::builder::{Error, Result};
 use megakernel_corpus::families::{Document, Library, Sink, words};
-use megakernel_numerics::{encode, interval};
+use megakernel_ir::prng::SplitMix64;
+use megakernel_numerics::{decode, encode, interval};
 use serde_json::{Map, Value, json};
 
 use super::{PROFILE, bounds, cited, memory, order, path, users};
 use crate::bases;
-use crate::definition::{Array, Real, dtype, run};
+use crate::definition::{Array, Real, dtype, run, shape};
 use crate::plant::{Planted, View, add, list};
 use crate::scenes::{self, Scene};
 
@@ -81,6 +82,36 @@ fn data(scene: &Scene) -> Value {
     Value::Object(scene.inputs.iter().map(bits).collect())
 }
 
+/// A document with random numbers between -1 and 1 as its inputs, in the member `data`, and what its outputs are expected to be then.
+pub fn drawn(document: &Value, seed: u64) -> (Value, Map<String, Value>) {
+    let mut draws = SplitMix64::new(seed);
+    let mut inputs = BTreeMap::new();
+    let mut bits = Map::new();
+    for name in list(&document["inputs"]).iter().filter_map(Value::as_str) {
+        let value = &document["values"][name];
+        let (dtype, shape) = (dtype(value), shape(value));
+        let codes: Vec<u32> = scenes::random(&mut draws, scenes::count(&shape))
+            .into_iter()
+            .map(|number| encode(dtype, number))
+            .collect();
+        inputs.insert(name.to_owned(), Array::given(shape, codes.iter().map(|&code| decode(dtype, code))));
+        bits.insert(name.to_owned(), json!(codes));
+    }
+    let outputs = run(document, inputs);
+    let mut with_data = document.clone();
+    with_data["data"] = Value::Object(bits);
+    (with_data, expected(document, &outputs))
+}
+
+fn expected(document: &Value, outputs: &BTreeMap<String, Array>) -> Map<String, Value> {
+    let names = list(&document["outputs"]).iter().filter_map(Value::as_str);
+    let record = |name: &str| {
+        let array = outputs.get(name)?;
+        Some((name.to_owned(), output(&document["values"][name], array)))
+    };
+    names.filter_map(record).collect()
+}
+
 /// All cases that run.
 ///
 /// # Errors
@@ -90,12 +121,7 @@ pub fn computed(_: &Library, sink: &mut Sink) -> Result<()> {
     for scene in &all {
         let outputs = run(&scene.document, scene.arrays());
         check(scene, &outputs)?;
-        let names = list(&scene.document["outputs"]).iter().filter_map(Value::as_str);
-        let record = |name: &str| {
-            let array = outputs.get(name)?;
-            Some((name.to_owned(), output(&scene.document["values"][name], array)))
-        };
-        let expected: Map<String, Value> = names.filter_map(record).collect();
+        let expected = expected(&scene.document, &outputs);
         let expect = json!({"verdict": "accept", "outputs": expected});
         let mut clauses = scene.clauses.clone();
         clauses.extend(["MCI-16", "MCI-17"]);

@@ -1,7 +1,7 @@
 //! The families.
 
 mod bounds;
-mod compute;
+pub mod compute;
 mod graphs;
 pub mod lowering;
 mod memory;

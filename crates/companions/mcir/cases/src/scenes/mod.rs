@@ -73,12 +73,12 @@ impl Scene {
 }
 
 /// How many elements.
-fn count(shape: &[i64]) -> usize {
+pub fn count(shape: &[i64]) -> usize {
     usize::try_from(shape.iter().product::<i64>()).unwrap_or(0)
 }
 
 /// Numbers between -1 and 1 with all their bits.
-fn random(draws: &mut SplitMix64, count: usize) -> Vec<f64> {
+pub fn random(draws: &mut SplitMix64, count: usize) -> Vec<f64> {
     (0..count).map(|_| draws.below(1 << 40) as f64 / (1_u64 << 39) as f64 - 1.0).collect()
 }
 

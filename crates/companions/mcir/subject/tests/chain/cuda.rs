@@ -1,0 +1,186 @@
+//! CUDA C++ of Kernel IR: what documents are lowered to is generated, compiled for the CPU with the shim of `crates/cuda-harness`, and run; and what comes out is
+//! judged by the runner's judge, within the bounds of the case. Faults that are planted in the code are rejected by the same.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::Command;
+
+use megakernel_mcir_reference::{THREADS, generate, lowered};
+use megakernel_test_support::root;
+use megakernel_test_support::tools::{Tool, require};
+use serde_json::{Map, Value, json};
+
+use super::plays::{Play, computing, lowering, wrong};
+
+/// The code of a document, and its tensors in the order of the code.
+struct Code {
+    text: String,
+    tensors: Vec<(String, usize)>,
+}
+
+fn code(play: &Play, threads: u32) -> Code {
+    let (_, kernels) = lowered(play.document.to_string().as_bytes()).expect("an accepted document");
+    let text = generate(kernels.to_string().as_bytes(), threads)
+        .unwrap_or_else(|refused| unreachable!("{}: {refused:?}", play.name));
+    let size = |tensor: &Value| if tensor["dtype"] == "F32" { 4 } else { 2 };
+    let tensors = kernels["tensors"].as_object().expect("tensors");
+    let mut tensors: Vec<_> = tensors.iter().map(|(name, tensor)| (name.clone(), size(tensor))).collect();
+    tensors.sort();
+    Code { text, tensors }
+}
+
+/// Compiles all codes as one program, runs it, and says for each play what the judge finds wrong.
+fn judged(all: &[(&Play, Code)]) -> Vec<Option<String>> {
+    require(Tool::Cxx);
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |number: usize| folder.path().join(number.to_string());
+    let (mut source, mut calls) = (String::from("#include \"host.cpp\"\n"), String::new());
+    for (number, (play, code)) in all.iter().enumerate() {
+        std::fs::create_dir(at(number)).expect("a folder");
+        std::fs::write(at(number).join("code.cuh"), &code.text).expect("written");
+        for (place, (name, size)) in code.tensors.iter().enumerate() {
+            let Some(bits) = play.document["data"][name.as_str()].as_array() else { continue };
+            let bytes = bits.iter().flat_map(|bits| {
+                let bits = bits.as_u64().expect("bits").to_le_bytes();
+                bits.into_iter().take(*size).collect::<Vec<u8>>()
+            });
+            let bytes: Vec<u8> = bytes.collect();
+            std::fs::write(at(number).join(format!("{place}.bin")), bytes).expect("written");
+        }
+        let _ = writeln!(
+            source,
+            "#undef MCIR_NAMESPACE\n#define MCIR_NAMESPACE d{number}\n#include \"{number}/code.cuh\""
+        );
+        // Threads take turns in another order in every second one.
+        let seed = number % 2;
+        let _ = writeln!(
+            calls,
+            "  play(d{number}::tensors_of_run, [](void *const *tensors, auto launch) {{ d{number}::run(tensors, launch); }}, \"{number}\", {seed});"
+        );
+    }
+    let _ = writeln!(source, "int main() {{\n{calls}}}");
+    std::fs::write(folder.path().join("main.cpp"), source).expect("written");
+    let shim = root().join("crates/cuda-harness/cuda");
+    let host = root().join("examples/mcir");
+    let options = [
+        "-std=c++20",
+        "-O1",
+        "-ffp-contract=off",
+        "-fno-strict-aliasing",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        // Of arrays that loops with the same bounds write and read, it cannot tell.
+        "-Wno-maybe-uninitialized",
+    ];
+    let mut compiler = Command::new("c++");
+    compiler.args(options).arg("-I").arg(shim).arg("-I").arg(host).args(["-o", "run", "main.cpp"]);
+    succeeds(compiler.current_dir(folder.path()));
+    let output = Command::new(folder.path().join("run")).current_dir(folder.path()).output();
+    let said = String::from_utf8_lossy(&output.expect("it starts").stderr).into_owned();
+    all.iter()
+        .enumerate()
+        .map(|(number, (play, code))| {
+            let answer = answer(play, code, &at(number)).unwrap_or_else(|| json!({"nothing": said}));
+            wrong(play, &answer)
+        })
+        .collect()
+}
+
+fn succeeds(command: &mut Command) {
+    let output = command.output().expect("it starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// What `compute` would answer, if the code had not been stopped.
+fn answer(play: &Play, code: &Code, folder: &Path) -> Option<Value> {
+    let mut data = Map::new();
+    for name in play.outputs.keys() {
+        let place = code.tensors.iter().position(|(tensor, _)| tensor == name)?;
+        let bytes = std::fs::read(folder.join(format!("{place}.bin"))).ok()?;
+        let bits =
+            |element: &[u8]| element.iter().rev().fold(0_u64, |bits, &byte| bits << 8 | u64::from(byte));
+        let size = code.tensors[place].1;
+        data.insert(name.clone(), bytes.chunks_exact(size).map(bits).collect());
+    }
+    Some(json!({"data": data}))
+}
+
+fn none_is_wrong(plays: &[Play], threads: &[u32]) {
+    let numbers = threads.iter().cycle();
+    let codes: Vec<(&Play, Code)> =
+        plays.iter().zip(numbers).map(|(play, &threads)| (play, code(play, threads))).collect();
+    let found: Vec<String> = judged(&codes).into_iter().flatten().collect();
+    assert_eq!(found, Vec::<String>::new());
+}
+
+type Fault = fn(&str) -> String;
+
+/// Lines of a code, each as it is made anew.
+fn lines(code: &str, edit: impl Fn(&str) -> Option<String>) -> String {
+    let kept = code.lines().filter_map(edit);
+    kept.fold(String::new(), |text, line| text + &line + "\n")
+}
+
+/// What a generator may do wrong.
+const FAULTS: &[(&str, Fault)] = &[
+    ("threads do not meet", |code| {
+        lines(code, |line| (line.trim() != "__syncthreads();").then(|| line.to_owned()))
+    }),
+    ("a cast to the other dtype of 16 bits", |code| {
+        let kernels = code.find("__global__").unwrap_or(0);
+        let (prelude, kernels) = code.split_at(kernels);
+        let swapped = kernels.replace("F16::put", "@").replace("B@", "F16::put").replace('@', "BF16::put");
+        prelude.to_owned() + &swapped
+    }),
+    ("every block loads and stores where the first one does", |code| {
+        lines(code, |line| {
+            let is_index = line.trim().starts_with("const long long a0 = ");
+            Some(if is_index { "const long long a0 = 0ll;".to_owned() } else { line.to_owned() })
+        })
+    }),
+    ("a sum that begins anew with each product", |code| code.replace("++k) sum += ", "++k) sum = ")),
+    ("sums of weights that are never rescaled", |code| code.replace("mcir::rescale(before, top)", "1.0f")),
+];
+
+/// Which of the documents are played in every run: one in so many. The test of minutes plays all.
+const ONE_IN: usize = 10;
+
+#[test]
+fn generated_code_computes_what_documents_do_and_faults_in_it_are_rejected() {
+    let all: Vec<Play> = computing().into_iter().chain(lowering()).step_by(ONE_IN).collect();
+    let mut codes: Vec<(&Play, Code)> = all
+        .iter()
+        .zip([THREADS, 32, 96].into_iter().cycle())
+        .map(|(play, threads)| (play, code(play, threads)))
+        .collect();
+    let right = codes.len();
+    let mut faulty = Vec::new();
+    for (what, fault) in FAULTS {
+        let mut count = 0;
+        for play in &all {
+            let code = code(play, 64);
+            let text = fault(&code.text);
+            if text != code.text && count < 4 {
+                count += 1;
+                codes.push((play, Code { text, ..code }));
+                faulty.push(*what);
+            }
+        }
+    }
+    let found = judged(&codes);
+    let wrong: Vec<&String> = found[..right].iter().flatten().collect();
+    assert_eq!(wrong, Vec::<&String>::new());
+    for (what, _) in FAULTS {
+        let rejected =
+            faulty.iter().zip(&found[right..]).filter(|(of, found)| *of == what && found.is_some());
+        assert!(rejected.count() >= 3, "fewer than three documents reject: {what}");
+    }
+}
+
+#[test]
+#[ignore = "needs minutes; the release gate runs it"]
+fn minutes_generated_code_of_all_documents_computes_what_they_do() {
+    none_is_wrong(&computing(), &[THREADS]);
+    none_is_wrong(&lowering(), &[32, 64, THREADS]);
+}

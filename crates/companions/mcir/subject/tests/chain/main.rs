@@ -1,0 +1,6 @@
+//! The last links of the chain: documents as CUDA C++ that is run on the CPU, and as programs of opcodes that the VM runs.
+
+mod cuda;
+mod plays;
+mod programs;
+mod traffic;
