@@ -91,6 +91,12 @@ fn print(kernels: &Kernels, threads: u32) -> Result<String, Refused> {
             count.ok_or_else(|| Refused::of("extents are out of range").within(name).within("tensors"))?;
         tensors.insert(tensor.name, (number, tensor, count * tensor.dtype.bytes()));
     }
+    for (member, names) in [("inputs", &kernels.inputs), ("outputs", &kernels.outputs)] {
+        if let Some(place) = names.iter().position(|name| !tensors.contains_key(name)) {
+            let name = &kernels.names[names[place] as usize];
+            return Err(Refused::of(format!("`{name}` is no tensor")).within(place).within(member));
+        }
+    }
     let mut text = format!(
         "// Generated from Kernel IR of {} kernel(s). Do not edit.\n\n{PRELUDE}\n#ifndef MCIR_NAMESPACE\n#define MCIR_NAMESPACE \
          mcir_kernels\n#endif\n\nnamespace MCIR_NAMESPACE {{\n",

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 
-use megakernel_mcir_reference::{THREADS, generate, lowered};
+use megakernel_mcir_reference::{NoCode, THREADS, generate, lowered};
 use megakernel_test_support::root;
 use megakernel_test_support::tools::{Tool, require};
 use serde_json::{Map, Value, json};
@@ -176,6 +176,51 @@ fn generated_code_computes_what_documents_do_and_faults_in_it_are_rejected() {
             faulty.iter().zip(&found[right..]).filter(|(of, found)| *of == what && found.is_some());
         assert!(rejected.count() >= 3, "fewer than three documents reject: {what}");
     }
+}
+
+#[test]
+fn what_is_no_kernel_ir_is_refused_with_its_place() {
+    let sound = json!({
+        "tensors": {"X": {"shape": [8], "dtype": "F16"}}, "inputs": ["X"], "outputs": [],
+        "kernels": [{"id": "k", "blocks": [{"axis": "i", "to": 8, "step": 4}],
+            "allocations": {"a": {"memory": "register", "bytes": 8}},
+            "buffers": {"x": {"allocation": "a", "shape": [4], "dtype": "F16"}},
+            "body": [{"op": "alloc", "allocation": "a"},
+                {"op": "loop", "axis": "j", "to": 1, "step": 1, "body": [
+                    {"op": "load", "tensor": "X", "at": ["i"], "out": {"buffer": "x"}}]}]}],
+    });
+    let generated = |value: &Value| generate(value.to_string().as_bytes(), THREADS);
+    assert!(generated(&sound).is_ok_and(|code| code.contains("kernel_0(")));
+    let load = "/kernels/0/body/1/body/0";
+    for (at, wrong, pointer, reason) in [
+        ("/inputs/0", json!("Y"), "/inputs/0", "`Y` is no tensor"),
+        ("/kernels/0/body/1/body/0/at", json!(["k"]), load, "`k` is no integer that is known here"),
+        ("/kernels/0/body/1/body/0/at", json!([]), load, "`X` has other axes"),
+        ("/kernels/0/body/1/body/0/out/extent", json!([1, 1]), load, "more or fewer axes"),
+        ("/kernels/0/body/1/axis", json!("i"), "/kernels/0/body/1", "declared again"),
+        ("/kernels/0/body/0/allocation", json!("b"), "/kernels/0/body/0", "no such allocation"),
+        ("/kernels/0/buffers/x/shape", json!([5]), "/kernels/0/buffers/x", "its allocation"),
+        ("/kernels/0/blocks/0/step", json!(0), "/kernels/0/blocks", "out of range"),
+    ] {
+        let mut broken = sound.clone();
+        let (parent, member) = at.rsplit_once('/').expect("a pointer");
+        let parent = broken.pointer_mut(parent).expect("a place");
+        match member.parse::<usize>() {
+            Ok(place) => parent[place] = wrong,
+            Err(_) => parent[member] = wrong,
+        }
+        let found = generated(&broken);
+        let Err(NoCode::Refused(place, why)) = found else { unreachable!("{at}: {found:?}") };
+        assert!(place == pointer && why.contains(reason), "{at}: {place} {why}");
+    }
+    // 64 bits hold no index like this one, wherever it is used.
+    let most = i64::from(i32::MAX);
+    let mut far = sound.clone();
+    far["kernels"][0]["blocks"] = json!([{"axis": "i", "to": most, "step": 1}]);
+    far["kernels"][0]["body"][1]["body"][0]["at"] = json!([[[most, "i"], [most, "i"]]]);
+    let found = generated(&far);
+    assert!(matches!(&found, Err(NoCode::Refused(_, why)) if why.contains("62 bits")), "{found:?}");
+    assert!(matches!(generate(sound.to_string().as_bytes(), 0), Err(NoCode::Refused(..))));
 }
 
 #[test]

@@ -11,10 +11,12 @@ const H100: Target = Target { shared: Some(232_448), register: Some(262_144) };
 fn graph(n: i64, d: i64, is_causal: bool) -> Value {
     let half = |shape: [i64; 2]| json!({"shape": shape, "dtype": "F16"});
     let score = json!({"shape": [n, n], "dtype": "F32"});
-    let node = |id: &str, op: &str, ins: &[&str], out: &str| json!({"id": id, "op": op, "in": ins, "out": out});
+    let node =
+        |id: &str, op: &str, ins: &[&str], out: &str| json!({"id": id, "op": op, "in": ins, "out": out});
     let mut scale = node("scale", "scale", &["s"], "t");
     scale["by"] = json!([1, 8]);
-    let mut nodes = vec![node("turn", "transpose", &["K"], "KT"), node("scores", "matmul", &["Q", "KT"], "s"), scale];
+    let mut nodes =
+        vec![node("turn", "transpose", &["K"], "KT"), node("scores", "matmul", &["Q", "KT"], "s"), scale];
     let scores = if is_causal { "u" } else { "t" };
     nodes.extend(is_causal.then(|| node("mask", "mask", &["t"], "u")));
     let mut softmax = node("softmax", "softmax", &[scores], "p");
@@ -41,8 +43,12 @@ fn measures(graph: &Value, passes: &[Pass]) -> Value {
     measure_document(&document).1.expect("accepted").expect("it is counted")
 }
 
-const DOCUMENT: [Pass; 4] =
-    [Pass::StreamingConversion, Pass::MaterializationElimination, Pass::TileScheduling, Pass::ResidencyAssignment];
+const DOCUMENT: [Pass; 4] = [
+    Pass::StreamingConversion,
+    Pass::MaterializationElimination,
+    Pass::TileScheduling,
+    Pass::ResidencyAssignment,
+];
 
 fn streaming(n: i64, d: i64, is_causal: bool) -> Value {
     measures(&graph(n, d, is_causal), &[&[Pass::AttentionPattern], &DOCUMENT[..]].concat())
@@ -83,5 +89,8 @@ fn attention_written_out_stores_its_scores() {
     // Keys are turned; scores in tiles of 128 by 128 are stored, and weights; each is loaded again. Four bytes each.
     let tiles = n / 128;
     let scores = 4 * n * n;
-    assert_eq!(moved(&naive), halves(n, d, 2) + halves(n, d, 2 * tiles) + 4 * scores + halves(n, d, tiles + 1));
+    assert_eq!(
+        moved(&naive),
+        halves(n, d, 2) + halves(n, d, 2 * tiles) + 4 * scores + halves(n, d, tiles + 1)
+    );
 }
