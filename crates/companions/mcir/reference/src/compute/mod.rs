@@ -146,7 +146,7 @@ pub fn compute_document(
 }
 
 /// The dtype as conversions know it.
-fn format(dtype: Dtype) -> DType {
+pub(crate) fn format(dtype: Dtype) -> DType {
     match dtype {
         Dtype::F32 => DType::F32,
         Dtype::F16 => DType::F16,

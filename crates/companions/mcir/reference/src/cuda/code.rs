@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use megakernel_mcir::kernel::{Extreme, Instruction, Kernel, Kernels, Tensor, View};
 use megakernel_mcir::{Index, Init, Memory};
+use megakernel_numerics::{decode, encode};
 
 use super::index::{Integers, identifier};
 use super::place::{aligned, places};
@@ -93,8 +94,9 @@ impl<'k> Code<'k> {
             let name = identifier('b', &kernels.names, buffer.name);
             let is_memory = shared.contains_key(&buffer.allocation);
             let one = Held::new(name, buffer, is_memory, threads);
-            let is_right = buffer.shape.iter().all(|&extent| extent > 0)
-                && buffer.slots > 0
+            let is_right = buffer.shape.len() <= 64
+                && buffer.shape.iter().all(|&extent| extent > 0)
+                && (1..=64).contains(&buffer.slots)
                 && buffer.offset >= 0
                 && buffer.offset % buffer.dtype.bytes() == 0;
             let bytes = one.elements().saturating_mul(buffer.slots).saturating_mul(buffer.dtype.bytes());
@@ -269,12 +271,24 @@ impl<'k> Code<'k> {
                 if !self.allocations.contains(name) {
                     return Err(Refused::of("no such allocation"));
                 }
+                // Registers may be taken without a meeting; here they may lie where shared memory was given back.
+                if matches!(instruction, Instruction::Alloc(_)) && self.common.contains(name) {
+                    self.meet();
+                }
             }
             Instruction::Fill(value, out) => {
                 self.open("");
                 let seen = self.seen(out, 0)?;
                 let value = match value {
-                    Init::Number(number) => format!("(float){number}ll"),
+                    // Cast once, to what it is stored as.
+                    Init::Number(number) => {
+                        let of = crate::compute::format(seen.held.dtype);
+                        match decode(of, encode(of, *number as f64)) {
+                            cast if cast.is_finite() => super::compute::float(cast),
+                            _ if *number < 0 => "-mcir::infinity()".to_owned(),
+                            _ => "mcir::infinity()".to_owned(),
+                        }
+                    }
                     Init::Least => "-mcir::infinity()".to_owned(),
                     Init::Most => "mcir::infinity()".to_owned(),
                 };
@@ -306,7 +320,7 @@ impl<'k> Code<'k> {
     }
 
     fn named(&mut self, name: u32, which: Extreme, of: &[Index]) -> Result<(), Refused> {
-        let mut text = String::new();
+        let mut texts = Vec::with_capacity(of.len());
         let mut range: Option<super::index::Range> = None;
         for index in of {
             let (one, (low, high)) = (self.integers.index(index)?, self.integers.range(index)?);
@@ -315,12 +329,18 @@ impl<'k> Code<'k> {
                 (Extreme::Min, Some(known)) => ("mcir::least_of", (known.0.min(low), known.1.min(high))),
                 (Extreme::Max, Some(known)) => ("mcir::largest_of", (known.0.max(low), known.1.max(high))),
             };
-            text = if range.is_none() { one } else { format!("{function}({text}, {one})") };
+            texts.push((function, one));
             range = Some(joined);
         }
         let range = range.ok_or_else(|| Refused::of("it is the least or the largest of nothing"))?;
         let name = self.integers.declare(name, range)?;
-        self.line(format!("[[maybe_unused]] const long long {name} = {text};"));
+        for (function, one) in texts {
+            self.line(if function.is_empty() {
+                format!("[[maybe_unused]] long long {name} = {one};")
+            } else {
+                format!("{name} = {function}({name}, {one});")
+            });
+        }
         Ok(())
     }
 

@@ -86,7 +86,7 @@ fn binary(function: Binary, a: &str, b: &str) -> String {
 }
 
 /// A number as C++ that binary32 rounds as it rounds the number.
-fn float(value: f64) -> String {
+pub(super) fn float(value: f64) -> String {
     format!("{:?}f", value as f32)
 }
 
@@ -140,7 +140,7 @@ impl Code<'_> {
                 && !(*needs == Needs::Same && seen.is(out) && out.layout == seen.layout)
         };
         if !operands.iter().any(overlaps) {
-            let (coordinates, braces) = self.walk_as(out, way);
+            let (coordinates, braces) = self.walk(out, way.layout);
             let value = self.value(op, operands, &coordinates)?;
             self.put(out, &coordinates, &value);
             self.close(braces);
@@ -148,7 +148,7 @@ impl Code<'_> {
         }
         self.hold("later", out, way);
         self.line("int held = 0;");
-        let (coordinates, braces) = self.walk_as(out, way);
+        let (coordinates, braces) = self.walk(out, way.layout);
         let value = self.value(op, operands, &coordinates)?;
         self.line(format!("later[held++] = {value};"));
         self.close(braces);
@@ -156,15 +156,10 @@ impl Code<'_> {
             self.meet();
         }
         self.line("held = 0;");
-        let (coordinates, braces) = self.walk_as(out, way);
+        let (coordinates, braces) = self.walk(out, way.layout);
         self.put(out, &coordinates, "later[held++]");
         self.close(braces);
         Ok(())
-    }
-
-    /// Goes through the elements of a result, as another buffer of its shape may be kept.
-    fn walk_as(&mut self, out: &Seen, way: &Way) -> (Vec<String>, usize) {
-        self.walk(out, way.layout)
     }
 
     /// Declares room for as many numbers as a thread computes of a result.
@@ -304,16 +299,16 @@ impl Code<'_> {
         if is_in(p) && !is_same {
             self.hold("later", p, &by_weights);
             self.line("int held = 0;");
-            let (coordinates, braces) = self.walk_as(p, &by_weights);
+            let (coordinates, braces) = self.walk(p, by_weights.layout);
             self.line(format!("later[held++] = {};", weighed(&coordinates)));
             self.close(braces);
             self.meet();
             self.line("held = 0;");
-            let (coordinates, braces) = self.walk_as(p, &by_weights);
+            let (coordinates, braces) = self.walk(p, by_weights.layout);
             self.put(p, &coordinates, "later[held++]");
             self.close(braces);
         } else {
-            let (coordinates, braces) = self.walk_as(p, &by_weights);
+            let (coordinates, braces) = self.walk(p, by_weights.layout);
             self.put(p, &coordinates, &weighed(&coordinates));
             self.close(braces);
         }

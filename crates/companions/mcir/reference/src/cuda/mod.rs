@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use megakernel_ir::{Diagnostic, read_value};
-use megakernel_mcir::kernel::{Kernels, read_kernels};
+use megakernel_mcir::kernel::{Kernels, Tensor, read_kernels};
 use megakernel_mcir::{Dtype, Fault};
 
 use self::code::Code;
@@ -87,6 +87,7 @@ fn print(kernels: &Kernels, threads: u32) -> Result<String, Refused> {
         let count = tensor.shape.iter().try_fold(1_i64, |count, &extent| {
             count.checked_mul(extent).filter(|&count| extent > 0 && count < 1 << 60)
         });
+        let count = count.filter(|_| tensor.shape.len() <= 64);
         let count =
             count.ok_or_else(|| Refused::of("extents are out of range").within(name).within("tensors"))?;
         tensors.insert(tensor.name, (number, tensor, count * tensor.dtype.bytes()));
@@ -118,13 +119,11 @@ fn print(kernels: &Kernels, threads: u32) -> Result<String, Refused> {
         }
         let _ = writeln!(launches, "  launch(kernels[{number}], kernel_{number}{arguments});");
     }
-    let mut known = String::new();
-    for (number, tensor, bytes) in tensors.values() {
+    let record = |(number, tensor): (usize, &Tensor)| {
         let name = quoted(&kernels.names[tensor.name as usize]);
-        known.push_str(&format!("  {{{name}, {bytes}ll}}, // {number}\n"));
-    }
-    let sorted: BTreeMap<usize, &str> = tensors.values().map(|entry| entry.0).zip(known.lines()).collect();
-    let known: Vec<&str> = sorted.into_values().collect();
+        Some(format!("  {{{name}, {}ll}}, // {number}", tensors.get(&tensor.name)?.2))
+    };
+    let known: Vec<String> = kernels.tensors.iter().enumerate().filter_map(record).collect();
     // An array without elements is none in C++.
     let _ = write!(
         text,

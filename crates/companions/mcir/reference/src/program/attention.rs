@@ -25,7 +25,9 @@ impl<'d> Lowering<'_, 'd> {
                 "its result is stored before the stream ends, and ATTENTION_TILE has no such result",
             ));
         }
+        self.is_in_each = self.region.stream.is_some();
         let [q, k, v] = [self.value(attention.q)?, self.value(attention.k)?, self.value(attention.v)?];
+        self.is_in_each = false;
         if k.shape != v.shape || k.at != v.at {
             return Err(refused(
                 "ATTENTION_TILE takes keys and values of one shape, and the same rows of both",
@@ -49,7 +51,11 @@ impl<'d> Lowering<'_, 'd> {
             && q.shape.last() == Some(&depth)
             && self.world.value(attention.q).shape.len() == 2
             && q.shape.len() > usize::from(lead.is_some()) + 1
-            && lead.is_none_or(|batch| q.shape[0] == batch && q.at[0] == k.at[0]);
+            && lead.is_none_or(|batch| q.shape[0] == batch && q.at[0] == k.at[0])
+            && [attention.q, attention.k, attention.v]
+                .iter()
+                .all(|&tile| self.world.value(tile).shape.last().is_some_and(|&size| size >= depth))
+            && self.follow(attention.k, 0, count);
         if !is_right {
             return Err(refused(
                 "ATTENTION_TILE takes whole rows of queries, keys and values, along the stream one key after the other, and for each sequence its own keys",
@@ -98,6 +104,16 @@ impl<'d> Lowering<'_, 'd> {
         let (size_q, size_k) =
             (self.world.value(attention.q).shape[0], self.world.value(attention.k).shape[0]);
         let steps: BTreeMap<u32, i64> = self.region.tile.shape.iter().copied().collect();
+        let blocks = self.region.tile.blocks.iter().fold(1_i128, |blocks, (axis, to)| {
+            let step = steps.get(axis).copied().unwrap_or(1);
+            blocks.saturating_mul(i128::from((to - 1) / step + 1))
+        });
+        if blocks.saturating_mul(i128::from(size_q)).saturating_mul(i128::from(count)) > 2 * MOST_PAIRS {
+            let reason = format!(
+                "ATTENTION_TILE would need a mask, put together of {blocks} blocks, which are too many"
+            );
+            return Err(NoProgram::at(attention.found.pointer.clone(), reason));
+        }
         let mut kept = vec![0_u8; usize::try_from(queries * count).unwrap_or(0)];
         let mut points: Vec<HashMap<u32, i64>> = vec![HashMap::new()];
         for &(axis, to) in &self.region.tile.blocks {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use megakernel_mcir::Dtype;
 use serde_json::{Value as Json, json};
 
-use super::{Binding, dtype};
+use super::Binding;
 use crate::world::World;
 
 /// What a buffer holds.
@@ -76,7 +76,7 @@ impl<'d> Buffers<'d> {
             "ACTIVATION"
         };
         let holds = if kind == "ACTIVATION" { Holds::Scratch } else { Holds::Tensor(name) };
-        let (name, dtype) = (self.world.name(name).to_owned(), dtype(value.dtype));
+        let (name, dtype) = (self.world.name(name).to_owned(), value.dtype.name());
         let number =
             self.add(Buffer { name, kind, dtype, shape: shape.to_vec(), holds, is_used: false, writers: 0 });
         self.known.insert(key, number);
@@ -89,7 +89,7 @@ impl<'d> Buffers<'d> {
         self.add(Buffer {
             name,
             kind: "ACTIVATION",
-            dtype: dtype(of),
+            dtype: of.name(),
             shape,
             holds: Holds::Scratch,
             is_used: false,

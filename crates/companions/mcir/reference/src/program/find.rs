@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use megakernel_mcir::{Along, Binary, Dtype, Fold, Function, Index, Init, Node, Op, Region, Unary, Update};
 
-use crate::producers::added;
+/// An index as something to compare.
+pub(super) use crate::producers::added as form;
 use crate::world::{World, nodes};
 
 /// A node, and its pointer.
@@ -50,11 +51,6 @@ pub struct Norm {
     pub bias: Option<u32>,
     /// Whether the mean is taken off.
     pub is_layer: bool,
-}
-
-/// An index as something to compare.
-pub fn form(index: &Index) -> (Vec<(u32, i64)>, i64) {
-    added(index)
 }
 
 impl<'d> Tiles<'d> {

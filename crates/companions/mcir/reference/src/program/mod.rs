@@ -13,7 +13,7 @@ mod tasks;
 pub use run::run_program;
 
 use megakernel_ir::{Diagnostic, Layout, read as read_program, read_value, write};
-use megakernel_mcir::{Dtype, read};
+use megakernel_mcir::read;
 use megakernel_order::Findings;
 use megakernel_reference::validate::{Classes, validate_program};
 use serde_json::{Map, Value as Json, json};
@@ -94,10 +94,6 @@ fn unfit(found: &[Diagnostic]) -> NoProgram {
     let first = found.first();
     let told = first.map(|found| format!("{} {}: {}", found.rule, found.pointer, found.message));
     NoProgram::at(String::new(), format!("no program may be like it: {}", told.unwrap_or_default()))
-}
-
-fn dtype(dtype: Dtype) -> &'static str {
-    dtype.name()
 }
 
 type Binding = Map<String, Json>;

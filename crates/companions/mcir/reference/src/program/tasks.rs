@@ -10,6 +10,9 @@ use super::buffers::Buffers;
 use super::find::{Found, Norm, Product, Tiles, form};
 use crate::world::{World, nodes};
 
+/// The most tasks of one product.
+const MOST_TASKS: usize = 1 << 20;
+
 /// A task of the program.
 pub struct Task {
     op: &'static str,
@@ -147,6 +150,13 @@ impl<'l, 'd> Lowering<'l, 'd> {
 
     /// A tile that is there, or that is computed now.
     pub(super) fn value(&mut self, tile: u32) -> Result<Whole, NoProgram> {
+        if self.is_in_each && self.region.state.iter().any(|state| state.value == tile) {
+            let pointer = self.tiles.of(tile).map_or_else(String::new, |found| found.pointer.clone());
+            let name = self.name(tile);
+            let reason =
+                format!("`{name}` is read before the stream ends, and no opcode computes parts of a sum");
+            return Err(NoProgram::at(pointer, reason));
+        }
         if let Some(known) = self.known.get(&tile) {
             return Ok(known.clone());
         }
@@ -240,7 +250,8 @@ impl<'l, 'd> Lowering<'l, 'd> {
         let step = self.region.tile.shape.iter().find(|(name, _)| *name == axis)?.1;
         let of_block = self.region.tile.blocks.iter().find(|(name, _)| *name == axis);
         let runs = of_block.is_some_and(|&(_, to)| to == extent) || self.streams(axis, extent);
-        let parts = || (0..).map(|number| number * step).take_while(|&from| from < extent);
+        let parts =
+            || (0..).map(|number| number * step).take_while(|&from| from < extent).take(MOST_TASKS + 1);
         runs.then(|| parts().map(|from| (from, step.min(extent - from))).collect())
     }
 
@@ -251,6 +262,14 @@ impl<'l, 'd> Lowering<'l, 'd> {
         stream.axis == axis
             && stream.from.iter().all(|index| is(index, 0))
             && matches!(stream.to.as_slice(), [to] if is(to, extent))
+    }
+
+    /// Whether the tiles of the stream follow each other along an axis of theirs: no gap, and nothing twice.
+    pub(super) fn follow(&self, tile: u32, along: usize, extent: i64) -> bool {
+        let axis = self.region.stream.as_ref().map_or(u32::MAX, |stream| stream.axis);
+        let step = self.region.tile.shape.iter().find(|(name, _)| *name == axis).map(|&(_, step)| step);
+        let size = self.world.value(tile).shape.get(along).copied();
+        step.zip(size).is_some_and(|(step, size)| step.min(extent) == size.min(extent))
     }
 
     fn product(
@@ -272,7 +291,11 @@ impl<'l, 'd> Lowering<'l, 'd> {
                 "its sum is stored before the stream ends, and no opcode computes parts of a sum".to_owned(),
             ));
         }
+        // What is summed up in each iteration is what the iteration has. An error ends the lowering, so nothing is put back then.
+        let is_in_each = self.is_in_each;
+        self.is_in_each |= product.is_streamed && self.region.stream.is_some();
         let (x, w) = (self.value(product.x)?, self.value(product.w)?);
+        self.is_in_each = is_in_each;
         let (&[m, k], &[n, inner]) = (x.shape.as_slice(), w.shape.as_slice()) else {
             return Err(refused(format!(
                 "`{left}` and `{right}` are parts of tensors that are no matrices, and GEMM_TILE takes matrices alone"
@@ -282,7 +305,7 @@ impl<'l, 'd> Lowering<'l, 'd> {
         let (tile_x, tile_w) = (sizes(product.x), sizes(product.w));
         let runs_through = if product.is_streamed {
             let axis = self.region.stream.as_ref().map_or(u32::MAX, |stream| stream.axis);
-            x.at[1] == (vec![(axis, 1)], 0) && self.streams(axis, k)
+            x.at[1] == (vec![(axis, 1)], 0) && self.streams(axis, k) && self.follow(product.x, 1, k)
         } else {
             x.at[1] == (Vec::new(), 0) && tile_x[1] >= k
         };
@@ -298,6 +321,9 @@ impl<'l, 'd> Lowering<'l, 'd> {
                 "the blocks do not run through all rows of `{left}` and of `{right}`, each by an axis of its own"
             )));
         };
+        if rows.len().saturating_mul(columns.len()) > MOST_TASKS {
+            return Err(refused(format!("it would be more than {MOST_TASKS} tasks of GEMM_TILE")));
+        }
         let mut inputs = vec![x.buffer, w.buffer];
         if let Some(bias) = product.bias {
             let added = self.value(bias)?;

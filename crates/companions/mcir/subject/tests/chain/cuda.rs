@@ -77,7 +77,9 @@ fn judged(all: &[(&Play, Code)]) -> Vec<Option<String>> {
     compiler.args(options).arg("-I").arg(shim).arg("-I").arg(host).args(["-o", "run", "main.cpp"]);
     succeeds(compiler.current_dir(folder.path()));
     let output = Command::new(folder.path().join("run")).current_dir(folder.path()).output();
-    let said = String::from_utf8_lossy(&output.expect("it starts").stderr).into_owned();
+    let output = output.expect("it starts");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "a code ended all that come after it: {said}");
     all.iter()
         .enumerate()
         .map(|(number, (play, code))| {
@@ -225,6 +227,36 @@ fn what_is_no_kernel_ir_is_refused_with_its_place() {
 
 /// A case of which one sum has -inf and a product of finite numbers beyond binary32: it expects -inf, and binary32 has NaN. It is the case that asks for too much.
 const BEYOND: &str = "mcir/compute/matmul-nn-f32-f16-special";
+
+#[test]
+fn registers_that_lie_where_shared_memory_was_are_taken_after_threads_have_met() {
+    // Registers with two buffers are memory that threads share, and have the place that `s` had.
+    let view = |buffer: &str| json!({"buffer": buffer});
+    let kernels = json!({
+        "tensors": {"X": {"shape": [8], "dtype": "F32"}}, "inputs": ["X"], "outputs": [],
+        "kernels": [{"id": "k",
+            "allocations": {"s": {"memory": "shared", "bytes": 32}, "r": {"memory": "register", "bytes": 32},
+                "c": {"memory": "register", "bytes": 32}},
+            "buffers": {"x": {"allocation": "s", "shape": [8], "dtype": "F32"},
+                "y": {"allocation": "r", "shape": [8], "dtype": "F32"},
+                "a": {"allocation": "c", "shape": [4], "dtype": "F32"},
+                "b": {"allocation": "c", "offset": 16, "shape": [4], "dtype": "F32"}},
+            "body": [{"op": "alloc", "allocation": "s"},
+                {"op": "load", "tensor": "X", "at": [0], "out": view("x")},
+                {"op": "sync"},
+                {"op": "alloc", "allocation": "r"},
+                {"op": "compute", "fn": "neg", "in": [view("x")], "out": [view("y")]},
+                {"op": "free", "allocation": "s"},
+                {"op": "alloc", "allocation": "c"},
+                {"op": "fill", "value": 0, "out": view("a")}]}],
+    });
+    let code = generate(kernels.to_string().as_bytes(), THREADS).expect("code");
+    let (_, kernel) = code.split_once("__global__").expect("a kernel");
+    let meetings: Vec<usize> = kernel.match_indices("__syncthreads();").map(|(at, _)| at).collect();
+    let negated = kernel.find("put(-").expect("what is computed");
+    let filled = kernel.rfind("0.0f").expect("what is filled");
+    assert!(meetings.iter().any(|at| (negated..filled).contains(at)), "{kernel}");
+}
 
 #[test]
 #[ignore = "needs minutes; the release gate runs it"]

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use megakernel_mcir_reference::{NoProgram, program, run_program};
+use megakernel_test_support::{files, root};
 use serde_json::{Map, Value, json};
 
 use super::plays::{Play, computing, lowering, wrong};
@@ -218,4 +219,71 @@ fn norms_and_functions_have_opcodes() {
     let negative =
         document(&tiles[..], &loads, &[unary("neg", "a", "s"), binary("add", None, "s", "b", "y")]);
     assert!(refused(&negative).1.contains("no opcode computes `neg`"));
+}
+
+/// A document of the corpus, with an edit.
+fn edited(name: &str, edit: impl FnOnce(&mut Value)) -> Value {
+    let mut document = files::json(&root().join(format!("corpus/programs/mcir/{name}.json")));
+    edit(&mut document);
+    document
+}
+
+#[test]
+fn documents_that_compute_less_than_an_opcode_are_refused() {
+    let steps = |step: i64, axis: &'static str| {
+        move |document: &mut Value| {
+            document["regions"][0]["streaming"]["tile"]["tile_shape"][axis] = json!(step);
+        }
+    };
+    // Between the tiles of the stream there is a gap, or they overlap.
+    for step in [2, 5] {
+        let (pointer, reason) = refused(&edited("small-product", steps(step, "k")));
+        assert_eq!(pointer, "/regions/0/streaming/tile/each/3", "{reason}");
+        assert!(reason.contains("GEMM_TILE sums up whole rows"), "{reason}");
+        let (pointer, reason) = refused(&edited("small-attention", steps(step, "j")));
+        assert_eq!(pointer, "/regions/0/streaming/tile/each/6", "{reason}");
+        assert!(reason.contains("one key after the other"), "{reason}");
+    }
+    // Scores of the first half of what queries and keys have.
+    let (_, reason) = refused(&edited("small-attention", |document| {
+        for tile in ["q", "k"] {
+            document["values"][tile]["shape"] = json!([4, 4]);
+        }
+    }));
+    assert!(reason.contains("ATTENTION_TILE takes whole rows of queries"), "{reason}");
+    // Queries that are a sum over the stream as well: scores of an iteration are those of a part of it.
+    let (_, reason) = refused(&edited("small-attention", |document| {
+        let values = &mut document["values"];
+        for (name, shape, dtype, residency) in [
+            ("X", [6, 10], "F16", "global"),
+            ("W", [8, 10], "F16", "global"),
+            ("x", [4, 4], "F16", "shared"),
+            ("w", [8, 4], "F16", "shared"),
+            ("part", [4, 8], "F32", "register"),
+            ("q", [4, 8], "F32", "register"),
+        ] {
+            values[name] = json!({"shape": shape, "dtype": dtype, "residency": residency});
+        }
+        values.as_object_mut().expect("values").shift_remove("Q");
+        let inputs = json!(["X", "W", "K", "V"]);
+        (document["inputs"], document["regions"][0]["inputs"]) = (inputs.clone(), inputs);
+        document["residency"][0] = json!({"memory": "shared", "values": ["x", "w"], "lifetime": "iteration"});
+        for (place, tile) in [(2, "part"), (3, "q")] {
+            document["residency"][place]["values"].as_array_mut().expect("values").push(json!(tile));
+        }
+        document.as_object_mut().expect("a document").shift_remove("target");
+        let streaming = &mut document["regions"][0]["streaming"];
+        streaming["state"].as_array_mut().expect("states").push(json!({"value": "q", "init": 0}));
+        streaming["tile"]["begin"].as_array_mut().expect("nodes").remove(0);
+        let each = streaming["tile"]["each"].as_array_mut().expect("nodes");
+        for node in [
+            json!({"id": "uq", "op": "UpdateState", "fn": "add", "in": ["q", "part"], "out": ["q"]}),
+            json!({"id": "xw", "op": "Compute", "fn": "matmul_nt", "in": ["x", "w"], "out": ["part"]}),
+            json!({"id": "lw", "op": "LoadTile", "in": ["W"], "out": ["w"], "at": [0, "j"]}),
+            json!({"id": "lx", "op": "LoadTile", "in": ["X"], "out": ["x"], "at": ["i", "j"]}),
+        ] {
+            each.insert(0, node);
+        }
+    }));
+    assert!(reason.contains("`q` is read before the stream ends"), "{reason}");
 }
