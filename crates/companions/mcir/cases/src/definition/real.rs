@@ -300,7 +300,10 @@ impl Real {
             return ANY;
         }
         if has(up) || has(down) {
-            return Real::exact(if has(up) { up } else { down });
+            // Finite terms that overflow could turn an infinity into NaN.
+            let finite = values.iter().filter(|term| term.v.is_finite());
+            let magnitude: f64 = finite.map(|term| term.v.abs() + term.e).sum();
+            return if magnitude > LARGEST { ANY } else { Real::exact(if has(up) { up } else { down }) };
         }
         let counted = || terms.iter().filter(|term| term.value.v != 0.0 || term.value.e != 0.0);
         let n = counted().count();
@@ -401,5 +404,9 @@ mod tests {
         assert!(zero.max(Real::exact(f64::NAN)).v.is_nan());
         assert!(Real::exact(-1.0).rsqrt().v.is_nan());
         assert_eq!(Real::exact(100.0).exp().e, f64::INFINITY);
+        let product = |a: f64, b: f64| Term::product(Real::exact(a), Real::exact(b));
+        let large = f64::from(f32::MAX);
+        assert_eq!(Real::sum(&[product(1.0, f64::INFINITY), product(large, 1.0)]), inf);
+        assert_eq!(Real::sum(&[product(1.0, f64::INFINITY), product(large, -3.25)]).e, f64::INFINITY);
     }
 }
