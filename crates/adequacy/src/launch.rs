@@ -9,7 +9,7 @@ use megakernel_numerics::Tensor;
 use crate::kernels::Kernels;
 use crate::memory::{Broken, Buffer, Result, Writer};
 use crate::opcodes::{self, Task};
-use crate::parts::{Binding, Given};
+use crate::parts::{Binding, Given, Unwritten};
 use crate::schedule::{self, Plan};
 
 /// A program of a session with what the host binds, ready to be executed by any implementation.
@@ -146,6 +146,7 @@ pub fn session(kernels: &dyn Kernels, launches: &[Launch<'_>]) -> Result<Vec<Out
     let mut caches: BTreeMap<String, Buffer> = BTreeMap::new();
     let mut counts: Vec<u64> = Vec::new();
     let mut outputs = Vec::with_capacity(launches.len());
+    let mut last: Vec<Buffer> = Vec::new();
     let Some(first) = launches.first() else { return Ok(outputs) };
     for (n, given) in launches.iter().enumerate() {
         let launch = if binding == Binding::FirstProgram { first } else { given };
@@ -163,15 +164,18 @@ pub fn session(kernels: &dyn Kernels, launches: &[Launch<'_>]) -> Result<Vec<Out
             caches.clear();
         }
         let bound = rebound.as_ref().unwrap_or(&launch.bound);
-        let mut memory = memory(binding, program, bound, n == 0, &mut caches)?;
+        let mut memory = memory(kernels, program, bound, n == 0, &mut caches, &last)?;
         if binding == Binding::UnlistedDropped {
             caches.clear();
         }
         run(kernels, program, &launch.plan, &mut memory, &mut counts)?;
+        if kernels.unwritten() == Unwritten::Last {
+            last.clone_from(&memory);
+        }
         let mut read = Outputs::new();
         for ((buffer, key), contents) in program.buffers.iter().zip(keys(binding, program)).zip(memory) {
             if matches!(buffer.kind, BufferKind::IoOutput | BufferKind::KvCache) {
-                read.insert(buffer.name.to_string(), contents.to_tensor());
+                read.insert(buffer.name.to_string(), contents.to_tensor(kernels.nan(buffer.dtype)));
             }
             if buffer.kind == BufferKind::KvCache
                 && let Some(contents) = carried(binding, program, buffer.id, contents)
@@ -190,6 +194,7 @@ fn carried(binding: Binding, program: &Program<'_>, id: i64, mut contents: Buffe
     match binding {
         Binding::CachesUnwrittenForgotten if !is_written() => return None,
         Binding::CachesWithoutNan => contents.change(|_, x| if x.is_nan() { 0.0 } else { x }),
+        Binding::CachesWithoutSubnormals => contents.change(|_, x| if x.is_subnormal() { 0.0 } else { x }),
         _ => {}
     }
     Some(contents)
@@ -228,14 +233,18 @@ fn one_for_a_name<'a>(program: &Program<'a>) -> Program<'a> {
 
 /// The buffers of a launch at its start (clause EXE-08).
 fn memory(
-    binding: Binding,
+    kernels: &dyn Kernels,
     program: &Program<'_>,
     bound: &[Option<Buffer>],
     is_first: bool,
     caches: &mut BTreeMap<String, Buffer>,
+    last: &[Buffer],
 ) -> Result<Vec<Buffer>> {
+    let binding = kernels.binding();
     let mut memory = Vec::with_capacity(bound.len());
-    for ((buffer, key), bound) in program.buffers.iter().zip(keys(binding, program)).zip(bound) {
+    for (id, ((buffer, key), bound)) in
+        program.buffers.iter().zip(keys(binding, program)).zip(bound).enumerate()
+    {
         let is_cache = buffer.kind == BufferKind::KvCache;
         let kept = if is_cache { caches.remove(&key) } else { None };
         let kept = kept.filter(|_| binding != Binding::CachesBoundAgain || bound.is_none());
@@ -251,7 +260,14 @@ fn memory(
                 return Err(Broken(format!("cache `{}` changes its shape between launches", buffer.name)));
             }
             (None, Some(bound)) if counts || !is_cache => bound.clone(),
-            (None, _) => Buffer::zeros(buffer.dtype, shape),
+            (None, _) if is_cache => Buffer::zeros(buffer.dtype, shape),
+            (None, _) => match (kernels.unwritten(), last.get(id)) {
+                (Unwritten::Garbage, _) => Buffer::garbage(buffer.dtype, shape),
+                (Unwritten::Last, Some(last)) if last.dtype == buffer.dtype && last.shape == shape => {
+                    last.clone()
+                }
+                _ => Buffer::zeros(buffer.dtype, shape),
+            },
         });
     }
     Ok(memory)

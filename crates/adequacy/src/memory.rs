@@ -60,6 +60,24 @@ impl Buffer {
         Buffer { dtype, shape, elements }
     }
 
+    /// A buffer of what nobody takes for a result: NaN, and integers at the end of their range.
+    pub fn garbage(dtype: DType, shape: Vec<usize>) -> Buffer {
+        let numel = shape.iter().product();
+        let end = match dtype {
+            DType::I32 => i64::from(i32::MIN),
+            DType::I8 => -128,
+            DType::U8 => 255,
+            DType::I4 => 15,
+            _ => 1,
+        };
+        let elements = if dtype.is_float() {
+            Elements::Reals(Arc::new(vec![f32::NAN; numel]))
+        } else {
+            Elements::Ints(Arc::new(vec![end; numel]))
+        };
+        Buffer { dtype, shape, elements }
+    }
+
     /// Changes the elements of a float buffer: `change` gets places and elements.
     pub fn change(&mut self, change: impl Fn(usize, f32) -> f32) {
         if let Elements::Reals(reals) = &mut self.elements {
@@ -74,7 +92,11 @@ impl Buffer {
     /// The tensor is of another size. An I4 buffer arrives as bytes.
     pub fn from_tensor(dtype: DType, shape: Vec<usize>, tensor: &Tensor) -> Result<Buffer> {
         let numel: usize = shape.iter().product();
-        let elements = if dtype.is_float() {
+        let elements = if dtype == DType::F32 && tensor.dtype == DType::F32 {
+            // As they are stored, so that a NaN keeps its payload.
+            let stored = tensor.bytes.chunks_exact(4).filter_map(|bytes| bytes.try_into().ok());
+            Elements::Reals(Arc::new(stored.map(f32::from_le_bytes).collect()))
+        } else if dtype.is_float() {
             Elements::Reals(Arc::new(tensor.reals().into_iter().map(|x| x as f32).collect()))
         } else if dtype == DType::I4 && tensor.dtype == DType::U8 {
             let nibbles = tensor.bytes.iter().flat_map(|byte| [i64::from(byte & 15), i64::from(byte >> 4)]);
@@ -91,12 +113,16 @@ impl Buffer {
         }
     }
 
-    /// The contents as they travel.
-    pub fn to_tensor(&self) -> Tensor {
+    /// The contents as they travel. A NaN has these bits; without them it is the quiet one without payload.
+    pub fn to_tensor(&self, nan: Option<u32>) -> Tensor {
         let shape: Vec<u64> = self.shape.iter().map(|&extent| extent as u64).collect();
         match &self.elements {
             Elements::Reals(reals) => {
-                let bytes = pack(self.dtype, reals.iter().map(|&real| encode_f32(self.dtype, real)));
+                let stored = |real: f32| match nan {
+                    Some(bits) if real.is_nan() => bits,
+                    _ => encode_f32(self.dtype, real),
+                };
+                let bytes = pack(self.dtype, reals.iter().map(|&real| stored(real)));
                 Tensor { dtype: self.dtype, shape, bytes }
             }
             Elements::Ints(ints) => {

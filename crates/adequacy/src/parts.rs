@@ -200,6 +200,17 @@ impl<'p> Given<'p, '_> {
     }
 }
 
+/// What ACTIVATION and IO_OUTPUT hold before a launch writes them: it is undefined (clause EXE-08).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unwritten {
+    /// Zeros.
+    Zeros,
+    /// NaN, and integers at the end of their range.
+    Garbage,
+    /// What the buffer in this place held at the end of the launch before.
+    Last,
+}
+
 /// How the host binds buffers, and what it carries from launch to launch. All but one are wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Binding {
@@ -243,6 +254,8 @@ pub enum Binding {
     CachesUnwrittenForgotten,
     /// Caches carry zeros in place of NaN.
     CachesWithoutNan,
+    /// Caches carry zeros in place of subnormal numbers of binary32.
+    CachesWithoutSubnormals,
     /// Caches are cleared before every launch from this on.
     CachesFrom(usize),
     /// Activations outside of HBM that have no page share one place.

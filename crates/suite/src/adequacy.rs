@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use megakernel_adequacy::faults::{Fault, fault};
 use megakernel_adequacy::measure::{Plan, Result, measure, report};
-use megakernel_adequacy::variants;
+use megakernel_adequacy::variants::{self, Variant};
 use megakernel_conformance::case::Case;
 use megakernel_conformance::store::{Corpus, Filter};
 use megakernel_conformance::terminal;
@@ -24,6 +24,8 @@ Examples:
       every fault and every variant on every case that executes
   cargo xtask adequacy --fault gqa-by-tile
       which cases reject this fault
+  cargo xtask adequacy --variant 17 --variant 201
+      whether any case rejects one of these, which are right
   cargo xtask adequacy --filter 'numeric/rope/*'
       what these cases alone reject
   cargo xtask adequacy --mutant r05
@@ -51,12 +53,16 @@ pub struct Args {
     #[arg(long = "fault", value_name = "ID", value_parser = known_fault)]
     faults: Vec<&'static Fault>,
 
+    /// Play this legitimate variant only, by its number, and print what rejects it; may be repeated
+    #[arg(long = "variant", value_name = "NUMBER", value_parser = known_variant, conflicts_with = "faults")]
+    variants: Vec<Variant>,
+
     /// Play the faults of validators only, and print the cases that reject those whose id begins like this
-    #[arg(long, value_name = "ID", conflicts_with_all = ["faults", "write", "check"])]
+    #[arg(long, value_name = "ID", conflicts_with_all = ["faults", "variants", "write", "check"])]
     mutant: Option<String>,
 
     /// Play the faults of validators only; with --write or --check, the page on them only
-    #[arg(long, conflicts_with_all = ["faults", "mutant"])]
+    #[arg(long, conflicts_with_all = ["faults", "variants", "mutant"])]
     validators: bool,
 
     /// How many threads; by default one for each processor
@@ -64,11 +70,11 @@ pub struct Args {
     jobs: Option<NonZeroUsize>,
 
     /// Write the tables into spec/adequacy.md and spec/adequacy-of-validators.md
-    #[arg(long, conflicts_with_all = ["filter", "faults"])]
+    #[arg(long, conflicts_with_all = ["filter", "faults", "variants"])]
     write: bool,
 
     /// Fail if the tables are not those of these pages
-    #[arg(long, conflicts_with_all = ["filter", "faults", "write"])]
+    #[arg(long, conflicts_with_all = ["filter", "faults", "variants", "write"])]
     check: bool,
 
     /// The directory of the corpus; by default the repository's own
@@ -84,6 +90,12 @@ impl Args {
 
 fn known_fault(id: &str) -> std::result::Result<&'static Fault, String> {
     fault(id).ok_or_else(|| format!("no fault has the id `{id}`"))
+}
+
+fn known_variant(number: &str) -> std::result::Result<Variant, String> {
+    let found = number.parse().ok().and_then(variants::variant);
+    found
+        .ok_or_else(|| format!("no variant has the number `{number}`; they are 0 to {}", variants::COUNT - 1))
 }
 
 /// Runs the command.
@@ -111,7 +123,7 @@ fn adequacy(root: &Path, args: &Args) -> std::result::Result<bool, String> {
     let wanted = |case: &Case| args.wants(case);
     let cases: Vec<&Case> =
         corpus.cases().iter().filter(|case| case.execute.is_some() && wanted(case)).collect();
-    let some = !args.faults.is_empty();
+    let some = !args.faults.is_empty() || !args.variants.is_empty();
     let graphs = match some {
         true => None,
         false => Some(of_companions(&corpus, &wanted)?),
@@ -135,7 +147,7 @@ fn adequacy(root: &Path, args: &Args) -> std::result::Result<bool, String> {
         corpus: &corpus,
         cases,
         faults: if some { args.faults.clone() } else { report::all_faults() },
-        variants: if some { Vec::new() } else { variants::all() },
+        variants: if some { args.variants.clone() } else { variants::all() },
     };
     let bar = terminal::progress_bar(plan.cases.len());
     let progress = |so_far: &Result| {
@@ -148,6 +160,9 @@ fn adequacy(root: &Path, args: &Args) -> std::result::Result<bool, String> {
     let result = measure(&plan, jobs, &progress);
     bar.finish_and_clear();
     let result = result?;
+    if !args.variants.is_empty() {
+        return verdict(&plan, &result, false);
+    }
     if some {
         return rejections(&plan, &result);
     }

@@ -63,6 +63,7 @@ bindings! {
     "caches-from-64" CachesFrom(64): "clears the caches before every launch from the 65th on";
     "caches-unwritten-forgotten" CachesUnwrittenForgotten: "forgets a cache that no task of the launch writes";
     "caches-without-nan" CachesWithoutNan: "carries zeros for NaN from launch to launch";
+    "caches-without-subnormals" CachesWithoutSubnormals: "carries zeros for subnormal numbers of binary32 from launch to launch";
     "cleared-by-writers" ClearedByWriters: "clears a buffer outside of HBM when a task begins to write it";
     "keeps-bias" FirstOperand(BIAS): "keeps the bias of a product of the first launch";
     "keeps-layer-bias" FirstOperand(LAYER_BIAS): "keeps the bias of LAYERNORM of the first launch";

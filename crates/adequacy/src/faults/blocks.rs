@@ -4,8 +4,7 @@ use megakernel_ir::{DType, Opcode};
 
 use super::{FLOATS, Fault, QUANTISED};
 use crate::kernels::{Kernels, Plain};
-use crate::memory::Elements;
-use crate::parts::{Attended, Given, Window};
+use crate::parts::{Attended, Window};
 
 const ATTENTION: &[Opcode] = &[Opcode::AttentionTile];
 const ROPE: &[Opcode] = &[Opcode::Rope];
@@ -50,22 +49,9 @@ faults! {
         }
     }
 
-    "mask-in-8-bits": "counts the columns of a mask in 8 bits", ATTENTION, FLOATS {
-        fn given(&self, given: &mut Given<'_, '_>) {
-            let Some(mask) = given.inputs.get(3).cloned().filter(|_| given.task.op == Opcode::AttentionTile) else { return };
-            let width = mask.shape.last().copied().unwrap_or(1).max(1);
-            let from = |place: usize| place / width * width + place % width % 256;
-            match &mask.elements {
-                Elements::Reals(reals) => {
-                    given.change(3, |place, x| reals.get(from(place)).copied().unwrap_or(x));
-                }
-                Elements::Ints(ints) => {
-                    let read = (0..ints.len()).filter_map(|place| ints.get(from(place)).copied()).collect();
-                    if let Some(buffer) = given.inputs.get_mut(3) {
-                        buffer.elements = Elements::Ints(std::sync::Arc::new(read));
-                    }
-                }
-            }
+    "softmax-empty-block-32": "makes NaN of a line whose first 32 elements are -inf", SOFTMAX, FLOATS {
+        fn softmax(&self, line: &[f32], _: &[f32]) -> Vec<f64> {
+            softmax_blocks(32, line)
         }
     }
 

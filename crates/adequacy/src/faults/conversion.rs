@@ -5,11 +5,16 @@ use megakernel_numerics::{decode, encode};
 
 use super::{FLOATS, Fault, HELD, NARROW, WRITE_FLOATS, flushed, round, tie};
 use crate::kernels::Kernels;
-use crate::parts::Operand;
+use crate::parts::{Given, Operand};
 
 const E4M3: &[DType] = &[DType::F8E4M3];
 const EIGHT_BITS: &[DType] = &[DType::F8E4M3, DType::F8E5M2];
 const F16: &[DType] = &[DType::F16];
+/// Dtypes with infinities that are cut off numbers of binary32.
+const CUT: &[DType] = &[DType::F16, DType::BF16, DType::F8E5M2];
+const NOTHING_CUT: &str = "nothing is cut off an F32, and F8E4M3 has no infinity";
+/// Opcodes that move values as they are.
+const MOVES: &[Opcode] = &[Opcode::Copy, Opcode::Embed, Opcode::KvAppend];
 const STORED: &str = "other dtypes are stored as they should be";
 
 faults! {
@@ -24,6 +29,33 @@ faults! {
     "cast-flushes-subnormals": "stores zero for subnormal numbers", WRITE_FLOATS, FLOATS {
         fn cast(&self, _: Opcode, dtype: DType, value: f64) -> u32 {
             flushed(dtype, encode(dtype, value))
+        }
+    }
+
+    "cast-subnormals-cut": "cuts off the digits of subnormal numbers", WRITE_FLOATS, NARROW, HELD {
+        fn cast(&self, _: Opcode, dtype: DType, value: f64) -> u32 {
+            let nearest = encode(dtype, value);
+            let is_further = decode(dtype, nearest).abs() > value.abs();
+            let is_subnormal = flushed(dtype, nearest) != nearest;
+            // Bits grow with the magnitude.
+            if is_subnormal && is_further { nearest - 1 } else { nearest }
+        }
+    }
+
+    "moved-nan-cut": "stores an infinity for a NaN of F32 of which only digits that do not fit tell it from one", MOVES, CUT, NOTHING_CUT {
+        fn given(&self, given: &mut Given<'_, '_>) {
+            let bits = match given.output().map(|output| output.dtype) {
+                Some(DType::BF16) => 7,
+                Some(DType::F16) => 10,
+                Some(DType::F8E5M2) => 2,
+                _ => return,
+            };
+            let index = usize::from(given.task.op == Opcode::Embed);
+            if MOVES.contains(&given.task.op) {
+                let kept = 0x7f_ffff >> (23 - bits) << (23 - bits);
+                let is_lost = |x: f32| x.is_nan() && x.to_bits() & kept == 0;
+                given.change(index, |_, x| if is_lost(x) { f32::INFINITY.copysign(x) } else { x });
+            }
         }
     }
 

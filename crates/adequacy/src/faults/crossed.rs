@@ -14,6 +14,7 @@ const ATTENTION: &[Opcode] = &[Opcode::AttentionTile];
 const COMBINE: &[Opcode] = &[Opcode::AttentionCombine];
 const EMBED: &[Opcode] = &[Opcode::Embed];
 const EPS: &[Opcode] = &[Opcode::RmsNorm, Opcode::LayerNorm];
+const GELU: &[Opcode] = &[Opcode::Gelu];
 const GEMV: &[Opcode] = &[Opcode::GemvTile];
 /// Opcodes whose result may stand in the place of an operand.
 const IN_PLACE: &[Opcode] =
@@ -341,6 +342,25 @@ faults! {
         }
     }
 
+    "heads-of-combine": "merges the first `n_heads` rows, which ATTENTION_COMBINE does not have", COMBINE, FLOATS {
+        fn given(&self, given: &mut Given<'_, '_>) {
+            let (op, limit) = (given.task.op, given.int(Param::NHeads));
+            let Some(limit) = limit.filter(|_| op == Opcode::AttentionCombine) else { return };
+            for index in 0..given.inputs.len() {
+                let width = given.inputs.get(index).and_then(|partial| partial.shape.last().copied()).unwrap_or(1);
+                given.change(index, |place, x| if (place / width.max(1)) as i64 >= limit { 0.0 } else { x });
+            }
+        }
+    }
+
+    "gelu-in-place-cleared": "clears the result before it reads an operand in whose place it stands", GELU, FLOATS {
+        fn given(&self, given: &mut Given<'_, '_>) {
+            if is_of(given, GELU) && given.is_in_place(0) {
+                given.change(0, |_, _| 0.0);
+            }
+        }
+    }
+
     "eps-whole-ignored": "takes 0 for an eps that is written without fraction and exponent", EPS, FLOATS {
         fn given(&self, given: &mut Given<'_, '_>) {
             if is_of(given, EPS) && given.is_written_whole(Param::Eps) {
@@ -376,6 +396,12 @@ faults! {
     "mul-scale-most": "takes at most 1e30 for `scale`", MUL, FLOATS {
         fn scaled(&self, a: f64, scale: f64) -> f64 {
             self.mul(a, scale.min(1e30))
+        }
+    }
+
+    "mul-scale-subnormal": "takes 0 for a subnormal `scale`", MUL, FLOATS {
+        fn scaled(&self, a: f64, scale: f64) -> f64 {
+            self.mul(a, if (scale as f32).is_subnormal() { 0.0 } else { scale })
         }
     }
 

@@ -30,6 +30,7 @@ mod attention;
 mod binding;
 mod blocks;
 mod conversion;
+mod counts;
 mod crossed;
 mod elementwise;
 mod matmul;
@@ -56,6 +57,7 @@ pub static ALL: LazyLock<Vec<Fault>> = LazyLock::new(|| {
         binding::FAULTS,
         blocks::FAULTS,
         conversion::FAULTS,
+        counts::FAULTS,
         crossed::FAULTS,
         elementwise::FAULTS,
         matmul::FAULTS,

@@ -6,12 +6,14 @@
 
 mod steps;
 
+pub use steps::Plain;
+
 use std::ops::Range;
 
 use megakernel_ir::{DType, Opcode};
 
 use crate::parts::{
-    Attended, Binding, Given, Heads, Moments, Operand, QuantisedRow, Site, Tile, Window, tiles,
+    Attended, Binding, Given, Heads, Moments, Operand, QuantisedRow, Site, Tile, Unwritten, Window, tiles,
 };
 
 /// The steps of an implementation.
@@ -94,6 +96,11 @@ pub trait Kernels: Send + Sync {
     fn cast(&self, op: Opcode, dtype: DType, value: f64) -> u32 {
         let _ = op;
         megakernel_numerics::encode(dtype, value)
+    }
+    /// The bits of a NaN in outputs; nothing: those of the quiet one without payload.
+    fn nan(&self, dtype: DType) -> Option<u32> {
+        let _ = dtype;
+        None
     }
     /// How many of the `n` elements that a task computes reach its output, the first ones.
     fn written(&self, op: Opcode, n: usize) -> usize {
@@ -475,6 +482,10 @@ pub trait Kernels: Send + Sync {
     fn binding(&self) -> Binding {
         Binding::Right
     }
+    /// What buffers hold that nobody has written.
+    fn unwritten(&self) -> Unwritten {
+        Unwritten::Zeros
+    }
     /// Whether counters start at 0 in every launch.
     fn resets_counters(&self) -> bool {
         true
@@ -486,15 +497,5 @@ pub trait Kernels: Send + Sync {
     /// Whether a counter grows only when the task's writes are done.
     fn writes_first(&self) -> bool {
         true
-    }
-}
-
-/// An implementation that takes every step as it should.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Plain;
-
-impl Kernels for Plain {
-    fn steps(&self) -> &dyn Kernels {
-        self
     }
 }

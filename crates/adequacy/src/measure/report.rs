@@ -169,7 +169,10 @@ pub fn tightness_table(result: &Result) -> String {
     out
 }
 
-/// How large what the cases compute with is, by opcode and axis.
+/// What 16 bits count.
+const SIXTEEN_BITS: u64 = 1 << 16;
+
+/// How large what the cases compute with is, by opcode and axis; bold where it is beyond what 16 bits count.
 pub fn sizes_table(plan: &Plan<'_>) -> String {
     let mut sizes = Sizes::default();
     for case in &plan.cases {
@@ -178,7 +181,8 @@ pub fn sizes_table(plan: &Plan<'_>) -> String {
     let mut lines: Vec<(&str, Vec<String>)> = Vec::new();
     for (opcode, axis, extent) in sizes.rows() {
         let name = opcode.map_or("programs", |opcode| opcode.name());
-        let cell = format!("{axis} {extent}");
+        let cell =
+            if extent > SIXTEEN_BITS { format!("{axis} **{extent}**") } else { format!("{axis} {extent}") };
         match lines.last_mut() {
             Some((last, cells)) if *last == name => cells.push(cell),
             _ => lines.push((name, vec![cell])),

@@ -6,11 +6,12 @@ mod steps;
 pub mod style;
 
 use crate::order::Order;
+use crate::parts::Unwritten;
 use random::Random;
-use style::{Arithmetic, Exponential, Factors, Frequency, Passes, Quantised, Scaled, Style, Variance};
+use style::{Arithmetic, Exponential, Factors, Frequency, Nan, Passes, Quantised, Scaled, Style, Variance};
 
 /// How many variants there are.
-pub const COUNT: usize = 200;
+pub const COUNT: usize = 220;
 
 /// A variant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,11 +46,16 @@ impl Variant {
         say(style.scaled != plain.scaled, format!("scale on {:?}", style.scaled));
         say(style.divided_weights, "attention weights divided first".to_owned());
         say(style.skips, "rows of weight 0 skipped".to_owned());
+        say(style.infinite_masks, "rows that a mask leaves out scored -inf".to_owned());
+        say(style.multiplied, "equal shards multiplied by their number".to_owned());
+        say(style.nan != plain.nan, format!("NaN {:?}", style.nan));
+        say(style.unwritten != plain.unwritten, format!("unwritten buffers {:?}", style.unwritten));
         say(style.bias_first, "bias first".to_owned());
         say(style.complements, "erfc and sigmoid".to_owned());
         say(style.frequency != plain.frequency, format!("frequencies {:?}", style.frequency));
         let schedule = match style.schedule {
             u64::MAX => "last task first".to_owned(),
+            Style::IN_TURN => "first and last task in turn".to_owned(),
             seed => format!("schedule {seed}"),
         };
         say(style.schedule != 0, schedule);
@@ -77,13 +83,20 @@ pub fn all() -> Vec<Variant> {
 }
 
 /// What is not plain.
-const EXPONENTIALS: [Exponential; 5] = [
+const EXPONENTIALS: [Exponential; 6] = [
     Exponential::Base2,
     Exponential::Folded,
     Exponential::FoldedFused,
     Exponential::Wide,
     Exponential::Flushed,
+    Exponential::Reduced,
 ];
+
+/// Other NaN.
+const NANS: [Nan; 3] = [Nan::Negative, Nan::Lowest, Nan::Ones];
+
+/// What unwritten buffers hold that are not zeros.
+const UNWRITTEN: [Unwritten; 2] = [Unwritten::Garbage, Unwritten::Last];
 
 /// Plain, and plain but for one choice.
 fn single() -> Vec<Style> {
@@ -117,11 +130,28 @@ fn single() -> Vec<Style> {
     styles.push(Style { divided_weights: true, ..plain });
     styles.push(Style { skips: true, ..plain });
     styles.push(Style { skips: true, exponential: Exponential::Flushed, ..plain });
+    styles.push(Style { skips: true, infinite_masks: true, ..plain });
+    styles.push(Style { skips: true, infinite_masks: true, passes: Passes::Online(16), ..plain });
+    styles.push(Style { multiplied: true, ..plain });
+    styles.extend(NANS.map(|nan| Style { nan, ..plain }));
+    styles.extend(UNWRITTEN.map(|unwritten| Style { unwritten, ..plain }));
+    // Lanes and tiles of more than a thousand terms.
+    styles.extend([Order::Lanes(1024), Order::Tiles(4096)].map(|order| Style {
+        order,
+        scalar_order: order,
+        ..plain
+    }));
+    styles.push(Style {
+        quantised: Quantised::ByGroup,
+        order: Order::Wide,
+        arithmetic: Arithmetic::Fused,
+        ..plain
+    });
     styles.push(Style { bias_first: true, ..plain });
     styles.push(Style { complements: true, ..plain });
     let frequencies = [Frequency::Inverse, Frequency::Base2, Frequency::BaseE];
     styles.extend(frequencies.map(|frequency| Style { frequency, ..plain }));
-    styles.extend([u64::MAX, 1, 2, 3, 4].map(|schedule| Style { schedule, ..plain }));
+    styles.extend([u64::MAX, Style::IN_TURN, 1, 2, 3, 4].map(|schedule| Style { schedule, ..plain }));
     styles
 }
 
@@ -166,6 +196,10 @@ fn mixture(seed: u64) -> Style {
         schedule: random.below(1 << 32),
         scaled_mean: random.below(2) == 0,
         skips: random.below(2) == 0,
+        infinite_masks: false,
+        multiplied: random.below(2) == 0,
+        nan: random.pick(Nan::Quiet, &NANS),
+        unwritten: random.pick(Unwritten::Zeros, &UNWRITTEN),
     }
 }
 

@@ -3,12 +3,15 @@
 use std::borrow::Cow;
 
 use megakernel_ir::DType;
+use megakernel_numerics::{FloatFormat, encode};
 
 use super::random::Random;
-use super::style::{Arithmetic, Exponential, Factors, Frequency, Passes, Quantised, Scaled, Style, Variance};
+use super::style::{
+    Arithmetic, Exponential, Factors, Frequency, Nan, Passes, Quantised, Scaled, Style, Variance,
+};
 use crate::kernels::Kernels;
 use crate::order::Order;
-use crate::parts::{Attended, Moments, QuantisedRow, Site, Tile, Window};
+use crate::parts::{Attended, Moments, QuantisedRow, Site, Tile, Unwritten, Window};
 
 impl Style {
     fn wide(&self) -> bool {
@@ -117,6 +120,18 @@ impl Style {
     }
 }
 
+/// `e^x`, from that of what is left of x when multiples of `ln 2` are taken off.
+fn reduced(x: f32) -> f32 {
+    // The first part has few digits, so that its multiples are exact.
+    const HIGH: f32 = 0.693_359_4;
+    const LOW: f32 = -2.121_944_4e-4;
+    let k = (x * std::f32::consts::LOG2_E).round();
+    let r = k.mul_add(-LOW, k.mul_add(-HIGH, x));
+    let half = (k / 2.0).round();
+    // In two steps, since `2^k` alone may be below what binary32 holds.
+    libm::expf(r) * libm::exp2f(half) * libm::exp2f(k - half)
+}
+
 impl Kernels for Style {
     fn steps(&self) -> &dyn Kernels {
         self
@@ -154,9 +169,43 @@ impl Kernels for Style {
         let error = self.mul_add(-self.mul(x, estimate), estimate, 1.0);
         self.mul_add(self.mul(0.5, estimate), error, estimate)
     }
+    fn nan(&self, dtype: DType) -> Option<u32> {
+        let format = FloatFormat::of(dtype)?;
+        // Behind the largest number comes the infinity, if there is one, and then the least NaN.
+        let least = format.largest + if format.has_infinity() { 2 } else { 1 };
+        match self.nan {
+            Nan::Quiet => None,
+            Nan::Negative => Some(encode(dtype, f64::NAN) | format.sign()),
+            Nan::Lowest => Some(least),
+            Nan::Ones => Some(format.sign() | (format.sign() - 1)),
+        }
+    }
+    fn unwritten(&self) -> Unwritten {
+        self.unwritten
+    }
+    fn left_out(&self, _: f64) -> Option<f64> {
+        self.infinite_masks.then_some(f64::NEG_INFINITY)
+    }
+    fn all_reduce(&self, shards: &[f32], _: DType) -> f64 {
+        if !self.multiplied {
+            return self.sum(Site::Shards, shards);
+        }
+        let mut terms: Vec<(f32, f32)> = Vec::new();
+        for &shard in shards {
+            match terms.iter_mut().find(|(term, _)| term.to_bits() == shard.to_bits()) {
+                Some((_, count)) => *count += 1.0,
+                None => terms.push((shard, 1.0)),
+            }
+        }
+        let terms: Vec<f32> = terms.into_iter().map(|(term, count)| term * count).collect();
+        self.sum(Site::Shards, &terms)
+    }
     fn exp(&self, x: f64) -> f64 {
         if self.wide() {
             return libm::exp(x);
+        }
+        if self.exponential == Exponential::Reduced && x.abs() < 150.0 {
+            return f64::from(reduced(x as f32));
         }
         let x = x as f32;
         f64::from(match self.exponential {
@@ -164,6 +213,7 @@ impl Kernels for Style {
             Exponential::Base2 | Exponential::Folded | Exponential::FoldedFused => {
                 libm::exp2f(x * std::f32::consts::LOG2_E)
             }
+            Exponential::Reduced => libm::expf(x),
             Exponential::Wide => libm::exp(f64::from(x)) as f32,
             Exponential::Flushed => Some(libm::expf(x)).filter(|y| !y.is_subnormal()).unwrap_or_default(),
         })
@@ -365,6 +415,13 @@ impl Kernels for Style {
         match self.schedule {
             0 => 0,
             u64::MAX => n.saturating_sub(1),
+            Style::IN_TURN => {
+                if turn.is_multiple_of(2) {
+                    0
+                } else {
+                    n.saturating_sub(1)
+                }
+            }
             seed => Random::new(seed ^ turn << 20).below(n as u64) as usize,
         }
     }

@@ -1,6 +1,7 @@
 //! What an implementation is free to choose.
 
 use crate::order::Order;
+use crate::parts::Unwritten;
 
 /// Arithmetic outside long sums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +29,21 @@ pub enum Exponential {
     Wide,
     /// By a library, subnormal results flushed to zero.
     Flushed,
+    /// `2^k e^r`, with `x = k ln 2 + r`, and `ln 2` in two parts.
+    Reduced,
+}
+
+/// Which NaN is stored (clause NUM-03): its sign and payload are open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Nan {
+    /// The quiet one without sign and payload.
+    Quiet,
+    /// The same with a sign.
+    Negative,
+    /// A signalling one with the lowest bit of its payload alone.
+    Lowest,
+    /// Of ones only.
+    Ones,
 }
 
 /// How softmax goes over its scores.
@@ -127,6 +143,14 @@ pub struct Style {
     pub divided_weights: bool,
     /// Leaves out rows and partials that weigh 0, whatever they hold.
     pub skips: bool,
+    /// Gives rows that a mask leaves out the score -inf, and leaves them out where they weigh 0.
+    pub infinite_masks: bool,
+    /// Multiplies equal shards by their number.
+    pub multiplied: bool,
+    /// NaN in outputs.
+    pub nan: Nan,
+    /// What buffers hold that nobody has written.
+    pub unwritten: Unwritten,
     /// Quantised products.
     pub quantised: Quantised,
     /// Begins the sum of a product with the bias.
@@ -135,11 +159,14 @@ pub struct Style {
     pub complements: bool,
     /// Frequencies of ROPE.
     pub frequency: Frequency,
-    /// Which task runs next; `u64::MAX`: the last that may, 0: the first, otherwise at random.
+    /// Which task runs next; `u64::MAX`: the last that may, 0: the first, [`Style::IN_TURN`]: both in turn, otherwise at random.
     pub schedule: u64,
 }
 
 impl Style {
+    /// The schedule that takes the first and the last task in turn.
+    pub const IN_TURN: u64 = u64::MAX - 1;
+
     /// What the defaults of [`Kernels`](crate::kernels::Kernels) do.
     pub const PLAIN: Style = Style {
         order: Order::Forward,
@@ -155,6 +182,10 @@ impl Style {
         scaled: Scaled::Score,
         divided_weights: false,
         skips: false,
+        infinite_masks: false,
+        multiplied: false,
+        nan: Nan::Quiet,
+        unwritten: Unwritten::Zeros,
         quantised: Quantised::Expanded,
         bias_first: false,
         complements: false,

@@ -51,6 +51,8 @@ pub struct Launch {
     pub judged: Option<Vec<String>>,
     /// Of float buffers with many elements, by name: the places of those that are judged, ascending.
     pub sampled: BTreeMap<String, Vec<u64>>,
+    /// Of float buffers whose contents are known, by name: the places that no clause specifies.
+    pub open: BTreeMap<String, Vec<u64>>,
 }
 
 /// An IO_INPUT that holds what an earlier launch wrote: the token that was picked in the step before.

@@ -246,3 +246,30 @@ fn what_depends_on_an_uncertain_token_is_not_specified_and_has_a_value() {
     assert_eq!(output("token").reference, Reference::Ints(vec![Some(1)]));
     assert_eq!(output("y").reference, Reference::Reals { values: vec![6.0], bounds: vec![0.0] });
 }
+
+#[test]
+fn a_token_that_is_open_leaves_those_of_other_rows_as_they_are() {
+    let text = r#"{"ir_version":"0.2.0","abi_version":"0.2",
+        "buffers":[{"id":0,"name":"logits","kind":"IO_INPUT","dtype":"F32","shape":[3,2]},
+                   {"id":1,"name":"table","kind":"WEIGHT","dtype":"F32","shape":[2,2]},
+                   {"id":2,"name":"ids","kind":"ACTIVATION","dtype":"I32","shape":[3]},
+                   {"id":3,"name":"copied","kind":"IO_OUTPUT","dtype":"I32","shape":[3]},
+                   {"id":4,"name":"y","kind":"IO_OUTPUT","dtype":"F32","shape":[3,2]}],
+        "counters":[{"id":0},{"id":1},{"id":2}],
+        "tasks":[{"id":0,"op":"SAMPLE_ARGMAX","inputs":[0],"outputs":[2],"out_counter":0},
+                 {"id":1,"op":"COPY","inputs":[2],"outputs":[3],"out_counter":1,"waits":[{"counter":0,"threshold":1}]},
+                 {"id":2,"op":"EMBED","inputs":[2,1],"outputs":[4],"out_counter":2,"waits":[{"counter":0,"threshold":1}],
+                  "params":{"hidden":2}}]}"#;
+    let program = read(text.as_bytes()).expect("a program");
+    let loaded = Loaded::load(&program).expect("accepted");
+    let f32 = megakernel_ir::DType::F32;
+    let mut tensors = one("logits", f32, &[1.0, 2.0, f64::NAN, 0.0, 3.0, 1.0], &[3, 2]);
+    tensors.extend(one("table", f32, &[5.0, 6.0, 7.0, 8.0], &[2, 2]));
+    let finished = Session::new().launch(&loaded, &tensors, &settings(0)).expect("no fault");
+    let output = |name| finished.output(name).expect("an output");
+    assert_eq!(output("copied").reference, Reference::Ints(vec![Some(1), None, Some(0)]));
+    let Reference::Reals { values, bounds } = &output("y").reference else { panic!("no reals") };
+    let open = f64::INFINITY;
+    assert_eq!((&values[..2], &values[4..]), (&[7.0, 8.0][..], &[5.0, 6.0][..]));
+    assert_eq!(bounds[..], [0.0, 0.0, open, open, 0.0, 0.0]);
+}

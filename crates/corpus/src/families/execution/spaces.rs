@@ -105,7 +105,9 @@ pub fn plans() -> Result<Vec<Plan>> {
         for kind in [Kind::Activation, Kind::IoOutput] {
             plans.push(appended(kind, dtype));
         }
-        plans.push(carried(dtype));
+        for rows in [3, 2, 5] {
+            plans.push(carried(dtype, rows));
+        }
         plans.push(untouched(dtype));
         plans.push(bases(dtype));
     }
@@ -193,22 +195,27 @@ fn appended(kind: Kind, dtype: DType) -> Plan {
     s.plan(name, "appends to a buffer that is no KV_CACHE", &[clause::OPC_16, clause::EXE_04])
 }
 
-/// A cache that carries NaN, subnormal numbers and zeros of both signs over three launches.
-fn carried(dtype: DType) -> Plan {
+/// A cache that carries NaN, subnormal numbers and zeros of both signs over as many launches as it has rows.
+fn carried(dtype: DType, count: usize) -> Plan {
     let least = decode(dtype, 1);
+    let name = if count == 3 {
+        format!("carried-{}", slug(dtype.name()))
+    } else {
+        format!("carried-{count}-{}", slug(dtype.name()))
+    };
     let held = [f64::NAN, least, -least, 3.0 * least, -0.0, 0.0, 1.0, -1.0];
     let mut p = ProgramBuilder::new("spaces");
     let new = p.input("new", dtype, &[1, 1, 8]);
-    let cache = p.cache("cache", dtype, &[3, 1, 8]);
-    let y = p.output("y", dtype, &[3, 1, 8]);
+    let cache = p.cache("cache", dtype, &[count as u64, 1, 8]);
+    let y = p.output("y", dtype, &[count as u64, 1, 8]);
     let ready =
         p.task(Op::KvAppend).reads(&[new, cache]).writes(&[cache]).param("pos", 0).label("append").add();
     p.task(Op::Copy).reads(&[cache]).writes(&[y]).after(&[ready]).label("out").add();
-    let mut rows = vec![0.0; 24];
-    let launches = (0..3).map(|launch: usize| {
+    let mut rows = vec![0.0; 8 * count];
+    let launches = (0..count).map(|launch: usize| {
         let row = held.map(|value| if launch == 2 { -value } else { value });
         rows[8 * launch..8 * launch + 8].copy_from_slice(&row);
-        let path = format!("tensors/{FAMILY}/carried-{}.{launch}.safetensors", slug(dtype.name()));
+        let path = format!("tensors/{FAMILY}/{name}.{launch}.safetensors");
         let inputs = Inputs::from([("new".to_owned(), reals(dtype, &[1, 1, 8], row.to_vec()))]);
         let mut made = Launch::of(&path, inputs);
         for name in ["cache", "y"] {
@@ -220,8 +227,9 @@ fn carried(dtype: DType) -> Plan {
         made
     });
     let launches = launches.collect();
-    let about = "a cache carries NaN, subnormal numbers and zeros of both signs over three launches";
-    plan(&format!("carried-{}", slug(dtype.name())), about, &[clause::EXE_09, clause::NUM_03], p, launches)
+    let about =
+        format!("a cache carries NaN, subnormal numbers and zeros of both signs over {count} launches");
+    plan(&name, &about, &[clause::EXE_09, clause::NUM_03], p, launches)
 }
 
 /// Launches that list caches and read them, and do not write them.

@@ -1,6 +1,8 @@
 //! Writing the cases of one opcode: a program with one task (or the tiles of one operation), inputs `i0`, `i1`, ...,
 //! and an output `y`.
 
+mod programs;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -8,7 +10,7 @@ use megakernel_ir::rule::{Clause, clause};
 use serde_json::Value;
 
 use super::data::{Operand, Values};
-use crate::builder::{Buf, DType, Error, Kind, Op, Program, ProgramBuilder, Result, Space, clause_of, slug};
+use crate::builder::{DType, Error, Kind, Op, Program, Result, Space, clause_of, slug};
 use crate::families::plan::{Inputs, Launch, Plan, same};
 use megakernel_ir::formula::SUFFIX;
 use megakernel_ir::prng::SplitMix64;
@@ -85,6 +87,8 @@ pub struct Spec {
     sharing: Option<Sharing>,
     behind: Option<Behind>,
     again: Vec<Vec<Operand>>,
+    picking: Option<Operand>,
+    open: Vec<u64>,
 }
 
 /// An operand that shares its storage with the output.
@@ -124,9 +128,6 @@ pub struct Behind {
     pub sm: Option<usize>,
 }
 
-/// Copies in the chain of the operand that comes late.
-const CHAIN: usize = 5;
-
 impl Spec {
     /// A case of the operand form `form` with numbers of the data family `data`; `about` says what they show.
     pub fn new(form: impl Into<String>, data: &'static str, about: impl Into<String>) -> Self {
@@ -148,6 +149,8 @@ impl Spec {
             sharing: None,
             behind: None,
             again: Vec::new(),
+            picking: None,
+            open: Vec::new(),
         }
     }
 
@@ -256,105 +259,16 @@ impl Spec {
         self
     }
 
-    fn program(&self, op: Op) -> Program {
-        let mut p = ProgramBuilder::new("numeric");
-        let mut inputs: Vec<Buf> = Vec::new();
-        for (index, operand) in self.inputs.iter().enumerate() {
-            let kind = self.kinds.get(&index).copied().unwrap_or(Kind::IoInput);
-            inputs.push(p.buffer(&format!("i{index}"), kind, operand.dtype, &operand.shape, Space::Hbm));
-        }
-        let (dtype, shape) = &self.output;
-        let y = match self.preset {
-            Some(_) => p.cache("y", *dtype, shape),
-            None => p.output("y", *dtype, shape),
-        };
-        if let Some(sharing) = self.sharing {
-            return self.shared(op, p, inputs, y, sharing);
-        }
-        if let Some(behind) = self.behind {
-            return self.waiting(op, p, &inputs, y, behind);
-        }
-        if let Some(reading) = &self.reading {
-            inputs = reading.iter().filter_map(|&index| inputs.get(index).copied()).collect();
-        }
-        if self.preset.is_some() {
-            inputs.push(y);
-        }
-        let whole = [Vec::new()];
-        let tiles = if self.tiles.is_empty() { &whole[..] } else { &self.tiles };
-        for (index, tile) in tiles.iter().enumerate() {
-            let label = if tiles.len() == 1 { "op".to_owned() } else { format!("op[t{index}]") };
-            p.task(op).reads(&inputs).writes(&[y]).label(&label).params(self.params.iter().chain(tile)).add();
-        }
-        p.finish()
+    /// The output is of ids that nobody reads but an EMBED, which picks rows of this table: the ids of some rows may be open.
+    pub fn picking(mut self, table: Operand) -> Self {
+        self.picking = Some(table);
+        self
     }
 
-    /// The program of an operand that shares its storage with the result: a copy, the task, and a copy of its result.
-    fn shared(
-        &self,
-        op: Op,
-        mut p: ProgramBuilder,
-        mut inputs: Vec<Buf>,
-        y: Buf,
-        sharing: Sharing,
-    ) -> Program {
-        let Sharing { operand, space, paged } = sharing;
-        // On-chip storage belongs to one SM.
-        let sm = space.is_on_chip().then_some(0);
-        let (dtype, shape) = &self.output;
-        if let (Some(given), Some(buffer)) = (self.inputs.get(operand), inputs.get_mut(operand)) {
-            let held = p.act_in(space, "held", given.dtype, &given.shape);
-            let result = if paged { p.act_in(space, "result", *dtype, shape) } else { held };
-            if paged {
-                let page = p.page(space, p.bytes(held));
-                p.place(held, page);
-                p.place(result, page);
-            }
-            let ready = p.task(Op::Copy).reads(&[*buffer]).writes(&[held]).label("copy").sm(sm).add();
-            *buffer = held;
-            let task = p.task(op).reads(&inputs).writes(&[result]).after(&[ready]).label("op").sm(sm);
-            let done = task.params(&self.params).add();
-            p.task(Op::Copy).reads(&[result]).writes(&[y]).after(&[done]).label("out").sm(sm).add();
-        }
-        p.finish()
-    }
-
-    /// The program of a task that waits for copies of its operands. The last copy of each is the one that it waits for.
-    fn waiting(&self, op: Op, mut p: ProgramBuilder, inputs: &[Buf], y: Buf, behind: Behind) -> Program {
-        let shared = matches!(behind.join, Join::One | Join::NopOne);
-        let all = shared.then(|| p.counter("all"));
-        let mut waits = Vec::new();
-        let mut held = Vec::new();
-        for (index, (&input, operand)) in inputs.iter().zip(&self.inputs).enumerate() {
-            let copies = if index == behind.late { CHAIN } else { 1 };
-            let (mut from, mut before) = (input, None);
-            for copy in 1..=copies {
-                let to = p.act(&format!("held-{index}-{copy}"), operand.dtype, &operand.shape);
-                let label = format!("copy-{index}-{copy}");
-                let mut task = p.task(Op::Copy).reads(&[from]).writes(&[to]).label(&label);
-                task = task.after(before.as_slice());
-                if let Some(all) = all.filter(|_| copy == copies) {
-                    task = task.out(all);
-                }
-                before = Some(task.add());
-                from = to;
-            }
-            waits.extend(before);
-            held.push(from);
-        }
-        if matches!(behind.join, Join::Nop | Join::NopOne) {
-            waits = vec![p.task(Op::Nop).after(&waits).label("join").add()];
-        }
-        // A cache, which is an input as well, is no copy.
-        held.extend(self.preset.is_some().then_some(y));
-        let mut task = p.task(op).reads(&held).writes(&[y]).after(&waits).label("op").sm(behind.sm);
-        if behind.join == Join::Twice {
-            for &wait in &waits {
-                task = task.wait(wait, 1);
-            }
-        }
-        task.params(&self.params).add();
-        p.finish()
+    /// No clause specifies the elements at these places; the others are known.
+    pub fn open(mut self, places: Vec<u64>) -> Self {
+        self.open = places;
+        self
     }
 
     /// The dtypes of the inputs, each run of equal ones once.
@@ -441,6 +355,9 @@ impl Bench {
         for (index, operand) in spec.inputs.iter().enumerate() {
             inputs.insert(format!("i{index}"), operand.clone());
         }
+        if let Some(table) = &spec.picking {
+            inputs.insert("table".into(), table.clone());
+        }
         let mut file = format!("tensors/{family}/{}-{from}", spec.form);
         if let Some(contents) = &spec.preset {
             inputs.insert("y".into(), contents.clone());
@@ -471,7 +388,8 @@ impl Bench {
         }
         let known = spec.known.into_iter().map(|values| ("y".to_owned(), values)).collect();
         let sampled = spec.sampled.into_iter().map(|places| ("y".to_owned(), places)).collect();
-        let launch = Launch { files, known, sampled, ..Launch::default() };
+        let open = [("y".to_owned(), spec.open)].into();
+        let launch = Launch { files, known, sampled, open, ..Launch::default() };
         let mut launches = vec![launch];
         for (index, operands) in spec.again.into_iter().enumerate() {
             let inputs: Inputs =

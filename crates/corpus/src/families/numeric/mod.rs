@@ -67,6 +67,7 @@ pub fn plans(seed: u64) -> Result<Vec<Plan>> {
         }
         crossed::fill(&mut bench, op)?;
         sizes::beyond(&mut bench, op)?;
+        sizes::counts(&mut bench, op)?;
         match bench.into_plans() {
             Ok(more) => plans.extend(more),
             Err(Error(conflict)) => conflicts.push(conflict),

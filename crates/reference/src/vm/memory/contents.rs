@@ -125,6 +125,19 @@ impl Contents {
         hit
     }
 
+    /// How many elements it has.
+    pub(super) fn len(&self) -> usize {
+        match &self.elements {
+            Elements::Reals { values, .. } => values.len(),
+            Elements::Ints { values, .. } => values.len(),
+        }
+    }
+
+    /// Whether no clause specifies the integer at this place.
+    pub(super) fn is_open_at(&self, place: usize) -> bool {
+        matches!(&self.elements, Elements::Ints { open, .. } if open.contains(&place))
+    }
+
     /// The stored elements of a region as a tensor of the region's shape.
     pub fn tensor(&self, region: &Region) -> Result<Tensor, TensorError> {
         let shape = region.to_witness().iter().map(|[low, high]| (high - low).max(0) as u64).collect();

@@ -203,6 +203,18 @@ impl Memory {
             Written::Ints(new) => new.iter().all(Option::is_some),
         };
         let exact = if is_specified { None } else { Some(run(false)?) };
+        // What these two write comes of one integer each, so that the others may be open.
+        let by_element = matches!(record.op, Opcode::Embed | Opcode::Copy);
+        let ids = record.inputs.first().filter(|_| by_element);
+        let ids = ids.and_then(|&id| self.contents(BufferId::stated(id)));
+        let each = ids.and_then(|ids| usize::try_from(volume(&region)).ok()?.checked_div(ids.len()));
+        let is_open = |at: usize| {
+            is_open
+                && match (ids, each) {
+                    (Some(ids), Some(each)) if each > 0 => ids.is_open_at(at / each),
+                    _ => true,
+                }
+        };
         Ok(Some(finish(written, exact, record.op, is_open)))
     }
 
@@ -217,15 +229,20 @@ impl Memory {
 }
 
 /// What holds for the elements of every opcode: a bound is a number, zeros of arithmetic have either sign, what comes of
-/// something that is not specified is not either, and an element that is not specified has the value that it has if
+/// an integer that is not specified (`is_open`, by the place of the element) is not either, and an element that is not specified has the value that it has if
 /// the operands are `exact`.
-fn finish(written: Written, exact: Option<Written>, opcode: Opcode, is_open: bool) -> Computed {
+fn finish(
+    written: Written,
+    exact: Option<Written>,
+    opcode: Opcode,
+    is_open: impl Fn(usize) -> bool,
+) -> Computed {
     let moves = matches!(opcode, Opcode::Copy | Opcode::Embed | Opcode::KvAppend | Opcode::SampleArgmax);
     match (written, exact) {
         (Written::Reals(mut elements), exact) => {
             let exact = if let Some(Written::Reals(exact)) = exact { exact } else { Vec::new() };
             for (at, element) in elements.iter_mut().enumerate() {
-                if is_open || element.e.is_nan() {
+                if is_open(at) || element.e.is_nan() {
                     element.e = f64::INFINITY;
                 }
                 if let (false, Some(exact)) = (element.e < f64::INFINITY, exact.get(at)) {
@@ -241,7 +258,7 @@ fn finish(written: Written, exact: Option<Written>, opcode: Opcode, is_open: boo
             let exact = if let Some(Written::Ints(exact)) = exact { exact } else { Vec::new() };
             let element = |(at, element): (usize, Option<i64>)| {
                 let value = element.or_else(|| exact.get(at).copied().flatten()).unwrap_or(0);
-                (value, element.is_some() && !is_open)
+                (value, element.is_some() && !is_open(at))
             };
             Computed::Ints(elements.into_iter().enumerate().map(element).collect())
         }

@@ -220,5 +220,18 @@ fn softmax(b: &mut Bench) -> Result<()> {
             b.add(Spec::new(form, "masks", about).input(x).output(to, &[2, len]))?;
         }
     }
+    for (form, block, len) in [("first-33", 33, 41), ("first-65", 65, 70), ("first-100", 100, 103)] {
+        for from in [F32, BF16] {
+            for &to in FLOATS {
+                let mut x = some(b, "masks", form, from, &[2, len]);
+                if let Values::Reals(values) = &mut x.values {
+                    let lines = values.chunks_mut(len as usize);
+                    lines.for_each(|line| line.iter_mut().take(block).for_each(|x| *x = f64::NEG_INFINITY));
+                }
+                let about = "the beginning of a line is -inf, and few elements are behind it";
+                b.add(Spec::new(form, "masks", about).input(x).output(to, &[2, len]))?;
+            }
+        }
+    }
     Ok(())
 }

@@ -32,16 +32,20 @@ fn in_place(b: &mut Bench, op: Op) -> Result<()> {
     for operand in 0..inputs {
         for (turn, &dtype) in FLOATS.iter().enumerate() {
             for paged in [false, true] {
-                let space = SPACES.into_iter().nth((turn + operand + usize::from(paged)) % 4);
-                let Some((name, space)) = space else { continue };
-                let form = format!("{}-{operand}-{name}", if paged { "page" } else { "in-place" });
-                let given: Vec<Operand> = (0..inputs)
-                    .map(|index| some(b, "storage", &format!("{inputs}-{index}"), dtype, &[2, 5]))
-                    .collect();
-                let about = if paged { "the result takes over the page of an operand" } else { "in place" };
-                let spec = plain(b, op, &form, "storage", about, given, dtype);
-                let clause = if paged { clause::PAG_02 } else { clause::EXE_10 };
-                b.add(spec.sharing(Sharing { operand, space, paged }).clause(clause))?;
+                // Of many operands each has one space, which it takes in turn.
+                let first = turn + operand + usize::from(paged);
+                let spaces = if inputs > 2 { 1 } else { SPACES.len() };
+                for (name, space) in SPACES.into_iter().cycle().skip(first % SPACES.len()).take(spaces) {
+                    let form = format!("{}-{operand}-{name}", if paged { "page" } else { "in-place" });
+                    let given: Vec<Operand> = (0..inputs)
+                        .map(|index| some(b, "storage", &format!("{inputs}-{index}"), dtype, &[2, 5]))
+                        .collect();
+                    let about =
+                        if paged { "the result takes over the page of an operand" } else { "in place" };
+                    let spec = plain(b, op, &form, "storage", about, given, dtype);
+                    let clause = if paged { clause::PAG_02 } else { clause::EXE_10 };
+                    b.add(spec.sharing(Sharing { operand, space, paged }).clause(clause))?;
+                }
             }
         }
     }

@@ -64,6 +64,14 @@ pub fn fill(b: &mut Bench, op: Op) -> Result<()> {
         }
         b.add(spec.clause(clause::DAT_08))?;
     }
+    for heads in [2, 3].into_iter().filter(|_| op == Op::AttentionCombine) {
+        for &to in FLOATS {
+            let given = operands(b, "foreign", op, &[DType::F32]);
+            let about = "as many heads by a parameter as the opcode does not have, fewer than rows";
+            let spec = plain(b, op, &format!("heads-{heads}"), "foreign", about, given, to);
+            b.add(spec.param("n_heads", heads).param("n_kv_heads", 1).clause(clause::DAT_08))?;
+        }
+    }
     written(b, op)
 }
 
@@ -107,6 +115,9 @@ fn written(b: &mut Bench, op: Op) -> Result<()> {
                 ("huge-2", json!(3e37), -124),
                 ("subnormal", json!(1e-40), 120),
                 ("subnormal-2", json!(-3e-39), 120),
+                ("subnormal-3", json!(1.1e-38), 124),
+                ("subnormal-4", json!(-9e-39), 124),
+                ("subnormal-5", json!(7e-39), 124),
             ],
         ),
         Op::AttentionTile => (

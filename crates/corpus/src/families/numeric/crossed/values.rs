@@ -1,7 +1,7 @@
 //! Values that nobody expects where nobody expects them: NaN with any payload, infinities and NaN in a late shard, sums of infinities of
 //! both signs, zeros that do not hide a NaN, ties in later rows.
 
-use megakernel_numerics::decode;
+use megakernel_numerics::{decode, encode};
 
 use super::super::bench::{Bench, Spec, every};
 use super::super::data::{Operand, Values, bits, ints, power, reals};
@@ -74,7 +74,49 @@ fn payloads(b: &mut Bench, op: Op) -> Result<()> {
         };
         b.add(spec.clause(clause::NUM_03))?;
     }
+    lowest(b, op)
+}
+
+/// One NaN whose payload is in its lowest bits, among ordinary numbers, where values are moved: who cuts those bits off stores an
+/// infinity.
+fn lowest(b: &mut Bench, op: Op) -> Result<()> {
+    let about = "NaN whose payload is in the lowest bits, among ordinary numbers";
+    for (from, to) in pairs(op, every()) {
+        let Some(&nan) = nans(from).first() else { continue };
+        let sign = 1 << (8 * from.nbytes(1) - 1);
+        for (form, bits_of) in [("payload-lowest", nan), ("payload-lowest-negative", nan | sign)] {
+            let stored = |place: usize, n: u32| {
+                let number = |i: u32| encode(from, [1.0, -2.0, 0.5, 3.0, -1.5][i as usize % 5]);
+                (0..n).map(|i| if i as usize == place { bits_of } else { number(i) }).collect::<Vec<u32>>()
+            };
+            let held = |place: usize| stored(place, 6).into_iter().map(|bits| decode(from, bits));
+            let spec = Spec::new(form, "nan", about);
+            let spec = match op {
+                Op::Copy => {
+                    spec.input(bits(from, &[2, 3], stored(4, 6))).output(to, &[6]).known(known(held(4)))
+                }
+                Op::Embed => {
+                    let ids = ints(DType::I32, &[1], vec![1]);
+                    let table = [stored(6, 6), stored(4, 6)].concat();
+                    let spec = spec.inputs([ids, bits(from, &[2, 6], table)]).output(to, &[1, 6]);
+                    spec.param("hidden", 6).known(known(held(4)))
+                }
+                Op::KvAppend => {
+                    let cache = reals(to, &[2, 1, 6], vec![0.0; 12]);
+                    let before = std::iter::repeat_n(0.0, 6);
+                    let spec = spec.input(bits(from, &[1, 1, 6], stored(4, 6))).cache(cache).param("pos", 1);
+                    spec.known(known(before.chain(held(4))))
+                }
+                _ => return Ok(()),
+            };
+            b.add(spec.clause(clause::NUM_03))?;
+        }
+    }
     Ok(())
+}
+
+fn known(values: impl Iterator<Item = f64>) -> Values {
+    Values::Reals(values.collect())
 }
 
 /// A weight of 0 beside a NaN or an infinity; squares far below 1 without eps.
@@ -241,11 +283,56 @@ fn argmax(b: &mut Bench) -> Result<()> {
                 .output(DType::I32, &[6])
                 .known(Values::Ints(vec![2, 0, 3, 1, 3, 3]));
         b.add(spec.clause(clause::NUM_03))?;
+        for (form, width, place) in [("least-negative-37", 37, 35), ("least-negative-70", 70, 66)] {
+            let row = (0..width).map(|i| if i == place { -least } else { -1.0 - (i % 4) as f64 / 2.0 });
+            let spec = Spec::new(
+                form,
+                "small",
+                "one logit is the subnormal number just below 0, the others are far below",
+            )
+            .input(reals(from, &[1, width as u64], row.collect()))
+            .output(DType::I32, &[1])
+            .known(Values::Ints(vec![place]));
+            b.add(spec.clause(clause::NUM_03))?;
+        }
         let spec = Spec::new("rows-of-one", "nan", "rows of one logit, NaN among them: its index is 0")
             .input(reals(from, &[5, 1], vec![f64::NAN, 1.0, f64::NAN, -1.0, f64::NAN]))
             .output(DType::I32, &[5])
             .known(Values::Ints(vec![0; 5]));
         b.add(spec.clause(clause::NUM_03))?;
+        behind_nan(b, from)?;
+    }
+    Ok(())
+}
+
+/// Rows with a NaN between others. Their tokens may be any, and the others may not: an EMBED shows them by rows of a table.
+fn behind_nan(b: &mut Bench, from: DType) -> Result<()> {
+    // Of each row the place of its NaN, if it has one, and of its largest logit.
+    type Row = (Option<usize>, usize);
+    let forms: [(&str, &[Row]); 4] = [
+        ("behind-nan-first", &[(Some(0), 2), (None, 3), (None, 1), (None, 4)]),
+        ("behind-nan-last", &[(None, 2), (Some(4), 1), (None, 4), (None, 1)]),
+        ("behind-nan-each", &[(Some(2), 2), (None, 3), (Some(3), 0), (None, 2), (Some(1), 4), (None, 4)]),
+        ("behind-nan-rows", &[(Some(1), 0), (Some(0), 3), (Some(4), 2), (None, 1), (None, 2), (None, 3)]),
+    ];
+    for (form, rows) in forms {
+        let logit = |(nan, top): Row, i: usize| match nan {
+            Some(place) if place == i => f64::NAN,
+            _ if i == top => 4.0,
+            _ => (i * 3 % 5) as f64 / 2.0,
+        };
+        let logits = rows.iter().flat_map(|&row| (0..5).map(move |i| logit(row, i))).collect();
+        let table = [1.0, -1.0, 2.0, -2.0, 3.0, -3.0, 4.0, -4.0, 5.0, -5.0];
+        let picked = rows.iter().flat_map(|&(_, top)| [table[2 * top], table[2 * top + 1]]).collect();
+        let is_open = |place: &u64| rows.get(*place as usize / 2).is_some_and(|(nan, _)| nan.is_some());
+        let count = rows.len() as u64;
+        let spec = Spec::new(form, "nan", "rows of logits before and behind rows with a NaN")
+            .input(reals(from, &[count, 5], logits))
+            .output(DType::I32, &[count])
+            .picking(reals(DType::F32, &[5, 2], table.to_vec()))
+            .known(Values::Reals(picked))
+            .open((0..2 * count).filter(is_open).collect());
+        b.add(spec.clause(clause::NUM_03).clause(clause::OPC_02))?;
     }
     Ok(())
 }

@@ -161,7 +161,14 @@ fn gemm(b: &mut Bench) -> Result<()> {
         }
     }
     // Without m_off, a tile has the first rows.
-    for (form, m, tile) in [("no-m-off-4", 4, 2), ("no-m-off-5", 5, 3), ("no-m-off-9", 9, 1)] {
+    for (form, m, tile) in [
+        ("no-m-off-4", 4, 2),
+        ("no-m-off-5", 5, 3),
+        ("no-m-off-7", 7, 3),
+        ("no-m-off-9", 9, 1),
+        ("no-m-off-12", 12, 5),
+        ("no-m-off-17", 17, 8),
+    ] {
         for &to in FLOATS {
             let mut spec = product(b, form, F32, [m, 2, 3], to).param("N_tile", 2).param("n_off", 0);
             spec = spec.tile(&[("M_tile", tile)]).tile(&[("M_tile", m - tile), ("m_off", tile)]);

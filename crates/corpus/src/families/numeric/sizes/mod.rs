@@ -6,6 +6,7 @@
 
 mod attention;
 mod beyond;
+mod counts;
 mod elements;
 mod matmul;
 mod movement;
@@ -24,6 +25,7 @@ use crate::builder::{DType, Result};
 
 pub use attention::{attention, combine};
 pub use beyond::fill as beyond;
+pub use counts::fill as counts;
 pub use elements::{add, allreduce, copy, dequant, gelu, mul, silu_mul};
 pub use matmul::{gemm, gemv};
 pub use movement::{argmax, embed, kv_append};
