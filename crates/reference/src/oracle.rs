@@ -133,11 +133,8 @@ fn written(program: &Program<'_>, output: TaskOutput) -> Reply {
             (Numbers::Reals, values.len(), payload)
         }
         Reference::Ints(values) => {
-            // An integer that is not specified is no answer: which index an uncertain maximum has, say.
-            if let Some(place) = values.iter().position(Option::is_none) {
-                return Err(format!("element {place} is not certain"));
-            }
-            let payload = values.iter().flatten().flat_map(|value| value.to_le_bytes()).collect();
+            // An integer that is not specified, such as the index of an uncertain maximum, is the least of all, which no dtype has.
+            let payload = values.iter().flat_map(|value| value.unwrap_or(i64::MIN).to_le_bytes()).collect();
             (Numbers::Ints, values.len(), payload)
         }
     };

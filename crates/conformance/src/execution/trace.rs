@@ -12,7 +12,7 @@ use super::expect::{is_output, shape};
 use super::outputs::{in_words, judge};
 use super::{Elements, Fault, Key};
 use crate::judge::Mismatch;
-use crate::oracle::{Follow, NoAnswer};
+use crate::oracle::{Expected, Follow, NoAnswer, OPEN};
 use crate::text::excerpt;
 
 /// A launch whose every task passed.
@@ -41,7 +41,7 @@ pub fn follow(
 ) -> Result<Result<Traced, Fault>, NoAnswer> {
     let mut traced = Traced { tasks: Vec::new(), caches: BTreeMap::new() };
     for id in follow.order() {
-        let Some(written) = follow.task(id)? else { continue };
+        let Some(mut written) = follow.task(id)? else { continue };
         let task = program.tasks.get(id).ok_or_else(|| format!("no task {id}"))?;
         let buffer =
             program.buffers.get(written.buffer).ok_or_else(|| format!("no buffer {}", written.buffer))?;
@@ -56,6 +56,12 @@ pub fn follow(
                 return Ok(Err(Fault { mismatch, key: Some(key) }));
             }
         };
+        if let Expected::Ints(required) = &mut written.expected {
+            // What is not specified is whatever it is, and the tasks that read it are judged by that.
+            let found = tensor.ints();
+            let open = required.iter_mut().zip(found).filter(|(required, _)| **required == OPEN);
+            open.for_each(|(required, found)| *required = found);
+        }
         match judge(&tensor, &written.expected) {
             Ok(share) => traced.tasks.push((key, share)),
             Err(wrong) => {

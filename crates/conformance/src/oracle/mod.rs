@@ -44,7 +44,10 @@ impl Expected {
     }
 }
 
-/// What a task writes.
+/// What stands for an integer that is not specified; no dtype has it.
+pub const OPEN: i64 = i64::MIN;
+
+/// What a task writes; integers that are not specified are [`OPEN`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Written {
     /// The buffer: an index into the program's.
