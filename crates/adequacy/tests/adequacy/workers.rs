@@ -74,7 +74,7 @@ fn a_truncating_worker_is_judged_by_what_it_claims() {
 
 #[test]
 fn an_unknown_fault_or_variant_is_wrong_usage() {
-    for arguments in [["--fault", "no-such-fault"], ["--variant", "200"]] {
+    for arguments in [["--fault", "no-such-fault"], ["--variant", "220"]] {
         let output = Command::new(WORKER).arg("worker").args(arguments).output().expect("the worker starts");
         assert_eq!(output.status.code(), Some(2));
     }
