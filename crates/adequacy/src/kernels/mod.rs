@@ -5,7 +5,6 @@
 //! whatever is kept in arrays are `f32`, which represents every float dtype exactly.
 
 mod steps;
-
 pub use steps::Plain;
 
 use std::ops::Range;
