@@ -279,10 +279,20 @@ mod tests {
     #[test]
     fn arithmetic_leaves_the_sign_of_zero_open_and_moves_keep_it() {
         let zero = || Written::Reals(vec![Bounded { v: -0.0, e: 0.0 }]);
-        let bound = |opcode| match finish(zero(), None, opcode, false) {
+        let bound = |opcode| match finish(zero(), None, opcode, |_| false) {
             Computed::Reals(elements) => elements.first().map_or(f64::NAN, |element| element.e),
             Computed::Ints(_) => f64::NAN,
         };
         assert_eq!((bound(Opcode::Add), bound(Opcode::Copy)), (SIGN_OF_ZERO, 0.0));
+    }
+
+    #[test]
+    fn what_comes_of_an_open_integer_is_open_and_nothing_else() {
+        let written = Written::Reals(vec![Bounded { v: 1.0, e: 0.0 }; 3]);
+        let Computed::Reals(found) = finish(written, None, Opcode::Embed, |at| at == 1) else {
+            unreachable!("they are real numbers")
+        };
+        let is_certain: Vec<bool> = found.iter().map(|element| element.e == 0.0).collect();
+        assert_eq!(is_certain, [true, false, true]);
     }
 }
