@@ -6,7 +6,7 @@ use std::io::{self, BufRead, Write};
 
 use megakernel_ir::model::Program;
 use megakernel_ir::protocol::Accumulator;
-use megakernel_ir::protocol::oracle::{Answer, Bytes, Numbers, ORACLE, Request, read, write};
+use megakernel_ir::protocol::oracle::{Answer, Bytes, Numbers, OPEN, ORACLE, Request, read, write};
 use megakernel_ir::{BufferId, TaskId};
 use megakernel_numerics::Tensor;
 
@@ -133,8 +133,8 @@ fn written(program: &Program<'_>, output: TaskOutput) -> Reply {
             (Numbers::Reals, values.len(), payload)
         }
         Reference::Ints(values) => {
-            // An integer that is not specified, such as the index of an uncertain maximum, is the least of all, which no dtype has.
-            let payload = values.iter().flat_map(|value| value.unwrap_or(i64::MIN).to_le_bytes()).collect();
+            // Which index an uncertain maximum has, say, is not specified.
+            let payload = values.iter().flat_map(|value| value.unwrap_or(OPEN).to_le_bytes()).collect();
             (Numbers::Ints, values.len(), payload)
         }
     };

@@ -1,7 +1,7 @@
 //! Rounding where an element is stored.
 
 use megakernel_ir::{DType, Opcode};
-use megakernel_numerics::{decode, encode};
+use megakernel_numerics::{FloatFormat, decode, encode};
 
 use super::{FLOATS, Fault, HELD, NARROW, WRITE_FLOATS, flushed, round, tie};
 use crate::kernels::Kernels;
@@ -44,12 +44,9 @@ faults! {
 
     "moved-nan-cut": "stores an infinity for a NaN of F32 of which only digits that do not fit tell it from one", MOVES, CUT, NOTHING_CUT {
         fn given(&self, given: &mut Given<'_, '_>) {
-            let bits = match given.output().map(|output| output.dtype) {
-                Some(DType::BF16) => 7,
-                Some(DType::F16) => 10,
-                Some(DType::F8E5M2) => 2,
-                _ => return,
-            };
+            let output = given.output().map(|output| output.dtype).filter(|dtype| CUT.contains(dtype));
+            let Some(format) = output.and_then(FloatFormat::of) else { return };
+            let bits = format.fraction_bits;
             let index = usize::from(given.task.op == Opcode::Embed);
             if MOVES.contains(&given.task.op) {
                 let kept = 0x7f_ffff >> (23 - bits) << (23 - bits);

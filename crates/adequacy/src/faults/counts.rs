@@ -150,7 +150,11 @@ faults! {
         }
         fn variance(&self, run: &[f32], mean: f64) -> f64 {
             let seen = counted(run);
-            self.div(self.mul(Plain.variance(seen, mean), seen.len() as f64), run.len() as f64)
+            let variance = Plain.variance(seen, mean);
+            if seen.len() == run.len() {
+                return variance;
+            }
+            self.div(self.mul(variance, seen.len() as f64), run.len() as f64)
         }
         fn softmax(&self, line: &[f32], _: &[f32]) -> Vec<f64> {
             let mut weights = Plain.softmax(counted(line), &[]);

@@ -204,16 +204,13 @@ impl Kernels for Style {
         if self.wide() {
             return libm::exp(x);
         }
-        if self.exponential == Exponential::Reduced && x.abs() < 150.0 {
-            return f64::from(reduced(x as f32));
-        }
         let x = x as f32;
         f64::from(match self.exponential {
-            Exponential::Library => libm::expf(x),
+            Exponential::Reduced if x.abs() < 150.0 => reduced(x),
+            Exponential::Library | Exponential::Reduced => libm::expf(x),
             Exponential::Base2 | Exponential::Folded | Exponential::FoldedFused => {
                 libm::exp2f(x * std::f32::consts::LOG2_E)
             }
-            Exponential::Reduced => libm::expf(x),
             Exponential::Wide => libm::exp(f64::from(x)) as f32,
             Exponential::Flushed => Some(libm::expf(x)).filter(|y| !y.is_subnormal()).unwrap_or_default(),
         })

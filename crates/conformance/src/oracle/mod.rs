@@ -44,8 +44,7 @@ impl Expected {
     }
 }
 
-/// What stands for an integer that is not specified; no dtype has it.
-pub const OPEN: i64 = i64::MIN;
+pub use megakernel_ir::protocol::oracle::OPEN;
 
 /// What a task writes; integers that are not specified are [`OPEN`].
 #[derive(Clone, Debug, PartialEq)]

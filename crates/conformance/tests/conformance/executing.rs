@@ -3,14 +3,15 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use megakernel_conformance::oracle::{Expected, Follow, NoAnswer, Oracle, Written};
+use megakernel_conformance::execution::follow;
+use megakernel_conformance::oracle::{Expected, Follow, NoAnswer, OPEN, Oracle, Written};
 use megakernel_conformance::report::{FailureKind, Report};
 use megakernel_conformance::run::{self, Options, RunError};
 use megakernel_conformance::store::Corpus;
 use megakernel_conformance::terminal::{self, Style};
 use megakernel_ir::model::Program;
 use megakernel_ir::protocol::Accumulator;
-use megakernel_numerics::{Stored, Tensor};
+use megakernel_numerics::{Stored, Tensor, TensorFile};
 use megakernel_test_support::schemas;
 use serde_json::Value;
 
@@ -353,5 +354,45 @@ fn a_faulty_corpus_is_not_the_workers_fault() {
             found.starts_with("the corpus cannot be used: ") && found.contains(why),
             "no `{why}` in {found}"
         );
+    }
+}
+
+/// Says that the first of two tokens may be any, and that the second is 1.
+struct OpenToken(Option<Tensor>);
+
+impl Follow for OpenToken {
+    fn order(&self) -> Vec<usize> {
+        vec![0]
+    }
+
+    fn task(&mut self, _: usize) -> Result<Option<Written>, NoAnswer> {
+        Ok(Some(Written { buffer: 1, region: vec![(0, 2)], expected: Expected::Ints(vec![OPEN, 1]) }))
+    }
+
+    fn store(&mut self, _: usize, written: &Tensor) -> Result<(), NoAnswer> {
+        self.0 = Some(written.clone());
+        Ok(())
+    }
+
+    fn buffer(&self, _: usize) -> Result<Tensor, NoAnswer> {
+        self.0.clone().ok_or_else(|| "nothing was stored".to_owned().into())
+    }
+}
+
+#[test]
+fn a_token_that_is_not_specified_may_be_any_and_the_next_may_not() {
+    let text = r#"{"ir_version":"0.2.0","abi_version":"0.2",
+        "buffers":[{"id":0,"name":"logits","kind":"IO_INPUT","dtype":"F32","shape":[2,2]},
+                   {"id":1,"name":"y","kind":"IO_OUTPUT","dtype":"I32","shape":[2]}],
+        "counters":[{"id":0}],
+        "tasks":[{"id":0,"op":"SAMPLE_ARGMAX","inputs":[0],"outputs":[1],"out_counter":0}]}"#;
+    let program = megakernel_ir::read(text.as_bytes()).expect("a program");
+    for (tokens, passes) in [([0, 1], true), ([1, 1], true), ([0, 0], false), ([1, 2], false)] {
+        let tensor = Tensor::from_ints(megakernel_ir::DType::I32, vec![2], &tokens).expect("a tensor");
+        let file =
+            |name: &str| TensorFile { tensors: [(name.to_owned(), Stored::Buffer(tensor.clone()))].into() };
+        let mut oracle = OpenToken(None);
+        let judged = follow("launch 0", &program, &mut oracle, &file("0"), &file("y"));
+        assert_eq!(judged.expect("an answer").is_ok(), passes, "{tokens:?}");
     }
 }

@@ -123,6 +123,12 @@ fn fill_in(
             wider.retain(|name, _| judged.contains(name));
         }
         let buffers = buffers(&launch.document, &["IO_OUTPUT", "KV_CACHE"])?;
+        let is_known = |name: &String| planned.known.contains_key(name);
+        if let Some((name, _)) = planned.open.iter().find(|(name, open)| !open.is_empty() && !is_known(name))
+        {
+            let what = format!("launch {index}: `{name}` is open in part, and the rest is not known");
+            return Err(Error(what).into());
+        }
         for (name, values) in &planned.known {
             let (dtype, _) =
                 buffers.get(name).ok_or_else(|| Error(format!("no buffer is named `{name}`")))?;

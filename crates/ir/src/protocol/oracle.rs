@@ -33,6 +33,9 @@ pub const ORACLE: &str = "2";
 /// The longest line of a message.
 pub const LINE_LIMIT: u64 = 64 << 20;
 
+/// What stands for an integer that is not specified; no dtype has it.
+pub const OPEN: i64 = i64::MIN;
+
 /// A tensor whose bytes follow: those of its elements, row-major, as in a tensor file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bytes {
@@ -160,7 +163,7 @@ pub enum Answer {
 pub enum Numbers {
     /// All references, then all bounds, as binary64.
     Reals,
-    /// Signed 64-bit integers.
+    /// Signed 64-bit integers; [`OPEN`] where one is not specified.
     Ints,
 }
 

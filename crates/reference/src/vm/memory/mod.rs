@@ -203,7 +203,7 @@ impl Memory {
             Written::Ints(new) => new.iter().all(Option::is_some),
         };
         let exact = if is_specified { None } else { Some(run(false)?) };
-        // What these two write comes of one integer each, so that the others may be open.
+        // Each element that these two write comes of one integer: where another is open, it is specified all the same.
         let by_element = matches!(record.op, Opcode::Embed | Opcode::Copy);
         let ids = record.inputs.first().filter(|_| by_element);
         let ids = ids.and_then(|&id| self.contents(BufferId::stated(id)));

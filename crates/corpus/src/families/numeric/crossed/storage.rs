@@ -32,7 +32,7 @@ fn in_place(b: &mut Bench, op: Op) -> Result<()> {
     for operand in 0..inputs {
         for (turn, &dtype) in FLOATS.iter().enumerate() {
             for paged in [false, true] {
-                // Of many operands each has one space, which it takes in turn.
+                // Every space, unless there are more than two operands: then one, by turns.
                 let first = turn + operand + usize::from(paged);
                 let spaces = if inputs > 2 { 1 } else { SPACES.len() };
                 for (name, space) in SPACES.into_iter().cycle().skip(first % SPACES.len()).take(spaces) {

@@ -17,7 +17,7 @@ const ABOUT: &str = "more than 16 bits count";
 /// How many 16 bits count.
 const MOST: u64 = 1 << 16;
 
-/// Numbers beyond that, by the last three digits of which forms are named.
+/// Numbers beyond that.
 const BEYOND: [u64; 3] = [MOST + 3, MOST + 67, MOST + 1001];
 
 /// The cases of an opcode.
@@ -157,7 +157,7 @@ fn groups(b: &mut Bench, n: u64, to: DType) -> Result<()> {
 
 /// SAMPLE_ARGMAX: rows of three logits; their tokens pick the rows of a table, of which a sample is judged.
 fn tokens(b: &mut Bench, n: u64, from: DType) -> Result<()> {
-    // Logit c of row r is the larger, the nearer r mod 3 is to c from below; 65,536 is no multiple of 3.
+    // Of row r, logit r mod 3 is 3, and the others are 0; 65,536 is no multiple of 3.
     let top = |c: u64| Set { first: 4 * c, count: (n - c).div_ceil(3), stride: 9, value: 3 };
     let logits = Formula { set: (0..3).map(top).collect(), ..empty(from, &[n, 3]) };
     let spec = Spec::new(format!("rows-{n}"), SIZES, ABOUT)
