@@ -71,10 +71,11 @@ faults! {
         }
     }
 
-    "softmax-common-maximum": "subtracts the maximum of the whole operand instead of that of the line",
+    "softmax-common-maximum": "subtracts the maximum of the first 4,096 numbers of the operand instead of that of the line",
         SOFTMAX, FLOATS {
         fn softmax(&self, line: &[f32], all: &[f32]) -> Vec<f64> {
-            let m = self.maximum(all);
+            // Not of all of them, which each line would look for anew.
+            let m = self.maximum(all.get(..4096).unwrap_or(all));
             let weights: Vec<f32> = line.iter().map(|&x| self.exponential(f64::from(x), m) as f32).collect();
             let l = self.sum(Site::Denominator, &weights);
             weights.iter().map(|&weight| self.div(f64::from(weight), l)).collect()
