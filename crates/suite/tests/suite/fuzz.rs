@@ -90,10 +90,13 @@ const FAULTS: [(&str, Profile); 10] = [
     ("stray-scale", Profile::EXECUTE),
 ];
 
+/// In so many documents each of these two faults is found, whatever cases they are made of.
+const ENOUGH: u64 = 400;
+
 #[test]
 fn findings_are_cases_that_the_faulty_fail_and_the_right_pass() {
-    let outcome = found("in-place-narrow", Profile::MEMORY_SAFETY, 0, 96);
-    let executed = found("embed-ranks", Profile::EXECUTE, 0, 96);
+    let outcome = found("in-place-narrow", Profile::MEMORY_SAFETY, 0, ENOUGH);
+    let executed = found("embed-ranks", Profile::EXECUTE, 0, ENOUGH);
     let folder = tempfile::tempdir().expect("a folder");
     let findings = Findings::at(folder.path());
     findings.add(&outcome.findings, true).expect("findings are written");
@@ -108,8 +111,13 @@ fn findings_are_cases_that_the_faulty_fail_and_the_right_pass() {
     let (former, settled, unplayed) =
         fuzz.replay(findings.read().expect("what was written")).expect("they are played");
     assert_eq!((former.len(), settled, unplayed), (count, 0, 0));
-    let options =
-        Options { seed: 0, count: 96, deadline: None, profiles: vec![Profile::MEMORY_SAFETY], per_cause: 4 };
+    let options = Options {
+        seed: 0,
+        count: ENOUGH,
+        deadline: None,
+        profiles: vec![Profile::MEMORY_SAFETY],
+        per_cause: 4,
+    };
     let twice = fuzz.run(&options, &former, &|_| {}, &|_| Ok(())).expect("documents are played");
     assert!(twice.findings.is_empty() && twice.duplicates > 0, "{:?}", twice.findings);
     // A case may be removed by hand.
