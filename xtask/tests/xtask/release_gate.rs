@@ -96,8 +96,11 @@ fn current_evidence_that_conforms_in_part_may_be_published() {
     }
 }
 
+/// A fault, put into a record.
+type Edit = fn(&mut Evidence);
+
 /// What can be wrong with a record, and what the gate says of it.
-const EDITS: [(&str, fn(&mut Evidence)); 9] = [
+const EDITS: [(&str, Edit); 9] = [
     ("stale: is about another corpus", |record| record.corpus.digest = "0".repeat(64)),
     ("stale: is about other kernels", |record| record.device.kernels = "0".repeat(64)),
     ("stale: is about ABI 0.1", |record| record.abi_version = "0.1".to_owned()),
