@@ -63,12 +63,12 @@ const STEPS: [Step; 14] = [
     ),
     part(
         "the checker of collectives in Python conforms",
-        &[SELF, "conform", "--impl", "python3 examples/collectives/adapter.py"],
+        &[SELF, "conform", "--impl", "python3 examples/collectives/adapter.py", "--profile", "collectives"],
         "1/7",
     ),
     part(
         "the validator of memory-centric IR in Python conforms",
-        &[SELF, "conform", "--impl", "python3 examples/mcir/adapter.py"],
+        &[SELF, "conform", "--impl", "python3 examples/mcir/adapter.py", "--profile", "mcir"],
         "1/7",
     ),
     step(
