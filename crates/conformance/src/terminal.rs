@@ -382,13 +382,7 @@ fn write_failure(out: &mut String, failure: &FailureReport, stderr: &str, style:
     for clause in &failure.clauses {
         writeln!(out, "  clause    {} {}, {}", clause.id, clause.title, clause.document)?;
     }
-    writeln!(out, "  expected  {}", failure.expected)?;
-    // The empty pointer, the whole document, says nothing.
-    if let Some(at) = failure.at.as_ref().filter(|at| !at.is_empty()) {
-        writeln!(out, "  at        {at}")?;
-    }
-    writeln!(out, "  actual    {}", failure.actual)?;
-    write_stderr(out, stderr)?;
+    write_difference(out, failure, stderr)?;
     if let Some(twin) = &failure.twin {
         writeln!(out, "  twin      {twin}")?;
     }
@@ -396,7 +390,25 @@ fn write_failure(out: &mut String, failure: &FailureReport, stderr: &str, style:
     writeln!(out, "  rerun     {command} {}", failure.rerun)
 }
 
-fn write_stderr(out: &mut String, stderr: &str) -> std::fmt::Result {
+/// What was expected, and what came instead, as lines.
+///
+/// # Errors
+/// Those of writing; a string has none.
+pub fn write_difference(out: &mut String, failure: &FailureReport, stderr: &str) -> std::fmt::Result {
+    writeln!(out, "  expected  {}", failure.expected)?;
+    // The empty pointer, the whole document, says nothing.
+    if let Some(at) = failure.at.as_ref().filter(|at| !at.is_empty()) {
+        writeln!(out, "  at        {at}")?;
+    }
+    writeln!(out, "  actual    {}", failure.actual)?;
+    write_stderr(out, stderr)
+}
+
+/// The end of what a worker wrote to standard error, as lines.
+///
+/// # Errors
+/// Those of writing; a string has none.
+pub fn write_stderr(out: &mut String, stderr: &str) -> std::fmt::Result {
     let lines: Vec<&str> = stderr.lines().collect();
     for line in lines.get(lines.len().saturating_sub(5)..).unwrap_or(&[]) {
         writeln!(out, "  stderr    {}", excerpt(line.as_bytes()))?;

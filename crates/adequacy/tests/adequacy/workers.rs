@@ -74,7 +74,8 @@ fn a_truncating_worker_is_judged_by_what_it_claims() {
 
 #[test]
 fn an_unknown_fault_or_variant_is_wrong_usage() {
-    for arguments in [["--fault", "no-such-fault"], ["--variant", "220"]] {
+    let beyond = megakernel_adequacy::variants::COUNT.to_string();
+    for arguments in [["--fault", "no-such-fault"], ["--variant", &beyond]] {
         let output = Command::new(WORKER).arg("worker").args(arguments).output().expect("the worker starts");
         assert_eq!(output.status.code(), Some(2));
     }

@@ -185,11 +185,7 @@ pub fn run(args: &Args) -> Done {
         }
         other => other.to_string(),
     })?;
-    if oracle.is_none() && !args.worker.no_trace && finished.hello.as_ref().is_ok_and(|hello| hello.trace) {
-        finished.notes.push(NO_ORACLE.to_owned());
-        // In order, as a merged report has them.
-        finished.notes.sort();
-    }
+    args.worker.note(asked, &mut finished);
     let report = Report::new(&corpus, &options, &finished);
     let style =
         Style { causes: Some(args.limit), tables: args.tables, command: rerun(args)?, ..Style::detect() };
@@ -241,9 +237,6 @@ fn failed(path: &Path) -> Result<BTreeSet<(String, Profile)>, String> {
     Ok(super::report(path)?.failures.into_iter().map(|failure| (failure.case, failure.profile)).collect())
 }
 
-const NO_ORACLE: &str = "worker can write traces, but none were asked for: there is no oracle to judge them by; name one with \
-                         --oracle, such as `megakernel-reference oracle`";
-
 pub(super) fn keep(path: &Path, json: Result<String, serde_json::Error>) -> Result<(), String> {
     write(path, &json.map_err(|cause| cause.to_string())?)
 }
@@ -256,12 +249,11 @@ pub(super) fn write(path: &Path, text: &str) -> Result<(), String> {
 fn rerun(args: &Args) -> Result<String, String> {
     let corpus = args.place.corpus.as_ref().map(|path| path.display().to_string());
     let [worker, oracle, timeout, handshake] = args.worker.options();
-    let mut given = vec![("--corpus", corpus), timeout, handshake];
-    if args.rerun.is_none() {
-        given.splice(0..0, [worker, oracle]);
-    }
+    let given = [worker, oracle, ("--corpus", corpus), timeout, handshake];
+    // What stands for this command stands for worker and oracle as well.
+    let named = if args.rerun.is_some() { 2 } else { 0 };
     let mut words = Vec::new();
-    for (name, value) in &given {
+    for (name, value) in given.iter().skip(named) {
         if let Some(value) = value {
             words.extend([name, value.as_str()]);
         }

@@ -5,13 +5,14 @@ use std::fmt::Write as _;
 use std::num::NonZeroUsize;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use megakernel_conformance::oracle::Oracle;
 use megakernel_conformance::report::Report;
 use megakernel_conformance::run::{self, Options, Outcome, RunError};
 use megakernel_conformance::stop::{Asked, Stop};
 use megakernel_conformance::store::{Corpus, Filter};
+use megakernel_conformance::terminal;
 use megakernel_conformance::worker::{WorkerCommand, processes};
 use megakernel_ir::protocol::Profile;
 use walkdir::WalkDir;
@@ -35,10 +36,11 @@ pub struct Args {
     worker: Worker,
 
     /// This profile only; may be repeated
-    #[arg(long = "profile", value_name = "PROFILE", hide_possible_values = true)]
+    #[arg(long = "profile", value_name = "PROFILE", hide_possible_values = true, help = super::profiles_help())]
     profiles: Vec<Profile>,
 
-    /// Watch this file, or all files below this directory, instead of the program; may be repeated
+    /// Watch this file, or all files below this directory, instead of the program; the worker must not write there, or it is played
+    /// again; may be repeated
     #[arg(long = "path", value_name = "PATH")]
     paths: Vec<PathBuf>,
 
@@ -54,7 +56,7 @@ pub struct Args {
 const POLL: Duration = Duration::from_millis(100);
 
 /// What is known of a file without reading it.
-type Seen = BTreeMap<PathBuf, (Option<SystemTime>, u64, u64)>;
+type Seen = BTreeMap<PathBuf, (i64, i64, u64, u64)>;
 
 /// How each unit ended, and what else there is to say, in words.
 type Ends = BTreeMap<String, String>;
@@ -73,18 +75,16 @@ pub fn run(args: &Args) -> Done {
     options.selection.filter = filter;
     options.selection.profiles.clone_from(&args.profiles);
     let paths = if args.paths.is_empty() { of_command(&options.command) } else { args.paths.clone() };
-    let mut seen = look(&paths).0;
+    let mut seen = look(&paths);
     if !paths.iter().any(|path| path.exists()) {
         return Err(format!(
             "there is nothing to watch: no file is called {}; name the files of the worker with --path",
             paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(" or ")
         ));
     }
-    let oracle = args.worker.oracle(&stop)?;
-    let oracle = oracle.as_ref().map(|oracle| oracle as &dyn Oracle);
     let (mut before, mut code) = (None, None);
     for time in 1.. {
-        let Some((ends, ended)) = play(&corpus, &options, oracle, before.as_ref())? else { break };
+        let Some((ends, ended)) = play(&corpus, &options, &args.worker, before.as_ref())? else { break };
         code = Some(ended);
         print(changes(time, before.as_ref(), &ends))?;
         before = Some(ends);
@@ -100,10 +100,13 @@ pub fn run(args: &Args) -> Done {
 fn play(
     corpus: &Corpus,
     options: &Options,
-    oracle: Option<&dyn Oracle>,
+    worker: &Worker,
     before: Option<&Ends>,
 ) -> Result<Option<(Ends, u8)>, String> {
-    let run = match run::run(corpus, options, oracle, &|_| {}) {
+    // Another one each time: what a worker did to one is no matter of the next play.
+    let oracle = worker.oracle(&options.stop)?;
+    let oracle = oracle.as_ref().map(|oracle| oracle as &dyn Oracle);
+    let mut run = match run::run(corpus, options, oracle, &|_| {}) {
         Ok(run) => run,
         // It may be about to be built, and all else is as it was.
         Err(RunError::Spawn(cause)) => {
@@ -117,6 +120,7 @@ fn play(
     if run.stopped.is_some() {
         return Ok(None);
     }
+    worker.note(oracle, &mut run);
     let report = Report::new(corpus, options, &run);
     let mut ends = Ends::new();
     for (unit, outcome) in &run.results {
@@ -128,21 +132,17 @@ fn play(
         ends.insert(format!("{} ({})", unit.case.id, unit.profile), said);
     }
     for (index, failure) in report.failures.iter().enumerate() {
-        let mut said = format!(
-            "failed: {}\n  expected  {}\n  actual    {}",
-            failure.cause, failure.expected, failure.actual
-        );
-        if let Some(at) = &failure.at {
-            let _ = write!(said, "\n  at        {at}");
-        }
-        for line in report.stderr.get(&index).into_iter().flat_map(|text| text.lines()) {
-            let _ = write!(said, "\n  stderr    {line}");
-        }
-        ends.insert(format!("{} ({})", failure.case, failure.profile), said);
+        let mut said = format!("failed: {}\n", failure.cause);
+        let stderr = report.stderr.get(&index).map_or("", String::as_str);
+        // Writing to a string cannot fail.
+        let _ = terminal::write_difference(&mut said, failure, stderr);
+        ends.insert(format!("{} ({})", failure.case, failure.profile), said.trim_end().to_owned());
     }
-    let notes = report.handshake.iter().chain(&report.notes).map(String::as_str).collect::<Vec<_>>();
+    let notes: Vec<&str> = report.handshake.iter().chain(&report.notes).map(String::as_str).collect();
     if !notes.is_empty() {
-        ends.insert("the worker".to_owned(), notes.join("\n  "));
+        let mut said = notes.join("\n  ") + "\n";
+        let _ = terminal::write_stderr(&mut said, &report.handshake_stderr);
+        ends.insert("the worker".to_owned(), said.trim_end().to_owned());
     }
     Ok(Some((ends, u8::from(report.totals.failed > 0))))
 }
@@ -171,7 +171,9 @@ fn changes(time: usize, before: Option<&Ends>, now: &Ends) -> String {
 fn wait(paths: &[PathBuf], seen: &mut Seen, stop: &Stop) -> bool {
     let mut changed = false;
     loop {
-        let (now, took) = look(paths);
+        let start = Instant::now();
+        let now = look(paths);
+        let took = start.elapsed();
         let differs = now != *seen;
         changed |= differs;
         *seen = now;
@@ -189,16 +191,20 @@ fn wait(paths: &[PathBuf], seen: &mut Seen, stop: &Stop) -> bool {
     }
 }
 
-/// What is there, and how long it took to look.
-fn look(paths: &[PathBuf]) -> (Seen, Duration) {
-    let start = Instant::now();
-    let files = paths.iter().flat_map(|path| WalkDir::new(path).follow_root_links(true));
+/// What is there.
+fn look(paths: &[PathBuf]) -> Seen {
+    // Python writes there while it is played.
+    let walk = |path: &PathBuf| {
+        WalkDir::new(path).into_iter().filter_entry(|entry| entry.file_name() != "__pycache__")
+    };
+    let files = paths.iter().flat_map(walk);
     let file = |entry: walkdir::DirEntry| {
         // What a link leads to counts, as it is that which is started.
         let about = std::fs::metadata(entry.path()).ok().filter(std::fs::Metadata::is_file)?;
-        Some((entry.path().to_owned(), (about.modified().ok(), about.len(), about.ino())))
+        // Unlike the time of the last write, that of the last change says that it may be executed now, and nobody can set it.
+        Some((entry.path().to_owned(), (about.ctime(), about.ctime_nsec(), about.len(), about.ino())))
     };
-    (files.filter_map(Result::ok).filter_map(file).collect(), start.elapsed())
+    files.filter_map(Result::ok).filter_map(file).collect()
 }
 
 /// The files of a command: its program, as the system finds it, and what there is of its arguments.

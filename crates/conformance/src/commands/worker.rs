@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use megakernel_conformance::oracle::{ProcessOracle, TIMEOUT};
+use megakernel_conformance::oracle::{Oracle, ProcessOracle, TIMEOUT};
 use megakernel_conformance::run;
 use megakernel_conformance::stop::Stop;
 use megakernel_conformance::worker::{WorkerCommand, split};
@@ -12,7 +12,7 @@ use megakernel_conformance::worker::{WorkerCommand, split};
 pub struct Worker {
     /// The command of the worker, split as a shell splits it; without it the reference beside this program is judged
     #[arg(long = "impl", value_name = "COMMAND")]
-    pub implementation: Option<String>,
+    implementation: Option<String>,
 
     /// Seconds that a worker may take for an answer
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
@@ -45,6 +45,9 @@ fn seconds(text: &str) -> Result<Duration, String> {
 const NO_WORKER: &str =
     "no worker is named, and the reference is not beside this program; name one with --impl";
 
+const NO_ORACLE: &str = "worker can write traces, but none were asked for: there is no oracle to judge them by; name one with \
+                         --oracle, such as `megakernel-reference oracle`";
+
 impl Worker {
     /// The command that starts it.
     ///
@@ -69,6 +72,15 @@ impl Worker {
             (None, _) => reference().map(|path| (path, vec!["oracle".to_owned()])),
         };
         Ok(command.map(|(program, arguments)| ProcessOracle::new(program, arguments, TIMEOUT, stop.clone())))
+    }
+
+    /// Notes that traces were not asked for, where that was for want of an oracle.
+    pub fn note(&self, oracle: Option<&dyn Oracle>, run: &mut run::Run<'_>) {
+        if oracle.is_none() && !self.no_trace && run.hello.as_ref().is_ok_and(|hello| hello.trace) {
+            run.notes.push(NO_ORACLE.to_owned());
+            // In order, as a merged report has them.
+            run.notes.sort();
+        }
     }
 
     /// The options that name worker and oracle, and those of its deadlines that are not the usual ones.

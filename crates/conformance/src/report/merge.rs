@@ -103,11 +103,15 @@ impl Counts {
 }
 
 impl Report {
+    /// Whether it is about this corpus.
+    fn is_on(&self, corpus: &Corpus) -> bool {
+        corpus.digest().is_some() && self.corpus.digest.as_deref() == corpus.digest()
+    }
+
     /// What was selected, in order of case and profile; none if the run was on another corpus than this one, or if it counts another
     /// number of them.
     pub(crate) fn units<'a>(&self, corpus: &'a Corpus) -> Option<Vec<Unit<'a>>> {
-        let same = self.corpus.digest.is_some() && self.corpus.digest.as_deref() == corpus.digest();
-        if !same {
+        if !self.is_on(corpus) {
             return None;
         }
         let units = self.corpus.selection().ok()?.units(corpus).ok()?;
@@ -137,7 +141,7 @@ fn of_this(corpus: &Corpus, report: &Report) -> Result<(), String> {
         let own = env!("CARGO_PKG_VERSION");
         return Err(format!("it is a report of suite {}, and this is {own}", report.suite));
     }
-    if report.corpus.digest.as_deref() != corpus.digest() || corpus.digest().is_none() {
+    if !report.is_on(corpus) {
         return Err("it is a report on another corpus than this one: the digests differ".to_owned());
     }
     Ok(())

@@ -25,8 +25,11 @@ fn prepared(behaviour: &str) -> TempDir {
 /// Puts another program in the place of the one that is there, in one step.
 fn behaves(folder: &Path, behaviour: &str) {
     let (new, program) = (folder.join("new"), folder.join("my-vm"));
-    fs::write(&new, format!("#!/bin/sh\nexec '{}' {behaviour}\n", env!("CARGO_BIN_EXE_test-worker")))
-        .expect("a file");
+    fs::write(
+        &new,
+        format!("#!/bin/sh\n: > began\nexec '{}' {behaviour}\n", env!("CARGO_BIN_EXE_test-worker")),
+    )
+    .expect("a file");
     fs::set_permissions(&new, Permissions::from_mode(0o755)).expect("it may run");
     fs::rename(new, program).expect("a file");
 }
@@ -91,19 +94,28 @@ const FAILS: [&str; 5] = [
 #[test]
 fn what_changed_with_the_program_is_printed_alone() {
     let folder = prepared("accepts-everything");
-    let mut watch = Watch::start(folder.path(), "./my-vm", &["--times", "5"]);
+    let mut watch = Watch::start(folder.path(), "./my-vm", &["--times", "7"]);
     assert_eq!(watch.lines(5), FAILS);
     behaves(folder.path(), "good");
     assert_eq!(watch.lines(2), ["== 2", "race/partial-wait (validate): passed"]);
     behaves(folder.path(), "good");
     assert_eq!(watch.lines(2), ["== 3", "nothing changed"]);
+    // It may not be executed for a while.
+    let mode = |mode| {
+        fs::set_permissions(folder.path().join("my-vm"), Permissions::from_mode(mode)).expect("it is there");
+    };
+    mode(0o644);
+    let denied = "the worker: cannot be started: `./my-vm`: Permission denied (os error 13)";
+    assert_eq!(watch.lines(2), ["== 4", denied]);
+    mode(0o755);
+    assert_eq!(watch.lines(2), ["== 5", "the worker: nothing to say any more"]);
     // A build that fails takes the program away.
     fs::remove_file(folder.path().join("my-vm")).expect("it is there");
     let gone = "the worker: cannot be started: `./my-vm`: No such file or directory (os error 2)";
-    assert_eq!(watch.lines(2), ["== 4", gone]);
+    assert_eq!(watch.lines(2), ["== 6", gone]);
     behaves(folder.path(), "good");
     let (rest, status) = watch.end();
-    assert_eq!(rest, ["== 5", "the worker: nothing to say any more"]);
+    assert_eq!(rest, ["== 7", "the worker: nothing to say any more"]);
     assert_eq!(status.code(), Some(0));
 }
 
@@ -115,8 +127,11 @@ fn other_files_are_watched_where_they_are_named() {
     let mut watch =
         Watch::start(folder.path(), "./my-vm", &["--times", "2", "--path", "src", "--path", "notes"]);
     assert_eq!(watch.lines(5), FAILS);
-    // Not this one: long enough to be seen, it is another program.
+    // Not this one, nor what Python keeps: long enough to be seen, it is another program.
     behaves(folder.path(), "good");
+    let kept = folder.path().join("src/__pycache__");
+    fs::create_dir(&kept).expect("a folder");
+    fs::write(kept.join("x.pyc"), "compiled").expect("a file");
     std::thread::sleep(Duration::from_millis(700));
     behaves(folder.path(), "accepts-everything");
     fs::write(sources.join("new.c"), "int main;").expect("a file");
@@ -134,7 +149,11 @@ fn a_signal_ends_it_while_it_waits_and_while_it_plays() {
         let mut watch = Watch::start(folder.path(), "./my-vm", &[]);
         assert_eq!(watch.lines(printed).len(), printed);
         if printed == 0 {
-            std::thread::sleep(Duration::from_millis(500));
+            let begin = Instant::now();
+            while !folder.path().join("began").exists() {
+                assert!(begin.elapsed() < Duration::from_secs(20), "it plays nothing");
+                std::thread::sleep(Duration::from_millis(10));
+            }
         }
         let id = i32::try_from(watch.child.id()).expect("an id");
         kill(Pid::from_raw(id), Signal::SIGINT).expect("it is there");
@@ -150,6 +169,8 @@ fn a_handshake_that_fails_is_said_and_what_cannot_be_watched_is_refused() {
     let told = |text: &str| said.iter().any(|line| line.starts_with(text));
     assert!(told("the worker: worker wrote a line that is no message of the protocol"), "{said:?}");
     assert_eq!(status.code(), Some(1));
+    let (said, _) = Watch::start(folder.path(), "sh -c 'echo broken >&2'", &["--times", "1"]).end();
+    assert!(said.iter().any(|line| line == "  stderr    broken"), "{said:?}");
     let (said, status) = Watch::start(folder.path(), "nowhere-to-be-found", &[]).end();
     assert_eq!((said.len(), status.code()), (0, Some(2)));
     let (said, status) = Watch::start(folder.path(), "./my-vm", &["no/such/case"]).end();
