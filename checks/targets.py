@@ -117,7 +117,7 @@ def compile_generated(nvrtc, target, code):
 
 
 def generated_mcir():
-    """What the reference generates from documents that have each function, dtype, memory and edge between them, as one source."""
+    """What the reference generates from documents that between them have each kind of node, dtype and memory, as one source."""
     source = ""
     for number, name in enumerate(MCIR):
         kernels = reference("lower-mcir", ROOT / f"corpus/programs/mcir/{name}.json")

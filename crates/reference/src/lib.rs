@@ -4,6 +4,7 @@
 pub mod agreement;
 pub mod answer;
 pub mod commands;
+pub mod cpp;
 pub mod explore;
 pub mod opcodes;
 pub mod oracle;

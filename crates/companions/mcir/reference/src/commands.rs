@@ -284,13 +284,15 @@ fn generate(options: &Generate) -> ExitCode {
 
 /// The program of a document, or the exit code after what is wrong has been said.
 fn programmed(file: &Path, text: &[u8]) -> Result<Programmed, ExitCode> {
-    crate::program(text).map_err(|none| match none {
+    let made = crate::program(text).map_err(|none| match none {
         NoProgram::Rejected(found) => {
             print_found(file, &found);
             ExitCode::from(1)
         }
         NoProgram::Refused(pointer, reason) => wrong(format!("{} {pointer}: {reason}", file.display())),
-    })
+    })?;
+    print_found(file, &made.warnings);
+    Ok(made)
 }
 
 fn program(options: &Program) -> ExitCode {

@@ -146,10 +146,20 @@ impl Code<'_> {
             self.close(braces);
             return Ok(());
         }
-        self.hold("later", out, way);
+        self.later(out, way, |code, coordinates| code.value(op, operands, coordinates))
+    }
+
+    /// Computes all elements before the first one is written.
+    fn later(
+        &mut self,
+        out: &Seen,
+        way: &Way,
+        value: impl FnOnce(&mut Self, &[String]) -> Result<String, Refused>,
+    ) -> Result<(), Refused> {
+        self.hold(out, way);
         self.line("int held = 0;");
         let (coordinates, braces) = self.walk(out, way.layout);
-        let value = self.value(op, operands, &coordinates)?;
+        let value = value(self, &coordinates)?;
         self.line(format!("later[held++] = {value};"));
         self.close(braces);
         if out.layout == Layout::Memory {
@@ -163,12 +173,12 @@ impl Code<'_> {
     }
 
     /// Declares room for as many numbers as a thread computes of a result.
-    fn hold(&mut self, name: &str, out: &Seen, way: &Way) {
+    fn hold(&mut self, out: &Seen, way: &Way) {
         let mut held = (*out.held).clone();
         held.layout = way.layout;
         // A thread has as many rows of a view as of its buffer, at most; of elements in memory, fewer than that.
         let count = held.each(self.threads);
-        self.line(format!("float {name}[{count}];"));
+        self.line(format!("float later[{count}];"));
         self.held_back = self.held_back.max(count.saturating_mul(4));
     }
 
@@ -297,16 +307,7 @@ impl Code<'_> {
         let is_in = |out: &Seen| scores.name == x.held.name && out.held.allocation == x.held.allocation;
         let is_same = by_weights.layout == x.layout && p.layout == x.layout && p.is(x);
         if is_in(p) && !is_same {
-            self.hold("later", p, &by_weights);
-            self.line("int held = 0;");
-            let (coordinates, braces) = self.walk(p, by_weights.layout);
-            self.line(format!("later[held++] = {};", weighed(&coordinates)));
-            self.close(braces);
-            self.meet();
-            self.line("held = 0;");
-            let (coordinates, braces) = self.walk(p, by_weights.layout);
-            self.put(p, &coordinates, "later[held++]");
-            self.close(braces);
+            self.later(p, &by_weights, |_, coordinates| Ok(weighed(coordinates)))?;
         } else {
             let (coordinates, braces) = self.walk(p, by_weights.layout);
             self.put(p, &coordinates, &weighed(&coordinates));

@@ -17,6 +17,7 @@ use std::fmt::Write as _;
 use megakernel_ir::{Diagnostic, read_value};
 use megakernel_mcir::kernel::{Kernels, Tensor, read_kernels};
 use megakernel_mcir::{Dtype, Fault};
+use megakernel_reference::cpp::{one_line, quoted};
 
 use self::code::Code;
 
@@ -135,24 +136,4 @@ fn print(kernels: &Kernels, threads: u32) -> Result<String, Refused> {
         known.join("\n")
     );
     Ok(text)
-}
-
-/// Text for a comment: what could end or continue a line is replaced.
-fn one_line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() || c == '\\' || c == '?' { ' ' } else { c }).collect()
-}
-
-/// A C++ string literal. Bytes beyond ASCII are octal escapes, which end after three digits.
-fn quoted(text: &str) -> String {
-    let mut quoted = String::from("\"");
-    for byte in text.bytes() {
-        match byte {
-            b' '..=b'~' if byte != b'"' && byte != b'\\' && byte != b'?' => quoted.push(char::from(byte)),
-            _ => {
-                let _ = write!(quoted, "\\{byte:03o}");
-            }
-        }
-    }
-    quoted.push('"');
-    quoted
 }

@@ -103,11 +103,31 @@ impl<'d> Lowering<'_, 'd> {
         let rank = q.shape.len();
         let (size_q, size_k) =
             (self.world.value(attention.q).shape[0], self.world.value(attention.k).shape[0]);
+        // One mask is for all blocks that have the same queries.
+        let is_own = |axis: u32| q.at.iter().any(|(parts, _)| parts.iter().any(|&(name, _)| name == axis));
+        let of_mask = attention.mask.iter().flat_map(|&(rows, columns, _)| [rows, columns]);
+        let is_one = stream
+            .from
+            .iter()
+            .chain(&stream.to)
+            .chain(of_mask)
+            .all(|index| form(index).0.iter().all(|&(axis, _)| axis == stream.axis || is_own(axis)));
+        if !is_one {
+            return Err(NoProgram::at(
+                attention.found.pointer.clone(),
+                "ATTENTION_TILE has one mask, and blocks with the same queries leave out different keys",
+            ));
+        }
         let steps: BTreeMap<u32, i64> = self.region.tile.shape.iter().copied().collect();
-        let blocks = self.region.tile.blocks.iter().fold(1_i128, |blocks, (axis, to)| {
-            let step = steps.get(axis).copied().unwrap_or(1);
-            blocks.saturating_mul(i128::from((to - 1) / step + 1))
-        });
+        let own = self.region.tile.blocks.iter().filter(|&&(axis, _)| is_own(axis));
+        let axes: Vec<(u32, i64, i64)> = own
+            .map(|&(axis, to)| {
+                let step = steps.get(&axis).copied().unwrap_or(1);
+                (axis, step, (to - 1) / step + 1)
+            })
+            .collect();
+        let blocks =
+            axes.iter().fold(1_i128, |blocks, &(_, _, count)| blocks.saturating_mul(i128::from(count)));
         if blocks.saturating_mul(i128::from(size_q)).saturating_mul(i128::from(count)) > 2 * MOST_PAIRS {
             let reason = format!(
                 "ATTENTION_TILE would need a mask, put together of {blocks} blocks, which are too many"
@@ -115,19 +135,15 @@ impl<'d> Lowering<'_, 'd> {
             return Err(NoProgram::at(attention.found.pointer.clone(), reason));
         }
         let mut kept = vec![0_u8; usize::try_from(queries * count).unwrap_or(0)];
-        let mut points: Vec<HashMap<u32, i64>> = vec![HashMap::new()];
-        for &(axis, to) in &self.region.tile.blocks {
-            let step = steps.get(&axis).copied().unwrap_or(1);
-            let values = || (0..).map(|number| number * step).take_while(|&value| value < to);
-            let with = |point: &HashMap<u32, i64>, value| {
-                let mut point = point.clone();
-                point.insert(axis, value);
-                point
-            };
-            points = points.iter().flat_map(|point| values().map(move |value| with(point, value))).collect();
-        }
         let step = steps.get(&stream.axis).copied().unwrap_or(1);
-        for mut point in points {
+        let mut point: HashMap<u32, i64> = HashMap::new();
+        for block in 0..i64::try_from(blocks).unwrap_or(0) {
+            point.clear();
+            let mut rest = block;
+            for &(axis, step, count) in &axes {
+                point.insert(axis, rest % count * step);
+                rest /= count;
+            }
             let at = |index: &Index, point: &HashMap<u32, i64>| value(&form(index), point);
             let from = stream.from.iter().map(|index| at(index, &point)).max().unwrap_or(0);
             let to = stream.to.iter().map(|index| at(index, &point)).min().unwrap_or(0);

@@ -12,16 +12,14 @@ mod tasks;
 
 pub use run::run_program;
 
-use megakernel_ir::{Diagnostic, Layout, read as read_program, read_value, write};
-use megakernel_mcir::read;
+use megakernel_ir::{Diagnostic, Layout, read as read_program, write};
 use megakernel_order::Findings;
 use megakernel_reference::validate::{Classes, validate_program};
 use serde_json::{Map, Value as Json, json};
 
 use self::buffers::Buffers;
 use self::tasks::Lowering;
-use crate::transform::told;
-use crate::validate::judge;
+use crate::validate::{judge, read_document};
 use crate::world::World;
 
 /// A document as a program.
@@ -31,6 +29,8 @@ pub struct Programmed {
     pub program: String,
     /// For each buffer that the host fills or reads, by its name: an object with `tensor`, whose elements it holds in their order, or with `values`.
     pub binding: Json,
+    /// Warnings of the document.
+    pub warnings: Vec<Diagnostic>,
 }
 
 /// Why there is no program.
@@ -53,17 +53,13 @@ impl NoProgram {
 /// # Errors
 /// See [`NoProgram`].
 pub fn program(document: &[u8]) -> Result<Programmed, NoProgram> {
-    let rejected = |not_made| match not_made {
-        crate::NotMade::Rejected(found) => NoProgram::Rejected(found),
-        crate::NotMade::Unsupported(reason) => NoProgram::at(String::new(), reason),
-    };
-    let value = read_value(document).map_err(NoProgram::Rejected)?;
-    let document = read(&value).map_err(|faults| rejected(told(faults)))?;
+    let document = read_document(document).map_err(NoProgram::Rejected)?;
     let world = World::new(&document);
     let mut findings = Findings::default();
     let judged = judge(&world, &mut findings);
+    let (warnings, _) = findings.into_parts();
     if judged.is_none() {
-        return Err(NoProgram::Rejected(findings.into_parts().0));
+        return Err(NoProgram::Rejected(warnings));
     }
     let mut buffers = Buffers::new(&world);
     let mut tasks = Vec::new();
@@ -86,7 +82,7 @@ pub fn program(document: &[u8]) -> Result<Programmed, NoProgram> {
     if !found.is_empty() {
         return Err(unfit(&found));
     }
-    Ok(Programmed { program: write(&program, Layout::Compact), binding: Json::Object(binding) })
+    Ok(Programmed { program: write(&program, Layout::Compact), binding: Json::Object(binding), warnings })
 }
 
 /// What a rule of programs does not permit, such as more elements than a buffer may have.

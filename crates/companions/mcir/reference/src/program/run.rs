@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use megakernel_ir::{DType, read};
-use megakernel_numerics::Tensor;
+use megakernel_ir::{BufferKind, read};
+use megakernel_numerics::{Tensor, pack};
 use megakernel_reference::vm::{Loaded, Schedule, Session, Settings};
 use serde_json::{Map, Value as Json, json};
 
@@ -16,38 +16,27 @@ use super::Programmed;
 pub fn run_program(made: &Programmed, data: &Json, schedule: u64) -> Result<Json, String> {
     let failed = |what: &dyn std::fmt::Display| what.to_string();
     let program = read(made.program.as_bytes()).map_err(|_| "the program does not read".to_owned())?;
-    let value: Json = serde_json::from_str(&made.program).map_err(|error| failed(&error))?;
-    let records = value["buffers"].as_array().map(Vec::as_slice).unwrap_or_default();
     let mut tensors = BTreeMap::new();
     let mut outputs = Vec::new();
-    for record in records {
-        let name = record["name"].as_str().unwrap_or_default();
+    for buffer in &program.buffers {
+        let name: &str = &buffer.name;
         let Some(bound) = made.binding.get(name) else { continue };
         let tensor = bound["tensor"].as_str();
-        if record["kind"] == "IO_OUTPUT" {
+        if buffer.kind == BufferKind::IoOutput {
             outputs.push((name, tensor.unwrap_or_default()));
             continue;
         }
-        let dtype = record["dtype"].as_str().and_then(DType::from_name).unwrap_or(DType::F32);
-        let shape: Option<Vec<u64>> =
-            record["shape"].as_array().and_then(|shape| shape.iter().map(Json::as_u64).collect());
-        let bits = tensor.map_or(&bound["values"], |tensor| &data[tensor]).as_array();
-        let size = match dtype {
-            DType::F32 => 4,
-            DType::Bool => 1,
-            _ => 2,
+        let one = |bits: &Json| {
+            let bits = bits.as_u64().filter(|&bits| bits >> buffer.dtype.bits() == 0)?;
+            u32::try_from(bits).ok()
         };
-        let bytes = bits.and_then(|bits| {
-            let one = |bits: &Json| {
-                let bits = bits.as_u64().filter(|&bits| bits >> (8 * size) == 0)?;
-                Some(bits.to_le_bytes().into_iter().take(size))
-            };
-            let all: Option<Vec<_>> = bits.iter().map(one).collect();
-            Some(all?.into_iter().flatten().collect::<Vec<u8>>())
-        });
+        let bits = tensor.map_or(&bound["values"], |tensor| &data[tensor]).as_array();
+        let bits = bits.and_then(|bits| bits.iter().map(one).collect::<Option<Vec<u32>>>());
+        let shape: Option<Vec<u64>> = buffer.shape.iter().map(|&extent| u64::try_from(extent).ok()).collect();
         let wrong = || format!("`data` has not the elements of `{}`", tensor.unwrap_or(name));
-        let (shape, bytes) = shape.zip(bytes).ok_or_else(wrong)?;
-        let tensor = Tensor::new(dtype, shape, bytes).map_err(|error| format!("{}: {error}", wrong()))?;
+        let (shape, bits) = shape.zip(bits).ok_or_else(wrong)?;
+        let tensor = Tensor::new(buffer.dtype, shape, pack(buffer.dtype, bits))
+            .map_err(|error| format!("{}: {error}", wrong()))?;
         tensors.insert(name.to_owned(), tensor);
     }
     let loaded = Loaded::load(&program).map_err(|_| "the program breaks a rule".to_owned())?;

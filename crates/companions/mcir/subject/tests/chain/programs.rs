@@ -286,4 +286,45 @@ fn documents_that_compute_less_than_an_opcode_are_refused() {
         }
     }));
     assert!(reason.contains("`q` is read before the stream ends"), "{reason}");
+    // Attention as an operand of a product: what it leaves out depends on the columns of the product.
+    for (rows, to) in [(json!(["i", "n"]), json!([6])), (json!(["i", 99]), json!([6, ["n", 1]]))] {
+        let (_, reason) = refused(&edited("small-attention-causal", |document| {
+            let values = document["values"].as_object_mut().expect("values");
+            values.shift_remove("O");
+            for (name, shape, residency) in [
+                ("W", [8, 8], "global"),
+                ("Y", [6, 8], "global"),
+                ("w", [4, 8], "shared"),
+                ("y", [4, 4], "register"),
+            ] {
+                let value = json!({"shape": shape, "dtype": "F16", "residency": residency});
+                values.insert(name.to_owned(), value);
+            }
+            for (memory, tile) in [("shared", "w"), ("register", "y")] {
+                let one = json!({"memory": memory, "values": [tile], "lifetime": "node"});
+                document["residency"].as_array_mut().expect("residency").push(one);
+            }
+            document.as_object_mut().expect("a document").shift_remove("target");
+            document["boundaries"] = json!([{"value": "Y"}]);
+            for at in ["", "/regions/0"] {
+                let holder = document.pointer_mut(at).expect("a document and a region");
+                holder["inputs"].as_array_mut().expect("inputs").push(json!("W"));
+                holder["outputs"] = json!(["Y"]);
+            }
+            let streaming = &mut document["regions"][0]["streaming"];
+            streaming["stream"]["to"] = to;
+            let tile = &mut streaming["tile"];
+            (tile["tile_shape"]["n"], tile["blocks"]["n"]) = (json!(4), json!(8));
+            let each = tile["each"].as_array_mut().expect("nodes");
+            each.iter_mut().find(|node| node["id"] == "mk").expect("a mask")["rows"] = rows;
+            let end = tile["end"].as_array_mut().expect("nodes");
+            end.truncate(1);
+            end.extend([
+                json!({"id": "lw", "op": "LoadTile", "in": ["W"], "out": ["w"], "at": ["n", 0]}),
+                json!({"id": "mm", "op": "Compute", "fn": "matmul_nt", "in": ["o", "w"], "out": ["y"]}),
+                json!({"id": "so", "op": "StoreTile", "in": ["y"], "out": ["Y"], "at": ["i", "n"]}),
+            ]);
+        }));
+        assert!(reason.contains("ATTENTION_TILE has one mask"), "{reason}");
+    }
 }

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use megakernel_ir::Diagnostic;
+use megakernel_reference::cpp::{one_line, quoted};
 use megakernel_task_graph::{TensorKind, Translation};
 
 use super::translate::plan::{Operand, Operator, Plan};
@@ -189,24 +190,4 @@ fn tensors(plan: &Plan<'_>, request: &Translation<'_>, code: &mut String) {
 fn identifier(name: &str) -> String {
     let plain: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
     format!("param_{plain}")
-}
-
-/// Text for a comment: what could end or continue a line is replaced.
-fn one_line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() || c == '\\' || c == '?' { ' ' } else { c }).collect()
-}
-
-/// A C++ string literal. Bytes beyond ASCII are octal escapes, which end after three digits.
-fn quoted(text: &str) -> String {
-    let mut quoted = String::from("\"");
-    for byte in text.bytes() {
-        match byte {
-            b' '..=b'~' if byte != b'"' && byte != b'\\' && byte != b'?' => quoted.push(char::from(byte)),
-            _ => {
-                let _ = write!(quoted, "\\{byte:03o}");
-            }
-        }
-    }
-    quoted.push('"');
-    quoted
 }
