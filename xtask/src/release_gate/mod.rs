@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
-use crate::ci::{self, SELF};
+use crate::ci::{self, IN_PART, SELF};
 use crate::ledger;
 use crate::print;
 use crate::records::{self, Device, Record};
@@ -43,9 +43,6 @@ pub struct Args {
 
 /// The target that every release needs evidence of, since everybody can make it.
 const HOST: &str = "host";
-
-/// The exit code of a run that plays a part of a profile and finds nothing wrong: conforms in part (clause CON-08).
-const IN_PART: i32 = 3;
 
 /// What a release needs besides evidence and the steps of `ci`: what is checked, how, and the exit code of success.
 const CHECKS: [(&str, &[&str], i32); 13] = [
