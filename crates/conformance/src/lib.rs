@@ -17,7 +17,6 @@ pub mod known;
 pub mod oracle;
 pub mod report;
 pub mod run;
-pub mod shard;
 pub mod spec;
 pub mod statement;
 pub mod stop;

@@ -21,6 +21,7 @@ mod read;
 pub mod record;
 pub mod registry;
 pub mod rule;
+pub mod shard;
 pub mod terminal;
 mod text;
 mod write;

@@ -1,12 +1,12 @@
 //! How far a run has come, on disk.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use megakernel_ir::Rule;
 use serde_json::{Map, Value, json};
 
-use crate::{Options, Scope, Subject, Tally, Weakness};
+use crate::{Options, Scope, Shard, Subject, Tally, Weakness};
 
 /// The counts of a run, and which pieces of work they are of: all before number `done`.
 pub struct Checkpoint {
@@ -50,10 +50,7 @@ impl Checkpoint {
         if let Some(path) = &options.checkpoint
             && path.exists()
         {
-            let text =
-                std::fs::read_to_string(path).map_err(|cause| format!("{}: {cause}", path.display()))?;
-            let found: Value =
-                serde_json::from_str(&text).map_err(|cause| format!("{}: {cause}", path.display()))?;
+            let found = read(path)?;
             let loaded =
                 (found["question"] == checkpoint.question).then(|| checkpoint.load(&found)).flatten();
             if loaded.is_none() {
@@ -98,6 +95,57 @@ impl Checkpoint {
             .and_then(|()| std::fs::rename(&fresh, path))
             .map_err(|cause| format!("{} cannot be written: {cause}", path.display()))
     }
+}
+
+/// [`crate::merged`], of a run of so many pieces.
+pub fn merged<S: Subject>(
+    options: &Options,
+    scope: &Scope<S::Family>,
+    pieces: usize,
+) -> Result<Vec<Tally>, String> {
+    let mut shards = BTreeMap::new();
+    for path in &options.merge {
+        let found = read(path)?;
+        let shard: Option<Shard> = found["question"]["shard"].as_str().and_then(|text| text.parse().ok());
+        let Some(shard) = shard else {
+            return Err(format!("{} is a checkpoint of no shard", path.display()));
+        };
+        let asked = Options { shard: Some(shard), checkpoint: Some(path.clone()), ..options.clone() };
+        let of_shard = (pieces + shard.of() - shard.index()) / shard.of();
+        let checkpoint = Checkpoint::open::<S>(&asked, scope, of_shard)?;
+        if checkpoint.done < of_shard {
+            return Err(format!(
+                "{} has come to {} of the {of_shard} pieces of shard {shard}; let that go on to its end first, with --shard {shard} \
+                 --checkpoint {}",
+                path.display(),
+                checkpoint.done,
+                path.display()
+            ));
+        }
+        if let Some((_, other)) = shards.insert(shard, (checkpoint, path)) {
+            return Err(format!("{} and {} are both of shard {shard}", other.display(), path.display()));
+        }
+    }
+    let of = shards.first_key_value().map_or(0, |(shard, _)| shard.of());
+    if let Some((shard, (_, path))) = shards.iter().find(|(shard, _)| shard.of() != of) {
+        return Err(format!("{} is of shard {shard}, where others are of {of}", path.display()));
+    }
+    let is_there = |index: &usize| shards.keys().any(|shard| shard.index() == *index);
+    if let Some(index) = (1..=of).find(|index| !is_there(index)) {
+        return Err(format!("the checkpoint of shard {index}/{of} is missing"));
+    }
+    let mut tallies = vec![Tally::default(); scope.families.len()];
+    for (checkpoint, _) in shards.values() {
+        for (all, part) in tallies.iter_mut().zip(&checkpoint.tallies) {
+            all.add(part);
+        }
+    }
+    Ok(tallies)
+}
+
+fn read(path: &Path) -> Result<Value, String> {
+    let text = std::fs::read_to_string(path).map_err(|cause| format!("{}: {cause}", path.display()))?;
+    serde_json::from_str(&text).map_err(|cause| format!("{}: {cause}", path.display()))
 }
 
 fn value_of(tally: &Tally) -> Value {

@@ -14,9 +14,11 @@ mod tally;
 use std::path::Path;
 use std::time::Instant;
 
+pub use megakernel_ir::shard::Shard;
+
 pub use explored::{Digits, Explored, Judge, Numbered, Numbers, Verdicts};
 pub use report::{keep, thousands};
-pub use run::{Disagreement, Options, Outcome, Shard, run};
+pub use run::{Disagreement, Options, Outcome, merged, run};
 pub use subject::{Enumeration, Family, Scope, Subject, Weakness};
 pub use tally::Tally;
 
@@ -72,7 +74,12 @@ impl<S: Subject> Provable for S {
             return Err(format!("there is no scope `{scope}`; required one of {}", self.scopes().join(", ")));
         };
         let start = Instant::now();
-        let tallies = match run::<S>(scope, options)? {
+        let outcome = if options.merge.is_empty() {
+            run::<S>(scope, options)?
+        } else {
+            Outcome::Agreement(merged::<S>(scope, options)?)
+        };
+        let tallies = match outcome {
             Outcome::Agreement(tallies) => tallies,
             Outcome::Disagreement(found) => {
                 print(&found.to_string())?;
@@ -82,8 +89,10 @@ impl<S: Subject> Provable for S {
         let table = report::table::<S>(scope, &tallies);
         print(&table)?;
         let total = tallies.iter().map(|tally| tally.documents).sum();
-        let rate = total as f64 / start.elapsed().as_secs_f64();
-        eprintln!("{} {}s a second", thousands(rate as u64), S::NOUN);
+        if options.merge.is_empty() {
+            let rate = total as f64 / start.elapsed().as_secs_f64();
+            eprintln!("{} {}s a second", thousands(rate as u64), S::NOUN);
+        }
         report::keep(root, S::DOCUMENT, scope.name, &table, options)?;
         print(&format!("{} {}s, no disagreement\n", thousands(total), S::NOUN))?;
         Ok(true)

@@ -3,15 +3,14 @@
 use std::io::IsTerminal;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::checkpoint::Checkpoint;
-use crate::{Enumeration, Family, Scope, Subject, Tally, Weakness};
+use crate::checkpoint::{self, Checkpoint};
+use crate::{Enumeration, Family, Scope, Shard, Subject, Tally, Weakness};
 
 /// What is asked of a run.
 #[derive(Clone, Debug)]
@@ -24,6 +23,8 @@ pub struct Options {
     pub family: Option<String>,
     /// Where to write down how far the run has come, and to go on from.
     pub checkpoint: Option<PathBuf>,
+    /// The checkpoints of all shards of a run, to be put together in place of a run.
+    pub merge: Vec<PathBuf>,
     /// What the validator is not to find.
     pub without: Option<Weakness>,
     /// Write the result into the specification.
@@ -39,37 +40,11 @@ impl Default for Options {
             shard: None,
             family: None,
             checkpoint: None,
+            merge: Vec::new(),
             without: None,
             write: false,
             check: false,
         }
-    }
-}
-
-/// A part of a scope: every so-many-th piece of work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shard {
-    /// From 1.
-    pub part: usize,
-    /// How many parts there are.
-    pub of: usize,
-}
-
-impl FromStr for Shard {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Shard, String> {
-        let numbers =
-            text.split_once('/').and_then(|(part, of)| Some((part.parse().ok()?, of.parse().ok()?)));
-        match numbers {
-            Some((part, of)) if (1..=of).contains(&part) => Ok(Shard { part, of }),
-            _ => Err(format!("`{text}` is no part; required I/N with I from 1 to N, such as 2/8")),
-        }
-    }
-}
-
-impl std::fmt::Display for Shard {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}/{}", self.part, self.of)
     }
 }
 
@@ -110,11 +85,11 @@ impl<S: Subject> std::fmt::Display for Disagreement<S> {
 /// What a worker makes of a piece. The error is a disagreement, or nothing for a document that could not be judged.
 type Judged<S> = Result<Tally, Option<Box<Disagreement<S>>>>;
 
-/// Judges every document of a scope, or of the part that is asked for.
-///
-/// # Errors
-/// The scope has no such family, the checkpoint cannot be used, or a document cannot be judged.
-pub fn run<S: Subject>(scope: &Scope<S::Family>, options: &Options) -> Result<Outcome<S>, String> {
+/// The families that are asked for, by their place in the scope.
+fn enumerations<S: Subject>(
+    scope: &Scope<S::Family>,
+    options: &Options,
+) -> Result<Vec<(usize, S::Enumeration)>, String> {
     if let Some(name) = &options.family
         && scope.families.iter().all(|family| family.name() != name)
     {
@@ -127,13 +102,32 @@ pub fn run<S: Subject>(scope: &Scope<S::Family>, options: &Options) -> Result<Ou
     }
     let wanted = |family: &&S::Family| options.family.as_ref().is_none_or(|name| family.name() == name);
     let families = scope.families.iter().enumerate().filter(|(_, family)| wanted(family));
-    let enumerations: Vec<_> = families.map(|(index, family)| (index, S::enumerate(family))).collect();
-    let shard = options.shard.unwrap_or(Shard { part: 1, of: 1 });
+    Ok(families.map(|(index, family)| (index, S::enumerate(family))).collect())
+}
+
+/// The counts of a run whose shards have all come to their end, from the checkpoints that the options name.
+///
+/// # Errors
+/// The scope has no such family; or a checkpoint cannot be read, is of another run or of no shard, or is not complete; or a shard is missing
+/// or there twice.
+pub fn merged<S: Subject>(scope: &Scope<S::Family>, options: &Options) -> Result<Vec<Tally>, String> {
+    let enumerations = enumerations::<S>(scope, options)?;
+    let pieces = enumerations.iter().map(|(_, layout)| layout.chunks().len()).sum();
+    checkpoint::merged::<S>(options, scope, pieces)
+}
+
+/// Judges every document of a scope, or of the part that is asked for.
+///
+/// # Errors
+/// The scope has no such family, the checkpoint cannot be used, or a document cannot be judged.
+pub fn run<S: Subject>(scope: &Scope<S::Family>, options: &Options) -> Result<Outcome<S>, String> {
+    let enumerations = enumerations::<S>(scope, options)?;
+    let shard = options.shard.unwrap_or(Shard::WHOLE);
     let chunks: Vec<_> = enumerations
         .iter()
         .flat_map(|(family, layout)| layout.chunks().into_iter().map(move |chunk| (*family, layout, chunk)))
-        .skip(shard.part - 1)
-        .step_by(shard.of)
+        .skip(shard.index() - 1)
+        .step_by(shard.of())
         .collect();
     let mut checkpoint = Checkpoint::open::<S>(options, scope, chunks.len())?;
     let bar = progress_bar(chunks.iter().map(|(_, layout, chunk)| layout.len(chunk)).sum());

@@ -25,6 +25,8 @@ Examples:
       what the scopes enumerate
   cargo xtask prove --scope large --shard 2/8 --checkpoint large-2.json
       the second of eight parts; stopped and started again, it goes on where it was
+  cargo xtask prove --scope large --merge large-*.json
+      all eight together
   cargo xtask prove --write
       write the result into spec/soundness.md
 
@@ -40,7 +42,7 @@ Exit code: 0 if validator and explorer agree on every program, 1 if not, 2 if th
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Which programs: quick, ci, medium or large; which task graphs: task-graph-quick, task-graph-ci, task-graph-current, task-graph-large; which
+    /// Which programs: quick, ci, medium, large or huge; which task graphs: task-graph-quick, task-graph-ci, task-graph-current, task-graph-large; which
     /// requests to select: selection-ci, selection-large; which collective algorithms: collectives-quick, collectives-ci,
     /// collectives-sampled; which schedules: schedule-quick, schedule-ci; which traces of schedules: trace-quick, trace-ci
     #[arg(long, value_name = "NAME", default_value = "ci")]
@@ -50,8 +52,8 @@ pub struct Args {
     #[arg(long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
 
-    /// Only every N-th piece of work, from the I-th on
-    #[arg(long, value_name = "I/N")]
+    /// Only every N-th piece of work, from the I-th on; `auto` or `auto/N` as the environment of a job says, as for `conform`
+    #[arg(long, value_name = "I/N", value_parser = Shard::of_command_line)]
     shard: Option<Shard>,
 
     /// Only the family of this name
@@ -61,6 +63,10 @@ pub struct Args {
     /// Write down how far the run has come to this file, and go on from there if it exists
     #[arg(long, value_name = "FILE")]
     checkpoint: Option<PathBuf>,
+
+    /// In place of a run, put those of all shards together whose checkpoints these are
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["shard", "checkpoint"])]
+    merge: Vec<PathBuf>,
 
     /// Print what the scopes enumerate, and enumerate nothing
     #[arg(long)]
@@ -117,6 +123,7 @@ fn prove(root: &Path, args: &Args) -> Result<ExitCode, String> {
         shard: args.shard,
         family: args.family.clone(),
         checkpoint: args.checkpoint.clone(),
+        merge: args.merge.clone(),
         without: args.without,
         write: args.write,
         check: args.check,

@@ -21,10 +21,10 @@ use std::path::{Path, PathBuf};
 use megakernel_conformance::case::Case;
 use megakernel_conformance::report::Report;
 use megakernel_conformance::run::{self as runner, Unit};
-use megakernel_conformance::shard::Shard;
 use megakernel_conformance::store::{Corpus, Filter};
 use megakernel_ir::protocol::Profile;
 use megakernel_ir::registry;
+use megakernel_ir::shard::Shard;
 use megakernel_ir::terminal::print_bytes;
 use megakernel_ir::{DType, Opcode, input};
 
@@ -122,7 +122,7 @@ pub struct Selection {
 
     /// Of all that, part I of N, counted from 1; `auto`, or `auto/N` where that does not tell N: as the environment of a Slurm array,
     /// of an indexed job of Kubernetes, or of a parallel job of GitLab, CircleCI or Buildkite says
-    #[arg(long, value_name = "I/N", value_parser = shard)]
+    #[arg(long, value_name = "I/N", value_parser = Shard::of_command_line)]
     pub shard: Option<Shard>,
 }
 
@@ -141,10 +141,6 @@ fn opcode(name: &str) -> Result<Opcode, String> {
 fn dtype(name: &str) -> Result<DType, String> {
     let names = || DType::ALL.iter().map(|dtype| dtype.name()).collect::<Vec<_>>().join(", ");
     DType::from_name(name).ok_or_else(|| format!("no dtype is called `{name}`; the dtypes are {}", names()))
-}
-
-fn shard(text: &str) -> Result<Shard, String> {
-    Shard::asked(text, &|name| std::env::var(name).ok())
 }
 
 fn profiles_help() -> String {

@@ -7,8 +7,8 @@ use megakernel_ir::protocol::Profile;
 use super::results::{Ended, Parts, Played};
 use super::{Counts, ExecutedResult, FailureReport, KnownResult, Refusal, Report};
 use crate::run::{Selection, Unit};
-use crate::shard::Shard;
 use crate::store::Corpus;
+use megakernel_ir::shard::Shard;
 
 /// Puts the reports of shards together; each comes with a name for messages.
 ///

@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::execution::Elements;
 use crate::run::{Options, Run, Selection};
-use crate::shard::Shard;
 use crate::stop::Asked;
 use crate::store::{Corpus, Filter};
+use megakernel_ir::shard::Shard;
 
 mod causes;
 mod executed;

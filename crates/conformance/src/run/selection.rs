@@ -7,8 +7,8 @@ use megakernel_ir::{DType, Opcode};
 use super::{RunError, Unit};
 use crate::case::Case;
 use crate::execution::used;
-use crate::shard::Shard;
 use crate::store::{Corpus, Filter};
+use megakernel_ir::shard::Shard;
 
 /// What was asked for. By default all.
 #[derive(Clone, Debug, Default)]

@@ -18,7 +18,8 @@ pub fn all() -> Vec<Scope<Family>> {
             about: "half an hour on 2 cores; more tasks, buffers and rows",
             families: medium(),
         },
-        Scope { name: "large", about: "many hours; up to 5 tasks", families: large() },
+        Scope { name: "large", about: "an hour on 2 cores; up to 5 tasks", families: large() },
+        Scope { name: "huge", about: "weeks on 2 cores; pages under 5 tasks", families: huge() },
     ]
 }
 
@@ -161,6 +162,11 @@ fn large() -> Vec<Family> {
         order("counters", 4, 3, Waits::Any, 0),
         tiled("tiles", 5, Waits::Earlier, 0, 1, 2),
         cached("cache", 5, Waits::Earlier, 0, 2),
+    ]
+}
+
+fn huge() -> Vec<Family> {
+    vec![
         paged("page", 5, Waits::Earlier, 0, TWO_ON_A_PAGE, false),
         paged("page-of-three", 5, Waits::Earlier, 0, THREE_ON_A_PAGE, false),
     ]

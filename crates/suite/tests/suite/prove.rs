@@ -27,8 +27,38 @@ fn programs(output: &Output) -> u64 {
 fn parts_add_up_to_the_whole() {
     let whole = prove(&[]);
     assert_eq!(whole.status.code(), Some(0), "{}", text(&whole));
-    let parts = ["1/3", "2/3", "3/3"].map(|part| programs(&prove(&["--shard", part])));
+    let folder = tempfile::tempdir().expect("a directory");
+    let path = |number: u64| folder.path().join(number.to_string()).display().to_string();
+    let parts = [1, 2, 3]
+        .map(|number| programs(&prove(&["--shard", &format!("{number}/3"), "--checkpoint", &path(number)])));
     assert_eq!(parts.iter().sum::<u64>(), programs(&whole));
+    let merged = prove(&["--merge", &path(2), &path(1), &path(3)]);
+    assert_eq!((merged.status.code(), text(&merged)), (Some(0), text(&whole)));
+
+    let refused = |arguments: &[&str], why: &str| {
+        let output = prove(arguments);
+        assert_eq!((output.status.code(), text(&output)), (Some(2), String::new()), "{why}");
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(error.contains(why), "{error}");
+    };
+    refused(&["--merge", &path(1), &path(3)], "the checkpoint of shard 2/3 is missing");
+    refused(&["--merge", &path(1), &path(2), &path(1), &path(3)], "are both of shard 1/3");
+    refused(&["--merge", &path(1), &path(4)], &path(4));
+    refused(&["--without", "R05", "--merge", &path(1), &path(2), &path(3)], "is a checkpoint of another run");
+    let half = Command::new(env!("CARGO_BIN_EXE_megakernel-suite"))
+        .args(["prove", "--scope", "quick", "--shard", "auto", "--checkpoint", &path(4)])
+        .envs([("CI_NODE_INDEX", "2"), ("CI_NODE_TOTAL", "2")])
+        .output()
+        .expect("the command starts");
+    assert!(half.status.success(), "{half:?}");
+    refused(&["--merge", &path(1), &path(2), &path(4), &path(3)], "is of shard 2/2, where others are of 3");
+    prove(&["--checkpoint", &path(5)]);
+    refused(&["--merge", &path(5)], "is a checkpoint of no shard");
+    let mut stopped: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(path(3)).expect("a file")).expect("JSON");
+    stopped["done"] = 0.into();
+    std::fs::write(path(3), stopped.to_string()).expect("a file");
+    refused(&["--merge", &path(1), &path(2), &path(3)], "has come to 0 of the ");
 }
 
 #[test]
@@ -78,7 +108,7 @@ fn a_checkpoint_is_gone_on_from_and_not_mistaken() {
 fn what_does_not_exist_is_refused() {
     for (arguments, message) in [
         (["--family", "nope"], "has no family `nope`"),
-        (["--shard", "4/3"], "required I/N with I from 1 to N"),
+        (["--shard", "4/3"], "there is no shard 4 of 3; they are counted from 1"),
         (["--without", "X01"], "no rule has the id `X01`"),
     ] {
         let output = prove(&arguments);

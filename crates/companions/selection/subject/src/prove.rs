@@ -55,8 +55,8 @@ impl Provable for Requests {
     ) -> Result<bool, String> {
         let found = SCOPES.iter().find(|(name, ..)| *name == scope);
         let &(_, _, longest, step) = found.ok_or_else(|| format!("selection has no scope `{scope}`"))?;
-        if options.checkpoint.is_some() || options.without.is_some() {
-            return Err("selection takes neither --checkpoint nor --without".to_owned());
+        if options.checkpoint.is_some() || !options.merge.is_empty() || options.without.is_some() {
+            return Err("selection takes none of --checkpoint, --merge and --without".to_owned());
         }
         let mut families = families(longest, step);
         if let Some(wanted) = &options.family {
@@ -114,14 +114,14 @@ fn row(out: &mut String, name: &str, count: &Count) {
 
 /// All sequences of a family, on as many threads as are asked for.
 fn parallel(family: &Scope, options: &Options) -> Result<Count, Box<Disagreement>> {
-    let Shard { part, of } = options.shard.unwrap_or(Shard { part: 1, of: 1 });
-    let (next, stop) = (AtomicUsize::new(part - 1), AtomicBool::new(false));
+    let shard = options.shard.unwrap_or(Shard::WHOLE);
+    let (next, stop) = (AtomicUsize::new(shard.index() - 1), AtomicBool::new(false));
     let result = Mutex::new(Ok(Count::default()));
     std::thread::scope(|threads| {
         for _ in 0..options.jobs.get() {
             threads.spawn(|| {
                 loop {
-                    let chunk = next.fetch_add(of, Ordering::Relaxed);
+                    let chunk = next.fetch_add(shard.of(), Ordering::Relaxed);
                     let range = chunk * CHUNK..((chunk + 1) * CHUNK).min(family.sequences());
                     if range.is_empty() || stop.load(Ordering::Relaxed) {
                         return;

@@ -68,6 +68,9 @@ const SYSTEMS: [System; 5] = [
 ];
 
 impl Shard {
+    /// All of it.
+    pub const WHOLE: Shard = Shard { index: 1, of: 1 };
+
     /// Part `index` of `of`.
     ///
     /// # Errors
@@ -95,6 +98,14 @@ impl Shard {
             }
             None => text.parse(),
         }
+    }
+
+    /// [`Shard::asked`] with the environment of this process.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn of_command_line(text: &str) -> Result<Shard, String> {
+        Shard::asked(text, &|name| std::env::var(name).ok())
     }
 
     fn of_environment(
