@@ -346,8 +346,8 @@ pub const SABOTAGES: &[Sabotage] = &[
     },
     Sabotage {
         what: "the example of CON-05 has a verdict that does not exist",
-        seen_by: "tidy: examples",
-        place: "spec/conformance.md:#: the example does not fit schemas/case.schema.json",
+        seen_by: "tests: schemas",
+        place: "spec/conformance.md:#: /expect/verdict: \"refuse\" is not one of",
         edit: |files| {
             below(
                 files,
@@ -360,8 +360,8 @@ pub const SABOTAGES: &[Sabotage] = &[
     },
     Sabotage {
         what: "the example of CON-05 lacks a member",
-        seen_by: "tidy: examples",
-        place: "spec/conformance.md:#: the example does not fit schemas/case.schema.json: : there is no `method`",
+        seen_by: "tests: schemas",
+        place: "spec/conformance.md:#: : \"method\" is a required property",
         edit: |files| below(files, "spec/conformance.md", "### CON-05 ", " \"method\": \"validate\",\n", ""),
     },
     Sabotage {

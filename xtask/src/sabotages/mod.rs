@@ -6,8 +6,10 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use megakernel_codegen::declaration::Declaration;
+use megakernel_codegen::markdown::{CodeBlock, code_blocks};
 use megakernel_codegen::spec::Spec;
 use megakernel_conformance::evidence::Evidence;
+use megakernel_test_support::schemas;
 use serde_json::Value;
 
 use crate::ledger::{Ledger, compare};
@@ -30,7 +32,7 @@ struct Sabotage {
 type Look = fn(&Files) -> Vec<String>;
 
 /// What the table calls each check, and the check as a function of files.
-const CHECKS: [(&str, Look); 11] = [
+const CHECKS: [(&str, Look); 12] = [
     ("ledger", |files| match ledger(files) {
         Ok(now) => compare(&REPOSITORY.ledger, &now).refused,
         Err(problem) => vec![problem],
@@ -42,6 +44,19 @@ const CHECKS: [(&str, Look); 11] = [
     ("tidy: ids in documents", |files| ids::mentioned(&spec(files), files)),
     ("tidy: links", links::broken),
     ("tidy: examples", examples::broken),
+    ("tests: schemas", |files| {
+        let (page, heading) = ("spec/conformance.md", "### CON-05 ");
+        let (before, after) = files.text(page).expect("a page").split_once(heading).expect("a section");
+        let case = schemas::validator("case");
+        let shown = code_blocks(after.split("\n### ").next().unwrap_or_default());
+        let unlike = |block: CodeBlock| {
+            // What is no JSON at all is another check's.
+            let found = serde_json::from_str(&block.text).map(|value| schemas::errors(&case, &value));
+            let line = before.lines().count() + block.line;
+            found.unwrap_or_default().into_iter().map(move |what| format!("{page}:{line}: {what}"))
+        };
+        shown.into_iter().filter(|block| block.info == "json").flat_map(unlike).collect()
+    }),
     ("tidy: merges", habits::merge_marks),
     ("gate: figures", |files| figures::wrong(files, &REPOSITORY.cases)),
     ("gate: evidence", |files| {
