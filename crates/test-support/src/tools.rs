@@ -3,6 +3,7 @@
 //! A compiler and Python are on most machines: without one, the test fails and says so. What has to be installed or allowed (packages
 //! of Python, a sanitizer) is needed by tests that are marked `#[ignore = "needs ..."]`, which the summary counts and `.ci/run` runs.
 
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::python::python;
@@ -18,6 +19,10 @@ pub enum Tool {
     Python,
     /// A package of that Python.
     PythonPackage(&'static str),
+    /// Rust's compiler, `rustc`.
+    Rustc,
+    /// Go's commands, `go`: that beside [`python`], where a package brought it, or that of the system.
+    Go,
 }
 
 impl Tool {
@@ -28,8 +33,15 @@ impl Tool {
             Tool::Cxx => ("c++".into(), text(&["--version"])),
             Tool::Python => (python(), text(&["--version"])),
             Tool::PythonPackage(name) => (python(), text(&["-c", &format!("import {name}")])),
+            Tool::Rustc => ("rustc".into(), text(&["--version"])),
+            Tool::Go => (go(), text(&["version"])),
         }
     }
+}
+
+fn go() -> String {
+    let beside = Path::new(&python()).with_file_name("go");
+    beside.to_str().filter(|_| beside.is_file()).unwrap_or("go").to_owned()
 }
 
 /// The command of a tool; fails the test where it is not installed.
@@ -45,6 +57,8 @@ pub fn require(tool: Tool) -> String {
         Tool::PythonPackage(name) => {
             format!("{name}, which `{program}` has not: `checks/run --prepare` installs it")
         }
+        Tool::Rustc => "Rust's compiler, `rustc`".to_owned(),
+        Tool::Go => format!("Go, which `{program}` is not: `checks/run --prepare` installs it"),
     };
     assert!(found, "this test needs {what}");
     program

@@ -1,5 +1,6 @@
 //! The runner from outside: what it selects, judges, survives and prints; and the schemas of what it reads and writes.
 
+mod adapters;
 mod arithmetic;
 mod commands;
 mod daily;

@@ -1,0 +1,312 @@
+// Package adapter is the worker's side of the protocol of the megakernel conformance suite (CON-02, CON-03): handshake, loop, tensors.
+// It needs the standard library only.
+//
+//	worker := adapter.New("my-validator", "0.3", "format")
+//	worker.Rules = []string{"S01"}
+//	worker.On("validate", func(request adapter.Request) (adapter.Answer, error) {
+//		if mine.Accepts(request.Document) {
+//			return adapter.Accept(), nil
+//		}
+//		return adapter.Reject("S01", "it is no JSON", ""), nil
+//	})
+//	os.Exit(worker.Run())
+package adapter
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"strings"
+	"unicode/utf8"
+)
+
+// Version of this package, which is that of the suite.
+const Version = "0.1.0"
+
+// Protocol is the version that is spoken (CON-02).
+const Protocol = "1.0"
+
+const longestLine = 64 << 20 // bytes of a line, which the runner reads at most (CON-04)
+
+// Launch is one launch of a session (CON-11). The paths are absolute; Trace is empty where none is asked for.
+type Launch struct {
+	Document string   `json:"document"`
+	Tensors  []string `json:"tensors"`
+	Output   string   `json:"output"`
+	Trace    string   `json:"trace"`
+}
+
+// Request is what is asked. Document has the bytes, whichever way they came; it is empty for `execute`, which has Launches.
+type Request struct {
+	ID              int64
+	Method, Profile string
+	Document        []byte
+	Launches        []Launch
+	Members         map[string]json.RawMessage // all members, as they came
+}
+
+// Diagnostic is a finding (CON-10). A Severity that is empty is `error`.
+type Diagnostic struct {
+	Rule     string `json:"rule"`
+	Severity string `json:"severity"`
+	Message  string `json:"message"`
+	Pointer  string `json:"pointer"`
+	Line     int    `json:"line,omitempty"`
+	Column   int    `json:"column,omitempty"`
+	Tasks    []int  `json:"tasks,omitempty"`
+	Counters []int  `json:"counters,omitempty"`
+	Witness  any    `json:"witness,omitempty"`
+}
+
+// Answer is an answer without the id: made by Accept, AcceptDocument, Reject, RejectAll and Unsupported.
+type Answer struct {
+	Outcome     string       `json:"outcome"`
+	Diagnostics []Diagnostic `json:"diagnostics,omitempty"`
+	Document    *string      `json:"document,omitempty"`
+	Reason      string       `json:"reason,omitempty"`
+}
+
+// Accept says that nothing is wrong, beside warnings.
+func Accept(warnings ...Diagnostic) Answer { return Answer{Outcome: "accept", Diagnostics: warnings} }
+
+// AcceptDocument has the text that a round trip, or another method that writes one, came to.
+func AcceptDocument(document string) Answer { return Answer{Outcome: "accept", Document: &document} }
+
+// Reject says that a rule is broken, and where: a JSON pointer.
+func Reject(rule, message, pointer string) Answer {
+	return RejectAll(Diagnostic{Rule: rule, Message: message, Pointer: pointer})
+}
+
+// RejectAll says which rules are broken.
+func RejectAll(found ...Diagnostic) Answer {
+	found = append([]Diagnostic(nil), found...)
+	for n := range found {
+		if found[n].Severity == "" {
+			found[n].Severity = "error"
+		}
+	}
+	return Answer{Outcome: "reject", Diagnostics: found}
+}
+
+// Unsupported says that the implementation does not deal with this: the case is skipped, and the report shows the reason.
+func Unsupported(reason string) Answer { return Answer{Outcome: "unsupported", Reason: reason} }
+
+// broken is what the protocol does not admit about an answer, so that a mistake is reported where it is made.
+func (a Answer) broken(method string) error {
+	failed := false
+	for _, found := range a.Diagnostics {
+		if found.Rule == "" || found.Message == "" {
+			return errors.New("a diagnostic has no `rule` or no `message`")
+		}
+		if found.Severity != "error" && found.Severity != "warning" {
+			return errors.New("the severity of a diagnostic is neither `error` nor `warning`")
+		}
+		failed = failed || found.Severity == "error"
+	}
+	writes := method == "roundtrip" || method == "translate" || method == "select" || method == "explain"
+	switch {
+	case a.Outcome == "accept" && failed:
+		return errors.New("an acceptance has a diagnostic of severity `error`")
+	case a.Outcome == "accept" && writes && a.Document == nil:
+		return fmt.Errorf("an accepted `%s` answers with a document", method)
+	case a.Outcome == "reject" && !failed:
+		return errors.New("a rejection has no diagnostic of severity `error`")
+	case a.Outcome == "unsupported" && a.Reason == "":
+		return errors.New("`unsupported` has no reason")
+	case a.Outcome != "accept" && a.Outcome != "reject" && a.Outcome != "unsupported":
+		return fmt.Errorf("the outcome `%s` is none of accept, reject, unsupported", a.Outcome)
+	}
+	return nil
+}
+
+// Handler answers a request. An error, and a panic, fails the case and is said on standard error; the next one is answered.
+type Handler func(Request) (Answer, error)
+
+// Worker is an implementation, as the handshake describes it (CON-02), and its handlers: one for each method. What is empty is left out
+// of the handshake: all rules of the profiles, for instance.
+type Worker struct {
+	Type        string   `json:"type"`
+	Protocol    string   `json:"protocol"`
+	Name        string   `json:"name"`
+	Version     string   `json:"version"`
+	Profiles    []string `json:"profiles"`
+	Rules       []string `json:"rules,omitempty"`
+	EveryRule   bool     `json:"every_rule,omitempty"`
+	Opcodes     []string `json:"opcodes,omitempty"`
+	Dtypes      []string `json:"dtypes,omitempty"`
+	Targets     []string `json:"targets,omitempty"`
+	Trace       bool     `json:"trace,omitempty"`
+	Accumulator string   `json:"accumulator,omitempty"`
+	Device      any      `json:"device,omitempty"`
+
+	handlers map[string]Handler
+}
+
+// New is a worker that claims profiles.
+func New(name, version string, profiles ...string) *Worker {
+	if profiles == nil {
+		profiles = []string{}
+	}
+	return &Worker{
+		Type: "hello", Protocol: Protocol, Name: name, Version: version, Profiles: profiles, handlers: map[string]Handler{},
+	}
+}
+
+// On sets the function that answers a method; the request's Members have what is not named.
+func (w *Worker) On(method string, handler Handler) { w.handlers[method] = handler }
+
+// Run answers until the standard input is closed, and returns the exit status. What handlers print goes to standard error meanwhile.
+func (w *Worker) Run() int {
+	output := os.Stdout
+	os.Stdout = os.Stderr
+	defer func() { os.Stdout = output }()
+	if err := w.Serve(os.Stdin, output); err != nil {
+		fmt.Fprintln(os.Stderr, "megakernel_adapter:", err)
+		return 1
+	}
+	return 0
+}
+
+// Serve is the same on two streams. Each answer is one write: nothing is kept back, since the runner waits for it.
+func (w *Worker) Serve(source io.Reader, output io.Writer) error {
+	lines := bufio.NewReaderSize(source, 1<<16)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if len(line) > 0 {
+			if _, failed := output.Write(append(w.reply(line), '\n')); failed != nil {
+				return failed
+			}
+		}
+		if err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+}
+
+// reply is the line that answers a line.
+func (w *Worker) reply(line []byte) []byte {
+	id := int64(-1)
+	text, err := w.message(line, &id)
+	if err == nil && len(text) >= longestLine {
+		err = fmt.Errorf("the answer has %d bytes, and a line at most %d", len(text), longestLine)
+	}
+	if err == nil {
+		return text
+	}
+	fmt.Fprintln(os.Stderr, "megakernel_adapter:", err)
+	message := map[string]any{"type": "error", "message": err.Error()}
+	if id >= 0 {
+		message["id"] = id
+	}
+	text, _ = json.Marshal(message) // of strings and an integer, which is no error
+	return text
+}
+
+// message is the message that answers a line. It sets the id, if that can be read.
+func (w *Worker) message(line []byte, id *int64) ([]byte, error) {
+	if !utf8.Valid(line) {
+		return nil, errors.New("the line is not UTF-8")
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(line, &members); err != nil {
+		return nil, fmt.Errorf("the line is no JSON object: %w", err)
+	}
+	var kind, version string
+	_ = json.Unmarshal(members["type"], &kind) // empty where there is none
+	switch kind {
+	case "hello":
+		if err := json.Unmarshal(members["protocol"], &version); err != nil || strings.SplitN(version, ".", 2)[0] != "1" {
+			return nil, fmt.Errorf("the protocol is %s here, and not %s", Protocol, members["protocol"])
+		}
+		return json.Marshal(w)
+	case "request":
+	default:
+		return nil, errors.New("the line is neither a `hello` nor a `request`")
+	}
+	given := int64(-1)
+	if err := json.Unmarshal(members["id"], &given); err != nil || given < 0 {
+		return nil, errors.New("the request has no `id` that is an integer")
+	}
+	*id = given
+	request, err := read(members)
+	if err != nil {
+		return nil, err
+	}
+	request.ID = given
+	answer, err := w.answer(request)
+	if err == nil {
+		err = answer.broken(request.Method)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, found := range answer.Diagnostics {
+		if !utf8.ValidString(found.Message + found.Pointer) {
+			return nil, errors.New("a string of the answer is not UTF-8")
+		}
+	}
+	if answer.Document != nil && !utf8.ValidString(*answer.Document) {
+		return nil, errors.New("a string of the answer is not UTF-8")
+	}
+	return json.Marshal(struct {
+		Type string `json:"type"`
+		ID   int64  `json:"id"`
+		Answer
+	}{"response", given, answer})
+}
+
+func read(members map[string]json.RawMessage) (request Request, err error) {
+	request.Members = members
+	member := func(name string, into any) {
+		text, there := members[name]
+		if err == nil && (!there || bytes.Equal(text, []byte("null"))) {
+			err = fmt.Errorf("the request has no `%s`", name)
+		} else if err == nil {
+			if failed := json.Unmarshal(text, into); failed != nil {
+				err = fmt.Errorf("the member `%s` of the request: %w", name, failed)
+			}
+		}
+	}
+	member("method", &request.Method)
+	member("profile", &request.Profile)
+	if _, there := members["document"]; request.Method == "execute" {
+		member("launches", &request.Launches)
+	} else if there {
+		var text string
+		member("document", &text)
+		request.Document = []byte(text)
+	} else {
+		// Base64 with padding is how encoding/json has bytes.
+		member("document_base64", &request.Document)
+	}
+	return request, err
+}
+
+// answer is what the handler of the method answers; a panic of it is an error.
+func (w *Worker) answer(request Request) (answer Answer, err error) {
+	claimed := false
+	for _, profile := range w.Profiles {
+		claimed = claimed || profile == request.Profile
+	}
+	if !claimed {
+		return Unsupported(fmt.Sprintf("profile `%s` is not implemented", request.Profile)), nil
+	}
+	handler, there := w.handlers[request.Method]
+	if !there {
+		return Unsupported(fmt.Sprintf("method `%s` is not implemented", request.Method)), nil
+	}
+	defer func() {
+		if cause := recover(); cause != nil {
+			debug.PrintStack()
+			err = fmt.Errorf("panic: %v", cause)
+		}
+	}()
+	return handler(request)
+}

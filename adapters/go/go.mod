@@ -1,0 +1,3 @@
+module megakernel-conformance.invalid/adapter
+
+go 1.21
