@@ -35,10 +35,9 @@ const longestLine = 64 << 20 // bytes of a line, which the runner reads at most 
 
 // Launch is one launch of a session (CON-11). The paths are absolute; Trace is empty where none is asked for.
 type Launch struct {
-	Document string   `json:"document"`
-	Tensors  []string `json:"tensors"`
-	Output   string   `json:"output"`
-	Trace    string   `json:"trace"`
+	Document      string
+	Tensors       []string
+	Output, Trace string
 }
 
 // Request is what is asked. Document has the bytes, whichever way they came; it is empty for `execute`, which has Launches.
@@ -264,8 +263,9 @@ func (w *Worker) message(line []byte, id *int64) ([]byte, error) {
 
 func read(members map[string]json.RawMessage) (request Request, err error) {
 	request.Members = members
-	member := func(name string, into any) {
-		text, there := members[name]
+	// By name: fields of structures Go would fill without regard to case.
+	memberOf := func(from map[string]json.RawMessage, name string, into any) {
+		text, there := from[name]
 		if err == nil && (!there || bytes.Equal(text, []byte("null"))) {
 			err = fmt.Errorf("the request has no `%s`", name)
 		} else if err == nil {
@@ -274,10 +274,22 @@ func read(members map[string]json.RawMessage) (request Request, err error) {
 			}
 		}
 	}
+	member := func(name string, into any) { memberOf(members, name, into) }
 	member("method", &request.Method)
 	member("profile", &request.Profile)
 	if _, there := members["document"]; request.Method == "execute" {
-		member("launches", &request.Launches)
+		var launches []map[string]json.RawMessage
+		member("launches", &launches)
+		for _, from := range launches {
+			var launch Launch
+			memberOf(from, "document", &launch.Document)
+			memberOf(from, "tensors", &launch.Tensors)
+			memberOf(from, "output", &launch.Output)
+			if _, asked := from["trace"]; asked {
+				memberOf(from, "trace", &launch.Trace)
+			}
+			request.Launches = append(request.Launches, launch)
+		}
 	} else if there {
 		var text string
 		member("document", &text)

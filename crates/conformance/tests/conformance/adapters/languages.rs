@@ -32,7 +32,7 @@ impl Language {
     pub fn complete(self) -> &'static [Profile] {
         match self {
             Language::Python => &[Profile::FORMAT, Profile::LAUNCH],
-            Language::Cpp | Language::Go | Language::Rust => &[],
+            Language::Cpp | Language::Go | Language::Rust => &[Profile::LAUNCH],
         }
     }
 
