@@ -1,9 +1,6 @@
 // A worker that conforms to the profile `launch` (spec/rules/launch.md), and executes programs of ADD over F32.
 //
 // Of the structure rules it judges those that its reader finds, S01 and S02, and says so in the handshake.
-//
-//   c++ -std=c++17 -O1 -I adapters/cpp adapters/cpp/examples/complete.cpp -o target/complete-cpp
-//   cargo xtask conform --impl target/complete-cpp --profile launch
 
 #include "megakernel_adapter.hpp"
 

@@ -1,7 +1,4 @@
 // A worker that judges two rules: S01, a document is JSON, and S02, no object has two members of one name.
-//
-//   c++ -std=c++17 -I adapters/cpp adapters/cpp/examples/minimal.cpp -o target/minimal-cpp
-//   cargo xtask conform --impl target/minimal-cpp
 
 #include "megakernel_adapter.hpp"
 

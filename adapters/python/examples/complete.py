@@ -2,8 +2,6 @@
 
 The implementation, validator.py and vm.py, stands in examples/python and knows nothing of the protocol. What launches are judged by
 (spec/rules/launch.md) is here.
-
-    cargo xtask conform --impl 'python3 adapters/python/examples/complete.py' --profile launch
 """
 
 import json

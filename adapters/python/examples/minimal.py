@@ -1,7 +1,4 @@
-"""A worker that judges one rule, S01 (FMT-01): a document is JSON. All it claims is in the first line of code.
-
-    cargo xtask conform --impl 'python3 adapters/python/examples/minimal.py'
-"""
+"""A worker that judges one rule, S01: a document is JSON."""
 
 import json
 import sys

@@ -1,16 +1,12 @@
 //! A worker that conforms to the profile `launch` (spec/rules/launch.md), and executes programs of ADD over F32.
 //!
 //! Of the structure rules it judges those that its reader finds, S01 and S02, and says so in the handshake.
-//!
-//! ```console
-//! $ cargo build --manifest-path adapters/rust/Cargo.toml --example complete
-//! $ cargo xtask conform --impl target/debug/examples/complete --profile launch
-//! ```
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use megakernel_adapter::{
-    Answer, Diagnostic, Json, Launch, Request, Tensor, Worker, accept, json, read_tensors, reject, write_tensors,
+    Answer, Diagnostic, Json, Launch, Request, Tensor, Worker, accept, json, read_tensors, reject,
+    write_tensors,
 };
 
 /// The integer of a member; `otherwise` where it is absent.
@@ -26,7 +22,8 @@ fn object<'d>(document: &'d Json, name: &str) -> Option<&'d Json> {
 /// L01 to L04: what the target cannot launch.
 fn launch_rules(document: &Json) -> Vec<Diagnostic> {
     let mut found = Vec::new();
-    let mut broken = |rule, message: String, pointer: &str| found.push(Diagnostic::error(rule, &message, pointer));
+    let mut broken =
+        |rule, message: String, pointer: &str| found.push(Diagnostic::error(rule, &message, pointer));
     let (target, config) = (object(document, "target"), object(document, "config"));
     if let Some(config) = config {
         let bytes = integer(Some(config), "smem_bytes_per_block", 0);
@@ -91,7 +88,8 @@ fn contents(program: &Json, launch: &Launch) -> Result<Vec<Vec<f32>>, String> {
         if kind == "KV_CACHE" || dtype != "F32" {
             return Err(format!("no caches, and no {dtype}"));
         }
-        let source = buffer.get("source").and_then(Json::as_str).filter(|_| ["WEIGHT", "CONST"].contains(&kind));
+        let source =
+            buffer.get("source").and_then(Json::as_str).filter(|_| ["WEIGHT", "CONST"].contains(&kind));
         let tensor = bound.get(source.unwrap_or(text(buffer, "name")));
         match tensor.filter(|_| !["ACTIVATION", "IO_OUTPUT"].contains(&kind)) {
             Some(tensor) => tensor.floats(),
@@ -108,8 +106,10 @@ fn run(program: &Json, memory: &mut [Vec<f32>]) -> Result<(), String> {
     while !left.is_empty() {
         let (mut later, mut stuck) = (Vec::new(), BTreeSet::new());
         for task in &left {
-            let at = |object: &Json, name| usize::try_from(integer(Some(object), name, 0)).unwrap_or(usize::MAX);
-            let reached = |wait: &Json| counters.get(at(wait, "counter")) >= Some(&integer(Some(wait), "threshold", 0));
+            let at =
+                |object: &Json, name| usize::try_from(integer(Some(object), name, 0)).unwrap_or(usize::MAX);
+            let reached =
+                |wait: &Json| counters.get(at(wait, "counter")) >= Some(&integer(Some(wait), "threshold", 0));
             let sm = integer(Some(task), "sm", -1);
             if sm >= 0 && stuck.contains(&sm) || !list(task, "waits").iter().all(reached) {
                 stuck.insert(sm);
@@ -118,7 +118,10 @@ fn run(program: &Json, memory: &mut [Vec<f32>]) -> Result<(), String> {
             }
             let (inputs, outputs) = (ids(task, "inputs"), ids(task, "outputs"));
             if let ([a, b], [y], "ADD") = (inputs.as_slice(), outputs.as_slice(), text(task, "op")) {
-                let sum = memory.get(*a).zip(memory.get(*b)).map(|(a, b)| a.iter().zip(b).map(|(a, b)| a + b).collect());
+                let sum = memory
+                    .get(*a)
+                    .zip(memory.get(*b))
+                    .map(|(a, b)| a.iter().zip(b).map(|(a, b)| a + b).collect());
                 *memory.get_mut(*y).ok_or("no such buffer")? = sum.ok_or("no such buffer")?;
             }
             *counters.get_mut(at(task, "out_counter")).ok_or("no such counter")? += 1;

@@ -1,9 +1,4 @@
 //! A worker that judges two rules: S01, a document is JSON, and S02, no object has two members of one name.
-//!
-//! ```console
-//! $ cargo build --manifest-path adapters/rust/Cargo.toml --example minimal
-//! $ cargo xtask conform --impl target/debug/examples/minimal
-//! ```
 
 use megakernel_adapter::{Answer, Request, Worker, accept, json, reject};
 

@@ -18,7 +18,15 @@ const VERSIONS: &[Version] = &[
     Version {
         name: "suite",
         source: ("Cargo.toml", "version = "),
-        stated: &[("CHANGELOG.md", "\n## {}"), (PAGE, "| suite | `{}` |")],
+        stated: &[
+            ("CHANGELOG.md", "\n## {}"),
+            (PAGE, "| suite | `{}` |"),
+            ("adapters/python/pyproject.toml", "\nversion = \"{}\""),
+            ("adapters/python/src/megakernel_adapter/__init__.py", "\n__version__ = \"{}\""),
+            ("adapters/cpp/megakernel_adapter.hpp", "\n// Version {}. "),
+            ("adapters/go/adapter.go", "\nconst Version = \"{}\""),
+            ("adapters/rust/Cargo.toml", "\nversion = \"{}\""),
+        ],
     },
     Version {
         name: "ir",
@@ -56,6 +64,10 @@ const VERSIONS: &[Version] = &[
             ("docs/implementing.md", "\n{\"type\":\"hello\",\"protocol\":\"{}\"}"),
             ("CHANGELOG.md", " and protocol {}."),
             (PAGE, "| protocol | `{}` |"),
+            ("adapters/python/src/megakernel_adapter/worker.py", "\nPROTOCOL = \"{}\""),
+            ("adapters/cpp/megakernel_adapter.hpp", "char* protocol = \"{}\";"),
+            ("adapters/go/adapter.go", "\nconst Protocol = \"{}\""),
+            ("adapters/rust/src/lib.rs", "PROTOCOL: &str = \"{}\";"),
         ],
     },
     Version {

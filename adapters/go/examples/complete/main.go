@@ -1,9 +1,6 @@
 // A worker that conforms to the profile `launch` (spec/rules/launch.md), and executes programs of ADD over F32.
 //
 // It judges no structure rule, and says so in the handshake; what Go's reader does not read it answers with `unsupported`.
-//
-//	cd adapters/go && go build -o ../../target/complete-go ./examples/complete
-//	cargo xtask conform --impl target/complete-go --profile launch
 package main
 
 import (

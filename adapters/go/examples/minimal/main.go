@@ -1,7 +1,4 @@
 // A worker that judges two rules: S06 and S07, the versions of a document (FMT-05). What it cannot read it does not judge.
-//
-//	cd adapters/go && go build -o ../../target/minimal-go ./examples/minimal
-//	cargo xtask conform --impl target/minimal-go
 package main
 
 import (

@@ -21,7 +21,7 @@ const FAULTS: &[Fault] = &[
     ("a swallowed exception", Language::Python, PYTHON, "            traceback.print_exc()\n            raise BadMessage(\"%s: %s\" % (type(error).__name__, error), request.id) from error",
         "            return json.dumps({\"type\": \"response\", \"id\": request.id, \"outcome\": \"accept\"}).encode()"),
     ("base64 as text", Language::Python, PYTHON, "base64.b64decode(message[\"document_base64\"], validate=True)", "message[\"document_base64\"].encode()"),
-    ("big-endian tensors", Language::Python, "src/megakernel_adapter/tensors.py", "data = struct.pack(\"<%d%s\"", "data = struct.pack(\">%d%s\""),
+    ("big-endian tensors", Language::Python, "src/megakernel_adapter/tensors.py", "data = struct.pack(\"<%d%s\" % (len(given), FORMATS[dtype]), *given)", "return cls(dtype, tuple(shape), struct.pack(\">%d%s\" % (len(given), FORMATS[dtype]), *given))"),
     ("an exit code", Language::Python, PYTHON, "                self.serve(sys.stdin.buffer, output)\n", "                self.serve(sys.stdin.buffer, output)\n                sys.exit(1)\n"),
     ("no flush", Language::Cpp, HEADER, "if (!written || std::fflush(output) != 0)", "if (!written)"),
     ("two answers", Language::Cpp, HEADER, "this->reply(line) + \"\\n\"", "this->reply(line) + \"\\n\" + this->reply(line) + \"\\n\""),

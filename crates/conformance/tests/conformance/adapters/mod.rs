@@ -4,6 +4,7 @@
 mod conversation;
 mod faults;
 mod languages;
+mod page;
 
 use std::num::NonZeroUsize;
 use std::sync::OnceLock;
@@ -11,7 +12,7 @@ use std::sync::OnceLock;
 use megakernel_conformance::report::{ProfileVerdict, Report};
 use megakernel_conformance::run::{self, HANDSHAKE, Options, Selection, TIMEOUT};
 use megakernel_conformance::shard::Shard;
-use megakernel_conformance::store::Corpus;
+use megakernel_conformance::store::{Corpus, Filter};
 use megakernel_conformance::worker::WorkerCommand;
 use megakernel_ir::protocol::Profile;
 use megakernel_test_support::{files, root};
@@ -20,11 +21,16 @@ use languages::Language;
 
 /// Plays every `of`-th case of a profile.
 fn play(command: Vec<String>, profile: Profile, of: usize) -> Report {
+    let shard = Shard::new(1, of).expect("a shard");
+    play_selected(command, Selection { profiles: vec![profile], shard: Some(shard), ..Selection::default() })
+}
+
+fn play_selected(command: Vec<String>, selection: Selection) -> Report {
     static CORPUS: OnceLock<Corpus> = OnceLock::new();
     let (program, arguments) = command.split_first().expect("a program");
     let options = Options {
         jobs: NonZeroUsize::new(2).expect("two is not zero"),
-        selection: Selection { profiles: vec![profile], shard: Shard::new(1, of).ok(), ..Selection::default() },
+        selection,
         ..Options::new(WorkerCommand {
             program: program.clone(),
             arguments: arguments.to_vec(),
@@ -54,6 +60,16 @@ fn judge(language: Language) {
         let line = report.profiles.iter().find(|line| line.profile == *profile).expect("a line");
         assert_eq!(line.verdict, ProfileVerdict::ConformsInPart, "a shard shows a part");
         assert!(line.counts.passed > 100 && line.counts.skipped == 0, "{:?}", line.counts);
+    }
+    // In Python numpy would be needed.
+    if language != Language::Python {
+        let adds = Filter::new("numeric/add/*").expect("a glob");
+        let selection =
+            Selection { profiles: vec![Profile::EXECUTE], filter: Some(adds), ..Selection::default() };
+        let report = play_selected(language.worker("complete"), selection);
+        let failures: Vec<_> = report.failures.iter().map(|f| (&f.case, &f.actual)).collect();
+        assert!(failures.is_empty(), "{failures:#?}");
+        assert!(report.totals.passed > 10, "{:?}", report.totals);
     }
 }
 
