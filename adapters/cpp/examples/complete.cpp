@@ -1,8 +1,6 @@
-// A worker that conforms to the profile `launch` (spec/rules/launch.md), and executes programs of ADD over F32.
-//
-// Of the structure rules it judges those that its reader finds, S01 and S02, and says so in the handshake.
+// A worker that conforms to the profiles `format` and `launch` (spec/rules/launch.md), and executes programs of ADD over F32.
 
-#include "megakernel_adapter.hpp"
+#include "structure.hpp"
 
 using namespace megakernel;
 using Integer = std::int64_t;
@@ -44,16 +42,12 @@ static std::vector<Diagnostic> launch_rules(const Json& document) {
   return found;
 }
 
-static Answer validate(const Request& request) {
-  std::vector<std::string> repeated;
-  try {
-    const Json document = Json::parse(request.document, &repeated);
-    if (!repeated.empty()) return reject("S02", "the member `" + repeated[0] + "` occurs twice in one object");
-    std::vector<Diagnostic> found = launch_rules(document);
-    return found.empty() ? accept() : reject(std::move(found));
-  } catch (const JsonError& error) {
-    return reject("S01", error.what());
-  }
+static Answer judge(const Request& request) {
+  std::vector<Diagnostic> found;
+  const Json program = structure::read(request.document, found);
+  if (found.empty() && request.profile == "launch") found = launch_rules(program);
+  if (!found.empty()) return reject(std::move(found));
+  return request.method == "roundtrip" ? accept(program.dump()) : accept();
 }
 
 // What a buffer holds, and how many tasks of a counter have finished, are all the state there is (EXE-01).
@@ -140,12 +134,14 @@ static Answer execute(const Request& request) {
 }
 
 int main() {
-  Worker worker("complete-cpp", "0.1.0", {"launch", "execute"});
-  worker.rules = {"S01", "S02", "L01", "L02", "L03", "L04"};
+  Worker worker("complete-cpp", "0.1.0", {"format", "launch", "execute"});
+  worker.rules = {"L01", "L02", "L03", "L04"};
+  for (int n = 1; n <= 22; ++n) worker.rules.push_back((n < 10 ? "S0" : "S") + std::to_string(n));
   worker.every_rule = true;
   worker.opcodes = {"NOP", "ADD"};
   worker.dtypes = {"F32"};
-  worker.on("validate", validate);
+  worker.on("validate", judge);
+  worker.on("roundtrip", judge);
   worker.on("execute", execute);
   return worker.run();
 }

@@ -31,8 +31,8 @@ impl Language {
     /// The profiles to which its complete worker conforms.
     pub fn complete(self) -> &'static [Profile] {
         match self {
-            Language::Python => &[Profile::FORMAT, Profile::LAUNCH],
-            Language::Cpp | Language::Go | Language::Rust => &[Profile::LAUNCH],
+            Language::Python | Language::Cpp => &[Profile::FORMAT, Profile::LAUNCH],
+            Language::Go | Language::Rust => &[Profile::LAUNCH],
         }
     }
 
