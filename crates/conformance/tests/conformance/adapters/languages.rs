@@ -31,8 +31,8 @@ impl Language {
     /// The profiles to which its complete worker conforms.
     pub fn complete(self) -> &'static [Profile] {
         match self {
-            Language::Python | Language::Cpp => &[Profile::FORMAT, Profile::LAUNCH],
-            Language::Go | Language::Rust => &[Profile::LAUNCH],
+            Language::Python | Language::Cpp | Language::Rust => &[Profile::FORMAT, Profile::LAUNCH],
+            Language::Go => &[Profile::LAUNCH],
         }
     }
 
@@ -47,6 +47,7 @@ impl Language {
             Language::Python => folder.join(format!("{worker}.py")),
             Language::Cpp => folder.join(format!("{worker}.cpp")),
             Language::Go => folder.join(worker).join("main.go"),
+            Language::Rust if worker == "complete" => folder.join("complete/main.rs"),
             Language::Rust => folder.join(format!("{worker}.rs")),
         }
     }

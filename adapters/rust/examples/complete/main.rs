@@ -1,12 +1,11 @@
-//! A worker that conforms to the profile `launch` (spec/rules/launch.md), and executes programs of ADD over F32.
-//!
-//! Of the structure rules it judges those that its reader finds, S01 and S02, and says so in the handshake.
+//! A worker that conforms to the profiles `format` and `launch` (spec/rules/launch.md), and executes programs of ADD over F32.
+
+mod structure;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use megakernel_adapter::{
-    Answer, Diagnostic, Json, Launch, Request, Tensor, Worker, accept, json, read_tensors, reject,
-    write_tensors,
+    Answer, Diagnostic, Json, Launch, Request, Tensor, Worker, accept, json, read_tensors, write_tensors,
 };
 
 /// The integer of a member; `otherwise` where it is absent.
@@ -50,16 +49,16 @@ fn launch_rules(document: &Json) -> Vec<Diagnostic> {
     found
 }
 
-fn validate(request: &Request) -> Result<Answer, String> {
-    Ok(match json::parse_with_repeats(&request.document) {
-        Err(error) => reject("S01", &error.to_string(), ""),
-        Ok((document, repeated)) => match repeated.first() {
-            Some(name) => reject("S02", &format!("the member `{name}` occurs twice in one object"), ""),
-            None => {
-                let found = launch_rules(&document);
-                if found.is_empty() { accept() } else { Answer::Reject(found) }
-            }
-        },
+fn judge(request: &Request) -> Result<Answer, String> {
+    let program = match structure::read(&request.document) {
+        Ok(program) => program,
+        Err(found) => return Ok(Answer::Reject(found)),
+    };
+    let found = if request.profile == "launch" { launch_rules(&program) } else { Vec::new() };
+    Ok(match request.method.as_str() {
+        _ if !found.is_empty() => Answer::Reject(found),
+        "roundtrip" => Answer::Accept(Vec::new(), Some(program.dump())),
+        _ => accept(),
     })
 }
 
@@ -152,12 +151,15 @@ fn execute(request: &Request) -> Result<Answer, String> {
 }
 
 fn main() -> std::process::ExitCode {
-    Worker::new("complete-rust", "0.1.0", &["launch", "execute"])
-        .rules(&["S01", "S02", "L01", "L02", "L03", "L04"])
+    let mut rules: Vec<String> = (1..=22).map(|number| format!("S{number:02}")).collect();
+    rules.extend((1..=4).map(|number| format!("L{number:02}")));
+    Worker::new("complete-rust", "0.1.0", &["format", "launch", "execute"])
+        .rules(&rules.iter().map(String::as_str).collect::<Vec<_>>())
         .claim("every_rule", Json::Bool(true))
         .claim("opcodes", Json::strings(&["NOP", "ADD"]))
         .claim("dtypes", Json::strings(&["F32"]))
-        .on("validate", validate)
+        .on("validate", judge)
+        .on("roundtrip", judge)
         .on("execute", execute)
         .run()
 }
