@@ -1,5 +1,6 @@
 //! A worker that conforms to the profiles `format` and `launch` (spec/rules/launch.md), and executes programs of ADD over F32.
 
+mod members;
 mod structure;
 
 use std::collections::{BTreeMap, BTreeSet};
