@@ -1,6 +1,4 @@
-// A worker that conforms to the profile `launch` (spec/rules/launch.md), and executes programs of ADD over F32.
-//
-// It judges no structure rule, and says so in the handshake; what Go's reader does not read it answers with `unsupported`.
+// A worker that conforms to the profiles `format` and `launch` (spec/rules/launch.md), and executes programs of ADD over F32.
 package main
 
 import (
@@ -8,74 +6,65 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"sort"
 
 	"megakernel-conformance.invalid/adapter"
 )
 
-// Go fits members into structures without regard to case, and FMT-03 does not: so members are asked for by name.
-type object map[string]json.RawMessage
-
-// get is the member of this type; the zero value where it is absent, null, or of another type.
-func get[T any](from object, name string) (value T) {
-	if json.Unmarshal(from[name], &value) != nil {
-		var none T
-		return none
-	}
-	return value
-}
-
-// beyond says whether there is a limit, and it is exceeded.
-func beyond(value int64, limit *int64) bool { return limit != nil && value > *limit }
-
-// launchRules is L01 to L04: what the target cannot launch. Of an object that is not there, no member is.
-func launchRules(target, config object) (found []adapter.Diagnostic) {
+// launchRules is L01 to L04: what the target cannot launch.
+func launchRules(program *object) (found []adapter.Diagnostic) {
 	broken := func(rule, message, pointer string) {
 		found = append(found, adapter.Diagnostic{Rule: rule, Message: message, Pointer: pointer})
 	}
-	if config != nil {
-		smem := get[int64](config, "smem_bytes_per_block")
-		if smem < 0 || beyond(smem, get[*int64](target, "smem_bytes_per_block_optin")) {
+	target, there := program.get("target").(*object)
+	// Without a target, what it would limit is judged by the other limits alone.
+	beyond := func(number int64, name string) bool { return there && number > value(target, name) }
+	if config, there := program.get("config").(*object); there {
+		smem, threads := value(config, "smem_bytes_per_block"), value(config, "threads_per_block")
+		if smem < 0 || beyond(smem, "smem_bytes_per_block_optin") {
 			broken("L01", fmt.Sprint(smem, " bytes of shared memory"), "/config/smem_bytes_per_block")
 		}
-		threads := int64(256)
-		if given := get[*int64](config, "threads_per_block"); given != nil {
-			threads = *given
-		}
-		if threads < 1 || threads > 1024 || beyond(threads, get[*int64](target, "max_threads_per_sm")) {
+		if threads < 1 || threads > 1024 || beyond(threads, "max_threads_per_sm") {
 			broken("L02", fmt.Sprint(threads, " threads in a block"), "/config/threads_per_block")
 		}
-		assignment := get[map[string]int64](config, "sm_assignment") // none where it is the name of a strategy
-		tasks := make([]string, 0, len(assignment))
-		for task := range assignment {
-			tasks = append(tasks, task)
-		}
-		sort.Strings(tasks)
-		for _, task := range tasks {
-			if sm := assignment[task]; sm < 0 || target != nil && sm >= get[int64](target, "num_sms") {
+		assignment := inner(config, "sm_assignment")
+		for _, task := range assignment.names {
+			if sm := value(assignment, task); sm < 0 || beyond(sm, "num_sms") || target != nil && sm == value(target, "num_sms") {
 				broken("L04", fmt.Sprint("there is no SM ", sm), "/config/sm_assignment/"+task)
 			}
 		}
 	}
-	if cooperative := get[*bool](target, "supports_cooperative"); cooperative != nil && !*cooperative {
+	if there && target.get("supports_cooperative") == false {
 		broken("L03", "the target launches no cooperative grids", "/target/supports_cooperative")
 	}
 	return found
 }
 
-func validate(request adapter.Request) (adapter.Answer, error) {
-	var document object
-	if err := json.Unmarshal(request.Document, &document); err != nil {
-		return adapter.Unsupported("Go's reader does not read the document: " + err.Error()), nil
+func judgeDocument(request adapter.Request) (adapter.Answer, error) {
+	program, found := read(request.Document)
+	if len(found) == 0 && request.Profile == "launch" {
+		found = launchRules(program)
 	}
-	if found := launchRules(get[object](document, "target"), get[object](document, "config")); len(found) > 0 {
+	if len(found) > 0 {
 		return adapter.RejectAll(found...), nil
 	}
-	return adapter.Accept(), nil
+	if request.Method != "roundtrip" {
+		return adapter.Accept(), nil
+	}
+	text, err := json.Marshal(program)
+	return adapter.AcceptDocument(string(text)), err
+}
+
+// numbers are the integers of a member that is a list of ids or extents.
+func numbers(record *object, name string) (found []int64) {
+	for _, item := range list(record, name) {
+		number, _ := integer(item)
+		found = append(found, number)
+	}
+	return found
 }
 
 // contents is what the buffers hold before the launch (EXE-08).
-func contents(buffers []object, launch adapter.Launch) ([][]float32, error) {
+func contents(buffers []any, launch adapter.Launch) ([][]float32, error) {
 	bound := map[string]adapter.Tensor{}
 	for _, path := range launch.Tensors {
 		read, err := adapter.ReadTensors(path)
@@ -87,16 +76,17 @@ func contents(buffers []object, launch adapter.Launch) ([][]float32, error) {
 		}
 	}
 	memory := make([][]float32, len(buffers))
-	for n, buffer := range buffers {
-		kind, dtype := get[string](buffer, "kind"), get[string](buffer, "dtype")
+	for n, item := range buffers {
+		buffer := item.(*object)
+		kind, dtype := word(buffer, "kind"), word(buffer, "dtype")
 		if kind == "KV_CACHE" || dtype != "F32" {
 			return nil, errors.New("no caches, and no " + dtype)
 		}
-		name, count := get[string](buffer, "name"), int64(1)
-		if source := get[*string](buffer, "source"); source != nil && (kind == "WEIGHT" || kind == "CONST") {
-			name = *source
+		name, count := word(buffer, "name"), int64(1)
+		if source, is := buffer.get("source").(string); is && (kind == "WEIGHT" || kind == "CONST") {
+			name = source
 		}
-		for _, extent := range get[[]int64](buffer, "shape") {
+		for _, extent := range numbers(buffer, "shape") {
 			count *= extent
 		}
 		memory[n] = make([]float32, count)
@@ -112,34 +102,36 @@ func contents(buffers []object, launch adapter.Launch) ([][]float32, error) {
 }
 
 // run runs the tasks that are ready, in order of the list, until none is left: so the tasks of one SM run in theirs (EXE-01, EXE-02).
-func run(program object, memory [][]float32) error {
-	counters := make([]int, len(get[[]object](program, "counters")))
-	for left := get[[]object](program, "tasks"); len(left) > 0; {
-		var later []object
-		stuck := map[int]bool{}
-		for _, task := range left {
-			sm := get[*int](task, "sm")
-			ready := sm == nil || !stuck[*sm]
-			for _, wait := range get[[]object](task, "waits") {
-				ready = ready && counters[get[int](wait, "counter")] >= get[int](wait, "threshold")
+func run(program *object, memory [][]float32) error {
+	counters := make([]int64, len(list(program, "counters")))
+	for left := list(program, "tasks"); len(left) > 0; {
+		var later []any
+		stuck := map[int64]bool{}
+		for _, item := range left {
+			task := item.(*object)
+			sm, assigned := integer(task.get("sm"))
+			ready := !assigned || !stuck[sm]
+			for _, wait := range list(task, "waits") {
+				wait := wait.(*object)
+				ready = ready && counters[value(wait, "counter")] >= value(wait, "threshold")
 			}
 			if !ready {
-				if sm != nil {
-					stuck[*sm] = true
+				if assigned {
+					stuck[sm] = true
 				}
 				later = append(later, task)
 				continue
 			}
-			if get[string](task, "op") == "ADD" {
-				inputs := get[[]int](task, "inputs")
+			if word(task, "op") == "ADD" {
+				inputs, outputs := numbers(task, "inputs"), numbers(task, "outputs")
 				a, b := memory[inputs[0]], memory[inputs[1]]
 				sum := make([]float32, len(a))
 				for n := range sum {
 					sum[n] = a[n] + b[n]
 				}
-				memory[get[[]int](task, "outputs")[0]] = sum
+				memory[outputs[0]] = sum
 			}
-			counters[get[int](task, "out_counter")]++
+			counters[value(task, "out_counter")]++
 		}
 		if len(later) == len(left) {
 			return errors.New("the tasks wait for each other")
@@ -151,11 +143,11 @@ func run(program object, memory [][]float32) error {
 
 func execute(request adapter.Request) (adapter.Answer, error) {
 	for _, launch := range request.Launches {
-		var program object
-		if err := json.Unmarshal([]byte(launch.Document), &program); err != nil {
-			return adapter.Unsupported(err.Error()), nil
+		program, found := read([]byte(launch.Document))
+		if len(found) > 0 {
+			return adapter.RejectAll(found...), nil
 		}
-		buffers := get[[]object](program, "buffers")
+		buffers := list(program, "buffers")
 		memory, err := contents(buffers, launch)
 		if err == nil {
 			err = run(program, memory)
@@ -164,9 +156,9 @@ func execute(request adapter.Request) (adapter.Answer, error) {
 			return adapter.Answer{}, err
 		}
 		outputs := map[string]adapter.Tensor{}
-		for n, buffer := range buffers {
-			if get[string](buffer, "kind") == "IO_OUTPUT" {
-				outputs[get[string](buffer, "name")] = adapter.OfFloats(get[[]int64](buffer, "shape"), memory[n])
+		for n, item := range buffers {
+			if buffer := item.(*object); word(buffer, "kind") == "IO_OUTPUT" {
+				outputs[word(buffer, "name")] = adapter.OfFloats(numbers(buffer, "shape"), memory[n])
 			}
 		}
 		if err := adapter.WriteTensors(launch.Output, outputs); err != nil {
@@ -177,12 +169,16 @@ func execute(request adapter.Request) (adapter.Answer, error) {
 }
 
 func main() {
-	worker := adapter.New("complete-go", "0.1.0", "launch", "execute")
+	worker := adapter.New("complete-go", "0.1.0", "format", "launch", "execute")
 	worker.Rules = []string{"L01", "L02", "L03", "L04"}
+	for number := 1; number <= 22; number++ {
+		worker.Rules = append(worker.Rules, fmt.Sprintf("S%02d", number))
+	}
 	worker.EveryRule = true
 	worker.Opcodes = []string{"NOP", "ADD"}
 	worker.Dtypes = []string{"F32"}
-	worker.On("validate", validate)
+	worker.On("validate", judgeDocument)
+	worker.On("roundtrip", judgeDocument)
 	worker.On("execute", execute)
 	os.Exit(worker.Run())
 }

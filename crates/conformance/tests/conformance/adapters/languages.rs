@@ -28,14 +28,6 @@ impl Language {
         root().join("adapters").join(name)
     }
 
-    /// The profiles to which its complete worker conforms.
-    pub fn complete(self) -> &'static [Profile] {
-        match self {
-            Language::Python | Language::Cpp | Language::Rust => &[Profile::FORMAT, Profile::LAUNCH],
-            Language::Go => &[Profile::LAUNCH],
-        }
-    }
-
     /// The source of a worker, `minimal`, `complete` or `careless`.
     pub fn source(self, worker: &str) -> PathBuf {
         self.source_below(&self.folder(), worker)
