@@ -23,8 +23,10 @@ func (j *judge) need(holds bool, rule, at, message string) {
 
 // child is the pointer of a member or an element (FMT-07).
 func child(at string, name any) string {
-	return at + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(fmt.Sprint(name))
+	return at + "/" + escapes.Replace(fmt.Sprint(name))
 }
+
+var escapes = strings.NewReplacer("~", "~0", "/", "~1")
 
 // integer is the value of an integer text of 64 bits.
 func integer(value any) (int64, bool) {

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use megakernel_ir::protocol::Profile;
 use megakernel_test_support::root;
 use megakernel_test_support::tools::{Tool, require};
 
