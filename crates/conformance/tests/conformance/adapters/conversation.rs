@@ -11,12 +11,10 @@ use serde_json::{Value, json};
 
 use super::languages::Language;
 
-/// Holds the whole conversation; panics at the first thing that is wrong.
+/// Holds the whole conversation, up to the first thing that is wrong.
 #[track_caller]
 pub fn hold(language: Language, command: &[String]) {
-    if let Err(why) = checked(language, command, Duration::from_secs(30)) {
-        panic!("{language:?}: {why}");
-    }
+    assert_eq!(checked(language, command, Duration::from_secs(30)), Ok(()), "{language:?}");
 }
 
 struct Talk {

@@ -1,4 +1,4 @@
-//! What `docs/implementing.md` and `adapters/README.md` say about the libraries: the code is that of the files, and the commands are run.
+//! What `docs/implementing.md` and `adapters/README.md` say about the libraries: code is that of the files, and commands are run.
 
 use std::path::Path;
 use std::process::Command;
@@ -19,7 +19,7 @@ fn section(page: &str, language: Language) -> String {
         Language::Go => "\n### In Go\n",
         Language::Rust => "\n### In Rust\n",
     };
-    let (_, after) = text.split_once(heading).unwrap_or_else(|| panic!("{page} has no section{heading}"));
+    let (_, after) = text.split_once(heading).expect(heading);
     // The code has lines that begin with one `#`.
     let section = after.split("\n### ").next().and_then(|text| text.split("\n## ").next());
     section.expect("a section").to_owned() + "\n"
@@ -45,6 +45,19 @@ fn the_page_shows_the_minimal_workers_as_they_are() {
             shown,
             files::text(&language.source("minimal")),
             "{PAGE} shows another worker in {language:?}"
+        );
+    }
+}
+
+#[test]
+fn the_commands_of_the_readme_are_those_of_the_page() {
+    let (readme, page) = (files::text(&root().join("adapters/README.md")), files::text(&root().join(PAGE)));
+    let commands: Vec<&str> = readme.lines().filter(|line| line.starts_with("$ ")).collect();
+    assert_eq!(commands.len(), 7, "{commands:#?}");
+    for command in commands {
+        assert!(
+            page.lines().any(|line| line == command),
+            "{PAGE} has no `{command}`, so that nobody runs it"
         );
     }
 }
