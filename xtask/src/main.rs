@@ -11,6 +11,7 @@ mod bundle;
 mod ci;
 mod codegen;
 mod conform;
+mod dist;
 mod ledger;
 mod records;
 mod release_gate;
@@ -38,6 +39,7 @@ enum Command {
     /// Generate the corpus of cases, check that it is up to date, count it, or print the document of a case
     #[command(disable_help_flag = true)]
     Corpus(tool::Args),
+    Dist(dist::Args),
     /// Compare an implementation with the reference on documents that no case has
     #[command(disable_help_flag = true)]
     Fuzz(tool::Args),
@@ -58,6 +60,7 @@ fn main() -> ExitCode {
         Command::Codegen(args) => codegen::run(&root(), &args),
         Command::Conform(args) => conform::run(&root(), &args),
         Command::Corpus(args) => tool::suite(&root(), "corpus", &args),
+        Command::Dist(args) => dist::run(&root(), &args),
         Command::Fuzz(args) => tool::suite(&root(), "fuzz", &args),
         Command::Ledger(args) => ledger::run(&root(), &args),
         Command::Prove(args) => tool::suite(&root(), "prove", &args),

@@ -89,6 +89,36 @@ pub fn code_blocks(text: &str) -> Vec<CodeBlock> {
     out
 }
 
+/// A link or a picture of a Markdown text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// Where it leads, as it is written.
+    pub target: String,
+    /// Where all of it stands in the text, in bytes.
+    pub whole: Range<usize>,
+    /// Where its target stands, if the link holds it: not what names a definition elsewhere, nor an address alone.
+    pub place: Option<Range<usize>>,
+    /// Line, from 1.
+    pub line: usize,
+}
+
+/// The links of a Markdown text, in order.
+pub fn links(text: &str) -> Vec<Link> {
+    let lines = Lines::of(text);
+    let mut out = Vec::new();
+    for (event, whole) in events(text) {
+        let Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) = event else { continue };
+        let source = text.get(whole.clone()).unwrap_or_default();
+        let start = source.rfind("](").map(|at| at + 2).filter(|&at| {
+            let rest = source.get(at..).unwrap_or_default();
+            rest.strip_prefix(&*dest_url).is_some_and(|rest| rest.starts_with([')', ' ']))
+        });
+        let place = start.map(|at| whole.start + at..whole.start + at + dest_url.len());
+        out.push(Link { target: dest_url.into_string(), line: lines.at(whole.start), whole, place });
+    }
+    out
+}
+
 /// The lines of a Markdown text that stand outside fenced code blocks, with their numbers from 1.
 pub fn outside_fences(text: &str) -> Vec<(usize, &str)> {
     let lines = Lines::of(text);
@@ -134,6 +164,26 @@ mod tests {
             .map(|h| h.anchor)
             .collect();
         assert_eq!(anchors, ["the-run-call-in-brief", "a_b---c", "a_b---c-1"]);
+    }
+
+    #[test]
+    fn links_are_found_with_their_places() {
+        let text = "[a](b.md#c) `[no](x)`\n![d](e.png \"f\") [`g`](h) <https://i.example> [j]\n\n[j]: k.md\n```\n[no](x)\n```\n";
+        let found: Vec<_> = links(text)
+            .into_iter()
+            .map(|link| (link.target.clone(), link.line, link.place.map(|at| &text[at])))
+            .collect();
+        let expected = [
+            ("b.md#c", 1, true),
+            ("e.png", 2, true),
+            ("h", 2, true),
+            ("https://i.example", 2, false),
+            ("k.md", 2, false),
+        ];
+        let expected: Vec<_> =
+            expected.map(|(to, line, here)| (to.to_owned(), line, here.then_some(to))).into();
+        assert_eq!(found, expected);
+        assert_eq!(&text[links(text)[1].whole.clone()], "![d](e.png \"f\")");
     }
 
     #[test]

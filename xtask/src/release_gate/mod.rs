@@ -45,13 +45,14 @@ pub struct Args {
 const HOST: &str = "host";
 
 /// What a release needs besides evidence and the steps of `ci`: what is checked, how, and the exit code of success.
-const CHECKS: [(&str, &[&str], i32); 13] = [
+const CHECKS: [(&str, &[&str], i32); 14] = [
     (
         "tests that need minutes",
         &["cargo", "test", "--workspace", "--no-fail-fast", "--", "--ignored", "minutes_"],
         0,
     ),
     ("the corpus with every certificate is what the generator writes", &[SELF, "corpus", "check"], 0),
+    ("what a release publishes can be made", &[SELF, "dist"], 0),
     ("the documentation has no warning", &["cargo", "doc", "--quiet", "--workspace", "--no-deps"], 0),
     ("the kernels compile for every target", &["checks/run", "targets"], 0),
     // Without the cases of many launches: every kernel and every wait is in the others.

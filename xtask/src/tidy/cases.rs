@@ -23,6 +23,16 @@ pub struct Case {
     /// The accepted case that differs by one edit.
     #[serde(default)]
     pub twin: Option<String>,
+    /// Where it comes from.
+    #[serde(default)]
+    pub provenance: Provenance,
+}
+
+/// Where a case comes from.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct Provenance {
+    /// The first segments of the id.
+    pub family: String,
 }
 
 /// A declared answer.

@@ -55,7 +55,7 @@ fn targets(text: &str) -> Vec<(usize, &str)> {
 }
 
 /// The path that a link in `from` leads to, relative to the repository; nothing if it leads out.
-fn resolve(from: &str, link: &str) -> Option<String> {
+pub fn resolve(from: &str, link: &str) -> Option<String> {
     if link.is_empty() {
         return Some(from.to_string());
     }

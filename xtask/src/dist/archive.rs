@@ -1,0 +1,178 @@
+//! Archives that have the same bytes each time they are made of the same files.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use walkdir::WalkDir;
+
+use super::{create, succeed};
+
+/// How an archive is packed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Packing {
+    /// What every system unpacks.
+    Gzip,
+    /// What is smaller, and needs a program that a bare system lacks.
+    Zstd,
+}
+
+impl Packing {
+    /// The end of the file's name, the program that packs, with its arguments, and what brings it. Threads are a given number, and
+    /// the name and the time of what is packed are left out.
+    const fn program(self) -> (&'static str, &'static str, &'static str) {
+        match self {
+            Packing::Gzip => ("tar.gz", "gzip -9 --no-name", "gzip has to be installed"),
+            Packing::Zstd => {
+                ("tar.zst", "zstd -15 --threads=2", "zstd has to be installed: `apt install zstd`")
+            }
+        }
+    }
+}
+
+/// 1980-01-01, the first day that a zip can hold. At 0, tar warns of every file that it unpacks.
+pub const DATE: &str = "315532800";
+
+/// Packs a folder, under its own name, into `out`: the path of the archive. Its bytes follow from the names of the files, what they hold
+/// and who may execute them: not from their dates, their owners, or the order of the folder.
+///
+/// # Errors
+/// A file cannot be read, or tar or the packer is missing or fails.
+pub fn pack(folder: &Path, out: &Path, packing: Packing) -> Result<PathBuf, String> {
+    let (end, _, _) = packing.program();
+    let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let to = out.join(format!("{name}.{end}"));
+    pack_as(folder, &to, packing)?;
+    Ok(to)
+}
+
+/// The same as a file of any name.
+///
+/// # Errors
+/// As of [`pack`].
+pub fn pack_as(folder: &Path, to: &Path, packing: Packing) -> Result<(), String> {
+    let (_, packer, hint) = packing.program();
+    // tar says of a missing packer only that its child has died.
+    let packer_alone = packer.split(' ').next().unwrap_or(packer);
+    succeed(Command::new(packer_alone).arg("--version"), hint)?;
+    let mut tar = Command::new("tar");
+    tar.env("LC_ALL", "C").env_remove("TAR_OPTIONS").env_remove("GZIP").env_remove("ZSTD_CLEVEL");
+    tar.args(["--create", "--format=gnu", "--sort=name", "--owner=0", "--group=0", "--numeric-owner"]);
+    tar.args(["--mode=u+rwX,go+rX,go-w", "--hard-dereference"]).arg(format!("--mtime=@{DATE}"));
+    tar.arg(format!("--use-compress-program={packer}")).arg("--file").arg(to);
+    tar.arg("--directory").arg(folder.parent().unwrap_or(folder)).arg(folder.file_name().unwrap_or_default());
+    succeed(&mut tar, "tar has to be installed, GNU's, of at least 1.28").map(|_| ())
+}
+
+/// Gathers files and folders of the repository in another folder, under their own paths. They are linked where the file system can, so
+/// they must not be written there.
+///
+/// # Errors
+/// One is missing, is neither file nor folder, or cannot be read.
+pub fn gather(root: &Path, what: &[&str], to: &Path) -> Result<(), String> {
+    for part in what {
+        for entry in WalkDir::new(root.join(part)).sort_by_file_name() {
+            let entry = entry.map_err(|cause| format!("{part}: {cause}"))?;
+            let path = entry.path();
+            let below = to.join(path.strip_prefix(root).unwrap_or(path));
+            if entry.file_type().is_dir() {
+                create(&below)?;
+            } else if entry.file_type().is_file() {
+                create(below.parent().unwrap_or(to))?;
+                fs::hard_link(path, &below)
+                    .or_else(|_| fs::copy(path, &below).map(|_| ()))
+                    .map_err(|cause| format!("{}: {cause}", path.display()))?;
+            } else {
+                return Err(format!("{}: is neither a file nor a folder", path.display()));
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::time::{Duration, SystemTime};
+
+    use super::*;
+    use crate::dist::write;
+
+    /// A tree whose names were written in some order, at some time, under some mask.
+    fn tree(folder: &Path, names: &[&str], time: u64, mode: u32) -> PathBuf {
+        let tree = folder.join("tree");
+        for name in names {
+            let path = tree.join(name);
+            write(&path, format!("this is {name}\n")).expect("a file");
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("a mode");
+            let file = fs::File::options().write(true).open(&path).expect("a file");
+            file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(time)).expect("a time");
+        }
+        let run = tree.join("b/run");
+        fs::set_permissions(run, fs::Permissions::from_mode(mode | 0o100)).expect("a mode");
+        tree
+    }
+
+    #[test]
+    fn the_same_files_give_the_same_bytes() {
+        let names = ["b/run", "a.json", "b/z.md", "c", "b/a/deep"];
+        let backwards: Vec<&str> = names.iter().rev().copied().collect();
+        for packing in [Packing::Gzip, Packing::Zstd] {
+            let folders = [(); 2].map(|()| tempfile::tempdir().expect("a folder"));
+            let one = tree(folders[0].path(), &names, 1_000_000_000, 0o644);
+            let two = tree(folders[1].path(), &backwards, 1_700_000_000, 0o600);
+            let packed = [pack(&one, folders[0].path(), packing), pack(&two, folders[1].path(), packing)];
+            let [one, two] = packed.map(|path| path.expect("an archive"));
+            assert!(fs::read(&one).expect("bytes") == fs::read(&two).expect("bytes"), "{packing:?}");
+
+            let list =
+                Command::new("tar").args(["--list", "--verbose", "--utc", "--file"]).arg(&two).output();
+            let list = String::from_utf8(list.expect("tar").stdout).expect("UTF-8");
+            let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+            let lines: Vec<String> = list
+                .lines()
+                .map(|line| match words(line).as_slice() {
+                    [mode, owner, _, day, _, name] => format!("{mode} {owner} {day} {name}"),
+                    _ => line.to_owned(),
+                })
+                .collect();
+            let expected = [
+                "drwxr-xr-x 0/0 1980-01-01 tree/",
+                "-rw-r--r-- 0/0 1980-01-01 tree/a.json",
+                "drwxr-xr-x 0/0 1980-01-01 tree/b/",
+                "drwxr-xr-x 0/0 1980-01-01 tree/b/a/",
+                "-rw-r--r-- 0/0 1980-01-01 tree/b/a/deep",
+                "-rwxr-xr-x 0/0 1980-01-01 tree/b/run",
+                "-rw-r--r-- 0/0 1980-01-01 tree/b/z.md",
+                "-rw-r--r-- 0/0 1980-01-01 tree/c",
+            ];
+            assert_eq!(lines, expected, "{packing:?}");
+        }
+    }
+
+    #[test]
+    fn other_files_give_other_bytes_and_missing_ones_are_said() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let made = tree(folder.path(), &["b/run", "a"], 1, 0o644);
+        let pack = || {
+            let path = pack(&made, folder.path(), Packing::Gzip).expect("an archive");
+            fs::read(path).expect("bytes")
+        };
+        let before = pack();
+        write(&made.join("a"), "this is b\n").expect("a file");
+        assert!(before != pack());
+        let gone = super::pack(&folder.path().join("gone"), folder.path(), Packing::Gzip);
+        assert!(gone.is_err_and(|error| error.contains("gone")));
+    }
+
+    #[test]
+    fn what_is_gathered_keeps_its_path() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let made = tree(folder.path(), &["b/run", "a", "b/a/deep"], 1, 0o644);
+        let to = folder.path().join("to");
+        gather(&made, &["b", "a"], &to).expect("gathered");
+        assert_eq!(fs::read_to_string(to.join("b/a/deep")).expect("a file"), "this is b/a/deep\n");
+        assert!(to.join("a").is_file());
+        assert!(gather(&made, &["none"], &to).is_err_and(|error| error.starts_with("none: ")));
+    }
+}
