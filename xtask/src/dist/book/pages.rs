@@ -104,6 +104,7 @@ mod tests {
             ("cases/R01.md", "spec/rules/race.md", "../spec/rules/race.md"),
             ("spec/a.md", "spec/a.md", "a.md"),
             ("a/b/c.md", "a/d/c.md", "../d/c.md"),
+            ("spec/rules/b.md", "index.md", "../../index.md"),
         ] {
             assert_eq!(relative(from, to), link, "{from} to {to}");
         }
