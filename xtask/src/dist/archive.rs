@@ -65,13 +65,17 @@ pub fn pack_as(folder: &Path, to: &Path, packing: Packing) -> Result<(), String>
 }
 
 /// Gathers files and folders of the repository in another folder, under their own paths. They are linked where the file system can, so
-/// they must not be written there.
+/// they must not be written there. What Python leaves behind is left out.
 ///
 /// # Errors
 /// One is missing, is neither file nor folder, or cannot be read.
 pub fn gather(root: &Path, what: &[&str], to: &Path) -> Result<(), String> {
     for part in what {
-        for entry in WalkDir::new(root.join(part)).sort_by_file_name() {
+        for entry in WalkDir::new(root.join(part))
+            .sort_by_file_name()
+            .into_iter()
+            .filter_entry(|entry| entry.file_name() != "__pycache__")
+        {
             let entry = entry.map_err(|cause| format!("{part}: {cause}"))?;
             let path = entry.path();
             let below = to.join(path.strip_prefix(root).unwrap_or(path));
@@ -169,10 +173,11 @@ mod tests {
     fn what_is_gathered_keeps_its_path() {
         let folder = tempfile::tempdir().expect("a folder");
         let made = tree(folder.path(), &["b/run", "a", "b/a/deep"], 1, 0o644);
+        write(&made.join("b/__pycache__/run.pyc"), "").expect("a file");
         let to = folder.path().join("to");
         gather(&made, &["b", "a"], &to).expect("gathered");
         assert_eq!(fs::read_to_string(to.join("b/a/deep")).expect("a file"), "this is b/a/deep\n");
-        assert!(to.join("a").is_file());
+        assert!(to.join("a").is_file() && !to.join("b/__pycache__").exists());
         assert!(gather(&made, &["none"], &to).is_err_and(|error| error.starts_with("none: ")));
     }
 }
