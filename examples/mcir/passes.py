@@ -4,11 +4,8 @@ import copy
 
 from documents import BINARY, UNARY
 from model import nodes
+from rows import Rows, Unsupported
 from validator import judge
-
-
-class Unsupported(Exception):
-    """Why there is no answer."""
 
 
 def accepted(document):
@@ -29,7 +26,7 @@ def streaming(graph, target):
     raise Unsupported("no tile fits")
 
 
-class Conversion:
+class Conversion(Rows):
     """A document with a region for each node of a graph."""
 
     def __init__(self, graph, target, step):
@@ -68,6 +65,12 @@ class Conversion:
             self.attention()
         elif op == "softmax":
             self.softmax()
+        elif op in ("rms_norm", "layer_norm"):
+            self.norm()
+        elif op == "reduce":
+            self.reduce()
+        elif op == "rope":
+            self.rope()
         elif op in UNARY + BINARY + ("scale", "mask", "transpose"):
             self.elements()
         else:
@@ -134,14 +137,10 @@ class Conversion:
         at = at + list("ij")[: len(tile)]
         ins, made, place, members = [self.load("begin", 0, tile, at)], tile, at, {}
         if node["op"] in BINARY:
-            other = self.shape(1)
-            if other == shape:
-                ins.append(self.load("begin", 1, tile, at))
-            elif len(other) == 1 < len(shape) and other[0] == shape[-1]:
-                ins.append(self.load("begin", 1, tile[1:], at[-1:]))
-                members["along"] = "columns"
-            else:
-                raise Unsupported("there are no tiles for %s of %s and %s" % (node["op"], shape, other))
+            other, along = self.second(tile, at)
+            ins.append(other)
+            if along:
+                members["along"] = along
         elif node["op"] == "transpose":
             made, place = tile[::-1], at[:-2] + at[:-3:-1]
         elif node["op"] == "scale":
@@ -149,20 +148,6 @@ class Conversion:
         elif node["op"] == "mask":
             members = {"rows": ["i", node.get("offset", 0)], "columns": "j", "window": node.get("window")}
         self.store("begin", self.compute("begin", node["op"], ins, made, self.result(), **members), place)
-
-    def softmax(self):
-        shape = self.shape(0)
-        if len(shape) < 2 or self.node["axis"] != len(shape) - 1:
-            raise Unsupported("there are no tiles for `softmax` along that axis")
-        at = self.lead(shape) + ["i", 0]
-        rows = self.axis("i", shape[-2], self.step)
-        tile = [rows, shape[-1]]
-        scores = self.load("begin", 0, tile, at)
-        top = self.compute("begin", "max", [scores], [rows], op="Reduce", axis=1)
-        below = self.compute("begin", "sub", [scores, top], tile, along="rows")
-        weights = self.compute("begin", "exp", [below], tile)
-        total = self.compute("begin", "sum", [weights], [rows], op="Reduce", axis=1)
-        self.store("begin", self.compute("begin", "div", [weights, total], tile, self.result(), along="rows"), at)
 
     def matmul(self):
         (*_, m, k), (*_, n) = self.shape(0), self.shape(1)

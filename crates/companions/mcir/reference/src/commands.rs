@@ -1,4 +1,4 @@
-//! The commands of memory-centric IR: `validate-mcir`, `measure-mcir`, `transform-mcir`, `lower-mcir`, `generate-mcir`, `program-mcir`, `draw-mcir` and `compute-mcir`.
+//! The commands of memory-centric IR: `validate-mcir`, `measure-mcir`, `family-mcir`, `transform-mcir`, `lower-mcir`, `generate-mcir`, `program-mcir`, `draw-mcir` and `compute-mcir`.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -10,12 +10,13 @@ use megakernel_mcir::{Pass, Target};
 use megakernel_reference::commands::{
     Command, Companion, describe, finished, options, read_file, validate, wrong,
 };
+use serde_json::{Value, json};
 
 use crate::measure::measure_document;
 use crate::validate::read_document;
 use crate::{
-    Blocks, Choices, Landing, Mcir, NoCode, NoProgram, NotMade, Programmed, Refused, THREADS, compute_text,
-    lowered, picture, run_program, transform_text,
+    Blocks, Choices, Landing, Mcir, Member, NoCode, NoProgram, NotMade, Programmed, Refused, THREADS,
+    compute_text, family, lowered, picture, run_program, transform_text,
 };
 
 /// What this companion adds to the reference of programs.
@@ -37,6 +38,10 @@ const COMMANDS: &[Command] = &[
     Command {
         describe: || describe::<Measure>("measure-mcir"),
         run: |matches, _| options(matches).map_or_else(|code| code, |options: Measure| measure(&options)),
+    },
+    Command {
+        describe: || describe::<Tiles>("family-mcir"),
+        run: |matches, _| options(matches).map_or_else(|code| code, |options: Tiles| tiles(&options)),
     },
     Command {
         describe: || describe::<Transform>("transform-mcir"),
@@ -88,6 +93,28 @@ struct Validate {
 struct Measure {
     /// The document
     file: PathBuf,
+}
+
+/// Print what attention moves with every size of tiles that fits, and the least of it.
+///
+/// Queries of a block and keys of an iteration are multiples of 16, or all there are. A size fits if the document of StreamingConversionPass with it breaks neither IT01 nor
+/// IT02. Exits 0 with an object: `compulsory` and `least`, null where nothing fits, and `members`, each with its tiles, blocks, iterations, bytes moved, and peaks.
+#[derive(Args)]
+#[command(
+    after_help = "Example:\n  megakernel-reference transform-mcir AttentionPatternPass graph.json > attention.json\n  megakernel-reference family-mcir attention.json --shared-bytes 232448 --register-bytes 262144 | jq .least"
+)]
+struct Tiles {
+    /// The semantic graph: one node, `attention`
+    file: PathBuf,
+    /// What a block may hold in shared memory
+    #[arg(long)]
+    shared_bytes: i64,
+    /// What a block may hold in registers
+    #[arg(long)]
+    register_bytes: i64,
+    /// For `least`, only sizes with at least so many blocks
+    #[arg(long, default_value_t = 1)]
+    blocks: i64,
 }
 
 /// Apply a pass to a semantic graph or a document of memory-centric IR, and print what it makes (companion specification, MCI-20).
@@ -226,6 +253,17 @@ fn print_found(file: &Path, found: &[Diagnostic]) {
     }
 }
 
+/// Says why nothing was made.
+fn not_made(file: &Path, none: NotMade) -> ExitCode {
+    match none {
+        NotMade::Rejected(found) => {
+            print_found(file, &found);
+            ExitCode::from(1)
+        }
+        NotMade::Unsupported(reason) => wrong(format!("{}: {reason}", file.display())),
+    }
+}
+
 fn transform(options: &Transform) -> ExitCode {
     let text = match read_file(&options.file) {
         Ok(text) => text,
@@ -239,11 +277,23 @@ fn transform(options: &Transform) -> ExitCode {
             }
             finished(std::io::stdout().lock().write_all(format!("{made}\n").as_bytes()), 0)
         }
-        Err(NotMade::Rejected(found)) => {
-            print_found(&options.file, &found);
-            ExitCode::from(1)
+        Err(none) => not_made(&options.file, none),
+    }
+}
+
+fn tiles(options: &Tiles) -> ExitCode {
+    let text = match read_file(&options.file) {
+        Ok(text) => text,
+        Err(message) => return wrong(message),
+    };
+    match family(&text, options.shared_bytes, options.register_bytes) {
+        Ok(found) => {
+            let members: Vec<Value> = found.members.iter().map(Member::json).collect();
+            let least = found.least(options.blocks).map(Member::json);
+            let answer = json!({"compulsory": found.compulsory, "least": least, "members": members});
+            finished(std::io::stdout().lock().write_all(format!("{answer}\n").as_bytes()), 0)
         }
-        Err(NotMade::Unsupported(reason)) => wrong(format!("{}: {reason}", options.file.display())),
+        Err(none) => not_made(&options.file, none),
     }
 }
 
@@ -257,11 +307,7 @@ fn lower(options: &Lower) -> ExitCode {
             print_found(&options.file, &found);
             finished(std::io::stdout().lock().write_all(format!("{made}\n").as_bytes()), 0)
         }
-        Err(NotMade::Rejected(found)) => {
-            print_found(&options.file, &found);
-            ExitCode::from(1)
-        }
-        Err(NotMade::Unsupported(reason)) => wrong(format!("{}: {reason}", options.file.display())),
+        Err(none) => not_made(&options.file, none),
     }
 }
 
@@ -318,7 +364,7 @@ fn compute_by_program(file: &Path, text: &[u8]) -> ExitCode {
         Err(code) => return code,
     };
     // What is read twice is read once more: the document is accepted, so its text is JSON.
-    let value: serde_json::Value = serde_json::from_slice(text).unwrap_or_default();
+    let value: Value = serde_json::from_slice(text).unwrap_or_default();
     match run_program(&made, &value["data"], 0) {
         Ok(answer) => finished(std::io::stdout().lock().write_all(format!("{answer}\n").as_bytes()), 0),
         Err(message) => wrong(format!("{}: {message}", file.display())),

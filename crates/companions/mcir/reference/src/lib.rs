@@ -8,6 +8,7 @@ mod compute;
 mod cuda;
 mod draw;
 mod elimination;
+mod family;
 mod form;
 mod graph;
 mod joint;
@@ -35,6 +36,7 @@ pub use compute::{Blocks, Choices, Landing, Refused, Tensors, compute, compute_d
 pub use cuda::{NoCode, THREADS, generate};
 pub use draw::picture;
 pub use elimination::Stays;
+pub use family::{Family, Member, family};
 pub use lower::{lower, lowered};
 pub use measure::{measure, measure_document};
 pub use program::{NoProgram, Programmed, program, run_program};

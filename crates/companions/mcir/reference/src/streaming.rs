@@ -1,18 +1,69 @@
 //! The StreamingConversionPass (clause MCI-23): a region for each node of a graph, which streams what the node sums over.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use megakernel_mcir::{Fold, Graph, GraphNode, GraphOp, GraphValue, Masked, Target};
+use megakernel_mcir::{Dtype, Graph, GraphNode, GraphOp, GraphValue, Masked, Target};
 use serde_json::{Map, Value as Json, json};
 
 use crate::names::Names;
 
+mod rows;
+
 /// The largest step of an axis. Smaller ones are halves of it.
-pub const STEP: i64 = 128;
+pub const STEP: Step = Step { block: 128, stream: 128 };
+
+/// The steps of a region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Of block axes.
+    pub block: i64,
+    /// Of the stream.
+    pub stream: i64,
+}
+
+impl Step {
+    /// Both steps are halved, as far as they are above 1; nothing if none is.
+    pub fn half(self) -> Option<Step> {
+        let half = |step: i64| (step / 2).max(1);
+        let smaller = Step { block: half(self.block), stream: half(self.stream) };
+        (smaller != self).then_some(smaller)
+    }
+}
+
+/// Transpositions that round nothing, by what they produce: what is transposed.
+fn turned(graph: &Graph) -> HashMap<u32, u32> {
+    let dtypes: HashMap<u32, Dtype> = graph.values.iter().map(|value| (value.name, value.dtype)).collect();
+    let is_exact =
+        |from: u32, to: u32| dtypes.get(&to) == Some(&Dtype::F32) || dtypes.get(&to) == dtypes.get(&from);
+    let turned = graph.nodes.iter().filter(|node| node.op == GraphOp::Transpose);
+    let pairs = turned.filter_map(|node| Some((node.out, *node.ins.first()?)));
+    pairs.filter(|&(out, from)| is_exact(from, out)).collect()
+}
+
+/// The places of the nodes that become regions: all but transpositions of which nobody reads what is not multiplied from the right.
+pub fn regions(graph: &Graph) -> Vec<usize> {
+    let turned = turned(graph);
+    let mut read: HashSet<u32> = graph.outputs.iter().copied().collect();
+    for node in &graph.nodes {
+        let is_folded =
+            |place: usize, name: u32| place == 1 && node.op == GraphOp::Matmul && turned.contains_key(&name);
+        read.extend(
+            node.ins
+                .iter()
+                .enumerate()
+                .filter(|&(place, &name)| !is_folded(place, name))
+                .map(|(_, &name)| name),
+        );
+    }
+    let stays = |node: &GraphNode| !turned.contains_key(&node.out) || read.contains(&node.out);
+    graph.nodes.iter().enumerate().filter(|(_, node)| stays(node)).map(|(place, _)| place).collect()
+}
 
 /// A document that is being written.
 struct Draft<'g> {
     graph: &'g Graph,
+    /// See [`turned`].
+    turned: HashMap<u32, u32>,
     /// The values of the graph by name.
     given: HashMap<u32, &'g GraphValue>,
     /// Names that are taken.
@@ -21,7 +72,7 @@ struct Draft<'g> {
     /// Tiles by memory and lifetime.
     kept: [Vec<String>; 4],
     regions: Vec<Json>,
-    step: i64,
+    step: Step,
 }
 
 /// Which tiles: of what is loaded or computed, and for a node or for the block.
@@ -61,26 +112,27 @@ impl Region {
     }
 }
 
-/// The document of a graph that breaks no rule, with a step for each node.
+/// The document of a graph that breaks no rule, with a step for each of its [`regions`].
 ///
 /// # Errors
 /// The op that has no tiles here.
-pub fn document(graph: &Graph, target: Target, steps: &[i64]) -> Result<Json, String> {
+pub fn document(graph: &Graph, target: Target, steps: &[Step]) -> Result<Json, String> {
     let (names, values) = (graph.names.iter().cloned().collect(), Map::new());
     let given = graph.values.iter().map(|value| (value.name, value)).collect();
+    let nodes: Vec<&GraphNode> = regions(graph).into_iter().map(|place| &graph.nodes[place]).collect();
     let (kept, regions) = Default::default();
-    let mut draft = Draft { graph, given, names, values, kept, regions, step: STEP };
-    for value in &graph.values {
+    let mut draft = Draft { graph, turned: turned(graph), given, names, values, kept, regions, step: STEP };
+    let made: HashSet<u32> = nodes.iter().map(|node| node.out).chain(graph.inputs.iter().copied()).collect();
+    for value in graph.values.iter().filter(|value| made.contains(&value.name)) {
         let tensor = json!({"shape": value.shape, "dtype": value.dtype.name(), "residency": "global"});
         draft.values.insert(draft.name(value.name), tensor);
     }
-    for (node, &step) in graph.nodes.iter().zip(steps) {
+    for (node, &step) in nodes.iter().zip(steps) {
         draft.step = step;
         draft.region(node)?;
     }
     let all = |names: &[u32]| names.iter().map(|&name| draft.name(name)).collect::<Vec<String>>();
-    let boundaries: Vec<Json> =
-        graph.nodes.iter().map(|node| json!({"value": draft.name(node.out)})).collect();
+    let boundaries: Vec<Json> = nodes.iter().map(|node| json!({"value": draft.name(node.out)})).collect();
     let residency = KEPT.iter().zip(&draft.kept).filter(|(_, tiles)| !tiles.is_empty());
     let residency: Vec<Json> = residency
         .map(|((memory, lifetime), tiles)| json!({"memory": memory, "lifetime": lifetime, "values": tiles}))
@@ -129,10 +181,23 @@ impl Draft<'_> {
         region: &mut Region,
         body: usize,
         ins: &[&str],
+        what: (&[i64], &str),
+        node: Json,
+    ) -> String {
+        self.make_in(MADE, region, body, ins, what, node)
+    }
+
+    /// The same, kept as told.
+    fn make_in(
+        &mut self,
+        kept: usize,
+        region: &mut Region,
+        body: usize,
+        ins: &[&str],
         (shape, dtype): (&[i64], &str),
         mut node: Json,
     ) -> String {
-        let tile = self.tile("tile", shape, dtype, MADE);
+        let tile = self.tile("tile", shape, dtype, kept);
         node["in"] = json!(ins);
         node["out"] = json!([tile]);
         if node.get("op").is_none() {
@@ -159,6 +224,10 @@ impl Draft<'_> {
             GraphOp::Matmul => self.matmul(&mut region, node),
             GraphOp::Attention(by, mask) => self.attention(&mut region, node, by, mask),
             GraphOp::Softmax(axis) => self.softmax(&mut region, node, axis)?,
+            GraphOp::RmsNorm(eps) => self.norm(&mut region, node, eps, false)?,
+            GraphOp::LayerNorm(eps) => self.norm(&mut region, node, eps, true)?,
+            GraphOp::Reduce(fold, axis) => self.reduce(&mut region, node, fold, axis)?,
+            GraphOp::Rope => self.rope(&mut region, node)?,
             GraphOp::Transpose
             | GraphOp::Unary(_)
             | GraphOp::Scale(_)
@@ -166,7 +235,6 @@ impl Draft<'_> {
             | GraphOp::Mask(_) => {
                 self.elements(&mut region, node)?;
             }
-            other => return Err(format!("there are no tiles for `{}`", other.name())),
         }
         let Region { steps, blocks, stream, state, bodies: [begin, each, end], inputs } = region;
         self.regions.push(json!({
@@ -195,8 +263,8 @@ impl Draft<'_> {
         let lacking = at.len();
         let mut tile = Vec::new();
         for (&extent, axis) in shape[lacking..].iter().zip(["i", "j"]) {
-            tile.push(self.step.min(extent));
-            region.axis(axis, extent, self.step.min(extent));
+            tile.push(self.step.block.min(extent));
+            region.axis(axis, extent, self.step.block.min(extent));
             at.push(json!(axis));
         }
         let x = self.load(region, BEGIN, a, &tile, &at);
@@ -213,18 +281,12 @@ impl Draft<'_> {
                 json!({"fn": "mask", "rows": ["i", offset], "columns": "j", "window": window})
             }
             GraphOp::Binary(binary) => {
-                let other = self.value(node.ins[1]).0.to_vec();
+                let (other, along) =
+                    self.second(region, node.ins[1], &shape, (&tile[..], &at[..]), binary.name())?;
+                ins.push(other);
                 let mut does = json!({"fn": binary.name()});
-                if other == shape {
-                    ins.push(self.load(region, BEGIN, node.ins[1], &tile, &at));
-                } else if other.len() == 1 && shape.len() >= 2 && other.last() == shape.last() {
-                    ins.push(self.load(region, BEGIN, node.ins[1], &tile[1..], &at[lacking + 1..]));
-                    does["along"] = json!("columns");
-                } else {
-                    return Err(format!(
-                        "there are no tiles for `{}` of {other:?} and {shape:?}",
-                        binary.name()
-                    ));
+                if let Some(along) = along {
+                    does["along"] = json!(along);
                 }
                 does
             }
@@ -233,31 +295,6 @@ impl Draft<'_> {
         let names: Vec<&str> = ins.iter().map(String::as_str).collect();
         let out = self.make(region, BEGIN, &names, (&made, self.value(node.out).1), does);
         self.store(region, BEGIN, &out, node.out, &made_at);
-        Ok(())
-    }
-
-    /// Whole rows in each block.
-    fn softmax(&mut self, region: &mut Region, node: &GraphNode, axis: i64) -> Result<(), String> {
-        let (shape, dtype) = (self.value(node.out).0.to_vec(), self.value(node.out).1);
-        let [.., m, n] = shape[..] else {
-            return Err("there are no tiles for `softmax` of one axis".to_owned());
-        };
-        if usize::try_from(axis).map_or(true, |axis| axis + 1 != shape.len()) {
-            return Err("there are no tiles for `softmax` along another axis than the last one".to_owned());
-        }
-        let mut at = Draft::lead(region, &shape, 2);
-        region.axis("i", m, self.step.min(m));
-        at.extend([json!("i"), json!(0)]);
-        let (rows, tile) = ([self.step.min(m)], [self.step.min(m), n]);
-        let x = self.load(region, BEGIN, node.ins[0], &tile, &at);
-        let reduce = |fold: Fold| json!({"op": "Reduce", "fn": fold.name(), "axis": 1});
-        let along = |function: &str| json!({"fn": function, "along": "rows"});
-        let top = self.make(region, BEGIN, &[&x], (&rows, "F32"), reduce(Fold::Max));
-        let below = self.make(region, BEGIN, &[&x, &top], (&tile, "F32"), along("sub"));
-        let weights = self.make(region, BEGIN, &[&below], (&tile, "F32"), json!({"fn": "exp"}));
-        let sum = self.make(region, BEGIN, &[&weights], (&rows, "F32"), reduce(Fold::Sum));
-        let out = self.make(region, BEGIN, &[&weights, &sum], (&tile, dtype), along("div"));
-        self.store(region, BEGIN, &out, node.out, &at);
         Ok(())
     }
 
@@ -277,7 +314,8 @@ impl Draft<'_> {
         let (left, right) = (self.value(a).0.to_vec(), self.value(b).0.to_vec());
         let ([.., m, k], [.., n]) = (&left[..], &right[..]) else { return };
         let (on_left, on_right) = Draft::matrices(region, &left, &right);
-        let [rows, inner, columns] = [*m, *k, *n].map(|extent| self.step.min(extent));
+        let [rows, columns] = [*m, *n].map(|extent| self.step.block.min(extent));
+        let inner = self.step.stream.min(*k);
         region.axis("i", *m, rows);
         region.axis("j", *n, columns);
         region.steps.insert("k".to_owned(), json!(inner));
@@ -285,8 +323,14 @@ impl Draft<'_> {
         let sum = self.state(region, "sum", &[rows, columns], json!(0));
         let at = |lead: &[Json], last: [&str; 2]| [lead, &last.map(|axis| json!(axis))].concat();
         let x = self.load(region, EACH, a, &[rows, inner], &at(&on_left, ["i", "k"]));
-        let y = self.load(region, EACH, b, &[inner, columns], &at(&on_right, ["k", "j"]));
-        let part = self.make(region, EACH, &[&x, &y], (&[rows, columns], "F32"), json!({"fn": "matmul_nn"}));
+        let (y, function) = match self.turned.get(&b).copied() {
+            Some(rows) => {
+                let y = self.load(region, EACH, rows, &[columns, inner], &at(&on_right, ["j", "k"]));
+                (y, "matmul_nt")
+            }
+            None => (self.load(region, EACH, b, &[inner, columns], &at(&on_right, ["k", "j"])), "matmul_nn"),
+        };
+        let part = self.make(region, EACH, &[&x, &y], (&[rows, columns], "F32"), json!({"fn": function}));
         region.push(EACH, json!({"op": "UpdateState", "fn": "add", "in": [sum, part], "out": [sum]}));
         let dtype = self.value(node.out).1;
         let out = if dtype == "F32" {
@@ -303,7 +347,7 @@ impl Draft<'_> {
         let wide = self.value(v).0.last().copied().unwrap_or(1);
         let ([.., m, d], [.., n, _]) = (&queries[..], &keys[..]) else { return };
         let (on_left, on_right) = Draft::matrices(region, &queries, &keys);
-        let [rows, columns] = [*m, *n].map(|extent| self.step.min(extent));
+        let (rows, columns) = (self.step.block.min(*m), self.step.stream.min(*n));
         region.axis("i", *m, rows);
         region.steps.insert("j".to_owned(), json!(columns));
         // Tiles that are masked as a whole are left out: those above the diagonal of the last row, and below the window of the first one.

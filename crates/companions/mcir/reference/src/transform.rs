@@ -1,8 +1,9 @@
 //! Passes (clause MCI-20).
 
+use megakernel_ir::diagnostic::pointer_token;
 use megakernel_ir::protocol::Answer;
 use megakernel_ir::{Diagnostic, Rule, read_value};
-use megakernel_mcir::{Document, Fault, Graph, Pass, Request, Source, Target, read, read_transform};
+use megakernel_mcir::{Document, Fault, Graph, Pass, Region, Request, Source, Target, read, read_transform};
 use megakernel_order::Findings;
 use serde_json::Value as Json;
 
@@ -90,25 +91,22 @@ fn apply(request: Request, json: &Json, at: &str) -> Result<(Json, Vec<Stays>), 
 
 /// The document with the largest steps that fit, of each node by itself.
 fn stream(graph: &Graph, target: Target) -> Result<Json, NotMade> {
-    let mut steps = vec![streaming::STEP; graph.nodes.len()];
+    let mut steps = vec![streaming::STEP; streaming::regions(graph).len()];
     loop {
         let made = streaming::document(graph, target, &steps).map_err(NotMade::Unsupported)?;
         let document: Document = read(&made).map_err(told)?;
         let found = validate_document(&document).diagnostics;
         let Some(error) = found.iter().find(|found| found.is_error()) else { return Ok(made) };
-        // What does not fit is told of a region; a tile that is too large for any chip, of the tile.
+        // What does not fit is told of a region; a tile that is too large for any chip, of the tile. What runs too often is no better with smaller tiles.
         let mut is_smaller = false;
-        for error in found.iter().filter(|found| found.is_error()) {
-            let region =
-                error.pointer.strip_prefix("/regions/").and_then(|place| place.parse::<usize>().ok());
-            let tiles: &mut [i64] = match region {
-                Some(place) => steps.get_mut(place..=place).unwrap_or_default(),
-                None if error.rule == Rule::IS01 => &mut steps,
-                None => &mut [],
-            };
-            for step in tiles.iter_mut().filter(|step| **step > 1) {
-                *step /= 2;
-                is_smaller = true;
+        for error in found.iter().filter(|found| found.is_error() && found.rule != Rule::IS11) {
+            let region = region_of(&document, &error.pointer);
+            let tiles = region.and_then(|place| steps.get_mut(place..=place)).unwrap_or_default();
+            for step in tiles {
+                if let Some(smaller) = step.half() {
+                    *step = smaller;
+                    is_smaller = true;
+                }
             }
         }
         if !is_smaller {
@@ -118,4 +116,19 @@ fn stream(graph: &Graph, target: Target) -> Result<Json, NotMade> {
             )));
         }
     }
+}
+
+/// The region that a finding is about: its own, or that of the tile which is found.
+fn region_of(document: &Document, pointer: &str) -> Option<usize> {
+    if let Some(place) = pointer.strip_prefix("/regions/") {
+        return place.parse().ok();
+    }
+    let found = pointer.strip_prefix("/values/")?.split('/').next()?;
+    let name = document.names.iter().position(|name| pointer_token(name) == found)?;
+    let name = u32::try_from(name).ok()?;
+    let has = |region: &Region| {
+        let nodes = region.tile.bodies.iter().flatten();
+        nodes.flat_map(|node| node.ins.iter().chain(&node.outs)).any(|&used| used == name)
+    };
+    document.regions.iter().position(has)
 }

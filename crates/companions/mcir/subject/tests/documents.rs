@@ -76,6 +76,27 @@ fn left_out(request: &Value, function: &str) -> Option<Value> {
     })
 }
 
+/// States that begin with 0.
+fn zeroed(request: &Value, which: fn(&Value) -> bool) -> Option<Value> {
+    let before = right(request);
+    let mut made = before.clone();
+    let states =
+        array(&mut made["regions"]).iter_mut().flat_map(|region| array(&mut region["streaming"]["state"]));
+    states.filter(|state| which(state)).for_each(|state| state["init"] = json!(0));
+    (made != before).then_some(made)
+}
+
+/// Functions of two tiles, one of which has one number for each row or column, become copies of the other one.
+fn without_second(request: &Value, function: &str, along: &str) -> Option<Value> {
+    changed(request, |node, _| {
+        if node["fn"] == function && node["along"] == along {
+            node["fn"] = json!("copy");
+            array(&mut node["in"]).pop();
+            node.as_object_mut().expect("a node").remove("along");
+        }
+    })
+}
+
 fn streams(request: &Value, change: impl Fn(&mut Value, &Value)) -> Option<Value> {
     let before = right(request);
     let mut made = before.clone();
@@ -215,12 +236,7 @@ const STREAMING: &[(&str, &str, Pass)] = &[
         array(&mut node["in"]).pop();
         node.as_object_mut().expect("a node").remove("along");
     })),
-    ("the largest score begins with 0", BOUNDS, |request| {
-        let mut made = right(request);
-        let states = array(&mut made["regions"]).iter_mut().flat_map(|region| array(&mut region["streaming"]["state"]));
-        states.filter(|state| state["init"] == "-inf").for_each(|state| state["init"] = json!(0));
-        Some(made)
-    }),
+    ("the largest score begins with 0", BOUNDS, |request| zeroed(request, |state| state["init"] == "-inf")),
     ("the last tile of a stream is left out", FIELD, |request| streams(request, |stream, steps| {
         let (end, step) = (number(&stream["to"][0]), number(&steps[stream["axis"].as_str().expect("an axis")]));
         if end > step {
@@ -239,6 +255,28 @@ const STREAMING: &[(&str, &str, Pass)] = &[
         }
     })),
     ("the scale is left out", FIELD, |request| left_out(request, "scale")),
+    ("the eps of a norm is left out", FIELD, |request| zeroed(request, |state| state["value"].to_string().contains("mean"))),
+    ("the mean of a norm is not taken off", FIELD, |request| without_second(request, "sub", "rows")),
+    ("the weight of a norm is left out", FIELD, |request| without_second(request, "mul", "columns")),
+    ("a mean is taken for a sum", FIELD, |request| changed(request, |node, _| if node["fn"] == "scale" && node["by"][0] == 1 && request["graph"].to_string().contains("_norm") {
+        node["by"][1] = json!(1);
+    })),
+    ("both halves of a rotation are sums", FIELD, |request| changed(request, |node, _| if node["fn"] == "sub" && node["along"].is_null() && request["graph"].to_string().contains("\"rope\"") {
+        node["fn"] = json!("add");
+    })),
+    ("the halves of a rotation are interchanged", FIELD, |request| changed(request, |node, _| if node["op"] == "LoadTile" && node["at"].to_string().contains("[-1,\"half\"]") {
+        let last = array(&mut node["at"]).last_mut().expect("an index");
+        *last = json!(["half", "j"]);
+    })),
+    ("cosine and sine are interchanged", FIELD, |request| {
+        let other = |name: &Value| json!(if name == "C" { "S" } else { "C" });
+        changed(request, |node, _| if node["op"] == "LoadTile" && (node["in"][0] == "C" || node["in"][0] == "S") {
+            node["in"][0] = other(&node["in"][0]);
+        })
+    }),
+    ("a sum is taken for a maximum", FIELD, |request| changed(request, |node, _| if node["op"] == "UpdateState" && node["fn"] == "max" {
+        node["fn"] = json!("add");
+    })),
     ("the scale is turned over", FIELD, |request| changed(request, |node, _| if node["fn"] == "scale" {
         node["by"] = json!([number(&node["by"][1]), number(&node["by"][0]).abs()]);
     })),

@@ -280,6 +280,11 @@ fn several(all: &mut Vec<(&'static str, &'static str, Draft)>, plain: &Plan) {
     draft.output("O");
     all.push(("chained", "a second softmax whose scores are what attention gives", draft));
 
+    all.push(("decoder", "the attention of a decoder layer, from norm to residual", decoder()));
+}
+
+/// The attention of a decoder layer, from norm to residual.
+fn decoder() -> Draft {
     let mut draft = Draft::default();
     draft.input("X", &[9, 4], "BF16");
     for name in ["WQ", "WK", "WV", "WO"] {
@@ -302,7 +307,7 @@ fn several(all: &mut Vec<(&'static str, &'static str, Draft)>, plain: &Plan) {
     draft.node("matmul", &["y", "WO"], "z", &[9, 4], "F32");
     draft.node("add", &["X", "z"], "O", &[9, 4], "BF16");
     draft.output("O");
-    all.push(("decoder", "the attention of a decoder layer, from norm to residual", draft));
+    draft
 }
 
 /// Those without a pattern.
@@ -390,20 +395,24 @@ fn written_out(all: &mut Vec<(&'static str, &'static str, Draft)>) {
         ("written-out-causal", "softmax in five nodes, of masked scores", Some(json!({})), "F32"),
         ("written-out-window", "softmax in five nodes, in a window", Some(json!({"window": 4})), "BF16"),
     ] {
-        let plan = Plan { mask, dtype, ..Plan::of(12, 10, 3) };
-        let mut draft = plan.draft();
-        // The softmax and the product that it was for, in other words.
-        let product = draft.nodes.pop();
-        let scores = draft.nodes.pop().map(|softmax| softmax["in"][0].clone()).unwrap_or_default();
-        let scores = scores.as_str().unwrap_or_default();
-        draft.with("reduce", &[scores], "top", &[12, 1], &json!({"fn": "max", "axis": 1}));
-        draft.node("sub", &[scores, "top"], "d", &[12, 10], "F32");
-        draft.node("exp", &["d"], "e", &[12, 10], "F32");
-        draft.with("reduce", &["e"], "sum", &[12, 1], &json!({"fn": "sum", "axis": 1}));
-        draft.node("div", &["e", "sum"], "p", &[12, 10], "F32");
-        draft.nodes.extend(product);
-        all.push((name, summary, draft));
+        all.push((name, summary, softmax_in_five(&Plan { mask, dtype, ..Plan::of(12, 10, 3) })));
     }
+}
+
+/// Attention that is written out, with its softmax in five nodes.
+fn softmax_in_five(plan: &Plan) -> Draft {
+    let mut draft = plan.draft();
+    // The softmax and the product that it was for, in other words.
+    let product = draft.nodes.pop();
+    let scores = draft.nodes.pop().map(|softmax| softmax["in"][0].clone()).unwrap_or_default();
+    let scores = scores.as_str().unwrap_or_default();
+    draft.with("reduce", &[scores], "top", &[plan.rows, 1], &json!({"fn": "max", "axis": 1}));
+    draft.node("sub", &[scores, "top"], "d", &[plan.rows, plan.keys], "F32");
+    draft.node("exp", &["d"], "e", &[plan.rows, plan.keys], "F32");
+    draft.with("reduce", &["e"], "sum", &[plan.rows, 1], &json!({"fn": "sum", "axis": 1}));
+    draft.node("div", &["e", "sum"], "p", &[plan.rows, plan.keys], "F32");
+    draft.nodes.extend(product);
+    draft
 }
 
 /// Graphs without attention, and one that has it as a node.

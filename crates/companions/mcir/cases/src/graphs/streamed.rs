@@ -4,6 +4,8 @@ use serde_json::{Value, json};
 
 use super::{Draft, Plan};
 
+mod rows;
+
 /// A graph that becomes a document: its name, what it is, the graph, and the bytes of shared memory and registers that a block has.
 type Streamed = (&'static str, &'static str, Value, Option<[i64; 2]>);
 
@@ -15,6 +17,7 @@ pub fn streamed() -> Vec<Streamed> {
     let mut all = Vec::new();
     attended(&mut all);
     multiplied(&mut all);
+    rows::along_rows(&mut all);
     all
 }
 

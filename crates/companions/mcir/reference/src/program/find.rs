@@ -51,6 +51,8 @@ pub struct Norm {
     pub bias: Option<u32>,
     /// Whether the mean is taken off.
     pub is_layer: bool,
+    /// What is added to the mean of squares: p / q.
+    pub eps: (i64, i64),
 }
 
 impl<'d> Tiles<'d> {
@@ -210,6 +212,25 @@ impl<'d> Tiles<'d> {
         matches!(node.op, Op::Reduce(Fold::Sum, 1)).then(|| node.ins.first().copied())?
     }
 
+    /// The same and a constant p / q: a state that begins with p, to which q times the mean is added, divided by q.
+    fn mean_and_more(&self, tile: u32, width: i64) -> Option<(u32, (i64, i64))> {
+        let node = self.node(tile).filter(|_| self.is_f32(tile))?;
+        let (&Op::Compute(Function::Scale(1, q)), &[kept]) = (&node.op, node.ins.as_slice()) else {
+            return None;
+        };
+        let update = self.node(kept).filter(|_| self.is_f32(kept))?;
+        let (Op::UpdateState(Update::Add), &[old, times]) = (&update.op, update.ins.as_slice()) else {
+            return None;
+        };
+        let Some(&Init::Number(p)) = self.states.get(&kept).filter(|_| old == kept) else { return None };
+        let is_times = |function: &Function| matches!(function, Function::Scale(factor, of) if (*factor, *of) == (q, width));
+        let sum = self.one(times, is_times)?;
+        let folded = self.node(sum).filter(|_| self.is_f32(sum) && p >= 0)?;
+        let squares =
+            matches!(folded.op, Op::Reduce(Fold::Sum, 1)).then(|| folded.ins.first().copied())??;
+        Some((squares, (p, q)))
+    }
+
     /// A norm with a weight, and of which nothing is rounded on the way.
     pub fn norm(&self, tile: u32, width: i64) -> Option<Norm> {
         let tile = self.uncast(tile);
@@ -223,16 +244,17 @@ impl<'d> Tiles<'d> {
         let (normed, weight) = self.two(scaled, Binary::Mul, Some(Along::Columns))?;
         let (centred, root) = self.inner(normed, Binary::Mul, Some(Along::Rows))?;
         let variance = self.one(root, |function| matches!(function, Function::Unary(Unary::Rsqrt)))?;
-        let squares = self.mean(variance, width)?;
+        let plain = self.mean(variance, width).map(|squares| (squares, (0, 1)));
+        let (squares, eps) = plain.or_else(|| self.mean_and_more(variance, width))?;
         if !is_loaded(weight) || self.inner(squares, Binary::Mul, None) != Some((centred, centred)) {
             return None;
         }
         if let Some((x, mean)) = self.inner(centred, Binary::Sub, Some(Along::Rows))
             && self.mean(mean, width) == Some(x)
         {
-            return Some(Norm { x, weight, bias, is_layer: true });
+            return Some(Norm { x, weight, bias, is_layer: true, eps });
         }
-        bias.is_none().then_some(Norm { x: centred, weight, bias, is_layer: false })
+        bias.is_none().then_some(Norm { x: centred, weight, bias, is_layer: false, eps })
     }
 
     /// The gate and what it multiplies.

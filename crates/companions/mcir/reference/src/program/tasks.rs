@@ -374,7 +374,12 @@ impl<'l, 'd> Lowering<'l, 'd> {
             return Err(NoProgram::at(found.pointer.clone(), reason));
         }
         let made = self.output(tile, x, target)?;
-        self.task(op, &inputs, made.buffer, json!({"eps": 0.0, "hidden": width}));
+        self.task(
+            op,
+            &inputs,
+            made.buffer,
+            json!({"eps": norm.eps.0 as f64 / norm.eps.1 as f64, "hidden": width}),
+        );
         Ok(made)
     }
 }

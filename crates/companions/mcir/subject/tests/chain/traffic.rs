@@ -1,7 +1,8 @@
 //! What attention moves, written out and after the passes, on a chip with the memory of an H100: by commands, and by adding up what each block has to load and store.
 
 use megakernel_mcir::{Pass, Target};
-use megakernel_mcir_reference::{measure_document, read_document, transform_text};
+use megakernel_mcir_reference::{Family, NotMade, family, measure_document, read_document, transform_text};
+use megakernel_test_support::{files, root};
 use serde_json::{Value, json};
 
 /// What a block of an H100 may hold: 227 KiB of shared memory, 65,536 registers of 4 bytes.
@@ -81,16 +82,124 @@ fn attention_at_full_size_moves_what_its_blocks_need_and_stores_no_score() {
     }
 }
 
-#[test]
-fn attention_written_out_stores_its_scores() {
-    let (n, d) = (4096, 64);
-    let naive = measures(&graph(n, d, false), &DOCUMENT);
-    assert_eq!(naive["materialized"], json!(["KT", "p", "t"]));
-    // Keys are turned; scores in tiles of 128 by 128 are stored, and weights; each is loaded again. Four bytes each.
+/// What the document of attention that is written out moves: scores in tiles of 128 by 128 are stored, and weights; each is loaded again. Four bytes each.
+fn naive(n: i64, d: i64) -> i64 {
     let tiles = n / 128;
     let scores = 4 * n * n;
-    assert_eq!(
-        moved(&naive),
-        halves(n, d, 2) + halves(n, d, 2 * tiles) + 4 * scores + halves(n, d, tiles + 1)
-    );
+    halves(n, d, 2 * tiles) + 4 * scores + halves(n, d, tiles + 1)
+}
+
+#[test]
+fn attention_written_out_stores_its_scores() {
+    for (n, d) in [(4096, 64), (32_768, 128)] {
+        let found = measures(&graph(n, d, false), &DOCUMENT);
+        assert_eq!(found["materialized"], json!(["p", "t"]), "{n}");
+        assert_eq!(moved(&found), naive(n, d), "{n}");
+    }
+}
+
+/// The node of attention, as AttentionPatternPass makes it.
+fn node(n: i64, d: i64, is_causal: bool) -> String {
+    let made = transform_text(Pass::AttentionPattern, graph(n, d, is_causal).to_string().as_bytes(), H100);
+    made.unwrap_or_else(|not_made| unreachable!("{not_made:?}")).0.to_string()
+}
+
+fn of_h100(n: i64, d: i64, is_causal: bool) -> Family {
+    family(node(n, d, is_causal).as_bytes(), 232_448, 262_144).expect("a family")
+}
+
+/// What a block holds with so many queries and keys, by hand: in shared memory its queries, and keys or values; in registers the accumulator, the largest
+/// score and the sum of each row; and beside them scores twice (as they are and scaled, or with their weights) and a factor for each row, or weights, factors
+/// and a part of the accumulator.
+fn fits(d: i64, queries: i64, keys: i64) -> bool {
+    let shared = 2 * d * (queries + keys);
+    let twice = 8 * queries * keys + 4 * queries;
+    let part = 4 * queries * keys + 4 * queries + 4 * queries * d;
+    let register = 4 * queries * (d + 2) + twice.max(part);
+    shared <= 232_448 && register <= 262_144 && queries * keys <= 1 << 20
+}
+
+#[test]
+fn the_least_of_the_family_is_the_largest_block_that_fits() {
+    for (n, d, queries, blocks) in [(4096, 64, 416, 10), (32_768, 128, 224, 147)] {
+        let family = of_h100(n, d, false);
+        let found: Vec<(i64, i64)> =
+            family.members.iter().map(|member| (member.queries, member.keys)).collect();
+        let steps = || (1..=n / 16).map(|times| 16 * times);
+        let by_hand = steps().flat_map(|queries| steps().map(move |keys| (queries, keys)));
+        let by_hand: Vec<(i64, i64)> = by_hand.filter(|&(queries, keys)| fits(d, queries, keys)).collect();
+        assert_eq!(found, by_hand, "{n}");
+        for member in &family.members {
+            let blocks = (n + member.queries - 1) / member.queries;
+            assert_eq!((member.blocks, member.moved), (blocks, halves(n, d, 2 + 2 * blocks)), "{member:?}");
+            assert!(member.shared <= 232_448 && member.register <= 262_144, "{member:?}");
+        }
+        let least = family.least(1).expect("a member");
+        assert_eq!((least.queries, least.blocks), (queries, blocks), "{least:?}");
+        // With a block for each multiprocessor at least.
+        let busy = family.least(132).expect("a member");
+        assert!(busy.blocks >= 132 && busy.moved >= least.moved, "{busy:?}");
+        let better = family.members.iter().filter(|member| member.blocks >= 132 && member.moved < busy.moved);
+        assert_eq!(better.count(), 0, "{busy:?}");
+        assert_eq!(family.compulsory, halves(n, d, 4));
+    }
+}
+
+#[test]
+fn the_family_is_of_attention_alone() {
+    let reason = |text: &str| match family(text.as_bytes(), 232_448, 262_144) {
+        Err(NotMade::Unsupported(reason)) => reason,
+        other => unreachable!("{other:?}"),
+    };
+    assert!(reason(&graph(64, 16, false).to_string()).contains("there are others"));
+    let other = json!({
+        "values": {"X": {"shape": [4], "dtype": "F32"}, "Y": {"shape": [4], "dtype": "F32"}}, "inputs": ["X"], "outputs": ["Y"],
+        "nodes": [{"id": "n", "op": "neg", "in": ["X"], "out": "Y"}],
+    });
+    assert!(reason(&other.to_string()).contains("another one"));
+    let cut = family(b"{", 232_448, 262_144);
+    assert!(matches!(cut, Err(NotMade::Rejected(_))), "{cut:?}");
+    // Where nothing fits there is no least.
+    assert_eq!(family(node(64, 16, false).as_bytes(), 0, 0).expect("a family").least(1), None);
+}
+
+/// Numbers as pages write them.
+fn grouped(number: i64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[test]
+fn the_page_says_what_attention_moves() {
+    let page = files::text(&root().join("examples/mcir/README.md"));
+    let mut rows = Vec::new();
+    for (n, d) in [(4096, 64), (32_768, 128)] {
+        for is_causal in [false, true] {
+            let family = of_h100(n, d, is_causal);
+            let least = |blocks: i64| {
+                let member = family.least(blocks).expect("a member");
+                format!("{} ({} x {})", grouped(member.moved), member.queries, member.keys)
+            };
+            let written = moved(&measures(&graph(n, d, is_causal), &DOCUMENT));
+            let streamed = moved(&streaming(n, d, is_causal));
+            let row = [
+                format!("{} x {d}{}", grouped(n), if is_causal { ", causal" } else { "" }),
+                grouped(written),
+                grouped(streamed),
+                least(1),
+                least(132),
+                grouped(family.compulsory),
+            ];
+            rows.push(format!("| {} |", row.join(" | ")));
+        }
+    }
+    let missing: Vec<&String> = rows.iter().filter(|row| !page.contains(row.as_str())).collect();
+    assert!(missing.is_empty(), "examples/mcir/README.md lacks\n{missing:#?}");
 }
