@@ -116,7 +116,11 @@ impl ByHand {
         let program = json!({
             "ir_version": megakernel_ir::IR_VERSION, "abi_version": megakernel_ir::ABI_VERSION, "meta": {}, "buffers": self.buffers, "counters": counters, "tasks": self.tasks,
         });
-        Programmed { program: program.to_string(), binding: Value::Object(self.binding) }
+        Programmed {
+            program: program.to_string(),
+            binding: Value::Object(self.binding),
+            warnings: Vec::new(),
+        }
     }
 }
 
@@ -205,7 +209,6 @@ fn tokens_of(logits: &Value) -> Vec<u64> {
 #[test]
 fn a_decoder_layer_becomes_a_program_with_the_tokens_of_one_by_hand() {
     let document = document();
-    // Every node that rounds nothing is within a region; scores are stored nowhere.
     let mut seen = Vec::new();
     for seed in 0..4 {
         let (document, outputs) = drawn(&document, seed);
