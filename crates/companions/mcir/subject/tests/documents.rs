@@ -231,11 +231,7 @@ const STREAMING: &[(&str, &str, Pass)] = &[
         array(&mut node["in"]).remove(1);
     })),
     ("the accumulator is not rescaled in the last tile", FIELD, not_in_the_last_tile),
-    ("weights are not divided by their sum", FIELD, |request| changed(request, |node, body| if body == "end" && node["fn"] == "div" {
-        node["fn"] = json!("copy");
-        array(&mut node["in"]).pop();
-        node.as_object_mut().expect("a node").remove("along");
-    })),
+    ("weights are not divided by their sum", FIELD, |request| without_second(request, "div", "rows")),
     ("the largest score begins with 0", BOUNDS, |request| zeroed(request, |state| state["init"] == "-inf")),
     ("the last tile of a stream is left out", FIELD, |request| streams(request, |stream, steps| {
         let (end, step) = (number(&stream["to"][0]), number(&steps[stream["axis"].as_str().expect("an axis")]));
@@ -265,15 +261,11 @@ const STREAMING: &[(&str, &str, Pass)] = &[
         node["fn"] = json!("add");
     })),
     ("the halves of a rotation are interchanged", FIELD, |request| changed(request, |node, _| if node["op"] == "LoadTile" && node["at"].to_string().contains("[-1,\"half\"]") {
-        let last = array(&mut node["at"]).last_mut().expect("an index");
-        *last = json!(["half", "j"]);
+        *array(&mut node["at"]).last_mut().expect("an index") = json!(["half", "j"]);
     })),
-    ("cosine and sine are interchanged", FIELD, |request| {
-        let other = |name: &Value| json!(if name == "C" { "S" } else { "C" });
-        changed(request, |node, _| if node["op"] == "LoadTile" && (node["in"][0] == "C" || node["in"][0] == "S") {
-            node["in"][0] = other(&node["in"][0]);
-        })
-    }),
+    ("cosine and sine are interchanged", FIELD, |request| changed(request, |node, _| if node["op"] == "LoadTile" && (node["in"][0] == "C" || node["in"][0] == "S") {
+        node["in"][0] = json!(if node["in"][0] == "C" { "S" } else { "C" });
+    })),
     ("a sum is taken for a maximum", FIELD, |request| changed(request, |node, _| if node["op"] == "UpdateState" && node["fn"] == "max" {
         node["fn"] = json!("add");
     })),

@@ -151,7 +151,8 @@ impl Draft<'_> {
         for (place, &extent) in shape.iter().enumerate() {
             let is_tiled = place + 2 >= shape.len();
             if place == gone {
-                (at.push(json!("k")), stored.push(json!(0)));
+                at.push(json!("k"));
+                stored.push(json!(0));
                 tile.extend(is_tiled.then_some(step));
                 continue;
             }
@@ -163,7 +164,8 @@ impl Draft<'_> {
             let step = if is_tiled { self.step.block.min(extent) } else { 1 };
             region.axis(&name, extent, step);
             tile.extend(is_tiled.then_some(step));
-            (at.push(json!(name)), stored.push(json!(name)));
+            at.push(json!(name));
+            stored.push(json!(name));
         }
         let (init, update) = match fold {
             Fold::Sum => (json!(0), "add"),
