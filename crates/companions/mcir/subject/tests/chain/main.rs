@@ -2,6 +2,7 @@
 
 mod cuda;
 mod layer;
+mod passes;
 mod plays;
 mod programs;
 mod traffic;
