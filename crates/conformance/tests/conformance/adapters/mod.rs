@@ -11,10 +11,10 @@ use std::sync::OnceLock;
 
 use megakernel_conformance::report::{ProfileVerdict, Report};
 use megakernel_conformance::run::{self, HANDSHAKE, Options, Selection, TIMEOUT};
-use megakernel_conformance::shard::Shard;
 use megakernel_conformance::store::{Corpus, Filter};
 use megakernel_conformance::worker::WorkerCommand;
 use megakernel_ir::protocol::Profile;
+use megakernel_ir::shard::Shard;
 use megakernel_test_support::{files, root};
 
 use languages::Language;
