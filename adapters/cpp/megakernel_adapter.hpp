@@ -11,6 +11,8 @@
 #ifndef MEGAKERNEL_ADAPTER_HPP
 #define MEGAKERNEL_ADAPTER_HPP
 
+#include <clocale>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -25,10 +27,12 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #if defined(__unix__) || defined(__APPLE__)
+#include <fcntl.h>
 #include <unistd.h>
 #endif
 
@@ -58,8 +62,8 @@ struct Json {
   Json(const char* value) : kind(string), text(value) {}
   Json(std::string value) : kind(string), text(std::move(value)) {}
   Json(bool value) : kind(boolean), flag(value) {}
-  Json(std::int64_t value) : kind(number), text(std::to_string(value)) {}
-  Json(int value) : Json(static_cast<std::int64_t>(value)) {}
+  template <class T, std::enable_if_t<std::is_integral_v<T> && !std::is_same_v<T, bool>, int> = 0>
+  Json(T value) : kind(number), text(std::to_string(value)) {}
   Json(const std::vector<std::string>& values) : kind(array), items(values.begin(), values.end()) {}
   static Json of(std::vector<std::pair<std::string, Json>> members) {
     Json value;
@@ -129,7 +133,6 @@ class JsonReader {
 
  private:
   static constexpr int deepest = 1000;
-  static constexpr double most = std::numeric_limits<double>::max();
   std::string_view text_;
   std::vector<std::string>* repeated_;
   std::size_t at_ = 0;
@@ -188,8 +191,19 @@ class JsonReader {
       if (!digits()) fail("a digit was expected");
     }
     value.text = text_.substr(from, at_ - from);
-    if (const double read = std::strtod(value.text.c_str(), nullptr); read > most || read < -most) fail("a number beyond binary64");
+    if (beyond(value.text)) fail("a number beyond binary64");
     return value;
+  }
+
+  /// Whether a number rounds to an infinity. `strtod` wants the point of the locale; and the bits tell, since a compiler that is told that
+  /// there are no infinities (`-ffast-math`) leaves comparisons out.
+  static bool beyond(std::string number) {
+    if (const auto point = number.find('.'); point != number.npos) number.replace(point, 1, std::localeconv()->decimal_point);
+    const double read = std::strtod(number.c_str(), nullptr);
+    std::uint64_t bits = 0;
+    static_assert(sizeof bits == sizeof read, "a double is a binary64");
+    std::memcpy(&bits, &read, sizeof bits);
+    return (bits >> 52 & 0x7ff) == 0x7ff;
   }
 
   Json members(int depth) {
@@ -330,13 +344,15 @@ struct Tensor {
   }
   /// Throws where the bytes are not those of the shape.
   void check() const {
-    std::uint64_t left = data.size(), size = size_of(dtype);
+    std::uint64_t size = size_of(dtype);
     if (size == 0) throw std::runtime_error("dtype `" + dtype + "` is not known");
     for (const std::int64_t extent : shape) {
-      if (extent < 0 || (extent > 0 && size > left / static_cast<std::uint64_t>(extent) && left > 0)) size = left + 1;
-      else size *= static_cast<std::uint64_t>(extent);
+      const std::uint64_t times = extent < 0 ? 0 : static_cast<std::uint64_t>(extent);
+      if (extent < 0 || (times > 0 && size > std::numeric_limits<std::uint64_t>::max() / times))
+        throw std::runtime_error("the shape of a tensor has an extent below 0, or more bytes than can be");
+      size *= times;
     }
-    if (size != left) throw std::runtime_error("a tensor has other bytes than its shape needs");
+    if (size != data.size()) throw std::runtime_error("a tensor has other bytes than its shape needs");
   }
 
  private:
@@ -500,7 +516,8 @@ inline std::string base64(std::string_view text) {
 /// An implementation, as the handshake describes it, and its handlers: one for each method.
 class Worker {
  public:
-  std::vector<std::string> rules, opcodes, dtypes, targets;  // left out of the handshake where they are empty: all, then
+  std::optional<std::vector<std::string>> rules;       // all of the profiles where it is nothing; none where the list is empty
+  std::vector<std::string> opcodes, dtypes, targets;  // left out of the handshake where they are empty: all, then
   bool every_rule = false, trace = false;
   std::string accumulator;  // `binary32` if empty
   std::optional<Json> device;
@@ -515,7 +532,9 @@ class Worker {
   int run() {
     std::FILE* output = stdout;
 #if defined(__unix__) || defined(__APPLE__)
-    output = fdopen(dup(1), "wb");
+    std::signal(SIGPIPE, SIG_IGN);  // so that a runner that has gone is an error below
+    const int kept = fcntl(1, F_DUPFD_CLOEXEC, 0);  // which processes that a handler starts do not hold
+    output = kept < 0 ? nullptr : fdopen(kept, "wb");
     if (!output || dup2(2, 1) < 0) return std::fputs("megakernel_adapter: standard output cannot be kept\n", stderr), 1;
 #endif
     for (std::string line; std::getline(std::cin, line);) {
@@ -540,6 +559,7 @@ class Worker {
       error.members.emplace_back("message", "the handler threw what is no std::exception");
     }
     std::string& why = error.members.back().second.text;
+    if (why.empty()) why = "the handler failed without a word";
     for (std::size_t at = 0; at < why.size(); at += utf8_length(why, at))
       if (utf8_length(why, at) == 0) why[at] = '?';
     std::fprintf(stderr, "megakernel_adapter: %s\n", why.c_str());
@@ -556,7 +576,8 @@ class Worker {
     const auto list = [&](const char* name, const std::vector<std::string>& names) {
       if (!names.empty()) found.members.emplace_back(name, names);
     };
-    list("rules", rules), list("opcodes", opcodes), list("dtypes", dtypes), list("targets", targets);
+    if (rules) found.members.emplace_back("rules", *rules);
+    list("opcodes", opcodes), list("dtypes", dtypes), list("targets", targets);
     if (every_rule) found.members.emplace_back("every_rule", true);
     if (trace) found.members.emplace_back("trace", true);
     if (!accumulator.empty()) found.members.emplace_back("accumulator", accumulator);
@@ -592,7 +613,10 @@ class Worker {
       for (const Json& launch : message.need("launches", Json::array).items) {
         Launch& one = request.launches.emplace_back();
         one.document = launch.need("document", Json::string).text;
-        for (const Json& path : launch.need("tensors", Json::array).items) one.tensors.push_back(path.text);
+        for (const Json& path : launch.need("tensors", Json::array).items) {
+          if (path.kind != Json::string) throw std::runtime_error("a path of a launch is no string");
+          one.tensors.push_back(path.text);
+        }
         one.output = launch.need("output", Json::string).text;
         if (launch.find("trace")) one.trace = launch.need("trace", Json::string).text;
       }

@@ -20,8 +20,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"runtime/debug"
+	"strconv"
 	"strings"
+	"syscall"
 	"unicode/utf8"
 )
 
@@ -49,7 +52,7 @@ type Request struct {
 	Members         map[string]json.RawMessage // all members, as they came
 }
 
-// Diagnostic is a finding (CON-10). A Severity that is empty is `error`.
+// Diagnostic is a finding (CON-10). `RejectAll` takes an empty Severity for `error`.
 type Diagnostic struct {
 	Rule     string `json:"rule"`
 	Severity string `json:"severity"`
@@ -59,6 +62,7 @@ type Diagnostic struct {
 	Column   int    `json:"column,omitempty"`
 	Tasks    []int  `json:"tasks,omitempty"`
 	Counters []int  `json:"counters,omitempty"`
+	Buffers  []int  `json:"buffers,omitempty"`
 	Witness  any    `json:"witness,omitempty"`
 }
 
@@ -127,7 +131,7 @@ func (a Answer) broken(method string) error {
 type Handler func(Request) (Answer, error)
 
 // Worker is an implementation, as the handshake describes it (CON-02), and its handlers: one for each method. What is empty is left out
-// of the handshake: all rules of the profiles, for instance.
+// of the handshake. Rules that are nil are all rules of the profiles, and an empty slice claims none.
 type Worker struct {
 	Type        string   `json:"type"`
 	Protocol    string   `json:"protocol"`
@@ -159,8 +163,21 @@ func New(name, version string, profiles ...string) *Worker {
 // On sets the function that answers a method; the request's Members have what is not named.
 func (w *Worker) On(method string, handler Handler) { w.handlers[method] = handler }
 
+// hello is the handshake. The field of the outer struct takes the place of the worker's, of which `omitempty` would leave out an empty slice.
+func (w *Worker) hello() ([]byte, error) {
+	var rules *[]string
+	if w.Rules != nil {
+		rules = &w.Rules
+	}
+	return json.Marshal(struct {
+		*Worker
+		Rules *[]string `json:"rules,omitempty"`
+	}{w, rules})
+}
+
 // Run answers until the standard input is closed, and returns the exit status. What handlers print goes to standard error meanwhile.
 func (w *Worker) Run() int {
+	signal.Ignore(syscall.SIGPIPE) // so that a runner that has gone is an error of Serve
 	output := os.Stdout
 	os.Stdout = os.Stderr
 	defer func() { os.Stdout = output }()
@@ -199,6 +216,9 @@ func (w *Worker) reply(line []byte) []byte {
 	if err == nil {
 		return text
 	}
+	if err.Error() == "" {
+		err = errors.New("the handler failed without a word")
+	}
 	fmt.Fprintln(os.Stderr, "megakernel_adapter:", err)
 	message := map[string]any{"type": "error", "message": err.Error()}
 	if id >= 0 {
@@ -210,11 +230,11 @@ func (w *Worker) reply(line []byte) []byte {
 
 // message is the message that answers a line. It sets the id, if that can be read.
 func (w *Worker) message(line []byte, id *int64) ([]byte, error) {
-	if !utf8.Valid(line) {
-		return nil, errors.New("the line is not UTF-8")
-	}
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(line, &members); err != nil {
+		return nil, fmt.Errorf("the line is no JSON object: %w", err)
+	}
+	if err := characters(line); err != nil {
 		return nil, fmt.Errorf("the line is no JSON object: %w", err)
 	}
 	var kind, version string
@@ -224,7 +244,7 @@ func (w *Worker) message(line []byte, id *int64) ([]byte, error) {
 		if err := json.Unmarshal(members["protocol"], &version); err != nil || strings.SplitN(version, ".", 2)[0] != "1" {
 			return nil, fmt.Errorf("the protocol is %s here, and not %s", Protocol, members["protocol"])
 		}
-		return json.Marshal(w)
+		return w.hello()
 	case "request":
 	default:
 		return nil, errors.New("the line is neither a `hello` nor a `request`")
@@ -246,12 +266,9 @@ func (w *Worker) message(line []byte, id *int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, found := range answer.Diagnostics {
-		if !utf8.ValidString(found.Message + found.Pointer) {
-			return nil, errors.New("a string of the answer is not UTF-8")
-		}
-	}
-	if answer.Document != nil && !utf8.ValidString(*answer.Document) {
+	// What fmt prints has all strings of a witness, unless they lie behind a pointer.
+	written := answer.Document == nil || utf8.ValidString(*answer.Document)
+	if !written || !utf8.ValidString(answer.Reason) || !utf8.ValidString(fmt.Sprint(answer.Diagnostics)) {
 		return nil, errors.New("a string of the answer is not UTF-8")
 	}
 	return json.Marshal(struct {
@@ -259,6 +276,56 @@ func (w *Worker) message(line []byte, id *int64) ([]byte, error) {
 		ID   int64  `json:"id"`
 		Answer
 	}{"response", given, answer})
+}
+
+// characters is an error where a text, which is JSON, is not UTF-8 or escapes half of a surrogate pair. Of both, encoding/json makes U+FFFD.
+func characters(text []byte) error {
+	if !utf8.Valid(text) {
+		return errors.New("the bytes are not UTF-8")
+	}
+	unit := func(at int) uint64 { // of an escape that begins at `at`; 0 if there is none
+		if at+6 > len(text) || text[at] != '\\' || text[at+1] != 'u' {
+			return 0
+		}
+		code, _ := strconv.ParseUint(string(text[at+2:at+6]), 16, 16) // four digits, as in any JSON
+		return code
+	}
+	for at := 0; at < len(text); at++ {
+		if text[at] != '\\' {
+			continue
+		}
+		switch unit(at) >> 10 {
+		case 0xd800 >> 10:
+			if unit(at+6)>>10 != 0xdc00>>10 {
+				return errors.New("half of a surrogate pair")
+			}
+			at += 11
+		case 0xdc00 >> 10:
+			return errors.New("half of a surrogate pair")
+		default:
+			at++ // the escaped character may be a backslash
+		}
+	}
+	return nil
+}
+
+// list is the elements of an array. For null, encoding/json leaves an element as it is.
+func list[T any](text json.RawMessage) ([]T, error) {
+	var found []*T
+	if err := json.Unmarshal(text, &found); err != nil {
+		return nil, err
+	}
+	if found == nil {
+		return nil, errors.New("there is no array")
+	}
+	elements := make([]T, len(found))
+	for n, one := range found {
+		if one == nil {
+			return nil, errors.New("null stands for an element")
+		}
+		elements[n] = *one
+	}
+	return elements, nil
 }
 
 func read(members map[string]json.RawMessage) (request Request, err error) {
@@ -283,7 +350,11 @@ func read(members map[string]json.RawMessage) (request Request, err error) {
 		for _, from := range launches {
 			var launch Launch
 			memberOf(from, "document", &launch.Document)
-			memberOf(from, "tensors", &launch.Tensors)
+			paths, failed := list[string](from["tensors"])
+			if err == nil && failed != nil {
+				err = fmt.Errorf("a path of a launch is no string, or it has no `tensors`: %w", failed)
+			}
+			launch.Tensors = paths
 			memberOf(from, "output", &launch.Output)
 			if _, asked := from["trace"]; asked {
 				memberOf(from, "trace", &launch.Trace)

@@ -1,8 +1,10 @@
 package adapter
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -68,18 +70,55 @@ func (t Tensor) check() error {
 	if !known {
 		return fmt.Errorf("dtype `%s` is not known", t.Dtype)
 	}
-	left := uint64(len(t.Data))
 	for _, extent := range t.Shape {
-		if extent < 0 || (extent > 0 && left > 0 && size > left/uint64(extent)) {
-			size = left + 1
-		} else {
-			size *= uint64(extent)
+		if extent < 0 || (extent > 0 && size > math.MaxUint64/uint64(extent)) {
+			return fmt.Errorf("the shape %v has an extent below 0, or more bytes than can be", t.Shape)
 		}
+		size *= uint64(extent)
 	}
-	if size != left {
-		return fmt.Errorf("%d bytes are no %s of the shape %v", left, t.Dtype, t.Shape)
+	if size != uint64(len(t.Data)) {
+		return fmt.Errorf("%d bytes are no %s of the shape %v", len(t.Data), t.Dtype, t.Shape)
 	}
 	return nil
+}
+
+// members is the members of an object, each of which stands there once. By name: fields of structures encoding/json would fill without
+// regard to case, and of two members of one name it would take the last.
+func members(text []byte) (map[string]json.RawMessage, error) {
+	var found map[string]json.RawMessage
+	if err := json.Unmarshal(text, &found); err != nil {
+		return nil, err
+	}
+	if found == nil {
+		return nil, errors.New("there is no object")
+	}
+	read, names := json.NewDecoder(bytes.NewReader(text)), 0
+	_, err := read.Token()
+	for ; err == nil && read.More(); names++ {
+		var value json.RawMessage
+		if _, err = read.Token(); err == nil {
+			err = read.Decode(&value)
+		}
+	}
+	if err == nil && names != len(found) {
+		err = errors.New("a name occurs twice")
+	}
+	return found, err
+}
+
+// described is what a member of a header says of a tensor.
+func described(text []byte) (one entry, err error) {
+	found, err := members(text)
+	if err == nil {
+		one.Shape, err = list[int64](found["shape"])
+	}
+	if err == nil {
+		one.Offsets, err = list[uint64](found["data_offsets"])
+	}
+	if err == nil {
+		err = json.Unmarshal(found["dtype"], &one.Dtype)
+	}
+	return one, err
 }
 
 type entry struct {
@@ -101,8 +140,11 @@ func ReadTensors(path string) (map[string]Tensor, error) {
 		return broken("it ends within its header")
 	}
 	start := 8 + binary.LittleEndian.Uint64(data)
-	var header map[string]json.RawMessage
-	if err := json.Unmarshal(data[8:start], &header); err != nil {
+	header, err := members(data[8:start])
+	if err == nil {
+		err = characters(data[8:start])
+	}
+	if err != nil {
 		return broken(err.Error())
 	}
 	found, elements := map[string]Tensor{}, data[start:]
@@ -110,9 +152,9 @@ func ReadTensors(path string) (map[string]Tensor, error) {
 		if name == "__metadata__" {
 			continue
 		}
-		var one entry
-		if err := json.Unmarshal(text, &one); err != nil {
-			return broken(err.Error())
+		one, err := described(text)
+		if err != nil {
+			return broken(fmt.Sprintf("tensor `%s`: %v", name, err))
 		}
 		if len(one.Offsets) != 2 || one.Offsets[0] > one.Offsets[1] || one.Offsets[1] > uint64(len(elements)) {
 			return broken(fmt.Sprintf("tensor `%s` lies beyond it", name))

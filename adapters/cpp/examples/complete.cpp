@@ -136,7 +136,7 @@ static Answer execute(const Request& request) {
 int main() {
   Worker worker("complete-cpp", "0.1.0", {"format", "launch", "execute"});
   worker.rules = {"L01", "L02", "L03", "L04"};
-  for (int n = 1; n <= 22; ++n) worker.rules.push_back((n < 10 ? "S0" : "S") + std::to_string(n));
+  for (int n = 1; n <= 22; ++n) worker.rules->push_back((n < 10 ? "S0" : "S") + std::to_string(n));
   worker.every_rule = true;
   worker.opcodes = {"NOP", "ADD"};
   worker.dtypes = {"F32"};

@@ -7,13 +7,19 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
 from megakernel_adapter import Answer, Tensor, Worker, accept, read_tensors, reject, write_tensors  # noqa: E402
 
-worker = Worker("careless", "1", profiles=["format", "execute"], rules=["S01"], opcodes=["ADD"])
+worker = Worker("careless", "1", profiles=["format", "execute"], rules=[], opcodes=["ADD"])
 
 
 @worker.method("validate")
 def validate(request):
     if request.document == b"throw":
         raise RuntimeError("thrown on purpose")
+    if request.document == b"silent":
+        raise RuntimeError
+    if request.document == b"long":  # each character is six bytes of the line
+        return reject("S01", "\x01" * (2**26 // 6))
+    if request.document == b"number":
+        return reject("S01", 5)
     if request.document == b"nothing":
         return reject([])
     if request.document == b"both":
@@ -26,15 +32,20 @@ def validate(request):
 
 @worker.method("roundtrip")
 def roundtrip(request):
+    if request.document == b"number":
+        return accept(document=5)
     return accept() if request.document == b"nothing" else accept(document=request.document.decode())
 
 
 @worker.method("execute")
 def execute(request):
     for launch in request.launches:
-        x = read_tensors(launch.tensors[0])["x"]
+        read = read_tensors(launch.tensors[0])
+        x = read["x"]
         y = Tensor.of("F32", x.shape, [value + value for value in x.values()])
         write_tensors(launch.output, {"y": y})
+        if launch.trace:
+            write_tensors(launch.trace, read)
     return accept()
 
 

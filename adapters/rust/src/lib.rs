@@ -203,7 +203,17 @@ impl Worker {
     }
 
     /// Any member of the handshake: `every_rule`, `opcodes`, `dtypes`, `targets`, `trace`, `accumulator`, `device`.
+    ///
+    /// # Panics
+    /// The handshake has no such member.
     pub fn claim(mut self, member: &str, value: Json) -> Worker {
+        const CLAIMS: [&str; 8] =
+            ["rules", "every_rule", "opcodes", "dtypes", "targets", "trace", "accumulator", "device"];
+        assert!(
+            CLAIMS.contains(&member),
+            "the handshake has no member `{member}`; it has {}",
+            CLAIMS.join(", ")
+        );
         self.hello.push((member.to_owned(), value));
         self
     }
@@ -221,7 +231,8 @@ impl Worker {
 
     /// Answers until the standard input is closed.
     pub fn run(&self) -> ExitCode {
-        match self.serve(&mut std::io::stdin().lock(), &mut std::io::stdout().lock()) {
+        // Standard output is not locked meanwhile: a thread that prints would wait for ever.
+        match self.serve(&mut std::io::stdin().lock(), &mut std::io::stdout()) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {
                 eprintln!("megakernel_adapter: {error}");
@@ -252,6 +263,7 @@ impl Worker {
         let why = match self.message(line, &mut id) {
             Ok(text) if text.len() < LONGEST => return text,
             Ok(text) => format!("the answer has {} bytes, and a line at most {LONGEST}", text.len()),
+            Err(why) if why.is_empty() => "the handler failed without a word".to_owned(),
             Err(why) => why,
         };
         eprintln!("megakernel_adapter: {why}");

@@ -10,6 +10,15 @@ fn validate(request: &Request) -> Result<Answer, String> {
     match request.document.as_slice() {
         b"throw" => Err("thrown on purpose".to_owned()),
         b"panic" => Err(format!("no {}", [0_u8; 0].get(..1).expect("a panic on purpose").len())),
+        b"silent" => Err(String::new()),
+        // Each character is six bytes of the line.
+        b"long" => Ok(reject("S01", &"\u{1}".repeat((1 << 26) / 6), "")),
+        // What other threads print is no message, but nobody waits for ever.
+        b"lock" => {
+            let other = std::thread::spawn(|| drop(std::io::stdout().lock()));
+            other.join().map_err(|_| "a thread that printed has failed".to_owned())?;
+            Ok(accept())
+        }
         b"nothing" => Ok(Answer::Reject(Vec::new())),
         b"both" => Ok(Answer::Accept(vec![Diagnostic::error("S01", "no", "")], None)),
         document => {
@@ -36,13 +45,16 @@ fn execute(request: &Request) -> Result<Answer, String> {
             &launch.output,
             &BTreeMap::from([("y".to_owned(), Tensor::of_floats(&x.shape, &twice))]),
         )?;
+        if let Some(trace) = &launch.trace {
+            write_tensors(trace, &read)?;
+        }
     }
     Ok(accept())
 }
 
 fn main() -> std::process::ExitCode {
     Worker::new("careless", "1", &["format", "execute"])
-        .rules(&["S01"])
+        .rules(&[])
         .claim("opcodes", Json::strings(&["ADD"]))
         .on("validate", validate)
         .on("roundtrip", roundtrip)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"megakernel-conformance.invalid/adapter"
 )
@@ -15,6 +16,15 @@ func validate(request adapter.Request) (adapter.Answer, error) {
 		return adapter.Answer{}, errors.New("thrown on purpose")
 	case "panic":
 		panic("a panic on purpose")
+	case "silent":
+		return adapter.Answer{}, errors.New("")
+	case "long": // each character is six bytes of the line
+		return adapter.Reject("S01", strings.Repeat("\x01", 1<<26/6), ""), nil
+	case "bytes":
+		witness := map[string]any{"texts": []string{"\xff"}}
+		return adapter.RejectAll(adapter.Diagnostic{Rule: "S01", Message: "no", Witness: witness}), nil
+	case "unsupported bytes":
+		return adapter.Unsupported("\xff"), nil
 	case "nothing":
 		return adapter.RejectAll(), nil
 	case "both":
@@ -50,13 +60,18 @@ func execute(request adapter.Request) (adapter.Answer, error) {
 		if err := adapter.WriteTensors(launch.Output, map[string]adapter.Tensor{"y": y}); err != nil {
 			return adapter.Answer{}, err
 		}
+		if launch.Trace != "" {
+			if err := adapter.WriteTensors(launch.Trace, read); err != nil {
+				return adapter.Answer{}, err
+			}
+		}
 	}
 	return adapter.Accept(), nil
 }
 
 func main() {
 	worker := adapter.New("careless", "1", "format", "execute")
-	worker.Rules = []string{"S01"}
+	worker.Rules = []string{}
 	worker.Opcodes = []string{"ADD"}
 	worker.On("validate", validate)
 	worker.On("roundtrip", roundtrip)

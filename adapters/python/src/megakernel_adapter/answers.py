@@ -21,10 +21,13 @@ class Answer:
     def broken(self, method: str) -> Optional[str]:
         """What the protocol does not admit about it, in words, so that a mistake is reported where it is made."""
         severities = [found.get("severity") for found in self.diagnostics]
-        if not all(isinstance(found.get("rule"), str) and found.get("message") for found in self.diagnostics):
+        texts = [found.get(member) for found in self.diagnostics for member in ("rule", "message")]
+        if not all(isinstance(text, str) and text for text in texts):
             return "a diagnostic has no `rule` or no `message`"
         if not all(severity in ("error", "warning") for severity in severities):
             return "the severity of a diagnostic is neither `error` nor `warning`"
+        if not isinstance(self.document, (str, type(None))) or not isinstance(self.reason, (str, type(None))):
+            return "the `document` or the `reason` is no string"
         if self.outcome == "accept":
             if "error" in severities:
                 return "an acceptance has a diagnostic of severity `error`"

@@ -102,8 +102,6 @@ class Worker:
         """The line that answers a line."""
         try:
             text = self.message(line)
-            if len(text) >= LONGEST:
-                raise BadMessage("the answer has %d bytes, and a line at most %d" % (len(text), LONGEST))
         except BadMessage as bad:
             print("megakernel_adapter: %s" % bad, file=sys.stderr, flush=True)
             found: dict[str, Any] = {"type": "error", "message": str(bad)}
@@ -134,7 +132,10 @@ class Worker:
                 raise BadMessage(broken, request.id)
             response = {"type": "response", "id": request.id, **answer.members()}
             # A lone half of a pair, which is no character, is an error here and not a line that the runner cannot read.
-            return json.dumps(response, ensure_ascii=False, allow_nan=False).encode("utf-8")
+            text = json.dumps(response, ensure_ascii=False, allow_nan=False).encode("utf-8")
+            if len(text) >= LONGEST:
+                raise BadMessage("the answer has %d bytes, and a line at most %d" % (len(text), LONGEST), request.id)
+            return text
         except BadMessage:
             raise
         except Exception as error:
@@ -154,8 +155,8 @@ class Worker:
 def read_request(message: Mapping[str, Any]) -> Request:
     """Reads a request; raises `BadMessage`."""
     id = message.get("id")
-    if not isinstance(id, int) or isinstance(id, bool) or id < 0:
-        raise BadMessage("the request has no `id` that is an integer")
+    if not isinstance(id, int) or isinstance(id, bool) or not 0 <= id < 2**63:
+        raise BadMessage("the request has no `id` that is an integer of the protocol")
     for member in ("method", "profile"):
         if not isinstance(message.get(member), str):
             raise BadMessage("the request has no `%s`" % member, id)
