@@ -96,10 +96,11 @@ fn without_output(command: &[String], patience: Duration) -> Result<(), String> 
     let mut input = child.stdin.take().expect("a pipe");
     let said = drained(child.stderr.take().expect("a pipe"));
     let hello: &[u8] = b"{\"type\":\"hello\",\"protocol\":\"1.0\"}\n";
-    input.write_all(hello).map_err(|e| format!("without an output: {e}"))?;
+    let written = input.write_all(hello);
     let said = said.recv_timeout(patience);
     let _ = child.kill(); // no harm where it has ended
     let status = child.wait().map_err(|e| e.to_string())?;
+    written.map_err(|e| format!("without an output: {e}"))?;
     match said {
         Ok(said) if status.code() == Some(1) && !said.is_empty() => Ok(()),
         said => Err(format!("without an output it ended with {status}: {said:?}")),
@@ -303,7 +304,7 @@ fn tensors(talk: &mut Talk, directory: &Path) -> Result<(), String> {
     talk.ask(ask(31).as_bytes(), &json!({"type": "response", "id": 31, "outcome": "accept"}))?;
     let (read, back) = (described(&input)?, described(&trace)?);
     if read.len() != 12 || read != back {
-        return Err(format!("the trace is {back:x?}, and not {read:x?}"));
+        return Err(format!("the trace is {back:?}, and not {read:?}"));
     }
     // Cut short, and headers that lie.
     for broken in [&file[..7], &file[..40], &file[..file.len() - 1]] {
@@ -374,7 +375,7 @@ fn every_dtype(path: &Path) -> Result<(), String> {
 }
 
 /// Dtype, shape and bytes of each tensor of a file, by name: where they lie is for the writer to say.
-fn described(path: &Path) -> Result<BTreeMap<String, (Value, Value, Vec<u8>)>, String> {
+fn described(path: &Path) -> Result<BTreeMap<String, Value>, String> {
     let (header, data) = parts(path)?;
     let members = header.as_object().ok_or("the header is no object")?;
     let described = members.iter().map(|(name, tensor)| {
@@ -384,7 +385,7 @@ fn described(path: &Path) -> Result<BTreeMap<String, (Value, Value, Vec<u8>)>, S
             .zip(end)
             .and_then(|(first, end)| data.get(first..end))
             .ok_or(format!("`{name}` lies beyond {}", path.display()))?;
-        Ok((name.clone(), (tensor["dtype"].clone(), tensor["shape"].clone(), bytes.to_vec())))
+        Ok((name.clone(), json!([tensor["dtype"], tensor["shape"], bytes])))
     });
     described.collect()
 }
