@@ -58,39 +58,42 @@ pub fn run(root: &Path, args: &Args) -> ExitCode {
 
 fn dist(root: &Path, args: &Args) -> Result<(), String> {
     let out = root.join(&args.out);
-    // What is half made lies in a folder of its own, and nothing of an earlier call is left beside the checksums.
+    // What is half made lies in a folder of its own, and nothing of an earlier call is removed before all is made.
     let stage = out.join("stage");
+    let ready = stage.join("ready");
     remove(&stage)?;
-    forget(&out)?;
-    create(&stage)?;
+    create(&ready)?;
     let wanted = |part| args.parts.is_empty() || args.parts.contains(&part);
     let mut made = Vec::new();
-    if wanted(Part::Corpus) {
-        let name = format!("megakernel-corpus-{VERSION}");
-        let folder = stage.join(&name);
-        archive::gather(root, &["corpus", "LICENSE-APACHE", "LICENSE-MIT"], &folder)?;
-        made.push(pack(&folder, &out, Packing::Zstd)?);
-    }
     if wanted(Part::Schemas) {
-        made.push(schemas::npm(root, &stage, &out)?);
-        made.push(schemas::wheel(root, &stage, &out)?);
+        made.push(schemas::npm(root, &stage, &ready)?);
+        made.push(schemas::wheel(root, &stage, &ready)?);
     }
     if wanted(Part::Book) {
         let folder = stage.join(format!("megakernel-book-{VERSION}"));
         book::make(root, &stage.join("book"), &folder)?;
-        made.push(pack(&folder, &out, Packing::Gzip)?);
+        made.push(pack(&folder, &ready, Packing::Gzip)?);
+    }
+    if wanted(Part::Corpus) {
+        let name = format!("megakernel-corpus-{VERSION}");
+        let folder = stage.join(&name);
+        archive::gather(root, &["corpus", "LICENSE-APACHE", "LICENSE-MIT"], &folder)?;
+        made.push(pack(&folder, &ready, Packing::Zstd)?);
     }
     if wanted(Part::Runner) {
-        made.push(runner::make(root, &stage, &out)?);
+        made.push(runner::make(root, &stage, &ready)?);
     }
-    let sums = checksums(&out, &made)?;
-    remove(&stage)?;
+    let sums = checksums(&ready, &made)?;
+    forget(&out)?;
     made.sort();
     let mut said = String::new();
     for path in made.iter().chain([&sums]) {
-        let bytes = fs::metadata(path).map_err(|cause| format!("{}: {cause}", path.display()))?.len();
-        said += &format!("{:>9.2} MB  {}\n", bytes as f64 / 1e6, path.display());
+        let to = out.join(path.file_name().unwrap_or_default());
+        let bytes = fs::rename(path, &to).and_then(|()| fs::metadata(&to));
+        let bytes = bytes.map_err(|cause| format!("{}: {cause}", to.display()))?.len();
+        said += &format!("{:>9.2} MB  {}\n", bytes as f64 / 1e6, to.display());
     }
+    remove(&stage)?;
     print(&said)
 }
 
@@ -111,13 +114,10 @@ const SUMS: &str = "SHA256SUMS";
 fn checksums(out: &Path, made: &[PathBuf]) -> Result<PathBuf, String> {
     let mut names: Vec<_> = made.iter().filter_map(|path| path.file_name()).collect();
     names.sort();
-    let output = Command::new("sha256sum").args(&names).current_dir(out).output();
-    let output = output.map_err(|cause| format!("sha256sum cannot be started: {cause}"))?;
-    if !output.status.success() {
-        return Err(format!("sha256sum: {}", String::from_utf8_lossy(&output.stderr).trim()));
-    }
+    let sums =
+        succeed(Command::new("sha256sum").args(&names).current_dir(out), "it comes with GNU coreutils")?;
     let path = out.join(SUMS);
-    fs::write(&path, output.stdout).map_err(|cause| format!("{}: {cause}", path.display()))?;
+    write(&path, sums)?;
     Ok(path)
 }
 
@@ -150,7 +150,7 @@ fn succeed(command: &mut Command, hint: &str) -> Result<Vec<u8>, String> {
     }
     let said =
         String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
-    Err(format!("{program} failed ({}): {}", output.status, said.trim()))
+    Err(format!("{program} failed ({}): {}\n({hint})", output.status, said.trim()))
 }
 
 #[cfg(test)]
@@ -169,6 +169,39 @@ mod tests {
         assert!(checksums(folder.path(), &made).is_err_and(|error| error.contains("No such file")));
     }
 
+    /// The names in a folder, sorted.
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).expect("a folder");
+        let names = entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("UTF-8"));
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn what_is_made_replaces_what_was_made_once_all_is_there() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let out = folder.path().join("out");
+        let earlier = out.join("megakernel-a");
+        write(&earlier, "x").expect("a file");
+        checksums(&out, &[earlier]).expect("checksums");
+        let args = Args { out: out.clone(), parts: vec![Part::Schemas] };
+        // Without schemas nothing is made, and what was made before stays.
+        assert!(dist(folder.path(), &args).is_err_and(|error| error.contains("schemas")));
+        fs::remove_dir_all(out.join("stage")).expect("what is half made");
+        assert_eq!(names(&out), [SUMS, "megakernel-a"]);
+
+        dist(&megakernel_test_support::root(), &args).expect("packages");
+        let made = [
+            SUMS.to_owned(),
+            format!("megakernel-schemas-{VERSION}.tgz"),
+            format!("megakernel_schemas-{VERSION}-py3-none-any.whl"),
+        ];
+        assert_eq!(names(&out), made);
+        let mut check = Command::new("sha256sum");
+        succeed(check.args(["--check", "--strict", SUMS]).current_dir(&out), "").expect("they hold");
+    }
+
     #[test]
     fn what_an_earlier_call_made_is_removed_and_nothing_else() {
         let folder = tempfile::tempdir().expect("a folder");
@@ -179,8 +212,10 @@ mod tests {
         forget(&out).expect("forgotten");
         assert!(!made[0].exists() && made[1].exists() && !out.join(SUMS).exists());
         write(&folder.path().join("megakernel-c"), "x").expect("a file");
-        write(&out.join(SUMS), "0  ../megakernel-c\n0  notes\n").expect("a file");
+        write(&out.join(SUMS), "0  ../megakernel-c\n0  megakernel-x/../../megakernel-c\n0  notes\n")
+            .expect("a file");
         write(&out.join("notes"), "x").expect("a file");
+        create(&out.join("megakernel-x")).expect("a folder");
         forget(&out).expect("forgotten");
         assert!(folder.path().join("megakernel-c").exists() && out.join("notes").exists());
     }
@@ -190,7 +225,7 @@ mod tests {
         let hint = "install it";
         assert_eq!(succeed(Command::new("echo").arg("a"), hint), Ok(b"a\n".to_vec()));
         let failed = succeed(Command::new("sh").args(["-c", "echo why >&2; exit 3"]), hint);
-        assert!(failed.is_err_and(|error| error.contains("exit status: 3): why")));
+        assert_eq!(failed, Err("sh failed (exit status: 3): why\n(install it)".to_owned()));
         let missing = succeed(&mut Command::new("no-such-program-at-all"), hint);
         assert!(missing.is_err_and(|error| error.ends_with("; install it")));
     }

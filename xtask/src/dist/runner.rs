@@ -28,13 +28,17 @@ const BESIDE: [&str; 8] =
 pub fn make(root: &Path, stage: &Path, out: &Path) -> Result<PathBuf, String> {
     let folder = stage.join(format!("megakernel-conformance-{VERSION}-x86_64-linux"));
     create(&folder)?;
-    let built = build(root)?;
+    let own = own_paths(root)?;
+    let built = build(root, &own)?;
     for (_, name) in PROGRAMS {
         let bytes = fs::read(built.join(name)).map_err(|cause| format!("{name}: {cause}"))?;
         match interpreter(&bytes) {
             Ok(None) => {}
             Ok(Some(interpreter)) => return Err(format!("{name} is not static: it asks for {interpreter}")),
             Err(cause) => return Err(format!("{name}: {cause}")),
+        }
+        if let Some(own) = held(&bytes, &own) {
+            return Err(format!("{name} holds the path {own} of this machine"));
         }
         fs::copy(built.join(name), folder.join(name)).map_err(|cause| format!("{name}: {cause}"))?;
     }
@@ -44,26 +48,54 @@ pub fn make(root: &Path, stage: &Path, out: &Path) -> Result<PathBuf, String> {
     pack(&folder, out, Packing::Gzip)
 }
 
-/// Builds the programs without debugging information and without paths of this machine where the compiler can leave them out: their
-/// folder.
-fn build(root: &Path) -> Result<PathBuf, String> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+/// The folder that everything is built in.
+fn target() -> Result<PathBuf, String> {
     let own = std::env::current_exe().map_err(|cause| format!("the path of xtask is unknown: {cause}"))?;
     let target = own.parent().and_then(Path::parent).ok_or("xtask is in no directory")?;
+    Ok(target.to_owned())
+}
+
+/// Folders of this machine that sources are compiled from, and what stands for each in a program.
+fn own_paths(root: &Path) -> Result<Vec<(String, &'static str)>, String> {
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")));
+    // The compiler takes the last that fits, and the folder of what is built mostly lies in the repository.
+    let folders = [(Some(root.to_owned()), "."), (home, "cargo"), (Some(target()?), "target")];
+    let named = folders.into_iter().filter_map(|(folder, name)| Some((folder?, name)));
+    // Neither an empty path nor the root of all tells anything from the rest.
+    let named = named.filter(|(folder, _)| folder.file_name().is_some());
+    Ok(named.map(|(folder, name)| (folder.display().to_string(), name)).collect())
+}
+
+/// Which of the folders a program names something in.
+fn held<'p>(bytes: &[u8], own: &'p [(String, &str)]) -> Option<&'p str> {
+    let holds = |folder: &str| {
+        let path = format!("{folder}/");
+        bytes.windows(path.len()).any(|part| part == path.as_bytes())
+    };
+    own.iter().map(|(folder, _)| folder.as_str()).find(|folder| holds(folder))
+}
+
+/// Builds the programs without debugging information, and without paths of this machine: their folder.
+fn build(root: &Path, own: &[(String, &str)]) -> Result<PathBuf, String> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let target = target()?;
     let mut flags = vec!["-Ctarget-feature=+crt-static".to_owned()];
-    flags.push(format!("--remap-path-prefix={}=.", root.display()));
-    flags.extend(home.map(|home| format!("--remap-path-prefix={}=cargo", home.display())));
+    flags.extend(own.iter().map(|(folder, name)| format!("--remap-path-prefix={folder}={name}")));
     let mut command = Command::new(cargo);
-    command.args(["build", "--locked", "--release", "--target", TARGET, "--target-dir"]).arg(target);
+    command.args(["build", "--locked", "--release", "--target", TARGET, "--target-dir"]).arg(&target);
     for (package, program) in PROGRAMS {
         command.args(["--package", package, "--bin", program]);
     }
     // Separated so, paths may have spaces.
     command.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}")).env_remove("RUSTC_WORKSPACE_WRAPPER");
     command.env("CARGO_PROFILE_RELEASE_DEBUG", "none").env("CARGO_PROFILE_RELEASE_STRIP", "symbols");
-    succeed(command.current_dir(root), "a Rust toolchain has to be installed")?;
+    // By this, a program is told that it will not find the repository where it was built.
+    command.env("MEGAKERNEL_PUBLISHED", "1");
+    succeed(
+        command.current_dir(root),
+        "needed are a Rust toolchain for this target and the static library of glibc: libc6-dev on Debian, glibc-static on Fedora",
+    )?;
     Ok(target.join(TARGET).join("release"))
 }
 
@@ -231,6 +263,21 @@ mod tests {
             assert!(interpreter(&elf(1, b"")[..cut]).is_err(), "{cut}");
         }
         assert!(interpreter(&elf(3, b"/ld.so\0")[..122]).is_err());
+    }
+
+    #[test]
+    fn programs_that_hold_a_path_of_this_machine_are_told_from_others() {
+        let own = [("/x/suite", "."), ("/x/.cargo", "cargo")].map(|(path, name)| (path.to_owned(), name));
+        assert_eq!(held(b"\0/x/suite/crates/a\0", &own), Some("/x/suite"));
+        assert_eq!(held(b"a/x/.cargo/registry", &own), Some("/x/.cargo"));
+        assert_eq!(held(b"/x/suite/", &own), Some("/x/suite"));
+        for other in [&b"\0./crates/a\0cargo/registry\0"[..], b"/x/suites/a", b"/x/suite", b""] {
+            assert_eq!(held(other, &own), None, "{other:?}");
+        }
+        // A debug build holds them: where this package lies.
+        let program = fs::read(std::env::current_exe().expect("a path")).expect("a program");
+        let here = own_paths(&root()).expect("paths");
+        assert!(held(&program, &here).is_some(), "{here:?}");
     }
 
     #[test]

@@ -81,6 +81,10 @@ impl Place {
     }
 }
 
+/// The folder of this package where it was built, but for a program that is published: other machines do not have it.
+const BUILT: Option<&str> =
+    if option_env!("MEGAKERNEL_PUBLISHED").is_some() { None } else { Some(env!("CARGO_MANIFEST_DIR")) };
+
 /// The corpus where it is looked for without being named.
 fn found() -> Option<PathBuf> {
     let own = std::env::current_exe().ok();
@@ -88,9 +92,9 @@ fn found() -> Option<PathBuf> {
     let beside = beside.flat_map(|folder| [folder.join("corpus"), folder.join("../share/megakernel/corpus")]);
     let here = std::env::current_dir().ok();
     let above = here.iter().flat_map(|here| here.ancestors()).map(|folder| folder.join("corpus"));
-    let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");
+    let built = BUILT.map(|folder| Path::new(folder).join("../../corpus"));
     // Any folder might be called so.
-    beside.chain(above).chain([built]).find(|folder| folder.join("cases").is_dir())
+    beside.chain(above).chain(built).find(|folder| folder.join("cases").is_dir())
 }
 
 /// Which cases are meant.
