@@ -4,9 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use walkdir::WalkDir;
-
 use super::{create, succeed};
+use crate::tidy::tree::listed;
 
 /// How an archive is packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,38 +57,37 @@ pub fn pack_as(folder: &Path, to: &Path, packing: Packing) -> Result<(), String>
     let mut tar = Command::new("tar");
     tar.env("LC_ALL", "C").env_remove("TAR_OPTIONS").env_remove("GZIP").env_remove("ZSTD_CLEVEL");
     tar.args(["--create", "--format=gnu", "--sort=name", "--owner=0", "--group=0", "--numeric-owner"]);
-    tar.args(["--mode=u+rwX,go+rX,go-w", "--hard-dereference"]).arg(format!("--mtime=@{DATE}"));
+    tar.args(["--mode=u+rwX,go+rX,go-w,a-st", "--hard-dereference"]).arg(format!("--mtime=@{DATE}"));
     tar.arg(format!("--use-compress-program={packer}")).arg("--file").arg(to);
     tar.arg("--directory").arg(folder.parent().unwrap_or(folder)).arg(folder.file_name().unwrap_or_default());
     succeed(&mut tar, "tar has to be installed, GNU's, of at least 1.28").map(|_| ())
 }
 
 /// Gathers files and folders of the repository in another folder, under their own paths. They are linked where the file system can, so
-/// they must not be written there. What Python leaves behind is left out.
+/// they must not be written there. What git ignores is left out.
 ///
 /// # Errors
-/// One is missing, is neither file nor folder, or cannot be read.
+/// One is missing or holds no file, something in it is no file, such as a link, or cannot be read.
 pub fn gather(root: &Path, what: &[&str], to: &Path) -> Result<(), String> {
+    let paths = listed(root, what)?;
     for part in what {
-        for entry in WalkDir::new(root.join(part))
-            .sort_by_file_name()
-            .into_iter()
-            .filter_entry(|entry| entry.file_name() != "__pycache__")
-        {
-            let entry = entry.map_err(|cause| format!("{part}: {cause}"))?;
-            let path = entry.path();
-            let below = to.join(path.strip_prefix(root).unwrap_or(path));
-            if entry.file_type().is_dir() {
-                create(&below)?;
-            } else if entry.file_type().is_file() {
-                create(below.parent().unwrap_or(to))?;
-                fs::hard_link(path, &below)
-                    .or_else(|_| fs::copy(path, &below).map(|_| ()))
-                    .map_err(|cause| format!("{}: {cause}", path.display()))?;
-            } else {
-                return Err(format!("{}: is neither a file nor a folder", path.display()));
-            }
+        let is_of = |path: &String| {
+            path.strip_prefix(part).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        if !paths.iter().any(|path| is_of(path)) {
+            return Err(format!("{part}: git knows no file of it"));
         }
+    }
+    for path in &paths {
+        let (from, below) = (root.join(path), to.join(path));
+        let meta = fs::symlink_metadata(&from).map_err(|cause| format!("{path}: {cause}"))?;
+        if !meta.is_file() {
+            return Err(format!("{path}: is no file"));
+        }
+        create(below.parent().unwrap_or(to))?;
+        fs::hard_link(&from, &below)
+            .or_else(|_| fs::copy(&from, &below).map(|_| ()))
+            .map_err(|cause| format!("{path}: {cause}"))?;
     }
     Ok(())
 }
@@ -114,6 +112,8 @@ mod tests {
         }
         let run = tree.join("b/run");
         fs::set_permissions(run, fs::Permissions::from_mode(mode | 0o100)).expect("a mode");
+        // Folders that hand on their group, as some systems have them.
+        fs::set_permissions(tree.join("b"), fs::Permissions::from_mode(mode | 0o2111)).expect("a mode");
         tree
     }
 
@@ -125,12 +125,15 @@ mod tests {
             let folders = [(); 2].map(|()| tempfile::tempdir().expect("a folder"));
             let one = tree(folders[0].path(), &names, 1_000_000_000, 0o644);
             let two = tree(folders[1].path(), &backwards, 1_700_000_000, 0o600);
+            // One is two names of a file in the first, and two files in the second.
+            fs::hard_link(one.join("c"), one.join("d")).expect("a link");
+            fs::copy(two.join("c"), two.join("d")).expect("a copy");
             let packed = [pack(&one, folders[0].path(), packing), pack(&two, folders[1].path(), packing)];
             let [one, two] = packed.map(|path| path.expect("an archive"));
             assert!(fs::read(&one).expect("bytes") == fs::read(&two).expect("bytes"), "{packing:?}");
 
             let list =
-                Command::new("tar").args(["--list", "--verbose", "--utc", "--file"]).arg(&two).output();
+                Command::new("tar").args(["--list", "--verbose", "--utc", "--file"]).arg(&one).output();
             let list = String::from_utf8(list.expect("tar").stdout).expect("UTF-8");
             let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
             let lines: Vec<String> = list
@@ -149,6 +152,7 @@ mod tests {
                 "-rwxr-xr-x 0/0 1980-01-01 tree/b/run",
                 "-rw-r--r-- 0/0 1980-01-01 tree/b/z.md",
                 "-rw-r--r-- 0/0 1980-01-01 tree/c",
+                "-rw-r--r-- 0/0 1980-01-01 tree/d",
             ];
             assert_eq!(lines, expected, "{packing:?}");
         }
@@ -172,12 +176,30 @@ mod tests {
     #[test]
     fn what_is_gathered_keeps_its_path() {
         let folder = tempfile::tempdir().expect("a folder");
-        let made = tree(folder.path(), &["b/run", "a", "b/a/deep"], 1, 0o644);
-        write(&made.join("b/__pycache__/run.pyc"), "").expect("a file");
+        let made = folder.path().join("made");
+        for (name, text) in [
+            ("b/run", ""),
+            ("a", ""),
+            ("b/a/deep", "this is deep\n"),
+            ("b/c", ""),
+            ("ab", ""),
+            (".gitignore", "c\n"),
+        ] {
+            write(&made.join(name), text).expect("a file");
+        }
+        succeed(Command::new("git").args(["init", "--quiet"]).current_dir(&made), "").expect("a repository");
         let to = folder.path().join("to");
         gather(&made, &["b", "a"], &to).expect("gathered");
-        assert_eq!(fs::read_to_string(to.join("b/a/deep")).expect("a file"), "this is b/a/deep\n");
-        assert!(to.join("a").is_file() && !to.join("b/__pycache__").exists());
-        assert!(gather(&made, &["none"], &to).is_err_and(|error| error.starts_with("none: ")));
+        assert_eq!(fs::read_to_string(to.join("b/a/deep")).expect("a file"), "this is deep\n");
+        assert!(to.join("a").is_file() && to.join("b/run").is_file());
+        assert!(!to.join("b/c").exists() && !to.join("ab").exists());
+
+        for none in ["none", "b/c"] {
+            let gathered = gather(&made, &["a", none], &folder.path().join("other"));
+            assert!(gathered.is_err_and(|error| error.starts_with(&format!("{none}: "))), "{none}");
+        }
+        std::os::unix::fs::symlink("run", made.join("b/link")).expect("a link");
+        let linked = gather(&made, &["b"], &folder.path().join("linked"));
+        assert_eq!(linked, Err("b/link: is no file".to_owned()));
     }
 }

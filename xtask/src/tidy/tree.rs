@@ -5,6 +5,29 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+/// The paths that git tracks or would track, ignored ones left out, sorted: those of these files and folders, or all if there are none.
+///
+/// # Errors
+/// git is missing, or the root is no working tree.
+pub fn listed(root: &Path, below: &[&str]) -> Result<Vec<String>, String> {
+    let output = Command::new("git")
+        .args(["--literal-pathspecs", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--"])
+        .args(below)
+        .current_dir(root)
+        .output()
+        .map_err(|e| format!("git cannot be run: {e}; it is needed to list the files"))?;
+    if !output.status.success() {
+        return Err(format!("git ls-files failed: {}", String::from_utf8_lossy(&output.stderr).trim()));
+    }
+    let paths = String::from_utf8_lossy(&output.stdout);
+    let mut paths: Vec<String> =
+        paths.split('\0').filter(|path| !path.is_empty()).map(str::to_owned).collect();
+    // What is being merged has several lines.
+    paths.sort();
+    paths.dedup();
+    Ok(paths)
+}
+
 /// Every file that git tracks or would track, the readable ones with their text.
 #[derive(Clone, Debug, Default)]
 pub struct Files {
@@ -16,19 +39,11 @@ pub struct Files {
 impl Files {
     /// Lists the files with git, those not yet added included, ignored ones left out.
     pub fn read(root: &Path) -> Result<Files, String> {
-        let output = Command::new("git")
-            .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
-            .current_dir(root)
-            .output()
-            .map_err(|e| format!("git cannot be run: {e}; tidy needs it to list the files"))?;
-        if !output.status.success() {
-            return Err(format!("git ls-files failed: {}", String::from_utf8_lossy(&output.stderr).trim()));
-        }
         let mut files = Files::default();
-        for path in String::from_utf8_lossy(&output.stdout).split('\0').filter(|path| !path.is_empty()) {
-            let full = root.join(path);
+        for path in listed(root, &[])? {
+            let full = root.join(&path);
             if full.is_file() {
-                files.add(path, fs::read_to_string(full).ok());
+                files.add(&path, fs::read_to_string(full).ok());
             }
         }
         Ok(files)
