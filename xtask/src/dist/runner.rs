@@ -179,10 +179,12 @@ fn third_parties(root: &Path) -> Result<String, String> {
     let said = succeed(&mut cargo, "a Rust toolchain has to be installed")?;
     let metadata: Metadata =
         serde_json::from_slice(&said).map_err(|cause| format!("cargo metadata: {cause}"))?;
-    let mut text = "What is linked into the programs, with its licences. The programs also hold Rust's standard library (MIT OR \
+    let mut text = "What is linked into the programs or writes code of theirs, with its licences. The programs also hold Rust's standard library (MIT OR \
                     Apache-2.0)\nand the GNU C Library (LGPL-2.1-or-later), unchanged; the sources of the programs, from which they are linked \
                     anew, are\nthose of the suite.\n"
         .to_owned();
+    // glibc asks that its licence goes with what it is linked into; no package of cargo holds it.
+    let _ = write!(text, "\n==== glibc: LGPL-2.1-or-later\n\n{}\n", include_str!("LGPL-2.1.txt").trim_end());
     for package in linked(&metadata) {
         let license = package.license.as_deref().unwrap_or("see its text");
         let _ = write!(text, "\n==== {} {}: {license}\n", package.name, package.version);
@@ -288,5 +290,6 @@ mod tests {
         // Only tests, and xtask, use these; and what is ours has the suite's licence.
         assert!(!has("trycmd") && !has("pulldown-cmark") && !has("megakernel-ir"));
         assert!(text.contains("Permission is hereby granted") && text.contains("Apache License"));
+        assert!(text.contains("\n==== glibc: ") && text.contains("GNU LESSER GENERAL PUBLIC LICENSE"));
     }
 }

@@ -19,7 +19,7 @@ with zipfile.ZipFile(to, "w") as wheel:
         entry.external_attr = 0o100644 << 16
         wheel.writestr(entry, data, zipfile.ZIP_DEFLATED, 9)
 
-    # An installer reads what a wheel is from its end.
+    # What describes a wheel stands last in it, as its specification asks.
     for name in sorted(names, key=lambda name: (name.startswith(info.name), name)):
         data = (folder / name).read_bytes()
         digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()

@@ -36,7 +36,9 @@ pub fn problems(folder: &Path, most_bytes: u64) -> Result<Vec<String>, String> {
             }
             pages.insert(name.clone(), page(&text));
         }
-        files.insert(name);
+        if entry.file_type().is_file() {
+            files.insert(name);
+        }
     }
     if pages.is_empty() {
         return Err(format!("{} holds no page", folder.display()));
@@ -67,7 +69,7 @@ fn wrong(
     }
     let (path, anchor) = link.split_once('#').map_or((link, None), |(path, anchor)| (path, Some(anchor)));
     let path = path.split('?').next().unwrap_or_default();
-    let Some(to) = resolve(from, &decoded(path)) else {
+    let Some(to) = resolve(from, &decoded(path)).filter(|_| !path.starts_with('/')) else {
         return Some("leads out of the book".to_owned());
     };
     let to =
@@ -100,7 +102,7 @@ fn page(text: &str) -> Page {
             "id" => drop(page.anchors.insert(value)),
             "name" if name == "a" => drop(page.anchors.insert(value)),
             "href" => page.links.push((value, name == "link")),
-            "src" => page.links.push((value, true)),
+            "src" | "poster" | "data" => page.links.push((value, true)),
             _ => {}
         });
         if name == "script" || name == "style" {
@@ -191,6 +193,10 @@ mod tests {
             ),
             ("<a href=\"#gone\">", "a/b.html: `#gone` leads to `#gone`, which `a/b.html` does not have"),
             ("<a href=\"../../x\">", "a/b.html: `../../x` leads out of the book"),
+            ("<a href=\"../a\">", "a/b.html: `../a` leads to `a`, which does not exist"),
+            ("<a href=\"/index.html\">", "a/b.html: `/index.html` leads out of the book"),
+            ("<object data=\"gone\">", "a/b.html: `gone` leads to `a/gone`, which does not exist"),
+            ("<video poster=//x.example/y.png>", "a/b.html: `//x.example/y.png` needs a network"),
             ("<script src=\"https://x.example/y.js\">", "a/b.html: `https://x.example/y.js` needs a network"),
             ("<link href=//x.example/y.css>", "a/b.html: `//x.example/y.css` needs a network"),
             ("<script>x</script><a href='gone'>", "a/b.html: `gone` leads to `a/gone`, which does not exist"),

@@ -110,10 +110,9 @@ fn source(files: &Files, spec: &Spec, cases: &[tidy::cases::Case]) -> Result<Sou
             *text = cases::counted(spec, &lists, path, text);
         }
     }
-    let known: Vec<String> = texts.keys().cloned().collect();
     let mut source = Source::default();
     for (path, text) in &texts {
-        let (text, files) = pages::placed(path, text, &known, files)?;
+        let (text, files) = pages::placed(path, text, &texts, files)?;
         source.pages.insert(pages::place(path), text);
         source.files.extend(files);
     }

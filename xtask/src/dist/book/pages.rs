@@ -1,5 +1,7 @@
 //! Pages of the repository as pages of the book: where they stand, and where their links lead.
 
+use std::collections::BTreeMap;
+
 use megakernel_codegen::markdown::links;
 
 use crate::tidy::links::resolve;
@@ -34,7 +36,7 @@ pub fn relative(from: &str, to: &str) -> String {
 pub fn placed(
     path: &str,
     text: &str,
-    pages: &[String],
+    pages: &BTreeMap<String, String>,
     files: &Files,
 ) -> Result<(String, Vec<String>), String> {
     let mut out = String::new();
@@ -54,7 +56,7 @@ pub fn placed(
         };
         let target = resolve(path, file).ok_or_else(|| format!("{at} leads out of the repository"))?;
         let index = if target.is_empty() { "README.md".to_owned() } else { format!("{target}/README.md") };
-        let page = [target.clone(), index].into_iter().find(|page| pages.contains(page));
+        let page = [target.clone(), index].into_iter().find(|page| pages.contains_key(page));
         let to = match page {
             // Within the page, as it is written.
             Some(_) if file.is_empty() => Some(anchor),
@@ -116,7 +118,8 @@ mod tests {
                     [h](https://h.example/README.md) `[i](b.md)` [j](../code/large)";
         let large = "x".repeat(MOST_BYTES + 1);
         let files = Files::from_texts(&[("code/d.py", ""), ("code/large", &large), ("code/f/g", "")]);
-        let pages = ["README.md", "spec/README.md", "spec/b.md"].map(str::to_owned);
+        let pages =
+            ["README.md", "spec/README.md", "spec/b.md"].map(|path| (path.to_owned(), String::new())).into();
         let (text, beside) = placed("spec/README.md", page, &pages, &files).expect("a page");
         assert_eq!(
             text,
@@ -128,7 +131,7 @@ mod tests {
 
     #[test]
     fn links_that_cannot_be_placed_are_said() {
-        let placed = |text: &str| placed("a.md", text, &[], &Files::from_texts(&[]));
+        let placed = |text: &str| placed("a.md", text, &BTreeMap::new(), &Files::from_texts(&[]));
         assert!(
             placed("[b]\n\n[b]: c.md\n").is_err_and(|error| error.starts_with("a.md:1: link `c.md` is not"))
         );

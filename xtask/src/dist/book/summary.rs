@@ -17,7 +17,6 @@ pub fn summary(texts: &BTreeMap<String, String>, lists: &Lists) -> String {
         let _ = write!(out, "\n# {title}\n\n");
     };
     let is_companion = |page: &str| page.starts_with("spec/companions/") && page.ends_with("/README.md");
-    let is_one = |page: &str, folder: &str| page.starts_with(folder);
     tree.line(&mut out, 0, "README.md", "");
     part(&mut out, "Specification");
     tree.below(&mut out, 0, "spec/README.md", &|page| !is_companion(page));
@@ -30,11 +29,11 @@ pub fn summary(texts: &BTreeMap<String, String>, lists: &Lists) -> String {
         pages.filter(|page| *page != "spec/README.md" && wanted(page)).collect::<Vec<_>>()
     };
     part(&mut out, "Documents");
-    for page in others(&|page| is_one(page, "docs/")) {
+    for page in others(&|page| page.starts_with("docs/")) {
         tree.below(&mut out, 0, page, &|_| true);
     }
     part(&mut out, "What lies beside them");
-    for page in others(&|page| !is_one(page, "docs/")) {
+    for page in others(&|page| !page.starts_with("docs/")) {
         tree.below(&mut out, 0, page, &|_| true);
     }
     part(&mut out, "Cases");

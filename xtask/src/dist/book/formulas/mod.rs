@@ -27,7 +27,7 @@ pub fn typeset(page: &str) -> String {
         }
         out += "</div>\n<details><summary>the same as text</summary>\n\n";
         source.iter().for_each(|line| out += &format!("{line}\n"));
-        out += "\n</details>\n";
+        out += "\n</details>\n\n";
         done = block.line + length + 1;
     }
     lines.get(done..).unwrap_or_default().iter().for_each(|line| out += &format!("{line}\n"));
@@ -161,7 +161,13 @@ fn mathml(node: &Node) -> String {
         Node::Dots => "<mo>‥</mo>".to_owned(),
         Node::Group(inner) => brackets("(", &mathml(inner), ")"),
         Node::Negative(inner) => row(&[&sign("−"), &mathml(inner)]),
-        Node::Power(base, exponent) => format!("<msup>{}{}</msup>", row(&[&mathml(base)]), flat(exponent)),
+        // A sum takes the exponent for one of its term.
+        Node::Power(base, exponent) => {
+            let shown = mathml(base);
+            let sum = matches!(&**base, Node::Call(function, _, _) if function == "sum");
+            let shown = if sum { brackets("(", &shown, ")") } else { row(&[&shown]) };
+            format!("<msup>{shown}{}</msup>", flat(exponent))
+        }
         Node::Index(base, index) => match &**base {
             Node::Name(plain) if !plain.contains('_') && index.iter().all(small) => {
                 format!("<msub>{}{}</msub>", name(plain), row(&[&comma(index.iter().map(mathml))]))
@@ -195,7 +201,6 @@ fn bare(node: &Node) -> String {
 fn flat(node: &Node) -> String {
     match node {
         Node::Group(inner) => flat(inner),
-        Node::Negative(inner) => row(&[&sign("−"), &flat(inner)]),
         Node::Binary("/", above, below) => row(&[&mathml(above), &sign("/"), &mathml(below)]),
         other => row(&[&mathml(other)]),
     }
@@ -290,6 +295,8 @@ mod tests {
                 "s[j] = scale * sum(q[d] * k[j] for d) for j in 0 .. n",
                 "_{sj}=scale·{∑d}_{qd}·_{kj} for j in 0 .. n",
             ),
+            ("y = x^(-(a + b))", "y=^{x−(a+b)}"),
+            ("s = sum(x)^2", "s=^{(∑x)2}"),
             ("e = sum(a) b + 2^-150 n", "e=(∑a) b+^{2−150} n"),
             (
                 "for i in 0 .. n, g:     c[pos + i, g] = cast(d[(i * h + g) * e])",
@@ -328,6 +335,8 @@ mod tests {
     #[test]
     fn a_page_keeps_its_text() {
         let page = "# A\n\n```text\nfor i in 0 .. n:\n    y[i] = x[i] / 2\n```\n\n```json\n{}\n```\nend\n";
+        let directly = "```text\ny = x / 2\n```\n# B\n";
+        assert!(typeset(directly).ends_with("</details>\n\n# B\n"), "{}", typeset(directly));
         let shown = typeset(page);
         assert!(shown.contains("<mfrac>") && shown.contains("padding-left: 4ch"), "{shown}");
         for line in page.lines().filter(|line| !line.is_empty()) {
