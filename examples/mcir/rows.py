@@ -47,17 +47,21 @@ class Rows:
         rows = [self.axis("i", shape[-2], self.step)]
         tile = rows + [n]
         x = self.load("each", 0, tile, at)
+        # A state that stays p: what is added to it is 0, the exponential of the largest number where a mask keeps none.
+        kept = self.keep(rows, p)
+        none = self.compute("each", "mask", [x], tile, rows=-rows[0], columns=0)
+        least = self.compute("each", "max", [none], rows, op="Reduce", axis=1)
+        nothing = self.compute("each", "exp", [least], rows)
+        self.add("each", "UpdateState", [kept, nothing], [kept], fn="add")
         if self.node["op"] == "layer_norm":
             total = self.compute("each", "sum", [x], rows, op="Reduce", axis=1)
             mean = self.compute("each", "scale", [total], rows, by=[1, n])
             x = self.compute("each", "sub", [x, mean], tile, along="rows")
         squares = self.compute("each", "mul", [x, x], tile)
         total = self.compute("each", "sum", [squares], rows, op="Reduce", axis=1)
-        # A state begins with p, and p + q m divided by q is the mean and p / q.
-        kept = self.keep(rows, p)
-        part = self.compute("each", "scale", [total], rows, by=[q, n])
-        self.add("each", "UpdateState", [kept, part], [kept], fn="add")
-        mean = self.compute("each", "scale", [kept], rows, by=[1, q])
+        mean = self.compute("each", "scale", [total], rows, by=[1, n])
+        eps = self.compute("each", "scale", [kept], rows, by=[1, q])
+        mean = self.compute("each", "add", [mean, eps], rows)
         root = self.compute("each", "rsqrt", [mean], rows)
         made = self.compute("each", "mul", [x, root], tile, along="rows")
         weight = self.load("each", 1, [n], [0])

@@ -251,7 +251,7 @@ const STREAMING: &[(&str, &str, Pass)] = &[
         }
     })),
     ("the scale is left out", FIELD, |request| left_out(request, "scale")),
-    ("the eps of a norm is left out", FIELD, |request| zeroed(request, |state| state["value"].to_string().contains("mean"))),
+    ("the eps of a norm is left out", FIELD, |request| zeroed(request, |state| state["value"].to_string().contains("eps"))),
     ("the mean of a norm is not taken off", FIELD, |request| without_second(request, "sub", "rows")),
     ("the weight of a norm is left out", FIELD, |request| without_second(request, "mul", "columns")),
     ("a mean is taken for a sum", FIELD, |request| changed(request, |node, _| if node["fn"] == "scale" && node["by"][0] == 1 && request["graph"].to_string().contains("_norm") {

@@ -212,23 +212,33 @@ impl<'d> Tiles<'d> {
         matches!(node.op, Op::Reduce(Fold::Sum, 1)).then(|| node.ins.first().copied())?
     }
 
-    /// The same and a constant p / q: a state that begins with p, to which q times the mean is added, divided by q.
+    /// The same and a constant p / q: a state that begins with p, to which every iteration adds 0, divided by q.
     fn mean_and_more(&self, tile: u32, width: i64) -> Option<(u32, (i64, i64))> {
-        let node = self.node(tile).filter(|_| self.is_f32(tile))?;
+        let (mean, more) = self.inner(tile, Binary::Add, None)?;
+        let squares = self.mean(mean, width)?;
+        let node = self.node(more).filter(|_| self.is_f32(more))?;
         let (&Op::Compute(Function::Scale(1, q)), &[kept]) = (&node.op, node.ins.as_slice()) else {
             return None;
         };
         let update = self.node(kept).filter(|_| self.is_f32(kept))?;
-        let (Op::UpdateState(Update::Add), &[old, times]) = (&update.op, update.ins.as_slice()) else {
+        let (Op::UpdateState(Update::Add), &[old, nothing]) = (&update.op, update.ins.as_slice()) else {
             return None;
         };
         let Some(&Init::Number(p)) = self.states.get(&kept).filter(|_| old == kept) else { return None };
-        let is_times = |function: &Function| matches!(function, Function::Scale(factor, of) if (*factor, *of) == (q, width));
-        let sum = self.one(times, is_times)?;
-        let folded = self.node(sum).filter(|_| self.is_f32(sum) && p >= 0)?;
-        let squares =
-            matches!(folded.op, Op::Reduce(Fold::Sum, 1)).then(|| folded.ins.first().copied())??;
-        Some((squares, (p, q)))
+        (p >= 0 && self.is_nothing(nothing)).then_some((squares, (p, q)))
+    }
+
+    /// Whether a tile is 0 whatever there is: the exponential of the largest number of a row of which a mask keeps none.
+    fn is_nothing(&self, tile: u32) -> bool {
+        let least = self.one(tile, |function| matches!(function, Function::Unary(Unary::Exp)));
+        let node = least.filter(|&least| self.is_f32(least)).and_then(|least| self.node(least));
+        let Some(&[none]) = node.map(|node| node.ins.as_slice()) else { return false };
+        let masked = self.node(none).filter(|_| self.is_f32(none)).map(|node| &node.op);
+        let Some(Op::Compute(Function::Mask(rows, columns, _))) = masked else { return false };
+        let ((axes, row), (none_too, column)) = (form(rows), form(columns));
+        let last = self.world.value(none).shape.first().map_or(0, |&rows| row + rows - 1);
+        let is_largest = matches!(node.map(|node| &node.op), Some(Op::Reduce(Fold::Max, 1)));
+        is_largest && axes.is_empty() && none_too.is_empty() && last < column
     }
 
     /// A norm with a weight, and of which nothing is rounded on the way.

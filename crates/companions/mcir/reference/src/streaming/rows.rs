@@ -40,6 +40,7 @@ impl Draft<'_> {
             extent.is_some() && extent == shape.len().checked_sub(back).map(|place| shape[place])
         };
         match *tile {
+            [] => Ok((self.load(region, BEGIN, tensor, tile, &places), None)),
             [_] if tiled(1) => Ok((self.load(region, BEGIN, tensor, tile, &places), None)),
             [_, _] if tiled(1) && tiled(2) => Ok((self.load(region, BEGIN, tensor, tile, &places), None)),
             [_, columns] if tiled(1) => {
@@ -80,7 +81,21 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Whole rows in each block. Where there is an eps p / q, the state `p + q m` is kept of the mean m, and divided by q: no function adds a constant.
+    /// A state with this number for each row. No function makes a constant, and each state is updated: 0 is added to it, which is the exponential of the largest
+    /// number of a row of which a mask keeps none. So it is this number whatever the tile holds, and after any number of iterations.
+    fn constant(&mut self, region: &mut Region, tile: (&str, &[i64]), name: &str, number: i64) -> String {
+        let (of, shape) = tile;
+        let rows = &shape[..1];
+        let kept = self.state(region, name, rows, json!(number));
+        let mask = json!({"fn": "mask", "rows": -rows[0], "columns": 0});
+        let none = self.make(region, EACH, &[of], (shape, "F32"), mask);
+        let least = self.make(region, EACH, &[&none], (rows, "F32"), reduced(Fold::Max, 1));
+        let nothing = self.make(region, EACH, &[&least], (rows, "F32"), json!({"fn": "exp"}));
+        region.push(EACH, json!({"op": "UpdateState", "fn": "add", "in": [kept, nothing], "out": [kept]}));
+        kept
+    }
+
+    /// Whole rows in each block. Where there is an eps p / q, a state is p, which is divided by q and added to the mean of squares.
     pub(super) fn norm(
         &mut self,
         region: &mut Region,
@@ -98,6 +113,7 @@ impl Draft<'_> {
         let (rows, tile) = ([self.step.block.min(m)], [self.step.block.min(m), n]);
         let (row, whole) = ((&rows[..], "F32"), (&tile[..], "F32"));
         let mut centred = self.load(region, EACH, node.ins[0], &tile, &at);
+        let kept = (p != 0).then(|| self.constant(region, (&centred, &tile), "eps", p));
         if is_layer {
             let sum = self.make(region, EACH, &[&centred], row, reduced(Fold::Sum, 1));
             let mean = self.make(region, EACH, &[&sum], row, scaled([1, n]));
@@ -105,14 +121,11 @@ impl Draft<'_> {
         }
         let squares = self.make(region, EACH, &[&centred, &centred], whole, json!({"fn": "mul"}));
         let sum = self.make(region, EACH, &[&squares], row, reduced(Fold::Sum, 1));
-        let variance = if p == 0 {
-            self.make(region, EACH, &[&sum], row, scaled([1, n]))
-        } else {
-            let kept = self.state(region, "mean", &rows, json!(p));
-            let times = self.make(region, EACH, &[&sum], row, scaled([q, n]));
-            region.push(EACH, json!({"op": "UpdateState", "fn": "add", "in": [kept, times], "out": [kept]}));
-            self.make(region, EACH, &[&kept], row, scaled([1, q]))
-        };
+        let mut variance = self.make(region, EACH, &[&sum], row, scaled([1, n]));
+        if let Some(kept) = kept {
+            let eps = self.make(region, EACH, &[&kept], row, scaled([1, q]));
+            variance = self.make(region, EACH, &[&variance, &eps], row, json!({"fn": "add"}));
+        }
         let root = self.make(region, EACH, &[&variance], row, json!({"fn": "rsqrt"}));
         let normed = self.make(region, EACH, &[&centred, &root], whole, along("mul", "rows"));
         let weight = self.load(region, EACH, node.ins[1], &[n], &[json!(0)]);

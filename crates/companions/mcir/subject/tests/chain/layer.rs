@@ -2,6 +2,7 @@
 
 use megakernel_mcir::{Pass, Target};
 use megakernel_mcir_cases::families::compute::drawn;
+use megakernel_mcir_cases::graphs;
 use megakernel_mcir_reference::{Programmed, program, run_program, transform_text};
 use megakernel_test_support::{files, root};
 use serde_json::{Value, json};
@@ -236,4 +237,21 @@ fn a_decoder_layer_becomes_a_program_with_the_tokens_of_one_by_hand() {
     seen.sort_unstable();
     seen.dedup();
     assert!(seen.len() >= 4, "{seen:?} says little");
+}
+
+#[test]
+fn a_norm_keeps_its_eps() {
+    for (name, op) in [("norm", "RMSNORM"), ("layer norm", "LAYERNORM")] {
+        let found = graphs::streamed().into_iter().find(|&(found, ..)| found == name);
+        let mut graph = found.expect("a graph").2;
+        // So large that nothing of about 1 is the same without it.
+        graph["nodes"][0]["eps"] = json!([7, 3]);
+        let target = Target::default();
+        let made = transform_text(Pass::StreamingConversion, graph.to_string().as_bytes(), target);
+        let (document, outputs) = drawn(&made.expect("a document").0, 0);
+        let made = program(document.to_string().as_bytes()).expect("a program");
+        assert_eq!(count(&made.program), [(op.to_owned(), 1)]);
+        let answer = run_program(&made, &document["data"], 0).expect("it runs");
+        assert_eq!(wrong(&Play { name: name.to_owned(), document, outputs }, &answer), None);
+    }
 }

@@ -221,6 +221,66 @@ fn norms_and_functions_have_opcodes() {
     assert!(refused(&negative).1.contains("no opcode computes `neg`"));
 }
 
+/// A norm whose eps comes from a state that begins with 7 and is divided by 3; what each of three iterations adds to it, nodes make as the tile `more`.
+fn norm_over_a_stream(more: &[Value], tiles: &[(&'static str, &'static [i64], &'static str)]) -> Value {
+    let whole: &[i64] = &[3, 8];
+    let mut all = vec![("x", whole, "F16"), ("w", &[8_i64] as &[i64], "F16"), ("y", whole, "BF16")];
+    all.extend([("xx", whole, "F32"), ("n", whole, "F32")]);
+    all.extend(["sum", "more", "kept", "var", "root"].map(|row| (row, &[3_i64] as &[i64], "F32")));
+    all.extend(tiles);
+    let mut begin = vec![binary("mul", None, "x", "x", "xx")];
+    begin.push(json!({"op": "Reduce", "fn": "sum", "axis": 1, "in": ["xx"], "out": ["sum"]}));
+    begin.extend_from_slice(more);
+    let third = json!({"op": "Compute", "fn": "scale", "by": [1, 3], "in": ["kept"], "out": ["eps"]});
+    let is_apart = tiles.iter().any(|&(name, ..)| name == "eps");
+    let mut end = if is_apart {
+        vec![third, binary("add", None, "mean", "eps", "var")]
+    } else {
+        vec![json!({"op": "Compute", "fn": "scale", "by": [1, 3], "in": ["kept"], "out": ["var"]})]
+    };
+    end.extend([unary("rsqrt", "var", "root"), binary("mul", Some("rows"), "x", "root", "n")]);
+    end.push(binary("mul", Some("columns"), "n", "w", "y"));
+    let nodes = [begin, end].concat();
+    let mut made = document(&all, &[("x", "X"), ("w", "W")], &nodes);
+    let streaming = &mut made["regions"][0]["streaming"];
+    streaming["stream"] = json!({"axis": "k", "to": [3]});
+    streaming["state"] = json!([{"value": "kept", "init": 7}]);
+    let tile = &mut streaming["tile"];
+    tile["tile_shape"] = json!({"k": 1});
+    let body = tile["begin"].as_array_mut().expect("nodes");
+    let end = body.split_off(4 + more.len());
+    let add = json!({"id": "add", "op": "UpdateState", "fn": "add", "in": ["kept", "more"], "out": ["kept"]});
+    (tile["each"], tile["end"]) = (json!([add]), json!(end));
+    made
+}
+
+#[test]
+fn an_eps_is_the_same_in_every_iteration_or_there_is_no_norm() {
+    // The mean, which a stream of one iteration would add once.
+    let times = json!({"op": "Compute", "fn": "scale", "by": [3, 8], "in": ["sum"], "out": ["more"]});
+    let (pointer, reason) = refused(&norm_over_a_stream(&[times], &[]));
+    assert_eq!(pointer, "/regions/0/streaming/tile/end/3");
+    assert!(reason.contains("no opcode computes `mul` along `columns`"), "{reason}");
+    let mean = json!({"op": "Compute", "fn": "scale", "by": [1, 8], "in": ["sum"], "out": ["mean"]});
+    let nothing = |rows: Value, columns: i64| {
+        [
+            mean.clone(),
+            json!({"op": "Compute", "fn": "mask", "rows": rows, "columns": columns, "in": ["x"], "out": ["none"]}),
+            json!({"op": "Reduce", "fn": "max", "axis": 1, "in": ["none"], "out": ["least"]}),
+            unary("exp", "least", "more"),
+        ]
+    };
+    let tiles: [(&str, &[i64], &str); 4] =
+        [("mean", &[3], "F32"), ("eps", &[3], "F32"), ("none", &[3, 8], "F32"), ("least", &[3], "F32")];
+    let right = norm_over_a_stream(&nothing(json!(-3), 0), &tiles);
+    assert_eq!(judged("an eps over a stream", &right), BTreeSet::from(["RMSNORM".to_owned()]));
+    // Of the last row something is kept.
+    for (rows, columns) in [(json!(-2), 0), (json!(0), 2)] {
+        let (_, reason) = refused(&norm_over_a_stream(&nothing(rows, columns), &tiles));
+        assert!(reason.contains("no opcode computes `mul` along `columns`"), "{reason}");
+    }
+}
+
 /// A document of the corpus, with an edit.
 fn edited(name: &str, edit: impl FnOnce(&mut Value)) -> Value {
     let mut document = files::json(&root().join(format!("corpus/programs/mcir/{name}.json")));
