@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use megakernel_ir::{Rule, read_value};
+use megakernel_ir::{Diagnostic, Rule, read_value};
 use megakernel_mcir::{GraphOp, Target, read, read_graph};
 use megakernel_order::Findings;
 use serde_json::{Value as Json, json};
@@ -50,8 +50,8 @@ impl Member {
 pub struct Family {
     /// By queries and keys, ascending.
     pub members: Vec<Member>,
-    /// Bytes of inputs and outputs, each once.
-    pub compulsory: i64,
+    /// Bytes of inputs and outputs, each once; nothing where no member was measured.
+    pub compulsory: Option<i64>,
 }
 
 impl Family {
@@ -120,9 +120,18 @@ enum Measured {
 }
 
 fn measured(made: &Json) -> Result<Measured, NotMade> {
-    let found = crate::validate_document(&read(made).map_err(told)?).diagnostics;
-    let errors: Vec<_> = found.iter().filter(|found| found.is_error()).collect();
-    if errors.iter().any(|found| [Rule::IT01, Rule::IT02, Rule::IS01].contains(&found.rule)) {
+    let mut errors = crate::validate_document(&read(made).map_err(told)?).diagnostics;
+    errors.retain(Diagnostic::is_error);
+    let is_large = |found: &Diagnostic| match found.rule {
+        Rule::IT01 | Rule::IT02 => true,
+        // Of a tile, and not of the target.
+        Rule::IS01 => found.pointer.starts_with("/values/"),
+        _ => false,
+    };
+    if errors.iter().any(|found| !is_large(found) && found.rule != Rule::IS11) {
+        return Err(NotMade::Rejected(errors));
+    }
+    if errors.iter().any(is_large) {
         return Ok(Measured::TooLarge);
     }
     if !errors.is_empty() {
@@ -141,7 +150,7 @@ impl Family {
     fn add(&mut self, (queries, keys): (i64, i64), measures: &Json) {
         let number = |of: &Json, name: &str| of[name].as_i64().unwrap_or(0);
         let region = &measures["regions"][0];
-        self.compulsory = number(measures, "compulsory");
+        self.compulsory = measures["compulsory"].as_i64();
         self.members.push(Member {
             queries,
             keys,

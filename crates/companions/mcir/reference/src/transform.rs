@@ -1,14 +1,15 @@
 //! Passes (clause MCI-20).
 
+use std::collections::{HashMap, HashSet};
+
 use megakernel_ir::diagnostic::pointer_token;
 use megakernel_ir::protocol::Answer;
 use megakernel_ir::{Diagnostic, Rule, read_value};
-use megakernel_mcir::{Document, Fault, Graph, Pass, Region, Request, Source, Target, read, read_transform};
+use megakernel_mcir::{Document, Fault, Graph, Pass, Request, Source, Target, read, read_transform};
 use megakernel_order::Findings;
 use serde_json::Value as Json;
 
 use crate::elimination::Stays;
-use crate::validate::validate_document;
 use crate::world::World;
 use crate::{attention, elimination, graph, passes, streaming};
 
@@ -95,40 +96,46 @@ fn stream(graph: &Graph, target: Target) -> Result<Json, NotMade> {
     loop {
         let made = streaming::document(graph, target, &steps).map_err(NotMade::Unsupported)?;
         let document: Document = read(&made).map_err(told)?;
-        let found = validate_document(&document).diagnostics;
-        let Some(error) = found.iter().find(|found| found.is_error()) else { return Ok(made) };
+        // All of them: each region that does not fit is halved in the same round.
+        let mut findings = Findings::keeping(u64::MAX);
+        crate::validate::judge(&World::new(&document), &mut findings);
+        let mut errors = findings.into_parts().0;
+        errors.retain(Diagnostic::is_error);
+        let Some(first) = errors.first() else { return Ok(made) };
         // What does not fit is told of a region; a tile that is too large for any chip, of the tile. What runs too often is no better with smaller tiles.
         let mut is_smaller = false;
-        for error in found.iter().filter(|found| found.is_error() && found.rule != Rule::IS11) {
-            let region = region_of(&document, &error.pointer);
-            let tiles = region.and_then(|place| steps.get_mut(place..=place)).unwrap_or_default();
-            for step in tiles {
-                if let Some(smaller) = step.half() {
-                    *step = smaller;
-                    is_smaller = true;
-                }
+        for place in large(&document, errors.iter().filter(|error| error.rule != Rule::IS11)) {
+            if let Some(step) = steps.get_mut(place)
+                && let Some(smaller) = step.half()
+            {
+                *step = smaller;
+                is_smaller = true;
             }
         }
         if !is_smaller {
             return Err(NotMade::Unsupported(format!(
                 "with the smallest tiles there are: {}",
-                error.message
+                first.message
             )));
         }
     }
 }
 
-/// The region that a finding is about: its own, or that of the tile which is found.
-fn region_of(document: &Document, pointer: &str) -> Option<usize> {
-    if let Some(place) = pointer.strip_prefix("/regions/") {
-        return place.parse().ok();
-    }
-    let found = pointer.strip_prefix("/values/")?.split('/').next()?;
-    let name = document.names.iter().position(|name| pointer_token(name) == found)?;
-    let name = u32::try_from(name).ok()?;
-    let has = |region: &Region| {
+/// The regions that findings are about, each once: their own, or that of the tile which is found.
+fn large<'f>(document: &Document, found: impl Iterator<Item = &'f Diagnostic>) -> HashSet<usize> {
+    let mut regions: HashMap<u32, usize> = HashMap::new();
+    for (place, region) in document.regions.iter().enumerate() {
         let nodes = region.tile.bodies.iter().flatten();
-        nodes.flat_map(|node| node.ins.iter().chain(&node.outs)).any(|&used| used == name)
+        for &name in nodes.flat_map(|node| node.ins.iter().chain(&node.outs)) {
+            regions.entry(name).or_insert(place);
+        }
+    }
+    let named =
+        |(name, place): (u32, usize)| Some((pointer_token(document.names.get(name as usize)?), place));
+    let values: HashMap<_, usize> = regions.into_iter().filter_map(named).collect();
+    let region = |error: &Diagnostic| match error.pointer.strip_prefix("/regions/") {
+        Some(place) => place.split('/').next()?.parse().ok(),
+        None => values.get(error.pointer.strip_prefix("/values/")?.split('/').next()?).copied(),
     };
-    document.regions.iter().position(has)
+    found.filter_map(region).collect()
 }

@@ -129,7 +129,7 @@ pub fn document(graph: &Graph, target: Target, steps: &[Step]) -> Result<Json, S
     }
     for (node, &step) in nodes.iter().zip(steps) {
         draft.step = step;
-        draft.region(node)?;
+        draft.region(node).map_err(|reason| format!("`{}`: {reason}", draft.name(node.id)))?;
     }
     let all = |names: &[u32]| names.iter().map(|&name| draft.name(name)).collect::<Vec<String>>();
     let boundaries: Vec<Json> = nodes.iter().map(|node| json!({"value": draft.name(node.out)})).collect();

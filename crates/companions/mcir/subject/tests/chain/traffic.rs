@@ -141,7 +141,7 @@ fn the_least_of_the_family_is_the_largest_block_that_fits() {
         assert!(busy.blocks >= 132 && busy.moved >= least.moved, "{busy:?}");
         let better = family.members.iter().filter(|member| member.blocks >= 132 && member.moved < busy.moved);
         assert_eq!(better.count(), 0, "{busy:?}");
-        assert_eq!(family.compulsory, halves(n, d, 4));
+        assert_eq!(family.compulsory, Some(halves(n, d, 4)));
     }
 }
 
@@ -159,8 +159,18 @@ fn the_family_is_of_attention_alone() {
     assert!(reason(&other.to_string()).contains("another one"));
     let cut = family(b"{", 232_448, 262_144);
     assert!(matches!(cut, Err(NotMade::Rejected(_))), "{cut:?}");
-    // Where nothing fits there is no least.
-    assert_eq!(family(node(64, 16, false).as_bytes(), 0, 0).expect("a family").least(1), None);
+    // Where nothing fits there is no least, and nothing was measured.
+    let none = family(node(64, 16, false).as_bytes(), 0, 0).expect("a family");
+    assert_eq!((none.least(1), none.compulsory), (None, None));
+    // A target that there cannot be is no target on which nothing fits.
+    for (shared, register, pointer) in
+        [(-1, 0, "/target/shared_bytes"), (0, 3_000_000_000, "/target/register_bytes")]
+    {
+        let Err(NotMade::Rejected(found)) = family(node(64, 16, false).as_bytes(), shared, register) else {
+            unreachable!("{pointer} is out of range")
+        };
+        assert_eq!(found.iter().map(|found| found.pointer.as_str()).collect::<Vec<_>>(), [pointer]);
+    }
 }
 
 /// Numbers as pages write them.
@@ -195,7 +205,7 @@ fn the_page_says_what_attention_moves() {
                 grouped(streamed),
                 least(1),
                 least(132),
-                grouped(family.compulsory),
+                grouped(family.compulsory.expect("bytes")),
             ];
             rows.push(format!("| {} |", row.join(" | ")));
         }
