@@ -114,8 +114,8 @@ fn stream(graph: &Graph, target: Target) -> Result<Json, NotMade> {
         }
         if !is_smaller {
             return Err(NotMade::Unsupported(format!(
-                "with the smallest tiles there are: {}",
-                first.message
+                "with the smallest tiles there are: {}: {}",
+                first.pointer, first.message
             )));
         }
     }

@@ -3,7 +3,9 @@
 use megakernel_mcir::{Pass, Target};
 use megakernel_mcir_cases::families::compute::drawn;
 use megakernel_mcir_cases::graphs;
-use megakernel_mcir_reference::{Programmed, program, run_program, transform_text};
+use megakernel_mcir_reference::{
+    Programmed, measure_document, program, read_document, run_program, transform_text,
+};
 use megakernel_test_support::{files, root};
 use serde_json::{Value, json};
 
@@ -210,6 +212,15 @@ fn tokens_of(logits: &Value) -> Vec<u64> {
 #[test]
 fn a_decoder_layer_becomes_a_program_with_the_tokens_of_one_by_hand() {
     let document = document();
+    let read = read_document(document.to_string().as_bytes()).expect("a document");
+    let measures = measure_document(&read).1.expect("accepted").expect("it is counted");
+    let materialized = measures["materialized"].as_array().expect("tensors");
+    let of_scores = |name: &&Value| {
+        let name = name.as_str().expect("a name");
+        ["scores", "scaled", "masked", "weights"].iter().any(|of| name.starts_with(of))
+    };
+    assert!(!materialized.is_empty(), "what is between two products with a stream each");
+    assert_eq!(materialized.iter().find(of_scores), None);
     let mut seen = Vec::new();
     for seed in 0..4 {
         let (document, outputs) = drawn(&document, seed);

@@ -1,0 +1,84 @@
+//! The commands of the page `examples/mcir/README.md`, as they stand there, and what it says of a decoder layer.
+
+use std::path::Path;
+use std::process::Command;
+
+use megakernel_test_support::{files, root};
+use serde_json::Value;
+
+/// The commands of a block of the page, which is named by a line of it.
+fn commands(page: &str, line: &str) -> Vec<String> {
+    let blocks = page.split("```console\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let block = blocks.into_iter().find(|block| block.contains(line)).expect("a block of commands");
+    block.lines().map(|line| line.strip_prefix("$ ").expect("a command").to_owned()).collect()
+}
+
+/// Runs a command in a folder, and gives back what it prints.
+fn run(folder: &Path, command: &str) -> String {
+    let program = Path::new(env!("CARGO_BIN_EXE_megakernel-reference"));
+    let rest = command.strip_prefix("megakernel-reference ").expect("a command of the reference");
+    let output = Command::new("/bin/sh")
+        .arg("-c")
+        .arg(format!("'{}' {rest}", program.display()))
+        .current_dir(folder)
+        .output()
+        .expect("the shell starts");
+    assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+/// A folder in which the corpus and the examples are found.
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    for name in ["corpus", "examples"] {
+        std::os::unix::fs::symlink(root().join(name), folder.path().join(name)).expect("a link");
+    }
+    folder
+}
+
+#[test]
+fn a_decoder_layer_becomes_the_program_that_the_page_tells() {
+    let page = files::text(&root().join("examples/mcir/README.md"));
+    let folder = folder();
+    let last = commands(&page, "layer.json").iter().map(|command| run(folder.path(), command)).last();
+    assert!(last.expect("commands").contains("program.json: accepted, 0 errors"));
+    let program = files::json(&folder.path().join("program.json"));
+    let binding = files::json(&folder.path().join("binding.json"));
+    assert_eq!(binding["logits"]["tensor"], "logits");
+    let tasks: Vec<&Value> = program["tasks"].as_array().expect("tasks").iter().collect();
+    let numbers = [(1, "one"), (2, "two"), (3, "three"), (10, "ten")];
+    let counted = |op: &str| {
+        let count = tasks.iter().filter(|task| task["op"] == op).count();
+        let number = numbers.iter().find(|&&(number, _)| number == count).map_or("?", |&(_, number)| number);
+        format!("{number} {op}")
+    };
+    let [gemm, attention, norm, add, copy, silu] =
+        ["GEMM_TILE", "ATTENTION_TILE", "RMSNORM", "ADD", "COPY", "SILU_MUL"].map(counted);
+    let sentence = format!("The program has {gemm}, {attention}, {norm}, {add}, {copy} and {silu}.");
+    assert!(page.contains(&sentence), "the page lacks: {sentence}");
+    assert_eq!(tasks.len(), 10 + 2 + 3 + 3 + 2 + 1, "no other tasks");
+}
+
+#[test]
+fn attention_goes_from_its_graph_to_a_program_and_to_the_least_that_it_moves() {
+    let page = files::text(&root().join("examples/mcir/README.md"));
+    let folder = folder();
+    for command in commands(&page, "generate-mcir") {
+        let made = run(folder.path(), &command);
+        // The measures of the document, whose scores are stored nowhere.
+        if command.contains("measure-mcir") {
+            let measures: Value = serde_json::from_str(&made).expect("JSON");
+            assert_eq!(measures["materialized"], Value::Array(Vec::new()));
+        }
+    }
+    let families: Vec<Value> = commands(&page, "family-mcir")
+        .iter()
+        .map(|command| serde_json::from_str(&run(folder.path(), command)).expect("JSON"))
+        .collect();
+    let [all, busy] = families.as_slice() else { unreachable!("{families:?}") };
+    // Twelve queries and ten keys are one tile, and no 132 blocks.
+    assert_eq!(all["members"].as_array().map(Vec::len), Some(1));
+    assert_eq!(all["least"], all["members"][0]);
+    assert_eq!((&all["least"]["queries"], &all["least"]["keys"]), (&Value::from(12), &Value::from(10)));
+    assert_eq!((&busy["members"], &busy["least"]), (&all["members"], &Value::Null));
+}
