@@ -74,7 +74,7 @@ pub fn gather(root: &Path, what: &[&str], to: &Path) -> Result<(), String> {
         let is_of = |path: &String| {
             path.strip_prefix(part).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
-        if !paths.iter().any(|path| is_of(path)) {
+        if !paths.iter().any(is_of) {
             return Err(format!("{part}: git knows no file of it"));
         }
     }
