@@ -97,7 +97,7 @@ impl Checkpoint {
     }
 }
 
-/// [`crate::merged`], of a run of so many pieces.
+/// [`crate::run::merged`], of a run of so many pieces.
 pub fn merged<S: Subject>(
     options: &Options,
     scope: &Scope<S::Family>,
@@ -111,7 +111,7 @@ pub fn merged<S: Subject>(
             return Err(format!("{} is a checkpoint of no shard", path.display()));
         };
         let asked = Options { shard: Some(shard), checkpoint: Some(path.clone()), ..options.clone() };
-        let of_shard = (pieces + shard.of() - shard.index()) / shard.of();
+        let of_shard = pieces.saturating_sub(shard.index() - 1).div_ceil(shard.of());
         let checkpoint = Checkpoint::open::<S>(&asked, scope, of_shard)?;
         if checkpoint.done < of_shard {
             return Err(format!(

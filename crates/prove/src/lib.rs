@@ -18,7 +18,7 @@ pub use megakernel_ir::shard::Shard;
 
 pub use explored::{Digits, Explored, Judge, Numbered, Numbers, Verdicts};
 pub use report::{keep, thousands};
-pub use run::{Disagreement, Options, Outcome, merged, run};
+pub use run::{Disagreement, Options, Outcome, run};
 pub use subject::{Enumeration, Family, Scope, Subject, Weakness};
 pub use tally::Tally;
 
@@ -77,7 +77,7 @@ impl<S: Subject> Provable for S {
         let outcome = if options.merge.is_empty() {
             run::<S>(scope, options)?
         } else {
-            Outcome::Agreement(merged::<S>(scope, options)?)
+            Outcome::Agreement(run::merged::<S>(scope, options)?)
         };
         let tallies = match outcome {
             Outcome::Agreement(tallies) => tallies,

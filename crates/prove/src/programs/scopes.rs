@@ -19,7 +19,7 @@ pub fn all() -> Vec<Scope<Family>> {
             families: medium(),
         },
         Scope { name: "large", about: "an hour on 2 cores; up to 5 tasks", families: large() },
-        Scope { name: "huge", about: "weeks on 2 cores; pages under 5 tasks", families: huge() },
+        Scope { name: "huge", about: "days on 2 cores; pages under 5 tasks", families: huge() },
     ]
 }
 

@@ -59,6 +59,9 @@ fn parts_add_up_to_the_whole() {
     stopped["done"] = 0.into();
     std::fs::write(path(3), stopped.to_string()).expect("a file");
     refused(&["--merge", &path(1), &path(2), &path(3)], "has come to 0 of the ");
+    stopped["question"]["shard"] = format!("2/{}", usize::MAX).into();
+    std::fs::write(path(3), stopped.to_string()).expect("a file");
+    refused(&["--merge", &path(1), &path(2), &path(3)], "is a checkpoint of another run");
 }
 
 #[test]
