@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use megakernel_ir::protocol::Profile;
+use megakernel_ir::shard::Shard;
 
 use super::results::{Ended, Parts, Played};
 use super::{Counts, ExecutedResult, FailureReport, KnownResult, Refusal, Report};
 use crate::run::{Selection, Unit};
 use crate::store::Corpus;
-use megakernel_ir::shard::Shard;
 
 /// Puts the reports of shards together; each comes with a name for messages.
 ///

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use megakernel_ir::protocol::Profile;
+use megakernel_ir::shard::Shard;
 use megakernel_ir::{DType, Opcode};
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +14,6 @@ use crate::execution::Elements;
 use crate::run::{Options, Run, Selection};
 use crate::stop::Asked;
 use crate::store::{Corpus, Filter};
-use megakernel_ir::shard::Shard;
 
 mod causes;
 mod executed;

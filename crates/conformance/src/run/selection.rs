@@ -2,13 +2,13 @@
 
 use megakernel_ir::protocol::Profile;
 use megakernel_ir::registry;
+use megakernel_ir::shard::Shard;
 use megakernel_ir::{DType, Opcode};
 
 use super::{RunError, Unit};
 use crate::case::Case;
 use crate::execution::used;
 use crate::store::{Corpus, Filter};
-use megakernel_ir::shard::Shard;
 
 /// What was asked for. By default all.
 #[derive(Clone, Debug, Default)]
