@@ -280,7 +280,7 @@ inline std::string quoted(std::string_view text) {
   std::string found = "\"";
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t length = utf8_length(text, at);
-    if (length == 0) throw std::runtime_error("a string of the answer is not UTF-8");
+    if (length == 0) throw std::runtime_error("a string is not UTF-8");
     const char c = text[at];
     if (c == '"' || c == '\\') (found += '\\') += c;
     else if (static_cast<unsigned char>(c) < 0x20) {
@@ -369,9 +369,9 @@ struct Tensor {
 
 /// The tensors of a file by name; throws, with the path, where it is no tensor file.
 inline std::map<std::string, Tensor> read_tensors(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  const std::string data((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   try {
+    std::ifstream file(path, std::ios::binary);
+    const std::string data((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
     if (!file.good() && !file.eof()) throw std::runtime_error("it cannot be read");
     std::uint64_t length = 0;
     for (std::size_t n = 8; n-- > 0;) length = length << 8 | (n < data.size() ? static_cast<unsigned char>(data[n]) : 0);

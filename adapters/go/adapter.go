@@ -15,6 +15,7 @@ package adapter
 import (
 	"bufio"
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -366,8 +367,14 @@ func read(members map[string]json.RawMessage) (request Request, err error) {
 		member("document", &text)
 		request.Document = []byte(text)
 	} else {
-		// Base64 with padding is how encoding/json has bytes.
-		member("document_base64", &request.Document)
+		var text string // as bytes, encoding/json would take an array of numbers too
+		member("document_base64", &text)
+		if strings.ContainsAny(text, "\r\n") { // which encoding/base64 skips
+			err = errors.New("`document_base64` has a character that is none of base64")
+		}
+		if err == nil {
+			request.Document, err = base64.StdEncoding.DecodeString(text)
+		}
 	}
 	return request, err
 }

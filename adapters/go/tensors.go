@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"sort"
+	"unicode/utf8"
 )
 
 // Tensor is a dtype as the file names it, a shape, and the elements: row-major, little-endian bytes (NUM-11).
@@ -180,6 +181,9 @@ func WriteTensors(path string, tensors map[string]Tensor) error {
 		tensor := tensors[name]
 		if name == "__metadata__" {
 			return fmt.Errorf("%s: no tensor can travel by the name `__metadata__`", path)
+		}
+		if !utf8.ValidString(name) {
+			return fmt.Errorf("%s: the name %q is not UTF-8", path, name)
 		}
 		if err := tensor.check(); err != nil {
 			return fmt.Errorf("%s: tensor `%s`: %w", path, name, err)

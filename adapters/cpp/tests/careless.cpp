@@ -17,6 +17,7 @@ int main() {
     if (request.document == "long") return reject("S01", std::string((1 << 26) / 6, '\1'));  // six bytes of the line each
     if (request.document == "bytes") return reject("\xff", "no");
     if (request.document == "unsupported bytes") return unsupported("\xff");
+    if (request.document == "name") write_tensors("/dev/null", {{"\xff", Tensor::of("F32", {}, std::vector<float>{1})}});
     if (request.document == "nothing") return reject(std::vector<Diagnostic>{});
     if (request.document == "both") return Answer{"accept", {Diagnostic{"S01", "no", "", "error", {}}}, std::nullopt, ""};
     if (request.document == "print") {

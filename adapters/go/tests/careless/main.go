@@ -25,6 +25,9 @@ func validate(request adapter.Request) (adapter.Answer, error) {
 		return adapter.RejectAll(adapter.Diagnostic{Rule: "S01", Message: "no", Witness: witness}), nil
 	case "unsupported bytes":
 		return adapter.Unsupported("\xff"), nil
+	case "name":
+		one := adapter.OfFloats(nil, []float32{1})
+		return adapter.Accept(), adapter.WriteTensors(os.DevNull, map[string]adapter.Tensor{"\xff": one})
 	case "nothing":
 		return adapter.RejectAll(), nil
 	case "both":

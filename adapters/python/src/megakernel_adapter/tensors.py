@@ -74,16 +74,18 @@ def read_tensors(path: str) -> dict[str, Tensor]:
         start = 8 + int.from_bytes(data[:8], "little")
         if len(data) < 8 or start > len(data):
             raise ValueError("the file ends within its header")
-        header = json.loads(data[8:start], object_pairs_hook=without_repeats)
+        header = read_json(data[8:start], without_repeats)
         header.pop("__metadata__", None)
         found = {}
         for name, tensor in header.items():
-            first, end = tensor["data_offsets"]
+            shape, (first, end) = tensor["shape"], tensor["data_offsets"]
+            if not isinstance(shape, list) or not all(type(number) is int for number in (*shape, first, end)):
+                raise ValueError("tensor `%s` has a shape or a place that is no integer" % name)
             if not 0 <= first <= end <= len(data) - start:
                 raise ValueError("tensor `%s` lies beyond the file" % name)
-            found[name] = Tensor(tensor["dtype"], tuple(tensor["shape"]), data[start + first : start + end])
+            found[name] = Tensor(tensor["dtype"], tuple(shape), data[start + first : start + end])
         return found
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
         raise ValueError("%s is no tensor file: %s: %s" % (path, type(error).__name__, error)) from None
 
 
@@ -102,6 +104,14 @@ def write_tensors(path: str, tensors: Mapping[str, Tensor]) -> None:
         file.write(len(text).to_bytes(8, "little") + text)
         for tensor in tensors.values():
             file.write(tensor.data)
+
+
+def read_json(text: bytes, pairs: Any = None) -> Any:
+    """A value, as FMT-01 asks; raises `ValueError`, or `RecursionError` where it is nested deeper than Python's reader follows."""
+    value = json.loads(text.decode("utf-8"), object_pairs_hook=pairs)
+    # What Python reads and FMT-01 does not admit: NaN, numbers beyond binary64, and an escaped half of a character.
+    json.dumps(value, ensure_ascii=False, allow_nan=False).encode("utf-8")
+    return value
 
 
 def without_repeats(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO, Callable, Mapping, Optional, Sequence
 
 from .answers import Answer, unsupported
+from .tensors import read_json
 
 PROTOCOL = "1.0"
 LONGEST = 64 * 2**20  # bytes of a line, which the runner reads at most (CON-04)
@@ -113,7 +114,7 @@ class Worker:
     def message(self, line: bytes) -> bytes:
         """The message that answers a line; raises `BadMessage` where that is an error."""
         try:
-            message = json.loads(line.decode("utf-8"))
+            message = read_json(line)
         except (ValueError, RecursionError) as error:
             raise BadMessage("the line is no JSON: %s" % error) from None
         kind = message.get("type") if isinstance(message, dict) else None

@@ -155,7 +155,7 @@ fn request(id: i64, method: &str, document: &str) -> String {
 
 /// Lines that are no messages, or no requests: an error with the id if there is one, and the worker goes on.
 fn broken_lines(talk: &mut Talk) -> Result<(), String> {
-    let lines: [(&[u8], Value); 20] = [
+    let lines: [(&[u8], Value); 24] = [
         (b"nonsense", json!({"type": "error", "id": null})),
         (b"", json!({"type": "error", "id": null})),
         (b"{\"type\":\"request\",\"id\":", json!({"type": "error", "id": null})),
@@ -188,6 +188,15 @@ fn broken_lines(talk: &mut Talk) -> Result<(), String> {
             br#"{"type":"request","id":10,"method":"validate","profile":"format","document":"\\\uD83D\\ude00"}"#,
             json!({"type": "error"}),
         ),
+        (
+            br#"{"type":"request","id":10,"method":"validate","profile":"format","document":"x","\ud800":0}"#,
+            json!({"type": "error"}),
+        ),
+        // What some readers take for a number.
+        (
+            br#"{"type":"request","id":10,"method":"validate","profile":"format","document":"x","later":NaN}"#,
+            json!({"type": "error"}),
+        ),
         (br#"{"type":"request","id":5}"#, json!({"type": "error", "id": 5})),
         (
             br#"{"type":"request","id":6,"method":"validate","profile":"format"}"#,
@@ -196,6 +205,15 @@ fn broken_lines(talk: &mut Talk) -> Result<(), String> {
         (
             br#"{"type":"request","id":7,"method":"validate","profile":"format","document_base64":"/w="}"#,
             json!({"type": "error", "id": 7}),
+        ),
+        // No string, and a line break within.
+        (
+            br#"{"type":"request","id":14,"method":"validate","profile":"format","document_base64":[47]}"#,
+            json!({"type": "error", "id": 14}),
+        ),
+        (
+            br#"{"type":"request","id":15,"method":"validate","profile":"format","document_base64":"AAEC\n"}"#,
+            json!({"type": "error", "id": 15}),
         ),
         (
             br#"{"type":"request","id":8,"method":"execute","profile":"execute","launches":[{}]}"#,
@@ -267,6 +285,7 @@ fn mistakes(talk: &mut Talk, language: Language) -> Result<(), String> {
         Language::Cpp | Language::Go => {
             talk.ask(request(28, "validate", "bytes").as_bytes(), &error(28, "UTF-8"))?;
             talk.ask(request(29, "validate", "unsupported bytes").as_bytes(), &error(29, "UTF-8"))?;
+            talk.ask(request(36, "validate", "name").as_bytes(), &error(36, "UTF-8"))?;
         }
         Language::Rust => {
             let accept = json!({"type": "response", "id": 28, "outcome": "accept"});
@@ -318,13 +337,25 @@ fn tensors(talk: &mut Talk, directory: &Path) -> Result<(), String> {
         r#"{"x":{"dtype":"F32","shape":[4611686018427387904],"data_offsets":[0,0]}}"#,
         r#"{"x":{"dtype":"F32","shape":[-1,0],"data_offsets":[0,0]}}"#,
         r#"{"x":{"dtype":"F32","shape":[1],"data_offsets":[0,0]}}"#,
+        // A dtype that is none, and elements that end before they begin, or begin before the first.
+        r#"{"x":{"dtype":"F31","shape":[0],"data_offsets":[0,0]}}"#,
+        r#"{"x":{"dtype":"F32","shape":[0],"data_offsets":[8,4]}}"#,
+        r#"{"x":{"dtype":"F32","shape":[1],"data_offsets":[-4,0]}}"#,
+        // Extents that are no integers, no list of extents, and half of a surrogate pair as a name.
+        r#"{"x":{"dtype":"F32","shape":[0.0],"data_offsets":[0,0]}}"#,
+        r#"{"x":{"dtype":"F32","shape":"","data_offsets":[0,4]}}"#,
+        r#"{"\ud800":{"dtype":"F32","shape":[0],"data_offsets":[0,0]},"x":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}}"#,
         r#"{"x":{"dtype":"F32","shape":[0],"data_offsets":[0,0]},"x":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}}"#,
     ] {
-        std::fs::write(&input, tensor_file(lie, &[])).map_err(|e| e.to_string())?;
+        std::fs::write(&input, tensor_file(lie, &[0; 8])).map_err(|e| e.to_string())?;
         talk.ask(ask(33).as_bytes(), &json!({"type": "error", "id": 33, "message": "input.safetensors"}))
             .map_err(|e| format!("{lie}: {e}"))?;
     }
-    Ok(())
+    // No file, and a folder in its place.
+    std::fs::remove_file(&input).map_err(|e| e.to_string())?;
+    talk.ask(ask(34).as_bytes(), &json!({"type": "error", "id": 34, "message": "input.safetensors"}))?;
+    std::fs::create_dir(&input).map_err(|e| e.to_string())?;
+    talk.ask(ask(35).as_bytes(), &json!({"type": "error", "id": 35, "message": "input.safetensors"}))
 }
 
 /// A file with this header and these elements.
