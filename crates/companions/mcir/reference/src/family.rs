@@ -120,7 +120,8 @@ enum Measured {
 }
 
 fn measured(made: &Json) -> Result<Measured, NotMade> {
-    let mut errors = crate::validate_document(&read(made).map_err(told)?).diagnostics;
+    let document = read(made).map_err(told)?;
+    let mut errors = crate::validate_document(&document).diagnostics;
     errors.retain(Diagnostic::is_error);
     let is_large = |found: &Diagnostic| match found.rule {
         Rule::IT01 | Rule::IT02 => true,
@@ -137,7 +138,7 @@ fn measured(made: &Json) -> Result<Measured, NotMade> {
     if !errors.is_empty() {
         return Ok(Measured::TooMuch);
     }
-    let scheduled = passes::schedule(&read(made).map_err(told)?, made);
+    let scheduled = passes::schedule(&document, made);
     let assigned = passes::assign(&read(&scheduled).map_err(told)?, &scheduled);
     match measure_document(&read(&assigned).map_err(told)?) {
         (_, Some(Ok(measures))) => Ok(Measured::Fits(measures)),

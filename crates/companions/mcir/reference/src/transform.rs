@@ -114,7 +114,7 @@ fn stream(graph: &Graph, target: Target) -> Result<Json, NotMade> {
         }
         if !is_smaller {
             return Err(NotMade::Unsupported(format!(
-                "with the smallest tiles there are: {}: {}",
+                "no smaller tiles make it fit: {}: {}",
                 first.pointer, first.message
             )));
         }

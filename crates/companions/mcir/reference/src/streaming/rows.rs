@@ -40,9 +40,7 @@ impl Draft<'_> {
             extent.is_some() && extent == shape.len().checked_sub(back).map(|place| shape[place])
         };
         match *tile {
-            [] => Ok((self.load(region, BEGIN, tensor, tile, &places), None)),
-            [_] if tiled(1) => Ok((self.load(region, BEGIN, tensor, tile, &places), None)),
-            [_, _] if tiled(1) && tiled(2) => Ok((self.load(region, BEGIN, tensor, tile, &places), None)),
+            _ if (1..=tile.len()).all(tiled) => Ok((self.load(region, BEGIN, tensor, tile, &places), None)),
             [_, columns] if tiled(1) => {
                 Ok((self.load(region, BEGIN, tensor, &[columns], &places), Some("columns")))
             }
@@ -56,19 +54,31 @@ impl Draft<'_> {
         }
     }
 
+    /// Blocks of whole rows: where a tile of them lies, and its shape.
+    fn whole_rows(
+        &self,
+        region: &mut Region,
+        shape: &[i64],
+        op: &str,
+    ) -> Result<(Vec<Json>, [i64; 2]), String> {
+        let [.., m, n] = *shape else {
+            return Err(format!("there are no tiles for `{op}` of one axis"));
+        };
+        let mut at = Draft::lead(region, shape, 2);
+        let rows = self.step.block.min(m);
+        region.axis("i", m, rows);
+        at.extend([json!("i"), json!(0)]);
+        Ok((at, [rows, n]))
+    }
+
     /// Whole rows in each block.
     pub(super) fn softmax(&mut self, region: &mut Region, node: &GraphNode, axis: i64) -> Result<(), String> {
         let (shape, dtype) = (self.value(node.out).0.to_vec(), self.value(node.out).1);
-        let [.., m, n] = shape[..] else {
-            return Err("there are no tiles for `softmax` of one axis".to_owned());
-        };
+        let (at, tile) = self.whole_rows(region, &shape, node.op.name())?;
         if usize::try_from(axis).map_or(true, |axis| axis + 1 != shape.len()) {
             return Err("there are no tiles for `softmax` along another axis than the last one".to_owned());
         }
-        let mut at = Draft::lead(region, &shape, 2);
-        region.axis("i", m, self.step.block.min(m));
-        at.extend([json!("i"), json!(0)]);
-        let (rows, tile) = ([self.step.block.min(m)], [self.step.block.min(m), n]);
+        let rows = [tile[0]];
         let x = self.load(region, BEGIN, node.ins[0], &tile, &at);
         let top = self.make(region, BEGIN, &[&x], (&rows, "F32"), reduced(Fold::Max, 1));
         let below = self.make(region, BEGIN, &[&x, &top], (&tile, "F32"), along("sub", "rows"));
@@ -104,13 +114,8 @@ impl Draft<'_> {
         is_layer: bool,
     ) -> Result<(), String> {
         let (shape, dtype) = (self.value(node.out).0.to_vec(), self.value(node.out).1);
-        let [.., m, n] = shape[..] else {
-            return Err(format!("there are no tiles for `{}` of one axis", node.op.name()));
-        };
-        let mut at = Draft::lead(region, &shape, 2);
-        region.axis("i", m, self.step.block.min(m));
-        at.extend([json!("i"), json!(0)]);
-        let (rows, tile) = ([self.step.block.min(m)], [self.step.block.min(m), n]);
+        let (at, tile) = self.whole_rows(region, &shape, node.op.name())?;
+        let (rows, n) = ([tile[0]], tile[1]);
         let (row, whole) = ((&rows[..], "F32"), (&tile[..], "F32"));
         let mut centred = self.load(region, EACH, node.ins[0], &tile, &at);
         let kept = (p != 0).then(|| self.constant(region, (&centred, &tile), "eps", p));

@@ -2,6 +2,7 @@
 
 use megakernel_mcir::{Pass, Target};
 use megakernel_mcir_reference::{Family, NotMade, family, measure_document, read_document, transform_text};
+use megakernel_prove::thousands;
 use megakernel_test_support::{files, root};
 use serde_json::{Value, json};
 
@@ -173,19 +174,6 @@ fn the_family_is_of_attention_alone() {
     }
 }
 
-/// Numbers as pages write them.
-fn grouped(number: i64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 #[test]
 fn the_page_says_what_attention_moves() {
     let page = files::text(&root().join("examples/mcir/README.md"));
@@ -195,17 +183,17 @@ fn the_page_says_what_attention_moves() {
             let family = of_h100(n, d, is_causal);
             let least = |blocks: i64| {
                 let member = family.least(blocks).expect("a member");
-                format!("{} ({} x {})", grouped(member.moved), member.queries, member.keys)
+                format!("{} ({} x {})", thousands(member.moved.unsigned_abs()), member.queries, member.keys)
             };
             let written = moved(&measures(&graph(n, d, is_causal), &DOCUMENT));
             let streamed = moved(&streaming(n, d, is_causal));
             let row = [
-                format!("{} x {d}{}", grouped(n), if is_causal { ", causal" } else { "" }),
-                grouped(written),
-                grouped(streamed),
+                format!("{} x {d}{}", thousands(n.unsigned_abs()), if is_causal { ", causal" } else { "" }),
+                thousands(written.unsigned_abs()),
+                thousands(streamed.unsigned_abs()),
                 least(1),
                 least(132),
-                grouped(family.compulsory.expect("bytes")),
+                thousands(family.compulsory.expect("bytes").unsigned_abs()),
             ];
             rows.push(format!("| {} |", row.join(" | ")));
         }
