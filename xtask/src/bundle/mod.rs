@@ -4,8 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-use walkdir::WalkDir;
-
+use crate::dist::archive::{Packing, gather, pack};
 use crate::print;
 
 /// Every target that the kernels are compiled for in CI, and PTX for what comes after them.
@@ -88,15 +87,13 @@ fn bundle(root: &Path, args: &Args) -> Result<(), String> {
             return Err(format!("{} makes no kernels at all", path.display()));
         }
     }
-    copy(&root.join("corpus"), &folder.join("corpus"))?;
+    gather(root, &["corpus"], &folder)?;
     let script = folder.join("run.sh");
     let floor = glibc(&folder.join("megakernel-cuda"))?;
     fs::write(&script, RUN.replace("@GLIBC@", &floor))
         .map_err(|cause| format!("{}: {cause}", script.display()))?;
     succeed(Command::new("chmod").arg("+x").arg(&script), "run.sh is not made executable")?;
-    let packed = out.join("megakernel-cuda.tar.gz");
-    let mut pack = Command::new("tar");
-    succeed(pack.arg("czf").arg(&packed).arg("-C").arg(&out).arg("megakernel-cuda"), "nothing is packed")?;
+    let packed = pack(&folder, &out, Packing::Gzip)?;
     let bytes = fs::metadata(&packed).map_err(|cause| format!("{}: {cause}", packed.display()))?.len();
     if bytes > MOST_BYTES {
         return Err(format!("{} has {bytes} bytes, and may have {MOST_BYTES}", packed.display()));
@@ -141,21 +138,6 @@ fn succeed(command: &mut Command, what: &str) -> Result<(), String> {
         Ok(_) => Err(format!("{what}; see above")),
         Err(cause) => Err(format!("{what}: {program} cannot be started: {cause}")),
     }
-}
-
-/// Copies a folder with all that is in it.
-fn copy(from: &Path, to: &Path) -> Result<(), String> {
-    for entry in WalkDir::new(from) {
-        let entry = entry.map_err(|cause| format!("{}: {cause}", from.display()))?;
-        let (path, below) = (entry.path(), entry.path().strip_prefix(from).unwrap_or(Path::new("")));
-        let done = if entry.file_type().is_dir() {
-            fs::create_dir_all(to.join(below))
-        } else {
-            fs::copy(path, to.join(below)).map(|_| ())
-        };
-        done.map_err(|cause| format!("{}: {cause}", path.display()))?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -63,8 +63,7 @@ pub fn pack_as(folder: &Path, to: &Path, packing: Packing) -> Result<(), String>
     succeed(&mut tar, "tar has to be installed, GNU's, of at least 1.28").map(|_| ())
 }
 
-/// Gathers files and folders of the repository in another folder, under their own paths. They are linked where the file system can, so
-/// they must not be written there. What git ignores is left out.
+/// Copies files and folders of the repository to another folder, under their own paths. What git ignores is left out.
 ///
 /// # Errors
 /// One is missing or holds no file, something in it is no file, such as a link, or cannot be read.
@@ -85,9 +84,7 @@ pub fn gather(root: &Path, what: &[&str], to: &Path) -> Result<(), String> {
             return Err(format!("{path}: is no file"));
         }
         create(below.parent().unwrap_or(to))?;
-        fs::hard_link(&from, &below)
-            .or_else(|_| fs::copy(&from, &below).map(|_| ()))
-            .map_err(|cause| format!("{path}: {cause}"))?;
+        fs::copy(&from, &below).map_err(|cause| format!("{path}: {cause}"))?;
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! `cargo xtask dist`: what a release publishes, for people without Rust.
 
-mod archive;
+pub mod archive;
 mod book;
 mod runner;
 mod schemas;
@@ -59,7 +59,7 @@ pub fn run(root: &Path, args: &Args) -> ExitCode {
 fn dist(root: &Path, args: &Args) -> Result<(), String> {
     let out = root.join(&args.out);
     // What is half made lies in a folder of its own, and nothing of an earlier call is removed before all is made.
-    let stage = out.join("stage");
+    let stage = out.join("megakernel-stage");
     let ready = stage.join("ready");
     remove(&stage)?;
     create(&ready)?;
@@ -188,7 +188,7 @@ mod tests {
         let args = Args { out: out.clone(), parts: vec![Part::Schemas] };
         // Without schemas nothing is made, and what was made before stays.
         assert!(dist(folder.path(), &args).is_err_and(|error| error.contains("schemas")));
-        fs::remove_dir_all(out.join("stage")).expect("what is half made");
+        fs::remove_dir_all(out.join("megakernel-stage")).expect("what is half made");
         assert_eq!(names(&out), [SUMS, "megakernel-a"]);
 
         dist(&megakernel_test_support::root(), &args).expect("packages");
