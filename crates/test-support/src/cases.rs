@@ -1,6 +1,7 @@
 //! Cases of the corpus as plain JSON, for tests of crates that do not know the runner.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde_json::Value;
 
@@ -52,4 +53,26 @@ pub fn documents_without(folder: &str, left_out: &[&str]) -> Vec<Document> {
     }
     assert!(!documents.is_empty(), "no case below corpus/cases/{folder} has a base");
     documents
+}
+
+/// Makes a corpus of some cases of the repository's in a folder: the manifest lists these cases, and all programs and tensors, which are
+/// links. It is read in a moment, where the whole takes a second.
+#[cfg(unix)]
+#[track_caller]
+pub fn slice(folder: &Path, wanted: impl Fn(&str) -> bool) {
+    let corpus = root().join("corpus");
+    let mut manifest = files::json(&corpus.join("manifest.json"));
+    let cases = manifest["cases"].as_array_mut().expect("a list of cases");
+    cases.retain(|entry| entry["id"].as_str().is_some_and(&wanted));
+    assert!(!cases.is_empty(), "no case is wanted");
+    for entry in &*cases {
+        let name = format!("cases/{}.json", entry["id"].as_str().unwrap_or_default());
+        let to = folder.join(&name);
+        std::fs::create_dir_all(to.parent().expect("a parent")).expect("a folder");
+        std::fs::copy(corpus.join(&name), &to).unwrap_or_else(|error| panic!("{name}: {error}"));
+    }
+    for name in ["programs", "tensors"] {
+        std::os::unix::fs::symlink(corpus.join(name), folder.join(name)).expect("a link");
+    }
+    std::fs::write(folder.join("manifest.json"), manifest.to_string()).expect("a manifest");
 }

@@ -9,6 +9,7 @@
 pub mod cases;
 pub mod files;
 pub mod fixtures;
+pub mod part;
 pub mod python;
 pub mod schemas;
 pub mod spec;

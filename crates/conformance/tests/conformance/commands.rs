@@ -36,7 +36,7 @@ fn stdout(output: &Output) -> String {
 
 #[test]
 fn a_worker_without_handshake_does_not_conform() {
-    let output = conform(&["--impl", "echo hello", "--filter", "accept/*"]);
+    let output = conform(&["--impl", "echo hello", "--filter", "accept/record/*"]);
     assert_eq!(output.status.code(), Some(1));
     let text = stdout(&output);
     assert!(text.contains("no handshake: worker wrote a line that is no message of the protocol"), "{text}");
@@ -50,7 +50,8 @@ fn a_worker_is_any_command_with_arguments() {
     let accepts = worker(&directory, r#"{"type":"response","id":ID,"outcome":"accept"}"#);
     let json = directory.path().join("report.json");
     let file = json.to_str().expect("UTF-8");
-    let good = conform(&["--impl", &accepts, "--filter", "accept/*", "--profile", "format", "--json", file]);
+    let good =
+        conform(&["--impl", &accepts, "--filter", "accept/record/*", "--profile", "format", "--json", file]);
     let text = stdout(&good);
     assert_eq!(good.status.code(), Some(3), "{text}");
     assert!(text.contains("  conforms in part: 0 of 22 rules, "), "{text}");
@@ -60,12 +61,12 @@ fn a_worker_is_any_command_with_arguments() {
     let report = std::fs::read_to_string(json).expect("the report was written");
     assert!(report.contains(r#""verdict": "conforms in part""#));
 
-    let unclaimed = conform(&["--impl", &accepts, "--filter", "accept/*", "--profile", "launch"]);
+    let unclaimed = conform(&["--impl", &accepts, "--filter", "accept/record/*", "--profile", "launch"]);
     assert_eq!(unclaimed.status.code(), Some(1));
     assert!(stdout(&unclaimed).contains("asked for, but the worker does not claim it"));
 
     let rejects = worker(&directory, r#"{"type":"response","id":ID,"outcome":"reject","diagnostics":[]}"#);
-    let bad = conform(&["--impl", &rejects, "--filter", "accept/*", "--limit", "1"]);
+    let bad = conform(&["--impl", &rejects, "--filter", "accept/record/*", "--limit", "1"]);
     assert_eq!(bad.status.code(), Some(1));
     assert!(stdout(&bad).contains("rerun     megakernel-conform run --impl "), "{}", stdout(&bad));
 }
@@ -140,7 +141,7 @@ fn exported_cases_are_whole() {
         "export",
         to,
         "--filter",
-        "{accept/record/empty,numeric/copy/*,numeric/gemm-tile/mixed/*}",
+        "{accept/record/empty,numeric/copy/random/*,numeric/gemm-tile/mixed/*}",
     ]);
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     let empty = folder.join("accept/record/empty");

@@ -10,8 +10,9 @@ use megakernel_conformance::run::{self, HANDSHAKE, Options, Selection, TIMEOUT};
 use megakernel_conformance::store::{Corpus, Filter};
 use megakernel_conformance::worker::WorkerCommand;
 use megakernel_ir::protocol::Profile;
-use megakernel_test_support::root;
+use megakernel_ir::shard::Shard;
 use megakernel_test_support::tools::{Tool, require};
+use megakernel_test_support::{part, root};
 
 /// Judges what the example does without numpy; `flaw` is one of the bugs that it can plant.
 fn judge(flaw: Option<&str>, filter: Option<&str>) -> Report {
@@ -27,11 +28,14 @@ fn play(python: String, flaw: Option<&str>, profiles: &[Profile], filter: Option
     static CORPUS: OnceLock<Corpus> = OnceLock::new();
     let adapter = root().join("examples/python/adapter.py").display().to_string();
     let flaw = flaw.into_iter().flat_map(|name| ["--flaw".to_owned(), name.to_owned()]);
+    let third = Shard::new(1, 3).expect("a third");
+    let shard = (filter.is_none() && !part::is_whole()).then_some(third);
     let options = Options {
         jobs: NonZeroUsize::new(2).expect("two is not zero"),
         selection: Selection {
             profiles: profiles.to_vec(),
             filter: filter.map(|glob| Filter::new(glob).expect("a glob")),
+            shard,
             ..Selection::default()
         },
         ..Options::new(WorkerCommand {

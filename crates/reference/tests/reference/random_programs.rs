@@ -8,6 +8,7 @@ use megakernel_ir::model::Program;
 use megakernel_ir::prng::SplitMix64;
 use megakernel_ir::{Layout, Rule, TaskId, read, write};
 use megakernel_reference::validate::{Classes, broken_rules};
+use megakernel_test_support::part;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 
@@ -116,8 +117,8 @@ fn accepted_programs_survive(plans: impl Strategy<Value = Plan>, cases: u32) -> 
 
 #[test]
 fn accepted_programs_survive_adversarial_schedules() {
-    let free = accepted_programs_survive(free_form(), 250);
-    let decoder = accepted_programs_survive(decoder_like(), 80);
+    let free = accepted_programs_survive(free_form(), part::share(4, 250));
+    let decoder = accepted_programs_survive(decoder_like(), part::share(2, 80));
     for found in [&free, &decoder] {
         // Both verdicts are common among the disturbed ones.
         let rejected = found.disturbed - found.accepted;
@@ -147,12 +148,14 @@ fn edits_break_what_they_mean(plan: &Plan, seen: &RefCell<Seen>) -> Result<(), T
 #[test]
 fn single_edits_break_the_rules_that_they_mean() {
     let seen = RefCell::new(Seen::new());
-    each_plan(2_000, free_form(), |plan| edits_break_what_they_mean(&plan, &seen));
-    each_plan(300, decoder_like(), |plan| edits_break_what_they_mean(&plan, &seen));
+    each_plan(part::share(4, 2_000), free_form(), |plan| edits_break_what_they_mean(&plan, &seen));
+    each_plan(part::share(4, 300), decoder_like(), |plan| edits_break_what_they_mean(&plan, &seen));
     let seen = seen.into_inner();
     // Every edit found its place often, and each rule was broken by some edit, alone.
     assert!(
-        EDITS.iter().all(|(what, _)| seen.get(what).is_some_and(|by| by.values().sum::<usize>() > 100)),
+        EDITS.iter().all(|(what, _)| seen
+            .get(what)
+            .is_some_and(|by| by.values().sum::<usize>() > part::share(4, 100))),
         "{seen:?}"
     );
     for rule in [

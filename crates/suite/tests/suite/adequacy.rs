@@ -19,17 +19,20 @@ fn what_does_not_exist_is_wrong_usage() {
     assert_exit(2, &suite(&["adequacy", "--filter", "no/such/case"]));
 }
 
+/// Families of one opcode.
+const GELU: &str = "numeric/gelu/{random,knee}/*";
+
 #[test]
 fn some_cases_are_measured_by_themselves() {
-    let output = suite(&["adequacy", "--filter", "numeric/gelu/*"]);
+    let output = suite(&["adequacy", "--filter", GELU]);
     assert_exit(0, &output);
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("| GELU | BF16 |") && text.contains(" 0 false alarms"), "{text}");
 
-    let output = suite(&["adequacy", "--filter", "numeric/gelu/*", "--fault", "gelu-tanh"]);
+    let output = suite(&["adequacy", "--filter", GELU, "--fault", "gelu-tanh"]);
     assert_exit(0, &output);
     assert!(String::from_utf8_lossy(&output.stdout).starts_with("gelu-tanh: "));
-    let output = suite(&["adequacy", "--filter", "numeric/gelu/*", "--fault", "gqa-by-tile"]);
+    let output = suite(&["adequacy", "--filter", GELU, "--fault", "gqa-by-tile"]);
     assert_exit(1, &output);
     // A fault of numbers cannot be played where nothing executes.
     assert_exit(2, &suite(&["adequacy", "--filter", "race/first-k-of-n/*", "--fault", "gelu-tanh"]));

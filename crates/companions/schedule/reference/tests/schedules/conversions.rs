@@ -1,7 +1,7 @@
 //! Programs and task graphs of the corpus, beside the schedules that they are (clauses SCH-15 and SCH-16): where both have a rule, both find
 //! it broken or neither does. Neither validator knows the other, and footprints are those of the explorers.
 //!
-//! Of programs and task graphs one in three of some families is taken. `CONVERSIONS=whole cargo test --workspace --test schedules --
+//! Of programs and task graphs one in three of some families is taken. `MEGAKERNEL_TESTS=whole cargo test --workspace --test schedules --
 //! --nocapture break_rules_that_are_alike` takes all of the corpus, and shows what is printed in any case: what broke what.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,7 +11,7 @@ use megakernel_ir::{Diagnostic, Rule};
 use megakernel_reference::validate::{Classes, validate as validate_program};
 use megakernel_schedule_reference::{convert, lower, validate};
 use megakernel_task_graph_reference::validate as validate_task_graph;
-use megakernel_test_support::{cases, files, root};
+use megakernel_test_support::{cases, files, part, root};
 use serde_json::Value;
 
 type Rules = BTreeSet<Rule>;
@@ -186,8 +186,7 @@ fn ids(rules: &Rules) -> String {
 
 #[test]
 fn a_document_and_its_schedule_break_rules_that_are_alike() {
-    let is_whole = std::env::var_os("CONVERSIONS").is_some_and(|what| what == "whole");
-    let all = if is_whole { documents(&[""], 1) } else { documents(SOME, 3) };
+    let all = if part::is_whole() { documents(&[""], 1) } else { documents(SOME, 3) };
     let mut sure = BTreeMap::new();
     let mut tally: BTreeMap<(Rules, Rules), usize> = BTreeMap::new();
     let (mut wrong, mut refused) = (Vec::new(), Vec::new());
