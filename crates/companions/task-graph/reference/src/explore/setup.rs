@@ -235,9 +235,9 @@ impl Setup {
     }
 
     /// The number of a task through all ranks.
-    pub fn number(&self, task: usize) -> u32 {
+    pub fn number(&self, task: usize) -> TaskId {
         let number = self.tasks.get(task).and_then(|task| Some(self.first.get(task.rank)? + task.id));
-        number.map_or(u32::MAX, |number| number as u32)
+        TaskId::at(number.unwrap_or(usize::MAX))
     }
 
     /// Where two tasks meet, if one of them writes: the accesses, the earlier task's first, and the bits.

@@ -17,13 +17,13 @@ pub struct Meetings {
     /// Of each task, the meeting that it takes part in. Empty if there are none at all.
     of: Vec<Option<u32>>,
     /// The tasks that meet, ascending.
-    met: Vec<u32>,
+    met: Vec<TaskId>,
     /// Of each meeting, its tasks, one of each rank.
-    groups: Vec<Vec<u32>>,
+    groups: Vec<Vec<TaskId>>,
     /// Those that lack a mate.
-    alone: Vec<u32>,
+    alone: Vec<TaskId>,
     /// Of each team and rank, its tasks.
-    teams: BTreeMap<i64, Vec<Vec<u32>>>,
+    teams: BTreeMap<i64, Vec<Vec<TaskId>>>,
 }
 
 /// The team of a collective.
@@ -35,12 +35,12 @@ impl Meetings {
     /// The meetings of these tasks: number through all ranks, rank, record. There are this many ranks.
     pub fn new<'g, 'a: 'g>(
         ranks: usize,
-        tasks: impl Iterator<Item = (u32, usize, &'g Task<'a>)>,
+        tasks: impl Iterator<Item = (TaskId, usize, &'g Task<'a>)>,
     ) -> Meetings {
         let mut meetings = Meetings::default();
         let mut count = 0;
         for (number, rank, task) in tasks {
-            count = number as usize + 1;
+            count = number.index() + 1;
             if types::is_collective(task.task_type) {
                 let ranks = meetings.teams.entry(team(task)).or_insert_with(|| vec![Vec::new(); ranks]);
                 ranks[rank].push(number);
@@ -53,9 +53,9 @@ impl Meetings {
         for ranks in meetings.teams.values() {
             let shared = ranks.iter().map(Vec::len).min().unwrap_or(0);
             for index in 0..shared {
-                let group: Vec<u32> = ranks.iter().map(|own| own[index]).collect();
+                let group: Vec<TaskId> = ranks.iter().map(|own| own[index]).collect();
                 for &task in &group {
-                    meetings.of[task as usize] = Some(meetings.groups.len() as u32);
+                    meetings.of[task.index()] = Some(meetings.groups.len() as u32);
                 }
                 meetings.groups.push(group);
             }
@@ -68,40 +68,40 @@ impl Meetings {
     }
 
     /// How many there are.
-    pub fn len(&self) -> u32 {
-        self.groups.len() as u32
+    pub fn len(&self) -> usize {
+        self.groups.len()
     }
 
     /// The meeting of a task.
-    pub fn of(&self, task: u32) -> Option<u32> {
-        self.of.get(task as usize).copied().flatten()
+    pub fn of(&self, task: TaskId) -> Option<usize> {
+        self.of.get(task.index()).copied().flatten().map(|meeting| meeting as usize)
     }
 
     /// The tasks that take part in any, ascending.
-    pub fn met(&self) -> &[u32] {
+    pub fn met(&self) -> &[TaskId] {
         &self.met
     }
 
     /// The team of a collective, and the collectives of this team, rank by rank.
-    pub fn team_of(&self, task: u32) -> Option<(i64, &[Vec<u32>])> {
-        let holds = |ranks: &&Vec<Vec<u32>>| ranks.iter().any(|own| own.binary_search(&task).is_ok());
+    pub fn team_of(&self, task: TaskId) -> Option<(i64, &[Vec<TaskId>])> {
+        let holds = |ranks: &&Vec<Vec<TaskId>>| ranks.iter().any(|own| own.binary_search(&task).is_ok());
         self.teams.iter().find(|(_, ranks)| holds(ranks)).map(|(&team, ranks)| (team, ranks.as_slice()))
     }
 
     /// Those that lack a mate, ascending.
-    pub fn without_mates(&self) -> &[u32] {
+    pub fn without_mates(&self) -> &[TaskId] {
         &self.alone
     }
 
     /// The tasks of a meeting.
-    pub fn tasks(&self, meeting: u32) -> &[u32] {
-        self.groups.get(meeting as usize).map_or(&[], Vec::as_slice)
+    pub fn tasks(&self, meeting: usize) -> &[TaskId] {
+        self.groups.get(meeting).map_or(&[], Vec::as_slice)
     }
 }
 
 /// TX05.
 pub fn check(world: &World<'_, '_, '_>, findings: &mut Findings) {
-    let tile = |task: u32| world.task(task).inputs().first();
+    let tile = |task: TaskId| world.task(task).inputs().first();
     let same = |one: &Tile<'_>, other: &Tile<'_>| {
         (&*one.base_ptr, one.data_type, one.offset) == (&*other.base_ptr, other.data_type, other.offset)
             && one.dims == other.dims
@@ -136,8 +136,7 @@ pub fn check(world: &World<'_, '_, '_>, findings: &mut Findings) {
     wrong.sort_by_key(|(task, ..)| *task);
     for (task, tasks, message) in wrong {
         findings.report(Rule::TX05, || {
-            Diagnostic::new(Rule::TX05, world.at_task(task, ""), message.clone())
-                .tasks(tasks.iter().map(|&task| task.into()))
+            Diagnostic::new(Rule::TX05, world.at_task(task, ""), message.clone()).tasks(tasks.iter().copied())
         });
     }
 }
@@ -150,18 +149,18 @@ pub fn at_once(
     findings: &mut Findings,
 ) {
     // The start of a collective stands in the order behind all tasks.
-    let start =
-        |task: u32| world.tasks() + world.meetings.met().partition_point(|&other| other < task) as u32;
-    let before = |pairs: &[(u32, u32)]| {
-        let question =
-            |&(earlier, later): &(u32, u32)| Question { earlier: earlier.into(), later: start(later).into() };
+    let start = |task: TaskId| {
+        TaskId::at(world.tasks() + world.meetings.met().partition_point(|&other| other < task))
+    };
+    let before = |pairs: &[(TaskId, TaskId)]| {
+        let question = |&(earlier, later): &(TaskId, TaskId)| Question { earlier, later: start(later) };
         order.answer(&pairs.iter().map(question).collect::<Vec<_>>())
     };
-    let neighbours: Vec<(u32, u32)> =
+    let neighbours: Vec<(TaskId, TaskId)> =
         world.meetings.teams.values().flatten().flat_map(|own| along(own, order)).collect();
     let mut answers = before(&neighbours).into_iter();
     for own in world.meetings.teams.values().flatten() {
-        let mut broken = BTreeMap::<u32, (u32, bool)>::new();
+        let mut broken = BTreeMap::<TaskId, (TaskId, bool)>::new();
         // Where neighbours are ordered, all are.
         let ordered = answers.by_ref().take(own.len().saturating_sub(1)).filter(|&answer| answer).count();
         if ordered + 1 < own.len() {
@@ -174,7 +173,7 @@ pub fn at_once(
             }
         }
         // Most lead to the end of their own rank, and meet nothing of the next iteration.
-        let leaving: Vec<u32> = own.iter().copied().filter(|&first| reach.leaves(first)).collect();
+        let leaving: Vec<TaskId> = own.iter().copied().filter(|&first| reach.leaves(first)).collect();
         for &second in own {
             if let Some(&first) = leaving.iter().find(|&&first| reach.may_meet(first, second)) {
                 broken.entry(second).or_insert((first, true));
@@ -189,15 +188,15 @@ pub fn at_once(
                     world.task_name(first),
                     team(world.task(second))
                 );
-                Diagnostic::new(Rule::TX06, world.at_task(second, ""), message).tasks([first, second].map(TaskId::from))
+                Diagnostic::new(Rule::TX06, world.at_task(second, ""), message).tasks([first, second])
             });
         }
     }
 }
 
 /// The tasks of a team on a rank as neighbours along happens-before.
-fn along(own: &[u32], order: &HappensBefore<'_>) -> Vec<(u32, u32)> {
+fn along(own: &[TaskId], order: &HappensBefore<'_>) -> Vec<(TaskId, TaskId)> {
     let mut along = own.to_vec();
-    along.sort_by_key(|&task| (order.rank(task.into()), task));
+    along.sort_by_key(|&task| (order.rank(task), task));
     along.windows(2).map(|pair| (pair[0], pair[1])).collect()
 }

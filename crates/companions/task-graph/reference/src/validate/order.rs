@@ -1,7 +1,7 @@
 //! The order that the events impose on the tasks, for the machinery of [`megakernel_order::happens_before`]: an event is to
 //! tasks what a counter is there.
 
-use megakernel_ir::CounterId;
+use megakernel_ir::{CounterId, TaskId};
 use megakernel_order::{Edges, Graph, Order};
 
 use crate::types;
@@ -19,29 +19,29 @@ impl Events {
     /// The edges that the document has, and between unknown ranks those that it may have (see [`World::is_partial`]): a
     /// copy to another rank may come before every event from elsewhere whose dependents all come later in the queue.
     pub fn new(world: &World<'_, '_, '_>) -> Events {
-        let events = world.events() + world.meetings.len();
-        let arrivals: Vec<Vec<(u32, Arrival)>> = match world.is_partial {
+        let events = world.waits();
+        let arrivals: Vec<Vec<(TaskId, Arrival)>> = match world.is_partial {
             true => (0..world.ranks.len()).map(|rank| arrivals(world, rank)).collect(),
             false => Vec::new(),
         };
         let mut starts = vec![events + 1];
         starts.extend(arrivals.iter().scan(events + 1, |next, list| {
-            *next += list.len() as u32;
+            *next += list.len();
             Some(*next)
         }));
         // Nothing waits on this one.
-        let nowhere = events;
-        let elsewhere = |task: u32| {
+        let nowhere = CounterId::at(events);
+        let elsewhere = |task: TaskId| {
             let (rank, _) = world.place(task);
             let list = arrivals.get(rank).map(Vec::as_slice).unwrap_or_default();
             let later = list.partition_point(|&(first, _)| first <= task);
-            if later < list.len() { starts[rank] + later as u32 } else { nowhere }
+            if later < list.len() { CounterId::at(starts[rank] + later) } else { nowhere }
         };
         let mut edges = Edges::with_capacity(world.triggers.len());
-        let mut add = |out: u32, waits: [Option<u32>; 2]| {
-            edges.push(out.into(), waits.into_iter().flatten().map(CounterId::from));
+        let mut add = |out: CounterId, waits: [Option<CounterId>; 2]| {
+            edges.push(out, waits.into_iter().flatten());
         };
-        for (task, trigger) in (0..world.tasks()).zip(&world.triggers) {
+        for (task, trigger) in world.task_ids().zip(&world.triggers) {
             let out = match trigger {
                 Trigger::Event(event) => *event,
                 Trigger::Nothing => nowhere,
@@ -53,30 +53,29 @@ impl Events {
         }
         // What comes before the start of a collective comes before all that meet it, wherever those are.
         for &task in world.meetings.met() {
-            let meeting = world.meetings.of(task).map_or(nowhere, |meeting| world.events() + meeting);
-            add(meeting, [world.dependent[task as usize], None]);
+            add(world.meeting(task).unwrap_or(nowhere), [world.dependent[task.index()], None]);
         }
         for &(task, arrival) in arrivals.iter().flatten() {
             if arrival == Arrival::Task(task) {
-                add(elsewhere(task), [world.dependent[task as usize], None]);
+                add(elsewhere(task), [world.dependent[task.index()], None]);
             }
         }
         for (list, &start) in arrivals.iter().zip(&starts) {
             for (index, &(_, arrival)) in list.iter().enumerate() {
-                let node = start + index as u32;
+                let node = Some(CounterId::at(start + index));
                 if let Arrival::Event(event) = arrival {
-                    add(event, [Some(node), None]);
+                    add(event, [node, None]);
                 }
                 if index + 1 < list.len() {
-                    add(node + 1, [Some(node), None]);
+                    add(CounterId::at(start + index + 1), [node, None]);
                 }
             }
         }
-        let nodes = starts[starts.len() - 1] as usize;
+        let nodes = starts[starts.len() - 1];
         // An edge counts if something triggers the event that it starts from; of the first in a row nothing does.
         for &start in starts.iter().take(arrivals.len()) {
-            if (start as usize) < nodes {
-                add(start, [None, None]);
+            if start < nodes {
+                add(CounterId::at(start), [None, None]);
             }
         }
         let graph = Graph::new(&edges, nodes);
@@ -89,19 +88,19 @@ impl Events {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Arrival {
     /// The triggers of an event.
-    Event(u32),
+    Event(CounterId),
     /// The mates of a collective.
-    Task(u32),
+    Task(TaskId),
 }
 
 /// The events of a rank that others may trigger, by their first dependents, and its collectives.
-fn arrivals(world: &World<'_, '_, '_>, rank: usize) -> Vec<(u32, Arrival)> {
+fn arrivals(world: &World<'_, '_, '_>, rank: usize) -> Vec<(TaskId, Arrival)> {
     let (mut list, mut last) = (Vec::new(), None);
     for task in world.tasks_of(rank) {
         if types::is_collective(world.task(task).task_type) {
             list.push((task, Arrival::Task(task)));
         }
-        let Some(event) = world.dependent[task as usize] else { continue };
+        let Some(event) = world.dependent[task.index()] else { continue };
         if last != Some(event) && world.is_from_elsewhere(event) && world.dependents.of(event)[0] == task {
             list.push((task, Arrival::Event(event)));
         }
@@ -111,9 +110,14 @@ fn arrivals(world: &World<'_, '_, '_>, rank: usize) -> Vec<(u32, Arrival)> {
 }
 
 /// The node at which the mates of a collective arrive.
-fn mates(arrivals: &[Vec<(u32, Arrival)>], starts: &[u32], rank: usize, task: u32) -> Option<u32> {
+fn mates(
+    arrivals: &[Vec<(TaskId, Arrival)>],
+    starts: &[usize],
+    rank: usize,
+    task: TaskId,
+) -> Option<CounterId> {
     let list = arrivals.get(rank)?;
     let from = list.partition_point(|&(first, _)| first < task);
     let index = list[from..].iter().take(2).position(|&(_, arrival)| arrival == Arrival::Task(task))?;
-    Some(starts.get(rank)? + (from + index) as u32)
+    Some(CounterId::at(starts.get(rank)? + from + index))
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use megakernel_ir::TaskId;
 use megakernel_ir::diagnostic::AccessKind;
 use megakernel_task_graph::{Effect, Select, Task, Tile};
 
@@ -35,7 +36,7 @@ const EVERYTHING: [i64; 2] = [-(1 << 40), 1 << 40];
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Use {
     /// The task.
-    pub task: u32,
+    pub task: TaskId,
     /// Whether it stands among the outputs.
     pub is_output: bool,
     /// Index among inputs or outputs.
@@ -113,18 +114,17 @@ impl<'g> Storage<'g> {
         // Neighbouring tasks mostly use the same tensors in the same places.
         let mut recent = [(usize::MAX, "", 0usize); 16];
         for rank in 0..world.ranks.len() {
-            for (number, task) in world.ranks[rank].graph.all_tasks.iter().enumerate().skip(2) {
-                let global = world.tasks_of(rank).start + number as u32;
+            for (id, task) in world.tasks_of(rank).zip(&world.ranks[rank].graph.all_tasks).skip(2) {
                 let inputs = task.inputs().iter().enumerate().map(|(i, tile)| (false, i, tile));
                 let outputs = task.outputs().iter().enumerate().map(|(i, tile)| (true, i, tile));
                 for (is_output, position, tile) in inputs.chain(outputs).filter(|(.., tile)| !tile.is_null())
                 {
-                    let of = Use { task: global, is_output, position: position as u8 };
+                    let of = Use { task: id, is_output, position: position as u8 };
                     let effect = types::effect(task.task_type, is_output, position);
                     if effect == Effect::None {
                         continue;
                     }
-                    let owner = match world.triggers[global as usize] {
+                    let owner = match world.triggers[id.index()] {
                         _ if !is_slot(task, is_output) => rank,
                         Trigger::Event(event) => world.event_place(event).0,
                         // In memory that is not there to be looked at.

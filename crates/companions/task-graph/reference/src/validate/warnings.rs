@@ -23,7 +23,7 @@ pub fn check(world: &World<'_, '_, '_>, findings: &mut Findings) {
             }
         }
     }
-    for event in 0..world.events() {
+    for event in world.event_ids() {
         let is_unused = world.producers.of(event).is_empty() && world.dependents.of(event).is_empty();
         let is_empty = world.event(event).event_type == EventType::Empty as i64;
         if is_empty && is_unused {

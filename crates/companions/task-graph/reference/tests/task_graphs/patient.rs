@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use megakernel_ir::{CounterId, TaskId};
 use megakernel_task_graph::{EVENT_INVALID, EventId, EventType, Reach, Task, TaskGraph};
 use megakernel_task_graph_reference::validate::{Graphs, Repair};
 
@@ -15,8 +16,7 @@ pub struct Patient<'a> {
 
 impl Patient<'_> {
     /// The rank of the n-th of things that are numbered on through the ranks, and its number there.
-    fn place(&self, number: u32, length: fn(&TaskGraph<'_>) -> usize) -> (usize, usize) {
-        let mut number = number as usize;
+    fn place(&self, mut number: usize, length: fn(&TaskGraph<'_>) -> usize) -> (usize, usize) {
         for (rank, graph) in self.ranks.iter().enumerate() {
             if number < length(graph) {
                 return (rank, number);
@@ -26,12 +26,12 @@ impl Patient<'_> {
         unreachable!("there is no such number")
     }
 
-    fn task(&self, number: u32) -> (usize, usize) {
-        self.place(number, |graph| graph.all_tasks.len())
+    fn task(&self, task: TaskId) -> (usize, usize) {
+        self.place(task.index(), |graph| graph.all_tasks.len())
     }
 
-    fn event(&self, number: u32) -> (usize, usize) {
-        self.place(number, |graph| graph.all_events.len())
+    fn event(&self, event: CounterId) -> (usize, usize) {
+        self.place(event.index(), |graph| graph.all_events.len())
     }
 
     fn id((rank, position): (usize, usize)) -> i64 {
@@ -140,7 +140,7 @@ impl Patient<'_> {
     }
 
     /// A TENSOR_INIT before all that add to an output and wait for the same.
-    fn start(&mut self, task: u32, output: usize) {
+    fn start(&mut self, task: TaskId, output: usize) {
         let (rank, number) = self.task(task);
         let adder = self.ranks[rank].all_tasks[number].clone();
         let tile = adder.outputs()[output].clone();
@@ -173,7 +173,7 @@ impl Patient<'_> {
     }
 
     /// A collective on another rank, between the events at the same positions.
-    fn mate(&mut self, like: u32, rank: usize, before: Option<u32>) {
+    fn mate(&mut self, like: TaskId, rank: usize, before: Option<TaskId>) {
         let (own, number) = self.task(like);
         let mut mate = self.ranks[own].all_tasks[number].clone();
         for id in [&mut mate.trigger_event, &mut mate.dependent_event] {

@@ -1,7 +1,7 @@
 //! TD03 dependency-cycle.
 
 use megakernel_ir::diagnostic::{Before, CycleStep, Witness};
-use megakernel_ir::{Diagnostic, Rule, TaskId};
+use megakernel_ir::{CounterId, Diagnostic, Rule, TaskId};
 use megakernel_order::Findings;
 use megakernel_order::cycles::{components, shortest_cycle};
 
@@ -17,9 +17,9 @@ impl OnCycle {
     }
 
     /// Whether a task is a step of the cycle that an event is on.
-    pub fn joins(&self, world: &World<'_, '_, '_>, event: u32, task: u32) -> bool {
-        let number = |event: u32| self.0.get(event as usize).copied().unwrap_or(0);
-        let (Trigger::Event(trigger), Some(wait)) = (world.triggers[task as usize], world.wait(task)) else {
+    pub fn joins(&self, world: &World<'_, '_, '_>, event: CounterId, task: TaskId) -> bool {
+        let number = |event: CounterId| self.0.get(event.index()).copied().unwrap_or(0);
+        let (Trigger::Event(trigger), Some(wait)) = (world.triggers[task.index()], world.wait(task)) else {
             return false;
         };
         number(event) != 0 && number(trigger) == number(event) && number(wait) == number(event)
@@ -27,26 +27,26 @@ impl OnCycle {
 }
 
 pub(super) fn check(world: &World<'_, '_, '_>, is_ordered: bool, findings: &mut Findings) -> OnCycle {
-    let is_loop = |task: u32| {
-        let wait = world.dependent[task as usize];
-        wait.is_some_and(|event| world.triggers[task as usize] == Trigger::Event(event))
+    let is_loop = |task: TaskId| {
+        let wait = world.dependent[task.index()];
+        wait.is_some_and(|event| world.triggers[task.index()] == Trigger::Event(event))
     };
-    let loops: Vec<u32> = (0..world.tasks()).filter(|&task| is_loop(task)).collect();
+    let loops: Vec<TaskId> = world.task_ids().filter(|&task| is_loop(task)).collect();
     if is_ordered && loops.is_empty() {
         return OnCycle(Vec::new());
     }
-    let events = (world.events() + world.meetings.len()) as usize;
+    let events = world.waits();
     // From an event, each task that waits for it leads to the event that the task triggers, if any; a collective, to its meeting.
-    let successors = |event: u32, index: usize| {
+    let successors = |event: CounterId, index: usize| {
         let task = *world.waiters(event).get(index)?;
         Some(world.onward(event, task).unwrap_or(event))
     };
     let mut found = components(events, successors);
     let mut is_found = vec![false; events];
-    found.iter().flatten().for_each(|&event| is_found[event as usize] = true);
+    found.iter().flatten().for_each(|&event| is_found[event.index()] = true);
     for &task in &loops {
-        if let Some(event) = world.dependent[task as usize]
-            && !std::mem::replace(&mut is_found[event as usize], true)
+        if let Some(event) = world.dependent[task.index()]
+            && !std::mem::replace(&mut is_found[event.index()], true)
         {
             found.push(vec![event]);
         }
@@ -56,9 +56,9 @@ pub(super) fn check(world: &World<'_, '_, '_>, is_ordered: bool, findings: &mut 
     }
     let mut on_cycle = OnCycle(vec![0; events]);
     for (number, component) in found.iter().enumerate() {
-        component.iter().for_each(|&event| on_cycle.0[event as usize] = number as u32 + 1);
+        component.iter().for_each(|&event| on_cycle.0[event.index()] = number as u32 + 1);
     }
-    let step_through = |event: u32| {
+    let step_through = |event: CounterId| {
         world.waiters(event).iter().copied().filter(|&task| on_cycle.joins(world, event, task)).min()
     };
     for component in &found {
@@ -91,27 +91,27 @@ pub(super) fn check(world: &World<'_, '_, '_>, is_ordered: bool, findings: &mut 
 /// A shortest cycle of tasks through one that is on a cycle.
 fn cycle(
     world: &World<'_, '_, '_>,
-    first: u32,
-    successors: impl Fn(u32, usize) -> Option<u32>,
+    first: TaskId,
+    successors: impl Fn(CounterId, usize) -> Option<CounterId>,
 ) -> Vec<CycleStep> {
-    let (Trigger::Event(from), Some(to)) = (world.triggers[first as usize], world.wait(first)) else {
+    let (Trigger::Event(from), Some(to)) = (world.triggers[first.index()], world.wait(first)) else {
         return Vec::new();
     };
-    let mut steps = vec![CycleStep { task: first.into(), then: Before::Counter(from.into()) }];
+    let mut steps = vec![CycleStep { task: first, then: Before::Counter(from) }];
     if from == to {
         return steps;
     }
     // The way from the first task's trigger back to what it waits for, closed by an edge that only the search sees.
-    let closed = |event: u32, index: usize| match (event == to, index) {
+    let closed = |event: CounterId, index: usize| match (event == to, index) {
         (true, 0) => Some(from),
         (true, _) => None,
         (false, _) => successors(event, index),
     };
-    let events = shortest_cycle((world.events() + world.meetings.len()) as usize, from, closed);
+    let events = shortest_cycle(world.waits(), from, closed);
     for pair in events.windows(2) {
-        let through = |task: &&u32| world.triggers[**task as usize] == Trigger::Event(pair[1]);
+        let through = |task: &&TaskId| world.triggers[task.index()] == Trigger::Event(pair[1]);
         if let Some(&task) = world.waiters(pair[0]).iter().find(through) {
-            steps.push(CycleStep { task: task.into(), then: Before::Counter(pair[1].into()) });
+            steps.push(CycleStep { task, then: Before::Counter(pair[1]) });
         }
     }
     steps

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use megakernel_ir::diagnostic::{Event, Witness};
-use megakernel_ir::{Diagnostic, Rule, TaskId};
+use megakernel_ir::{CounterId, Diagnostic, Rule, TaskId};
 use megakernel_order::Findings;
 
 use crate::validate::world::{Trigger, World};
@@ -12,10 +12,10 @@ use crate::validate::world::{Trigger, World};
 /// The longest schedule that a witness spells out.
 const MOST_STEPS: usize = 10_000;
 /// In larger graphs, only the first finding gets a schedule: each is a walk over the graph.
-const MANY_TASKS: u32 = 10_000;
+const MANY_TASKS: usize = 10_000;
 
 pub(super) fn check(world: &World<'_, '_, '_>, findings: &mut Findings) {
-    for event in (0..world.events()).filter(|&event| world.is_awaited(event)) {
+    for event in world.event_ids().filter(|&event| world.is_awaited(event)) {
         if world.is_from_elsewhere(event) {
             continue;
         }
@@ -34,8 +34,8 @@ pub(super) fn check(world: &World<'_, '_, '_>, findings: &mut Findings) {
                 waiting()
             );
             Diagnostic::new(rule, place(), message)
-                .tasks(world.dependents.of(event).first().map(|&task| task.into()))
-                .counters([event.into()])
+                .tasks(world.dependents.of(event).first().copied())
+                .counters([event])
                 .witness(Witness::Schedule { events: Vec::new(), then })
         };
         if required == 0 {
@@ -67,8 +67,8 @@ pub(super) fn check(world: &World<'_, '_, '_>, findings: &mut Findings) {
                 let late = world.producers.of(event).last().copied();
                 let dependent = world.dependents.of(event).first().copied();
                 let diagnostic = Diagnostic::new(Rule::TR01, place(), message)
-                    .tasks(dependent.into_iter().chain(late).map(TaskId::from))
-                    .counters([event.into()]);
+                    .tasks(dependent.into_iter().chain(late))
+                    .counters([event]);
                 let schedule = match (is_first || world.tasks() <= MANY_TASKS, dependent, late) {
                     (true, Some(dependent), Some(late)) => overtaking(world, dependent, late),
                     _ => None,
@@ -83,12 +83,12 @@ pub(super) fn check(world: &World<'_, '_, '_>, findings: &mut Findings) {
 }
 
 /// A schedule in which a task starts although one that triggers its event has not run.
-fn overtaking(world: &World<'_, '_, '_>, task: u32, late: u32) -> Option<(Vec<Event>, String)> {
-    let mut counts = vec![0i64; world.events() as usize];
-    let threshold = |event: u32| world.event(event).num_triggers;
+fn overtaking(world: &World<'_, '_, '_>, task: TaskId, late: TaskId) -> Option<(Vec<Event>, String)> {
+    let mut counts = vec![0i64; world.events()];
+    let threshold = |event: CounterId| world.event(event).num_triggers;
     let mut ready = BinaryHeap::new();
     for rank in 0..world.ranks.len() {
-        let free = |task: &u32| world.dependent[*task as usize].is_none_or(|event| threshold(event) <= 0);
+        let free = |task: &TaskId| world.dependent[task.index()].is_none_or(|event| threshold(event) <= 0);
         ready.extend(world.tasks_of(rank).skip(2).filter(free).map(Reverse));
     }
     let mut steps = Vec::new();
@@ -96,19 +96,19 @@ fn overtaking(world: &World<'_, '_, '_>, task: u32, late: u32) -> Option<(Vec<Ev
         if next == late {
             continue;
         }
-        steps.push(Event::Start(next.into()));
+        steps.push(Event::Start(next));
         if next == task {
             let then =
                 format!("{} has started although {} has not", world.task_name(task), world.task_name(late));
             return Some((steps, then));
         }
-        steps.push(Event::Finish(next.into()));
+        steps.push(Event::Finish(next));
         if steps.len() > MOST_STEPS {
             return None;
         }
-        if let Trigger::Event(event) = world.triggers[next as usize] {
-            counts[event as usize] += 1;
-            if counts[event as usize] == threshold(event) {
+        if let Trigger::Event(event) = world.triggers[next.index()] {
+            counts[event.index()] += 1;
+            if counts[event.index()] == threshold(event) {
                 ready.extend(world.dependents.of(event).iter().copied().map(Reverse));
             }
         }

@@ -41,14 +41,14 @@ impl Effort {
 /// What the search has found unordered on one storage.
 #[derive(Default)]
 pub(super) struct Suspects {
-    tasks: BTreeSet<u32>,
+    tasks: BTreeSet<TaskId>,
     pairs: Vec<Question>,
 }
 
 impl Suspects {
     /// Adds two tasks of which neither is before the other.
     pub fn add(&mut self, pair: Question) {
-        self.tasks.extend([pair.earlier, pair.later].map(u32::from));
+        self.tasks.extend([pair.earlier, pair.later]);
         if self.pairs.len() < MOST_PAIRS {
             self.pairs.push(pair);
         }
@@ -59,7 +59,7 @@ impl Suspects {
 struct ByTask<'a>(Vec<&'a Access>);
 
 impl ByTask<'_> {
-    fn of(&self, task: u32) -> Range<usize> {
+    fn of(&self, task: TaskId) -> Range<usize> {
         let start = self.0.partition_point(|access| access.of.task < task);
         let own = self.0[start..].iter().take_while(|access| access.of.task == task);
         start..start + own.count()
@@ -88,14 +88,14 @@ fn pairs(
     let all = accesses.0.len() <= COMPARE_ALL;
     let mut pairs = Vec::new();
     for pair in &suspects.pairs {
-        accesses.conflicts(accesses.of(pair.earlier.into()), accesses.of(pair.later.into()), &mut pairs);
+        accesses.conflicts(accesses.of(pair.earlier), accesses.of(pair.later), &mut pairs);
     }
-    let mut named: Vec<u32> = match all {
+    let mut named: Vec<TaskId> = match all {
         true => accesses.0.iter().map(|access| access.of.task).collect(),
         false => suspects.tasks.iter().copied().take(COMPARE_ALL).collect(),
     };
     named.dedup();
-    let positions = order.positions(accesses.0.iter().map(|access| access.of.task.into()));
+    let positions = order.positions(accesses.0.iter().map(|access| access.of.task));
     let steps = 2 * (positions.end() - positions.start() + 1) as usize + accesses.0.len();
     let mut is_complete = all;
     'batches: for batch in named.chunks(LANES) {
@@ -103,8 +103,7 @@ fn pairs(
             is_complete = false;
             break;
         }
-        let tasks: Vec<TaskId> = batch.iter().map(|&task| task.into()).collect();
-        let around = Around::new(order, &tasks, positions.clone());
+        let around = Around::new(order, batch, positions.clone());
         let places: Vec<Range<usize>> = batch.iter().map(|&task| accesses.of(task)).collect();
         let mut next = 0;
         while let Some(access) = accesses.0.get(next) {
@@ -112,7 +111,7 @@ fn pairs(
             let own = accesses.of(task);
             next = own.end;
             let is_named = named.binary_search(&task).is_ok();
-            for (word, bits) in around.unordered(task.into()).into_iter().enumerate() {
+            for (word, bits) in around.unordered(task).into_iter().enumerate() {
                 let mut bits = bits;
                 while bits != 0 {
                     let lane = word * 64 + bits.trailing_zeros() as usize;
@@ -149,7 +148,7 @@ pub(super) fn check(
     accesses.0.sort_by_key(|access| (access.of.task, access.kind));
     let (pairs, is_complete) = pairs(&accesses, suspects, order, effort);
     // By rule and by the tile that the rule points to: the lowest other access, and how many pairs.
-    let mut broken = BTreeMap::<(Rule, u32, bool, u8), ([&Access; 2], usize)>::new();
+    let mut broken = BTreeMap::<(Rule, TaskId, bool, u8), ([&Access; 2], usize)>::new();
     let mut counts = BTreeMap::<Rule, usize>::new();
     for [second, first] in pairs.into_iter().map(|pair| pair.map(|place| accesses.0[place as usize])) {
         let is_remote = |access: &Access| world.rank(access.of.task) != of.storage.rank;
@@ -235,7 +234,7 @@ mod tests {
             adds: false,
             area: [[0, 1]].into_iter().collect(),
         };
-        let accesses: Vec<Access> = (0..tasks).map(write).collect();
+        let accesses: Vec<Access> = TaskId::range(0..tasks as usize).map(write).collect();
         let mut suspects = Suspects::default();
         named.iter().for_each(|&pair| suspects.add(pair));
         pairs(

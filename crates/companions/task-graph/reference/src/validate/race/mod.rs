@@ -8,8 +8,8 @@ mod walk;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use megakernel_ir::Rule;
 use megakernel_ir::diagnostic::{self, Diagnostic, Witness};
-use megakernel_ir::{Rule, TaskId};
 use megakernel_order::Findings;
 use megakernel_order::happens_before::{HappensBefore, Question};
 
@@ -107,16 +107,14 @@ pub fn overlap(
     next_iteration: bool,
     (pointer, message): (String, String),
 ) -> Diagnostic {
-    let access = |access: &Access| diagnostic::Access { task: access.of.task.into(), access: access.kind };
+    let access = |access: &Access| diagnostic::Access { task: access.of.task, access: access.kind };
     let shared = super::area::intersection(&first.area, &second.area).unwrap_or_default();
-    Diagnostic::new(rule, pointer, message).tasks([first.of.task, second.of.task].map(TaskId::from)).witness(
-        Witness::Overlap {
-            first: access(first),
-            second: access(second),
-            rank: world.ranks.get(of.storage.rank).map_or(0, |rank| rank.number as u32),
-            tensor: of.storage.name.to_owned(),
-            region: of.layout.to_witness(&shared),
-            next_iteration,
-        },
-    )
+    Diagnostic::new(rule, pointer, message).tasks([first.of.task, second.of.task]).witness(Witness::Overlap {
+        first: access(first),
+        second: access(second),
+        rank: world.ranks.get(of.storage.rank).map_or(0, |rank| rank.number as u32),
+        tensor: of.storage.name.to_owned(),
+        region: of.layout.to_witness(&shared),
+        next_iteration,
+    })
 }

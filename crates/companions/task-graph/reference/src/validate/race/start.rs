@@ -44,7 +44,7 @@ pub(super) fn check(world: &World<'_, '_, '_>, of: &Accessed<'_, '_>, findings: 
                     world.task_name(task),
                     storage_name(world, of)
                 );
-                Diagnostic::new(Rule::TR07, access.of.pointer(world), message).tasks([task.into()])
+                Diagnostic::new(Rule::TR07, access.of.pointer(world), message).tasks([task])
             });
         }
     }

@@ -5,6 +5,7 @@
 //! apart are one cell.
 
 use megakernel_ir::diagnostic::AccessKind;
+use megakernel_ir::{CounterId, TaskId};
 use megakernel_order::happens_before::{HappensBefore, Question};
 use smallvec::SmallVec;
 
@@ -45,7 +46,7 @@ pub fn neighbours(
 
 /// Sorts accesses so that if one happens before another, it comes first; a task reads before it writes.
 pub fn sort(accesses: &mut [Access], order: &HappensBefore<'_>) {
-    let key = |access: &Access| (order.rank(access.of.task.into()), access.of.task, access.kind);
+    let key = |access: &Access| (order.rank(access.of.task), access.of.task, access.kind);
     if !accesses.is_sorted_by_key(key) {
         accesses.sort_by_cached_key(key);
     }
@@ -115,9 +116,9 @@ struct Cell {
     is_read: bool,
     /// Two readers for each event: for those who come after, tasks that trigger one event are alike, and of two at least
     /// one is another task than the writer that asks.
-    readers: SmallVec<[u32; 4]>,
+    readers: SmallVec<[TaskId; 4]>,
     /// Likewise those that have added since the last write.
-    adding: SmallVec<[u32; 4]>,
+    adding: SmallVec<[TaskId; 4]>,
 }
 
 fn cells(
@@ -127,16 +128,16 @@ fn cells(
     order: &HappensBefore<'_>,
     ask: &mut dyn FnMut(Question),
 ) -> Vec<Dead> {
-    let out = |task: u32| u32::from(order.graph().out(task.into()));
+    let out = |task: TaskId| order.graph().out(task);
     let mut cells = vec![Cell::default(); grid.cells];
     let (mut visited, mut found) = (Vec::new(), Vec::new());
     let mut overwritten: Vec<(u32, bool)> = Vec::new();
     for (index, access) in accesses.iter().enumerate() {
         let task = access.of.task;
         let mut asked = Asked::default();
-        let mut after = |earlier: u32| {
+        let mut after = |earlier: TaskId| {
             if earlier != task && asked.insert(out(earlier)) {
-                let question = Question { earlier: earlier.into(), later: task.into() };
+                let question = Question { earlier, later: task };
                 if order.quick(question) != Some(true) {
                     ask(question);
                 }
@@ -148,7 +149,7 @@ fn cells(
             let writer = cell.writers.first().map(|&writer| accesses[writer as usize].of.task);
             writer.into_iter().for_each(&mut after);
             let event = out(task);
-            let remember = |tasks: &mut SmallVec<[u32; 4]>| {
+            let remember = |tasks: &mut SmallVec<[TaskId; 4]>| {
                 let recent = tasks.iter().rev().take(8);
                 if recent.filter(|&&other| out(other) == event).count() < 2 {
                     tasks.push(task);
@@ -200,12 +201,12 @@ fn cells(
 /// The events that one access has asked about; a question about an event is worth asking once.
 #[derive(Default)]
 struct Asked {
-    recent: SmallVec<[u32; 8]>,
-    many: std::collections::HashSet<u32>,
+    recent: SmallVec<[CounterId; 8]>,
+    many: std::collections::HashSet<CounterId>,
 }
 
 impl Asked {
-    fn insert(&mut self, event: u32) -> bool {
+    fn insert(&mut self, event: CounterId) -> bool {
         if self.recent.contains(&event) {
             return false;
         }
@@ -231,7 +232,7 @@ fn pairs(
                 && earlier.of.task != access.of.task
                 && overlap(&earlier.area, &access.area)
             {
-                let question = Question { earlier: earlier.of.task.into(), later: access.of.task.into() };
+                let question = Question { earlier: earlier.of.task, later: access.of.task };
                 if order.quick(question) != Some(true) {
                     ask(question);
                 }

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use megakernel_ir::diagnostic::AccessKind;
-use megakernel_ir::{Diagnostic, Rule, TaskId};
+use megakernel_ir::{CounterId, Diagnostic, Rule, TaskId};
 use megakernel_order::{Findings, HappensBefore};
 use smallvec::{SmallVec, smallvec};
 
@@ -40,17 +40,12 @@ fn union(set: &mut Ranks, other: &Ranks) {
 impl<'w, 'r, 'g, 'a> Reach<'w, 'r, 'g, 'a> {
     pub fn new(world: &'w World<'r, 'g, 'a>, order: &HappensBefore<'_>) -> Reach<'w, 'r, 'g, 'a> {
         let none: Ranks = smallvec![0; world.ranks.len().div_ceil(64)];
-        let events = world.events() + world.meetings.len();
-        let sequence =
-            || order.sequence().iter().map(|&event| u32::from(event)).filter(|&event| event < events);
-        let mut reach = Reach {
-            world,
-            ends: vec![none.clone(); events as usize],
-            begins: vec![none.clone(); events as usize],
-        };
+        let events = world.waits();
+        let sequence = || order.sequence().iter().copied().filter(|event| event.index() < events);
+        let mut reach = Reach { world, ends: vec![none.clone(); events], begins: vec![none.clone(); events] };
         for event in sequence() {
             let mut begins = none.clone();
-            match event.checked_sub(world.events()) {
+            match event.index().checked_sub(world.events()) {
                 None => {
                     for &task in world.producers.of(event) {
                         union(&mut begins, &reach.begins_of(task));
@@ -60,77 +55,77 @@ impl<'w, 'r, 'g, 'a> Reach<'w, 'r, 'g, 'a> {
                 Some(meeting) => {
                     for &task in world.meetings.tasks(meeting) {
                         insert(&mut begins, world.rank(task));
-                        if let Some(wait) = world.dependent[task as usize] {
-                            union(&mut begins, &reach.begins[wait as usize]);
+                        if let Some(wait) = world.dependent[task.index()] {
+                            union(&mut begins, &reach.begins[wait.index()]);
                         }
                     }
                 }
             }
-            reach.begins[event as usize] = begins;
+            reach.begins[event.index()] = begins;
         }
-        for event in sequence().collect::<Vec<_>>().into_iter().rev() {
+        for event in sequence().rev() {
             let mut ends = none.clone();
-            if event < world.events() && world.is_end(event) {
+            if event.index() < world.events() && world.is_end(event) {
                 insert(&mut ends, world.event_place(event).0);
             }
             for &task in world.waiters(event) {
                 if let Some(next) = world.onward(event, task) {
-                    union(&mut ends, &reach.ends[next as usize]);
+                    union(&mut ends, &reach.ends[next.index()]);
                 }
             }
-            reach.ends[event as usize] = ends;
+            reach.ends[event.index()] = ends;
         }
         reach
     }
 
-    fn ends_of(&self, task: u32) -> Option<&Ranks> {
-        match self.world.triggers[task as usize] {
-            Trigger::Event(event) => self.ends.get(event as usize),
+    fn ends_of(&self, task: TaskId) -> Option<&Ranks> {
+        match self.world.triggers[task.index()] {
+            Trigger::Event(event) => self.ends.get(event.index()),
             _ => None,
         }
     }
 
-    fn begins_of(&self, task: u32) -> Ranks {
+    fn begins_of(&self, task: TaskId) -> Ranks {
         let mut begins: Ranks = smallvec![0; self.world.ranks.len().div_ceil(64)];
         insert(&mut begins, self.world.rank(task));
         if let Some(wait) = self.world.wait(task) {
-            union(&mut begins, &self.begins[wait as usize]);
+            union(&mut begins, &self.begins[wait.index()]);
         }
         begins
     }
 
     /// Whether `earlier` comes before `later` of the next iteration.
-    fn is_before(&self, earlier: u32, later: u32) -> bool {
+    fn is_before(&self, earlier: TaskId, later: TaskId) -> bool {
         let begins = self.begins_of(later);
         self.ends_of(earlier)
             .is_some_and(|ends| ends.iter().zip(&begins).any(|(ends, begins)| ends & begins != 0))
     }
 
     /// Tasks that lead to no end at all are TD05's.
-    fn reaches_an_end(&self, task: u32) -> bool {
+    fn reaches_an_end(&self, task: TaskId) -> bool {
         self.ends_of(task).is_some_and(|ends| ends.iter().any(|&word| word != 0))
     }
 
     /// Whether a task of the next iteration may run while another one does, or before; both of one rank.
-    pub fn may_meet(&self, first: u32, next: u32) -> bool {
+    pub fn may_meet(&self, first: TaskId, next: TaskId) -> bool {
         self.leaves(first)
             && [first, next].into_iter().all(|task| self.reaches_an_end(task))
             && !self.is_before_start(first, next)
     }
 
     /// Whether `earlier` comes before the start of `later` of the next iteration, which waits for no mates.
-    fn is_before_start(&self, earlier: u32, later: u32) -> bool {
+    fn is_before_start(&self, earlier: TaskId, later: TaskId) -> bool {
         let mut begins: Ranks = smallvec![0; self.world.ranks.len().div_ceil(64)];
         insert(&mut begins, self.world.rank(later));
-        if let Some(event) = self.world.dependent[later as usize] {
-            union(&mut begins, &self.begins[event as usize]);
+        if let Some(event) = self.world.dependent[later.index()] {
+            union(&mut begins, &self.begins[event.index()]);
         }
         self.ends_of(earlier)
             .is_some_and(|ends| ends.iter().zip(&begins).any(|(ends, begins)| ends & begins != 0))
     }
 
     /// The tasks that need a closer look: those that do not lead to the end of their own rank.
-    pub fn leaves(&self, task: u32) -> bool {
+    pub fn leaves(&self, task: TaskId) -> bool {
         let rank = self.world.rank(task);
         self.ends_of(task)
             .is_none_or(|ends| ends.get(rank / 64).is_none_or(|word| word & (1 << (rank % 64)) == 0))
@@ -147,7 +142,7 @@ pub fn check<'s, 'g: 's>(
     for of in storages {
         check_storage(world, reach, &of, findings);
     }
-    for event in (0..world.events()).filter(|&event| world.is_awaited(event)) {
+    for event in world.event_ids().filter(|&event| world.is_awaited(event)) {
         check_event(world, reach, event, findings);
     }
 }
@@ -171,7 +166,7 @@ fn check_storage(
         earlier.entry((reach.ends_of(access.of.task), kind, adds)).or_default().push(access);
         later.entry((reach.begins_of(access.of.task), kind, adds)).or_default().push(access);
     }
-    let mut broken = BTreeMap::<(u32, bool, u8), [&Access; 2]>::new();
+    let mut broken = BTreeMap::<(TaskId, bool, u8), [&Access; 2]>::new();
     for first in earlier.values() {
         for second in later.values() {
             let (Some(one), Some(other)) = (first.first(), second.first()) else { continue };
@@ -216,7 +211,7 @@ fn check_storage(
 fn check_event(
     world: &World<'_, '_, '_>,
     reach: &Reach<'_, '_, '_, '_>,
-    event: u32,
+    event: CounterId,
     findings: &mut Findings,
 ) {
     let producers = world.producers.of(event);
@@ -226,12 +221,12 @@ fn check_event(
     {
         return;
     }
-    let mut earlier = BTreeMap::<Option<&Ranks>, u32>::new();
+    let mut earlier = BTreeMap::<Option<&Ranks>, TaskId>::new();
     for &task in producers.iter().filter(|&&task| reach.reaches_an_end(task)) {
         earlier.entry(reach.ends_of(task)).or_insert(task);
     }
     let mut judged = BTreeSet::<Ranks>::new();
-    let mut unsafe_begins = BTreeMap::<Ranks, u32>::new();
+    let mut unsafe_begins = BTreeMap::<Ranks, TaskId>::new();
     for &task in producers.iter().filter(|&&task| reach.reaches_an_end(task)) {
         let begins = reach.begins_of(task);
         if judged.insert(begins.clone())
@@ -248,8 +243,8 @@ fn check_event(
                 world.task_name(first)
             );
             Diagnostic::new(Rule::TX04, world.at_task(task, "/trigger_event"), message)
-                .tasks([first, task].map(TaskId::from))
-                .counters([event.into()])
+                .tasks([first, task])
+                .counters([event])
         });
     }
 }

@@ -4,7 +4,7 @@ pub mod iteration;
 
 use std::collections::BTreeMap;
 
-use megakernel_ir::{Diagnostic, Rule, TaskId};
+use megakernel_ir::{CounterId, Diagnostic, Rule, TaskId};
 use megakernel_order::Findings;
 use megakernel_task_graph::EventId;
 
@@ -36,20 +36,18 @@ pub fn check_ids(ranks: &[Rank<'_, '_>], findings: &mut Findings) {
 
 /// TX02 misaligned-event.
 pub fn check_events(world: &World<'_, '_, '_>, findings: &mut Findings) {
-    for event in 0..world.events() {
+    for event in world.event_ids() {
         if let Some((wrong, tasks)) = misaligned(world, event) {
             findings.report(Rule::TX02, || {
                 let message = format!("{} is triggered by {wrong}", world.event_name(event));
-                Diagnostic::new(Rule::TX02, world.at_event(event, ""), message)
-                    .tasks(tasks.into_iter().map(TaskId::from))
-                    .counters([event.into()])
+                Diagnostic::new(Rule::TX02, world.at_event(event, ""), message).tasks(tasks).counters([event])
             });
         }
     }
 }
 
 /// What is wrong with the triggers of an event that copies trigger.
-pub fn misaligned(world: &World<'_, '_, '_>, event: u32) -> Option<(String, Vec<u32>)> {
+pub fn misaligned(world: &World<'_, '_, '_>, event: CounterId) -> Option<(String, Vec<TaskId>)> {
     let producers = world.producers.of(event);
     if world.is_from_elsewhere(event) {
         return None;
@@ -57,7 +55,7 @@ pub fn misaligned(world: &World<'_, '_, '_>, event: u32) -> Option<(String, Vec<
     if let Some(found) = uneven(world, producers) {
         return Some(found);
     }
-    let is_copy = |task: u32| world.task(task).task_type == NVSHMEM_COPY;
+    let is_copy = |task: TaskId| world.task(task).task_type == NVSHMEM_COPY;
     let copy = producers.iter().copied().find(|&task| is_copy(task))?;
     if let Some(other) = producers.iter().copied().find(|&task| !is_copy(task)) {
         let message = format!(
@@ -82,8 +80,8 @@ pub fn misaligned(world: &World<'_, '_, '_>, event: u32) -> Option<(String, Vec<
 }
 
 /// Ranks of which one puts more often than another, with a put of each.
-fn uneven(world: &World<'_, '_, '_>, producers: &[u32]) -> Option<(String, Vec<u32>)> {
-    let mut by_rank = BTreeMap::<usize, (u32, usize)>::new();
+fn uneven(world: &World<'_, '_, '_>, producers: &[TaskId]) -> Option<(String, Vec<TaskId>)> {
+    let mut by_rank = BTreeMap::<usize, (TaskId, usize)>::new();
     for &task in producers.iter().filter(|&&task| world.task(task).task_type == NVSHMEM_PUT) {
         by_rank.entry(world.rank(task)).or_insert((task, 0)).1 += 1;
     }

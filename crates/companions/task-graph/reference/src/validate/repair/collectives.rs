@@ -1,16 +1,17 @@
 //! Collectives that meet nobody, or somebody else.
 
+use megakernel_ir::{CounterId, TaskId};
 use megakernel_task_graph::Tile;
 
 use crate::validate::repair::{Known, Repair};
 
 impl Known<'_, '_, '_, '_> {
-    fn summed(&self, task: u32) -> Option<&Tile<'_>> {
+    fn summed(&self, task: TaskId) -> Option<&Tile<'_>> {
         self.world.task(task).inputs().first()
     }
 
-    fn sum_up_the_same(&self, one: u32, other: u32) -> bool {
-        let key = |task: u32| {
+    fn sum_up_the_same(&self, one: TaskId, other: TaskId) -> bool {
+        let key = |task: TaskId| {
             self.summed(task)
                 .map(|tile| (tile.base_ptr.to_string(), tile.data_type, tile.offset, tile.dims.clone()))
         };
@@ -18,7 +19,7 @@ impl Known<'_, '_, '_, '_> {
     }
 
     /// What a collective without a mate on some rank lacks.
-    pub(super) fn mate_of(&self, alone: u32) -> Option<Repair> {
+    pub(super) fn mate_of(&self, alone: TaskId) -> Option<Repair> {
         let (world, meetings) = (self.world, &self.world.meetings);
         let (own_team, team) = meetings.team_of(alone)?;
         let own = world.rank(alone);
@@ -30,11 +31,11 @@ impl Known<'_, '_, '_, '_> {
         }
         let index = team.get(own)?.iter().position(|&task| task == alone)?;
         // The only rank on which the team is too short for a place.
-        let short = |team: &[Vec<u32>], index: usize| {
+        let short = |team: &[Vec<TaskId>], index: usize| {
             let mut short = (0..team.len()).filter(|&rank| team[rank].len() <= index);
             short.next().filter(|_| short.next().is_none())
         };
-        let place = |team: &[Vec<u32>], task: u32| {
+        let place = |team: &[Vec<TaskId>], task: TaskId| {
             team[world.rank(task)].iter().filter(|&&other| other < task).count()
         };
         let rank = short(team, index);
@@ -56,7 +57,7 @@ impl Known<'_, '_, '_, '_> {
     }
 
     /// The collective that one of two ranks lacks, so that others meet which sum up different things.
-    pub(super) fn mates_apart(&self, first: u32, other: u32) -> Option<Repair> {
+    pub(super) fn mates_apart(&self, first: TaskId, other: TaskId) -> Option<Repair> {
         let (world, meetings) = (self.world, &self.world.meetings);
         let (_, team) = meetings.team_of(first)?;
         let [own, there] = [first, other].map(|task| team.get(world.rank(task)));
@@ -76,11 +77,11 @@ impl Known<'_, '_, '_, '_> {
     }
 
     /// A collective like this one, if the other rank has events like those that it stands between.
-    fn missing(&self, like: u32, rank: usize, before: Option<u32>) -> Option<Repair> {
+    fn missing(&self, like: TaskId, rank: usize, before: Option<TaskId>) -> Option<Repair> {
         let world = self.world;
-        let alike = |event: u32| {
+        let alike = |event: CounterId| {
             let (owner, position) = world.event_place(event);
-            let of_dependents = |event: u32| {
+            let of_dependents = |event: CounterId| {
                 let kinds = world.dependents.of(event).iter().map(|&task| world.task(task).task_type);
                 kinds.filter(|&kind| kind != world.task(like).task_type).min()
             };
@@ -90,8 +91,8 @@ impl Known<'_, '_, '_, '_> {
                     && of_dependents(there) == of_dependents(event)
             })
         };
-        let wait = world.dependent[like as usize];
-        let trigger = match world.triggers[like as usize] {
+        let wait = world.dependent[like.index()];
+        let trigger = match world.triggers[like.index()] {
             crate::validate::world::Trigger::Event(event) => Some(event),
             _ => None,
         };

@@ -8,7 +8,7 @@ mod values;
 use std::collections::BTreeSet;
 
 use megakernel_ir::rule::Class;
-use megakernel_ir::{Diagnostic, Rule};
+use megakernel_ir::{CounterId, Diagnostic, Rule, TaskId};
 use megakernel_order::HappensBefore;
 use megakernel_order::happens_before::Question;
 use megakernel_task_graph::Task;
@@ -26,78 +26,78 @@ pub enum Repair {
     /// The task waits for this event, in place of what it waits for now and what comes before the event.
     Wait {
         /// The task.
-        task: u32,
+        task: TaskId,
         /// The event.
-        event: u32,
+        event: CounterId,
     },
     /// The task triggers this event, in place of what it triggers now. The event counts one more unless its count lacks one already.
     Trigger {
         /// The task.
-        task: u32,
+        task: TaskId,
         /// The event.
-        event: u32,
+        event: CounterId,
     },
     /// A new event between two tasks, in place of what the first triggers and the second waits for now.
     New {
         /// The tasks.
-        tasks: [u32; 2],
+        tasks: [TaskId; 2],
     },
     /// Two events become one, with the producers and the dependents of both.
     Join {
         /// The events.
-        events: [u32; 2],
+        events: [CounterId; 2],
     },
     /// Another put like this one, to the slot of its own rank, triggers this event, which counts one more.
     Put {
         /// The put.
-        like: u32,
+        like: TaskId,
         /// The event.
-        event: u32,
+        event: CounterId,
     },
     /// One more exchange between the ranks that comes after the first task and before the second.
     Exchange {
         /// The tasks.
-        tasks: [u32; 2],
+        tasks: [TaskId; 2],
     },
     /// The event counts all tasks that trigger it.
     Count {
         /// The event.
-        event: u32,
+        event: CounterId,
     },
     /// Ids are dealt out anew, by which the first task comes before the second.
     Renumber {
         /// The tasks.
-        tasks: [u32; 2],
+        tasks: [TaskId; 2],
     },
     /// The task writes an output to a tensor of its own.
     Apart {
         /// The task.
-        task: u32,
+        task: TaskId,
         /// The output, by its position.
         output: usize,
     },
     /// A new task sets an output of this one to its start value, before all that wait for the same and add to it.
     Start {
         /// The task.
-        task: u32,
+        task: TaskId,
         /// The output, by its position.
         output: usize,
     },
     /// The collective is one of this team.
     Team {
         /// The collective.
-        task: u32,
+        task: TaskId,
         /// The team.
         team: i64,
     },
     /// A rank gets a collective like this one, between events at the same positions and before this task of it, if any.
     Mate {
         /// The collective.
-        like: u32,
+        like: TaskId,
         /// The rank.
         rank: usize,
         /// The task before which its id stands.
-        before: Option<u32>,
+        before: Option<TaskId>,
     },
 }
 
@@ -137,12 +137,11 @@ struct Known<'w, 'r, 'g, 'a> {
 
 impl Known<'_, '_, '_, '_> {
     fn repair(&self, found: &Diagnostic) -> Option<Repair> {
-        let tasks: Vec<u32> = found.tasks.iter().map(|&task| task.into()).collect();
-        let events: Vec<u32> = found.counters.iter().map(|&event| event.into()).collect();
+        let (tasks, events) = (&*found.tasks, &*found.counters);
         if self.order.is_none() {
-            return if found.rule == Rule::TD03 { self.open(&tasks) } else { None };
+            return if found.rule == Rule::TD03 { self.open(tasks) } else { None };
         }
-        match (found.rule, &*tasks) {
+        match (found.rule, tasks) {
             (Rule::TD01 | Rule::TD02, _) => {
                 let &event = events.first()?;
                 let rank = self.world.event_place(event).0;
@@ -158,7 +157,7 @@ impl Known<'_, '_, '_, '_> {
             (Rule::TD04, &[later, earlier]) => self.descends(earlier, later),
             (Rule::TD05, &[task, ..]) if self.leads_to(task).is_some() => self.missing_wait(task),
             (Rule::TD05, &[task, ..]) => {
-                let mut events: Vec<u32> = (0..self.world.events()).collect();
+                let mut events: Vec<CounterId> = self.world.event_ids().collect();
                 events.sort_by_key(|&event| self.world.is_end(event));
                 let event = events.into_iter().find(|&event| self.belongs(task, event))?;
                 Some(Repair::Trigger { task, event })
@@ -177,36 +176,36 @@ impl Known<'_, '_, '_, '_> {
         }
     }
 
-    fn is_before(&self, earlier: u32, later: u32) -> bool {
-        let question = Question { earlier: earlier.into(), later: later.into() };
+    fn is_before(&self, earlier: TaskId, later: TaskId) -> bool {
+        let question = Question { earlier, later };
         let answer = self.order.as_ref().map(|order| order.answer(&[question]));
         answer.is_some_and(|answer| answer.first() == Some(&true))
     }
 
     /// Whether all producers of an event come before a task.
-    fn is_awaited_by(&self, event: u32, task: u32) -> bool {
-        self.world.dependent[task as usize] == Some(event)
+    fn is_awaited_by(&self, event: CounterId, task: TaskId) -> bool {
+        self.world.dependent[task.index()] == Some(event)
             || self.world.producers.of(event).first().is_some_and(|&producer| self.is_before(producer, task))
     }
 
     /// What a task triggers, if that does not end the iteration.
-    fn leads_to(&self, task: u32) -> Option<u32> {
-        match self.world.triggers[task as usize] {
+    fn leads_to(&self, task: TaskId) -> Option<CounterId> {
+        match self.world.triggers[task.index()] {
             Trigger::Event(event) if !self.world.is_end(event) => Some(event),
             _ => None,
         }
     }
 
     /// Whether puts trigger the event, or may.
-    fn is_of_puts(&self, event: u32) -> bool {
-        let is_put = |&task: &u32| types::is_put(self.world.task(task).task_type);
+    fn is_of_puts(&self, event: CounterId) -> bool {
+        let is_put = |&task: &TaskId| types::is_put(self.world.task(task).task_type);
         self.world.is_from_elsewhere(event) || self.world.producers.of(event).iter().any(is_put)
     }
 
     /// Whether the task, which leads nowhere, is the one that an event waits for in vain.
-    fn belongs(&self, task: u32, event: u32) -> bool {
+    fn belongs(&self, task: TaskId, event: CounterId) -> bool {
         let world = self.world;
-        if world.triggers[task as usize] != Trigger::Nothing
+        if world.triggers[task.index()] != Trigger::Nothing
             || world.rank(task) != world.event_place(event).0
             || !world.is_awaited(event)
             || !self.lacks(event)
@@ -218,25 +217,25 @@ impl Known<'_, '_, '_, '_> {
     }
 
     /// Whether a task that triggers the event comes after one that waits for it.
-    fn would_close(&self, task: u32, event: u32) -> bool {
+    fn would_close(&self, task: TaskId, event: CounterId) -> bool {
         self.world.dependents.of(event).iter().any(|&other| other == task || self.is_before(other, task))
     }
 
     /// Whether two tasks are of one type and write a tensor in common.
-    fn are_alike(&self, one: u32, other: u32) -> bool {
+    fn are_alike(&self, one: TaskId, other: TaskId) -> bool {
         let [one, other] = [one, other].map(|task| self.world.task(task));
         let written = |name: &str| other.outputs().iter().any(|tile| &*tile.base_ptr == name);
         one.task_type == other.task_type && one.outputs().iter().any(|tile| written(&tile.base_ptr))
     }
 
     /// Whether an event counts more triggers than there are.
-    fn lacks(&self, event: u32) -> bool {
+    fn lacks(&self, event: CounterId) -> bool {
         let producers = self.world.producers.of(event).len();
         i128::from(self.world.event(event).num_triggers) > producers as i128
     }
 
     /// Whether a task has to do with what triggers the event, or waits for it.
-    fn fits(&self, task: u32, event: u32) -> bool {
+    fn fits(&self, task: TaskId, event: CounterId) -> bool {
         let world = self.world;
         world.is_end(event)
             || world.producers.of(event).iter().any(|&other| self.are_alike(task, other))
@@ -244,7 +243,7 @@ impl Known<'_, '_, '_, '_> {
     }
 
     /// Whether one of two tasks writes a tensor that the other one reads or writes, whatever parts of it.
-    fn have_in_common(&self, one: u32, other: u32) -> bool {
+    fn have_in_common(&self, one: TaskId, other: TaskId) -> bool {
         let [one, other] = [one, other].map(|task| self.world.task(task));
         let tiles = |task: &Task<'_>, is_written: bool| -> BTreeSet<String> {
             let listed = [(false, task.inputs()), (true, task.outputs())].into_iter().flat_map(
@@ -263,12 +262,12 @@ impl Known<'_, '_, '_, '_> {
 
     /// The wait for an event for which nobody waits, by a later task that waits for nothing and has a tensor in common with those that
     /// trigger the event.
-    fn missing_wait(&self, task: u32) -> Option<Repair> {
+    fn missing_wait(&self, task: TaskId) -> Option<Repair> {
         let world = self.world;
         let event = self.leads_to(task).filter(|&event| world.dependents.of(event).is_empty())?;
         let producers = world.producers.of(event);
         let mut later = world.tasks_of(world.rank(task)).skip(2).filter(|&other| {
-            world.dependent[other as usize].is_none()
+            world.dependent[other.index()].is_none()
                 && producers.iter().all(|&task| task < other)
                 && producers.iter().any(|&task| self.have_in_common(task, other))
         });
@@ -277,13 +276,13 @@ impl Known<'_, '_, '_, '_> {
     }
 
     /// What makes `first` come before `second`, which nothing orders.
-    fn put_in_order(&self, first: u32, second: u32, found: &Diagnostic) -> Option<Repair> {
+    fn put_in_order(&self, first: TaskId, second: TaskId, found: &Diagnostic) -> Option<Repair> {
         let world = self.world;
         if world.rank(first) != world.rank(second) || self.is_before(second, first) {
             return Some(Repair::Exchange { tasks: [first, second] });
         }
         // Two iterations, or a put that triggers an event of another rank: nothing of this rank can wait for it.
-        let leaves = match world.triggers[first as usize] {
+        let leaves = match world.triggers[first.index()] {
             Trigger::Event(event) => world.event_place(event).0 != world.rank(first),
             Trigger::Elsewhere => true,
             Trigger::Nothing => false,
@@ -294,7 +293,7 @@ impl Known<'_, '_, '_, '_> {
         if let Some(put) = self.own_put(first, second) {
             return Some(put);
         }
-        let (from, to) = (self.leads_to(first), world.dependent[second as usize]);
+        let (from, to) = (self.leads_to(first), world.dependent[second.index()]);
         match (from, to) {
             (None, Some(event)) => (!self.is_of_puts(event) && !self.is_awaited_by(event, first))
                 .then_some(Repair::Trigger { task: first, event }),
@@ -334,18 +333,18 @@ impl Known<'_, '_, '_, '_> {
     }
 
     /// The put to the own slot that stands between two tasks of a rank as the others' puts do.
-    fn own_put(&self, first: u32, second: u32) -> Option<Repair> {
+    fn own_put(&self, first: TaskId, second: TaskId) -> Option<Repair> {
         let world = self.world;
         let rank = world.rank(first);
         for put in world.tasks_of(rank).filter(|&task| types::is_put(world.task(task).task_type)) {
-            let Trigger::Event(there) = world.triggers[put as usize] else { continue };
+            let Trigger::Event(there) = world.triggers[put.index()] else { continue };
             let (owner, position) = world.event_place(there);
             if owner == rank {
                 continue;
             }
             // The event at the same position here is what the puts of the others trigger.
             let Some(here) = world.event_at(rank, position) else { continue };
-            let is_own = |&task: &u32| world.rank(task) == rank;
+            let is_own = |&task: &TaskId| world.rank(task) == rank;
             if !world.producers.of(here).iter().any(is_own)
                 && self.is_before(first, put)
                 && self.is_awaited_by(here, second)
@@ -359,7 +358,7 @@ impl Known<'_, '_, '_, '_> {
     fn words(&self, repair: Repair) -> String {
         let (task, event) = (|task| self.world.task_name(task), |event| self.world.event_name(event));
         match repair {
-            Repair::Wait { task: waiter, event: on } => match self.world.dependent[waiter as usize] {
+            Repair::Wait { task: waiter, event: on } => match self.world.dependent[waiter.index()] {
                 Some(now) if self.order.is_none() => {
                     format!("let {} wait for {} in place of {}", task(waiter), event(on), event(now))
                 }
@@ -377,7 +376,7 @@ impl Known<'_, '_, '_, '_> {
                     true => "which counts it already".to_owned(),
                     false => format!("whose num_triggers becomes {}", found + 1),
                 };
-                let now = match self.world.triggers[lost as usize] {
+                let now = match self.world.triggers[lost.index()] {
                     Trigger::Event(now) if self.counts_too_few(now) => {
                         format!(" in place of {}, which does not count it", event(now))
                     }
@@ -387,7 +386,7 @@ impl Known<'_, '_, '_, '_> {
                 format!("let {} trigger {}, {count}{now}", task(lost), event(on))
             }
             Repair::New { tasks: [one, other] } => {
-                let now = match self.world.dependent[other as usize] {
+                let now = match self.world.dependent[other.index()] {
                     Some(now) => format!(" in place of {}", event(now)),
                     None => String::new(),
                 };
@@ -425,7 +424,7 @@ impl Known<'_, '_, '_, '_> {
                 task(writer)
             ),
             Repair::Start { task: adder, output } => {
-                let before = match self.world.dependent[adder as usize] {
+                let before = match self.world.dependent[adder.index()] {
                     Some(now) => format!("triggers {}, which counts one more", event(now)),
                     None => "triggers a new event that all who add to it wait for".to_owned(),
                 };

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use megakernel_ir::{CounterId, TaskId};
 use megakernel_task_graph::{EventType, Tile};
 
 use crate::types;
@@ -32,7 +33,7 @@ pub(super) fn has_loop(world: &World<'_, '_, '_>) -> bool {
 
 impl Known<'_, '_, '_, '_> {
     /// Whether an event that is waited for counts fewer triggers than there are.
-    pub(super) fn counts_too_few(&self, event: u32) -> bool {
+    pub(super) fn counts_too_few(&self, event: CounterId) -> bool {
         let producers = self.world.producers.of(event).len();
         self.world.is_awaited(event)
             && !self.world.is_from_elsewhere(event)
@@ -40,19 +41,19 @@ impl Known<'_, '_, '_, '_> {
     }
 
     /// The events of a rank.
-    fn events_of(&self, rank: usize) -> impl Iterator<Item = u32> + '_ {
+    fn events_of(&self, rank: usize) -> impl Iterator<Item = CounterId> + '_ {
         (0..).map_while(move |position| self.world.event_at(rank, position))
     }
 
     /// The events of a rank that count more triggers than there are.
-    fn lacking(&self, rank: usize) -> impl Iterator<Item = u32> + '_ {
+    fn lacking(&self, rank: usize) -> impl Iterator<Item = CounterId> + '_ {
         self.events_of(rank).filter(|&event| {
             self.world.is_awaited(event) && !self.world.is_from_elsewhere(event) && self.lacks(event)
         })
     }
 
     /// Whether a task, which triggers a wrong event, may trigger this one in its place.
-    fn may_trigger(&self, task: u32, event: u32) -> bool {
+    fn may_trigger(&self, task: TaskId, event: CounterId) -> bool {
         let world = self.world;
         let is_put = types::is_put(world.task(task).task_type);
         let is_end_of_both = world.is_end(event) && !is_put;
@@ -62,8 +63,8 @@ impl Known<'_, '_, '_, '_> {
 
     /// How much speaks for the event that a task triggers now, and against another one: first whether that counts fewer than there are,
     /// then who reads what the task writes, then how many others like the task trigger what it triggers.
-    fn belonging(&self, task: u32, other: u32) -> (bool, bool, bool, usize) {
-        let Trigger::Event(now) = self.world.triggers[task as usize] else {
+    fn belonging(&self, task: TaskId, other: CounterId) -> (bool, bool, bool, usize) {
+        let Trigger::Event(now) = self.world.triggers[task.index()] else {
             return (true, true, true, usize::MAX);
         };
         let like = self.world.producers.of(now).iter();
@@ -72,11 +73,14 @@ impl Known<'_, '_, '_, '_> {
     }
 
     /// Of these pairs of a task and an event as many as can be compared: of each, it is told how much speaks for it.
-    fn affordable(&self, pairs: impl Iterator<Item = (u32, u32)>) -> impl Iterator<Item = (u32, u32)> {
+    fn affordable(
+        &self,
+        pairs: impl Iterator<Item = (TaskId, CounterId)>,
+    ) -> impl Iterator<Item = (TaskId, CounterId)> {
         let mut left = COMPARED;
         pairs.take_while(move |&(task, event)| {
             let world = self.world;
-            let rest = match world.triggers[task as usize] {
+            let rest = match world.triggers[task.index()] {
                 Trigger::Event(now) => {
                     let readers = world.dependents.of(now).len() + world.dependents.of(event).len();
                     left.checked_sub(world.producers.of(now).len() + readers)
@@ -89,7 +93,7 @@ impl Known<'_, '_, '_, '_> {
     }
 
     /// Whether somebody who waits for an event reads what a task writes.
-    fn serves(&self, task: u32, event: u32) -> bool {
+    fn serves(&self, task: TaskId, event: CounterId) -> bool {
         let world = self.world;
         let record = world.task(task);
         let tiles = [(false, record.inputs()), (true, record.outputs())].into_iter().flat_map(
@@ -112,8 +116,8 @@ impl Known<'_, '_, '_, '_> {
     }
 
     /// Of the tasks that trigger an event, one that another event of the same rank lacks.
-    pub(super) fn stray(&self, event: u32) -> Option<Repair> {
-        let lacking: Vec<u32> = self.lacking(self.world.event_place(event).0).collect();
+    pub(super) fn stray(&self, event: CounterId) -> Option<Repair> {
+        let lacking: Vec<CounterId> = self.lacking(self.world.event_place(event).0).collect();
         // Of those of which as much is known, the last is likeliest to be the one that does not belong.
         let producers = self.world.producers.of(event).iter().rev();
         let pairs = producers.flat_map(|&task| lacking.iter().map(move |&event| (task, event)));
@@ -124,11 +128,11 @@ impl Known<'_, '_, '_, '_> {
     }
 
     /// The task that an event lacks, if another event has it too much.
-    pub(super) fn strayed(&self, event: u32) -> Option<Repair> {
+    pub(super) fn strayed(&self, event: CounterId) -> Option<Repair> {
         let rank = self.world.event_place(event).0;
         let mut counts_too_few = HashMap::new();
         let tasks =
-            self.world.tasks_of(rank).skip(2).filter(|&task| match self.world.triggers[task as usize] {
+            self.world.tasks_of(rank).skip(2).filter(|&task| match self.world.triggers[task.index()] {
                 Trigger::Event(now) => {
                     now != event && *counts_too_few.entry(now).or_insert_with(|| self.counts_too_few(now))
                 }
@@ -141,21 +145,21 @@ impl Known<'_, '_, '_, '_> {
     }
 
     /// Ids that descend from one task to another that waits for it, which dealing them out anew mends.
-    pub(super) fn descends(&self, earlier: u32, later: u32) -> Option<Repair> {
+    pub(super) fn descends(&self, earlier: TaskId, later: TaskId) -> Option<Repair> {
         let world = self.world;
-        let is_edge = world.dependent[later as usize]
-            .is_some_and(|event| world.triggers[earlier as usize] == Trigger::Event(event));
+        let is_edge = world.dependent[later.index()]
+            .is_some_and(|event| world.triggers[earlier.index()] == Trigger::Event(event));
         (is_edge && world.rank(earlier) == world.rank(later) && earlier > later)
             .then_some(Repair::Renumber { tasks: [earlier, later] })
     }
 
     /// What opens a cycle: a trigger that another event lacks, or a wait in place of which there is an event that nobody waits for.
-    pub(super) fn open(&self, cycle: &[u32]) -> Option<Repair> {
+    pub(super) fn open(&self, cycle: &[TaskId]) -> Option<Repair> {
         let world = self.world;
         let pairs =
             cycle.iter().flat_map(|&task| self.lacking(world.rank(task)).map(move |event| (task, event)));
         let pairs = pairs.take(LOOKED_AT).filter(|&(task, event)| self.may_trigger(task, event));
-        let mut triggers: Vec<(u32, u32)> = self.affordable(pairs).collect();
+        let mut triggers: Vec<(TaskId, CounterId)> = self.affordable(pairs).collect();
         triggers.sort_by_cached_key(|&(task, event)| self.belonging(task, event));
         let triggers = triggers.into_iter().map(|(task, event)| Repair::Trigger { task, event });
         let waits = cycle.iter().flat_map(|&task| {
@@ -174,17 +178,17 @@ impl Known<'_, '_, '_, '_> {
         let ranks = Rank::of(self.graphs);
         let mut world = World::new(&ranks, self.graphs, self.world.is_partial);
         match repair {
-            Repair::Trigger { task, event } => world.triggers[task as usize] = Trigger::Event(event),
-            Repair::Wait { task, event } => world.dependent[task as usize] = Some(event),
+            Repair::Trigger { task, event } => world.triggers[task.index()] = Trigger::Event(event),
+            Repair::Wait { task, event } => world.dependent[task.index()] = Some(event),
             _ => return false,
         }
         Events::new(&world).order.is_some() && !has_loop(&world)
     }
 
     /// Triggers of an event that is not theirs, among those of puts: what others like them trigger, or lack them, is theirs.
-    pub(super) fn misaligned(&self, event: u32) -> Option<Repair> {
+    pub(super) fn misaligned(&self, event: CounterId) -> Option<Repair> {
         let producers = self.world.producers.of(event);
-        let (puts, local): (Vec<u32>, Vec<u32>) =
+        let (puts, local): (Vec<TaskId>, Vec<TaskId>) =
             producers.iter().partition(|&&task| types::is_put(self.world.task(task).task_type));
         let strays = local.into_iter().filter_map(|task| {
             let rank = self.world.rank(task);
@@ -205,21 +209,21 @@ impl Known<'_, '_, '_, '_> {
     }
 
     /// Whether tasks of the same type trigger an event.
-    fn is_of_siblings(&self, task: u32, event: u32) -> bool {
+    fn is_of_siblings(&self, task: TaskId, event: CounterId) -> bool {
         let kind = self.world.task(task).task_type;
         let producers = self.world.producers.of(event);
         producers.iter().any(|&other| other != task && self.world.task(other).task_type == kind)
     }
 
     /// Whether an event has fewer puts of a put's rank than another one has, and the tile of this put is what its dependents work on.
-    fn wants(&self, event: u32, put: u32, than: u32) -> bool {
+    fn wants(&self, event: CounterId, put: TaskId, than: CounterId) -> bool {
         let world = self.world;
-        let of_rank = |event: u32| {
+        let of_rank = |event: CounterId| {
             let producers = world.producers.of(event).iter();
             producers.filter(|&&other| world.rank(other) == world.rank(put)).count()
         };
         let Some(source) = world.task(put).inputs().first() else { return false };
-        let works_on = |&task: &u32| {
+        let works_on = |&task: &TaskId| {
             world.task(task).inputs().first().is_some_and(|tile| {
                 (&*tile.base_ptr, tile.offset, &tile.dims) == (&*source.base_ptr, source.offset, &source.dims)
             })

@@ -1,5 +1,6 @@
 //! Values that nobody reads, and sums that nobody starts.
 
+use megakernel_ir::TaskId;
 use megakernel_task_graph::{Effect, TaskType, Tile};
 
 use crate::types;
@@ -13,21 +14,21 @@ fn output(pointer: &str) -> Option<usize> {
 
 impl Known<'_, '_, '_, '_> {
     /// A tensor of its own for what is overwritten unread.
-    pub(super) fn apart(&self, task: u32, pointer: &str) -> Option<Repair> {
+    pub(super) fn apart(&self, task: TaskId, pointer: &str) -> Option<Repair> {
         let output = output(pointer)?;
         (!types::is_put(self.world.task(task).task_type)).then_some(Repair::Apart { task, output })
     }
 
     /// A start value for what tasks add to, if all of them wait for the same, and all others that have to do with it come after one of them.
-    pub(super) fn start(&self, task: u32, pointer: &str) -> Option<Repair> {
+    pub(super) fn start(&self, task: TaskId, pointer: &str) -> Option<Repair> {
         let world = self.world;
         let output = output(pointer)?;
         let name = &*world.task(task).outputs().get(output)?.base_ptr;
-        let wait = world.dependent[task as usize];
+        let wait = world.dependent[task.index()];
         if wait.is_some_and(|event| self.is_of_puts(event)) {
             return None;
         }
-        let touches = |other: u32, adds: bool| {
+        let touches = |other: TaskId, adds: bool| {
             let record = world.task(other);
             let lists = |tiles: &[Tile<'_>], is_output: bool| {
                 tiles.iter().enumerate().any(|(position, tile)| {
@@ -40,7 +41,7 @@ impl Known<'_, '_, '_, '_> {
         };
         let known =
             world.tasks_of(world.rank(task)).skip(2).filter(|&other| touches(other, false)).all(|other| {
-                touches(other, true) && world.dependent[other as usize] == wait || self.is_before(task, other)
+                touches(other, true) && world.dependent[other.index()] == wait || self.is_before(task, other)
             });
         // There has to be a type that sets a tile to zero.
         (known && TaskType::registered("tensor_init").is_some()).then_some(Repair::Start { task, output })
