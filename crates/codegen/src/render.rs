@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::declaration::{Carries, Severity};
+use crate::declaration::{Carries, Class, Severity};
 use crate::spec::{Definition, Spec};
 
 /// The Rust text for a specification, not yet formatted.
@@ -42,16 +42,27 @@ fn constant(name: &str) -> String {
     name.replace('-', "_").to_uppercase()
 }
 
+/// Numbers kept for the rules of a class, whose ids have two digits. A new rule, whose id is appended to those of its class, then changes
+/// the number of no other one, and the code of those who name others stays as it was compiled.
+const RULES_OF_A_CLASS: usize = 128;
+
 /// The constants of a type that is an index, and the list of all.
 fn constants(out: &mut String, name: &str, members: &[(String, String)]) {
+    let numbered: Vec<_> =
+        members.iter().enumerate().map(|(index, (constant, doc))| (index, constant, doc)).collect();
+    numbered_constants(out, name, &numbered);
+}
+
+/// The constants of a type that is a number, and the list of all.
+fn numbered_constants(out: &mut String, name: &str, members: &[(usize, &String, &String)]) {
     out.push_str(&format!("impl {name} {{\n"));
-    for (index, (constant, doc)) in members.iter().enumerate() {
-        out.push_str(&format!("/// {doc}\npub const {constant}: {name} = {name}({index});\n"));
+    for (number, constant, doc) in members {
+        out.push_str(&format!("/// {doc}\npub const {constant}: {name} = {name}({number});\n"));
     }
     out.push_str(&format!(
         "/// All that the specification declares, in order.\npub const ALL: [{name}; {}] = [{}];\n}}\n\n",
         members.len(),
-        members.iter().map(|(constant, _)| format!("{name}::{constant}")).collect::<Vec<_>>().join(", ")
+        members.iter().map(|(_, constant, _)| format!("{name}::{constant}")).collect::<Vec<_>>().join(", ")
     ));
 }
 
@@ -124,18 +135,29 @@ fn methods(spec: &Spec, out: &mut String) {
 }
 
 fn rules(spec: &Spec, out: &mut String) {
-    let members: Vec<_> =
-        spec.rules().map(|rule| (rule.id.clone(), format!("{} {}", rule.id, rule.title))).collect();
-    constants(out, "Rule", &members);
-    let names: BTreeMap<&str, String> =
-        spec.classes().map(|class| (class.letters.as_str(), constant(&class.name))).collect();
-    out.push_str("pub(crate) const RULES: &[RuleRecord] = &[\n");
-    for rule in spec.rules() {
-        let letters = rule.id.trim_end_matches(|c: char| c.is_ascii_digit());
-        let class = names.get(letters).map_or("", String::as_str);
-        out.push_str(&format!("RuleRecord {{ clause: {}, class: Class::{class} }},\n", record(rule)));
+    let of = |class: &Class| {
+        let letters = class.letters.clone();
+        spec.rules().filter(move |rule| rule.id.trim_end_matches(|c: char| c.is_ascii_digit()) == letters)
+    };
+    let mut members = Vec::new();
+    let mut rows = String::new();
+    for (index, class) in spec.classes().enumerate() {
+        rows.push_str("&[\n");
+        for (row, rule) in of(class).enumerate() {
+            let doc = format!("{} {}", rule.id, rule.title);
+            members.push((index * RULES_OF_A_CLASS + row, &rule.id, doc));
+            let name = constant(&class.name);
+            rows.push_str(&format!("RuleRecord {{ clause: {}, class: Class::{name} }},\n", record(rule)));
+        }
+        rows.push_str("],\n");
     }
-    out.push_str("];\n\n");
+    let members: Vec<_> = members.iter().map(|(number, id, doc)| (*number, *id, doc)).collect();
+    numbered_constants(out, "Rule", &members);
+    out.push_str(&format!(
+        "/// The number of the first rule of a class is so many times that of the class.\n\
+         pub(crate) const RULES_OF_A_CLASS: usize = {RULES_OF_A_CLASS};\n\n\
+         /// By class.\npub(crate) const RULES: &[&[RuleRecord]] = &[\n{rows}];\n\n"
+    ));
 }
 
 fn clauses(spec: &Spec, out: &mut String) {
@@ -198,7 +220,8 @@ mod tests {
     fn each_id_has_its_place_in_the_text() {
         let text = render(&spec("### S01 not-json\n### W01 unknown-param\n### FMT-01 Text\n")).expect("text");
         for part in [
-            "/// W01 unknown-param\npub const W01: Rule = Rule(1);",
+            // The seventh class.
+            "/// W01 unknown-param\npub const W01: Rule = Rule(768);",
             "RuleRecord { clause: Clause { id: \"W01\", title: \"unknown-param\", document: \"spec/a.md\" }, class: Class::WARNING }",
             "pub const FMT_01: Clause = Clause { id: \"FMT-01\", title: \"Text\"",
             "pub const EXECUTE: Profile = Profile(4);",
@@ -206,6 +229,20 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part} is not in\n{text}");
         }
+    }
+
+    #[test]
+    fn a_new_rule_changes_the_number_of_no_other() {
+        let numbers = |text: &str| -> Vec<String> {
+            let text = render(&spec(text)).expect("text");
+            let lines = text.lines().filter(|line| line.contains(": Rule = Rule("));
+            lines.map(str::to_owned).collect()
+        };
+        let before = numbers("### S01 not-json\n### D01 dead\n### W01 unknown-param\n");
+        let after =
+            numbers("### S01 not-json\n### S02 new\n### D01 dead\n### D02 new\n### W01 unknown-param\n");
+        assert_eq!((before.len(), after.len()), (3, 5));
+        assert!(before.iter().all(|line| after.contains(line)), "{before:#?} {after:#?}");
     }
 
     #[test]

@@ -676,431 +676,431 @@ impl Rule {
     /// S22 record-range
     pub const S22: Rule = Rule(21);
     /// D01 wait-without-producer
-    pub const D01: Rule = Rule(22);
+    pub const D01: Rule = Rule(128);
     /// D02 threshold-above-producers
-    pub const D02: Rule = Rule(23);
+    pub const D02: Rule = Rule(129);
     /// D03 self-wait
-    pub const D03: Rule = Rule(24);
+    pub const D03: Rule = Rule(130);
     /// D04 dependency-cycle
-    pub const D04: Rule = Rule(25);
+    pub const D04: Rule = Rule(131);
     /// D05 queue-order
-    pub const D05: Rule = Rule(26);
+    pub const D05: Rule = Rule(132);
     /// D06 queue-cycle
-    pub const D06: Rule = Rule(27);
+    pub const D06: Rule = Rule(133);
     /// D07 sm-out-of-range
-    pub const D07: Rule = Rule(28);
+    pub const D07: Rule = Rule(134);
     /// R01 partial-wait
-    pub const R01: Rule = Rule(29);
+    pub const R01: Rule = Rule(256);
     /// R02 unproduced-read
-    pub const R02: Rule = Rule(30);
+    pub const R02: Rule = Rule(257);
     /// R03 read-write-race
-    pub const R03: Rule = Rule(31);
+    pub const R03: Rule = Rule(258);
     /// R04 write-write-race
-    pub const R04: Rule = Rule(32);
+    pub const R04: Rule = Rule(259);
     /// R05 overwrite-race
-    pub const R05: Rule = Rule(33);
+    pub const R05: Rule = Rule(260);
     /// R06 kv-order
-    pub const R06: Rule = Rule(34);
+    pub const R06: Rule = Rule(261);
     /// R07 on-chip-sharing
-    pub const R07: Rule = Rule(35);
+    pub const R07: Rule = Rule(262);
     /// P01 page-clobber
-    pub const P01: Rule = Rule(36);
+    pub const P01: Rule = Rule(384);
     /// P02 page-too-small
-    pub const P02: Rule = Rule(37);
+    pub const P02: Rule = Rule(385);
     /// P03 bad-mapping
-    pub const P03: Rule = Rule(38);
+    pub const P03: Rule = Rule(386);
     /// P04 not-pageable
-    pub const P04: Rule = Rule(39);
+    pub const P04: Rule = Rule(387);
     /// P05 space-mismatch
-    pub const P05: Rule = Rule(40);
+    pub const P05: Rule = Rule(388);
     /// P06 on-chip-capacity
-    pub const P06: Rule = Rule(41);
+    pub const P06: Rule = Rule(389);
     /// M01 operand-dtype
-    pub const M01: Rule = Rule(42);
+    pub const M01: Rule = Rule(512);
     /// M02 operand-shape
-    pub const M02: Rule = Rule(43);
+    pub const M02: Rule = Rule(513);
     /// M03 tile-bounds
-    pub const M03: Rule = Rule(44);
+    pub const M03: Rule = Rule(514);
     /// M04 window-bounds
-    pub const M04: Rule = Rule(45);
+    pub const M04: Rule = Rule(515);
     /// M05 unwritten-read
-    pub const M05: Rule = Rule(46);
+    pub const M05: Rule = Rule(516);
     /// M06 output-coverage
-    pub const M06: Rule = Rule(47);
+    pub const M06: Rule = Rule(517);
     /// M07 in-place
-    pub const M07: Rule = Rule(48);
+    pub const M07: Rule = Rule(518);
     /// M08 quantisation
-    pub const M08: Rule = Rule(49);
+    pub const M08: Rule = Rule(519);
     /// L01 smem-optin
-    pub const L01: Rule = Rule(50);
+    pub const L01: Rule = Rule(640);
     /// L02 threads-per-block
-    pub const L02: Rule = Rule(51);
+    pub const L02: Rule = Rule(641);
     /// L03 cooperative-launch
-    pub const L03: Rule = Rule(52);
+    pub const L03: Rule = Rule(642);
     /// L04 assignment-range
-    pub const L04: Rule = Rule(53);
+    pub const L04: Rule = Rule(643);
     /// W01 unknown-param
-    pub const W01: Rule = Rule(54);
+    pub const W01: Rule = Rule(768);
     /// W02 gpu-label
-    pub const W02: Rule = Rule(55);
+    pub const W02: Rule = Rule(769);
     /// W03 on-chip-unplaced
-    pub const W03: Rule = Rule(56);
+    pub const W03: Rule = Rule(770);
     /// W04 unused-buffer
-    pub const W04: Rule = Rule(57);
+    pub const W04: Rule = Rule(771);
     /// W05 unused-counter
-    pub const W05: Rule = Rule(58);
+    pub const W05: Rule = Rule(772);
     /// W06 unknown-member
-    pub const W06: Rule = Rule(59);
+    pub const W06: Rule = Rule(773);
     /// CS01 number-range
-    pub const CS01: Rule = Rule(60);
+    pub const CS01: Rule = Rule(896);
     /// CS02 grid-size
-    pub const CS02: Rule = Rule(61);
+    pub const CS02: Rule = Rule(897);
     /// CS03 bad-edge
-    pub const CS03: Rule = Rule(62);
+    pub const CS03: Rule = Rule(898);
     /// CS04 elements
-    pub const CS04: Rule = Rule(63);
+    pub const CS04: Rule = Rule(899);
     /// CS05 unknown-primitive
-    pub const CS05: Rule = Rule(64);
+    pub const CS05: Rule = Rule(900);
     /// CS06 undefined-handle
-    pub const CS06: Rule = Rule(65);
+    pub const CS06: Rule = Rule(901);
     /// CS07 unknown-direction
-    pub const CS07: Rule = Rule(66);
+    pub const CS07: Rule = Rule(902);
     /// CS08 missing-edge
-    pub const CS08: Rule = Rule(67);
+    pub const CS08: Rule = Rule(903);
     /// CS09 empty-handle
-    pub const CS09: Rule = Rule(68);
+    pub const CS09: Rule = Rule(904);
     /// CS10 outside
-    pub const CS10: Rule = Rule(69);
+    pub const CS10: Rule = Rule(905);
     /// CS11 operand-mismatch
-    pub const CS11: Rule = Rule(70);
+    pub const CS11: Rule = Rule(906);
     /// CS12 unwritten-scratch
-    pub const CS12: Rule = Rule(71);
+    pub const CS12: Rule = Rule(907);
     /// CS13 oversized-message
-    pub const CS13: Rule = Rule(72);
+    pub const CS13: Rule = Rule(908);
     /// CS14 message-mismatch
-    pub const CS14: Rule = Rule(73);
+    pub const CS14: Rule = Rule(909);
     /// CS15 wrong-tiles
-    pub const CS15: Rule = Rule(74);
+    pub const CS15: Rule = Rule(910);
     /// CS16 too-long
-    pub const CS16: Rule = Rule(75);
+    pub const CS16: Rule = Rule(911);
     /// CD01 receive-without-send
-    pub const CD01: Rule = Rule(76);
+    pub const CD01: Rule = Rule(1024);
     /// CD02 leftover-send
-    pub const CD02: Rule = Rule(77);
+    pub const CD02: Rule = Rule(1025);
     /// CD03 full-queues
-    pub const CD03: Rule = Rule(78);
+    pub const CD03: Rule = Rule(1026);
     /// CD04 crossed-waits
-    pub const CD04: Rule = Rule(79);
+    pub const CD04: Rule = Rule(1027);
     /// CT01 unwritten-result
-    pub const CT01: Rule = Rule(80);
+    pub const CT01: Rule = Rule(1152);
     /// CT02 missing-contribution
-    pub const CT02: Rule = Rule(81);
+    pub const CT02: Rule = Rule(1153);
     /// CT03 double-contribution
-    pub const CT03: Rule = Rule(82);
+    pub const CT03: Rule = Rule(1154);
     /// CT04 foreign-contribution
-    pub const CT04: Rule = Rule(83);
+    pub const CT04: Rule = Rule(1155);
     /// CT05 stale-result
-    pub const CT05: Rule = Rule(84);
+    pub const CT05: Rule = Rule(1156);
     /// CB01 different-bits
-    pub const CB01: Rule = Rule(85);
+    pub const CB01: Rule = Rule(1280);
     /// CC01 missing-symbol
-    pub const CC01: Rule = Rule(86);
+    pub const CC01: Rule = Rule(1408);
     /// CC02 wrong-arity
-    pub const CC02: Rule = Rule(87);
+    pub const CC02: Rule = Rule(1409);
     /// CC03 no-tl
-    pub const CC03: Rule = Rule(88);
+    pub const CC03: Rule = Rule(1410);
     /// CC04 unknown-kind
-    pub const CC04: Rule = Rule(89);
+    pub const CC04: Rule = Rule(1411);
     /// CC05 world-size
-    pub const CC05: Rule = Rule(90);
+    pub const CC05: Rule = Rule(1412);
     /// CW01 order-of-additions
-    pub const CW01: Rule = Rule(91);
+    pub const CW01: Rule = Rule(1536);
     /// CW02 outlived-slot
-    pub const CW02: Rule = Rule(92);
+    pub const CW02: Rule = Rule(1537);
     /// CW03 no-kinds
-    pub const CW03: Rule = Rule(93);
+    pub const CW03: Rule = Rule(1538);
     /// IG01 graph-range
-    pub const IG01: Rule = Rule(94);
+    pub const IG01: Rule = Rule(1664);
     /// IG02 graph-name
-    pub const IG02: Rule = Rule(95);
+    pub const IG02: Rule = Rule(1665);
     /// IG03 graph-repeated
-    pub const IG03: Rule = Rule(96);
+    pub const IG03: Rule = Rule(1666);
     /// IG04 graph-operands
-    pub const IG04: Rule = Rule(97);
+    pub const IG04: Rule = Rule(1667);
     /// IG05 graph-order
-    pub const IG05: Rule = Rule(98);
+    pub const IG05: Rule = Rule(1668);
     /// IG06 graph-shape
-    pub const IG06: Rule = Rule(99);
+    pub const IG06: Rule = Rule(1669);
     /// IS01 number-range
-    pub const IS01: Rule = Rule(100);
+    pub const IS01: Rule = Rule(1792);
     /// IS02 unknown-name
-    pub const IS02: Rule = Rule(101);
+    pub const IS02: Rule = Rule(1793);
     /// IS03 repeated-name
-    pub const IS03: Rule = Rule(102);
+    pub const IS03: Rule = Rule(1794);
     /// IS04 operands
-    pub const IS04: Rule = Rule(103);
+    pub const IS04: Rule = Rule(1795);
     /// IS05 interface
-    pub const IS05: Rule = Rule(104);
+    pub const IS05: Rule = Rule(1796);
     /// IS06 one-producer
-    pub const IS06: Rule = Rule(105);
+    pub const IS06: Rule = Rule(1797);
     /// IS07 no-producer
-    pub const IS07: Rule = Rule(106);
+    pub const IS07: Rule = Rule(1798);
     /// IS08 state
-    pub const IS08: Rule = Rule(107);
+    pub const IS08: Rule = Rule(1799);
     /// IS09 shape
-    pub const IS09: Rule = Rule(108);
+    pub const IS09: Rule = Rule(1800);
     /// IS10 dtype
-    pub const IS10: Rule = Rule(109);
+    pub const IS10: Rule = Rule(1801);
     /// IS11 too-large
-    pub const IS11: Rule = Rule(110);
+    pub const IS11: Rule = Rule(1802);
     /// IB01 index-outside
-    pub const IB01: Rule = Rule(111);
+    pub const IB01: Rule = Rule(1920);
     /// IB02 store-coverage
-    pub const IB02: Rule = Rule(112);
+    pub const IB02: Rule = Rule(1921);
     /// IB03 own-output
-    pub const IB03: Rule = Rule(113);
+    pub const IB03: Rule = Rule(1922);
     /// IL01 residency-region
-    pub const IL01: Rule = Rule(114);
+    pub const IL01: Rule = Rule(2048);
     /// IL02 lifetime
-    pub const IL02: Rule = Rule(115);
+    pub const IL02: Rule = Rule(2049);
     /// IO01 unawaited-read
-    pub const IO01: Rule = Rule(116);
+    pub const IO01: Rule = Rule(2176);
     /// IO02 slot-reuse
-    pub const IO02: Rule = Rule(117);
+    pub const IO02: Rule = Rule(2177);
     /// IO03 missing-prefetch
-    pub const IO03: Rule = Rule(118);
+    pub const IO03: Rule = Rule(2178);
     /// IO04 unawaited-prefetch
-    pub const IO04: Rule = Rule(119);
+    pub const IO04: Rule = Rule(2179);
     /// IO05 early-wait
-    pub const IO05: Rule = Rule(120);
+    pub const IO05: Rule = Rule(2180);
     /// IM01 hidden-storage
-    pub const IM01: Rule = Rule(121);
+    pub const IM01: Rule = Rule(2304);
     /// IM02 empty-boundary
-    pub const IM02: Rule = Rule(122);
+    pub const IM02: Rule = Rule(2305);
     /// IT01 shared-bytes
-    pub const IT01: Rule = Rule(123);
+    pub const IT01: Rule = Rule(2432);
     /// IT02 register-bytes
-    pub const IT02: Rule = Rule(124);
+    pub const IT02: Rule = Rule(2433);
     /// IW01 unused-value
-    pub const IW01: Rule = Rule(125);
+    pub const IW01: Rule = Rule(2560);
     /// IW02 spare-buffers
-    pub const IW02: Rule = Rule(126);
+    pub const IW02: Rule = Rule(2561);
     /// IW03 redundant-wait
-    pub const IW03: Rule = Rule(127);
+    pub const IW03: Rule = Rule(2562);
     /// IW04 invariant-load
-    pub const IW04: Rule = Rule(128);
+    pub const IW04: Rule = Rule(2563);
     /// IW05 dead-storage
-    pub const IW05: Rule = Rule(129);
+    pub const IW05: Rule = Rule(2564);
     /// ES01 number-range
-    pub const ES01: Rule = Rule(130);
+    pub const ES01: Rule = Rule(2688);
     /// ES02 region
-    pub const ES02: Rule = Rule(131);
+    pub const ES02: Rule = Rule(2689);
     /// ES03 unknown-name
-    pub const ES03: Rule = Rule(132);
+    pub const ES03: Rule = Rule(2690);
     /// ES04 outside-storage
-    pub const ES04: Rule = Rule(133);
+    pub const ES04: Rule = Rule(2691);
     /// ES05 read-only
-    pub const ES05: Rule = Rule(134);
+    pub const ES05: Rule = Rule(2692);
     /// ES06 too-large
-    pub const ES06: Rule = Rule(135);
+    pub const ES06: Rule = Rule(2693);
     /// ED01 no-signal
-    pub const ED01: Rule = Rule(136);
+    pub const ED01: Rule = Rule(2816);
     /// ED02 count-above-total
-    pub const ED02: Rule = Rule(137);
+    pub const ED02: Rule = Rule(2817);
     /// ED03 wait-cycle
-    pub const ED03: Rule = Rule(138);
+    pub const ED03: Rule = Rule(2818);
     /// ED04 queue-order
-    pub const ED04: Rule = Rule(139);
+    pub const ED04: Rule = Rule(2819);
     /// ED05 epoch-drift
-    pub const ED05: Rule = Rule(140);
+    pub const ED05: Rule = Rule(2820);
     /// ED06 held-worker
-    pub const ED06: Rule = Rule(141);
+    pub const ED06: Rule = Rule(2821);
     /// ER01 read-write-race
-    pub const ER01: Rule = Rule(142);
+    pub const ER01: Rule = Rule(2944);
     /// ER02 write-write-race
-    pub const ER02: Rule = Rule(143);
+    pub const ER02: Rule = Rule(2945);
     /// ER03 unordered-accumulation
-    pub const ER03: Rule = Rule(144);
+    pub const ER03: Rule = Rule(2946);
     /// ER04 colliding-accumulation
-    pub const ER04: Rule = Rule(145);
+    pub const ER04: Rule = Rule(2947);
     /// ER05 uninitialised-read
-    pub const ER05: Rule = Rule(146);
+    pub const ER05: Rule = Rule(2948);
     /// ER06 stale-read
-    pub const ER06: Rule = Rule(147);
+    pub const ER06: Rule = Rule(2949);
     /// ER07 reuse-race
-    pub const ER07: Rule = Rule(148);
+    pub const ER07: Rule = Rule(2950);
     /// ER08 clobbered-read
-    pub const ER08: Rule = Rule(149);
+    pub const ER08: Rule = Rule(2951);
     /// ET01 unknown-part
-    pub const ET01: Rule = Rule(150);
+    pub const ET01: Rule = Rule(3072);
     /// ET02 task-once
-    pub const ET02: Rule = Rule(151);
+    pub const ET02: Rule = Rule(3073);
     /// ET03 other-queue
-    pub const ET03: Rule = Rule(152);
+    pub const ET03: Rule = Rule(3074);
     /// ET04 queue-order
-    pub const ET04: Rule = Rule(153);
+    pub const ET04: Rule = Rule(3075);
     /// ET05 phase-order
-    pub const ET05: Rule = Rule(154);
+    pub const ET05: Rule = Rule(3076);
     /// ET06 missing-wait
-    pub const ET06: Rule = Rule(155);
+    pub const ET06: Rule = Rule(3077);
     /// ET07 undeclared-wait
-    pub const ET07: Rule = Rule(156);
+    pub const ET07: Rule = Rule(3078);
     /// ET08 undeclared-access
-    pub const ET08: Rule = Rule(157);
+    pub const ET08: Rule = Rule(3079);
     /// ET09 missing-write
-    pub const ET09: Rule = Rule(158);
+    pub const ET09: Rule = Rule(3080);
     /// ET10 missing-signal
-    pub const ET10: Rule = Rule(159);
+    pub const ET10: Rule = Rule(3081);
     /// ET11 undeclared-signal
-    pub const ET11: Rule = Rule(160);
+    pub const ET11: Rule = Rule(3082);
     /// ET12 unseen-signal
-    pub const ET12: Rule = Rule(161);
+    pub const ET12: Rule = Rule(3083);
     /// EW01 redundant-wait
-    pub const EW01: Rule = Rule(162);
+    pub const EW01: Rule = Rule(3200);
     /// EW02 dead-event
-    pub const EW02: Rule = Rule(163);
+    pub const EW02: Rule = Rule(3201);
     /// KS01 number-range
-    pub const KS01: Rule = Rule(164);
+    pub const KS01: Rule = Rule(3328);
     /// KS02 rational-text
-    pub const KS02: Rule = Rule(165);
+    pub const KS02: Rule = Rule(3329);
     /// KS03 repeated-entry
-    pub const KS03: Rule = Rule(166);
+    pub const KS03: Rule = Rule(3330);
     /// KS04 half-chain
-    pub const KS04: Rule = Rule(167);
+    pub const KS04: Rule = Rule(3331);
     /// KS05 no-stage
-    pub const KS05: Rule = Rule(168);
+    pub const KS05: Rule = Rule(3332);
     /// KQ01 forward-read
-    pub const KQ01: Rule = Rule(169);
+    pub const KQ01: Rule = Rule(3456);
     /// KQ02 double-write
-    pub const KQ02: Rule = Rule(170);
+    pub const KQ02: Rule = Rule(3457);
     /// KQ03 wrong-readers
-    pub const KQ03: Rule = Rule(171);
+    pub const KQ03: Rule = Rule(3458);
     /// KQ04 self-conflict
-    pub const KQ04: Rule = Rule(172);
+    pub const KQ04: Rule = Rule(3459);
     /// KI01 duplicate-kernel
-    pub const KI01: Rule = Rule(173);
+    pub const KI01: Rule = Rule(3584);
     /// KI02 ambiguous-stage
-    pub const KI02: Rule = Rule(174);
+    pub const KI02: Rule = Rule(3585);
     /// KI03 contradiction
-    pub const KI03: Rule = Rule(175);
+    pub const KI03: Rule = Rule(3586);
     /// KN01 no-kernel
-    pub const KN01: Rule = Rule(176);
+    pub const KN01: Rule = Rule(3712);
     /// KP01 gap
-    pub const KP01: Rule = Rule(177);
+    pub const KP01: Rule = Rule(3840);
     /// KP02 overlap
-    pub const KP02: Rule = Rule(178);
+    pub const KP02: Rule = Rule(3841);
     /// KP03 unknown-kernel
-    pub const KP03: Rule = Rule(179);
+    pub const KP03: Rule = Rule(3842);
     /// KP04 not-covered
-    pub const KP04: Rule = Rule(180);
+    pub const KP04: Rule = Rule(3843);
     /// KP05 crossed
-    pub const KP05: Rule = Rule(181);
+    pub const KP05: Rule = Rule(3844);
     /// KP06 escape-lost
-    pub const KP06: Rule = Rule(182);
+    pub const KP06: Rule = Rule(3845);
     /// KP07 limit-broken
-    pub const KP07: Rule = Rule(183);
+    pub const KP07: Rule = Rule(3846);
     /// KP08 other-choice
-    pub const KP08: Rule = Rule(184);
+    pub const KP08: Rule = Rule(3847);
     /// KP09 wrong-state
-    pub const KP09: Rule = Rule(185);
+    pub const KP09: Rule = Rule(3848);
     /// KW01 unreachable
-    pub const KW01: Rule = Rule(186);
+    pub const KW01: Rule = Rule(3968);
     /// KW02 dominated
-    pub const KW02: Rule = Rule(187);
+    pub const KW02: Rule = Rule(3969);
     /// KW03 hole
-    pub const KW03: Rule = Rule(188);
+    pub const KW03: Rule = Rule(3970);
     /// KW04 no-unit-kernel
-    pub const KW04: Rule = Rule(189);
+    pub const KW04: Rule = Rule(3971);
     /// TS01 reserved-tasks
-    pub const TS01: Rule = Rule(190);
+    pub const TS01: Rule = Rule(4096);
     /// TS02 reserved-events
-    pub const TS02: Rule = Rule(191);
+    pub const TS02: Rule = Rule(4097);
     /// TS03 event-type
-    pub const TS03: Rule = Rule(192);
+    pub const TS03: Rule = Rule(4098);
     /// TS04 dangling-event
-    pub const TS04: Rule = Rule(193);
+    pub const TS04: Rule = Rule(4099);
     /// TS05 event-id
-    pub const TS05: Rule = Rule(194);
+    pub const TS05: Rule = Rule(4100);
     /// TS06 event-range
-    pub const TS06: Rule = Rule(195);
+    pub const TS06: Rule = Rule(4101);
     /// TS07 first-tasks
-    pub const TS07: Rule = Rule(196);
+    pub const TS07: Rule = Rule(4102);
     /// TS08 capacity
-    pub const TS08: Rule = Rule(197);
+    pub const TS08: Rule = Rule(4103);
     /// TS09 tensor-record
-    pub const TS09: Rule = Rule(198);
+    pub const TS09: Rule = Rule(4104);
     /// TS10 metadata-alias
-    pub const TS10: Rule = Rule(199);
+    pub const TS10: Rule = Rule(4105);
     /// TD01 event-without-producer
-    pub const TD01: Rule = Rule(200);
+    pub const TD01: Rule = Rule(4224);
     /// TD02 threshold-above-producers
-    pub const TD02: Rule = Rule(201);
+    pub const TD02: Rule = Rule(4225);
     /// TD03 dependency-cycle
-    pub const TD03: Rule = Rule(202);
+    pub const TD03: Rule = Rule(4226);
     /// TD04 descending-ids
-    pub const TD04: Rule = Rule(203);
+    pub const TD04: Rule = Rule(4227);
     /// TD05 lost-task
-    pub const TD05: Rule = Rule(204);
+    pub const TD05: Rule = Rule(4228);
     /// TR01 partial-trigger
-    pub const TR01: Rule = Rule(205);
+    pub const TR01: Rule = Rule(4352);
     /// TR02 read-write-race
-    pub const TR02: Rule = Rule(206);
+    pub const TR02: Rule = Rule(4353);
     /// TR03 overwrite-race
-    pub const TR03: Rule = Rule(207);
+    pub const TR03: Rule = Rule(4354);
     /// TR04 write-write-race
-    pub const TR04: Rule = Rule(208);
+    pub const TR04: Rule = Rule(4355);
     /// TR05 dead-write
-    pub const TR05: Rule = Rule(209);
+    pub const TR05: Rule = Rule(4356);
     /// TR06 unordered-accumulation
-    pub const TR06: Rule = Rule(210);
+    pub const TR06: Rule = Rule(4357);
     /// TR07 no-start-value
-    pub const TR07: Rule = Rule(211);
+    pub const TR07: Rule = Rule(4358);
     /// TB01 tile-bounds
-    pub const TB01: Rule = Rule(212);
+    pub const TB01: Rule = Rule(4480);
     /// TB02 tile-alignment
-    pub const TB02: Rule = Rule(213);
+    pub const TB02: Rule = Rule(4481);
     /// TB03 undeclared-tensor
-    pub const TB03: Rule = Rule(214);
+    pub const TB03: Rule = Rule(4482);
     /// TX01 rank-mismatch
-    pub const TX01: Rule = Rule(215);
+    pub const TX01: Rule = Rule(4608);
     /// TX02 misaligned-event
-    pub const TX02: Rule = Rule(216);
+    pub const TX02: Rule = Rule(4609);
     /// TX03 cross-rank-race
-    pub const TX03: Rule = Rule(217);
+    pub const TX03: Rule = Rule(4610);
     /// TX04 iteration-race
-    pub const TX04: Rule = Rule(218);
+    pub const TX04: Rule = Rule(4611);
     /// TX05 mismatched-collective
-    pub const TX05: Rule = Rule(219);
+    pub const TX05: Rule = Rule(4612);
     /// TX06 collectives-at-once
-    pub const TX06: Rule = Rule(220);
+    pub const TX06: Rule = Rule(4613);
     /// TK01 dangling-tensor
-    pub const TK01: Rule = Rule(221);
+    pub const TK01: Rule = Rule(4736);
     /// TK02 grid-division
-    pub const TK02: Rule = Rule(222);
+    pub const TK02: Rule = Rule(4737);
     /// TK03 no-shared-tensor
-    pub const TK03: Rule = Rule(223);
+    pub const TK03: Rule = Rule(4738);
     /// TK04 all-reduce
-    pub const TK04: Rule = Rule(224);
+    pub const TK04: Rule = Rule(4739);
     /// TK05 fused-tensor
-    pub const TK05: Rule = Rule(225);
+    pub const TK05: Rule = Rule(4740);
     /// TK06 kernel-capacity
-    pub const TK06: Rule = Rule(226);
+    pub const TK06: Rule = Rule(4741);
     /// TK07 operator-conflict
-    pub const TK07: Rule = Rule(227);
+    pub const TK07: Rule = Rule(4742);
     /// TK08 dead-output
-    pub const TK08: Rule = Rule(228);
+    pub const TK08: Rule = Rule(4743);
     /// TK09 operator-type
-    pub const TK09: Rule = Rule(229);
+    pub const TK09: Rule = Rule(4744);
     /// TK10 fork-and-join
-    pub const TK10: Rule = Rule(230);
+    pub const TK10: Rule = Rule(4745);
     /// TW01 unknown-task-type
-    pub const TW01: Rule = Rule(231);
+    pub const TW01: Rule = Rule(4864);
     /// TW02 unused-event
-    pub const TW02: Rule = Rule(232);
+    pub const TW02: Rule = Rule(4865);
     /// TW03 mixed-layout
-    pub const TW03: Rule = Rule(233);
+    pub const TW03: Rule = Rule(4866);
     /// TW04 incomplete-system
-    pub const TW04: Rule = Rule(234);
+    pub const TW04: Rule = Rule(4867);
     /// All that the specification declares, in order.
     pub const ALL: [Rule; 235] = [
         Rule::S01,
@@ -1341,1427 +1341,1561 @@ impl Rule {
     ];
 }
 
-pub(crate) const RULES: &[RuleRecord] = &[
-    RuleRecord {
-        clause: Clause { id: "S01", title: "not-json", document: "spec/rules/structure.md" },
-        class: Class::STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause { id: "S02", title: "duplicate-member", document: "spec/rules/structure.md" },
-        class: Class::STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause { id: "S03", title: "missing-member", document: "spec/rules/structure.md" },
-        class: Class::STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause { id: "S04", title: "wrong-type", document: "spec/rules/structure.md" },
-        class: Class::STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause { id: "S05", title: "unknown-name", document: "spec/rules/structure.md" },
-        class: Class::STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause { id: "S06", title: "ir-version", document: "spec/rules/structure.md" },
-        class: Class::STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause { id: "S07", title: "abi-version", document: "spec/rules/structure.md" },
-        class: Class::STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause { id: "S08", title: "ids-not-dense", document: "spec/rules/records.md" },
-        class: Class::STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause { id: "S09", title: "dangling-reference", document: "spec/rules/records.md" },
-        class: Class::STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause { id: "S10", title: "duplicate-output", document: "spec/rules/records.md" },
-        class: Class::STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause { id: "S11", title: "arity", document: "spec/rules/records.md" },
-        class: Class::STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause { id: "S12", title: "abi-capacity", document: "spec/rules/records.md" },
-        class: Class::STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause { id: "S13", title: "missing-param", document: "spec/rules/records.md" },
-        class: Class::STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause { id: "S14", title: "param-type", document: "spec/rules/records.md" },
-        class: Class::STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause { id: "S15", title: "param-range", document: "spec/rules/records.md" },
-        class: Class::STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause { id: "S16", title: "threshold", document: "spec/rules/records.md" },
-        class: Class::STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause { id: "S17", title: "counter-init", document: "spec/rules/records.md" },
-        class: Class::STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause { id: "S18", title: "read-only-write", document: "spec/rules/records.md" },
-        class: Class::STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause { id: "S19", title: "output-not-produced", document: "spec/rules/records.md" },
-        class: Class::STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause { id: "S20", title: "shape-range", document: "spec/rules/records.md" },
-        class: Class::STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause { id: "S21", title: "kind-space", document: "spec/rules/records.md" },
-        class: Class::STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause { id: "S22", title: "record-range", document: "spec/rules/records.md" },
-        class: Class::STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause { id: "D01", title: "wait-without-producer", document: "spec/rules/deadlock.md" },
-        class: Class::DEADLOCK,
-    },
-    RuleRecord {
-        clause: Clause { id: "D02", title: "threshold-above-producers", document: "spec/rules/deadlock.md" },
-        class: Class::DEADLOCK,
-    },
-    RuleRecord {
-        clause: Clause { id: "D03", title: "self-wait", document: "spec/rules/deadlock.md" },
-        class: Class::DEADLOCK,
-    },
-    RuleRecord {
-        clause: Clause { id: "D04", title: "dependency-cycle", document: "spec/rules/deadlock.md" },
-        class: Class::DEADLOCK,
-    },
-    RuleRecord {
-        clause: Clause { id: "D05", title: "queue-order", document: "spec/rules/deadlock.md" },
-        class: Class::DEADLOCK,
-    },
-    RuleRecord {
-        clause: Clause { id: "D06", title: "queue-cycle", document: "spec/rules/deadlock.md" },
-        class: Class::DEADLOCK,
-    },
-    RuleRecord {
-        clause: Clause { id: "D07", title: "sm-out-of-range", document: "spec/rules/deadlock.md" },
-        class: Class::DEADLOCK,
-    },
-    RuleRecord {
-        clause: Clause { id: "R01", title: "partial-wait", document: "spec/rules/race.md" },
-        class: Class::RACE,
-    },
-    RuleRecord {
-        clause: Clause { id: "R02", title: "unproduced-read", document: "spec/rules/race.md" },
-        class: Class::RACE,
-    },
-    RuleRecord {
-        clause: Clause { id: "R03", title: "read-write-race", document: "spec/rules/race.md" },
-        class: Class::RACE,
-    },
-    RuleRecord {
-        clause: Clause { id: "R04", title: "write-write-race", document: "spec/rules/race.md" },
-        class: Class::RACE,
-    },
-    RuleRecord {
-        clause: Clause { id: "R05", title: "overwrite-race", document: "spec/rules/race.md" },
-        class: Class::RACE,
-    },
-    RuleRecord {
-        clause: Clause { id: "R06", title: "kv-order", document: "spec/rules/race.md" },
-        class: Class::RACE,
-    },
-    RuleRecord {
-        clause: Clause { id: "R07", title: "on-chip-sharing", document: "spec/rules/race.md" },
-        class: Class::RACE,
-    },
-    RuleRecord {
-        clause: Clause { id: "P01", title: "page-clobber", document: "spec/rules/pages.md" },
-        class: Class::PAGES,
-    },
-    RuleRecord {
-        clause: Clause { id: "P02", title: "page-too-small", document: "spec/rules/pages.md" },
-        class: Class::PAGES,
-    },
-    RuleRecord {
-        clause: Clause { id: "P03", title: "bad-mapping", document: "spec/rules/pages.md" },
-        class: Class::PAGES,
-    },
-    RuleRecord {
-        clause: Clause { id: "P04", title: "not-pageable", document: "spec/rules/pages.md" },
-        class: Class::PAGES,
-    },
-    RuleRecord {
-        clause: Clause { id: "P05", title: "space-mismatch", document: "spec/rules/pages.md" },
-        class: Class::PAGES,
-    },
-    RuleRecord {
-        clause: Clause { id: "P06", title: "on-chip-capacity", document: "spec/rules/pages.md" },
-        class: Class::PAGES,
-    },
-    RuleRecord {
-        clause: Clause { id: "M01", title: "operand-dtype", document: "spec/rules/memory-safety.md" },
-        class: Class::MEMORY_SAFETY,
-    },
-    RuleRecord {
-        clause: Clause { id: "M02", title: "operand-shape", document: "spec/rules/memory-safety.md" },
-        class: Class::MEMORY_SAFETY,
-    },
-    RuleRecord {
-        clause: Clause { id: "M03", title: "tile-bounds", document: "spec/rules/memory-safety.md" },
-        class: Class::MEMORY_SAFETY,
-    },
-    RuleRecord {
-        clause: Clause { id: "M04", title: "window-bounds", document: "spec/rules/memory-safety.md" },
-        class: Class::MEMORY_SAFETY,
-    },
-    RuleRecord {
-        clause: Clause { id: "M05", title: "unwritten-read", document: "spec/rules/memory-safety.md" },
-        class: Class::MEMORY_SAFETY,
-    },
-    RuleRecord {
-        clause: Clause { id: "M06", title: "output-coverage", document: "spec/rules/memory-safety.md" },
-        class: Class::MEMORY_SAFETY,
-    },
-    RuleRecord {
-        clause: Clause { id: "M07", title: "in-place", document: "spec/rules/memory-safety.md" },
-        class: Class::MEMORY_SAFETY,
-    },
-    RuleRecord {
-        clause: Clause { id: "M08", title: "quantisation", document: "spec/rules/memory-safety.md" },
-        class: Class::MEMORY_SAFETY,
-    },
-    RuleRecord {
-        clause: Clause { id: "L01", title: "smem-optin", document: "spec/rules/launch.md" },
-        class: Class::LAUNCH,
-    },
-    RuleRecord {
-        clause: Clause { id: "L02", title: "threads-per-block", document: "spec/rules/launch.md" },
-        class: Class::LAUNCH,
-    },
-    RuleRecord {
-        clause: Clause { id: "L03", title: "cooperative-launch", document: "spec/rules/launch.md" },
-        class: Class::LAUNCH,
-    },
-    RuleRecord {
-        clause: Clause { id: "L04", title: "assignment-range", document: "spec/rules/launch.md" },
-        class: Class::LAUNCH,
-    },
-    RuleRecord {
-        clause: Clause { id: "W01", title: "unknown-param", document: "spec/rules/warnings.md" },
-        class: Class::WARNING,
-    },
-    RuleRecord {
-        clause: Clause { id: "W02", title: "gpu-label", document: "spec/rules/warnings.md" },
-        class: Class::WARNING,
-    },
-    RuleRecord {
-        clause: Clause { id: "W03", title: "on-chip-unplaced", document: "spec/rules/warnings.md" },
-        class: Class::WARNING,
-    },
-    RuleRecord {
-        clause: Clause { id: "W04", title: "unused-buffer", document: "spec/rules/warnings.md" },
-        class: Class::WARNING,
-    },
-    RuleRecord {
-        clause: Clause { id: "W05", title: "unused-counter", document: "spec/rules/warnings.md" },
-        class: Class::WARNING,
-    },
-    RuleRecord {
-        clause: Clause { id: "W06", title: "unknown-member", document: "spec/rules/warnings.md" },
-        class: Class::WARNING,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "CS01",
-            title: "number-range",
-            document: "spec/companions/collectives/rules/structure.md",
+/// The number of the first rule of a class is so many times that of the class.
+pub(crate) const RULES_OF_A_CLASS: usize = 128;
+
+/// By class.
+pub(crate) const RULES: &[&[RuleRecord]] = &[
+    &[
+        RuleRecord {
+            clause: Clause { id: "S01", title: "not-json", document: "spec/rules/structure.md" },
+            class: Class::STRUCTURE,
         },
-        class: Class::COLLECTIVE_STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "CS02",
-            title: "grid-size",
-            document: "spec/companions/collectives/rules/structure.md",
+        RuleRecord {
+            clause: Clause { id: "S02", title: "duplicate-member", document: "spec/rules/structure.md" },
+            class: Class::STRUCTURE,
         },
-        class: Class::COLLECTIVE_STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "CS03",
-            title: "bad-edge",
-            document: "spec/companions/collectives/rules/structure.md",
+        RuleRecord {
+            clause: Clause { id: "S03", title: "missing-member", document: "spec/rules/structure.md" },
+            class: Class::STRUCTURE,
         },
-        class: Class::COLLECTIVE_STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "CS04",
-            title: "elements",
-            document: "spec/companions/collectives/rules/structure.md",
+        RuleRecord {
+            clause: Clause { id: "S04", title: "wrong-type", document: "spec/rules/structure.md" },
+            class: Class::STRUCTURE,
         },
-        class: Class::COLLECTIVE_STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "CS05",
-            title: "unknown-primitive",
-            document: "spec/companions/collectives/rules/structure.md",
+        RuleRecord {
+            clause: Clause { id: "S05", title: "unknown-name", document: "spec/rules/structure.md" },
+            class: Class::STRUCTURE,
         },
-        class: Class::COLLECTIVE_STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "CS06",
-            title: "undefined-handle",
-            document: "spec/companions/collectives/rules/structure.md",
+        RuleRecord {
+            clause: Clause { id: "S06", title: "ir-version", document: "spec/rules/structure.md" },
+            class: Class::STRUCTURE,
         },
-        class: Class::COLLECTIVE_STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "CS07",
-            title: "unknown-direction",
-            document: "spec/companions/collectives/rules/structure.md",
+        RuleRecord {
+            clause: Clause { id: "S07", title: "abi-version", document: "spec/rules/structure.md" },
+            class: Class::STRUCTURE,
         },
-        class: Class::COLLECTIVE_STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "CS08",
-            title: "missing-edge",
-            document: "spec/companions/collectives/rules/structure.md",
+        RuleRecord {
+            clause: Clause { id: "S08", title: "ids-not-dense", document: "spec/rules/records.md" },
+            class: Class::STRUCTURE,
         },
-        class: Class::COLLECTIVE_STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "CS09",
-            title: "empty-handle",
-            document: "spec/companions/collectives/rules/structure.md",
+        RuleRecord {
+            clause: Clause { id: "S09", title: "dangling-reference", document: "spec/rules/records.md" },
+            class: Class::STRUCTURE,
         },
-        class: Class::COLLECTIVE_STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "CS10",
-            title: "outside",
-            document: "spec/companions/collectives/rules/structure.md",
+        RuleRecord {
+            clause: Clause { id: "S10", title: "duplicate-output", document: "spec/rules/records.md" },
+            class: Class::STRUCTURE,
         },
-        class: Class::COLLECTIVE_STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "CS11",
-            title: "operand-mismatch",
-            document: "spec/companions/collectives/rules/structure.md",
+        RuleRecord {
+            clause: Clause { id: "S11", title: "arity", document: "spec/rules/records.md" },
+            class: Class::STRUCTURE,
         },
-        class: Class::COLLECTIVE_STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "CS12",
-            title: "unwritten-scratch",
-            document: "spec/companions/collectives/rules/structure.md",
+        RuleRecord {
+            clause: Clause { id: "S12", title: "abi-capacity", document: "spec/rules/records.md" },
+            class: Class::STRUCTURE,
         },
-        class: Class::COLLECTIVE_STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "CS13",
-            title: "oversized-message",
-            document: "spec/companions/collectives/rules/structure.md",
+        RuleRecord {
+            clause: Clause { id: "S13", title: "missing-param", document: "spec/rules/records.md" },
+            class: Class::STRUCTURE,
         },
-        class: Class::COLLECTIVE_STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "CS14",
-            title: "message-mismatch",
-            document: "spec/companions/collectives/rules/structure.md",
+        RuleRecord {
+            clause: Clause { id: "S14", title: "param-type", document: "spec/rules/records.md" },
+            class: Class::STRUCTURE,
         },
-        class: Class::COLLECTIVE_STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "CS15",
-            title: "wrong-tiles",
-            document: "spec/companions/collectives/rules/structure.md",
+        RuleRecord {
+            clause: Clause { id: "S15", title: "param-range", document: "spec/rules/records.md" },
+            class: Class::STRUCTURE,
         },
-        class: Class::COLLECTIVE_STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "CS16",
-            title: "too-long",
-            document: "spec/companions/collectives/rules/structure.md",
+        RuleRecord {
+            clause: Clause { id: "S16", title: "threshold", document: "spec/rules/records.md" },
+            class: Class::STRUCTURE,
         },
-        class: Class::COLLECTIVE_STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "CD01",
-            title: "receive-without-send",
-            document: "spec/companions/collectives/rules/deadlock.md",
+        RuleRecord {
+            clause: Clause { id: "S17", title: "counter-init", document: "spec/rules/records.md" },
+            class: Class::STRUCTURE,
         },
-        class: Class::COLLECTIVE_DEADLOCK,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "CD02",
-            title: "leftover-send",
-            document: "spec/companions/collectives/rules/deadlock.md",
+        RuleRecord {
+            clause: Clause { id: "S18", title: "read-only-write", document: "spec/rules/records.md" },
+            class: Class::STRUCTURE,
         },
-        class: Class::COLLECTIVE_DEADLOCK,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "CD03",
-            title: "full-queues",
-            document: "spec/companions/collectives/rules/deadlock.md",
+        RuleRecord {
+            clause: Clause { id: "S19", title: "output-not-produced", document: "spec/rules/records.md" },
+            class: Class::STRUCTURE,
         },
-        class: Class::COLLECTIVE_DEADLOCK,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "CD04",
-            title: "crossed-waits",
-            document: "spec/companions/collectives/rules/deadlock.md",
+        RuleRecord {
+            clause: Clause { id: "S20", title: "shape-range", document: "spec/rules/records.md" },
+            class: Class::STRUCTURE,
         },
-        class: Class::COLLECTIVE_DEADLOCK,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "CT01",
-            title: "unwritten-result",
-            document: "spec/companions/collectives/rules/results.md",
+        RuleRecord {
+            clause: Clause { id: "S21", title: "kind-space", document: "spec/rules/records.md" },
+            class: Class::STRUCTURE,
         },
-        class: Class::COLLECTIVE_RESULT,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "CT02",
-            title: "missing-contribution",
-            document: "spec/companions/collectives/rules/results.md",
+        RuleRecord {
+            clause: Clause { id: "S22", title: "record-range", document: "spec/rules/records.md" },
+            class: Class::STRUCTURE,
         },
-        class: Class::COLLECTIVE_RESULT,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "CT03",
-            title: "double-contribution",
-            document: "spec/companions/collectives/rules/results.md",
+    ],
+    &[
+        RuleRecord {
+            clause: Clause { id: "D01", title: "wait-without-producer", document: "spec/rules/deadlock.md" },
+            class: Class::DEADLOCK,
         },
-        class: Class::COLLECTIVE_RESULT,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "CT04",
-            title: "foreign-contribution",
-            document: "spec/companions/collectives/rules/results.md",
+        RuleRecord {
+            clause: Clause {
+                id: "D02",
+                title: "threshold-above-producers",
+                document: "spec/rules/deadlock.md",
+            },
+            class: Class::DEADLOCK,
         },
-        class: Class::COLLECTIVE_RESULT,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "CT05",
-            title: "stale-result",
-            document: "spec/companions/collectives/rules/results.md",
+        RuleRecord {
+            clause: Clause { id: "D03", title: "self-wait", document: "spec/rules/deadlock.md" },
+            class: Class::DEADLOCK,
         },
-        class: Class::COLLECTIVE_RESULT,
-    },
-    RuleRecord {
+        RuleRecord {
+            clause: Clause { id: "D04", title: "dependency-cycle", document: "spec/rules/deadlock.md" },
+            class: Class::DEADLOCK,
+        },
+        RuleRecord {
+            clause: Clause { id: "D05", title: "queue-order", document: "spec/rules/deadlock.md" },
+            class: Class::DEADLOCK,
+        },
+        RuleRecord {
+            clause: Clause { id: "D06", title: "queue-cycle", document: "spec/rules/deadlock.md" },
+            class: Class::DEADLOCK,
+        },
+        RuleRecord {
+            clause: Clause { id: "D07", title: "sm-out-of-range", document: "spec/rules/deadlock.md" },
+            class: Class::DEADLOCK,
+        },
+    ],
+    &[
+        RuleRecord {
+            clause: Clause { id: "R01", title: "partial-wait", document: "spec/rules/race.md" },
+            class: Class::RACE,
+        },
+        RuleRecord {
+            clause: Clause { id: "R02", title: "unproduced-read", document: "spec/rules/race.md" },
+            class: Class::RACE,
+        },
+        RuleRecord {
+            clause: Clause { id: "R03", title: "read-write-race", document: "spec/rules/race.md" },
+            class: Class::RACE,
+        },
+        RuleRecord {
+            clause: Clause { id: "R04", title: "write-write-race", document: "spec/rules/race.md" },
+            class: Class::RACE,
+        },
+        RuleRecord {
+            clause: Clause { id: "R05", title: "overwrite-race", document: "spec/rules/race.md" },
+            class: Class::RACE,
+        },
+        RuleRecord {
+            clause: Clause { id: "R06", title: "kv-order", document: "spec/rules/race.md" },
+            class: Class::RACE,
+        },
+        RuleRecord {
+            clause: Clause { id: "R07", title: "on-chip-sharing", document: "spec/rules/race.md" },
+            class: Class::RACE,
+        },
+    ],
+    &[
+        RuleRecord {
+            clause: Clause { id: "P01", title: "page-clobber", document: "spec/rules/pages.md" },
+            class: Class::PAGES,
+        },
+        RuleRecord {
+            clause: Clause { id: "P02", title: "page-too-small", document: "spec/rules/pages.md" },
+            class: Class::PAGES,
+        },
+        RuleRecord {
+            clause: Clause { id: "P03", title: "bad-mapping", document: "spec/rules/pages.md" },
+            class: Class::PAGES,
+        },
+        RuleRecord {
+            clause: Clause { id: "P04", title: "not-pageable", document: "spec/rules/pages.md" },
+            class: Class::PAGES,
+        },
+        RuleRecord {
+            clause: Clause { id: "P05", title: "space-mismatch", document: "spec/rules/pages.md" },
+            class: Class::PAGES,
+        },
+        RuleRecord {
+            clause: Clause { id: "P06", title: "on-chip-capacity", document: "spec/rules/pages.md" },
+            class: Class::PAGES,
+        },
+    ],
+    &[
+        RuleRecord {
+            clause: Clause { id: "M01", title: "operand-dtype", document: "spec/rules/memory-safety.md" },
+            class: Class::MEMORY_SAFETY,
+        },
+        RuleRecord {
+            clause: Clause { id: "M02", title: "operand-shape", document: "spec/rules/memory-safety.md" },
+            class: Class::MEMORY_SAFETY,
+        },
+        RuleRecord {
+            clause: Clause { id: "M03", title: "tile-bounds", document: "spec/rules/memory-safety.md" },
+            class: Class::MEMORY_SAFETY,
+        },
+        RuleRecord {
+            clause: Clause { id: "M04", title: "window-bounds", document: "spec/rules/memory-safety.md" },
+            class: Class::MEMORY_SAFETY,
+        },
+        RuleRecord {
+            clause: Clause { id: "M05", title: "unwritten-read", document: "spec/rules/memory-safety.md" },
+            class: Class::MEMORY_SAFETY,
+        },
+        RuleRecord {
+            clause: Clause { id: "M06", title: "output-coverage", document: "spec/rules/memory-safety.md" },
+            class: Class::MEMORY_SAFETY,
+        },
+        RuleRecord {
+            clause: Clause { id: "M07", title: "in-place", document: "spec/rules/memory-safety.md" },
+            class: Class::MEMORY_SAFETY,
+        },
+        RuleRecord {
+            clause: Clause { id: "M08", title: "quantisation", document: "spec/rules/memory-safety.md" },
+            class: Class::MEMORY_SAFETY,
+        },
+    ],
+    &[
+        RuleRecord {
+            clause: Clause { id: "L01", title: "smem-optin", document: "spec/rules/launch.md" },
+            class: Class::LAUNCH,
+        },
+        RuleRecord {
+            clause: Clause { id: "L02", title: "threads-per-block", document: "spec/rules/launch.md" },
+            class: Class::LAUNCH,
+        },
+        RuleRecord {
+            clause: Clause { id: "L03", title: "cooperative-launch", document: "spec/rules/launch.md" },
+            class: Class::LAUNCH,
+        },
+        RuleRecord {
+            clause: Clause { id: "L04", title: "assignment-range", document: "spec/rules/launch.md" },
+            class: Class::LAUNCH,
+        },
+    ],
+    &[
+        RuleRecord {
+            clause: Clause { id: "W01", title: "unknown-param", document: "spec/rules/warnings.md" },
+            class: Class::WARNING,
+        },
+        RuleRecord {
+            clause: Clause { id: "W02", title: "gpu-label", document: "spec/rules/warnings.md" },
+            class: Class::WARNING,
+        },
+        RuleRecord {
+            clause: Clause { id: "W03", title: "on-chip-unplaced", document: "spec/rules/warnings.md" },
+            class: Class::WARNING,
+        },
+        RuleRecord {
+            clause: Clause { id: "W04", title: "unused-buffer", document: "spec/rules/warnings.md" },
+            class: Class::WARNING,
+        },
+        RuleRecord {
+            clause: Clause { id: "W05", title: "unused-counter", document: "spec/rules/warnings.md" },
+            class: Class::WARNING,
+        },
+        RuleRecord {
+            clause: Clause { id: "W06", title: "unknown-member", document: "spec/rules/warnings.md" },
+            class: Class::WARNING,
+        },
+    ],
+    &[
+        RuleRecord {
+            clause: Clause {
+                id: "CS01",
+                title: "number-range",
+                document: "spec/companions/collectives/rules/structure.md",
+            },
+            class: Class::COLLECTIVE_STRUCTURE,
+        },
+        RuleRecord {
+            clause: Clause {
+                id: "CS02",
+                title: "grid-size",
+                document: "spec/companions/collectives/rules/structure.md",
+            },
+            class: Class::COLLECTIVE_STRUCTURE,
+        },
+        RuleRecord {
+            clause: Clause {
+                id: "CS03",
+                title: "bad-edge",
+                document: "spec/companions/collectives/rules/structure.md",
+            },
+            class: Class::COLLECTIVE_STRUCTURE,
+        },
+        RuleRecord {
+            clause: Clause {
+                id: "CS04",
+                title: "elements",
+                document: "spec/companions/collectives/rules/structure.md",
+            },
+            class: Class::COLLECTIVE_STRUCTURE,
+        },
+        RuleRecord {
+            clause: Clause {
+                id: "CS05",
+                title: "unknown-primitive",
+                document: "spec/companions/collectives/rules/structure.md",
+            },
+            class: Class::COLLECTIVE_STRUCTURE,
+        },
+        RuleRecord {
+            clause: Clause {
+                id: "CS06",
+                title: "undefined-handle",
+                document: "spec/companions/collectives/rules/structure.md",
+            },
+            class: Class::COLLECTIVE_STRUCTURE,
+        },
+        RuleRecord {
+            clause: Clause {
+                id: "CS07",
+                title: "unknown-direction",
+                document: "spec/companions/collectives/rules/structure.md",
+            },
+            class: Class::COLLECTIVE_STRUCTURE,
+        },
+        RuleRecord {
+            clause: Clause {
+                id: "CS08",
+                title: "missing-edge",
+                document: "spec/companions/collectives/rules/structure.md",
+            },
+            class: Class::COLLECTIVE_STRUCTURE,
+        },
+        RuleRecord {
+            clause: Clause {
+                id: "CS09",
+                title: "empty-handle",
+                document: "spec/companions/collectives/rules/structure.md",
+            },
+            class: Class::COLLECTIVE_STRUCTURE,
+        },
+        RuleRecord {
+            clause: Clause {
+                id: "CS10",
+                title: "outside",
+                document: "spec/companions/collectives/rules/structure.md",
+            },
+            class: Class::COLLECTIVE_STRUCTURE,
+        },
+        RuleRecord {
+            clause: Clause {
+                id: "CS11",
+                title: "operand-mismatch",
+                document: "spec/companions/collectives/rules/structure.md",
+            },
+            class: Class::COLLECTIVE_STRUCTURE,
+        },
+        RuleRecord {
+            clause: Clause {
+                id: "CS12",
+                title: "unwritten-scratch",
+                document: "spec/companions/collectives/rules/structure.md",
+            },
+            class: Class::COLLECTIVE_STRUCTURE,
+        },
+        RuleRecord {
+            clause: Clause {
+                id: "CS13",
+                title: "oversized-message",
+                document: "spec/companions/collectives/rules/structure.md",
+            },
+            class: Class::COLLECTIVE_STRUCTURE,
+        },
+        RuleRecord {
+            clause: Clause {
+                id: "CS14",
+                title: "message-mismatch",
+                document: "spec/companions/collectives/rules/structure.md",
+            },
+            class: Class::COLLECTIVE_STRUCTURE,
+        },
+        RuleRecord {
+            clause: Clause {
+                id: "CS15",
+                title: "wrong-tiles",
+                document: "spec/companions/collectives/rules/structure.md",
+            },
+            class: Class::COLLECTIVE_STRUCTURE,
+        },
+        RuleRecord {
+            clause: Clause {
+                id: "CS16",
+                title: "too-long",
+                document: "spec/companions/collectives/rules/structure.md",
+            },
+            class: Class::COLLECTIVE_STRUCTURE,
+        },
+    ],
+    &[
+        RuleRecord {
+            clause: Clause {
+                id: "CD01",
+                title: "receive-without-send",
+                document: "spec/companions/collectives/rules/deadlock.md",
+            },
+            class: Class::COLLECTIVE_DEADLOCK,
+        },
+        RuleRecord {
+            clause: Clause {
+                id: "CD02",
+                title: "leftover-send",
+                document: "spec/companions/collectives/rules/deadlock.md",
+            },
+            class: Class::COLLECTIVE_DEADLOCK,
+        },
+        RuleRecord {
+            clause: Clause {
+                id: "CD03",
+                title: "full-queues",
+                document: "spec/companions/collectives/rules/deadlock.md",
+            },
+            class: Class::COLLECTIVE_DEADLOCK,
+        },
+        RuleRecord {
+            clause: Clause {
+                id: "CD04",
+                title: "crossed-waits",
+                document: "spec/companions/collectives/rules/deadlock.md",
+            },
+            class: Class::COLLECTIVE_DEADLOCK,
+        },
+    ],
+    &[
+        RuleRecord {
+            clause: Clause {
+                id: "CT01",
+                title: "unwritten-result",
+                document: "spec/companions/collectives/rules/results.md",
+            },
+            class: Class::COLLECTIVE_RESULT,
+        },
+        RuleRecord {
+            clause: Clause {
+                id: "CT02",
+                title: "missing-contribution",
+                document: "spec/companions/collectives/rules/results.md",
+            },
+            class: Class::COLLECTIVE_RESULT,
+        },
+        RuleRecord {
+            clause: Clause {
+                id: "CT03",
+                title: "double-contribution",
+                document: "spec/companions/collectives/rules/results.md",
+            },
+            class: Class::COLLECTIVE_RESULT,
+        },
+        RuleRecord {
+            clause: Clause {
+                id: "CT04",
+                title: "foreign-contribution",
+                document: "spec/companions/collectives/rules/results.md",
+            },
+            class: Class::COLLECTIVE_RESULT,
+        },
+        RuleRecord {
+            clause: Clause {
+                id: "CT05",
+                title: "stale-result",
+                document: "spec/companions/collectives/rules/results.md",
+            },
+            class: Class::COLLECTIVE_RESULT,
+        },
+    ],
+    &[RuleRecord {
         clause: Clause {
             id: "CB01",
             title: "different-bits",
             document: "spec/companions/collectives/rules/bits.md",
         },
         class: Class::COLLECTIVE_BITS,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "CC01",
-            title: "missing-symbol",
-            document: "spec/companions/collectives/rules/contract.md",
+    }],
+    &[
+        RuleRecord {
+            clause: Clause {
+                id: "CC01",
+                title: "missing-symbol",
+                document: "spec/companions/collectives/rules/contract.md",
+            },
+            class: Class::COLLECTIVE_CONTRACT,
         },
-        class: Class::COLLECTIVE_CONTRACT,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "CC02",
-            title: "wrong-arity",
-            document: "spec/companions/collectives/rules/contract.md",
+        RuleRecord {
+            clause: Clause {
+                id: "CC02",
+                title: "wrong-arity",
+                document: "spec/companions/collectives/rules/contract.md",
+            },
+            class: Class::COLLECTIVE_CONTRACT,
         },
-        class: Class::COLLECTIVE_CONTRACT,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "CC03",
-            title: "no-tl",
-            document: "spec/companions/collectives/rules/contract.md",
+        RuleRecord {
+            clause: Clause {
+                id: "CC03",
+                title: "no-tl",
+                document: "spec/companions/collectives/rules/contract.md",
+            },
+            class: Class::COLLECTIVE_CONTRACT,
         },
-        class: Class::COLLECTIVE_CONTRACT,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "CC04",
-            title: "unknown-kind",
-            document: "spec/companions/collectives/rules/contract.md",
+        RuleRecord {
+            clause: Clause {
+                id: "CC04",
+                title: "unknown-kind",
+                document: "spec/companions/collectives/rules/contract.md",
+            },
+            class: Class::COLLECTIVE_CONTRACT,
         },
-        class: Class::COLLECTIVE_CONTRACT,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "CC05",
-            title: "world-size",
-            document: "spec/companions/collectives/rules/contract.md",
+        RuleRecord {
+            clause: Clause {
+                id: "CC05",
+                title: "world-size",
+                document: "spec/companions/collectives/rules/contract.md",
+            },
+            class: Class::COLLECTIVE_CONTRACT,
         },
-        class: Class::COLLECTIVE_CONTRACT,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "CW01",
-            title: "order-of-additions",
-            document: "spec/companions/collectives/rules/warnings.md",
+    ],
+    &[
+        RuleRecord {
+            clause: Clause {
+                id: "CW01",
+                title: "order-of-additions",
+                document: "spec/companions/collectives/rules/warnings.md",
+            },
+            class: Class::COLLECTIVE_WARNING,
         },
-        class: Class::COLLECTIVE_WARNING,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "CW02",
-            title: "outlived-slot",
-            document: "spec/companions/collectives/rules/warnings.md",
+        RuleRecord {
+            clause: Clause {
+                id: "CW02",
+                title: "outlived-slot",
+                document: "spec/companions/collectives/rules/warnings.md",
+            },
+            class: Class::COLLECTIVE_WARNING,
         },
-        class: Class::COLLECTIVE_WARNING,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "CW03",
-            title: "no-kinds",
-            document: "spec/companions/collectives/rules/warnings.md",
+        RuleRecord {
+            clause: Clause {
+                id: "CW03",
+                title: "no-kinds",
+                document: "spec/companions/collectives/rules/warnings.md",
+            },
+            class: Class::COLLECTIVE_WARNING,
         },
-        class: Class::COLLECTIVE_WARNING,
-    },
-    RuleRecord {
-        clause: Clause { id: "IG01", title: "graph-range", document: "spec/companions/mcir/rules.md" },
-        class: Class::MCIR_GRAPH,
-    },
-    RuleRecord {
-        clause: Clause { id: "IG02", title: "graph-name", document: "spec/companions/mcir/rules.md" },
-        class: Class::MCIR_GRAPH,
-    },
-    RuleRecord {
-        clause: Clause { id: "IG03", title: "graph-repeated", document: "spec/companions/mcir/rules.md" },
-        class: Class::MCIR_GRAPH,
-    },
-    RuleRecord {
-        clause: Clause { id: "IG04", title: "graph-operands", document: "spec/companions/mcir/rules.md" },
-        class: Class::MCIR_GRAPH,
-    },
-    RuleRecord {
-        clause: Clause { id: "IG05", title: "graph-order", document: "spec/companions/mcir/rules.md" },
-        class: Class::MCIR_GRAPH,
-    },
-    RuleRecord {
-        clause: Clause { id: "IG06", title: "graph-shape", document: "spec/companions/mcir/rules.md" },
-        class: Class::MCIR_GRAPH,
-    },
-    RuleRecord {
-        clause: Clause { id: "IS01", title: "number-range", document: "spec/companions/mcir/rules.md" },
-        class: Class::MCIR_STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause { id: "IS02", title: "unknown-name", document: "spec/companions/mcir/rules.md" },
-        class: Class::MCIR_STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause { id: "IS03", title: "repeated-name", document: "spec/companions/mcir/rules.md" },
-        class: Class::MCIR_STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause { id: "IS04", title: "operands", document: "spec/companions/mcir/rules.md" },
-        class: Class::MCIR_STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause { id: "IS05", title: "interface", document: "spec/companions/mcir/rules.md" },
-        class: Class::MCIR_STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause { id: "IS06", title: "one-producer", document: "spec/companions/mcir/rules.md" },
-        class: Class::MCIR_STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause { id: "IS07", title: "no-producer", document: "spec/companions/mcir/rules.md" },
-        class: Class::MCIR_STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause { id: "IS08", title: "state", document: "spec/companions/mcir/rules.md" },
-        class: Class::MCIR_STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause { id: "IS09", title: "shape", document: "spec/companions/mcir/rules.md" },
-        class: Class::MCIR_STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause { id: "IS10", title: "dtype", document: "spec/companions/mcir/rules.md" },
-        class: Class::MCIR_STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause { id: "IS11", title: "too-large", document: "spec/companions/mcir/rules.md" },
-        class: Class::MCIR_STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause { id: "IB01", title: "index-outside", document: "spec/companions/mcir/rules.md" },
-        class: Class::MCIR_BOUNDS,
-    },
-    RuleRecord {
-        clause: Clause { id: "IB02", title: "store-coverage", document: "spec/companions/mcir/rules.md" },
-        class: Class::MCIR_BOUNDS,
-    },
-    RuleRecord {
-        clause: Clause { id: "IB03", title: "own-output", document: "spec/companions/mcir/rules.md" },
-        class: Class::MCIR_BOUNDS,
-    },
-    RuleRecord {
-        clause: Clause { id: "IL01", title: "residency-region", document: "spec/companions/mcir/rules.md" },
-        class: Class::MCIR_LIFETIME,
-    },
-    RuleRecord {
-        clause: Clause { id: "IL02", title: "lifetime", document: "spec/companions/mcir/rules.md" },
-        class: Class::MCIR_LIFETIME,
-    },
-    RuleRecord {
-        clause: Clause { id: "IO01", title: "unawaited-read", document: "spec/companions/mcir/rules.md" },
-        class: Class::MCIR_ORDER,
-    },
-    RuleRecord {
-        clause: Clause { id: "IO02", title: "slot-reuse", document: "spec/companions/mcir/rules.md" },
-        class: Class::MCIR_ORDER,
-    },
-    RuleRecord {
-        clause: Clause { id: "IO03", title: "missing-prefetch", document: "spec/companions/mcir/rules.md" },
-        class: Class::MCIR_ORDER,
-    },
-    RuleRecord {
-        clause: Clause { id: "IO04", title: "unawaited-prefetch", document: "spec/companions/mcir/rules.md" },
-        class: Class::MCIR_ORDER,
-    },
-    RuleRecord {
-        clause: Clause { id: "IO05", title: "early-wait", document: "spec/companions/mcir/rules.md" },
-        class: Class::MCIR_ORDER,
-    },
-    RuleRecord {
-        clause: Clause { id: "IM01", title: "hidden-storage", document: "spec/companions/mcir/rules.md" },
-        class: Class::MCIR_MATERIALIZATION,
-    },
-    RuleRecord {
-        clause: Clause { id: "IM02", title: "empty-boundary", document: "spec/companions/mcir/rules.md" },
-        class: Class::MCIR_MATERIALIZATION,
-    },
-    RuleRecord {
-        clause: Clause { id: "IT01", title: "shared-bytes", document: "spec/companions/mcir/rules.md" },
-        class: Class::MCIR_TARGET,
-    },
-    RuleRecord {
-        clause: Clause { id: "IT02", title: "register-bytes", document: "spec/companions/mcir/rules.md" },
-        class: Class::MCIR_TARGET,
-    },
-    RuleRecord {
-        clause: Clause { id: "IW01", title: "unused-value", document: "spec/companions/mcir/rules.md" },
-        class: Class::MCIR_WARNING,
-    },
-    RuleRecord {
-        clause: Clause { id: "IW02", title: "spare-buffers", document: "spec/companions/mcir/rules.md" },
-        class: Class::MCIR_WARNING,
-    },
-    RuleRecord {
-        clause: Clause { id: "IW03", title: "redundant-wait", document: "spec/companions/mcir/rules.md" },
-        class: Class::MCIR_WARNING,
-    },
-    RuleRecord {
-        clause: Clause { id: "IW04", title: "invariant-load", document: "spec/companions/mcir/rules.md" },
-        class: Class::MCIR_WARNING,
-    },
-    RuleRecord {
-        clause: Clause { id: "IW05", title: "dead-storage", document: "spec/companions/mcir/rules.md" },
-        class: Class::MCIR_WARNING,
-    },
-    RuleRecord {
-        clause: Clause { id: "ES01", title: "number-range", document: "spec/companions/schedule/rules.md" },
-        class: Class::SCHEDULE_STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause { id: "ES02", title: "region", document: "spec/companions/schedule/rules.md" },
-        class: Class::SCHEDULE_STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause { id: "ES03", title: "unknown-name", document: "spec/companions/schedule/rules.md" },
-        class: Class::SCHEDULE_STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "ES04",
-            title: "outside-storage",
-            document: "spec/companions/schedule/rules.md",
+    ],
+    &[
+        RuleRecord {
+            clause: Clause { id: "IG01", title: "graph-range", document: "spec/companions/mcir/rules.md" },
+            class: Class::MCIR_GRAPH,
         },
-        class: Class::SCHEDULE_STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause { id: "ES05", title: "read-only", document: "spec/companions/schedule/rules.md" },
-        class: Class::SCHEDULE_STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause { id: "ES06", title: "too-large", document: "spec/companions/schedule/rules.md" },
-        class: Class::SCHEDULE_STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause { id: "ED01", title: "no-signal", document: "spec/companions/schedule/rules.md" },
-        class: Class::SCHEDULE_DEADLOCK,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "ED02",
-            title: "count-above-total",
-            document: "spec/companions/schedule/rules.md",
+        RuleRecord {
+            clause: Clause { id: "IG02", title: "graph-name", document: "spec/companions/mcir/rules.md" },
+            class: Class::MCIR_GRAPH,
         },
-        class: Class::SCHEDULE_DEADLOCK,
-    },
-    RuleRecord {
-        clause: Clause { id: "ED03", title: "wait-cycle", document: "spec/companions/schedule/rules.md" },
-        class: Class::SCHEDULE_DEADLOCK,
-    },
-    RuleRecord {
-        clause: Clause { id: "ED04", title: "queue-order", document: "spec/companions/schedule/rules.md" },
-        class: Class::SCHEDULE_DEADLOCK,
-    },
-    RuleRecord {
-        clause: Clause { id: "ED05", title: "epoch-drift", document: "spec/companions/schedule/rules.md" },
-        class: Class::SCHEDULE_DEADLOCK,
-    },
-    RuleRecord {
-        clause: Clause { id: "ED06", title: "held-worker", document: "spec/companions/schedule/rules.md" },
-        class: Class::SCHEDULE_DEADLOCK,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "ER01",
-            title: "read-write-race",
-            document: "spec/companions/schedule/rules.md",
+        RuleRecord {
+            clause: Clause { id: "IG03", title: "graph-repeated", document: "spec/companions/mcir/rules.md" },
+            class: Class::MCIR_GRAPH,
         },
-        class: Class::SCHEDULE_RACE,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "ER02",
-            title: "write-write-race",
-            document: "spec/companions/schedule/rules.md",
+        RuleRecord {
+            clause: Clause { id: "IG04", title: "graph-operands", document: "spec/companions/mcir/rules.md" },
+            class: Class::MCIR_GRAPH,
         },
-        class: Class::SCHEDULE_RACE,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "ER03",
-            title: "unordered-accumulation",
-            document: "spec/companions/schedule/rules.md",
+        RuleRecord {
+            clause: Clause { id: "IG05", title: "graph-order", document: "spec/companions/mcir/rules.md" },
+            class: Class::MCIR_GRAPH,
         },
-        class: Class::SCHEDULE_RACE,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "ER04",
-            title: "colliding-accumulation",
-            document: "spec/companions/schedule/rules.md",
+        RuleRecord {
+            clause: Clause { id: "IG06", title: "graph-shape", document: "spec/companions/mcir/rules.md" },
+            class: Class::MCIR_GRAPH,
         },
-        class: Class::SCHEDULE_RACE,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "ER05",
-            title: "uninitialised-read",
-            document: "spec/companions/schedule/rules.md",
+    ],
+    &[
+        RuleRecord {
+            clause: Clause { id: "IS01", title: "number-range", document: "spec/companions/mcir/rules.md" },
+            class: Class::MCIR_STRUCTURE,
         },
-        class: Class::SCHEDULE_RACE,
-    },
-    RuleRecord {
-        clause: Clause { id: "ER06", title: "stale-read", document: "spec/companions/schedule/rules.md" },
-        class: Class::SCHEDULE_RACE,
-    },
-    RuleRecord {
-        clause: Clause { id: "ER07", title: "reuse-race", document: "spec/companions/schedule/rules.md" },
-        class: Class::SCHEDULE_RACE,
-    },
-    RuleRecord {
-        clause: Clause { id: "ER08", title: "clobbered-read", document: "spec/companions/schedule/rules.md" },
-        class: Class::SCHEDULE_RACE,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "ET01",
-            title: "unknown-part",
-            document: "spec/companions/schedule/rules/trace.md",
+        RuleRecord {
+            clause: Clause { id: "IS02", title: "unknown-name", document: "spec/companions/mcir/rules.md" },
+            class: Class::MCIR_STRUCTURE,
         },
-        class: Class::SCHEDULE_TRACE,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "ET02",
-            title: "task-once",
-            document: "spec/companions/schedule/rules/trace.md",
+        RuleRecord {
+            clause: Clause { id: "IS03", title: "repeated-name", document: "spec/companions/mcir/rules.md" },
+            class: Class::MCIR_STRUCTURE,
         },
-        class: Class::SCHEDULE_TRACE,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "ET03",
-            title: "other-queue",
-            document: "spec/companions/schedule/rules/trace.md",
+        RuleRecord {
+            clause: Clause { id: "IS04", title: "operands", document: "spec/companions/mcir/rules.md" },
+            class: Class::MCIR_STRUCTURE,
         },
-        class: Class::SCHEDULE_TRACE,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "ET04",
-            title: "queue-order",
-            document: "spec/companions/schedule/rules/trace.md",
+        RuleRecord {
+            clause: Clause { id: "IS05", title: "interface", document: "spec/companions/mcir/rules.md" },
+            class: Class::MCIR_STRUCTURE,
         },
-        class: Class::SCHEDULE_TRACE,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "ET05",
-            title: "phase-order",
-            document: "spec/companions/schedule/rules/trace.md",
+        RuleRecord {
+            clause: Clause { id: "IS06", title: "one-producer", document: "spec/companions/mcir/rules.md" },
+            class: Class::MCIR_STRUCTURE,
         },
-        class: Class::SCHEDULE_TRACE,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "ET06",
-            title: "missing-wait",
-            document: "spec/companions/schedule/rules/trace.md",
+        RuleRecord {
+            clause: Clause { id: "IS07", title: "no-producer", document: "spec/companions/mcir/rules.md" },
+            class: Class::MCIR_STRUCTURE,
         },
-        class: Class::SCHEDULE_TRACE,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "ET07",
-            title: "undeclared-wait",
-            document: "spec/companions/schedule/rules/trace.md",
+        RuleRecord {
+            clause: Clause { id: "IS08", title: "state", document: "spec/companions/mcir/rules.md" },
+            class: Class::MCIR_STRUCTURE,
         },
-        class: Class::SCHEDULE_TRACE,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "ET08",
-            title: "undeclared-access",
-            document: "spec/companions/schedule/rules/trace.md",
+        RuleRecord {
+            clause: Clause { id: "IS09", title: "shape", document: "spec/companions/mcir/rules.md" },
+            class: Class::MCIR_STRUCTURE,
         },
-        class: Class::SCHEDULE_TRACE,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "ET09",
-            title: "missing-write",
-            document: "spec/companions/schedule/rules/trace.md",
+        RuleRecord {
+            clause: Clause { id: "IS10", title: "dtype", document: "spec/companions/mcir/rules.md" },
+            class: Class::MCIR_STRUCTURE,
         },
-        class: Class::SCHEDULE_TRACE,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "ET10",
-            title: "missing-signal",
-            document: "spec/companions/schedule/rules/trace.md",
+        RuleRecord {
+            clause: Clause { id: "IS11", title: "too-large", document: "spec/companions/mcir/rules.md" },
+            class: Class::MCIR_STRUCTURE,
         },
-        class: Class::SCHEDULE_TRACE,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "ET11",
-            title: "undeclared-signal",
-            document: "spec/companions/schedule/rules/trace.md",
+    ],
+    &[
+        RuleRecord {
+            clause: Clause { id: "IB01", title: "index-outside", document: "spec/companions/mcir/rules.md" },
+            class: Class::MCIR_BOUNDS,
         },
-        class: Class::SCHEDULE_TRACE,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "ET12",
-            title: "unseen-signal",
-            document: "spec/companions/schedule/rules/trace.md",
+        RuleRecord {
+            clause: Clause { id: "IB02", title: "store-coverage", document: "spec/companions/mcir/rules.md" },
+            class: Class::MCIR_BOUNDS,
         },
-        class: Class::SCHEDULE_TRACE,
-    },
-    RuleRecord {
-        clause: Clause { id: "EW01", title: "redundant-wait", document: "spec/companions/schedule/rules.md" },
-        class: Class::SCHEDULE_WARNING,
-    },
-    RuleRecord {
-        clause: Clause { id: "EW02", title: "dead-event", document: "spec/companions/schedule/rules.md" },
-        class: Class::SCHEDULE_WARNING,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "KS01",
-            title: "number-range",
-            document: "spec/companions/selection/rules/structure.md",
+        RuleRecord {
+            clause: Clause { id: "IB03", title: "own-output", document: "spec/companions/mcir/rules.md" },
+            class: Class::MCIR_BOUNDS,
         },
-        class: Class::SELECTION_STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "KS02",
-            title: "rational-text",
-            document: "spec/companions/selection/rules/structure.md",
+    ],
+    &[
+        RuleRecord {
+            clause: Clause {
+                id: "IL01",
+                title: "residency-region",
+                document: "spec/companions/mcir/rules.md",
+            },
+            class: Class::MCIR_LIFETIME,
         },
-        class: Class::SELECTION_STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "KS03",
-            title: "repeated-entry",
-            document: "spec/companions/selection/rules/structure.md",
+        RuleRecord {
+            clause: Clause { id: "IL02", title: "lifetime", document: "spec/companions/mcir/rules.md" },
+            class: Class::MCIR_LIFETIME,
         },
-        class: Class::SELECTION_STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "KS04",
-            title: "half-chain",
-            document: "spec/companions/selection/rules/structure.md",
+    ],
+    &[
+        RuleRecord {
+            clause: Clause { id: "IO01", title: "unawaited-read", document: "spec/companions/mcir/rules.md" },
+            class: Class::MCIR_ORDER,
         },
-        class: Class::SELECTION_STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "KS05",
-            title: "no-stage",
-            document: "spec/companions/selection/rules/structure.md",
+        RuleRecord {
+            clause: Clause { id: "IO02", title: "slot-reuse", document: "spec/companions/mcir/rules.md" },
+            class: Class::MCIR_ORDER,
         },
-        class: Class::SELECTION_STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "KQ01",
-            title: "forward-read",
-            document: "spec/companions/selection/rules/sequences.md",
+        RuleRecord {
+            clause: Clause {
+                id: "IO03",
+                title: "missing-prefetch",
+                document: "spec/companions/mcir/rules.md",
+            },
+            class: Class::MCIR_ORDER,
         },
-        class: Class::SELECTION_SEQUENCE,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "KQ02",
-            title: "double-write",
-            document: "spec/companions/selection/rules/sequences.md",
+        RuleRecord {
+            clause: Clause {
+                id: "IO04",
+                title: "unawaited-prefetch",
+                document: "spec/companions/mcir/rules.md",
+            },
+            class: Class::MCIR_ORDER,
         },
-        class: Class::SELECTION_SEQUENCE,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "KQ03",
-            title: "wrong-readers",
-            document: "spec/companions/selection/rules/sequences.md",
+        RuleRecord {
+            clause: Clause { id: "IO05", title: "early-wait", document: "spec/companions/mcir/rules.md" },
+            class: Class::MCIR_ORDER,
         },
-        class: Class::SELECTION_SEQUENCE,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "KQ04",
-            title: "self-conflict",
-            document: "spec/companions/selection/rules/sequences.md",
+    ],
+    &[
+        RuleRecord {
+            clause: Clause { id: "IM01", title: "hidden-storage", document: "spec/companions/mcir/rules.md" },
+            class: Class::MCIR_MATERIALIZATION,
         },
-        class: Class::SELECTION_SEQUENCE,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "KI01",
-            title: "duplicate-kernel",
-            document: "spec/companions/selection/rules/indices.md",
+        RuleRecord {
+            clause: Clause { id: "IM02", title: "empty-boundary", document: "spec/companions/mcir/rules.md" },
+            class: Class::MCIR_MATERIALIZATION,
         },
-        class: Class::SELECTION_INDEX,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "KI02",
-            title: "ambiguous-stage",
-            document: "spec/companions/selection/rules/indices.md",
+    ],
+    &[
+        RuleRecord {
+            clause: Clause { id: "IT01", title: "shared-bytes", document: "spec/companions/mcir/rules.md" },
+            class: Class::MCIR_TARGET,
         },
-        class: Class::SELECTION_INDEX,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "KI03",
-            title: "contradiction",
-            document: "spec/companions/selection/rules/indices.md",
+        RuleRecord {
+            clause: Clause { id: "IT02", title: "register-bytes", document: "spec/companions/mcir/rules.md" },
+            class: Class::MCIR_TARGET,
         },
-        class: Class::SELECTION_INDEX,
-    },
-    RuleRecord {
+    ],
+    &[
+        RuleRecord {
+            clause: Clause { id: "IW01", title: "unused-value", document: "spec/companions/mcir/rules.md" },
+            class: Class::MCIR_WARNING,
+        },
+        RuleRecord {
+            clause: Clause { id: "IW02", title: "spare-buffers", document: "spec/companions/mcir/rules.md" },
+            class: Class::MCIR_WARNING,
+        },
+        RuleRecord {
+            clause: Clause { id: "IW03", title: "redundant-wait", document: "spec/companions/mcir/rules.md" },
+            class: Class::MCIR_WARNING,
+        },
+        RuleRecord {
+            clause: Clause { id: "IW04", title: "invariant-load", document: "spec/companions/mcir/rules.md" },
+            class: Class::MCIR_WARNING,
+        },
+        RuleRecord {
+            clause: Clause { id: "IW05", title: "dead-storage", document: "spec/companions/mcir/rules.md" },
+            class: Class::MCIR_WARNING,
+        },
+    ],
+    &[
+        RuleRecord {
+            clause: Clause {
+                id: "ES01",
+                title: "number-range",
+                document: "spec/companions/schedule/rules.md",
+            },
+            class: Class::SCHEDULE_STRUCTURE,
+        },
+        RuleRecord {
+            clause: Clause { id: "ES02", title: "region", document: "spec/companions/schedule/rules.md" },
+            class: Class::SCHEDULE_STRUCTURE,
+        },
+        RuleRecord {
+            clause: Clause {
+                id: "ES03",
+                title: "unknown-name",
+                document: "spec/companions/schedule/rules.md",
+            },
+            class: Class::SCHEDULE_STRUCTURE,
+        },
+        RuleRecord {
+            clause: Clause {
+                id: "ES04",
+                title: "outside-storage",
+                document: "spec/companions/schedule/rules.md",
+            },
+            class: Class::SCHEDULE_STRUCTURE,
+        },
+        RuleRecord {
+            clause: Clause { id: "ES05", title: "read-only", document: "spec/companions/schedule/rules.md" },
+            class: Class::SCHEDULE_STRUCTURE,
+        },
+        RuleRecord {
+            clause: Clause { id: "ES06", title: "too-large", document: "spec/companions/schedule/rules.md" },
+            class: Class::SCHEDULE_STRUCTURE,
+        },
+    ],
+    &[
+        RuleRecord {
+            clause: Clause { id: "ED01", title: "no-signal", document: "spec/companions/schedule/rules.md" },
+            class: Class::SCHEDULE_DEADLOCK,
+        },
+        RuleRecord {
+            clause: Clause {
+                id: "ED02",
+                title: "count-above-total",
+                document: "spec/companions/schedule/rules.md",
+            },
+            class: Class::SCHEDULE_DEADLOCK,
+        },
+        RuleRecord {
+            clause: Clause { id: "ED03", title: "wait-cycle", document: "spec/companions/schedule/rules.md" },
+            class: Class::SCHEDULE_DEADLOCK,
+        },
+        RuleRecord {
+            clause: Clause {
+                id: "ED04",
+                title: "queue-order",
+                document: "spec/companions/schedule/rules.md",
+            },
+            class: Class::SCHEDULE_DEADLOCK,
+        },
+        RuleRecord {
+            clause: Clause {
+                id: "ED05",
+                title: "epoch-drift",
+                document: "spec/companions/schedule/rules.md",
+            },
+            class: Class::SCHEDULE_DEADLOCK,
+        },
+        RuleRecord {
+            clause: Clause {
+                id: "ED06",
+                title: "held-worker",
+                document: "spec/companions/schedule/rules.md",
+            },
+            class: Class::SCHEDULE_DEADLOCK,
+        },
+    ],
+    &[
+        RuleRecord {
+            clause: Clause {
+                id: "ER01",
+                title: "read-write-race",
+                document: "spec/companions/schedule/rules.md",
+            },
+            class: Class::SCHEDULE_RACE,
+        },
+        RuleRecord {
+            clause: Clause {
+                id: "ER02",
+                title: "write-write-race",
+                document: "spec/companions/schedule/rules.md",
+            },
+            class: Class::SCHEDULE_RACE,
+        },
+        RuleRecord {
+            clause: Clause {
+                id: "ER03",
+                title: "unordered-accumulation",
+                document: "spec/companions/schedule/rules.md",
+            },
+            class: Class::SCHEDULE_RACE,
+        },
+        RuleRecord {
+            clause: Clause {
+                id: "ER04",
+                title: "colliding-accumulation",
+                document: "spec/companions/schedule/rules.md",
+            },
+            class: Class::SCHEDULE_RACE,
+        },
+        RuleRecord {
+            clause: Clause {
+                id: "ER05",
+                title: "uninitialised-read",
+                document: "spec/companions/schedule/rules.md",
+            },
+            class: Class::SCHEDULE_RACE,
+        },
+        RuleRecord {
+            clause: Clause { id: "ER06", title: "stale-read", document: "spec/companions/schedule/rules.md" },
+            class: Class::SCHEDULE_RACE,
+        },
+        RuleRecord {
+            clause: Clause { id: "ER07", title: "reuse-race", document: "spec/companions/schedule/rules.md" },
+            class: Class::SCHEDULE_RACE,
+        },
+        RuleRecord {
+            clause: Clause {
+                id: "ER08",
+                title: "clobbered-read",
+                document: "spec/companions/schedule/rules.md",
+            },
+            class: Class::SCHEDULE_RACE,
+        },
+    ],
+    &[
+        RuleRecord {
+            clause: Clause {
+                id: "ET01",
+                title: "unknown-part",
+                document: "spec/companions/schedule/rules/trace.md",
+            },
+            class: Class::SCHEDULE_TRACE,
+        },
+        RuleRecord {
+            clause: Clause {
+                id: "ET02",
+                title: "task-once",
+                document: "spec/companions/schedule/rules/trace.md",
+            },
+            class: Class::SCHEDULE_TRACE,
+        },
+        RuleRecord {
+            clause: Clause {
+                id: "ET03",
+                title: "other-queue",
+                document: "spec/companions/schedule/rules/trace.md",
+            },
+            class: Class::SCHEDULE_TRACE,
+        },
+        RuleRecord {
+            clause: Clause {
+                id: "ET04",
+                title: "queue-order",
+                document: "spec/companions/schedule/rules/trace.md",
+            },
+            class: Class::SCHEDULE_TRACE,
+        },
+        RuleRecord {
+            clause: Clause {
+                id: "ET05",
+                title: "phase-order",
+                document: "spec/companions/schedule/rules/trace.md",
+            },
+            class: Class::SCHEDULE_TRACE,
+        },
+        RuleRecord {
+            clause: Clause {
+                id: "ET06",
+                title: "missing-wait",
+                document: "spec/companions/schedule/rules/trace.md",
+            },
+            class: Class::SCHEDULE_TRACE,
+        },
+        RuleRecord {
+            clause: Clause {
+                id: "ET07",
+                title: "undeclared-wait",
+                document: "spec/companions/schedule/rules/trace.md",
+            },
+            class: Class::SCHEDULE_TRACE,
+        },
+        RuleRecord {
+            clause: Clause {
+                id: "ET08",
+                title: "undeclared-access",
+                document: "spec/companions/schedule/rules/trace.md",
+            },
+            class: Class::SCHEDULE_TRACE,
+        },
+        RuleRecord {
+            clause: Clause {
+                id: "ET09",
+                title: "missing-write",
+                document: "spec/companions/schedule/rules/trace.md",
+            },
+            class: Class::SCHEDULE_TRACE,
+        },
+        RuleRecord {
+            clause: Clause {
+                id: "ET10",
+                title: "missing-signal",
+                document: "spec/companions/schedule/rules/trace.md",
+            },
+            class: Class::SCHEDULE_TRACE,
+        },
+        RuleRecord {
+            clause: Clause {
+                id: "ET11",
+                title: "undeclared-signal",
+                document: "spec/companions/schedule/rules/trace.md",
+            },
+            class: Class::SCHEDULE_TRACE,
+        },
+        RuleRecord {
+            clause: Clause {
+                id: "ET12",
+                title: "unseen-signal",
+                document: "spec/companions/schedule/rules/trace.md",
+            },
+            class: Class::SCHEDULE_TRACE,
+        },
+    ],
+    &[
+        RuleRecord {
+            clause: Clause {
+                id: "EW01",
+                title: "redundant-wait",
+                document: "spec/companions/schedule/rules.md",
+            },
+            class: Class::SCHEDULE_WARNING,
+        },
+        RuleRecord {
+            clause: Clause { id: "EW02", title: "dead-event", document: "spec/companions/schedule/rules.md" },
+            class: Class::SCHEDULE_WARNING,
+        },
+    ],
+    &[
+        RuleRecord {
+            clause: Clause {
+                id: "KS01",
+                title: "number-range",
+                document: "spec/companions/selection/rules/structure.md",
+            },
+            class: Class::SELECTION_STRUCTURE,
+        },
+        RuleRecord {
+            clause: Clause {
+                id: "KS02",
+                title: "rational-text",
+                document: "spec/companions/selection/rules/structure.md",
+            },
+            class: Class::SELECTION_STRUCTURE,
+        },
+        RuleRecord {
+            clause: Clause {
+                id: "KS03",
+                title: "repeated-entry",
+                document: "spec/companions/selection/rules/structure.md",
+            },
+            class: Class::SELECTION_STRUCTURE,
+        },
+        RuleRecord {
+            clause: Clause {
+                id: "KS04",
+                title: "half-chain",
+                document: "spec/companions/selection/rules/structure.md",
+            },
+            class: Class::SELECTION_STRUCTURE,
+        },
+        RuleRecord {
+            clause: Clause {
+                id: "KS05",
+                title: "no-stage",
+                document: "spec/companions/selection/rules/structure.md",
+            },
+            class: Class::SELECTION_STRUCTURE,
+        },
+    ],
+    &[
+        RuleRecord {
+            clause: Clause {
+                id: "KQ01",
+                title: "forward-read",
+                document: "spec/companions/selection/rules/sequences.md",
+            },
+            class: Class::SELECTION_SEQUENCE,
+        },
+        RuleRecord {
+            clause: Clause {
+                id: "KQ02",
+                title: "double-write",
+                document: "spec/companions/selection/rules/sequences.md",
+            },
+            class: Class::SELECTION_SEQUENCE,
+        },
+        RuleRecord {
+            clause: Clause {
+                id: "KQ03",
+                title: "wrong-readers",
+                document: "spec/companions/selection/rules/sequences.md",
+            },
+            class: Class::SELECTION_SEQUENCE,
+        },
+        RuleRecord {
+            clause: Clause {
+                id: "KQ04",
+                title: "self-conflict",
+                document: "spec/companions/selection/rules/sequences.md",
+            },
+            class: Class::SELECTION_SEQUENCE,
+        },
+    ],
+    &[
+        RuleRecord {
+            clause: Clause {
+                id: "KI01",
+                title: "duplicate-kernel",
+                document: "spec/companions/selection/rules/indices.md",
+            },
+            class: Class::SELECTION_INDEX,
+        },
+        RuleRecord {
+            clause: Clause {
+                id: "KI02",
+                title: "ambiguous-stage",
+                document: "spec/companions/selection/rules/indices.md",
+            },
+            class: Class::SELECTION_INDEX,
+        },
+        RuleRecord {
+            clause: Clause {
+                id: "KI03",
+                title: "contradiction",
+                document: "spec/companions/selection/rules/indices.md",
+            },
+            class: Class::SELECTION_INDEX,
+        },
+    ],
+    &[RuleRecord {
         clause: Clause {
             id: "KN01",
             title: "no-kernel",
             document: "spec/companions/selection/rules/selection.md",
         },
         class: Class::SELECTION_NO_PLAN,
-    },
-    RuleRecord {
-        clause: Clause { id: "KP01", title: "gap", document: "spec/companions/selection/rules/plans.md" },
-        class: Class::SELECTION_PLAN,
-    },
-    RuleRecord {
-        clause: Clause { id: "KP02", title: "overlap", document: "spec/companions/selection/rules/plans.md" },
-        class: Class::SELECTION_PLAN,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "KP03",
-            title: "unknown-kernel",
-            document: "spec/companions/selection/rules/plans.md",
+    }],
+    &[
+        RuleRecord {
+            clause: Clause { id: "KP01", title: "gap", document: "spec/companions/selection/rules/plans.md" },
+            class: Class::SELECTION_PLAN,
         },
-        class: Class::SELECTION_PLAN,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "KP04",
-            title: "not-covered",
-            document: "spec/companions/selection/rules/plans.md",
+        RuleRecord {
+            clause: Clause {
+                id: "KP02",
+                title: "overlap",
+                document: "spec/companions/selection/rules/plans.md",
+            },
+            class: Class::SELECTION_PLAN,
         },
-        class: Class::SELECTION_PLAN,
-    },
-    RuleRecord {
-        clause: Clause { id: "KP05", title: "crossed", document: "spec/companions/selection/rules/plans.md" },
-        class: Class::SELECTION_PLAN,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "KP06",
-            title: "escape-lost",
-            document: "spec/companions/selection/rules/plans.md",
+        RuleRecord {
+            clause: Clause {
+                id: "KP03",
+                title: "unknown-kernel",
+                document: "spec/companions/selection/rules/plans.md",
+            },
+            class: Class::SELECTION_PLAN,
         },
-        class: Class::SELECTION_PLAN,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "KP07",
-            title: "limit-broken",
-            document: "spec/companions/selection/rules/plans.md",
+        RuleRecord {
+            clause: Clause {
+                id: "KP04",
+                title: "not-covered",
+                document: "spec/companions/selection/rules/plans.md",
+            },
+            class: Class::SELECTION_PLAN,
         },
-        class: Class::SELECTION_PLAN,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "KP08",
-            title: "other-choice",
-            document: "spec/companions/selection/rules/plans.md",
+        RuleRecord {
+            clause: Clause {
+                id: "KP05",
+                title: "crossed",
+                document: "spec/companions/selection/rules/plans.md",
+            },
+            class: Class::SELECTION_PLAN,
         },
-        class: Class::SELECTION_PLAN,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "KP09",
-            title: "wrong-state",
-            document: "spec/companions/selection/rules/plans.md",
+        RuleRecord {
+            clause: Clause {
+                id: "KP06",
+                title: "escape-lost",
+                document: "spec/companions/selection/rules/plans.md",
+            },
+            class: Class::SELECTION_PLAN,
         },
-        class: Class::SELECTION_PLAN,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "KW01",
-            title: "unreachable",
-            document: "spec/companions/selection/rules/warnings.md",
+        RuleRecord {
+            clause: Clause {
+                id: "KP07",
+                title: "limit-broken",
+                document: "spec/companions/selection/rules/plans.md",
+            },
+            class: Class::SELECTION_PLAN,
         },
-        class: Class::SELECTION_WARNING,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "KW02",
-            title: "dominated",
-            document: "spec/companions/selection/rules/warnings.md",
+        RuleRecord {
+            clause: Clause {
+                id: "KP08",
+                title: "other-choice",
+                document: "spec/companions/selection/rules/plans.md",
+            },
+            class: Class::SELECTION_PLAN,
         },
-        class: Class::SELECTION_WARNING,
-    },
-    RuleRecord {
-        clause: Clause { id: "KW03", title: "hole", document: "spec/companions/selection/rules/warnings.md" },
-        class: Class::SELECTION_WARNING,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "KW04",
-            title: "no-unit-kernel",
-            document: "spec/companions/selection/rules/warnings.md",
+        RuleRecord {
+            clause: Clause {
+                id: "KP09",
+                title: "wrong-state",
+                document: "spec/companions/selection/rules/plans.md",
+            },
+            class: Class::SELECTION_PLAN,
         },
-        class: Class::SELECTION_WARNING,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "TS01",
-            title: "reserved-tasks",
-            document: "spec/companions/task-graph/rules/structure.md",
+    ],
+    &[
+        RuleRecord {
+            clause: Clause {
+                id: "KW01",
+                title: "unreachable",
+                document: "spec/companions/selection/rules/warnings.md",
+            },
+            class: Class::SELECTION_WARNING,
         },
-        class: Class::TASK_GRAPH_STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "TS02",
-            title: "reserved-events",
-            document: "spec/companions/task-graph/rules/structure.md",
+        RuleRecord {
+            clause: Clause {
+                id: "KW02",
+                title: "dominated",
+                document: "spec/companions/selection/rules/warnings.md",
+            },
+            class: Class::SELECTION_WARNING,
         },
-        class: Class::TASK_GRAPH_STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "TS03",
-            title: "event-type",
-            document: "spec/companions/task-graph/rules/structure.md",
+        RuleRecord {
+            clause: Clause {
+                id: "KW03",
+                title: "hole",
+                document: "spec/companions/selection/rules/warnings.md",
+            },
+            class: Class::SELECTION_WARNING,
         },
-        class: Class::TASK_GRAPH_STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "TS04",
-            title: "dangling-event",
-            document: "spec/companions/task-graph/rules/structure.md",
+        RuleRecord {
+            clause: Clause {
+                id: "KW04",
+                title: "no-unit-kernel",
+                document: "spec/companions/selection/rules/warnings.md",
+            },
+            class: Class::SELECTION_WARNING,
         },
-        class: Class::TASK_GRAPH_STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "TS05",
-            title: "event-id",
-            document: "spec/companions/task-graph/rules/structure.md",
+    ],
+    &[
+        RuleRecord {
+            clause: Clause {
+                id: "TS01",
+                title: "reserved-tasks",
+                document: "spec/companions/task-graph/rules/structure.md",
+            },
+            class: Class::TASK_GRAPH_STRUCTURE,
         },
-        class: Class::TASK_GRAPH_STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "TS06",
-            title: "event-range",
-            document: "spec/companions/task-graph/rules/structure.md",
+        RuleRecord {
+            clause: Clause {
+                id: "TS02",
+                title: "reserved-events",
+                document: "spec/companions/task-graph/rules/structure.md",
+            },
+            class: Class::TASK_GRAPH_STRUCTURE,
         },
-        class: Class::TASK_GRAPH_STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "TS07",
-            title: "first-tasks",
-            document: "spec/companions/task-graph/rules/structure.md",
+        RuleRecord {
+            clause: Clause {
+                id: "TS03",
+                title: "event-type",
+                document: "spec/companions/task-graph/rules/structure.md",
+            },
+            class: Class::TASK_GRAPH_STRUCTURE,
         },
-        class: Class::TASK_GRAPH_STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "TS08",
-            title: "capacity",
-            document: "spec/companions/task-graph/rules/structure.md",
+        RuleRecord {
+            clause: Clause {
+                id: "TS04",
+                title: "dangling-event",
+                document: "spec/companions/task-graph/rules/structure.md",
+            },
+            class: Class::TASK_GRAPH_STRUCTURE,
         },
-        class: Class::TASK_GRAPH_STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "TS09",
-            title: "tensor-record",
-            document: "spec/companions/task-graph/rules/structure.md",
+        RuleRecord {
+            clause: Clause {
+                id: "TS05",
+                title: "event-id",
+                document: "spec/companions/task-graph/rules/structure.md",
+            },
+            class: Class::TASK_GRAPH_STRUCTURE,
         },
-        class: Class::TASK_GRAPH_STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "TS10",
-            title: "metadata-alias",
-            document: "spec/companions/task-graph/rules/structure.md",
+        RuleRecord {
+            clause: Clause {
+                id: "TS06",
+                title: "event-range",
+                document: "spec/companions/task-graph/rules/structure.md",
+            },
+            class: Class::TASK_GRAPH_STRUCTURE,
         },
-        class: Class::TASK_GRAPH_STRUCTURE,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "TD01",
-            title: "event-without-producer",
-            document: "spec/companions/task-graph/rules/deadlock.md",
+        RuleRecord {
+            clause: Clause {
+                id: "TS07",
+                title: "first-tasks",
+                document: "spec/companions/task-graph/rules/structure.md",
+            },
+            class: Class::TASK_GRAPH_STRUCTURE,
         },
-        class: Class::TASK_GRAPH_DEADLOCK,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "TD02",
-            title: "threshold-above-producers",
-            document: "spec/companions/task-graph/rules/deadlock.md",
+        RuleRecord {
+            clause: Clause {
+                id: "TS08",
+                title: "capacity",
+                document: "spec/companions/task-graph/rules/structure.md",
+            },
+            class: Class::TASK_GRAPH_STRUCTURE,
         },
-        class: Class::TASK_GRAPH_DEADLOCK,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "TD03",
-            title: "dependency-cycle",
-            document: "spec/companions/task-graph/rules/deadlock.md",
+        RuleRecord {
+            clause: Clause {
+                id: "TS09",
+                title: "tensor-record",
+                document: "spec/companions/task-graph/rules/structure.md",
+            },
+            class: Class::TASK_GRAPH_STRUCTURE,
         },
-        class: Class::TASK_GRAPH_DEADLOCK,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "TD04",
-            title: "descending-ids",
-            document: "spec/companions/task-graph/rules/deadlock.md",
+        RuleRecord {
+            clause: Clause {
+                id: "TS10",
+                title: "metadata-alias",
+                document: "spec/companions/task-graph/rules/structure.md",
+            },
+            class: Class::TASK_GRAPH_STRUCTURE,
         },
-        class: Class::TASK_GRAPH_DEADLOCK,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "TD05",
-            title: "lost-task",
-            document: "spec/companions/task-graph/rules/deadlock.md",
+    ],
+    &[
+        RuleRecord {
+            clause: Clause {
+                id: "TD01",
+                title: "event-without-producer",
+                document: "spec/companions/task-graph/rules/deadlock.md",
+            },
+            class: Class::TASK_GRAPH_DEADLOCK,
         },
-        class: Class::TASK_GRAPH_DEADLOCK,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "TR01",
-            title: "partial-trigger",
-            document: "spec/companions/task-graph/rules/race.md",
+        RuleRecord {
+            clause: Clause {
+                id: "TD02",
+                title: "threshold-above-producers",
+                document: "spec/companions/task-graph/rules/deadlock.md",
+            },
+            class: Class::TASK_GRAPH_DEADLOCK,
         },
-        class: Class::TASK_GRAPH_RACE,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "TR02",
-            title: "read-write-race",
-            document: "spec/companions/task-graph/rules/race.md",
+        RuleRecord {
+            clause: Clause {
+                id: "TD03",
+                title: "dependency-cycle",
+                document: "spec/companions/task-graph/rules/deadlock.md",
+            },
+            class: Class::TASK_GRAPH_DEADLOCK,
         },
-        class: Class::TASK_GRAPH_RACE,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "TR03",
-            title: "overwrite-race",
-            document: "spec/companions/task-graph/rules/race.md",
+        RuleRecord {
+            clause: Clause {
+                id: "TD04",
+                title: "descending-ids",
+                document: "spec/companions/task-graph/rules/deadlock.md",
+            },
+            class: Class::TASK_GRAPH_DEADLOCK,
         },
-        class: Class::TASK_GRAPH_RACE,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "TR04",
-            title: "write-write-race",
-            document: "spec/companions/task-graph/rules/race.md",
+        RuleRecord {
+            clause: Clause {
+                id: "TD05",
+                title: "lost-task",
+                document: "spec/companions/task-graph/rules/deadlock.md",
+            },
+            class: Class::TASK_GRAPH_DEADLOCK,
         },
-        class: Class::TASK_GRAPH_RACE,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "TR05",
-            title: "dead-write",
-            document: "spec/companions/task-graph/rules/race.md",
+    ],
+    &[
+        RuleRecord {
+            clause: Clause {
+                id: "TR01",
+                title: "partial-trigger",
+                document: "spec/companions/task-graph/rules/race.md",
+            },
+            class: Class::TASK_GRAPH_RACE,
         },
-        class: Class::TASK_GRAPH_RACE,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "TR06",
-            title: "unordered-accumulation",
-            document: "spec/companions/task-graph/rules/race.md",
+        RuleRecord {
+            clause: Clause {
+                id: "TR02",
+                title: "read-write-race",
+                document: "spec/companions/task-graph/rules/race.md",
+            },
+            class: Class::TASK_GRAPH_RACE,
         },
-        class: Class::TASK_GRAPH_RACE,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "TR07",
-            title: "no-start-value",
-            document: "spec/companions/task-graph/rules/race.md",
+        RuleRecord {
+            clause: Clause {
+                id: "TR03",
+                title: "overwrite-race",
+                document: "spec/companions/task-graph/rules/race.md",
+            },
+            class: Class::TASK_GRAPH_RACE,
         },
-        class: Class::TASK_GRAPH_RACE,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "TB01",
-            title: "tile-bounds",
-            document: "spec/companions/task-graph/rules/bounds.md",
+        RuleRecord {
+            clause: Clause {
+                id: "TR04",
+                title: "write-write-race",
+                document: "spec/companions/task-graph/rules/race.md",
+            },
+            class: Class::TASK_GRAPH_RACE,
         },
-        class: Class::TASK_GRAPH_BOUNDS,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "TB02",
-            title: "tile-alignment",
-            document: "spec/companions/task-graph/rules/bounds.md",
+        RuleRecord {
+            clause: Clause {
+                id: "TR05",
+                title: "dead-write",
+                document: "spec/companions/task-graph/rules/race.md",
+            },
+            class: Class::TASK_GRAPH_RACE,
         },
-        class: Class::TASK_GRAPH_BOUNDS,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "TB03",
-            title: "undeclared-tensor",
-            document: "spec/companions/task-graph/rules/bounds.md",
+        RuleRecord {
+            clause: Clause {
+                id: "TR06",
+                title: "unordered-accumulation",
+                document: "spec/companions/task-graph/rules/race.md",
+            },
+            class: Class::TASK_GRAPH_RACE,
         },
-        class: Class::TASK_GRAPH_BOUNDS,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "TX01",
-            title: "rank-mismatch",
-            document: "spec/companions/task-graph/rules/ranks.md",
+        RuleRecord {
+            clause: Clause {
+                id: "TR07",
+                title: "no-start-value",
+                document: "spec/companions/task-graph/rules/race.md",
+            },
+            class: Class::TASK_GRAPH_RACE,
         },
-        class: Class::TASK_GRAPH_RANKS,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "TX02",
-            title: "misaligned-event",
-            document: "spec/companions/task-graph/rules/ranks.md",
+    ],
+    &[
+        RuleRecord {
+            clause: Clause {
+                id: "TB01",
+                title: "tile-bounds",
+                document: "spec/companions/task-graph/rules/bounds.md",
+            },
+            class: Class::TASK_GRAPH_BOUNDS,
         },
-        class: Class::TASK_GRAPH_RANKS,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "TX03",
-            title: "cross-rank-race",
-            document: "spec/companions/task-graph/rules/ranks.md",
+        RuleRecord {
+            clause: Clause {
+                id: "TB02",
+                title: "tile-alignment",
+                document: "spec/companions/task-graph/rules/bounds.md",
+            },
+            class: Class::TASK_GRAPH_BOUNDS,
         },
-        class: Class::TASK_GRAPH_RANKS,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "TX04",
-            title: "iteration-race",
-            document: "spec/companions/task-graph/rules/ranks.md",
+        RuleRecord {
+            clause: Clause {
+                id: "TB03",
+                title: "undeclared-tensor",
+                document: "spec/companions/task-graph/rules/bounds.md",
+            },
+            class: Class::TASK_GRAPH_BOUNDS,
         },
-        class: Class::TASK_GRAPH_RANKS,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "TX05",
-            title: "mismatched-collective",
-            document: "spec/companions/task-graph/rules/ranks.md",
+    ],
+    &[
+        RuleRecord {
+            clause: Clause {
+                id: "TX01",
+                title: "rank-mismatch",
+                document: "spec/companions/task-graph/rules/ranks.md",
+            },
+            class: Class::TASK_GRAPH_RANKS,
         },
-        class: Class::TASK_GRAPH_RANKS,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "TX06",
-            title: "collectives-at-once",
-            document: "spec/companions/task-graph/rules/ranks.md",
+        RuleRecord {
+            clause: Clause {
+                id: "TX02",
+                title: "misaligned-event",
+                document: "spec/companions/task-graph/rules/ranks.md",
+            },
+            class: Class::TASK_GRAPH_RANKS,
         },
-        class: Class::TASK_GRAPH_RANKS,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "TK01",
-            title: "dangling-tensor",
-            document: "spec/companions/task-graph/rules/kernel-graphs.md",
+        RuleRecord {
+            clause: Clause {
+                id: "TX03",
+                title: "cross-rank-race",
+                document: "spec/companions/task-graph/rules/ranks.md",
+            },
+            class: Class::TASK_GRAPH_RANKS,
         },
-        class: Class::KERNEL_GRAPH,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "TK02",
-            title: "grid-division",
-            document: "spec/companions/task-graph/rules/kernel-graphs.md",
+        RuleRecord {
+            clause: Clause {
+                id: "TX04",
+                title: "iteration-race",
+                document: "spec/companions/task-graph/rules/ranks.md",
+            },
+            class: Class::TASK_GRAPH_RANKS,
         },
-        class: Class::KERNEL_GRAPH,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "TK03",
-            title: "no-shared-tensor",
-            document: "spec/companions/task-graph/rules/kernel-graphs.md",
+        RuleRecord {
+            clause: Clause {
+                id: "TX05",
+                title: "mismatched-collective",
+                document: "spec/companions/task-graph/rules/ranks.md",
+            },
+            class: Class::TASK_GRAPH_RANKS,
         },
-        class: Class::KERNEL_GRAPH,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "TK04",
-            title: "all-reduce",
-            document: "spec/companions/task-graph/rules/kernel-graphs.md",
+        RuleRecord {
+            clause: Clause {
+                id: "TX06",
+                title: "collectives-at-once",
+                document: "spec/companions/task-graph/rules/ranks.md",
+            },
+            class: Class::TASK_GRAPH_RANKS,
         },
-        class: Class::KERNEL_GRAPH,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "TK05",
-            title: "fused-tensor",
-            document: "spec/companions/task-graph/rules/kernel-graphs.md",
+    ],
+    &[
+        RuleRecord {
+            clause: Clause {
+                id: "TK01",
+                title: "dangling-tensor",
+                document: "spec/companions/task-graph/rules/kernel-graphs.md",
+            },
+            class: Class::KERNEL_GRAPH,
         },
-        class: Class::KERNEL_GRAPH,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "TK06",
-            title: "kernel-capacity",
-            document: "spec/companions/task-graph/rules/kernel-graphs.md",
+        RuleRecord {
+            clause: Clause {
+                id: "TK02",
+                title: "grid-division",
+                document: "spec/companions/task-graph/rules/kernel-graphs.md",
+            },
+            class: Class::KERNEL_GRAPH,
         },
-        class: Class::KERNEL_GRAPH,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "TK07",
-            title: "operator-conflict",
-            document: "spec/companions/task-graph/rules/kernel-graphs.md",
+        RuleRecord {
+            clause: Clause {
+                id: "TK03",
+                title: "no-shared-tensor",
+                document: "spec/companions/task-graph/rules/kernel-graphs.md",
+            },
+            class: Class::KERNEL_GRAPH,
         },
-        class: Class::KERNEL_GRAPH,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "TK08",
-            title: "dead-output",
-            document: "spec/companions/task-graph/rules/kernel-graphs.md",
+        RuleRecord {
+            clause: Clause {
+                id: "TK04",
+                title: "all-reduce",
+                document: "spec/companions/task-graph/rules/kernel-graphs.md",
+            },
+            class: Class::KERNEL_GRAPH,
         },
-        class: Class::KERNEL_GRAPH,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "TK09",
-            title: "operator-type",
-            document: "spec/companions/task-graph/rules/kernel-graphs.md",
+        RuleRecord {
+            clause: Clause {
+                id: "TK05",
+                title: "fused-tensor",
+                document: "spec/companions/task-graph/rules/kernel-graphs.md",
+            },
+            class: Class::KERNEL_GRAPH,
         },
-        class: Class::KERNEL_GRAPH,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "TK10",
-            title: "fork-and-join",
-            document: "spec/companions/task-graph/rules/kernel-graphs.md",
+        RuleRecord {
+            clause: Clause {
+                id: "TK06",
+                title: "kernel-capacity",
+                document: "spec/companions/task-graph/rules/kernel-graphs.md",
+            },
+            class: Class::KERNEL_GRAPH,
         },
-        class: Class::KERNEL_GRAPH,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "TW01",
-            title: "unknown-task-type",
-            document: "spec/companions/task-graph/rules/warnings.md",
+        RuleRecord {
+            clause: Clause {
+                id: "TK07",
+                title: "operator-conflict",
+                document: "spec/companions/task-graph/rules/kernel-graphs.md",
+            },
+            class: Class::KERNEL_GRAPH,
         },
-        class: Class::TASK_GRAPH_WARNING,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "TW02",
-            title: "unused-event",
-            document: "spec/companions/task-graph/rules/warnings.md",
+        RuleRecord {
+            clause: Clause {
+                id: "TK08",
+                title: "dead-output",
+                document: "spec/companions/task-graph/rules/kernel-graphs.md",
+            },
+            class: Class::KERNEL_GRAPH,
         },
-        class: Class::TASK_GRAPH_WARNING,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "TW03",
-            title: "mixed-layout",
-            document: "spec/companions/task-graph/rules/warnings.md",
+        RuleRecord {
+            clause: Clause {
+                id: "TK09",
+                title: "operator-type",
+                document: "spec/companions/task-graph/rules/kernel-graphs.md",
+            },
+            class: Class::KERNEL_GRAPH,
         },
-        class: Class::TASK_GRAPH_WARNING,
-    },
-    RuleRecord {
-        clause: Clause {
-            id: "TW04",
-            title: "incomplete-system",
-            document: "spec/companions/task-graph/rules/warnings.md",
+        RuleRecord {
+            clause: Clause {
+                id: "TK10",
+                title: "fork-and-join",
+                document: "spec/companions/task-graph/rules/kernel-graphs.md",
+            },
+            class: Class::KERNEL_GRAPH,
         },
-        class: Class::TASK_GRAPH_WARNING,
-    },
+    ],
+    &[
+        RuleRecord {
+            clause: Clause {
+                id: "TW01",
+                title: "unknown-task-type",
+                document: "spec/companions/task-graph/rules/warnings.md",
+            },
+            class: Class::TASK_GRAPH_WARNING,
+        },
+        RuleRecord {
+            clause: Clause {
+                id: "TW02",
+                title: "unused-event",
+                document: "spec/companions/task-graph/rules/warnings.md",
+            },
+            class: Class::TASK_GRAPH_WARNING,
+        },
+        RuleRecord {
+            clause: Clause {
+                id: "TW03",
+                title: "mixed-layout",
+                document: "spec/companions/task-graph/rules/warnings.md",
+            },
+            class: Class::TASK_GRAPH_WARNING,
+        },
+        RuleRecord {
+            clause: Clause {
+                id: "TW04",
+                title: "incomplete-system",
+                document: "spec/companions/task-graph/rules/warnings.md",
+            },
+            class: Class::TASK_GRAPH_WARNING,
+        },
+    ],
 ];
 
 /// Every clause that is not a rule, by its id.

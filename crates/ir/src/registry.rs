@@ -6,7 +6,7 @@
 
 use std::sync::{PoisonError, RwLock};
 
-use crate::generated::{CHECKS, CLASSES, CLAUSES, METHODS, PROFILES, RULES};
+use crate::generated::{CHECKS, CLASSES, CLAUSES, METHODS, PROFILES, RULES, RULES_OF_A_CLASS};
 use crate::protocol::{Method, Profile};
 use crate::rule::{Class, Clause, Rule, Severity};
 
@@ -127,8 +127,14 @@ pub(crate) fn class(class: Class) -> &'static ClassRecord {
     row(CLASSES, |all| &all.classes, class.0.into())
 }
 
+/// The number of the first rule that is installed.
+const FIRST_INSTALLED: usize = RULES.len() * RULES_OF_A_CLASS;
+
 pub(crate) fn rule(rule: Rule) -> &'static RuleRecord {
-    row(RULES, |all| &all.rules, rule.0.into())
+    let number = usize::from(rule.0);
+    let generated =
+        RULES.get(number / RULES_OF_A_CLASS).and_then(|rules| rules.get(number % RULES_OF_A_CLASS));
+    generated.unwrap_or_else(|| row(&[], |all| &all.rules, number - FIRST_INSTALLED))
 }
 
 pub(crate) fn profile(profile: Profile) -> &'static ProfileRecord {
@@ -145,8 +151,9 @@ pub fn classes() -> impl DoubleEndedIterator<Item = Class> + ExactSizeIterator {
 }
 
 /// Every rule, in order; those of installed companions last.
-pub fn rules() -> impl DoubleEndedIterator<Item = Rule> + ExactSizeIterator {
-    (0..count(RULES, |all| &all.rules) as u16).map(Rule)
+pub fn rules() -> impl DoubleEndedIterator<Item = Rule> {
+    let installed = 0..count(&[], |all| &all.rules);
+    Rule::ALL.into_iter().chain(installed.map(|index| Rule((FIRST_INSTALLED + index) as u16)))
 }
 
 /// Every profile, in the order of reports; those of installed companions last.
@@ -218,7 +225,8 @@ pub fn install(declaration: &'static Declaration) -> Result<(), String> {
     }
     let mut rules = Vec::new();
     for &clause in declaration.rules {
-        let known = RULES.iter().chain(all.rules.iter().copied()).map(|rule| rule.clause.id);
+        let known =
+            RULES.iter().copied().flatten().chain(all.rules.iter().copied()).map(|rule| rule.clause.id);
         if known.chain(rules.iter().map(|rule: &RuleRecord| rule.clause.id)).any(|id| id == clause.id) {
             return Err(taken("rule", clause.id));
         }

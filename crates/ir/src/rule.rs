@@ -94,8 +94,8 @@ impl Rule {
         self.class().severity()
     }
 
-    /// Its position in [`Rule::ALL`], and in [`registry::rules`].
-    pub const fn index(self) -> usize {
+    /// A number by which rules are in order; it is no position.
+    pub const fn number(self) -> usize {
         self.0 as usize
     }
 }

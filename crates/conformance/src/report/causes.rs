@@ -113,7 +113,7 @@ fn rank(cause: &str, cases: &BTreeMap<&str, &Case>, group: &[&FailureReport]) ->
         .map(|failure| {
             let case = cases.get(&*failure.case);
             let rule =
-                case.and_then(|case| case.expect.rules.first()).map_or(usize::MAX, |rule| rule.index());
+                case.and_then(|case| case.expect.rules.first()).map_or(usize::MAX, |rule| rule.number());
             match (failure.opcode.as_deref().and_then(Opcode::from_name), &failure.dtype) {
                 (Some(opcode), _) => (2, opcode as usize),
                 (None, Some(_)) => (3, 0),
