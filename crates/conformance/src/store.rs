@@ -378,6 +378,13 @@ impl Filter {
         self.matcher.is_match(case)
     }
 
+    /// Whether a case whose id begins like this may be selected. Where only a look at all of the id tells, it may.
+    pub fn may_match_below(&self, start: &str) -> bool {
+        let special = self.glob.find(['*', '?', '[', '{', '\\']);
+        let plain = &self.glob[..special.unwrap_or(self.glob.len())];
+        plain.starts_with(start) || start.starts_with(plain)
+    }
+
     /// The glob as given.
     pub fn as_str(&self) -> &str {
         &self.glob
@@ -394,6 +401,17 @@ mod tests {
         assert!(filter.matches("race/first-k-of-n/four-tiles-wait-two"));
         assert!(!filter.matches("deadlock/self-wait/one"));
         assert!(Filter::new("race/[").is_err());
+    }
+
+    #[test]
+    fn what_may_be_selected_is_told_by_how_an_id_begins() {
+        let may = |glob: &str, start: &str| Filter::new(glob).expect("a glob").may_match_below(start);
+        assert!(may("race/*", "race/drop-wait/") && may("race/drop-wait/*", "race/"));
+        assert!(!may("race/drop-wait/*", "race/rows/") && !may("race/*", "pages/"));
+        // These say nothing of how an id begins, or leave it open.
+        for glob in ["*", "*/rows/*", "ra*", "r?ce/rows/x", "[rp]ace/*", "{race,pages}/*", "ra\\ce/*"] {
+            assert!(may(glob, "race/rows/"), "{glob}");
+        }
     }
 
     #[test]

@@ -104,9 +104,19 @@ fn generate(root: &Path, directory: &Path, args: &Args, certify: &Certify<'_>) -
         let is_asked_for = args.filter.as_ref().is_none_or(|filter| filter.matches(id));
         is_asked_for && (!is_sample || !id.starts_with("numeric/") || is_in_sample(id))
     };
+    let begun: &Wanted<'_> =
+        &|start: &str| args.filter.as_ref().is_none_or(|filter| filter.may_match_below(start));
     let root = root.to_owned();
-    let options =
-        Options { root, companions: CASES, seed: args.seed, jobs, oracle, certify: Some(certify), wanted };
+    let options = Options {
+        root,
+        companions: CASES,
+        seed: args.seed,
+        jobs,
+        oracle,
+        certify: Some(certify),
+        wanted,
+        begun,
+    };
     let part = generate::generate(&options).map_err(|error| error.to_string())?;
     match &args.filter {
         Some(filter) if part.cases.is_empty() && !is_sample => Err(format!(

@@ -40,6 +40,8 @@ pub struct Options<'a> {
     pub certify: Option<&'a Certify<'a>>,
     /// Which cases are asked for. The oracle is asked for no others.
     pub wanted: &'a Wanted<'a>,
+    /// Whether any is whose id begins with these segments: of a family, such as `race/rows/`. No others are made.
+    pub begun: &'a Wanted<'a>,
 }
 
 /// Whether a case is asked for, by its id.
@@ -102,7 +104,9 @@ impl Differences {
 /// cannot be read.
 pub fn generate(options: &Options<'_>) -> Result<Generated> {
     let library = families::accept::library(options.seed)?;
-    let mut cases = run_families(&families::all(options.companions), &library, options)?;
+    let mut asked = families::all(options.companions);
+    asked.retain(|family| (options.begun)(&format!("{}/", family.id)));
+    let mut cases = run_families(&asked, &library, options)?;
     cases.extend(families::spec_examples(&options.root, options.companions, options.seed)?);
     let executed = execute(options)?;
     cases.extend(executed.cases);
@@ -192,7 +196,7 @@ fn execute(options: &Options<'_>) -> Result<Executed> {
     let Some(oracle) = options.oracle else { return Ok(Executed::default()) };
     let mut executed = Executed::default();
     let mut plans = Vec::new();
-    let mut open = families::plans(options.seed)?;
+    let mut open = families::plans(options.seed, options.begun)?;
     open.retain(|plan| (options.wanted)(&plan.id));
     let mut draws = Draws::new();
     while !open.is_empty() {
@@ -291,9 +295,14 @@ fn manifest_text(manifest: &Manifest) -> Result<String> {
 fn run_families(families: &[Family], library: &Library, options: &Options<'_>) -> Result<Vec<Case>> {
     let lists = in_parallel(families, options.jobs, |family| {
         let mut sink = Sink::new(family.id, options.seed);
-        (family.cases)(library, &mut sink)
-            .map(|()| sink.into_cases())
-            .map_err(|error| Error(format!("family `{}`: {error}", family.id)))
+        let failed = |error: Error| Error(format!("family `{}`: {error}", family.id));
+        (family.cases)(library, &mut sink).map_err(failed)?;
+        let cases = sink.into_cases();
+        // Otherwise a part of the corpus would lack what the whole has.
+        match cases.iter().find(|case| !case.id.starts_with(&format!("{}/", family.id))) {
+            Some(case) => Err(failed(Error(format!("it has the case `{}`", case.id)))),
+            None => Ok(cases),
+        }
     })?;
     Ok(lists.into_iter().flatten().collect())
 }

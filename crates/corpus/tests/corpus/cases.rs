@@ -23,7 +23,8 @@ fn generated(jobs: usize) -> Generated {
         megakernel_selection_cases::COMPANION,
         megakernel_task_graph_cases::COMPANION,
     ];
-    let options = Options { root, companions, seed: 0, jobs, oracle: None, certify: None, wanted: WHOLE };
+    let options =
+        Options { root, companions, seed: 0, jobs, oracle: None, certify: None, wanted: WHOLE, begun: WHOLE };
     generate(&options).expect("the corpus generates")
 }
 

@@ -84,8 +84,16 @@ fn two_bases_of_one_name_are_an_error() {
 #[test]
 fn a_directory_is_brought_up_to_date_and_compared() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let options =
-        Options { root, companions: &[], seed: 0, jobs: 2, oracle: None, certify: None, wanted: WHOLE };
+    let options = Options {
+        root,
+        companions: &[],
+        seed: 0,
+        jobs: 2,
+        oracle: None,
+        certify: None,
+        wanted: WHOLE,
+        begun: WHOLE,
+    };
     let generated = generate(&options).expect("the corpus generates");
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path();
@@ -111,15 +119,24 @@ fn a_directory_is_brought_up_to_date_and_compared() {
 #[test]
 fn a_part_is_written_into_the_whole() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let whole =
-        Options { root, companions: &[], seed: 0, jobs: 2, oracle: None, certify: None, wanted: WHOLE };
+    let whole = Options {
+        root,
+        companions: &[],
+        seed: 0,
+        jobs: 2,
+        oracle: None,
+        certify: None,
+        wanted: WHOLE,
+        begun: WHOLE,
+    };
     let all = generate(&whole).expect("the corpus generates");
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path();
     write(path, &all).expect("written");
 
     let wanted = |id: &str| id.starts_with("accept/record/");
-    let options = Options { wanted: &wanted, ..whole };
+    let begun = |start: &str| "accept/record/".starts_with(start) || start.starts_with("accept/record/");
+    let options = Options { wanted: &wanted, begun: &begun, ..whole };
     let part = || {
         let part = generate(&options).expect("a part generates");
         assert!(part.cases.iter().all(|case| wanted(&case.id)) && part.cases.len() > 1);

@@ -22,10 +22,10 @@ pub use data::{Operand, Values};
 
 use self::bench::Bench;
 use super::plan::Plan;
-use crate::builder::{Error, Op, Result};
+use crate::builder::{Error, Op, Result, slug};
 
-/// The numeric cases of every opcode that computes.
-pub fn plans(seed: u64) -> Result<Vec<Plan>> {
+/// The numeric cases of every opcode that computes, of those that begin as asked for (`numeric/gelu/`).
+pub fn plans(seed: u64, begun: &dyn Fn(&str) -> bool) -> Result<Vec<Plan>> {
     type Fill = fn(&mut Bench) -> Result<()>;
     let table: &[(Op, &[Fill])] = &[
         (Op::Copy, &[movement::copy, special::copy, special::copy_integers, sizes::copy]),
@@ -60,7 +60,8 @@ pub fn plans(seed: u64) -> Result<Vec<Plan>> {
         (Op::AttentionCombine, &[shards::combine, special::combine, sizes::combine, sizes::online_combine]),
     ];
     let (mut plans, mut conflicts) = (Vec::new(), Vec::new());
-    for &(op, fills) in table {
+    let asked = |op: Op| begun(&format!("numeric/{}/", slug(op.name())));
+    for &(op, fills) in table.iter().filter(|(op, _)| asked(*op)) {
         let mut bench = Bench::new(op, seed);
         for fill in fills {
             fill(&mut bench)?;
