@@ -1,6 +1,7 @@
 """Compiles all CUDA C++ for every target, without a GPU, with NVRTC from its pip package: the kernels and the virtual machine
 of crates/cuda-harness, what `megakernel-reference generate-code` makes of a small kernel graph for two ranks, with the
-stand-ins for kernels of generated_code/, and what `megakernel-reference generate-mcir` makes of documents of memory-centric IR.
+stand-ins for kernels of generated_code/, what `megakernel-reference generate-mcir` makes of documents of memory-centric IR, and the
+kernel of the workers of examples/cuda.
 
     python checks/targets.py             compile, and compare the table with the published one
     python checks/targets.py --write     write the table anew
@@ -134,6 +135,13 @@ def compile_mcir(nvrtc, target, source):
         sys.exit(f"error: code of memory-centric IR for {target}, {len(cubin)} bytes of CUBIN:\n{log}")
 
 
+def compile_worker(nvrtc, target):
+    """The kernel of examples/cuda/worker.cuh has to compile without a warning."""
+    log, cubin = compile_for(nvrtc, target, (ROOT / "examples/cuda/worker.cuh").read_text(), [])
+    if log.strip() or b"machine_kernel" not in cubin:
+        sys.exit(f"error: examples/cuda/worker.cuh for {target}, {len(cubin)} bytes of CUBIN:\n{log}")
+
+
 def figures(log):
     """By kernel: registers, spilled bytes, stack."""
     found = {}
@@ -166,6 +174,7 @@ def main():
         list(pool.map(lambda target: compile_generated(nvrtc, target, code), chosen))
         source = generated_mcir()
         list(pool.map(lambda target: compile_mcir(nvrtc, target, source), chosen))
+        list(pool.map(lambda target: compile_worker(nvrtc, target), chosen))
     if log:
         for target, (said, cubin) in logs.items():
             print(f"== {target}: {len(cubin)} bytes of CUBIN\n{said}")
@@ -188,7 +197,7 @@ def main():
                          "`python checks/targets.py --write`")
     if chosen == TARGETS and TABLE.read_text() != page(version, kernels, table):
         sys.exit(f"error: {TABLE.relative_to(ROOT)} is out of date: run `python checks/targets.py --write`")
-    print(f"{len(opcodes)} opcodes, the machine, and both kinds of generated code compile for {', '.join(chosen)}")
+    print(f"{len(opcodes)} opcodes, the machine, both kinds of generated code, and the workers' kernel compile for {', '.join(chosen)}")
 
 
 def name(version):

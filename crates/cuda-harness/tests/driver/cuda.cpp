@@ -8,7 +8,11 @@
 // what runs for longer than half a second. With `old` the driver is too old for CUBINs of this compiler, and takes PTX.
 
 #define AMK_HOST 1
-#ifdef AMK_VM
+#if defined(AMK_WORKER)
+#include "host/shim.hpp"
+#include "block.hpp"
+#include AMK_WORKER
+#elif defined(AMK_VM)
 #include "platform.cuh"
 #include AMK_VM
 #else
@@ -28,6 +32,7 @@
 #include <string>
 #include <thread>
 
+#include <dlfcn.h>
 #include <unistd.h>
 
 namespace {
@@ -50,8 +55,10 @@ struct Function {
     int index;
 };
 
-// A CUBIN has one of the two virtual machines.
-#ifdef AMK_VM
+// A CUBIN has one of the virtual machines.
+#if defined(AMK_WORKER)
+const char* const KERNELS[] = {"machine_kernel", "amk_copy"};
+#elif defined(AMK_VM)
 const char* const KERNELS[] = {"amk_megakernel", "amk_copy"};
 #else
 const char* const KERNELS[] = {"amk_vm", "amk_copy"};
@@ -306,11 +313,19 @@ Result cuLaunchCooperativeKernel(void* function, unsigned blocks, unsigned by, u
         std::memcpy(reinterpret_cast<void*>(*word[1]), reinterpret_cast<void*>(*word[0]), bytes);
         return SUCCESS;
     }
+    auto* stream = static_cast<Stream*>(on);
+#ifdef AMK_WORKER
+    if (const Result result = cuStreamSynchronize(stream)) return result;
+    const auto machine = *static_cast<Machine*>(arguments[0]);
+    const volatile unsigned* flag = machine.abort;
+    shared += SHARED_BLOCK_BYTES;
+    const auto kernel = [=] { machine_kernel(machine); };
+#else
     // The kernels cannot say it themselves.
     if (shared < AMK_SHARED_BYTES(threads)) return INVALID_VALUE;
-    auto* stream = static_cast<Stream*>(on);
     if (const Result result = cuStreamSynchronize(stream)) return result;
     const auto program = *static_cast<amk_program_t*>(arguments[0]);
+    const volatile int* flag = program.abort_flag;
 #ifdef AMK_VM
     const auto kernel = [=] { amk_megakernel(program); };
 #else
@@ -319,6 +334,7 @@ Result cuLaunchCooperativeKernel(void* function, unsigned blocks, unsigned by, u
     auto* places = *static_cast<amk_u32**>(arguments[3]);
     const auto kernel = [=] { amk_vm(program, states, perturb, places); };
 #endif
+#endif
     stream->since = std::chrono::steady_clock::now();
     stream->busy = true;
     std::thread([=] {
@@ -326,12 +342,22 @@ Result cuLaunchCooperativeKernel(void* function, unsigned blocks, unsigned by, u
         std::signal(SIGBUS, crashed);
         // A GPU does not notice that nothing can go on: it goes on waiting, until the flag tells it not to.
         const auto wait = [=] {
-            while (*static_cast<volatile int*>(program.abort_flag) == 0) pause_for(100);
+            while (*flag == 0) pause_for(100);
         };
         shim::launch({blocks, threads, shared, 0}, kernel, wait);
         stream->busy = false;
     }).detach();
     return SUCCESS;
+}
+
+// By which cuda-python finds all others: the newest of a name.
+Result cuGetProcAddress_v2(const char* name, void** function, int, std::uint64_t, int* status) {
+    Dl_info own;
+    void* library = dladdr(reinterpret_cast<void*>(&cuInit), &own) != 0 ? dlopen(own.dli_fname, RTLD_NOW | RTLD_NOLOAD) : nullptr;
+    *function = library == nullptr ? nullptr : dlsym(library, (std::string(name) + "_v2").c_str());
+    if (library != nullptr && *function == nullptr) *function = dlsym(library, name);
+    if (status != nullptr) *status = *function == nullptr ? 1 : 0;
+    return *function == nullptr ? NOT_FOUND : SUCCESS;
 }
 
 }  // extern "C"

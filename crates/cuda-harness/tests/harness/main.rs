@@ -6,3 +6,4 @@ mod faults;
 mod host;
 mod litmus;
 mod support;
+mod workers;

@@ -32,9 +32,13 @@ pub fn documents(filter: &str) -> Vec<Vec<u8>> {
 /// Plays the cases that match, at least one, to the harness with options: how each ended, by id.
 pub fn play(options: &[&str], filter: &str) -> BTreeMap<String, Outcome> {
     require(Tool::Cxx);
-    let corpus = corpus();
     let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("kernels").display().to_string();
     let arguments = options.iter().copied().chain(["--cache", &cache]).map(String::from).collect();
+    play_to(env!("CARGO_BIN_EXE_megakernel-cuda"), arguments, filter)
+}
+
+/// Plays the cases that match, at least one, to a program: how each ended, by id.
+pub fn play_to(program: &str, arguments: Vec<String>, filter: &str) -> BTreeMap<String, Outcome> {
     let options = Options {
         selection: Selection {
             profiles: vec![Profile::EXECUTE],
@@ -42,14 +46,14 @@ pub fn play(options: &[&str], filter: &str) -> BTreeMap<String, Outcome> {
             ..Selection::default()
         },
         ..Options::new(WorkerCommand {
-            program: env!("CARGO_BIN_EXE_megakernel-cuda").to_owned(),
+            program: program.to_owned(),
             arguments,
             // The first answer takes as long as the compiler does.
             timeout: Duration::from_secs(120),
             handshake: run::HANDSHAKE,
         })
     };
-    let run = run::run(corpus, &options, None, &|_| {}).expect("a run");
+    let run = run::run(corpus(), &options, None, &|_| {}).expect("a run");
     run.results.into_iter().map(|(unit, outcome)| (unit.case.id.clone(), outcome)).collect()
 }
 

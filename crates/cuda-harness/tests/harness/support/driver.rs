@@ -47,6 +47,20 @@ impl Driver {
         Driver::build(tempfile::tempdir().expect("a folder"), Some(("--vm", source.to_path_buf())))
     }
 
+    /// The driver with the kernel of the workers of `examples/cuda`, by the names that cuda-python asks for.
+    #[track_caller]
+    pub fn of_worker(kernels: &Path) -> Driver {
+        require(Tool::Cxx);
+        let folder = tempfile::tempdir().expect("a folder");
+        let define = format!("-DAMK_WORKER=\"{}\"", kernels.display());
+        for (library, name) in [("cuda", "libcuda.so.1"), ("nvrtc", "libnvrtc.so.13")] {
+            compile(library, Some(&define), folder.path());
+            let made = folder.path().join(format!("lib{library}.so"));
+            std::fs::rename(made, folder.path().join(name)).expect("a library");
+        }
+        Driver { folder, given: None }
+    }
+
     #[track_caller]
     fn build(folder: tempfile::TempDir, given: Option<(&'static str, PathBuf)>) -> Driver {
         require(Tool::Cxx);
