@@ -3,9 +3,14 @@
 // cleared, what a kernel does wrong stays an error of the whole context, launches return at once, streams go on beside each
 // other, limits are refused and not corrected.
 //
-// AMK_STAND_IN says what kind of GPU it is: `none` that there is none, `sm_75` that it is an older one, `small` that it has
-// little memory, `exclusive` that another process has it for itself, `impatient` that it has a display, so that its driver ends
-// what runs for longer than half a second. With `old` the driver is too old for CUBINs of this compiler, and takes PTX.
+// AMK_DRIVER is the CUDA that the driver is made for, 13.0 unless it says otherwise. By NVIDIA's rules of compatibility, a driver
+// knows a GPU from a CUDA of its own on, and takes CUBINs of its major version and of earlier ones, and PTX of no later version than its own.
+//
+// AMK_STAND_IN says what kind of GPU it is: `sm_75`, or another target, that it is one of those and no sm_90, `none` that there is none,
+// `small` that it has little memory, `full` that other processes have all of it, `exclusive` that another process has it for itself, `alone`
+// that the first process that comes has it for itself until it ends,
+// `impatient` that it has a display, so that its driver ends what runs for longer than half a second, `hangs` that no kernel ever ends,
+// `broken` that each ends with an error.
 
 #define AMK_HOST 1
 #if defined(AMK_WORKER)
@@ -33,12 +38,14 @@
 #include <thread>
 
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 namespace {
 
 using Result = int;
-constexpr Result SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NO_DEVICE = 100, UNAVAILABLE = 46, INVALID_IMAGE = 200, INVALID_CONTEXT = 201, NO_BINARY = 209;
+constexpr Result SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NO_DEVICE = 100, UNAVAILABLE = 46, INVALID_IMAGE = 200, INVALID_CONTEXT = 201, NO_BINARY = 209, PTX_VERSION = 222;
 constexpr Result NOT_FOUND = 500, NOT_READY = 600, ILLEGAL_ADDRESS = 700, LAUNCH_TIMEOUT = 702, TOO_LARGE = 720;
 
 // The figures of the GPU.
@@ -88,6 +95,39 @@ const char* kind() {
 
 bool is(const char* name) { return std::strcmp(kind(), name) == 0; }
 
+// A version as two numbers, such as those of 12.4, of what begins so.
+struct Version {
+    int major = 0, minor = 0;
+
+    explicit Version(const char* text) { std::sscanf(text, "%d.%d", &major, &minor); }
+    bool operator>(const Version& other) const { return major != other.major ? major > other.major : minor > other.minor; }
+};
+
+Version driver() {
+    const char* found = std::getenv("AMK_DRIVER");
+    return Version(found ? found : "13.0");
+}
+
+// The compute capability times ten.
+int capability() {
+    int found = 0;
+    return std::sscanf(kind(), "sm_%d", &found) == 1 ? found : 90;
+}
+
+// The CUDA whose driver is the first that knows a GPU.
+Version known_from(int capability) {
+    return Version(capability < 80 ? "10.0" : capability < 86 ? "11.0" : capability < 89 ? "11.1" : capability < 100 ? "11.8"
+                   : capability == 103 ? "12.9" : capability == 110 ? "13.0" : "12.8");
+}
+
+// The version of CUDA that made PTX, by the version of its language.
+Version made_by(const Version& language) {
+    // 8.0 is of CUDA 12.0, and so on with two exceptions; 9.0 is of 13.0.
+    if (language.major != 8) return Version((std::to_string(language.major + 4) + "." + std::to_string(language.minor)).c_str());
+    const int minor = language.minor <= 5 ? language.minor : language.minor + 1;
+    return Version(("12." + std::to_string(minor)).c_str());
+}
+
 std::size_t memory() { return std::strcmp(kind(), "small") == 0 ? LITTLE_MEMORY : MEMORY; }
 
 // A kernel that touches what is not there stops, and its context with it.
@@ -106,10 +146,10 @@ void pause_for(unsigned microseconds) { std::this_thread::sleep_for(std::chrono:
 
 extern "C" {
 
-Result cuInit(unsigned) { return std::strcmp(kind(), "none") == 0 ? NO_DEVICE : SUCCESS; }
+Result cuInit(unsigned) { return is("none") || known_from(capability()) > driver() ? NO_DEVICE : SUCCESS; }
 
 Result cuDriverGetVersion(int* version) {
-    *version = 13000;
+    *version = 1000 * driver().major + 10 * driver().minor;
     return SUCCESS;
 }
 
@@ -118,6 +158,8 @@ Result cuGetErrorString(Result error, const char** text) {
             : error == ILLEGAL_ADDRESS ? "an illegal memory access was encountered"
             : error == INVALID_IMAGE   ? "device kernel image is invalid"
             : error == NO_BINARY       ? "no kernel image is available for execution on the device"
+            : error == PTX_VERSION     ? "the provided PTX was compiled with an unsupported toolchain."
+            : error == OUT_OF_MEMORY   ? "out of memory"
                                        : "an error of the stand-in";
     return SUCCESS;
 }
@@ -139,15 +181,14 @@ Result cuDeviceGetName(char* name, int room, int device) {
 }
 
 Result cuDeviceGetAttribute(int* value, int attribute, int) {
-    const bool old = std::strcmp(kind(), "sm_75") == 0;
     switch (attribute) {
-        case 20: *value = is("exclusive") ? 3 : 0; return SUCCESS;
+        case 20: *value = is("exclusive") || is("alone") ? 3 : 0; return SUCCESS;
         case 13: *value = 1500000; return SUCCESS;
         case 16: *value = SMS; return SUCCESS;
         case 32: *value = 1; return SUCCESS;
         case 36: *value = 2000000; return SUCCESS;
-        case 75: *value = old ? 7 : 9; return SUCCESS;
-        case 76: *value = old ? 5 : 0; return SUCCESS;
+        case 75: *value = capability() / 10; return SUCCESS;
+        case 76: *value = capability() % 10; return SUCCESS;
         case 95: *value = 1; return SUCCESS;
         case 97: *value = SHARED_OPT_IN; return SUCCESS;
         default: return INVALID_VALUE;
@@ -156,7 +197,12 @@ Result cuDeviceGetAttribute(int* value, int attribute, int) {
 
 Result cuDevicePrimaryCtxRetain(void** context, int) {
     *context = &broken;
-    return is("exclusive") ? UNAVAILABLE : SUCCESS;
+    if (is("alone")) {
+        Dl_info own;
+        static const int lock = dladdr(reinterpret_cast<void*>(&cuInit), &own) != 0 ? open(own.dli_fname, O_RDONLY | O_CLOEXEC) : -1;
+        return flock(lock, LOCK_EX | LOCK_NB) == 0 ? SUCCESS : UNAVAILABLE;
+    }
+    return is("exclusive") ? UNAVAILABLE : is("full") ? OUT_OF_MEMORY : SUCCESS;
 }
 
 Result cuCtxSetCurrent(void* context) {
@@ -169,13 +215,22 @@ Result cuDeviceGetUuid_v2(unsigned char* uuid, int device) {
     return SUCCESS;
 }
 
-// Any file passes for a CUBIN or for PTX that says so.
+// What the harness hands over ends with 0, as PTX has to.
 Result cuModuleLoadData(void** module, const void* image) {
     CONTEXT();
     *module = functions;
-    if (std::memcmp(image, "// stand-in", 11) == 0) return SUCCESS;
-    if (std::memcmp(image, "\x7f" "ELF stand-in", 13) != 0) return INVALID_IMAGE;
-    return is("old") ? NO_BINARY : SUCCESS;
+    const char* text = static_cast<const char*>(image);
+    if (std::memcmp(text, "\x7f" "ELF", 4) == 0) {
+        // That of the stand-in for NVRTC names its compiler; a real one has a version of its format, 7 by CUDA 12 and 8 by CUDA 13.
+        const bool real = std::memcmp(text + 4, " stand-in", 9) != 0;
+        const char* by = real ? nullptr : std::strstr(text, "NVRTC ");
+        const int major = real ? text[8] + 5 : by ? Version(by + 6).major : 0;
+        if (real && text[8] != 7 && text[8] != 8) return INVALID_IMAGE;
+        return major > driver().major ? NO_BINARY : SUCCESS;
+    }
+    const char* language = std::strstr(text, ".version ");
+    if (language == nullptr) return INVALID_IMAGE;
+    return made_by(Version(language + 9)) > driver() ? PTX_VERSION : SUCCESS;
 }
 
 Result cuModuleGetFunction(void** function, void*, const char* name) {
@@ -344,6 +399,8 @@ Result cuLaunchCooperativeKernel(void* function, unsigned blocks, unsigned by, u
         const auto wait = [=] {
             while (*flag == 0) pause_for(100);
         };
+        while (is("hangs")) pause_for(1000);
+        if (is("broken")) broken = ILLEGAL_ADDRESS;
         shim::launch({blocks, threads, shared, 0}, kernel, wait);
         stream->busy = false;
     }).detach();

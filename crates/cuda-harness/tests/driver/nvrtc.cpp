@@ -1,9 +1,9 @@
 // A stand-in for NVRTC: what it makes passes for a CUBIN with the stand-in for the driver, and holds what it was made of.
 // AMK_STAND_IN says `does-not-compile` for a compiler that finds an error.
 
-// AMK_MINOR is its minor version.
-#ifndef AMK_MINOR
-#define AMK_MINOR 7
+// AMK_VERSION is its version, as two numbers with a comma.
+#ifndef AMK_VERSION
+#define AMK_VERSION 13, 7
 #endif
 
 #include <cstdlib>
@@ -12,11 +12,16 @@
 
 namespace {
 
+constexpr int VERSION[] = {AMK_VERSION};
+
 struct Program {
     std::string source, made, log;
 
-    std::string cubin() const { return "\x7f" "ELF stand-in\n" + made; }
-    std::string ptx() const { return "// stand-in\n.version 9.0\n" + made; }
+    std::string cubin() const {
+        return "\x7f" "ELF stand-in\nNVRTC " + std::to_string(VERSION[0]) + "." + std::to_string(VERSION[1]) + "\n" + made;
+    }
+    // The version of the language: 9.0 of CUDA 13.0, 8.0 of CUDA 12.0.
+    std::string ptx() const { return "// stand-in\n.version " + std::to_string(VERSION[0] - 4) + "." + std::to_string(VERSION[1]) + "\n" + made; }
 };
 
 int copy(const std::string& text, char* to) {
@@ -29,8 +34,8 @@ int copy(const std::string& text, char* to) {
 extern "C" {
 
 int nvrtcVersion(int* major, int* minor) {
-    *major = 13;
-    *minor = AMK_MINOR;
+    *major = VERSION[0];
+    *minor = VERSION[1];
     return 0;
 }
 

@@ -330,16 +330,6 @@ fn blocks_have_the_threads_that_the_program_asks_for_unless_others_are_asked_for
     assert!(found(&[], &program).is_err_and(|why| why.contains("a multiple of 32; found 100")));
 }
 
-#[test]
-fn one_sentence_says_what_is_missing() {
-    let output = plain().run("none", &[]);
-    let text = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!((output.status.code(), text.lines().count()), (Some(2), 1), "{text}");
-    for part in ["no CUDA-capable device is detected", "--device host runs the same kernels"] {
-        assert!(text.contains(part), "{text}");
-    }
-}
-
 /// What is said by a command that ends with 2, in one line.
 #[track_caller]
 fn sentence(output: &std::process::Output) -> String {
@@ -349,34 +339,83 @@ fn sentence(output: &std::process::Output) -> String {
 }
 
 #[test]
-fn a_driver_that_is_too_old_for_a_cubin_gets_the_next_or_ptx_and_else_no_case_is_played() {
+fn a_driver_gets_the_newest_kernels_that_it_takes() {
     let driver = plain().again();
     let out = driver.folder().join("brought");
     let folder = out.to_str().expect("a path");
-    assert!(driver.run("none", &["--compile", "sm_90a,compute_75", "--out", folder]).status.success());
-    let mut worker = driver.worker("old", &["--cubins", folder]);
-    let hello = worker.say(&json!({"type": "hello", "protocol": "1.0"}));
-    assert_eq!(hello["device"]["target"], "compute_75", "{hello}");
-    let answer = worker.execute(&[chain(&[("ADD", &[])])], &x());
-    assert_eq!(worker.reals("out-0", "y"), [2.0, -5.0, 6.0], "{answer}");
-    // One that takes CUBINs gets the one for it.
-    let hello = driver.worker("", &["--cubins", folder]).say(&json!({"type": "hello", "protocol": "1.0"}));
-    assert_eq!(hello["device"]["target"], "sm_90a", "{hello}");
-    for options in [&["--prepare"][..], &[]] {
-        let text = sentence(&driver.run("old", options));
-        for part in [
-            "runs none of the kernels: the CUBIN for sm_90a, made by NVRTC 13.7:",
-            "no kernel image is available",
-        ] {
-            assert!(text.contains(part), "{part} in {text}");
+    let older = driver.another_nvrtc(12, 4);
+    let older = older.to_str().expect("a path");
+    for options in [
+        &["--compile", "sm_90a,compute_75", "--out", folder][..],
+        &["--compile", "sm_80,compute_75", "--out", folder, "--nvrtc", older],
+    ] {
+        let output = driver.run("none", options);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    let mut driver = driver;
+    for (version, gpu, target, compiler) in [
+        ("13.0", "sm_90", "sm_90a", "NVRTC 13.7"),
+        ("12.8", "sm_90", "compute_75", "NVRTC 12.4"),
+        ("12.4", "sm_86", "sm_80", "NVRTC 12.4"),
+        ("12.8", "sm_100", "compute_75", "NVRTC 12.4"),
+    ] {
+        driver = driver.of(version);
+        let mut worker = driver.worker(gpu, &["--cubins", folder]);
+        let hello = worker.say(&json!({"type": "hello", "protocol": "1.0"}));
+        let device = &hello["device"];
+        assert_eq!((&device["target"], &device["toolkit"]), (&json!(target), &json!(compiler)), "{version}");
+        assert!(device["driver"].as_str().is_some_and(|said| said.starts_with(&format!("CUDA {version}"))));
+        let answer = worker.execute(&[chain(&[("ADD", &[])])], &x());
+        assert_eq!(worker.reals("out-0", "y"), [2.0, -5.0, 6.0], "{answer}");
+    }
+    // What it refused is named, each with its compiler and the driver's reason.
+    let text = sentence(&driver.of("11.8").run("sm_90", &["--prepare", "--cubins", folder]));
+    for part in [
+        "the driver (CUDA 11.8",
+        "runs none of the kernels: the CUBIN for sm_90a, made by NVRTC 13.7:",
+        "no kernel image is available",
+        "; PTX for compute_75, made by NVRTC 13.7:",
+        "; PTX for compute_75, made by NVRTC 12.4:",
+        "unsupported toolchain",
+    ] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+}
+
+/// What can be wrong with a machine: its GPU, the CUDA of its driver, and what is said of it.
+const LACKS: [(&str, &str, &[&str]); 7] = [
+    ("none", "13.0", &["no CUDA-capable device is detected", "--device host runs the same kernels"]),
+    ("sm_100", "12.4", &["no CUDA-capable device is detected"]),
+    ("", "12.8", &["the CUBIN for sm_90a, made by NVRTC 13.7:", "no kernel image is available"]),
+    ("exclusive", "13.0", &["exclusive mode", "--jobs 1"]),
+    ("full", "13.0", &["the GPU has no context", "out of memory"]),
+    ("hangs", "13.0", &["a launch without tasks did not end as it should: TimedOut"]),
+    ("broken", "13.0", &["a launch without tasks crashed", "an illegal memory access was encountered"]),
+];
+
+#[test]
+fn what_a_machine_lacks_is_one_sentence_before_any_case() {
+    let mut driver = plain().again();
+    for (kind, version, parts) in LACKS {
+        driver = driver.of(version);
+        // As the runner starts it, and as the bundle asks beforehand.
+        for options in [&["--limit", "1", "--prepare"][..], &["--limit", "1"]] {
+            let text = sentence(&driver.run(kind, options));
+            assert!(parts.iter().all(|part| text.contains(part)), "{kind} {version}: {text}");
         }
     }
 }
 
 #[test]
-fn a_gpu_that_another_process_has_is_said_before_any_case() {
-    let text = sentence(&plain().run("exclusive", &["--prepare"]));
+fn of_two_processes_on_a_gpu_in_exclusive_mode_the_second_is_told() {
+    let driver = plain().again();
+    let mut first = driver.worker("alone", &[]);
+    let hello = first.say(&json!({"type": "hello", "protocol": "1.0"}));
+    assert_eq!(hello["device"]["name"], "stand-in", "{hello}");
+    let text = sentence(&driver.run("alone", &["--prepare"]));
     assert!(text.contains("exclusive mode") && text.contains("--jobs 1"), "{text}");
+    drop(first);
+    assert!(driver.run("alone", &["--prepare"]).status.success());
 }
 
 #[test]
@@ -396,7 +435,7 @@ fn a_launch_that_the_driver_ends_has_timed_out_and_not_crashed() {
 fn the_compiler_that_is_named_is_taken_and_no_other() {
     let driver = plain().again();
     let cache = driver.folder().join("cache");
-    let another = driver.another_nvrtc();
+    let another = driver.another_nvrtc(13, 9);
     for path in [another.clone(), another.join("libnvrtc.so")] {
         let output = driver.run("", &["--prepare", "--nvrtc", path.to_str().expect("a path")]);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

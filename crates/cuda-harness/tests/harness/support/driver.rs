@@ -23,11 +23,16 @@ fn compile(library: &str, define: Option<&str>, folder: &Path) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
+/// The CUDA of the driver, unless another is asked for.
+const NEWEST: &str = "13.0";
+
 /// A folder with a driver, a compiler and a cache for what it makes.
 pub struct Driver {
     folder: tempfile::TempDir,
     /// The option for what is not this repository's, and its file.
     given: Option<(&'static str, PathBuf)>,
+    /// The CUDA that it is made for.
+    version: &'static str,
 }
 
 impl Driver {
@@ -58,7 +63,7 @@ impl Driver {
             let made = folder.path().join(format!("lib{library}.so"));
             std::fs::rename(made, folder.path().join(name)).expect("a library");
         }
-        Driver { folder, given: None }
+        Driver { folder, given: None, version: NEWEST }
     }
 
     #[track_caller]
@@ -71,7 +76,7 @@ impl Driver {
         for library in ["cuda", "nvrtc"] {
             compile(library, define.as_deref(), folder.path());
         }
-        Driver { folder, given }
+        Driver { folder, given, version: NEWEST }
     }
 
     /// The same libraries with a folder and a cache of their own, which is faster than to compile them.
@@ -80,14 +85,14 @@ impl Driver {
         for name in ["libcuda.so", "libnvrtc.so"] {
             std::fs::copy(self.folder().join(name), folder.path().join(name)).expect("a library");
         }
-        Driver { folder, given: self.given.clone() }
+        Driver { folder, given: self.given.clone(), version: NEWEST }
     }
 
-    /// Another compiler, 13.9, in a folder of its own, which no search comes upon.
-    pub fn another_nvrtc(&self) -> PathBuf {
-        let folder = self.folder().join("another");
+    /// Another compiler, such as 12.4, in a folder of its own, which no search comes upon.
+    pub fn another_nvrtc(&self, major: u32, minor: u32) -> PathBuf {
+        let folder = self.folder().join(format!("nvrtc-{major}.{minor}"));
         std::fs::create_dir_all(&folder).expect("a folder");
-        compile("nvrtc", Some("-DAMK_MINOR=9"), &folder);
+        compile("nvrtc", Some(&format!("-DAMK_VERSION={major},{minor}")), &folder);
         folder
     }
 
@@ -96,6 +101,12 @@ impl Driver {
         let path = self.folder().join("vm.cubin");
         std::fs::write(&path, "\x7fELF stand-in").expect("a file");
         self.given = Some(("--vm", path));
+        self
+    }
+
+    /// The driver for another CUDA than 13.0.
+    pub fn of(mut self, version: &'static str) -> Driver {
+        self.version = version;
         self
     }
 
@@ -115,8 +126,11 @@ impl Driver {
 
     /// A worker on the stand-in for a GPU of a kind.
     pub fn worker(&self, kind: &str, options: &[&str]) -> Worker {
-        let environment =
-            [("LD_LIBRARY_PATH", self.folder().as_os_str()), ("AMK_STAND_IN", OsStr::new(kind))];
+        let environment = [
+            ("LD_LIBRARY_PATH", self.folder().as_os_str()),
+            ("AMK_STAND_IN", OsStr::new(kind)),
+            ("AMK_DRIVER", OsStr::new(self.version)),
+        ];
         Worker::with(&self.options(options), &self.folder().join("cache"), &environment)
     }
 
@@ -128,6 +142,7 @@ impl Driver {
             .arg(self.folder().join("cache"))
             .env("LD_LIBRARY_PATH", self.folder())
             .env("AMK_STAND_IN", kind)
+            .env("AMK_DRIVER", self.version)
             .output()
             .expect("it runs")
     }
