@@ -72,10 +72,10 @@ took=$(($(date +%s) - begin))
 scale=$((1 + took / 8))
 printf 'the short step took %s s: limits are multiplied by %s\n' "$took" "$scale"
 # Of a launch too, which is 8 s, but below what an answer may take.
-limit="--limit $((scale < 7 ? 8 * scale : 56))"
+launches="--limit $((scale < 7 ? 8 * scale : 56))"
 # Each line of the file has the SMs on which the blocks of a launch ran.
 rm -f "$out/placement"
-play litmus 90 '' "--repeat $repeat --perturb $limit --placement '$out/placement'" 'execution/litmus/*'
+play litmus 90 '' "--repeat $repeat --perturb $launches --placement '$out/placement'" 'execution/litmus/*'
 # The runner does not compare places; a file without lines says nothing.
 places=$(tr -d '[],' <"$out/placement" 2>/dev/null | awk '
     { n++; delete here; for (i = 1; i <= NF; i++) { all[$i]; here[$i] }
@@ -84,7 +84,7 @@ places=$(tr -d '[],' <"$out/placement" 2>/dev/null | awk '
 note litmus ", \"repeats\": $repeat, \"seed\": 0" "$(counts litmus)
 $places"
 # 64 launches a run.
-play decoder 60 '' "--repeat $(((repeat + 63) / 64)) --perturb $limit" 'execution/exact/decoder*'
+play decoder 60 '' "--repeat $(((repeat + 63) / 64)) --perturb $launches" 'execution/exact/decoder*'
 note decoder ", \"repeats\": $(((repeat + 63) / 64)), \"seed\": 0" "$(counts decoder)"
 
 patience=60
@@ -113,9 +113,9 @@ else
 fi
 
 if [ -n "$filter" ]; then
-    play conform 240 '' "--trace $limit" "$filter" --json "$out/report.json"
+    play conform 240 '' "--trace $launches" "$filter" --json "$out/report.json"
 else
-    play conform 240 '' "--trace $limit" '' --json "$out/report.json" --evidence "$out/evidence.json" --checks "$checks"
+    play conform 240 '' "--trace $launches" '' --json "$out/report.json" --evidence "$out/evidence.json" --checks "$checks"
 fi
 
 part=0
