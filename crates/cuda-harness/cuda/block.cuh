@@ -10,13 +10,13 @@ AMK_DEVICE int amk_threads() { return int(blockDim.x); }
 
 // The sum over the lanes of a warp, known to all of them. Blocks are whole warps.
 AMK_DEVICE float amk_warp_sum(float value) {
-    for (int step = AMK_WARP / 2; step > 0; step /= 2) value += __shfl_xor_sync(0xffffffffu, value, step);
+    for (int step = AMK_WARP / 2; step > 0; step /= 2) value += amk_shuffle_xor(value, step);
     return value;
 }
 
 AMK_DEVICE float amk_warp_max(float value) {
     for (int step = AMK_WARP / 2; step > 0; step /= 2) {
-        value = fmaxf(value, __shfl_xor_sync(0xffffffffu, value, step));
+        value = fmaxf(value, amk_shuffle_xor(value, step));
     }
     return value;
 }

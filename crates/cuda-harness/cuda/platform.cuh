@@ -1,9 +1,10 @@
-// What the kernels need of the machine they are compiled for: a GPU (nvcc or NVRTC), or the CPU through host/shim.hpp.
+// What the kernels need of the machine they are compiled for: a GPU of NVIDIA's (nvcc or NVRTC), one of AMD's (hip.cuh), or the CPU through
+// host/shim.hpp. No other file of the kernels has what only one of them knows, but for tensor.cuh.
 #pragma once
 
 #ifdef AMK_HOST
 #include "host/shim.hpp"
-#else
+#elif !defined(__HIP__)
 #define AMK_DEVICE static __device__ __forceinline__
 #define AMK_METHOD __device__ __forceinline__
 // For what is long and called from several places: there is one of it in a kernel, with registers of its own.
@@ -22,6 +23,22 @@ typedef long long amk_i64;
 struct alignas(16) amk_chunk {
     amk_u32 word[4];
 };
+
+#ifdef __HIP__
+#include "hip.cuh"
+#else
+
+// What lane `from` of the warp has; all 32 lanes take part.
+template <typename T>
+AMK_DEVICE T amk_shuffle(T value, int from) {
+    return __shfl_sync(0xffffffffu, value, from);
+}
+
+// What the lane has whose number differs in the bits of `lanes`; all 32 take part.
+template <typename T>
+AMK_DEVICE T amk_shuffle_xor(T value, int lanes) {
+    return __shfl_xor_sync(0xffffffffu, value, lanes);
+}
 
 #ifdef AMK_HOST
 
@@ -119,5 +136,7 @@ AMK_DEVICE float amk_of_half(amk_u16 code) {
     asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(code));
     return value;
 }
+
+#endif
 
 #endif

@@ -21,10 +21,10 @@ AMK_DEVICE void amk_op_attention_combine(const amk_program_t& program, const amk
         // An empty partial weighs nothing, whatever it holds.
         const bool live = mine < count && weight > 0.0f;
         float max = live ? found : -amk_infinity();
-        for (int step = 1; step < AMK_MAX_INPUTS; step *= 2) max = fmaxf(max, __shfl_xor_sync(0xffffffffu, max, step));
+        for (int step = 1; step < AMK_MAX_INPUTS; step *= 2) max = fmaxf(max, amk_shuffle_xor(max, step));
         const float scale = live ? expf(found - max) : 0.0f;
         float whole = live ? scale * weight : 0.0f;
-        for (int step = 1; step < AMK_MAX_INPUTS; step *= 2) whole += __shfl_xor_sync(0xffffffffu, whole, step);
+        for (int step = 1; step < AMK_MAX_INPUTS; step *= 2) whole += amk_shuffle_xor(whole, step);
         // All lanes go round as often, for they exchange what they have.
         for (amk_i64 begin = 0; begin < dim; begin += AMK_WARP) {
             const amk_i64 d = begin + lane < dim ? begin + lane : dim - 1;
@@ -40,11 +40,11 @@ AMK_DEVICE void amk_op_attention_combine(const amk_program_t& program, const amk
                 float sum = 0.0f;
 #pragma unroll
                 for (int p = 0; p < AMK_MAX_INPUTS; ++p) {
-                    const float by = __shfl_sync(0xffffffffu, scale, r * AMK_MAX_INPUTS + p);
-                    const bool counts = __shfl_sync(0xffffffffu, int(live), r * AMK_MAX_INPUTS + p) != 0;
+                    const float by = amk_shuffle(scale, r * AMK_MAX_INPUTS + p);
+                    const bool counts = amk_shuffle(int(live), r * AMK_MAX_INPUTS + p) != 0;
                     if (counts) sum = fmaf(by, values[r][p], sum);
                 }
-                const float all = __shfl_sync(0xffffffffu, whole, r * AMK_MAX_INPUTS);
+                const float all = amk_shuffle(whole, r * AMK_MAX_INPUTS);
                 if (first + r < rows && begin + lane < dim) amk_store(y, (first + r) * dim + d, all > 0.0f ? sum / all : 0.0f);
             }
         }

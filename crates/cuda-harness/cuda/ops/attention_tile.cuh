@@ -146,7 +146,7 @@ AMK_CALLED void amk_attention_by_chunk(const amk_program_t& program, const amk_i
 #pragma unroll
                 for (int u = 0; u < AMK_ATTENTION_ROWS; ++u) {
 #pragma unroll
-                    for (int head = 0; head < HEADS; ++head) scores[u][head] += __shfl_xor_sync(0xffffffffu, scores[u][head], step);
+                    for (int head = 0; head < HEADS; ++head) scores[u][head] += amk_shuffle_xor(scores[u][head], step);
                 }
             }
             float larger[HEADS];
@@ -169,7 +169,7 @@ AMK_CALLED void amk_attention_by_chunk(const amk_program_t& program, const amk_i
             }
             for (int step = chunks; step < AMK_WARP; step *= 2) {
 #pragma unroll
-                for (int head = 0; head < HEADS; ++head) larger[head] = fmaxf(larger[head], __shfl_xor_sync(0xffffffffu, larger[head], step));
+                for (int head = 0; head < HEADS; ++head) larger[head] = fmaxf(larger[head], amk_shuffle_xor(larger[head], step));
             }
             bool all_weigh = true;
 #pragma unroll
@@ -213,9 +213,9 @@ AMK_CALLED void amk_attention_by_chunk(const amk_program_t& program, const amk_i
         for (int step = chunks; step < AMK_WARP; step *= 2) {
 #pragma unroll
             for (int head = 0; head < HEADS; ++head) {
-                weight[head] += __shfl_xor_sync(0xffffffffu, weight[head], step);
+                weight[head] += amk_shuffle_xor(weight[head], step);
 #pragma unroll
-                for (int i = 0; i < elements::N; ++i) sums[head][i] += __shfl_xor_sync(0xffffffffu, sums[head][i], step);
+                for (int i = 0; i < elements::N; ++i) sums[head][i] += amk_shuffle_xor(sums[head][i], step);
             }
         }
         if (group != 0) continue;

@@ -61,8 +61,8 @@ AMK_DEVICE void amk_op_sample_argmax(const amk_program_t& program, const amk_ins
             default: amk_each(vocabulary, [&](amk_i64 i) { best.meet(amk_load(logits, row * vocabulary + i), i); }); break;
         }
         for (int step = AMK_WARP / 2; step > 0; step /= 2) {
-            const float other = __shfl_xor_sync(0xffffffffu, best.logit, step);
-            const amk_i64 place = __shfl_xor_sync(0xffffffffu, best.at, step);
+            const float other = amk_shuffle_xor(best.logit, step);
+            const amk_i64 place = amk_shuffle_xor(best.at, step);
             best.meet(other, place);
         }
         if (lane == 0) {

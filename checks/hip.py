@@ -1,0 +1,101 @@
+"""Compiles the kernels of crates/cuda-harness for GPUs of AMD, without one, with Clang for HIP. Nothing is run.
+
+    python3 checks/hip.py [--write]
+
+Needs Clang 17, HIP's headers and the device libraries: on Debian 13 `apt install clang-17 lld-17 rocm-device-libs-17 libamdhip64-dev`; CLANG names
+another compiler. The table, crates/cuda-harness/hip.md, is compared with what is found, or written with `--write`. A target that does
+not compile, a warning, or a table that says otherwise fails. Exit code 3 where there is no such compiler.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCES = ROOT / "crates/cuda-harness/cuda"
+TABLE = ROOT / "crates/cuda-harness/hip.md"
+CLANG = os.environ.get("CLANG", "clang++-17")
+# Targets, and the size of their waves. HIP 5 has no waves of 64 for gfx1100.
+TARGETS = [("gfx90a", 64), ("gfx942", 64), ("gfx1100", 32)]
+OPTIONS = ["-x", "hip", "--offload-device-only", "-std=c++17", "-O2", "-ffp-contract=off", "--gpu-max-threads-per-block=512", "-Wall", f"-I{SOURCES}"]
+# What the fences and atomics of the scope of the device become, beside waiting: instructions that drop what the caches of a compute unit
+# hold, and on gfx942 write it back. With a smaller scope there is none.
+ORDERS = {"gfx90a": ["buffer_wbinvl1_vol"], "gfx942": ["buffer_inv sc1", "buffer_wbl2 sc1"], "gfx1100": ["buffer_gl1_inv"]}
+# What is reported of a kernel, and what it is called in the table.
+FIGURES = {"VGPRs": "vector", "SGPRs": "scalar", "VGPRs Spill": "spilled", "ScratchSize [bytes/lane]": "scratch"}
+
+HEADER = """# The kernels for AMD's GPUs
+
+What {version} makes of the whole virtual machine of `cuda/` by HIP, without a GPU: vector and scalar registers of a thread and a wave, vector
+registers spilled, and bytes of scratch memory a lane. **Nothing of it has been run.** Written by `python3 checks/hip.py --write`, compared without `--write`.
+
+"""
+
+REST = """
+All opcodes compile without a warning. What only NVIDIA's compilers know (PTX, functions of a warp with masks) stands in `cuda/platform.cuh`, what
+only HIP knows in `cuda/hip.cuh`, and in `cuda/tensor.cuh` what only NVIDIA's matrix units know: `--tensor-cores` is refused there.
+
+- **Warps.** A warp of the kernels is 32 threads. Where a wave has 64, two warps share it, and lanes exchange values within their half alone
+  (`__shfl` with the width 32), so that a sum over a warp is the same in either.
+- **Order.** Counters are polled and incremented with atomics of the scope of the device (`__HIP_MEMORY_SCOPE_AGENT`). The check looks for
+  instructions that no smaller scope has.
+
+What is missing to run them: a host that launches by HIP in place of CUDA's driver (`src/cuda/gpu.rs`) and compiles by hiprtc in place of NVRTC
+(`src/cuda/nvrtc.rs`); a launch of all blocks at once, `hipModuleLaunchCooperativeKernel`; targets of AMD in `targets/`; and a GPU.
+"""
+
+
+def version():
+    """Of the compiler, in words; ends the program where there is none."""
+    if not shutil.which(CLANG):
+        print(f"there is no {CLANG}: nothing was compiled for AMD's GPUs")
+        sys.exit(3)
+    said = subprocess.run([CLANG, "--version"], capture_output=True, text=True, check=True).stdout
+    return re.search(r"clang version (\d+\.\d+\.\d+)", said)[1]
+
+
+def compiled(target):
+    """Figures by name, of the virtual machine."""
+    name, wave = target
+    with tempfile.TemporaryDirectory() as folder:
+        made = Path(folder, "device.s")
+        command = [CLANG, *OPTIONS, f"--offload-arch={name}", "-Rpass-analysis=kernel-resource-usage", "-S", SOURCES / "device.cu", "-o", made]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode != 0 or "warning:" in done.stderr:
+            sys.exit(f"error: {name}:\n{done.stderr}")
+        assembly = made.read_text()
+    if not re.search(rf"\.wavefront_size:\s+{wave}\b", assembly):
+        sys.exit(f"error: {name}: no waves of {wave}")
+    for order in ORDERS[name]:
+        if not re.search(rf"^\s+{order}\b", assembly, re.M):
+            sys.exit(f"error: {name}: nothing in the virtual machine orders by {order}")
+    report = re.search(r"Function Name: amk_vm\b(.*?)(?=Function Name:|\Z)", done.stderr, re.S)
+    found = dict(re.findall(r"remark:[^\n]*?\s(\S[^:\n]*): (\d+) \[-Rpass", report[1] if report else ""))
+    if not all(figure in found for figure in FIGURES):
+        sys.exit(f"error: {name}: the compiler reports {found}")
+    return found
+
+
+def main():
+    if sys.argv[1:] not in ([], ["--write"]):
+        sys.exit(__doc__)
+    by = version()
+    with ThreadPoolExecutor(2) as pool:
+        rows = list(pool.map(compiled, TARGETS))
+    lines = ["| target | threads of a wave | " + " | ".join(FIGURES.values()) + " |", "| --- |" + " ---: |" * (1 + len(FIGURES))]
+    lines += [f"| {name} | {wave} | " + " | ".join(row[figure] for figure in FIGURES) + " |" for (name, wave), row in zip(TARGETS, rows)]
+    text = HEADER.format(version=f"Clang {by}") + "\n".join(lines) + "\n" + REST
+    if sys.argv[1:]:
+        TABLE.write_text(text)
+        print(f"{TABLE.relative_to(ROOT)} written")
+    elif not TABLE.exists() or TABLE.read_text() != text:
+        sys.exit(f"error: {TABLE.relative_to(ROOT)} says otherwise; this was found:\n{text}")
+    print(f"the kernels compile for {', '.join(f'{name} with waves of {wave}' for name, wave in TARGETS)}")
+
+
+main()
