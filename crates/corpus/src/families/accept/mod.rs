@@ -10,6 +10,7 @@ mod chains;
 mod decoders;
 mod fans;
 pub mod large;
+pub mod many;
 pub mod opcodes;
 mod paged;
 pub mod pairs;
@@ -41,6 +42,7 @@ pub fn library(corpus_seed: u64) -> Result<Library> {
         windows::bases,
         records::bases,
         large::bases,
+        many::bases,
     ];
     Library::new(lists.iter().flat_map(|list| list()).chain(random::bases(corpus_seed)))
 }

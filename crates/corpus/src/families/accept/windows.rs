@@ -19,6 +19,8 @@ pub enum Rows {
     Cache,
     /// `[2, 4, 1, 2]`, written by KV_APPEND.
     Caches,
+    /// Of this shape and read whole, wherever the tile lies; one task writes it.
+    Whole(&'static [u64]),
     /// Not written by any task, of this shape.
     Given(DType, &'static [u64]),
 }
@@ -31,6 +33,7 @@ impl Rows {
             Rows::Vector => (DType::F32, vec![4]),
             Rows::Cache => (DType::F32, vec![4, 1, 2]),
             Rows::Caches => (DType::F32, vec![2, 4, 1, 2]),
+            Rows::Whole(shape) => (DType::F32, shape.to_vec()),
             Rows::Given(dtype, shape) => (dtype, shape.to_vec()),
         }
     }
@@ -78,6 +81,11 @@ impl Window {
             }
             let buffer = p.act(&name, dtype, &shape);
             inputs.push(buffer);
+            if matches!(rows, Rows::Whole(_)) {
+                let source = p.input(&format!("s{index}"), dtype, &shape);
+                made.push(p.copy(&name, source, buffer, &[]));
+                continue;
+            }
             for row in [1, 2] {
                 made.push(write(&mut p, index, rows, buffer, row));
             }
@@ -171,7 +179,7 @@ fn write(p: &mut ProgramBuilder, operand: usize, rows: Rows, buffer: Buf, row: i
 /// Every form.
 pub fn windows() -> Vec<Window> {
     use DType::{F32, I8};
-    use Rows::{Cache, Caches, Given, Matrix, Vector};
+    use Rows::{Cache, Caches, Given, Matrix, Vector, Whole};
     let columns = || vec![vec![("n_off", 0), ("N_tile", 1)], vec![("n_off", 3), ("N_tile", 1)]];
     let frame = || {
         vec![
@@ -219,6 +227,15 @@ pub fn windows() -> Vec<Window> {
             "i8-rows",
             &[Given(F32, &[2, 1, 2]), Q, Matrix(2)],
             &[2, 1, 4],
+            columns(),
+            &[&gemv[..], &q8].concat(),
+        ),
+        form(Op::GemvTile, "bias-row", &[X, Matrix(2), Whole(&[1, 4])], &[1, 4], columns(), &gemv),
+        form(
+            Op::GemvTile,
+            "i8-input",
+            &[Whole(&[1, 2]), Q, Matrix(2)],
+            &[1, 4],
             columns(),
             &[&gemv[..], &q8].concat(),
         ),

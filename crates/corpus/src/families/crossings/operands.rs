@@ -72,6 +72,14 @@ pub fn windows(library: &Library, sink: &mut Sink) -> Result<()> {
                 if matches!(rows, Rows::Given(..)) {
                     continue;
                 }
+                if matches!(rows, Rows::Whole(_)) {
+                    let edit = edit::drop_wait(&base.program, waiter, &format!("i{input}"), Rule::R02)?
+                        .clause(clause_of(window.op))
+                        .clause(clause::EXE_04)
+                        .at(op_pointer(base, &format!("inputs/{input}"))?);
+                    sink.reject_as(base, &format!("i{input}-before-it-is-written"), &edit)?;
+                    continue;
+                }
                 for row in [1, 2] {
                     let edit = edit::drop_wait(&base.program, waiter, &format!("i{input}.{row}"), Rule::R03)?
                         .clause(clause_of(window.op))

@@ -27,6 +27,7 @@ pub fn all() -> Result<Vec<GraphBase>> {
     all.extend(layers()?);
     all.extend(systems::all()?);
     all.extend(super::current::bases()?);
+    all.extend(super::areas::bases()?);
     Ok(all)
 }
 

@@ -1,5 +1,6 @@
 //! The families: graphs of one rank, of several, and requests to translate.
 
+mod areas;
 mod base;
 mod bounds;
 mod current;
@@ -41,6 +42,8 @@ pub const FAMILIES: &[(&str, Cases)] = &[
     ("task-graph/lost", deadlock::lost),
     ("task-graph/partial", race::partial),
     ("task-graph/unordered", race::unordered),
+    ("task-graph/areas", areas::beside),
+    ("task-graph/diagonal", areas::diagonal),
     ("task-graph/dead-writes", race::dead_writes),
     ("task-graph/bounds", bounds::bounds),
     ("task-graph/declared", bounds::declared),

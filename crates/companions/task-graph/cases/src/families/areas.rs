@@ -1,0 +1,178 @@
+//! Tiles that lie to each other otherwise than as boxes of one grid, and boxes that cut each other into very many parts.
+
+use megakernel_corpus::builder::Result;
+use megakernel_corpus::edit::Edit;
+use megakernel_corpus::families::{Library, Sink};
+use megakernel_ir::rule::{Rule, clause};
+use serde_json::{Value, json};
+
+use super::base::{GraphBase, GraphCases, library};
+use super::graphs::act;
+use crate::build::{BF16, GraphBuilder, I64, NewTask, Tensor, Tile};
+
+const RMS: i64 = 119;
+const LINEAR: i64 = 108;
+const NIBBLE: i64 = 925;
+
+/// Two tiles of one tensor, of which the second begins where the first ends, and by how many bytes it may move to meet it.
+struct Beside {
+    name: &'static str,
+    summary: &'static str,
+    tiles: [Tile; 2],
+    nearer: &'static [i64],
+}
+
+fn tile(dtype: i64, offset: i64, dims: &[i64], strides: &[i64]) -> Tile {
+    Tile { base: "t".into(), dtype, dims: dims.to_vec(), strides: strides.to_vec(), offset }
+}
+
+fn besides() -> [Beside; 6] {
+    [
+        Beside {
+            name: "wider",
+            summary: "elements of 16 bits, and of 64 bits behind them",
+            tiles: [tile(BF16, 0, &[8], &[1]), tile(I64, 16, &[2], &[1])],
+            nearer: &[1, 2, 8, 16],
+        },
+        Beside {
+            name: "narrower",
+            summary: "elements of 64 bits, and of 16 bits behind them",
+            tiles: [tile(I64, 0, &[2], &[1]), tile(BF16, 16, &[8], &[1])],
+            nearer: &[1, 2, 8, 16],
+        },
+        Beside {
+            name: "nibbles",
+            summary: "seven elements of 4 bits take four bytes",
+            tiles: [tile(NIBBLE, 0, &[7], &[1]), tile(BF16, 4, &[2], &[1])],
+            nearer: &[1, 4],
+        },
+        Beside {
+            name: "pitches",
+            summary: "rows 10 elements apart, and rows 6 elements apart behind them",
+            tiles: [tile(BF16, 0, &[2, 4], &[10, 1]), tile(BF16, 28, &[3, 4], &[6, 1])],
+            nearer: &[2, 8, 28],
+        },
+        Beside {
+            name: "shifted",
+            summary: "elements that begin at odd bytes",
+            tiles: [tile(BF16, 1, &[8], &[1]), tile(BF16, 17, &[8], &[1])],
+            nearer: &[1, 2, 16],
+        },
+        Beside {
+            name: "running-over",
+            summary: "rows that reach into the next ones",
+            tiles: [tile(BF16, 0, &[2, 8], &[4, 1]), tile(BF16, 24, &[2, 8], &[4, 1])],
+            nearer: &[2, 8, 24],
+        },
+    ]
+}
+
+/// How many boxes stand on the diagonal.
+const BOXES: i64 = 16;
+
+/// A tensor of three axes.
+fn cube() -> Tensor {
+    Tensor::bf16("t", &[2 * BOXES, 2 * BOXES, 2 * BOXES])
+}
+
+/// Unordered tasks beside each other; and boxes on the diagonal of a cube, of which every task reads a corner, and two tasks overwrite
+/// all of it in the end.
+pub fn bases() -> Result<Vec<GraphBase>> {
+    let mut bases = Vec::new();
+    for Beside { name, summary, tiles, .. } in besides() {
+        for (order, tiles) in [("first", tiles.clone()), ("last", [tiles[1].clone(), tiles[0].clone()])] {
+            let mut graph = GraphBuilder::new();
+            for (label, tile) in ["one", "two"].into_iter().zip(tiles) {
+                graph.add(NewTask::new(label, RMS).reads(&[act("x", 8).whole()]).writes(&[tile]));
+            }
+            let clauses = [clause::TGR_04];
+            bases.push(GraphBase::new(&format!("areas/{name}-{order}"), summary, &clauses, graph.finish()?));
+        }
+    }
+    let (t, mut graph) = (cube(), GraphBuilder::new());
+    let (written, read) = (graph.event("written"), graph.event("read"));
+    let over = graph.event("over");
+    for n in 0..BOXES {
+        let task = NewTask::new(&format!("w{n}"), RMS).reads(&[act("x", 8).whole()]);
+        graph.add(task.writes(&[t.tile(&[2 * n; 3], &[2; 3])]).triggers(written));
+    }
+    for n in 0..BOXES {
+        let task = NewTask::new(&format!("r{n}"), LINEAR).reads(&[t.tile(&[2 * n; 3], &[1; 3])]);
+        graph.add(task.writes(&[act("u", 2 * BOXES).block(1, n, BOXES)]).after(written).triggers(read));
+    }
+    for n in 0..2 {
+        let task = NewTask::new(&format!("over{n}"), LINEAR).reads(&[act("u", 2 * BOXES).whole()]);
+        graph.add(task.writes(&[t.block(0, n, 2)]).after(read).triggers(over));
+    }
+    graph.add(NewTask::new("last", LINEAR).reads(&[t.whole()]).writes(&[act("y", 8).whole()]).after(over));
+    let summary = "boxes on the diagonal of a cube are written, read in part, and overwritten by halves";
+    bases.push(GraphBase::new("areas/diagonal", summary, &[clause::TGR_04], graph.finish()?));
+    Ok(bases)
+}
+
+/// TR02 to TR04: two unordered tasks whose tiles meet by some bytes.
+pub fn beside(_: &Library, sink: &mut Sink) -> Result<()> {
+    let library = library()?;
+    for Beside { name, nearer, .. } in besides() {
+        for (order, moves) in [("first", "two"), ("last", "one")] {
+            let base = library.get(&format!("areas/{name}-{order}"))?;
+            let end = base.int(&base.at(moves, "outputs/0/offset")?)?;
+            for bytes in nearer {
+                let offset = end - bytes;
+                for (rule, reader) in
+                    [(Rule::TR04, None), (Rule::TR02, Some("two")), (Rule::TR03, Some("one"))]
+                {
+                    let what = format!("the tiles share bytes, {bytes} of them at most");
+                    let at = if rule == Rule::TR02 { "inputs/0" } else { "outputs/0" };
+                    let edit = Edit::breaking(rule, what).clause(clause::TGR_04).at(base.at("two", at)?);
+                    let edit = meeting(base, edit, moves, offset, reader)?;
+                    let how = reader.map_or("both write".to_owned(), |reader| format!("{reader} reads"));
+                    sink.graph_reject(base, &format!("{how} {bytes} nearer"), &edit)?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The tile of the task `moves` begins at `offset`; the task `reader` reads its tile in place of writing it.
+fn meeting(base: &GraphBase, edit: Edit, moves: &str, offset: i64, reader: Option<&str>) -> Result<Edit> {
+    let mut edit = edit.replace(base.at(moves, "outputs/0/offset")?, offset);
+    if let Some(reader) = reader {
+        let mut tile: Value = base.value(&base.at(reader, "outputs/0")?)?.clone();
+        if reader == moves {
+            tile["offset"] = json!(offset);
+        }
+        edit = edit
+            .replace(base.at(reader, "inputs/0")?, tile)
+            .replace(base.at(reader, "outputs/0/base_ptr")?, "elsewhere");
+    }
+    Ok(edit)
+}
+
+/// TR02 to TR05 among boxes of which most have no cut in common.
+pub fn diagonal(_: &Library, sink: &mut Sink) -> Result<()> {
+    let library = library()?;
+    let base = library.get("areas/diagonal")?;
+    let boxed = |label: &str| -> Result<Value> { Ok(base.value(&base.at(label, "outputs/0")?)?.clone()) };
+    for n in [0, 7, 8, BOXES - 1] {
+        let (writer, reader) = (format!("w{n}"), format!("r{n}"));
+        let edit = Edit::breaking(Rule::TR05, format!("nobody reads of the box of `{writer}`"));
+        let edit = edit.at(base.at(&writer, "outputs/0")?).clause(clause::TGR_04);
+        let edit = edit.replace(base.at(&reader, "inputs/0/base_ptr")?, "elsewhere");
+        sink.graph_reject(base, &format!("{reader} reads elsewhere"), &edit)?;
+    }
+    for (first, second) in [("w0", "w1"), ("w0", "w15"), ("w7", "w8"), ("w14", "w15")] {
+        let (input, output) = (base.at(second, "inputs/0")?, base.at(second, "outputs/0")?);
+        let edit = Edit::breaking(Rule::TR02, format!("`{second}` reads the box of `{first}`"));
+        let edit = edit.at(input.clone()).replace(input, boxed(first)?);
+        sink.graph_reject(base, &format!("{second} reads of {first}"), &edit)?;
+        let edit = Edit::breaking(Rule::TR03, format!("`{first}` reads the box of `{second}`"));
+        let edit = edit.at(output.clone()).replace(base.at(first, "inputs/0")?, boxed(second)?);
+        sink.graph_reject(base, &format!("{first} reads of {second}"), &edit)?;
+        let edit = Edit::breaking(Rule::TR04, format!("`{second}` writes the box of `{first}`"));
+        let edit = edit.at(output.clone()).replace(output, boxed(first)?);
+        sink.graph_reject(base, &format!("{first} and {second} write"), &edit)?;
+    }
+    Ok(())
+}
