@@ -4,7 +4,7 @@ use megakernel_corpus::builder::Result;
 use megakernel_corpus::edit::Edit;
 use megakernel_corpus::families::{Library, Sink};
 use megakernel_ir::rule::{Rule, clause};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::base::{GraphBase, GraphCases, library};
 use super::graphs::act;
@@ -26,43 +26,31 @@ fn tile(dtype: i64, offset: i64, dims: &[i64], strides: &[i64]) -> Tile {
     Tile { base: "t".into(), dtype, dims: dims.to_vec(), strides: strides.to_vec(), offset }
 }
 
-fn besides() -> [Beside; 6] {
+fn besides() -> [Beside; 4] {
     [
         Beside {
             name: "wider",
             summary: "elements of 16 bits, and of 64 bits behind them",
             tiles: [tile(BF16, 0, &[8], &[1]), tile(I64, 16, &[2], &[1])],
-            nearer: &[1, 2, 8, 16],
+            nearer: &[8, 16],
         },
         Beside {
             name: "narrower",
             summary: "elements of 64 bits, and of 16 bits behind them",
             tiles: [tile(I64, 0, &[2], &[1]), tile(BF16, 16, &[8], &[1])],
-            nearer: &[1, 2, 8, 16],
+            nearer: &[2, 8, 16],
         },
         Beside {
             name: "nibbles",
             summary: "seven elements of 4 bits take four bytes",
             tiles: [tile(NIBBLE, 0, &[7], &[1]), tile(BF16, 4, &[2], &[1])],
-            nearer: &[1, 4],
+            nearer: &[2, 4],
         },
         Beside {
             name: "pitches",
-            summary: "rows 10 elements apart, and rows 6 elements apart behind them",
-            tiles: [tile(BF16, 0, &[2, 4], &[10, 1]), tile(BF16, 28, &[3, 4], &[6, 1])],
-            nearer: &[2, 8, 28],
-        },
-        Beside {
-            name: "shifted",
-            summary: "elements that begin at odd bytes",
-            tiles: [tile(BF16, 1, &[8], &[1]), tile(BF16, 17, &[8], &[1])],
-            nearer: &[1, 2, 16],
-        },
-        Beside {
-            name: "running-over",
-            summary: "rows that reach into the next ones",
-            tiles: [tile(BF16, 0, &[2, 8], &[4, 1]), tile(BF16, 24, &[2, 8], &[4, 1])],
-            nearer: &[2, 8, 24],
+            summary: "rows 10 elements apart, and behind them rows 6 elements apart",
+            tiles: [tile(BF16, 0, &[2, 4], &[10, 1]), tile(BF16, 36, &[3, 4], &[6, 1])],
+            nearer: &[12, 24, 36],
         },
     ]
 }
@@ -75,20 +63,17 @@ fn cube() -> Tensor {
     Tensor::bf16("t", &[2 * BOXES, 2 * BOXES, 2 * BOXES])
 }
 
-/// Unordered tasks beside each other; and boxes on the diagonal of a cube, of which every task reads a corner, and two tasks overwrite
+/// Two unordered tasks; and boxes on the diagonal of a cube, of which every task reads a corner, and two tasks overwrite
 /// all of it in the end.
 pub fn bases() -> Result<Vec<GraphBase>> {
     let mut bases = Vec::new();
-    for Beside { name, summary, tiles, .. } in besides() {
-        for (order, tiles) in [("first", tiles.clone()), ("last", [tiles[1].clone(), tiles[0].clone()])] {
-            let mut graph = GraphBuilder::new();
-            for (label, tile) in ["one", "two"].into_iter().zip(tiles) {
-                graph.add(NewTask::new(label, RMS).reads(&[act("x", 8).whole()]).writes(&[tile]));
-            }
-            let clauses = [clause::TGR_04];
-            bases.push(GraphBase::new(&format!("areas/{name}-{order}"), summary, &clauses, graph.finish()?));
-        }
+    let mut graph = GraphBuilder::new();
+    for (n, label) in ["one", "two"].into_iter().enumerate() {
+        let tile = tile(BF16, 16 * n as i64, &[8], &[1]);
+        graph.add(NewTask::new(label, RMS).reads(&[act("x", 8).whole()]).writes(&[tile]));
     }
+    let summary = "two unordered tasks write the halves of a row";
+    bases.push(GraphBase::new("areas/halves", summary, &[clause::TGR_04], graph.finish()?));
     let (t, mut graph) = (cube(), GraphBuilder::new());
     let (written, read) = (graph.event("written"), graph.event("read"));
     let over = graph.event("over");
@@ -110,44 +95,43 @@ pub fn bases() -> Result<Vec<GraphBase>> {
     Ok(bases)
 }
 
-/// TR02 to TR04: two unordered tasks whose tiles meet by some bytes.
+/// TW03 alone where the tiles of two unordered tasks stand beside each other, and TR02 to TR04 with it where they meet by some bytes.
 pub fn beside(_: &Library, sink: &mut Sink) -> Result<()> {
     let library = library()?;
-    for Beside { name, nearer, .. } in besides() {
-        for (order, moves) in [("first", "two"), ("last", "one")] {
-            let base = library.get(&format!("areas/{name}-{order}"))?;
-            let end = base.int(&base.at(moves, "outputs/0/offset")?)?;
-            for bytes in nearer {
-                let offset = end - bytes;
-                for (rule, reader) in
-                    [(Rule::TR04, None), (Rule::TR02, Some("two")), (Rule::TR03, Some("one"))]
-                {
-                    let what = format!("the tiles share bytes, {bytes} of them at most");
+    let base = library.get("areas/halves")?;
+    for Beside { name, summary, tiles, nearer } in besides() {
+        for (order, lower) in [("first", "one"), ("last", "two")] {
+            let placed = |edit: Edit, nearer: i64, reader: Option<&str>| -> Result<Edit> {
+                let mut edit = edit.clause(clause::TGR_04);
+                for label in ["one", "two"] {
+                    let tile = &tiles[usize::from(label != lower)];
+                    let offset = if label == lower { tile.offset } else { tile.offset - nearer };
+                    let tile = Tile { offset, ..tile.clone() }.json();
+                    if reader == Some(label) {
+                        edit = edit
+                            .replace(base.at(label, "inputs/0")?, tile)
+                            .replace(base.at(label, "outputs/0/base_ptr")?, "elsewhere");
+                    } else {
+                        edit = edit.replace(base.at(label, "outputs/0")?, tile);
+                    }
+                }
+                Ok(edit)
+            };
+            for (rule, reader) in [(Rule::TR04, None), (Rule::TR02, Some("two")), (Rule::TR03, Some("one"))] {
+                let how = reader.map_or("both write".to_owned(), |reader| format!("{reader} reads"));
+                let edit = placed(Edit::breaking(Rule::TW03, summary), 0, reader)?;
+                sink.graph_warn(base, &format!("{name} {order} {how}"), &edit)?;
+                for &bytes in nearer {
+                    let what = format!("{summary}, {bytes} bytes nearer");
                     let at = if rule == Rule::TR02 { "inputs/0" } else { "outputs/0" };
-                    let edit = Edit::breaking(rule, what).clause(clause::TGR_04).at(base.at("two", at)?);
-                    let edit = meeting(base, edit, moves, offset, reader)?;
-                    let how = reader.map_or("both write".to_owned(), |reader| format!("{reader} reads"));
-                    sink.graph_reject(base, &format!("{how} {bytes} nearer"), &edit)?;
+                    let edit = Edit::breaking(rule, what).at(base.at("two", at)?);
+                    let edit = placed(edit, bytes, reader)?;
+                    sink.graph_reject(base, &format!("{name} {order} {how} {bytes} nearer"), &edit)?;
                 }
             }
         }
     }
     Ok(())
-}
-
-/// The tile of the task `moves` begins at `offset`; the task `reader` reads its tile in place of writing it.
-fn meeting(base: &GraphBase, edit: Edit, moves: &str, offset: i64, reader: Option<&str>) -> Result<Edit> {
-    let mut edit = edit.replace(base.at(moves, "outputs/0/offset")?, offset);
-    if let Some(reader) = reader {
-        let mut tile: Value = base.value(&base.at(reader, "outputs/0")?)?.clone();
-        if reader == moves {
-            tile["offset"] = json!(offset);
-        }
-        edit = edit
-            .replace(base.at(reader, "inputs/0")?, tile)
-            .replace(base.at(reader, "outputs/0/base_ptr")?, "elsewhere");
-    }
-    Ok(edit)
 }
 
 /// TR02 to TR05 among boxes of which most have no cut in common.
