@@ -22,6 +22,7 @@ pub mod record;
 pub mod registry;
 pub mod rule;
 pub mod shard;
+pub mod stream;
 pub mod terminal;
 mod text;
 mod write;

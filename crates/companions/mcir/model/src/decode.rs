@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 
 use crate::document::{
     Along, Binary, Body, Boundary, Document, Dtype, Fold, Function, Index, Init, Lifetime, Memory, Node, Op,
-    Region, Residency, State, Stream, Target, Term, Tile, Unary, Update, Value,
+    Region, Residency, State, Stream, Target, Term, Terms, Tile, Unary, Update, Value,
 };
 
 /// Reads a document.
@@ -54,7 +54,7 @@ const OPS: &[&str] = &["LoadTile", "StoreTile", "Compute", "Reduce", "UpdateStat
 
 /// The functions of a `Compute`, by name.
 #[derive(Clone, Copy)]
-enum Named {
+pub(crate) enum Named {
     Matmul(bool),
     Transpose,
     Unary(Unary),
@@ -73,6 +73,20 @@ impl Named {
             Named::Scale => "scale",
             Named::Binary(binary) => binary.name(),
             Named::Mask => "mask",
+        }
+    }
+
+    /// The function of a name.
+    pub(crate) fn of(name: &str) -> Option<Named> {
+        let unary = || Unary::ALL.iter().find(|unary| unary.name() == name).copied().map(Named::Unary);
+        let binary = || Binary::ALL.iter().find(|binary| binary.name() == name).copied().map(Named::Binary);
+        match name {
+            "matmul_nn" => Some(Named::Matmul(false)),
+            "matmul_nt" => Some(Named::Matmul(true)),
+            "transpose" => Some(Named::Transpose),
+            "scale" => Some(Named::Scale),
+            "mask" => Some(Named::Mask),
+            _ => unary().or_else(binary),
         }
     }
 
@@ -220,9 +234,9 @@ impl Decoder {
 
     pub(crate) fn index(&mut self, at: &Place<'_>) -> Option<Index> {
         if at.value.is_array() {
-            return Some(Index { terms: self.array(at, Decoder::term)?, is_array: true });
+            return Some(Index { terms: self.array(at, Decoder::term)?.into(), is_array: true });
         }
-        Some(Index { terms: vec![self.single(at)?], is_array: false })
+        Some(Index { terms: Terms::from_iter([self.single(at)?]), is_array: false })
     }
 
     fn single(&mut self, at: &Place<'_>) -> Option<Term> {
@@ -271,7 +285,7 @@ impl Decoder {
             }
             _ => Op::UpdateState(self.update(at)?),
         };
-        Some(Node { id: id?, op, ins, outs })
+        Some(Node { id: id?, op, ins: ins.into(), outs: outs.into() })
     }
 
     pub(crate) fn fold(&mut self, at: &Place<'_>) -> Option<(Fold, i64)> {

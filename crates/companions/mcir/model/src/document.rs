@@ -1,5 +1,12 @@
 //! The records of a document. Names of values, axes and ids stand once in [`Document::names`], and records refer to them by position.
 
+use smallvec::SmallVec;
+
+/// The operands of a node: few nodes have more than four, and those of others take no memory of their own.
+pub type Operands = SmallVec<[u32; 4]>;
+/// The terms of an index, of which most have one.
+pub type Terms = SmallVec<[Term; 1]>;
+
 /// A document (clause MCI-01).
 #[derive(Clone, Debug, Default)]
 pub struct Document {
@@ -204,7 +211,7 @@ named! {
 #[derive(Clone, Debug, Default)]
 pub struct Index {
     /// What is added.
-    pub terms: Vec<Term>,
+    pub terms: Terms,
     /// Whether it is written as an array, which pointers follow.
     pub is_array: bool,
 }
@@ -228,9 +235,9 @@ pub struct Node {
     /// What it does.
     pub op: Op,
     /// What it reads.
-    pub ins: Vec<u32>,
+    pub ins: Operands,
     /// What it produces.
-    pub outs: Vec<u32>,
+    pub outs: Operands,
 }
 
 /// What a node does.

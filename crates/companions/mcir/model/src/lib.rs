@@ -6,6 +6,7 @@ pub mod document;
 pub mod graph;
 pub mod kernel;
 pub mod passes;
+mod stream;
 
 pub use decode::{Fault, read};
 pub use document::{
@@ -15,3 +16,4 @@ pub use document::{
 pub use graph::{Graph, GraphNode, GraphOp, GraphValue, Masked, is_graph, read_graph};
 pub use kernel::{Kernels, read_kernels};
 pub use passes::{Pass, Request, Source, read_transform};
+pub use stream::read_text;

@@ -1,7 +1,5 @@
 //! Axes, their ranges, and the extents of tiles at an edge (clauses MCI-03 and MCI-09).
 
-use std::collections::HashMap;
-
 use megakernel_mcir::{Index, Region};
 
 use crate::producers::added;
@@ -33,6 +31,11 @@ pub struct Axis {
     pub count: i64,
 }
 
+/// What a name has, in a list in the order of the names.
+fn found<T: Copy>(list: &[(u32, T)], name: u32) -> Option<T> {
+    list.binary_search_by_key(&name, |&(name, _)| name).ok().map(|place| list[place].1)
+}
+
 /// The axes of a region, by their places: the stream comes last.
 #[derive(Clone, Debug)]
 pub struct Axes {
@@ -45,16 +48,17 @@ pub struct Axes {
     /// The bounds of the stream.
     pub from: Vec<Affine>,
     pub to: Vec<Affine>,
-    /// By name. Before IS11 is judged there may be any number of axes, and of terms that name them.
-    places: HashMap<u32, u32>,
+    /// In the order of the names. Before IS11 is judged there may be any number of axes, and of terms that name them.
+    places: Vec<(u32, u32)>,
 }
 
 impl Axes {
     /// Of a region that breaks none of IS01 to IS03.
     pub fn new(region: &Region) -> Axes {
         let tile = &region.tile;
-        let steps: HashMap<u32, i64> = tile.shape.iter().copied().collect();
-        let step = |axis: u32| steps.get(&axis).copied().unwrap_or(1);
+        let mut steps = tile.shape.clone();
+        steps.sort_unstable();
+        let step = |axis: u32| found(&steps, axis).unwrap_or(1);
         let block = |&(name, extent): &(u32, i64)| {
             let step = step(name);
             let count = (extent - 1) / step + 1;
@@ -63,7 +67,9 @@ impl Axes {
         // An axis with one value adds 0 to every index.
         let blocks: Vec<Axis> = tile.blocks.iter().map(block).filter(|axis| axis.count > 1).collect();
         let (from, to) = (Vec::new(), Vec::new());
-        let places = (0..).zip(&blocks).map(|(place, axis)| (axis.name, place)).collect();
+        let mut places: Vec<(u32, u32)> =
+            (0..).zip(&blocks).map(|(place, axis)| (axis.name, place)).collect();
+        places.sort_unstable();
         let mut axes = Axes { blocks, stream: None, is_fixed: true, from, to, places };
         if let Some(stream) = &region.stream {
             axes.from = stream.from.iter().map(|index| axes.affine(index)).collect();
@@ -77,7 +83,9 @@ impl Axes {
             let step = step(stream.axis);
             let count = if end > first { end.saturating_sub(first).saturating_sub(1) / step + 1 } else { 0 };
             let last = if starts_fixed { first + (count - 1) * step } else { end - 1 };
-            axes.places.insert(stream.axis, axes.stream_place());
+            let own = (stream.axis, axes.stream_place());
+            let at = axes.places.partition_point(|place| *place < own);
+            axes.places.insert(at, own);
             axes.stream = Some(Axis { name: stream.axis, step, least: first, most: last.max(first), count });
         }
         axes
@@ -95,17 +103,17 @@ impl Axes {
 
     /// An index without axes that have one value.
     pub fn affine(&self, index: &Index) -> Affine {
-        let (named, mut number) = added(index);
-        let mut factors = Vec::with_capacity(named.len());
-        for (name, factor) in named {
-            let Some(&place) = self.places.get(&name) else { continue };
-            let Some(axis) = self.axis(place) else { continue };
-            if axis.least == axis.most {
+        let (mut factors, mut number) = added(index);
+        factors.retain_mut(|(name, factor)| {
+            let Some(place) = found(&self.places, *name) else { return false };
+            let Some(axis) = self.axis(place) else { return false };
+            let moves = axis.least != axis.most;
+            if !moves {
                 number = number.saturating_add(factor.saturating_mul(axis.least));
-            } else {
-                factors.push((place, factor));
             }
-        }
+            *name = place;
+            moves
+        });
         Affine { factors, number }
     }
 

@@ -1,7 +1,5 @@
 //! The rules IB01 to IB03: where tiles lie, and what is stored.
 
-use std::collections::HashSet;
-
 use megakernel_ir::Rule;
 use megakernel_mcir::{Body, Index};
 use megakernel_order::Findings;
@@ -14,8 +12,10 @@ use crate::world::{World, moves, nodes};
 pub fn check(world: &World<'_>, shaped: &Shaped<'_>, findings: &mut Findings) {
     let sites = || nodes(shaped.number, shaped.region);
     let stores = |node| moves(node).filter(|moved| moved.stores);
-    let stored: HashSet<u32> =
-        sites().filter_map(|site| stores(site.node)).map(|moved| moved.tensor).collect();
+    let mut stored = world.table();
+    for moved in sites().filter_map(|site| stores(site.node)) {
+        stored.insert(moved.tensor, 0);
+    }
     for site in sites() {
         let (Some(moved), Some(at)) = (moves(site.node), site.node.op.at()) else { continue };
         let (tensor, tile) = (&world.value(moved.tensor).shape, &world.value(moved.tile).shape);
@@ -35,7 +35,7 @@ pub fn check(world: &World<'_>, shaped: &Shaped<'_>, findings: &mut Findings) {
                 findings.broken(Rule::IB02, format!("{}/at", site.pointer()), message);
             }
         }
-        if !moved.stores && stored.contains(&moved.tensor) {
+        if !moved.stores && stored.has(moved.tensor) {
             let message = format!("the region stores `{}` itself", world.name(moved.tensor));
             findings.broken(Rule::IB03, site.input(0), message);
         }

@@ -104,9 +104,7 @@ fn of_region(world: &World<'_>, shaped: &Shaped<'_>, lifetimes: &Lifetimes, left
         if let Some((of, bytes)) = moved(world, shaped, &site, left) {
             *(if of.stores { &mut measures.stored } else { &mut measures.loaded }) += bytes;
         } else {
-            let of = |name: Option<&u32>| -> &[Extent] {
-                name.and_then(|name| shaped.extents.get(name)).map(Vec::as_slice).unwrap_or_default()
-            };
+            let of = |name: Option<&u32>| -> &[Extent] { name.map_or(&[], |&name| shaped.extents(name)) };
             let runs = if site.body == Body::Each { Runs::EACH } else { Runs::ONCE };
             let mut sum = |extents: &[Extent]| total(&shaped.axes, extents, runs, left);
             let (first, made) = (of(site.node.ins.first()), of(site.node.outs.first()));

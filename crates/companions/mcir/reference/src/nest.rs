@@ -292,8 +292,7 @@ impl<'n, 'd> Nest<'n, 'd> {
 
     /// A tile as it is in the iteration that is run.
     fn view(&mut self, tile: u32, slot: Slot) -> Json {
-        let extents = self.shaped.extents.get(&tile).cloned().unwrap_or_default();
-        let extents = extents.iter().map(|extent| self.extent(extent)).collect();
+        let extents = self.shaped.extents(tile).iter().map(|extent| self.extent(extent)).collect();
         self.view_of(tile, slot, extents)
     }
 

@@ -1,13 +1,11 @@
 //! The rules IS04 and IS05: what nodes take, and what regions say that they take.
 
-use std::collections::HashSet;
-
 use megakernel_ir::Rule;
 use megakernel_mcir::{Body, Function, Node, Op, Region, Update};
 use megakernel_order::Findings;
 
-use crate::structure::lists;
-use crate::world::{Site, World, moves, nodes};
+use crate::structure::{List, lists};
+use crate::world::{ByName, Site, World, moves, nodes};
 
 /// How many values a node has in `in` and in `out`.
 fn required(op: &Op) -> (usize, usize) {
@@ -93,14 +91,14 @@ fn kinds(world: &World<'_>, node: &Node) -> Result<(), String> {
 /// IS05.
 pub fn interface(world: &World<'_>, findings: &mut Findings) {
     let document = world.document;
-    lists(document, &mut |names, at| {
+    lists(document, &mut |names, list| {
         for (place, &name) in names.iter().enumerate() {
             if world.is_tile(name) {
                 let message = format!("found the tile `{}`, required a tensor", world.name(name));
-                findings.broken(Rule::IS05, format!("{at}/{place}"), message);
-            } else if at == "/outputs" && world.is_input(name) {
+                findings.broken(Rule::IS05, list.pointer(place), message);
+            } else if list == List::Outputs && world.is_input(name) {
                 let message = format!("`{}` is an input of the document", world.name(name));
-                findings.broken(Rule::IS05, format!("{at}/{place}"), message);
+                findings.broken(Rule::IS05, list.pointer(place), message);
             }
         }
     });
@@ -111,16 +109,17 @@ pub fn interface(world: &World<'_>, findings: &mut Findings) {
         }
     }
     let mut used = vec![usize::MAX; document.values.len()];
+    let mut names = ByName::new(document);
     for (number, region) in document.regions.iter().enumerate() {
         for stores in [false, true] {
             let (which, listed) =
                 if stores { ("outputs", &region.outputs) } else { ("inputs", &region.inputs) };
-            let names: HashSet<u32> = listed.iter().copied().collect();
+            names.set(listed.iter().copied());
             for site in nodes(number, region) {
                 let Some(moved) = moves(site.node).filter(|moved| moved.stores == stores) else { continue };
                 // A mark of its own for each list.
                 used[world.place(moved.tensor)] = 2 * number + usize::from(stores);
-                if !names.contains(&moved.tensor) {
+                if !names.has(moved.tensor) {
                     let name = world.name(moved.tensor);
                     let message = format!("`{name}` is not among the {which} of the region");
                     let at = if stores { site.output(0) } else { site.input(0) };

@@ -1,6 +1,6 @@
 //! The rules IO01 to IO05: prefetched tiles, for any number of iterations (clause MCI-10).
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use megakernel_ir::Rule;
 use megakernel_mcir::{Body, Op};
@@ -23,13 +23,14 @@ struct Tile<'d> {
 /// Judges a region.
 pub fn check(world: &World<'_>, shaped: &Shaped<'_>, findings: &mut Findings) {
     let mut tiles: Vec<(u32, Tile<'_>)> = Vec::new();
-    let mut places: HashMap<u32, usize> = HashMap::new();
+    let mut places = world.table();
     for site in nodes(shaped.number, shaped.region) {
         if let (&Op::Prefetch(_, version), Some(&name)) = (&site.node.op, site.node.outs.first()) {
-            let place = *places.entry(name).or_insert_with(|| {
+            let place = places.get(name).unwrap_or(tiles.len());
+            if place == tiles.len() {
+                places.insert(name, place);
                 tiles.push((name, Tile::default()));
-                tiles.len() - 1
-            });
+            }
             tiles[place].1.prefetches.push((site, version));
         }
     }
@@ -38,12 +39,12 @@ pub fn check(world: &World<'_>, shaped: &Shaped<'_>, findings: &mut Findings) {
     }
     for site in nodes(shaped.number, shaped.region) {
         for (number, &(name, version)) in site.node.op.waits().iter().enumerate() {
-            if let Some(&place) = places.get(&name) {
+            if let Some(place) = places.get(name) {
                 tiles[place].1.waits.push((site, number, version));
             }
         }
-        for (number, name) in site.node.ins.iter().enumerate() {
-            if let Some(&place) = places.get(name) {
+        for (number, &name) in site.node.ins.iter().enumerate() {
+            if let Some(place) = places.get(name) {
                 tiles[place].1.reads.push((site, number));
             }
         }

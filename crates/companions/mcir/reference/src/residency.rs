@@ -1,7 +1,5 @@
 //! The rules IL and IT: lifetimes, and what is on chip at once (clause MCI-11).
 
-use std::collections::HashMap;
-
 use megakernel_ir::Rule;
 use megakernel_mcir::{Body, Lifetime, Memory, Op};
 use megakernel_order::Findings;
@@ -9,15 +7,15 @@ use megakernel_order::Findings;
 use crate::shapes::Shaped;
 use crate::world::{World, nodes};
 
-/// Lifetimes by name.
+/// Lifetimes by name, each with its place: of the residency region, and in it.
 pub struct Lifetimes {
-    by_name: HashMap<u32, (Lifetime, usize, usize)>,
+    by_name: Vec<Option<(Lifetime, usize, usize)>>,
 }
 
 impl Lifetimes {
     /// IL01.
     pub fn new(world: &World<'_>, findings: &mut Findings) -> Lifetimes {
-        let mut by_name = HashMap::new();
+        let mut by_name = vec![None; world.document.names.len()];
         for (place, region) in world.document.residency.iter().enumerate() {
             for (number, &name) in region.values.iter().enumerate() {
                 let at = || format!("/residency/{place}/values/{number}");
@@ -29,15 +27,15 @@ impl Lifetimes {
                         at(),
                         format!("`{name}` is in {found} memory, not in {said}"),
                     );
-                } else if by_name.contains_key(&name) {
+                } else if by_name[name as usize].is_some() {
                     let message = format!("`{}` stands in two residency regions", world.name(name));
                     findings.broken(Rule::IL01, at(), message);
                 }
-                by_name.entry(name).or_insert((region.lifetime, place, number));
+                by_name[name as usize].get_or_insert((region.lifetime, place, number));
             }
         }
         for value in world.document.values.iter().filter(|value| value.memory != Memory::Global) {
-            if !by_name.contains_key(&value.name) {
+            if by_name[value.name as usize].is_none() {
                 let message = format!("`{}` stands in no residency region", world.name(value.name));
                 findings.broken(Rule::IL01, world.value_pointer(value.name), message);
             }
@@ -47,24 +45,31 @@ impl Lifetimes {
 
     /// Of a tile.
     pub fn of(&self, name: u32) -> Lifetime {
-        self.by_name.get(&name).map_or(Lifetime::Block, |&(lifetime, ..)| lifetime)
+        self.by_name[name as usize].map_or(Lifetime::Block, |(lifetime, ..)| lifetime)
     }
 }
 
 /// Where a tile is used: positions among all nodes of the region.
 #[derive(Default)]
 pub struct Use {
-    sites: Vec<(Body, bool)>,
+    /// In which bodies, each as a bit.
+    bodies: u8,
+    /// The same, by nodes other than `Prefetch`.
+    bodies_of_others: u8,
     pub is_prefetched: bool,
     pub first_in_begin: Option<usize>,
     pub first: Option<usize>,
     pub last: Option<usize>,
 }
 
+const fn bit(body: Body) -> u8 {
+    1 << body as u8
+}
+
 /// The tiles of a region, states first.
 pub fn uses(world: &World<'_>, shaped: &Shaped<'_>) -> Vec<(u32, Use)> {
-    let mut places: HashMap<u32, usize> = HashMap::new();
-    let mut all: Vec<(u32, Use)> = Vec::new();
+    let mut places = world.table();
+    let mut all: Vec<(u32, Use)> = Vec::with_capacity(shaped.region.state.len());
     for state in &shaped.region.state {
         places.insert(state.value, all.len());
         all.push((state.value, Use::default()));
@@ -76,12 +81,14 @@ pub fn uses(world: &World<'_>, shaped: &Shaped<'_>) -> Vec<(u32, Use)> {
             if !world.is_tile(name) {
                 continue;
             }
-            let place = *places.entry(name).or_insert_with(|| {
+            let place = places.get(name).unwrap_or(all.len());
+            if place == all.len() {
+                places.insert(name, place);
                 all.push((name, Use::default()));
-                all.len() - 1
-            });
+            }
             let used = &mut all[place].1;
-            used.sites.push((site.body, is_prefetch));
+            used.bodies |= bit(site.body);
+            used.bodies_of_others |= if is_prefetch { 0 } else { bit(site.body) };
             used.is_prefetched |= is_prefetch;
             if is_made && site.body == Body::Begin {
                 used.first_in_begin.get_or_insert(position);
@@ -95,20 +102,15 @@ pub fn uses(world: &World<'_>, shaped: &Shaped<'_>) -> Vec<(u32, Use)> {
 
 /// IL02.
 pub fn kept(world: &World<'_>, shaped: &Shaped<'_>, lifetimes: &Lifetimes, findings: &mut Findings) {
-    for (name, used) in uses(world, shaped) {
-        let Some(&(lifetime, place, number)) = lifetimes.by_name.get(&name) else { continue };
-        let is_state = shaped.states.contains(&name);
+    for (position, (name, used)) in uses(world, shaped).into_iter().enumerate() {
+        let Some((lifetime, place, number)) = lifetimes.by_name[name as usize] else { continue };
+        let is_state = position < shaped.region.state.len();
         let fits = match lifetime {
             Lifetime::Block => true,
             _ if is_state => false,
-            Lifetime::Stream => used.sites.iter().all(|&(body, _)| body != Body::End),
-            Lifetime::Iteration => {
-                used.sites.iter().all(|&(body, is_prefetch)| body == Body::Each || is_prefetch)
-            }
-            Lifetime::Node => {
-                let body = used.sites.first().map(|&(body, _)| body);
-                !used.is_prefetched && used.sites.iter().all(|&(other, _)| Some(other) == body)
-            }
+            Lifetime::Stream => used.bodies & bit(Body::End) == 0,
+            Lifetime::Iteration => used.bodies_of_others & !bit(Body::Each) == 0,
+            Lifetime::Node => !used.is_prefetched && used.bodies.count_ones() <= 1,
         };
         if !fits {
             let what = if is_state { "is a state" } else { "is produced or read outside of that" };

@@ -1,13 +1,11 @@
 //! The rules IS09 to IS11, and the extents of all tiles (clauses MCI-06 and MCI-09).
 
-use std::collections::{HashMap, HashSet};
-
 use megakernel_ir::Rule;
 use megakernel_mcir::{Along, Function, Node, Op, Region, Update};
 use megakernel_order::Findings;
 
 use crate::axes::{Axes, Extent};
-use crate::world::{Move, Site, World, moves, nodes};
+use crate::world::{ByName, Move, Site, World, moves, nodes};
 
 /// The limit of IS11.
 const MOST_WORK: i64 = 1 << 31;
@@ -17,9 +15,8 @@ pub struct Shaped<'d> {
     pub number: usize,
     pub region: &'d Region,
     pub axes: Axes,
-    /// By name.
-    pub extents: HashMap<u32, Vec<Extent>>,
-    pub states: HashSet<u32>,
+    /// In the order of the names.
+    extents: Vec<(u32, Vec<Extent>)>,
 }
 
 /// IS11: the axes of all regions, if they are not too much.
@@ -41,28 +38,22 @@ pub fn count(world: &World<'_>, findings: &mut Findings) -> Vec<Axes> {
     all
 }
 
-impl<'d> Shaped<'d> {
-    /// IS09 and IS10.
-    pub fn new(
-        world: &World<'d>,
-        number: usize,
-        region: &'d Region,
-        axes: Axes,
-        findings: &mut Findings,
-    ) -> Shaped<'d> {
-        let states: HashSet<u32> = region.state.iter().map(|state| state.value).collect();
-        let mut shaped = Shaped { number, region, axes, extents: HashMap::new(), states };
-        // A prefetched tile has its extents wherever its first `Prefetch` stands.
-        for site in nodes(number, region).filter(|site| matches!(site.node.op, Op::Prefetch(..))) {
-            if let Some(moved) = moves(site.node) {
-                let part = shaped.part(world, site.node, &moved);
-                shaped.extents.insert(moved.tile, part);
-            }
-        }
-        for site in nodes(number, region) {
-            shaped.visit(world, &site, findings);
-        }
-        shaped
+/// IS09 and IS10: the regions with the extents of their tiles.
+pub fn shape<'d>(world: &World<'d>, axes: Vec<Axes>, findings: &mut Findings) -> Vec<Shaped<'d>> {
+    let mut shaping = Shaping {
+        made: Vec::new(),
+        places: ByName::new(world.document),
+        states: ByName::new(world.document),
+    };
+    let regions = world.document.regions.iter().zip(axes).enumerate();
+    regions.map(|(number, (region, axes))| shaping.region(world, number, region, axes, findings)).collect()
+}
+
+impl Shaped<'_> {
+    /// Of a tile of the region; none of any other.
+    pub fn extents(&self, tile: u32) -> &[Extent] {
+        let place = self.extents.binary_search_by_key(&tile, |&(name, _)| name);
+        place.map_or(&[], |place| &self.extents[place].1)
     }
 
     /// The extents of the part of a tensor that a tile is.
@@ -73,16 +64,66 @@ impl<'d> Shaped<'d> {
         let all = sizes.iter().zip(tensor.iter().skip(lacking)).zip(at);
         all.map(|((&size, &of), index)| self.axes.extent(size, of, index)).collect()
     }
+}
 
-    fn visit(&mut self, world: &World<'_>, site: &Site<'_>, findings: &mut Findings) {
+/// What is known of a region so far.
+struct Shaping {
+    /// Tiles in the order in which they are produced.
+    made: Vec<(u32, Vec<Extent>)>,
+    /// Where they stand there.
+    places: ByName<usize>,
+    states: ByName<()>,
+}
+
+impl Shaping {
+    fn region<'d>(
+        &mut self,
+        world: &World<'d>,
+        number: usize,
+        region: &'d Region,
+        axes: Axes,
+        findings: &mut Findings,
+    ) -> Shaped<'d> {
+        self.places.clear();
+        self.states.set(region.state.iter().map(|state| state.value));
+        let mut shaped = Shaped { number, region, axes, extents: Vec::new() };
+        // A prefetched tile has its extents wherever its first `Prefetch` stands.
+        for site in nodes(number, region).filter(|site| matches!(site.node.op, Op::Prefetch(..))) {
+            if let Some(moved) = moves(site.node) {
+                self.insert(moved.tile, shaped.part(world, site.node, &moved));
+            }
+        }
+        for site in nodes(number, region) {
+            self.visit(world, &shaped, &site, findings);
+        }
+        shaped.extents = self.made.drain(..).collect();
+        shaped.extents.sort_unstable_by_key(|&(name, _)| name);
+        shaped
+    }
+
+    fn get(&self, tile: u32) -> Option<&[Extent]> {
+        Some(&self.made[self.places.get(tile)?].1)
+    }
+
+    fn insert(&mut self, tile: u32, extents: Vec<Extent>) {
+        match self.places.get(tile) {
+            Some(place) => self.made[place].1 = extents,
+            None => {
+                self.places.insert(tile, self.made.len());
+                self.made.push((tile, extents));
+            }
+        }
+    }
+
+    fn visit(&mut self, world: &World<'_>, of: &Shaped<'_>, site: &Site<'_>, findings: &mut Findings) {
         let node = site.node;
-        if let Err(message) = self.judge(world, node) {
+        if let Err(message) = self.judge(world, of, node) {
             findings.broken(Rule::IS09, site.pointer(), message);
             // What follows is judged as if this were right.
             for &name in node.outs.iter().filter(|&&name| world.is_tile(name)) {
                 let shape = &world.value(name).shape;
                 let whole = shape.iter().map(|&size| Extent { size, rest: None }).collect();
-                self.extents.insert(name, whole);
+                self.insert(name, whole);
             }
         }
         if let Some(moved) = moves(node) {
@@ -100,41 +141,41 @@ impl<'d> Shaped<'d> {
         }
     }
 
-    fn judge(&mut self, world: &World<'_>, node: &Node) -> Result<(), String> {
+    fn judge(&mut self, world: &World<'_>, of: &Shaped<'_>, node: &Node) -> Result<(), String> {
         let made = match (&node.op, moves(node)) {
             (_, Some(moved)) if moved.stores => {
-                let place = self.part(world, node, &moved);
-                let tile = self.extents.get(&moved.tile).cloned().unwrap_or_default();
-                return same("the tile and its place in the tensor", &tile, &place);
+                let place = of.part(world, node, &moved);
+                let tile = self.get(moved.tile).unwrap_or_default();
+                return same("the tile and its place in the tensor", tile, &place);
             }
-            (_, Some(moved)) => vec![self.part(world, node, &moved)],
+            (_, Some(moved)) => vec![of.part(world, node, &moved)],
             (Op::Barrier(_), _) => return Ok(()),
             _ => self.computed(node)?,
         };
         for (&name, extents) in node.outs.iter().zip(made) {
             let declared = &world.value(name).shape;
-            let found: Vec<i64> = extents.iter().map(|extent| extent.size).collect();
-            if found != *declared {
+            let sizes = || extents.iter().map(|extent| extent.size);
+            if !sizes().eq(declared.iter().copied()) {
+                let found: Vec<i64> = sizes().collect();
                 let name = world.name(name);
                 return Err(format!("`{name}` has the shape {declared:?}, and what is produced {found:?}"));
             }
-            let stream = self.axes.stream_place();
+            let stream = of.axes.stream_place();
             let moves = |extent: &Extent| {
                 extent.rest.iter().any(|rest| rest.factors.iter().any(|&(place, _)| place == stream))
             };
-            if self.states.contains(&name) && extents.iter().any(moves) {
+            if self.states.has(name) && extents.iter().any(moves) {
                 let name = world.name(name);
                 return Err(format!("the state `{name}` would have other extents in other iterations"));
             }
-            self.extents.insert(name, extents);
+            self.insert(name, extents);
         }
         Ok(())
     }
 
     /// What a node makes of its tiles. A state that nothing has updated yet has no extents, and takes any.
     fn computed(&self, node: &Node) -> Result<Vec<Vec<Extent>>, String> {
-        let tile =
-            |place: usize| -> Option<&[Extent]> { self.extents.get(node.ins.get(place)?).map(Vec::as_slice) };
+        let tile = |place: usize| self.get(*node.ins.get(place)?);
         let known = |place: usize| tile(place).unwrap_or_default();
         let a = known(0);
         Ok(match &node.op {

@@ -1,30 +1,28 @@
 //! The rules IM01 and IM02: what is stored; and the warnings.
 
-use std::collections::{HashMap, HashSet};
-
 use megakernel_ir::Rule;
 use megakernel_mcir::{Body, Memory, Op};
 use megakernel_order::Findings;
 
 use crate::producers::{added, states};
-use crate::world::{World, nodes};
+use crate::world::{ByName, World, nodes};
 
 /// IM01 and IM02.
 pub fn check(world: &World<'_>, findings: &mut Findings) {
     let document = world.document;
-    let allowed: HashSet<u32> = document.boundaries.iter().map(|boundary| boundary.value).collect();
-    let stored: HashSet<u32> =
-        document.regions.iter().flat_map(|region| region.outputs.iter().copied()).collect();
+    let allowed = ByName::of(document, document.boundaries.iter().map(|boundary| boundary.value));
+    let outputs = document.regions.iter().flat_map(|region| region.outputs.iter().copied());
+    let stored = ByName::of(document, outputs);
     for value in &document.values {
         let is_stored = value.memory == Memory::Global && !world.is_input(value.name);
-        if is_stored && !allowed.contains(&value.name) {
+        if is_stored && !allowed.has(value.name) {
             let name = world.name(value.name);
             let message = format!("`{name}` takes global memory, is no input, and has no boundary");
             findings.broken(Rule::IM01, world.value_pointer(value.name), message);
         }
     }
     for (place, boundary) in document.boundaries.iter().enumerate() {
-        if !stored.contains(&boundary.value) {
+        if !stored.has(boundary.value) {
             let message = format!("no region stores `{}`", world.name(boundary.value));
             findings.broken(Rule::IM02, format!("/boundaries/{place}"), message);
         }
@@ -36,10 +34,12 @@ pub fn warnings(world: &World<'_>, findings: &mut Findings) {
     let document = world.document;
     let mut used = vec![false; document.values.len()];
     let mut loaded = vec![false; document.values.len()];
-    let mut ahead: HashMap<u32, i64> = HashMap::new();
-    let outputs: HashSet<u32> = document.outputs.iter().copied().collect();
+    let mut ahead = ByName::new(document);
+    let outputs = ByName::of(document, document.outputs.iter().copied());
+    // By body: the versions, which are below 64, as bits.
+    let mut waited: ByName<[u64; 3]> = ByName::new(document);
     for (number, region) in document.regions.iter().enumerate() {
-        let mut waited: HashSet<(Body, u32, i64)> = HashSet::new();
+        waited.clear();
         for site in nodes(number, region) {
             let node = site.node;
             for (place, &name) in node.ins.iter().enumerate() {
@@ -48,11 +48,15 @@ pub fn warnings(world: &World<'_>, findings: &mut Findings) {
                 }
             }
             for (place, &(name, version)) in node.op.waits().iter().enumerate() {
-                if !waited.insert((site.body, name, version)) {
+                let mut versions = waited.get(name).unwrap_or_default();
+                let of_body = &mut versions[site.body as usize];
+                let before = std::mem::replace(of_body, *of_body | 1 << version);
+                if before == *of_body {
                     let text = world.name(name);
                     let message = format!("an earlier barrier has waited for this version of `{text}`");
                     findings.broken(Rule::IW03, format!("{}/wait/{place}", site.pointer()), message);
                 }
+                waited.insert(name, versions);
             }
             match (&node.op, node.ins.first(), node.outs.first()) {
                 (Op::StoreTile(_), _, Some(&tensor)) => used[world.place(tensor)] = true,
@@ -81,14 +85,14 @@ pub fn warnings(world: &World<'_>, findings: &mut Findings) {
             let message = format!("nothing uses `{}`", world.name(value.name));
             findings.broken(Rule::IW01, world.value_pointer(value.name), message);
         }
-        let needed = ahead.get(&value.name).copied().unwrap_or(0) + 1;
+        let needed = ahead.get(value.name).unwrap_or(0) + 1;
         if value.memory != Memory::Global && value.buffers > needed {
             let message = format!("found {} slots, and at most {needed} versions at once", value.buffers);
             findings.broken(Rule::IW02, format!("{}/buffers", world.value_pointer(value.name)), message);
         }
     }
     for (place, boundary) in document.boundaries.iter().enumerate() {
-        if !outputs.contains(&boundary.value) && !loaded[world.place(boundary.value)] {
+        if !outputs.has(boundary.value) && !loaded[world.place(boundary.value)] {
             let message = format!("`{}` is no output, and nothing loads it", world.name(boundary.value));
             findings.broken(Rule::IW05, format!("/boundaries/{place}"), message);
         }

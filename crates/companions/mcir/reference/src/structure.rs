@@ -1,13 +1,11 @@
 //! The rules IS01 to IS03: numbers and names.
 
-use std::collections::HashSet;
-
-use megakernel_ir::Rule;
 use megakernel_ir::diagnostic::pointer_token;
+use megakernel_ir::{Diagnostic, Rule};
 use megakernel_mcir::{Body, Document, Function, Index, Init, Memory, Op, Region, Term, Value};
 use megakernel_order::Findings;
 
-use crate::world::{Site, World, nodes};
+use crate::world::{ByName, Site, World, nodes};
 
 /// The largest of most numbers.
 pub const MOST: i64 = 2_147_483_647;
@@ -26,38 +24,33 @@ fn number(number: i64, [least, most]: [i64; 2], at: impl Fn() -> String, finding
     fits
 }
 
-/// The indices of a node, each with its pointer.
-fn indices<'d>(site: &Site<'d>) -> Vec<(&'d Index, String)> {
-    match &site.node.op {
-        Op::Compute(Function::Mask(rows, columns, _)) => {
-            vec![(rows, format!("{}/rows", site.pointer())), (columns, format!("{}/columns", site.pointer()))]
-        }
-        op => {
-            let at = op.at().into_iter().flatten().enumerate();
-            at.map(|(place, index)| (index, format!("{}/at/{place}", site.pointer()))).collect()
-        }
+/// What is called with an index, and with what makes its pointer.
+type Each<'e> = &'e mut dyn FnMut(&Index, &dyn Fn() -> String);
+
+/// Calls with the indices of a node.
+fn indices(site: &Site<'_>, each: Each<'_>) {
+    if let Op::Compute(Function::Mask(rows, columns, _)) = &site.node.op {
+        each(rows, &|| format!("{}/rows", site.pointer()));
+        each(columns, &|| format!("{}/columns", site.pointer()));
+    }
+    for (place, index) in site.node.op.at().into_iter().flatten().enumerate() {
+        each(index, &|| format!("{}/at/{place}", site.pointer()));
     }
 }
 
-/// The indices that bound a stream, each with its pointer.
-fn bounds(number: usize, region: &Region) -> Vec<(&Index, String)> {
-    let Some(stream) = &region.stream else { return Vec::new() };
-    let all = [("from", &stream.from), ("to", &stream.to)];
-    let mut found = Vec::new();
-    for (which, indices) in all {
+/// Calls with the indices that bound a stream.
+fn bounds(number: usize, region: &Region, each: Each<'_>) {
+    let Some(stream) = &region.stream else { return };
+    for (which, indices) in [("from", &stream.from), ("to", &stream.to)] {
         for (place, index) in indices.iter().enumerate() {
-            found.push((index, format!("/regions/{number}/streaming/stream/{which}/{place}")));
+            each(index, &|| format!("/regions/{number}/streaming/stream/{which}/{place}"));
         }
     }
-    found
 }
 
-/// A term and its pointer.
-fn terms<'i>(index: &'i Index, at: &str) -> impl Iterator<Item = (&'i Term, String)> {
-    index.terms.iter().enumerate().map(move |(place, term)| {
-        let here = if index.is_array { format!("{at}/{place}") } else { at.to_owned() };
-        (term, here)
-    })
+/// The pointer to a term, below that to its index.
+fn term_pointer(index: &Index, at: &dyn Fn() -> String, place: usize) -> String {
+    if index.is_array { format!("{}/{place}", at()) } else { at() }
 }
 
 /// IS01.
@@ -71,30 +64,32 @@ pub fn numbers(document: &Document, findings: &mut Findings) {
         }
     }
     for (place, region) in document.regions.iter().enumerate() {
-        let at = format!("/regions/{place}/streaming");
-        for (index, here) in bounds(place, region) {
-            coefficients(index, &here, findings);
-        }
+        let at = || format!("/regions/{place}/streaming");
+        bounds(place, region, &mut |index, here| coefficients(index, here, findings));
         for (which, indices) in
             region.stream.iter().flat_map(|stream| [("from", &stream.from), ("to", &stream.to)])
         {
             if indices.len() > RANK {
                 let message = format!("found {} indices, required at most {RANK}", indices.len());
-                findings.broken(Rule::IS01, format!("{at}/stream/{which}"), message);
+                findings.broken(Rule::IS01, format!("{}/stream/{which}", at()), message);
             }
         }
         if region.stream.as_ref().is_some_and(|stream| stream.to.is_empty()) {
-            findings.broken(Rule::IS01, format!("{at}/stream/to"), "found no index, required at least one");
+            findings.broken(
+                Rule::IS01,
+                format!("{}/stream/to", at()),
+                "found no index, required at least one",
+            );
         }
         for (state, each) in region.state.iter().enumerate() {
             if let Init::Number(init) = each.init {
-                number(init, [-MOST, MOST], || format!("{at}/state/{state}/init"), findings);
+                number(init, [-MOST, MOST], || format!("{}/state/{state}/init", at()), findings);
             }
         }
         for (which, axes) in [("tile_shape", &region.tile.shape), ("blocks", &region.tile.blocks)] {
             for &(axis, value) in axes {
-                let name = pointer_token(&document.names[axis as usize]);
-                number(value, [1, MOST], || format!("{at}/tile/{which}/{name}"), findings);
+                let name = || pointer_token(&document.names[axis as usize]);
+                number(value, [1, MOST], || format!("{}/tile/{which}/{}", at(), name()), findings);
             }
         }
         for site in nodes(place, region) {
@@ -129,20 +124,19 @@ fn size(document: &Document, value: &Value, findings: &mut Findings) {
     }
 }
 
-fn coefficients(index: &Index, at: &str, findings: &mut Findings) {
-    for (term, here) in terms(index, at) {
+fn coefficients(index: &Index, at: &dyn Fn() -> String, findings: &mut Findings) {
+    for (place, term) in index.terms.iter().enumerate() {
+        let here = || term_pointer(index, at, place);
         match *term {
-            Term::Number(value) => number(value, [-MOST, MOST], || here.clone(), findings),
-            Term::Scaled(value, _) => number(value, [-MOST, MOST], || format!("{here}/0"), findings),
+            Term::Number(value) => number(value, [-MOST, MOST], here, findings),
+            Term::Scaled(value, _) => number(value, [-MOST, MOST], || format!("{}/0", here()), findings),
             Term::Axis(_) => true,
         };
     }
 }
 
 fn of_node(site: &Site<'_>, findings: &mut Findings) {
-    for (index, here) in indices(site) {
-        coefficients(index, &here, findings);
-    }
+    indices(site, &mut |index, here| coefficients(index, here, findings));
     let at = |member: &str| format!("{}/{member}", site.pointer());
     match site.node.op {
         Op::Prefetch(_, version) => {
@@ -173,9 +167,9 @@ pub fn names(world: &World<'_>, findings: &mut Findings) {
             findings.broken(Rule::IS02, at(), message);
         }
     };
-    lists(document, &mut |names, at| {
+    lists(document, &mut |names, list| {
         for (place, &name) in names.iter().enumerate() {
-            known(name, &|| format!("{at}/{place}"));
+            known(name, &|| list.pointer(place));
         }
     });
     for (place, boundary) in document.boundaries.iter().enumerate() {
@@ -202,83 +196,112 @@ pub fn names(world: &World<'_>, findings: &mut Findings) {
             }
         }
     }
+    let mut known = [(); 3].map(|()| ByName::new(document));
     for (number, region) in document.regions.iter().enumerate() {
-        axes(world, number, region, findings);
+        axes(world, number, region, &mut known, findings);
     }
 }
 
 /// IS02, for axes.
-fn axes(world: &World<'_>, number: usize, region: &Region, findings: &mut Findings) {
+fn axes(
+    world: &World<'_>,
+    number: usize,
+    region: &Region,
+    [blocks, all, steps]: &mut [ByName<()>; 3],
+    findings: &mut Findings,
+) {
     let of_blocks = || region.tile.blocks.iter().map(|&(axis, _)| axis);
     let in_order = || of_blocks().chain(region.stream.as_ref().map(|stream| stream.axis));
-    let (blocks, all): (HashSet<u32>, HashSet<u32>) = (of_blocks().collect(), in_order().collect());
-    let mut known = |index: &Index, at: &str, axes: &HashSet<u32>| {
-        for (term, here) in terms(index, at) {
-            let (axis, here) = match *term {
+    blocks.set(of_blocks());
+    all.set(in_order());
+    steps.set(region.tile.shape.iter().map(|&(axis, _)| axis));
+    let mut known = |index: &Index, at: &dyn Fn() -> String, axes: &ByName<()>| {
+        for (place, term) in index.terms.iter().enumerate() {
+            let (axis, behind) = match *term {
                 Term::Number(_) => continue,
-                Term::Axis(axis) => (axis, here),
-                Term::Scaled(_, axis) => (axis, format!("{here}/1")),
+                Term::Axis(axis) => (axis, ""),
+                Term::Scaled(_, axis) => (axis, "/1"),
             };
-            if !axes.contains(&axis) {
+            if !axes.has(axis) {
                 let message = format!("found `{}`, required an axis that is known here", world.name(axis));
-                findings.broken(Rule::IS02, here, message);
+                findings.broken(Rule::IS02, term_pointer(index, at, place) + behind, message);
             }
         }
     };
-    for (index, here) in bounds(number, region) {
-        known(index, &here, &blocks);
-    }
+    bounds(number, region, &mut |index, here| known(index, here, blocks));
     for site in nodes(number, region) {
         let is_inside = site.body == Body::Each || matches!(site.node.op, Op::Prefetch(..));
-        for (index, here) in indices(&site) {
-            known(index, &here, if is_inside { &all } else { &blocks });
-        }
+        indices(&site, &mut |index, here| known(index, here, if is_inside { all } else { blocks }));
     }
-    let at = format!("/regions/{number}/streaming/tile/tile_shape");
-    for &(axis, _) in region.tile.shape.iter().filter(|(axis, _)| !all.contains(axis)) {
+    let at = || format!("/regions/{number}/streaming/tile/tile_shape");
+    for &(axis, _) in region.tile.shape.iter().filter(|&&(axis, _)| !all.has(axis)) {
         let name = world.name(axis);
         let message = format!("found a step of `{name}`, which is no axis of the region");
-        findings.broken(Rule::IS02, format!("{at}/{}", pointer_token(name)), message);
+        findings.broken(Rule::IS02, format!("{}/{}", at(), pointer_token(name)), message);
     }
-    let steps: HashSet<u32> = region.tile.shape.iter().map(|&(axis, _)| axis).collect();
-    if let Some(axis) = in_order().find(|axis| !steps.contains(axis)) {
-        findings.broken(Rule::IS02, at, format!("the axis `{}` has no step", world.name(axis)));
+    if let Some(axis) = in_order().find(|&axis| !steps.has(axis)) {
+        findings.broken(Rule::IS02, at(), format!("the axis `{}` has no step", world.name(axis)));
     }
 }
 
-/// Calls with each list of names of tensors, and its pointer.
-pub fn lists(document: &Document, each: &mut dyn FnMut(&[u32], &str)) {
-    each(&document.inputs, "/inputs");
-    each(&document.outputs, "/outputs");
+/// A list of names of tensors.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum List {
+    Inputs,
+    Outputs,
+    RegionInputs(usize),
+    RegionOutputs(usize),
+}
+
+impl List {
+    /// The pointer to a place in it.
+    pub fn pointer(self, place: usize) -> String {
+        match self {
+            List::Inputs => format!("/inputs/{place}"),
+            List::Outputs => format!("/outputs/{place}"),
+            List::RegionInputs(region) => format!("/regions/{region}/inputs/{place}"),
+            List::RegionOutputs(region) => format!("/regions/{region}/outputs/{place}"),
+        }
+    }
+}
+
+/// Calls with each list of names of tensors.
+pub fn lists(document: &Document, each: &mut dyn FnMut(&[u32], List)) {
+    each(&document.inputs, List::Inputs);
+    each(&document.outputs, List::Outputs);
     for (number, region) in document.regions.iter().enumerate() {
-        each(&region.inputs, &format!("/regions/{number}/inputs"));
-        each(&region.outputs, &format!("/regions/{number}/outputs"));
+        each(&region.inputs, List::RegionInputs(number));
+        each(&region.outputs, List::RegionOutputs(number));
     }
 }
 
 /// IS03.
 pub fn repeated(world: &World<'_>, findings: &mut Findings) {
     let document = world.document;
+    let mut seen = ByName::new(document);
     let mut once = |names: &mut dyn Iterator<Item = u32>, at: &dyn Fn(usize) -> String| {
-        let mut seen = HashSet::new();
+        seen.clear();
         for (place, name) in names.enumerate() {
-            if !seen.insert(name) {
-                let message = format!("`{}` stands here a second time", world.name(name));
-                findings.broken(Rule::IS03, at(place), message);
+            if !seen.add(name) {
+                findings.report(Rule::IS03, || {
+                    let message = format!("`{}` stands here a second time", world.name(name));
+                    Diagnostic::new(Rule::IS03, at(place), message)
+                });
             }
         }
     };
-    lists(document, &mut |names, at| once(&mut names.iter().copied(), &|place| format!("{at}/{place}")));
+    lists(document, &mut |names, list| once(&mut names.iter().copied(), &|place| list.pointer(place)));
     let mut boundaries = document.boundaries.iter().map(|boundary| boundary.value);
     once(&mut boundaries, &|place| format!("/boundaries/{place}/value"));
     once(&mut document.regions.iter().map(|region| region.id), &|place| format!("/regions/{place}/id"));
     for (number, region) in document.regions.iter().enumerate() {
-        let at = format!("/regions/{number}/streaming");
         let mut states = region.state.iter().map(|state| state.value);
-        once(&mut states, &|place| format!("{at}/state/{place}/value"));
-        let sites: Vec<Site<'_>> = nodes(number, region).collect();
-        let ids = &mut sites.iter().map(|site| site.node.id);
-        once(ids, &|place| format!("{}/id", sites[place].pointer()));
+        once(&mut states, &|place| format!("/regions/{number}/streaming/state/{place}/value"));
+        let ids = &mut nodes(number, region).map(|site| site.node.id);
+        once(ids, &|place| {
+            let site = nodes(number, region).nth(place);
+            site.map_or(String::new(), |site| format!("{}/id", site.pointer()))
+        });
     }
     for (number, region) in document.regions.iter().enumerate() {
         let Some(stream) = &region.stream else { continue };

@@ -1,7 +1,7 @@
 //! The rules in the stages in which they are judged (clause MCI-01).
 
 use megakernel_ir::{Diagnostic, read_value};
-use megakernel_mcir::{Document, Graph, is_graph, read, read_graph};
+use megakernel_mcir::{Document, Graph, is_graph, read, read_graph, read_text};
 use megakernel_order::{Findings, Verdict};
 
 use crate::residency::Lifetimes;
@@ -28,7 +28,15 @@ enum Any {
     Graph(Graph),
 }
 
+/// A document without a tree of its values, which is needed only to tell what is wrong with a text, and of graphs.
+fn read_fast(document: &[u8]) -> Option<Document> {
+    std::str::from_utf8(document).ok().and_then(read_text)
+}
+
 fn read_any(document: &[u8]) -> Result<Any, Vec<Diagnostic>> {
+    if let Some(document) = read_fast(document) {
+        return Ok(Any::Document(document));
+    }
     let value = read_value(document)?;
     let read =
         if is_graph(&value) { read_graph(&value).map(Any::Graph) } else { read(&value).map(Any::Document) };
@@ -47,6 +55,9 @@ pub fn validate_document(document: &Document) -> Verdict {
 /// # Errors
 /// What is wrong with its text, its members or its types.
 pub fn read_document(document: &[u8]) -> Result<Document, Vec<Diagnostic>> {
+    if let Some(document) = read_fast(document) {
+        return Ok(document);
+    }
     let value = read_value(document)?;
     read(&value).map_err(|faults| faults.into_iter().map(Diagnostic::from).collect())
 }
@@ -71,9 +82,7 @@ pub fn judge<'d>(world: &World<'d>, findings: &mut Findings) -> Option<(Vec<Shap
         return None;
     }
     let axes = shapes::count(world, findings);
-    let regions = world.document.regions.iter().zip(axes).enumerate();
-    let shaped: Vec<Shaped<'_>> =
-        regions.map(|(number, (region, axes))| Shaped::new(world, number, region, axes, findings)).collect();
+    let shaped = shapes::shape(world, axes, findings);
     if !findings.accepts() {
         return None;
     }

@@ -1,7 +1,71 @@
 //! A document with its names resolved.
 
+use std::cell::{RefCell, RefMut};
+
 use megakernel_ir::diagnostic::pointer_token;
 use megakernel_mcir::{Body, Document, Memory, Node, Op, Region, Value};
+
+/// A table by name that is emptied at once, however many names there are: what hundreds of thousands of names and regions need takes no memory
+/// of its own for each region.
+#[derive(Debug)]
+pub struct ByName<T> {
+    /// With the time at which it was set.
+    all: Vec<(u32, T)>,
+    now: u32,
+}
+
+impl<T: Copy + Default> ByName<T> {
+    /// Of the names of a document; nothing is set.
+    pub fn new(document: &Document) -> ByName<T> {
+        ByName { all: vec![(0, T::default()); document.names.len()], now: 1 }
+    }
+
+    /// Nothing is set any more.
+    pub fn clear(&mut self) {
+        self.now += 1;
+    }
+
+    pub fn get(&self, name: u32) -> Option<T> {
+        let (at, value) = self.all[name as usize];
+        (at == self.now).then_some(value)
+    }
+
+    pub fn has(&self, name: u32) -> bool {
+        self.all[name as usize].0 == self.now
+    }
+
+    /// Sets what a name has, and returns what it had.
+    pub fn insert(&mut self, name: u32, value: T) -> Option<T> {
+        let (at, before) = std::mem::replace(&mut self.all[name as usize], (self.now, value));
+        (at == self.now).then_some(before)
+    }
+}
+
+impl ByName<()> {
+    /// Of a document, with these.
+    pub fn of(document: &Document, names: impl IntoIterator<Item = u32>) -> ByName<()> {
+        let mut set = ByName::new(document);
+        set.extend(names);
+        set
+    }
+
+    /// Adds a name, and says whether it is new.
+    pub fn add(&mut self, name: u32) -> bool {
+        self.insert(name, ()).is_none()
+    }
+
+    pub fn extend(&mut self, names: impl IntoIterator<Item = u32>) {
+        names.into_iter().for_each(|name| {
+            self.add(name);
+        });
+    }
+
+    /// Only these from now on.
+    pub fn set(&mut self, names: impl IntoIterator<Item = u32>) {
+        self.clear();
+        self.extend(names);
+    }
+}
 
 /// A document, and where its values are.
 pub struct World<'d> {
@@ -10,6 +74,8 @@ pub struct World<'d> {
     places: Vec<Option<u32>>,
     /// By place: whether it is an input of the document.
     inputs: Vec<bool>,
+    /// Lent for the time of a function that looks at one region.
+    places_in_region: RefCell<ByName<usize>>,
 }
 
 impl<'d> World<'d> {
@@ -24,7 +90,14 @@ impl<'d> World<'d> {
                 inputs[place as usize] = true;
             }
         }
-        World { document, places, inputs }
+        World { document, places, inputs, places_in_region: RefCell::new(ByName::new(document)) }
+    }
+
+    /// A table of places, with nothing set. Whoever has it calls nobody else who takes it.
+    pub fn table(&self) -> RefMut<'_, ByName<usize>> {
+        let mut table = self.places_in_region.borrow_mut();
+        table.clear();
+        table
     }
 
     /// Whether there is a value of this name.

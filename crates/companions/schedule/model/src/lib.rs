@@ -4,7 +4,6 @@
 mod decode;
 pub mod document;
 mod stream;
-mod text;
 mod trace;
 
 pub use decode::{Fault, read};

@@ -2,14 +2,15 @@
 //! is never held as a tree of values. Whatever is not as the format says ends it: then [`crate::decode`] says what is wrong.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::rc::Rc;
+
+use megakernel_ir::stream::{Names, Reader, once};
 
 use crate::document::{
     Access, Add, Bounds, Copies, Count, Event, Init, Kind, Memory, Phase, Region, Repeat, Schedule, Storage,
     Task, Tensor,
 };
-use crate::text::{Reader, once};
 
 /// Reads a text that breaks none of the rules S01 to S05. Nothing where it breaks one.
 pub fn read_text(text: &str) -> Option<Schedule> {
@@ -19,42 +20,12 @@ pub fn read_text(text: &str) -> Option<Schedule> {
     Some(schedule)
 }
 
-/// The numbers of the names that were met.
-struct Names<'t> {
-    numbers: HashMap<Cow<'t, str>, u32>,
-    texts: Vec<Cow<'t, str>>,
-    /// Names that were met lately, by a few of their bytes: most names stand near where they stood before.
-    lately: Box<[u32; LATELY]>,
-}
-
-const LATELY: usize = 256;
-
-impl<'t> Names<'t> {
-    fn new() -> Names<'t> {
-        Names { numbers: HashMap::new(), texts: Vec::new(), lately: Box::new([0; LATELY]) }
-    }
-
-    fn number(&mut self, name: Cow<'t, str>) -> u32 {
-        let mix = |mixed: usize, byte: &u8| mixed.wrapping_mul(31).wrapping_add(usize::from(*byte));
-        let place = &mut self.lately[name.as_bytes().iter().rev().take(8).fold(name.len(), mix) % LATELY];
-        if self.texts.get(*place as usize) == Some(&name) {
-            return *place;
-        }
-        let next = u32::try_from(self.texts.len()).unwrap_or(u32::MAX);
-        *place = *self.numbers.entry(name).or_insert_with_key(|name| {
-            self.texts.push(name.clone());
-            next
-        });
-        *place
-    }
-}
-
 /// Regions that were met lately, each at a place that its numbers make.
 struct Regions(Vec<Rc<Region>>);
 
 impl Regions {
     fn new() -> Regions {
-        Regions(vec![Rc::default(); 4 * LATELY])
+        Regions(vec![Rc::default(); 1024])
     }
 
     /// The region, or one that was met and is the same.
@@ -97,7 +68,7 @@ fn schedule(reader: &mut Reader<'_>) -> Option<Schedule> {
     let (storages, events) = (storages.unwrap_or_default(), events.unwrap_or_default());
     let (any_order, memory) = (any_order.unwrap_or_default(), memory.unwrap_or_default());
     let (tensors, tasks) = (tensors?, tasks?);
-    let names = of.names.texts.into_iter().map(Cow::into_owned).collect();
+    let names = of.names.into_texts();
     Some(Schedule { names, tensors, storages, events, any_order, memory, tasks })
 }
 

@@ -109,7 +109,7 @@ impl<'r> Plan<'r> {
                 Init::Least => f64::NEG_INFINITY,
                 Init::Most => f64::INFINITY,
             };
-            let extents = shaped.extents.get(&state.value).cloned().unwrap_or_default();
+            let extents = shaped.extents(state.value).to_vec();
             (number(state.value), init, extents)
         });
         let states = states.collect();

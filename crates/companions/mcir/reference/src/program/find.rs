@@ -173,7 +173,7 @@ impl<'d> Tiles<'d> {
             return None;
         };
         let begins = |state: u32, init: Init| self.states.get(&state) == Some(&init);
-        let is_right = softmax.outs == [most, total, weights, scale]
+        let is_right = softmax.outs[..] == [most, total, weights, scale]
             && old == total
             && acc == sums
             && begins(most, Init::Least)

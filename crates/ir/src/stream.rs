@@ -1,15 +1,19 @@
-//! JSON, read from the start of a text to its end without a tree. Everything gives nothing where the text is not what is asked for: what is wrong
+//! JSON, read from the start of a text to its end without a tree, for companions whose documents are large. Everything gives nothing where the text is not what is asked for: what is wrong
 //! with it, [`crate::decode`] says. What is rare is left to `serde_json`: strings with escapes, and values of members that nobody knows.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
-use megakernel_ir::model::{Extra, Text};
-use megakernel_ir::record::check_extra;
-use megakernel_ir::{MAX_DEPTH, too_deep};
+use foldhash::fast::RandomState;
 use serde_json::value::RawValue;
 
+use crate::maps::check_extra;
+use crate::model::{Extra, Text};
+use crate::read::{MAX_DEPTH, too_deep};
+
 /// A place in a text.
-pub(crate) struct Reader<'t> {
+#[derive(Debug)]
+pub struct Reader<'t> {
     text: &'t str,
     at: usize,
     /// Arrays and objects that have begun and not ended.
@@ -18,12 +22,12 @@ pub(crate) struct Reader<'t> {
 
 impl<'t> Reader<'t> {
     /// The start of a text.
-    pub(crate) fn new(text: &'t str) -> Reader<'t> {
+    pub fn new(text: &'t str) -> Reader<'t> {
         Reader { text, at: 0, depth: 0 }
     }
 
     /// The next byte that is no white space, which is not taken.
-    pub(crate) fn peek(&mut self) -> Option<u8> {
+    pub fn peek(&mut self) -> Option<u8> {
         let bytes = self.text.as_bytes();
         loop {
             match *bytes.get(self.at)? {
@@ -58,7 +62,7 @@ impl<'t> Reader<'t> {
     }
 
     /// Takes a word if it is the next one.
-    pub(crate) fn word(&mut self, word: &str) -> bool {
+    pub fn word(&mut self, word: &str) -> bool {
         self.peek();
         let is_next = self.text.as_bytes()[self.at..].starts_with(word.as_bytes());
         self.at += if is_next { word.len() } else { 0 };
@@ -66,12 +70,12 @@ impl<'t> Reader<'t> {
     }
 
     /// The end of the text.
-    pub(crate) fn end(&mut self) -> Option<()> {
+    pub fn end(&mut self) -> Option<()> {
         self.peek().is_none().then_some(())
     }
 
     /// A string.
-    pub(crate) fn string(&mut self) -> Option<Cow<'t, str>> {
+    pub fn string(&mut self) -> Option<Cow<'t, str>> {
         self.take(b'"')?;
         let (bytes, begin) = (self.text.as_bytes(), self.at);
         loop {
@@ -97,7 +101,7 @@ impl<'t> Reader<'t> {
     }
 
     /// An integer of 64 bits, without fraction and exponent.
-    pub(crate) fn integer(&mut self) -> Option<i64> {
+    pub fn integer(&mut self) -> Option<i64> {
         let is_negative = self.takes(b'-');
         let rest = &self.text.as_bytes()[self.at..];
         let (mut number, mut digits) = (0u64, 0);
@@ -120,12 +124,12 @@ impl<'t> Reader<'t> {
     }
 
     /// Null, or a value.
-    pub(crate) fn nullable<T>(&mut self, value: impl FnOnce(&mut Self) -> Option<T>) -> Option<Option<T>> {
+    pub fn nullable<T>(&mut self, value: impl FnOnce(&mut Self) -> Option<T>) -> Option<Option<T>> {
         if self.word("null") { Some(None) } else { value(self).map(Some) }
     }
 
     /// An array, of which this reads each element.
-    pub(crate) fn array(&mut self, mut element: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
+    pub fn array(&mut self, mut element: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
         self.begin(b'[')?;
         if self.ends(b']') {
             return Some(());
@@ -139,14 +143,14 @@ impl<'t> Reader<'t> {
     }
 
     /// An array as a list.
-    pub(crate) fn list<T>(&mut self, mut element: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
+    pub fn list<T>(&mut self, mut element: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
         let mut list = Vec::new();
         self.array(|reader| element(reader).map(|element| list.push(element)))?;
         Some(list)
     }
 
     /// An array of two.
-    pub(crate) fn pair<A, B>(
+    pub fn pair<A, B>(
         &mut self,
         first: impl FnOnce(&mut Self) -> Option<A>,
         second: impl FnOnce(&mut Self) -> Option<B>,
@@ -159,15 +163,12 @@ impl<'t> Reader<'t> {
     }
 
     /// Further elements of an array, of which some have been read.
-    pub(crate) fn further<T>(&mut self, element: impl FnOnce(&mut Self) -> Option<T>) -> Option<Option<T>> {
+    pub fn further<T>(&mut self, element: impl FnOnce(&mut Self) -> Option<T>) -> Option<Option<T>> {
         if self.takes(b',') { element(self).map(Some) } else { Some(None) }
     }
 
     /// An object, of which this reads each value.
-    pub(crate) fn members(
-        &mut self,
-        mut value: impl FnMut(&mut Self, Cow<'t, str>) -> Option<()>,
-    ) -> Option<()> {
+    pub fn members(&mut self, mut value: impl FnMut(&mut Self, Cow<'t, str>) -> Option<()>) -> Option<()> {
         self.begin(b'{')?;
         if self.ends(b'}') {
             return Some(());
@@ -183,7 +184,7 @@ impl<'t> Reader<'t> {
     }
 
     /// An object. This reads the values of the members that it knows, and says of which it does not.
-    pub(crate) fn object(&mut self, mut member: impl FnMut(&mut Self, &str) -> Option<bool>) -> Option<()> {
+    pub fn object(&mut self, mut member: impl FnMut(&mut Self, &str) -> Option<bool>) -> Option<()> {
         let mut extra = Extra::new();
         self.members(|reader, name| {
             if !member(reader, &name)? {
@@ -204,8 +205,52 @@ impl<'t> Reader<'t> {
 }
 
 /// A member that stands in an object once.
-pub(crate) fn once<T>(member: &mut Option<T>, value: Option<T>) -> Option<bool> {
+pub fn once<T>(member: &mut Option<T>, value: Option<T>) -> Option<bool> {
     member.replace(value?).is_none().then_some(true)
+}
+
+/// The numbers of the names that were met.
+#[derive(Debug)]
+pub struct Names<'t> {
+    numbers: HashMap<Cow<'t, str>, u32, RandomState>,
+    texts: Vec<Cow<'t, str>>,
+    /// Names that were met lately, by a few of their bytes: most names stand near where they stood before.
+    lately: Box<[u32; LATELY]>,
+}
+
+const LATELY: usize = 256;
+
+impl<'t> Names<'t> {
+    /// None yet.
+    pub fn new() -> Names<'t> {
+        Names { numbers: HashMap::default(), texts: Vec::new(), lately: Box::new([0; LATELY]) }
+    }
+
+    /// The number of a name: how many others were met before it.
+    pub fn number(&mut self, name: Cow<'t, str>) -> u32 {
+        let mix = |mixed: usize, byte: &u8| mixed.wrapping_mul(31).wrapping_add(usize::from(*byte));
+        let place = &mut self.lately[name.as_bytes().iter().rev().take(8).fold(name.len(), mix) % LATELY];
+        if self.texts.get(*place as usize) == Some(&name) {
+            return *place;
+        }
+        let next = u32::try_from(self.texts.len()).unwrap_or(u32::MAX);
+        *place = *self.numbers.entry(name).or_insert_with_key(|name| {
+            self.texts.push(name.clone());
+            next
+        });
+        *place
+    }
+
+    /// The names by their numbers.
+    pub fn into_texts(self) -> Vec<String> {
+        self.texts.into_iter().map(Cow::into_owned).collect()
+    }
+}
+
+impl Default for Names<'_> {
+    fn default() -> Self {
+        Names::new()
+    }
 }
 
 #[cfg(test)]

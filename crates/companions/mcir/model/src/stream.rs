@@ -1,0 +1,314 @@
+//! Reading a document in one pass over its text, so that a large one is never held as a tree of values. Whatever is not as the format says ends it: then
+//! [`crate::decode`] says what is wrong.
+
+use std::borrow::Cow;
+
+use megakernel_ir::stream::{Names, Reader, once};
+
+use crate::decode::Named;
+use crate::document::{
+    Along, Body, Boundary, Document, Dtype, Fold, Function, Index, Init, Lifetime, Memory, Node, Op,
+    Operands, Region, Residency, State, Stream, Target, Term, Terms, Tile, Update, Value,
+};
+
+/// Reads a text of a document that breaks none of the rules S01 to S05. Nothing where it breaks one, and of a text that is something else. Some documents
+/// that break none are not read either, those with a member of a type of its own where the member counts for nothing: a tree tells.
+pub fn read_text(text: &str) -> Option<Document> {
+    let mut reader = Reader::new(text);
+    let document = Records::default().document(&mut reader)?;
+    reader.end()?;
+    Some(document)
+}
+
+/// What is needed to read records.
+#[derive(Default)]
+struct Records<'t> {
+    names: Names<'t>,
+    /// The list that is being read: those of the records have no room to spare.
+    list: Vec<u32>,
+}
+
+/// One of some names.
+fn one_of<T: Copy>(reader: &mut Reader<'_>, all: &[T], name: fn(T) -> &'static str) -> Option<T> {
+    let text = reader.string()?;
+    all.iter().copied().find(|&one| name(one) == text)
+}
+
+/// The members of which it depends on `op` whether they count.
+#[derive(Default)]
+struct Members<'t> {
+    at: Option<Vec<Index>>,
+    version: Option<i64>,
+    wait: Option<Vec<(u32, i64)>>,
+    function: Option<Cow<'t, str>>,
+    by: Option<(i64, i64)>,
+    along: Option<Along>,
+    rows: Option<Index>,
+    columns: Option<Index>,
+    window: Option<Option<i64>>,
+    axis: Option<i64>,
+}
+
+impl<'t> Records<'t> {
+    fn document(&mut self, reader: &mut Reader<'t>) -> Option<Document> {
+        let (mut values, mut inputs, mut outputs, mut regions) = (None, None, None, None);
+        let (mut boundaries, mut residency, mut target) = (None, None, None);
+        reader.object(|reader, member| match member {
+            "values" => once(&mut values, self.map(reader, Records::value)),
+            "inputs" => once(&mut inputs, self.listed(reader)),
+            "outputs" => once(&mut outputs, self.listed(reader)),
+            "regions" => once(&mut regions, reader.list(|reader| self.region(reader))),
+            "boundaries" => once(&mut boundaries, reader.list(|reader| self.boundary(reader))),
+            "residency" => once(&mut residency, reader.list(|reader| self.residency(reader))),
+            "target" => once(&mut target, self::target(reader)),
+            _ => Some(false),
+        })?;
+        Some(Document {
+            names: std::mem::take(&mut self.names).into_texts(),
+            values: values?,
+            inputs: inputs?,
+            outputs: outputs?,
+            regions: regions?,
+            boundaries: boundaries.unwrap_or_default(),
+            residency: residency.unwrap_or_default(),
+            target: target.unwrap_or_default(),
+        })
+    }
+
+    fn name(&mut self, reader: &mut Reader<'t>) -> Option<u32> {
+        Some(self.names.number(reader.string()?))
+    }
+
+    fn operands(&mut self, reader: &mut Reader<'t>) -> Option<Operands> {
+        let mut operands = Operands::new();
+        reader.array(|reader| self.name(reader).map(|name| operands.push(name)))?;
+        Some(operands)
+    }
+
+    fn listed(&mut self, reader: &mut Reader<'t>) -> Option<Vec<u32>> {
+        reader.array(|reader| {
+            let name = self.name(reader)?;
+            self.list.push(name);
+            Some(())
+        })?;
+        Some(self.list.drain(..).collect())
+    }
+
+    /// An object by names, in their order; no name stands there twice.
+    fn map<T>(
+        &mut self,
+        reader: &mut Reader<'t>,
+        value: fn(&mut Self, u32, &mut Reader<'t>) -> Option<T>,
+    ) -> Option<Vec<T>> {
+        let mut all: Vec<(Cow<'t, str>, T)> = Vec::new();
+        reader.members(|reader, name| {
+            let number = self.names.number(name.clone());
+            all.push((name, value(self, number, reader)?));
+            Some(())
+        })?;
+        all.sort_by(|(one, _), (other, _)| one.cmp(other));
+        let is_new = all.windows(2).all(|pair| pair[0].0 != pair[1].0);
+        is_new.then(|| all.into_iter().map(|(_, value)| value).collect())
+    }
+
+    fn value(&mut self, name: u32, reader: &mut Reader<'t>) -> Option<Value> {
+        let (mut shape, mut dtype, mut memory, mut buffers) = (None, None, None, None);
+        reader.object(|reader, member| match member {
+            "shape" => once(&mut shape, reader.list(Reader::integer)),
+            "dtype" => once(&mut dtype, one_of(reader, Dtype::ALL, Dtype::name)),
+            "residency" => once(&mut memory, one_of(reader, Memory::ALL, Memory::name)),
+            "buffers" => once(&mut buffers, reader.integer()),
+            _ => Some(false),
+        })?;
+        let buffers = buffers.unwrap_or(1);
+        Some(Value { name, shape: shape?, dtype: dtype?, memory: memory?, buffers })
+    }
+
+    fn boundary(&mut self, reader: &mut Reader<'t>) -> Option<Boundary> {
+        let (mut value, mut location) = (None, None);
+        reader.object(|reader, member| match member {
+            "value" => once(&mut value, self.name(reader)),
+            "location" => once(&mut location, one_of(reader, &[Memory::Global], Memory::name)),
+            _ => Some(false),
+        })?;
+        Some(Boundary { value: value? })
+    }
+
+    fn residency(&mut self, reader: &mut Reader<'t>) -> Option<Residency> {
+        let (mut memory, mut values, mut lifetime) = (None, None, None);
+        let on_chip = &[Memory::Shared, Memory::Register];
+        reader.object(|reader, member| match member {
+            "memory" => once(&mut memory, one_of(reader, on_chip, Memory::name)),
+            "values" => once(&mut values, self.listed(reader)),
+            "lifetime" => once(&mut lifetime, one_of(reader, Lifetime::ALL, Lifetime::name)),
+            _ => Some(false),
+        })?;
+        Some(Residency { memory: memory?, values: values?, lifetime: lifetime? })
+    }
+
+    fn region(&mut self, reader: &mut Reader<'t>) -> Option<Region> {
+        let (mut id, mut inputs, mut outputs, mut streaming) = (None, None, None, None);
+        reader.object(|reader, member| match member {
+            "id" => once(&mut id, self.name(reader)),
+            "inputs" => once(&mut inputs, self.listed(reader)),
+            "outputs" => once(&mut outputs, self.listed(reader)),
+            "streaming" => once(&mut streaming, self.streaming(reader)),
+            _ => Some(false),
+        })?;
+        let (stream, state, tile) = streaming?;
+        Some(Region { id: id?, inputs: inputs?, outputs: outputs?, stream, state, tile })
+    }
+
+    fn streaming(&mut self, reader: &mut Reader<'t>) -> Option<(Option<Stream>, Vec<State>, Tile)> {
+        let (mut stream, mut state, mut tile) = (None, None, None);
+        reader.object(|reader, member| match member {
+            "stream" => once(&mut stream, reader.nullable(|reader| self.stream(reader))),
+            "state" => once(&mut state, reader.list(|reader| self.state(reader))),
+            "tile" => once(&mut tile, self.tile(reader)),
+            _ => Some(false),
+        })?;
+        Some((stream.flatten(), state.unwrap_or_default(), tile?))
+    }
+
+    fn stream(&mut self, reader: &mut Reader<'t>) -> Option<Stream> {
+        let (mut axis, mut from, mut to) = (None, None, None);
+        reader.object(|reader, member| match member {
+            "axis" => once(&mut axis, self.name(reader)),
+            "from" => once(&mut from, self.indices(reader)),
+            "to" => once(&mut to, self.indices(reader)),
+            _ => Some(false),
+        })?;
+        Some(Stream { axis: axis?, from: from.unwrap_or_default(), to: to? })
+    }
+
+    fn state(&mut self, reader: &mut Reader<'t>) -> Option<State> {
+        let (mut value, mut init) = (None, None);
+        reader.object(|reader, member| match member {
+            "value" => once(&mut value, self.name(reader)),
+            "init" => once(&mut init, self::init(reader)),
+            _ => Some(false),
+        })?;
+        Some(State { value: value?, init: init? })
+    }
+
+    fn tile(&mut self, reader: &mut Reader<'t>) -> Option<Tile> {
+        let (mut shape, mut blocks) = (None, None);
+        let mut bodies = [None, None, None];
+        reader.object(|reader, member| match member {
+            "tile_shape" => once(&mut shape, self.map(reader, Records::of_axis)),
+            "blocks" => once(&mut blocks, self.map(reader, Records::of_axis)),
+            _ => match Body::ALL.iter().position(|body| body.name() == member) {
+                Some(place) => once(&mut bodies[place], reader.list(|reader| self.node(reader))),
+                None => Some(false),
+            },
+        })?;
+        let bodies = bodies.map(Option::unwrap_or_default);
+        Some(Tile { shape: shape?, blocks: blocks.unwrap_or_default(), bodies })
+    }
+
+    fn of_axis(&mut self, axis: u32, reader: &mut Reader<'t>) -> Option<(u32, i64)> {
+        Some((axis, reader.integer()?))
+    }
+
+    fn indices(&mut self, reader: &mut Reader<'t>) -> Option<Vec<Index>> {
+        reader.list(|reader| self.index(reader))
+    }
+
+    fn index(&mut self, reader: &mut Reader<'t>) -> Option<Index> {
+        if reader.peek()? == b'[' {
+            let mut terms = Terms::new();
+            reader.array(|reader| self.term(reader).map(|term| terms.push(term)))?;
+            return Some(Index { terms, is_array: true });
+        }
+        Some(Index { terms: Terms::from_iter([self.term(reader)?]), is_array: false })
+    }
+
+    fn term(&mut self, reader: &mut Reader<'t>) -> Option<Term> {
+        match reader.peek()? {
+            b'[' => {
+                let (factor, axis) = reader.pair(Reader::integer, |reader| self.name(reader))?;
+                Some(Term::Scaled(factor, axis))
+            }
+            b'"' => self.name(reader).map(Term::Axis),
+            _ => reader.integer().map(Term::Number),
+        }
+    }
+
+    fn node(&mut self, reader: &mut Reader<'t>) -> Option<Node> {
+        let (mut id, mut op, mut ins, mut outs) = (None, None, None, None);
+        let mut of = Members::default();
+        reader.object(|reader, member| match member {
+            "id" => once(&mut id, self.name(reader)),
+            "op" => once(&mut op, reader.string()),
+            "in" => once(&mut ins, self.operands(reader)),
+            "out" => once(&mut outs, self.operands(reader)),
+            "at" => once(&mut of.at, self.indices(reader)),
+            "version" => once(&mut of.version, reader.integer()),
+            "wait" => once(&mut of.wait, reader.list(|reader| self.wait(reader))),
+            "fn" => once(&mut of.function, reader.string()),
+            "by" => once(&mut of.by, reader.pair(Reader::integer, Reader::integer)),
+            "along" => once(&mut of.along, one_of(reader, Along::ALL, Along::name)),
+            "rows" => once(&mut of.rows, self.index(reader)),
+            "columns" => once(&mut of.columns, self.index(reader)),
+            "window" => once(&mut of.window, reader.nullable(Reader::integer)),
+            "axis" => once(&mut of.axis, reader.integer()),
+            _ => Some(false),
+        })?;
+        let op = of.op(&op?)?;
+        Some(Node { id: id?, op, ins: ins.unwrap_or_default(), outs: outs.unwrap_or_default() })
+    }
+
+    fn wait(&mut self, reader: &mut Reader<'t>) -> Option<(u32, i64)> {
+        reader.pair(|reader| self.name(reader), Reader::integer)
+    }
+}
+
+impl Members<'_> {
+    /// What a node does, by its `op`.
+    fn op(self, op: &str) -> Option<Op> {
+        let function = || self.function.as_deref();
+        Some(match op {
+            "LoadTile" => Op::LoadTile(self.at?),
+            "StoreTile" => Op::StoreTile(self.at?),
+            "Prefetch" => Op::Prefetch(self.at?, self.version?),
+            "Barrier" => Op::Barrier(self.wait?),
+            "Reduce" => {
+                let fold = Fold::ALL.iter().find(|fold| Some(fold.name()) == function())?;
+                Op::Reduce(*fold, self.axis?)
+            }
+            "UpdateState" => {
+                Op::UpdateState(*Update::ALL.iter().find(|update| Some(update.name()) == function())?)
+            }
+            "Compute" => Op::Compute(match Named::of(function()?)? {
+                Named::Matmul(transposed) => Function::Matmul(transposed),
+                Named::Transpose => Function::Transpose,
+                Named::Unary(unary) => Function::Unary(unary),
+                Named::Scale => self.by.map(|(p, q)| Function::Scale(p, q))?,
+                Named::Binary(binary) => Function::Binary(binary, self.along),
+                Named::Mask => Function::Mask(self.rows?, self.columns?, self.window.flatten()),
+            }),
+            _ => return None,
+        })
+    }
+}
+
+fn init(reader: &mut Reader<'_>) -> Option<Init> {
+    if reader.peek()? != b'"' {
+        return reader.integer().map(Init::Number);
+    }
+    match &*reader.string()? {
+        "-inf" => Some(Init::Least),
+        "inf" => Some(Init::Most),
+        _ => None,
+    }
+}
+
+fn target(reader: &mut Reader<'_>) -> Option<Target> {
+    let (mut shared, mut register) = (None, None);
+    reader.object(|reader, member| match member {
+        "shared_bytes" => once(&mut shared, reader.nullable(Reader::integer)),
+        "register_bytes" => once(&mut register, reader.nullable(Reader::integer)),
+        _ => Some(false),
+    })?;
+    Some(Target { shared: shared.flatten(), register: register.flatten() })
+}
