@@ -1,0 +1,105 @@
+"""Runs what `megakernel-reference program-mcir` makes of a document on a worker of the profile `execute`, such as the CUDA kernels on a CPU: prints what
+`compute-mcir` prints, computed by the worker.
+
+    python3 examples/mcir/on_kernels.py [--greatest TENSOR] WORKER program.json binding.json data.json
+
+WORKER is a command line. The last file has the inputs in the member `data` (MCI-17). With --greatest, of each row of a tensor the place of its greatest element
+is printed instead: of logits, the tokens.
+"""
+
+import argparse
+import json
+import shlex
+import struct
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+FORMATS = {"F32": "I", "F16": "H", "BF16": "H", "I32": "I", "I8": "B", "U8": "B", "BOOL": "B"}
+
+
+def packed(tensors):
+    """A tensor file (NUM-11) of elements as bits."""
+    header, data = {}, b""
+    for name, (dtype, shape, bits) in tensors.items():
+        part = struct.pack(f"<{len(bits)}{FORMATS[dtype]}", *bits)
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [len(data), len(data) + len(part)]}
+        data += part
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    return struct.pack("<Q", len(text)) + text + data
+
+
+def unpacked(file):
+    """The tensors of a file: their shape, and their elements as bits."""
+    length = struct.unpack_from("<Q", file)[0]
+    found = {}
+    for name, told in json.loads(file[8 : 8 + length]).items():
+        if name != "__metadata__":
+            begin, end = told["data_offsets"]
+            form = FORMATS[told["dtype"]]
+            bits = struct.unpack(f"<{(end - begin) // struct.calcsize('<' + form)}{form}", file[8 + length + begin : 8 + length + end])
+            found[name] = told["shape"], list(bits)
+    return found
+
+
+def ask(worker, message):
+    """The answer to a message, which is one line (CON-02)."""
+    worker.stdin.write(json.dumps(message) + "\n")
+    worker.stdin.flush()
+    answer = json.loads(worker.stdout.readline() or '{"message": "the worker ended"}')
+    if answer.get("type") == "hello" or answer.get("outcome") == "accept":
+        return answer
+    raise ValueError(f"the worker says: {answer.get('message') or answer.get('reason') or answer}")
+
+
+def run(command, program, binding, data):
+    """The outputs of a program: by the tensor of the document, shape and bits."""
+    inputs, outputs = {}, {}
+    for buffer in program["buffers"]:
+        bound = binding.get(buffer["name"])
+        if bound is None:
+            continue
+        if buffer["kind"] == "IO_OUTPUT":
+            outputs[buffer["name"]] = bound["tensor"]
+        else:
+            bits = data[bound["tensor"]] if "tensor" in bound else bound["values"]
+            inputs[buffer["name"]] = buffer["dtype"], buffer["shape"], bits
+    with tempfile.TemporaryDirectory() as folder:
+        tensors, output = Path(folder) / "inputs.safetensors", Path(folder) / "outputs.safetensors"
+        tensors.write_bytes(packed(inputs))
+        launch = {"document": json.dumps(program), "tensors": [str(tensors)], "output": str(output)}
+        with subprocess.Popen(shlex.split(command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as worker:
+            ask(worker, {"type": "hello", "protocol": "1.0"})
+            ask(worker, {"type": "request", "id": 1, "method": "execute", "profile": "execute", "launches": [launch]})
+        found = unpacked(output.read_bytes())
+    return {tensor: found[name] for name, tensor in outputs.items()}
+
+
+def greatest(shape, bits):
+    """Of each row of F32, the place of the first of its greatest elements."""
+    numbers = struct.unpack(f"<{len(bits)}f", struct.pack(f"<{len(bits)}I", *bits))
+    rows = [numbers[at : at + shape[-1]] for at in range(0, len(numbers), shape[-1])]
+    return [row.index(max(row)) for row in rows]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--greatest", metavar="TENSOR")
+    parser.add_argument("worker")
+    parser.add_argument("files", nargs=3, metavar="FILE")
+    options = parser.parse_args()
+    program, binding, data = (json.loads(Path(file).read_text()) for file in options.files)
+    found = run(options.worker, program, binding, data["data"])
+    if options.greatest:
+        print(json.dumps(greatest(*found[options.greatest])))
+    else:
+        print(json.dumps({"data": {name: bits for name, (_, bits) in found.items()}}))
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except (OSError, KeyError, TypeError, ValueError, struct.error) as error:
+        sys.exit(f"error: {type(error).__name__}: {error}")
