@@ -250,6 +250,25 @@ fn a_decoder_layer_becomes_a_program_with_the_tokens_of_one_by_hand() {
     assert!(seen.len() >= 4, "{seen:?} says little");
 }
 
+/// What the page runs on the kernels stands in files: the program with its binding, and data with the tokens that the program by hand has in the VM.
+/// With `LAYER=overwrite` in the environment they are written down.
+#[test]
+fn the_files_of_the_layer_are_its_program_and_the_tokens_of_one_by_hand() {
+    let (document, _) = drawn(&document(), 0);
+    let made = program(document.to_string().as_bytes()).expect("a program");
+    let hand = run_program(&by_hand(), &joined(&document["data"]), 0).expect("it runs");
+    let data = json!({"data": document["data"], "tokens": hand["data"]["tokens"]});
+    let program: Value = serde_json::from_str(&made.program).expect("JSON");
+    for (name, made) in [("program", program), ("binding", made.binding), ("data", data)] {
+        let file = root().join("examples/mcir/layer").join(name).with_extension("json");
+        if std::env::var_os("LAYER").is_some_and(|value| value == "overwrite") {
+            std::fs::create_dir_all(root().join("examples/mcir/layer")).expect("a folder");
+            std::fs::write(&file, format!("{made}\n")).expect("written");
+        }
+        assert!(files::json(&file) == made, "{} is another one; LAYER=overwrite writes it", file.display());
+    }
+}
+
 #[test]
 fn a_norm_keeps_its_eps() {
     for (name, op) in [("norm", "RMSNORM"), ("layer norm", "LAYERNORM")] {
