@@ -5,5 +5,6 @@ mod examples;
 mod faults;
 mod host;
 mod litmus;
+mod mcir;
 mod support;
 mod workers;

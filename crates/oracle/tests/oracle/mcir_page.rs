@@ -30,7 +30,7 @@ fn run(folder: &Path, command: &str) -> String {
 /// A folder in which the corpus and the examples are found.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
-    for name in ["corpus", "examples"] {
+    for name in ["corpus", "examples", "targets"] {
         std::os::unix::fs::symlink(root().join(name), folder.path().join(name)).expect("a link");
     }
     folder
@@ -48,6 +48,12 @@ fn a_decoder_layer_becomes_the_program_that_the_page_tells() {
     let program = files::json(&folder.path().join("program.json"));
     let binding = files::json(&folder.path().join("binding.json"));
     assert_eq!(binding["logits"]["tensor"], "logits");
+    // Those that the page runs on the kernels, in a test of theirs.
+    let kept = |name: &str| files::json(&root().join("examples/mcir/layer").join(name));
+    assert!(
+        program == kept("program.json") && binding == kept("binding.json"),
+        "other files than those kept"
+    );
     let tasks: Vec<&Value> = program["tasks"].as_array().expect("tasks").iter().collect();
     let numbers = [(1, "one"), (2, "two"), (3, "three"), (10, "ten")];
     let counted = |op: &str| {
@@ -60,6 +66,25 @@ fn a_decoder_layer_becomes_the_program_that_the_page_tells() {
     let sentence = format!("The program has {gemm}, {attention}, {norm}, {add}, {copy} and {silu}.");
     assert!(page.contains(&sentence), "the page lacks: {sentence}");
     assert_eq!(tasks.len(), 10 + 2 + 3 + 3 + 2 + 1, "no other tasks");
+}
+
+#[test]
+fn a_block_goes_over_selection_and_task_graphs_as_the_page_tells() {
+    let page = files::text(&root().join("examples/mcir/README.md"));
+    let folder = folder();
+    let all: Vec<String> = commands(&page, "block.json");
+    let printed: Vec<String> = all.iter().map(|command| run(folder.path(), command)).collect();
+    for (what, said) in
+        [(" validate-task-graph ", "accepted, 0 errors"), (" validate ", "accepted, 0 errors")]
+    {
+        let place = all.iter().position(|command| command.contains(what)).expect("a command");
+        assert!(printed[place].contains(said), "{}: {}", all[place], printed[place]);
+    }
+    let plan = files::json(&folder.path().join("plan.json"));
+    let regions = plan["regions"].as_array().expect("regions");
+    let kernels: Vec<&str> = regions.iter().filter_map(|region| region["kernel"].as_str()).collect();
+    let sentence = format!("Its regions become the kernels `{}`.", kernels.join("`, `"));
+    assert!(page.contains(&sentence), "the page lacks: {sentence}");
 }
 
 #[test]

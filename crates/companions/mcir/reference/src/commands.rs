@@ -1,4 +1,4 @@
-//! The commands of memory-centric IR: `validate-mcir`, `measure-mcir`, `family-mcir`, `transform-mcir`, `lower-mcir`, `generate-mcir`, `program-mcir`, `draw-mcir` and `compute-mcir`.
+//! The commands of memory-centric IR: `validate-mcir`, `measure-mcir`, `family-mcir`, `transform-mcir`, `lower-mcir`, `generate-mcir`, `program-mcir`, `operators-mcir`, `draw-mcir` and `compute-mcir`.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use crate::measure::measure_document;
 use crate::validate::read_document;
 use crate::{
     Blocks, Choices, Landing, Mcir, Member, NoCode, NoProgram, NotMade, Programmed, Refused, THREADS,
-    compute_text, family, lowered, picture, run_program, transform_text,
+    compute_text, family, lowered, operators, picture, run_program, transform_text,
 };
 
 /// What this companion adds to the reference of programs.
@@ -58,6 +58,10 @@ const COMMANDS: &[Command] = &[
     Command {
         describe: || describe::<Program>("program-mcir"),
         run: |matches, _| options(matches).map_or_else(|code| code, |options: Program| program(&options)),
+    },
+    Command {
+        describe: || describe::<Operators>("operators-mcir"),
+        run: |matches, _| options(matches).map_or_else(|code| code, |options: Operators| sequence(&options)),
     },
     Command {
         describe: || describe::<Draw>("draw-mcir"),
@@ -184,6 +188,19 @@ struct Program {
     /// Write here for each buffer that the host fills or reads which tensor it holds, or which values
     #[arg(long)]
     binding: Option<PathBuf>,
+}
+
+/// Print the operator sequence of a document of memory-centric IR, as `select` takes it: what its regions compute, opcode by opcode.
+///
+/// No kernel goes across the border of a region: a marker stands there. What a boundary lets be stored is an output, which a kernel has to write; what stands between two
+/// opcodes of one region may vanish in a kernel. Exits 0 with the sequence, 1 if the document is rejected, 2 where `program-mcir` refuses it.
+#[derive(Args)]
+#[command(
+    after_help = "Example:\n  megakernel-reference operators-mcir document.json > sequence.json\n  megakernel-reference select sequence.json --index examples/selection/indices/amk.json --target targets/h100.json"
+)]
+struct Operators {
+    /// The document
+    file: PathBuf,
 }
 
 /// Draw a document of memory-centric IR as SVG on standard output: regions one in the other, which tiles are on chip at which node, and what is moved.
@@ -329,16 +346,35 @@ fn generate(options: &Generate) -> ExitCode {
 }
 
 /// The program of a document, or the exit code after what is wrong has been said.
-fn programmed(file: &Path, text: &[u8]) -> Result<Programmed, ExitCode> {
-    let made = crate::program(text).map_err(|none| match none {
+/// Says why there is no program.
+fn no_program(file: &Path, none: NoProgram) -> ExitCode {
+    match none {
         NoProgram::Rejected(found) => {
             print_found(file, &found);
             ExitCode::from(1)
         }
         NoProgram::Refused(pointer, reason) => wrong(format!("{} {pointer}: {reason}", file.display())),
-    })?;
+    }
+}
+
+fn programmed(file: &Path, text: &[u8]) -> Result<Programmed, ExitCode> {
+    let made = crate::program(text).map_err(|none| no_program(file, none))?;
     print_found(file, &made.warnings);
     Ok(made)
+}
+
+fn sequence(options: &Operators) -> ExitCode {
+    let text = match read_file(&options.file) {
+        Ok(text) => text,
+        Err(message) => return wrong(message),
+    };
+    match operators(&text) {
+        Ok((sequence, made)) => {
+            print_found(&options.file, &made.warnings);
+            finished(std::io::stdout().lock().write_all(format!("{sequence}\n").as_bytes()), 0)
+        }
+        Err(none) => no_program(&options.file, none),
+    }
 }
 
 fn program(options: &Program) -> ExitCode {

@@ -108,6 +108,21 @@ impl<'a> Maker<'a> {
             return Err(format!("kernel `{kernel}` does not begin with the number of a task type"));
         };
         let covered = Covered(covered);
+        for op in covered.0 {
+            // These task types take one buffer with gate and up beside each other, and no bias.
+            let most = match class_of(op) {
+                "silu_mul" => 1,
+                "linear" => 2,
+                _ => continue,
+            };
+            let found = op.get("reads").and_then(Value::as_array).map_or(0, Vec::len);
+            if found > most {
+                let class = class_of(op);
+                return Err(format!(
+                    "op `{class}` has {found} operands, and task type {task_type} takes {most}"
+                ));
+            }
+        }
         let (first, last) = (covered.first(), covered.last());
         let x = (Some(read_of(first, 0)?), -1);
         let eps = || json!({"eps": self.setting.eps});

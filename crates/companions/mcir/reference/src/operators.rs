@@ -1,0 +1,123 @@
+//! The operator sequence of a document, for kernel selection (SEL-03 of that companion): what its regions compute, opcode by opcode.
+//!
+//! No kernel goes across the border of a region, so that a marker stands there, and what a boundary lets be stored is an output: a kernel has to write it. What
+//! stands between two opcodes of one region may vanish in a kernel.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::{Value as Json, json};
+
+use crate::program::{NoProgram, Programmed, program};
+
+/// The class of an opcode, its core, whether it is linear, and the roles of the extents of its result.
+const CLASSES: [(&str, &str, &str, &str, [&str; 2]); 10] = [
+    ("GEMM_TILE", "linear", "gemm", "linear", ["m", "n"]),
+    ("GEMV_TILE", "linear", "gemm", "linear", ["m", "n"]),
+    ("RMSNORM", "norm", "norm", "nonlinear", ["m", "k"]),
+    ("LAYERNORM", "layernorm", "norm", "nonlinear", ["m", "k"]),
+    ("ATTENTION_TILE", "attention", "attn", "nonlinear", ["m", "d"]),
+    ("ADD", "add", "ew", "linear", ["m", "n"]),
+    ("MUL", "mul", "ew", "nonlinear", ["m", "n"]),
+    ("GELU", "gelu", "ew", "nonlinear", ["m", "n"]),
+    ("SILU_MUL", "silu_mul", "ew", "nonlinear", ["m", "n"]),
+    ("COPY", "copy", "move", "linear", ["m", "n"]),
+];
+
+/// Tasks that are one operator: the tiles of one product.
+struct Operator<'p> {
+    op: &'p Json,
+    region: &'p Json,
+    ins: Vec<usize>,
+    out: usize,
+}
+
+/// The operator sequence of a document, and the document's program, of which it is.
+///
+/// # Errors
+/// See [`NoProgram`]: what no opcode computes is no operator either.
+pub fn operators(document: &[u8]) -> Result<(Json, Programmed), NoProgram> {
+    let made = program(document)?;
+    let refused = |reason: &str| NoProgram::Refused(String::new(), reason.to_owned());
+    let text: Json = serde_json::from_str(&made.program).map_err(|error| refused(&error.to_string()))?;
+    let stored: Json = serde_json::from_slice(document).map_err(|error| refused(&error.to_string()))?;
+    let boundaries: HashSet<&str> =
+        list(&stored["boundaries"]).iter().filter_map(|boundary| boundary["value"].as_str()).collect();
+    let buffers = list(&text["buffers"]);
+    let buffer = |id: usize| buffers.get(id).unwrap_or(&Json::Null);
+    let mut all: Vec<Operator<'_>> = Vec::new();
+    for task in list(&text["tasks"]) {
+        let (ins, outs) = (ids(&task["inputs"]), ids(&task["outputs"]));
+        let &[out] = outs.as_slice() else { return Err(refused("a task without one output")) };
+        let is_same = |last: &Operator<'_>| last.op == &task["op"] && last.ins == ins && last.out == out;
+        if !all.last().is_some_and(is_same) {
+            all.push(Operator { op: &task["op"], region: &task["label"], ins, out });
+        }
+    }
+    // A buffer is the output of one operator, and those that read it come later.
+    let writers: HashMap<usize, usize> =
+        all.iter().enumerate().map(|(place, one)| (one.out, place)).collect();
+    let mut readers: HashMap<usize, Vec<usize>> = HashMap::new();
+    for (place, one) in all.iter().enumerate() {
+        for (at, &id) in one.ins.iter().enumerate() {
+            if !one.ins[..at].contains(&id) {
+                readers.entry(id).or_default().push(place);
+            }
+        }
+    }
+    let mut ops = Vec::with_capacity(all.len());
+    for (place, one) in all.iter().enumerate() {
+        let Some((_, class, core, linearity, roles)) = CLASSES.iter().find(|(op, ..)| one.op == op) else {
+            return Err(refused(&format!("{} is no operator of a sequence", one.op)));
+        };
+        let mut reads = one.ins.clone();
+        if *class == "add" {
+            // Sums may be read either way: what was computed last comes first, and a residual behind it.
+            reads.sort_by_key(|id| std::cmp::Reverse(writers.get(id)));
+        }
+        let names: Vec<&Json> = reads.iter().map(|&id| &buffer(id)["name"]).collect();
+        let made = buffer(one.out);
+        let mut written =
+            json!({"value": made["name"], "readers": readers.get(&one.out).map_or(&[][..], Vec::as_slice)});
+        if made["kind"] == "IO_OUTPUT" || made["name"].as_str().is_some_and(|name| boundaries.contains(name))
+        {
+            written["output"] = json!(true);
+        }
+        let mut shape = json!({});
+        let extents = list(&made["shape"]);
+        for (role, extent) in roles.iter().rev().zip(extents.iter().rev()) {
+            shape[*role] = extent.clone();
+        }
+        let first = reads.first().map_or(&Json::Null, |&id| &buffer(id)["dtype"]);
+        let mut op = json!({
+            "reads": names, "writes": [written], "sig": {"class": class, "core": core, "linearity": linearity},
+            "dtype": {"in": first, "out": made["dtype"], "acc": "F32"}, "layout": {"order": "row"},
+            "label": one.region,
+        });
+        // What is added within a kernel, if it is added there: a bias to a product, or what passes a layer by.
+        if *class == "add" {
+            op["epilogue"] = json!({"residual": true});
+        }
+        if *class == "linear" && one.ins.len() > 2 {
+            op["epilogue"] = json!({"bias": true});
+        }
+        if *class == "linear" {
+            shape["k"] = list(&buffer(one.ins[0])["shape"]).last().cloned().unwrap_or_default();
+            op["dtype"]["weight"] = buffer(one.ins[1])["dtype"].clone();
+            op["layout"]["trans"] = json!("nt");
+        }
+        op["shape"] = shape;
+        if place > 0 && one.region != all[place - 1].region {
+            op["marker"] = json!("sync");
+        }
+        ops.push(op);
+    }
+    Ok((json!({"ops": ops}), made))
+}
+
+fn list(value: &Json) -> &[Json] {
+    value.as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+fn ids(value: &Json) -> Vec<usize> {
+    list(value).iter().filter_map(Json::as_u64).filter_map(|id| usize::try_from(id).ok()).collect()
+}
