@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::declaration::{Carries, Class, Severity};
+use crate::declaration::{Carries, Severity};
 use crate::spec::{Definition, Spec};
 
 /// The Rust text for a specification, not yet formatted.
@@ -135,15 +135,13 @@ fn methods(spec: &Spec, out: &mut String) {
 }
 
 fn rules(spec: &Spec, out: &mut String) {
-    let of = |class: &Class| {
-        let letters = class.letters.clone();
-        spec.rules().filter(move |rule| rule.id.trim_end_matches(|c: char| c.is_ascii_digit()) == letters)
-    };
     let mut members = Vec::new();
     let mut rows = String::new();
     for (index, class) in spec.classes().enumerate() {
         rows.push_str("&[\n");
-        for (row, rule) in of(class).enumerate() {
+        let is_own =
+            |rule: &&Definition| rule.id.trim_end_matches(|c: char| c.is_ascii_digit()) == class.letters;
+        for (row, rule) in spec.rules().filter(is_own).enumerate() {
             let doc = format!("{} {}", rule.id, rule.title);
             members.push((index * RULES_OF_A_CLASS + row, &rule.id, doc));
             let name = constant(&class.name);
@@ -243,6 +241,9 @@ mod tests {
             numbers("### S01 not-json\n### S02 new\n### D01 dead\n### D02 new\n### W01 unknown-param\n");
         assert_eq!((before.len(), after.len()), (3, 5));
         assert!(before.iter().all(|line| after.contains(line)), "{before:#?} {after:#?}");
+        let number = |line: &String| line.rsplit_once('=').map(|(_, number)| number.to_owned());
+        let distinct: std::collections::BTreeSet<_> = after.iter().map(number).collect();
+        assert_eq!(distinct.len(), after.len(), "{after:#?}");
     }
 
     #[test]

@@ -16,7 +16,7 @@ use tempfile::TempDir;
 static SOME: LazyLock<TempDir> = LazyLock::new(|| {
     let folder = tempfile::tempdir().expect("a folder");
     cases::slice(folder.path(), |id| {
-        id.starts_with("execution/exact/") || id.starts_with("numeric/") && id.contains("/tails/")
+        id.starts_with("execution/exact/") || id.starts_with("numeric/") && id.contains("/waits/")
     });
     folder
 });

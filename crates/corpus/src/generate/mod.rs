@@ -107,7 +107,9 @@ pub fn generate(options: &Options<'_>) -> Result<Generated> {
     let mut asked = families::all(options.companions);
     asked.retain(|family| (options.begun)(&format!("{}/", family.id)));
     let mut cases = run_families(&asked, &library, options)?;
-    cases.extend(families::spec_examples(&options.root, options.companions, options.seed)?);
+    if (options.begun)("spec/") {
+        cases.extend(families::spec_examples(&options.root, options.companions, options.seed)?);
+    }
     let executed = execute(options)?;
     cases.extend(executed.cases);
     cases.retain(|case| (options.wanted)(&case.id));

@@ -52,6 +52,10 @@ fn document(corpus: &Generated, case: &Case) -> Option<Value> {
     }
 }
 
+fn family(case: &&Case) -> String {
+    case.provenance.family.clone()
+}
+
 /// The rules a case rejects or warns under.
 fn rules(case: &Case) -> impl Iterator<Item = Rule> {
     let rejecting = case.expect.rules.iter().filter(|_| case.expect.verdict == Verdict::Reject);
@@ -61,7 +65,7 @@ fn rules(case: &Case) -> impl Iterator<Item = Rule> {
 #[test]
 fn every_edit_applies_and_changes_its_base() {
     let corpus = corpus();
-    for case in part::one_in(7, corpus.cases.iter()) {
+    for case in part::one_in_each(7, corpus.cases.iter(), family) {
         let Document::Base { base, edit } = &case.document else { continue };
         let edited = document(corpus, case);
         if !edit.0.is_empty() {
@@ -75,7 +79,8 @@ fn every_edit_applies_and_changes_its_base() {
 fn every_rejected_case_has_an_accepted_twin_that_differs_by_the_edit_alone() {
     let corpus = corpus();
     let cases = by_id(corpus);
-    for case in part::one_in(7, corpus.cases.iter().filter(|case| rules(case).next().is_some())) {
+    let rejected = corpus.cases.iter().filter(|case| rules(case).next().is_some());
+    for case in part::one_in_each(7, rejected, family) {
         let id = case.twin.as_deref().unwrap_or_else(|| panic!("{}: no twin", case.id));
         let twin = cases.get(id).unwrap_or_else(|| panic!("{}: its twin {id} does not exist", case.id));
         assert_eq!(twin.expect.verdict, Verdict::Accept, "{}: its twin {id} is not accepted", case.id);

@@ -130,6 +130,8 @@ fn a_part_is_written_into_the_whole() {
         begun: WHOLE,
     };
     let all = generate(&whole).expect("the corpus generates");
+    let none = generate(&Options { begun: &|_| false, ..whole.clone() }).expect("a part generates");
+    assert!(none.cases.is_empty(), "families that are not asked for were made");
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path();
     write(path, &all).expect("written");

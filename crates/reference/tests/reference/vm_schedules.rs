@@ -46,9 +46,15 @@ fn accepted_programs_run_to_their_end_under_every_schedule() {
         let Ok(program) = read(document.as_bytes()) else { continue };
         let Ok(loaded) = Loaded::load(&program) else { continue };
         let mut orders = BTreeSet::new();
-        for seed in 0..part::share(4, seeds(&program)) {
+        let mut habits = Vec::new();
+        for seed in 0..seeds(&program) {
             let schedule = Schedule::seeded(seed);
             let habit = schedule.habit();
+            // A part has each habit once.
+            if !part::is_whole() && habits.contains(&habit) {
+                continue;
+            }
+            habits.push(habit);
             match loaded.rehearse(schedule) {
                 Ok(order) => drop(orders.insert(order)),
                 Err(fault) => panic!("{id}, seed {seed} ({habit}): {}", fault.explain(&program)),

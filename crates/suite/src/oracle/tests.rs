@@ -44,7 +44,8 @@ fn limit(id: &str) -> f64 {
 fn execution_bounds_say_something_and_every_launch_is_free_of_warnings() {
     let plans = execution();
     assert!(plans.len() > 60, "{} plans", plans.len());
-    for plan in part::one_in(7, plans.iter()) {
+    let kind = |plan: &&Plan| (plan.id.split('/').nth(1).map(str::to_owned), limit(&plan.id).to_bits());
+    for plan in part::one_in_each(7, plans.iter(), kind) {
         let found: Mutex<Vec<String>> = Mutex::new(Vec::new());
         let look = |_: &str, launches: &[Launch], outputs: &[Outputs]| {
             let mut found = found.lock().expect("no panic before");
@@ -131,6 +132,7 @@ fn minutes_the_number_of_jobs_does_not_show_where_weights_are_drawn_anew() {
             oracle: Some(&Vm),
             certify: None,
             wanted: &wanted,
+            begun: &|start: &str| start.starts_with("execution/"),
         };
         generate(&options).expect("the corpus generates").files
     };

@@ -15,7 +15,7 @@ pub struct Grid {
     pub columns: u64,
 }
 
-/// A few boxes, dozens, and more than 512 accesses, cut on one axis, on the other, and on both.
+/// A few boxes, dozens, and more than 512 accesses, cut into rows, and into rows and columns.
 pub const GRIDS: [Grid; 9] = [
     Grid { rows: 18, columns: 1 },
     Grid { rows: 40, columns: 1 },
@@ -31,7 +31,7 @@ pub const GRIDS: [Grid; 9] = [
 /// How many rows of a cache are appended.
 pub const CACHES: [u64; 3] = [20, 40, 530];
 
-/// How many tasks write each of two buffers of a page, and as many read it, and whether one task turns the first buffer into the second.
+/// How many tasks write each of two buffers of a page, and as many read it, and whether one task alone writes the second, from the first.
 /// The greatest make more than 16,384 pairs.
 pub const PAGES: [(u64, bool); 4] = [(40, false), (70, false), (40, true), (140, true)];
 

@@ -31,13 +31,12 @@ pub fn tiles(library: &Library, sink: &mut Sink) -> Result<()> {
             sink.reject_as(base, &format!("{slug}-not-written"), &edit.at(at(&reader, "inputs/0")?))?;
 
             if column + 1 < grid.columns {
-                let params = base.program.at(&at(&tile, "params")?)?;
-                let width = params["N_tile"].as_u64().unwrap_or_default() + 1;
+                let width = base.program.int(&at(&tile, "params/N_tile")?)? + 1;
                 let edit = edit::set_param(&base.program, &tile, "N_tile", width.into(), Rule::R04)?;
                 let next = at(&format!("t{row}.{}", column + 1), "outputs/0")?;
                 sink.reject_as(base, &format!("{slug}-too-wide"), &edit.clause(clause::EXE_04).at(next))?;
             }
-            // What comes again may come at once after the tiles where nobody reads between.
+            // The readers wait for the tiles, so who waits for the readers need not wait for the tiles.
             let edit =
                 Edit::harmless(format!("`{late}` waits for the readers alone, which wait for the tiles"));
             let wait = edit::wait_pointer(&base.program, &late, "join")?;

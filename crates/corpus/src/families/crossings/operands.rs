@@ -62,30 +62,27 @@ pub fn waits(library: &Library, sink: &mut Sink) -> Result<()> {
     })
 }
 
-/// R02 to R04 and M06 of tiles: a row that the task reads is not waited for, and its tile reaches into a row that another task writes.
+/// R02 and R03 of tiles: an operand that one task writes, or a row that the task reads, is not waited for.
 pub fn windows(library: &Library, sink: &mut Sink) -> Result<()> {
     for window in windows::windows() {
         for placement in window.placements() {
             let base = library.get(&window.base(placement))?;
             let waiter = if placement == "joined" { "join" } else { "op" };
             for (input, rows) in window.inputs.iter().enumerate() {
-                if matches!(rows, Rows::Given(..)) {
-                    continue;
-                }
-                if matches!(rows, Rows::Whole(_)) {
-                    let edit = edit::drop_wait(&base.program, waiter, &format!("i{input}"), Rule::R02)?
+                let (rule, writers) = match rows {
+                    Rows::Given(..) => continue,
+                    Rows::Whole(_) => (Rule::R02, vec![(format!("i{input}"), format!("i{input}"))]),
+                    _ => {
+                        let row = |row| (format!("i{input}.{row}"), format!("i{input}-row-{row}"));
+                        (Rule::R03, vec![row(1), row(2)])
+                    }
+                };
+                for (writer, name) in writers {
+                    let edit = edit::drop_wait(&base.program, waiter, &writer, rule)?
                         .clause(clause_of(window.op))
                         .clause(clause::EXE_04)
                         .at(op_pointer(base, &format!("inputs/{input}"))?);
-                    sink.reject_as(base, &format!("i{input}-before-it-is-written"), &edit)?;
-                    continue;
-                }
-                for row in [1, 2] {
-                    let edit = edit::drop_wait(&base.program, waiter, &format!("i{input}.{row}"), Rule::R03)?
-                        .clause(clause_of(window.op))
-                        .clause(clause::EXE_04)
-                        .at(op_pointer(base, &format!("inputs/{input}"))?);
-                    sink.reject_as(base, &format!("i{input}-row-{row}-before-it-is-written"), &edit)?;
+                    sink.reject_as(base, &format!("{name}-before-it-is-written"), &edit)?;
                 }
             }
         }

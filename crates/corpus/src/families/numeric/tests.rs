@@ -25,6 +25,15 @@ fn dtypes(plan: &Plan) -> (String, Vec<String>, String) {
 }
 
 #[test]
+fn a_part_has_what_the_whole_has() {
+    let ids = |plans: &[Plan]| -> Vec<String> {
+        plans.iter().map(|plan| plan.id.clone()).filter(|id| id.starts_with("numeric/silu-mul/")).collect()
+    };
+    let part = plans(0, &|start| start == "numeric/silu-mul/").expect("plans");
+    assert_eq!((ids(&part), part.len()), (ids(cases()), ids(cases()).len()));
+}
+
+#[test]
 fn every_opcode_has_cases_of_every_output_and_every_input() {
     let mut outputs: BTreeMap<(String, String), usize> = BTreeMap::new();
     let mut inputs: BTreeMap<(String, String), BTreeSet<String>> = BTreeMap::new();

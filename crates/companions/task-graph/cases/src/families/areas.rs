@@ -1,4 +1,4 @@
-//! Tiles that lie to each other otherwise than as boxes of one grid, and boxes that cut each other into very many parts.
+//! Tiles that lie to each other otherwise than as boxes of one grid, and boxes whose edges together cut a tensor into very many parts.
 
 use megakernel_corpus::builder::Result;
 use megakernel_corpus::edit::Edit;
@@ -7,11 +7,9 @@ use megakernel_ir::rule::{Rule, clause};
 use serde_json::Value;
 
 use super::base::{GraphBase, GraphCases, library};
-use super::graphs::act;
+use super::graphs::{LINEAR, RMS, act};
 use crate::build::{BF16, GraphBuilder, I64, NewTask, Tensor, Tile};
 
-const RMS: i64 = 119;
-const LINEAR: i64 = 108;
 const NIBBLE: i64 = 925;
 
 /// Two tiles of one tensor, of which the second begins where the first ends, and by how many bytes it may move to meet it.
@@ -49,19 +47,14 @@ fn besides() -> [Beside; 4] {
         Beside {
             name: "pitches",
             summary: "rows 10 elements apart, and behind them rows 6 elements apart",
-            tiles: [tile(BF16, 0, &[2, 4], &[10, 1]), tile(BF16, 36, &[3, 4], &[6, 1])],
-            nearer: &[12, 24, 36],
+            tiles: [tile(BF16, 0, &[2, 4], &[10, 1]), tile(BF16, 28, &[3, 4], &[6, 1])],
+            nearer: &[2, 16, 28],
         },
     ]
 }
 
 /// How many boxes stand on the diagonal.
 const BOXES: i64 = 16;
-
-/// A tensor of three axes.
-fn cube() -> Tensor {
-    Tensor::bf16("t", &[2 * BOXES, 2 * BOXES, 2 * BOXES])
-}
 
 /// Two unordered tasks; and boxes on the diagonal of a cube, of which every task reads a corner, and two tasks overwrite
 /// all of it in the end.
@@ -74,7 +67,7 @@ pub fn bases() -> Result<Vec<GraphBase>> {
     }
     let summary = "two unordered tasks write the halves of a row";
     bases.push(GraphBase::new("areas/halves", summary, &[clause::TGR_04], graph.finish()?));
-    let (t, mut graph) = (cube(), GraphBuilder::new());
+    let (t, mut graph) = (Tensor::bf16("t", &[2 * BOXES; 3]), GraphBuilder::new());
     let (written, read) = (graph.event("written"), graph.event("read"));
     let over = graph.event("over");
     for n in 0..BOXES {
@@ -119,13 +112,13 @@ pub fn beside(_: &Library, sink: &mut Sink) -> Result<()> {
             };
             for (rule, reader) in [(Rule::TR04, None), (Rule::TR02, Some("two")), (Rule::TR03, Some("one"))] {
                 let how = reader.map_or("both write".to_owned(), |reader| format!("{reader} reads"));
-                let edit = placed(Edit::breaking(Rule::TW03, summary), 0, reader)?;
+                // The first of the tiles with which those so far are not regular.
+                let at = base.at("two", if rule == Rule::TR02 { "inputs/0" } else { "outputs/0" })?;
+                let edit = placed(Edit::breaking(Rule::TW03, summary).at(at.clone()), 0, reader)?;
                 sink.graph_warn(base, &format!("{name} {order} {how}"), &edit)?;
                 for &bytes in nearer {
                     let what = format!("{summary}, {bytes} bytes nearer");
-                    let at = if rule == Rule::TR02 { "inputs/0" } else { "outputs/0" };
-                    let edit = Edit::breaking(rule, what).at(base.at("two", at)?);
-                    let edit = placed(edit, bytes, reader)?;
+                    let edit = placed(Edit::breaking(rule, what).at(at.clone()), bytes, reader)?;
                     sink.graph_reject(base, &format!("{name} {order} {how} {bytes} nearer"), &edit)?;
                 }
             }

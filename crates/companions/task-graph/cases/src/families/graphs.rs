@@ -8,8 +8,8 @@ use super::base::GraphBase;
 use super::systems;
 use crate::build::{BF16, Document, GraphBuilder, I64, NewTask, Tensor, Tile};
 
-const RMS: i64 = 119;
-const LINEAR: i64 = 108;
+pub const RMS: i64 = 119;
+pub const LINEAR: i64 = 108;
 const RMS_LINEAR: i64 = 102;
 const SILU: i64 = 105;
 const ATTENTION: i64 = 103;
