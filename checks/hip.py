@@ -23,9 +23,19 @@ CLANG = os.environ.get("CLANG", "clang++-17")
 # Targets, and the size of their waves. HIP 5 has no waves of 64 for gfx1100.
 TARGETS = [("gfx90a", 64), ("gfx942", 64), ("gfx1100", 32)]
 OPTIONS = ["-x", "hip", "--offload-device-only", "-std=c++17", "-O2", "-ffp-contract=off", "--gpu-max-threads-per-block=512", "-Wall", f"-I{SOURCES}"]
-# What the fences and atomics of the scope of the device become, beside waiting: instructions that drop what the caches of a compute unit
-# hold, and on gfx942 write it back. With a smaller scope there is none.
-ORDERS = {"gfx90a": ["buffer_wbinvl1_vol"], "gfx942": ["buffer_inv sc1", "buffer_wbl2 sc1"], "gfx1100": ["buffer_gl1_inv"]}
+# A kernel for each function that orders memory.
+PROBES = """#include "platform.cuh"
+AMK_GLOBAL void fence() { amk_fence(); }
+AMK_GLOBAL void acquire(const amk_u32* counter, amk_u32* value) { *value = amk_poll_acquire(counter); }
+AMK_GLOBAL void release(amk_u32* counter) { amk_increment_release(counter); }
+"""
+# What they become with the scope of the device and with no smaller one: instructions that drop what the caches of a compute unit hold, on gfx942
+# write it back, and on gfx90a wait for stores to global memory, too. The release of gfx1100 is the same for a block.
+ORDERS = {
+    "gfx90a": {"fence": ["buffer_wbinvl1_vol"], "acquire": ["buffer_wbinvl1_vol"], "release": ["s_waitcnt vmcnt(0) lgkmcnt(0)"]},
+    "gfx942": {"fence": ["buffer_inv sc1", "buffer_wbl2 sc1"], "acquire": ["buffer_inv sc1"], "release": ["buffer_wbl2 sc1"]},
+    "gfx1100": {"fence": ["buffer_gl1_inv"], "acquire": ["buffer_gl1_inv"], "release": []},
+}
 # What is reported of a kernel, and what it is called in the table.
 FIGURES = {"VGPRs": "vector", "SGPRs": "scalar", "VGPRs Spill": "spilled", "ScratchSize [bytes/lane]": "scratch"}
 
@@ -42,8 +52,8 @@ only HIP knows in `cuda/hip.cuh`, and in `cuda/tensor.cuh` what only NVIDIA's ma
 
 - **Warps.** A warp of the kernels is 32 threads. Where a wave has 64, two warps share it, and lanes exchange values within their half alone
   (`__shfl` with the width 32), so that a sum over a warp is the same in either.
-- **Order.** Counters are polled and incremented with atomics of the scope of the device (`__HIP_MEMORY_SCOPE_AGENT`). The check looks for
-  instructions that no smaller scope has.
+- **Order.** Counters are polled and incremented with atomics of the scope of the device (`__HIP_MEMORY_SCOPE_AGENT`). Of the fence, the
+  acquire and the release, each compiled alone, the check looks for instructions that no smaller scope has; the release of gfx1100 has none such.
 
 What is missing to run them: a host that launches by HIP in place of CUDA's driver (`src/cuda/gpu.rs`) and compiles by hiprtc in place of NVRTC
 (`src/cuda/nvrtc.rs`); a launch of all blocks at once, `hipModuleLaunchCooperativeKernel`; targets of AMD in `targets/`; and a GPU.
@@ -59,22 +69,37 @@ def version():
     return re.search(r"clang version (\d+\.\d+\.\d+)", said)[1]
 
 
-def compiled(target):
-    """Figures by name, of the virtual machine."""
-    name, wave = target
+def assembly(name, source):
+    """Of a source for a target, and the compiler's report."""
     with tempfile.TemporaryDirectory() as folder:
-        made = Path(folder, "device.s")
-        command = [CLANG, *OPTIONS, f"--offload-arch={name}", "-Rpass-analysis=kernel-resource-usage", "-S", SOURCES / "device.cu", "-o", made]
+        file, made = Path(folder, "source.cu"), Path(folder, "source.s")
+        file.write_text(source)
+        command = [CLANG, *OPTIONS, f"--offload-arch={name}", "-Rpass-analysis=kernel-resource-usage", "-S", file, "-o", made]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode != 0 or "warning:" in done.stderr:
             sys.exit(f"error: {name}:\n{done.stderr}")
-        assembly = made.read_text()
-    if not re.search(rf"\.wavefront_size:\s+{wave}\b", assembly):
+        return made.read_text(), done.stderr
+
+
+def ordered(name):
+    """Ends the program if what orders memory lacks an instruction of its scope."""
+    text, _ = assembly(name, PROBES)
+    for function, instructions in ORDERS[name].items():
+        body = re.search(rf"^{function}:.*?s_endpgm", text, re.M | re.S)
+        found = [" ".join(line.split(";")[0].split()) for line in body[0].splitlines()] if body else []
+        for instruction in instructions:
+            if instruction not in found:
+                sys.exit(f"error: {name}: the {function} has no {instruction}")
+
+
+def compiled(target):
+    """Figures by name, of the virtual machine."""
+    name, wave = target
+    ordered(name)
+    text, said = assembly(name, '#include "device.cu"\n')
+    if not re.search(rf"\.wavefront_size:\s+{wave}\b", text):
         sys.exit(f"error: {name}: no waves of {wave}")
-    for order in ORDERS[name]:
-        if not re.search(rf"^\s+{order}\b", assembly, re.M):
-            sys.exit(f"error: {name}: nothing in the virtual machine orders by {order}")
-    report = re.search(r"Function Name: amk_vm\b(.*?)(?=Function Name:|\Z)", done.stderr, re.S)
+    report = re.search(r"Function Name: amk_vm\b(.*?)(?=Function Name:|\Z)", said, re.S)
     found = dict(re.findall(r"remark:[^\n]*?\s(\S[^:\n]*): (\d+) \[-Rpass", report[1] if report else ""))
     if not all(figure in found for figure in FIGURES):
         sys.exit(f"error: {name}: the compiler reports {found}")

@@ -99,6 +99,7 @@ bool is(const char* name) { return std::strcmp(kind(), name) == 0; }
 struct Version {
     int major = 0, minor = 0;
 
+    Version(int major, int minor) : major(major), minor(minor) {}
     explicit Version(const char* text) { std::sscanf(text, "%d.%d", &major, &minor); }
     bool operator>(const Version& other) const { return major != other.major ? major > other.major : minor > other.minor; }
 };
@@ -116,24 +117,31 @@ int capability() {
 
 // The CUDA whose driver is the first that knows a GPU.
 Version known_from(int capability) {
-    return Version(capability < 80 ? "10.0" : capability < 86 ? "11.0" : capability < 89 ? "11.1" : capability < 100 ? "11.8"
-                   : capability == 103 ? "12.9" : capability == 110 ? "13.0" : "12.8");
+    if (capability < 80) return {10, 0};
+    if (capability < 86) return {11, 0};
+    if (capability < 89) return {11, 1};
+    if (capability < 100) return {11, 8};
+    return capability == 103 ? Version{12, 9} : capability == 110 ? Version{13, 0} : Version{12, 8};
 }
 
-// The version of CUDA that made PTX, by the version of its language.
+// The first CUDA that makes PTX of this version of its language: 8.0 to 8.5 are of CUDA 12.0 to 12.5, 12.6 has that of 12.5, 8.6 to 8.8 are of
+// 12.7 to 12.9, and 9.0 of 13.0.
 Version made_by(const Version& language) {
-    // 8.0 is of CUDA 12.0, and so on with two exceptions; 9.0 is of 13.0.
-    if (language.major != 8) return Version((std::to_string(language.major + 4) + "." + std::to_string(language.minor)).c_str());
-    const int minor = language.minor <= 5 ? language.minor : language.minor + 1;
-    return Version(("12." + std::to_string(minor)).c_str());
+    return {language.major + 4, language.minor + (language.major == 8 && language.minor > 5 ? 1 : 0)};
 }
 
-std::size_t memory() { return std::strcmp(kind(), "small") == 0 ? LITTLE_MEMORY : MEMORY; }
+std::size_t memory() { return is("small") ? LITTLE_MEMORY : MEMORY; }
 
 // A kernel that touches what is not there stops, and its context with it.
 void crashed(int) {
     broken = ILLEGAL_ADDRESS;
     for (;;) pause();
+}
+
+// The file of this library.
+const char* own_file() {
+    Dl_info own;
+    return dladdr(reinterpret_cast<void*>(&own_file), &own) != 0 ? own.dli_fname : "";
 }
 
 void pause_for(unsigned microseconds) { std::this_thread::sleep_for(std::chrono::microseconds(microseconds)); }
@@ -198,8 +206,7 @@ Result cuDeviceGetAttribute(int* value, int attribute, int) {
 Result cuDevicePrimaryCtxRetain(void** context, int) {
     *context = &broken;
     if (is("alone")) {
-        Dl_info own;
-        static const int lock = dladdr(reinterpret_cast<void*>(&cuInit), &own) != 0 ? open(own.dli_fname, O_RDONLY | O_CLOEXEC) : -1;
+        static const int lock = open(own_file(), O_RDONLY | O_CLOEXEC);
         return flock(lock, LOCK_EX | LOCK_NB) == 0 ? SUCCESS : UNAVAILABLE;
     }
     return is("exclusive") ? UNAVAILABLE : is("full") ? OUT_OF_MEMORY : SUCCESS;
@@ -409,8 +416,7 @@ Result cuLaunchCooperativeKernel(void* function, unsigned blocks, unsigned by, u
 
 // By which cuda-python finds all others: the newest of a name.
 Result cuGetProcAddress_v2(const char* name, void** function, int, std::uint64_t, int* status) {
-    Dl_info own;
-    void* library = dladdr(reinterpret_cast<void*>(&cuInit), &own) != 0 ? dlopen(own.dli_fname, RTLD_NOW | RTLD_NOLOAD) : nullptr;
+    static void* const library = dlopen(own_file(), RTLD_NOW | RTLD_NOLOAD);
     *function = library == nullptr ? nullptr : dlsym(library, (std::string(name) + "_v2").c_str());
     if (library != nullptr && *function == nullptr) *function = dlsym(library, name);
     if (status != nullptr) *status = *function == nullptr ? 1 : 0;

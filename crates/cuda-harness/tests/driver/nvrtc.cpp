@@ -20,8 +20,11 @@ struct Program {
     std::string cubin() const {
         return "\x7f" "ELF stand-in\nNVRTC " + std::to_string(VERSION[0]) + "." + std::to_string(VERSION[1]) + "\n" + made;
     }
-    // The version of the language: 9.0 of CUDA 13.0, 8.0 of CUDA 12.0.
-    std::string ptx() const { return "// stand-in\n.version " + std::to_string(VERSION[0] - 4) + "." + std::to_string(VERSION[1]) + "\n" + made; }
+    // The version of the language: 8.0 to 8.5 are of CUDA 12.0 to 12.5, 12.6 has that of 12.5, 8.6 to 8.8 are of 12.7 to 12.9, and 9.0 of 13.0.
+    std::string ptx() const {
+        const int minor = VERSION[1] - (VERSION[0] == 12 && VERSION[1] > 5 ? 1 : 0);
+        return "// stand-in\n.version " + std::to_string(VERSION[0] - 4) + "." + std::to_string(minor) + "\n" + made;
+    }
 };
 
 int copy(const std::string& text, char* to) {

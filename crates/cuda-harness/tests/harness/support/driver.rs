@@ -85,7 +85,7 @@ impl Driver {
         for name in ["libcuda.so", "libnvrtc.so"] {
             std::fs::copy(self.folder().join(name), folder.path().join(name)).expect("a library");
         }
-        Driver { folder, given: self.given.clone(), version: NEWEST }
+        Driver { folder, given: self.given.clone(), version: self.version }
     }
 
     /// Another compiler, such as 12.4, in a folder of its own, which no search comes upon.
