@@ -30,11 +30,11 @@ AMK_GLOBAL void acquire(const amk_u32* counter, amk_u32* value) { *value = amk_p
 AMK_GLOBAL void release(amk_u32* counter) { amk_increment_release(counter); }
 """
 # What they become with the scope of the device and with no smaller one: instructions that drop what the caches of a compute unit hold, on gfx942
-# write it back, and on gfx90a wait for stores to global memory, too. The release of gfx1100 is the same for a block.
+# write it back, and on gfx90a wait for stores to global memory, too. The release of gfx1100 waits for stores, but does so for a block as well.
 ORDERS = {
     "gfx90a": {"fence": ["buffer_wbinvl1_vol"], "acquire": ["buffer_wbinvl1_vol"], "release": ["s_waitcnt vmcnt(0) lgkmcnt(0)"]},
     "gfx942": {"fence": ["buffer_inv sc1", "buffer_wbl2 sc1"], "acquire": ["buffer_inv sc1"], "release": ["buffer_wbl2 sc1"]},
-    "gfx1100": {"fence": ["buffer_gl1_inv"], "acquire": ["buffer_gl1_inv"], "release": []},
+    "gfx1100": {"fence": ["buffer_gl1_inv"], "acquire": ["buffer_gl1_inv"], "release": ["s_waitcnt_vscnt null, 0x0"]},
 }
 # What is reported of a kernel, and what it is called in the table.
 FIGURES = {"VGPRs": "vector", "SGPRs": "scalar", "VGPRs Spill": "spilled", "ScratchSize [bytes/lane]": "scratch"}
@@ -53,7 +53,7 @@ only HIP knows in `cuda/hip.cuh`, and in `cuda/tensor.cuh` what only NVIDIA's ma
 - **Warps.** A warp of the kernels is 32 threads. Where a wave has 64, two warps share it, and lanes exchange values within their half alone
   (`__shfl` with the width 32), so that a sum over a warp is the same in either.
 - **Order.** Counters are polled and incremented with atomics of the scope of the device (`__HIP_MEMORY_SCOPE_AGENT`). Of the fence, the
-  acquire and the release, each compiled alone, the check looks for instructions that no smaller scope has; the release of gfx1100 has none such.
+  acquire and the release, each compiled alone, the check looks for instructions that no smaller scope has; the release of gfx1100 is the same for a block.
 
 What is missing to run them: a host that launches by HIP in place of CUDA's driver (`src/cuda/gpu.rs`) and compiles by hiprtc in place of NVRTC
 (`src/cuda/nvrtc.rs`); a launch of all blocks at once, `hipModuleLaunchCooperativeKernel`; targets of AMD in `targets/`; and a GPU.

@@ -4,29 +4,20 @@ compiler and the packages of requirements-nvcc.txt, which `checks/run nvcc` inst
 A warning fails, as do a program that lacks a target, and one that without a GPU says anything but one sentence.
 """
 
-import importlib.util
 import re
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from targets import ROOT, TARGETS
+from targets import ROOT, TARGETS, packaged
 
 SOURCE = ROOT / "examples/cuda/worker.cu"
 
 
-def toolkit():
-    """The folder of CUDA that the packages make together."""
-    package = importlib.util.find_spec("nvidia")
-    found = [path for folder in (package.submodule_search_locations if package else []) for path in Path(folder).glob("*/bin/nvcc")]
-    if not found:
-        sys.exit("error: nvcc is not installed here; `pip install -r checks/requirements-nvcc.txt` brings it")
-    return found[0].parents[1]
-
-
 def main():
-    cuda = toolkit()
+    # The folder of CUDA that the packages make together.
+    cuda = packaged("*/bin/nvcc", "nvcc", "requirements-nvcc.txt").parents[1]
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder, "cuda-worker")
         code = [f"-gencode=arch={target.replace('sm', 'compute')},code={target}" for target in TARGETS]

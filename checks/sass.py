@@ -15,9 +15,8 @@ import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
-from targets import ROOT, TARGETS, kernels_for, library, name
+from targets import ROOT, TARGETS, kernels_for, library, name, packaged
 
 TABLE = ROOT / "crates/cuda-harness/inner-loops.md"
 
@@ -123,13 +122,7 @@ def main():
 
     jobs = int(option("--jobs", 2))
     nvrtc, version = library(option("--nvrtc", None))
-    nvdisasm = option("--nvdisasm", None)
-    if nvdisasm is None:
-        import nvidia
-        found = [f for folder in nvidia.__path__ for f in sorted(Path(folder).glob("**/bin/nvdisasm"))]
-        if not found:
-            sys.exit("error: nvdisasm is not installed here; `pip install -r checks/requirements-nvrtc.txt` brings it")
-        nvdisasm = str(found[0])
+    nvdisasm = option("--nvdisasm", None) or packaged("**/bin/nvdisasm", "nvdisasm", "requirements-nvrtc.txt")
     pairs = [(kernel, target) for kernel in KERNELS for target in TARGETS]
     with ThreadPoolExecutor(jobs) as pool:
         found = dict(zip(pairs, pool.map(lambda pair: looked_at(nvrtc, nvdisasm, pair[1], pair[0]), pairs)))

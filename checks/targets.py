@@ -42,19 +42,19 @@ there are any, bytes of spills and of stack. `vm` is the whole virtual machine. 
 
 def library(path=None):
     """NVRTC's shared library, by default from the package nvidia-cuda-nvrtc, and its version."""
-    nvrtc = ctypes.CDLL(str(path or packaged()))
+    nvrtc = ctypes.CDLL(str(path or packaged("**/libnvrtc.so.*", "NVRTC", "requirements-nvrtc.txt")))
     major, minor = ctypes.c_int(), ctypes.c_int()
     nvrtc.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
     return nvrtc, (major.value, minor.value)
 
 
-def packaged():
-    """Where the package has it."""
+def packaged(pattern, what, requirements):
+    """The file that NVIDIA's packages have by a pattern; ends the program where none has, with what is missing and which requirements bring it."""
     package = importlib.util.find_spec("nvidia")
     folders = list(package.submodule_search_locations) if package else []
-    found = [path for folder in folders for path in sorted(Path(folder).glob("**/libnvrtc.so.*"))]
+    found = [path for folder in folders for path in sorted(Path(folder).glob(pattern))]
     if not found:
-        sys.exit("error: NVRTC is not installed here; `pip install -r checks/requirements-nvrtc.txt` brings it")
+        sys.exit(f"error: {what} is not installed here; `pip install -r checks/{requirements}` brings it")
     return found[0]
 
 

@@ -7,6 +7,7 @@ It claims seven opcodes and two dtypes: the runner skips what needs others, and 
 """
 
 import ctypes
+import itertools
 import json
 import math
 import os
@@ -58,8 +59,8 @@ class Gpu:
         major, minor, sms = (call(driver.cuDeviceGetAttribute, which, device) for which in (
             attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
             attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT))
-        self.image = compiled("sm_%d%d" % (major, minor))
-        self.kernel = call(driver.cuModuleGetFunction, call(driver.cuModuleLoadData, self.image), b"machine_kernel")
+        image = compiled("sm_%d%d" % (major, minor))
+        self.kernel = call(driver.cuModuleGetFunction, call(driver.cuModuleLoadData, image), b"machine_kernel")
         self.stream = call(driver.cuStreamCreate, driver.CUstream_flags.CU_STREAM_NON_BLOCKING)
         # No more queues than blocks that are resident at once.
         self.blocks = sms * call(driver.cuOccupancyMaxActiveBlocksPerMultiprocessor, self.kernel, THREADS, 0)
@@ -207,7 +208,7 @@ def execute_one(launch, program):
             queue = at if task.get("sm") is None else task["sm"]
             queues[queue % len(queues)].append(task_record(task, program, len(waits)))
             waits += [Wait(wait["counter"], wait["threshold"]) for wait in task.get("waits") or []]
-        begins = [sum(map(len, queues[:n])) for n in range(len(queues) + 1)]
+        begins = [0, *itertools.accumulate(map(len, queues))]
         records = [one for queue in queues for one in queue]
         tables = [buffers, (Task * len(records))(*records), (i32 * len(begins))(*begins), (Wait * len(waits))(*waits),
                   (ctypes.c_uint32 * len(program["counters"]))()]
@@ -241,6 +242,6 @@ if __name__ == "__main__":
     try:
         gpu = Gpu()
     except RuntimeError as error:
-        print("there is no GPU: %s" % error, file=sys.stderr)
+        print("no program can run here: %s" % error, file=sys.stderr)
         sys.exit(2)
     worker.run()

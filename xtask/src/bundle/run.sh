@@ -71,8 +71,8 @@ play short 120 '' '' 'numeric/copy/*'
 took=$(($(date +%s) - begin))
 scale=$((1 + took / 8))
 printf 'the short step took %s s: limits are multiplied by %s\n' "$took" "$scale"
-# Of a launch too, which is 8 s, but below what an answer may take.
-launches="--limit $((scale < 7 ? 8 * scale : 56))"
+# A launch has 8 s by default: more on a slower machine, but not as much as the runner gives an answer (--timeout).
+launches="--limit $((8 * (scale < 7 ? scale : 7)))"
 # Each line of the file has the SMs on which the blocks of a launch ran.
 rm -f "$out/placement"
 play litmus 90 '' "--repeat $repeat --perturb $launches --placement '$out/placement'" 'execution/litmus/*'
