@@ -28,7 +28,7 @@ fn example(name: &str) -> PathBuf {
 /// stands there then.
 fn changed(changes: &[(&str, &str, &str)]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
-    for name in ["worker.cu", "worker.cuh"] {
+    for name in ["worker.cu", "worker.cuh", "worker.py"] {
         let mut text = std::fs::read_to_string(example(name)).expect("an example");
         for (file, from, to) in changes.iter().filter(|(file, ..)| *file == name) {
             assert_eq!(text.matches(from).count(), 1, "{file}: `{from}`");
@@ -138,21 +138,19 @@ fn a_worker_that_does_not_wait_or_takes_another_tile_is_caught() {
     );
 }
 
-#[test]
-fn a_launch_that_hangs_is_said_and_the_next_one_runs() {
-    // Only the first task of each queue signals.
-    let mute = (
-        "worker.cuh",
-        "        if (threadIdx.x == 0) {",
-        "        if (threadIdx.x == 0 && at == machine.queues[blockIdx.x]) {",
-    );
-    let impatient = ("worker.cu", "LIMIT{20}", "LIMIT{1}");
-    let folder = changed(&[mute, impatient]);
-    let found = play_to(
-        &compiled(folder.path()),
-        Vec::new(),
-        "{execution/order/one-by-one-40*,numeric/add/random/*}",
-    );
+/// Only the first task of each queue signals.
+const MUTE: (&str, &str, &str) = (
+    "worker.cuh",
+    "        if (threadIdx.x == 0) {",
+    "        if (threadIdx.x == 0 && at == machine.queues[blockIdx.x]) {",
+);
+
+/// Launches that hang because of it, and others.
+const HANGS: &str = "{execution/order/one-by-one-40*,numeric/add/random/*}";
+
+/// Asserts that launches that hang are said, and that the next ones run.
+#[track_caller]
+fn assert_hangs(found: &BTreeMap<String, Outcome>) {
     let (order, numeric): (Vec<_>, Vec<_>) = found.iter().partition(|(id, _)| id.starts_with("execution"));
     let hangs =
         |outcome: &Outcome| format!("{outcome:?}").contains("the launch did not end within its limit");
@@ -161,21 +159,54 @@ fn a_launch_that_hangs_is_said_and_the_next_one_runs() {
 }
 
 #[test]
+fn a_launch_that_hangs_is_said_and_the_next_one_runs() {
+    let folder = changed(&[MUTE, ("worker.cu", "LIMIT{20}", "LIMIT{1}")]);
+    assert_hangs(&play_to(&compiled(folder.path()), Vec::new(), HANGS));
+}
+
+/// The arguments of `env` that start the worker in Python, from its file, on the stand-in for a GPU of a kind.
+#[track_caller]
+fn in_python(driver: &Driver, script: &Path, kind: &str) -> Vec<String> {
+    vec![
+        format!("LD_LIBRARY_PATH={}", driver.folder().display()),
+        format!("AMK_STAND_IN={kind}"),
+        require(Tool::PythonPackage("cuda.bindings.driver")),
+        script.display().to_string(),
+    ]
+}
+
+#[test]
+#[ignore = "needs cuda-python"]
+fn faults_of_the_worker_over_cuda_python_are_caught() {
+    let folder = changed(&[
+        MUTE,
+        ("worker.py", "LIMIT = 20", "LIMIT = 1"),
+        ("worker.py", "params.get(\"n_off\", 0)", "0"),
+    ]);
+    let driver = Driver::of_worker(&folder.path().join("worker.cuh"));
+    let mut arguments = in_python(&driver, &folder.path().join("worker.py"), "");
+    // A copy does not find the adapter by itself.
+    arguments.insert(0, format!("PYTHONPATH={}", root().join("adapters/python/src").display()));
+    assert_hangs(&play_to("env", arguments.clone(), HANGS));
+    let found = play_to("env", arguments, "numeric/gemv-tile/random/*");
+    assert!(
+        found.values().any(|outcome| format!("{outcome:?}").contains("elements are wrong")),
+        "{found:#?}"
+    );
+}
+
+#[test]
 #[ignore = "needs cuda-python"]
 fn the_worker_over_cuda_python_conforms() {
-    let python = require(Tool::PythonPackage("cuda.bindings.driver"));
     let driver = Driver::of_worker(&example("worker.cuh"));
-    let libraries = format!("LD_LIBRARY_PATH={}", driver.folder().display());
-    let script = example("worker.py").display().to_string();
-    let arguments =
-        |kind: &str| vec![libraries.clone(), format!("AMK_STAND_IN={kind}"), python.clone(), script.clone()];
+    let arguments = |kind: &str| in_python(&driver, &example("worker.py"), kind);
     assert_conforms(&play_to("env", arguments(""), CASES));
     let worker = |kind: &str| {
         let mut command = Command::new("env");
         command.args(arguments(kind));
         command
     };
-    assert_says_what_it_lacks(&worker, "there is no GPU: cuInit: CUDA_ERROR_NO_DEVICE");
+    assert_says_what_it_lacks(&worker, "no program can run here: cuInit: CUDA_ERROR_NO_DEVICE");
     let (_, said, code) = asked(&mut worker("does-not-compile"), &append(0, 2));
     let expected = "worker.cuh does not compile for sm_90: kernels.cu(1): error: expected a declaration\n";
     assert_eq!((said.as_str(), code), (expected, Some(1)));
