@@ -81,7 +81,16 @@ fn a_block_goes_over_selection_and_task_graphs_to_the_tokens_of_a_program_by_han
     assert_eq!(outline(&plan), expected);
     let tasks = |columns: u64| columns / 8;
     let setting = Setting { tensors: &[], positions: 1, tasks: &tasks, eps: 1e-6, theta: 10_000.0 };
-    let graph = kernel_graph::kernel_graph(&request, &plan, &setting).expect("a kernel graph").to_string();
+    let graph = kernel_graph::kernel_graph(&request, &plan, &setting).expect("a kernel graph");
+    let eps: Vec<&Value> = graph["operators"]
+        .as_array()
+        .expect("operators")
+        .iter()
+        .filter(|operator| operator["task_type"] == 119)
+        .map(|operator| &operator["params"]["eps"])
+        .collect();
+    assert_eq!(eps, [&json!(1e-6), &json!(1e-3)]);
+    let graph = graph.to_string();
     let mut seen = Vec::new();
     for mode in [Mode::Sound, Mode::Exact] {
         let kernel_graph = read_kernel_graph(graph.as_bytes()).expect("a kernel graph");
@@ -158,14 +167,14 @@ fn by_hand() -> Programmed {
     inputs.iter().for_each(|(name, shape)| add(name, "IO_INPUT", "BF16", shape));
     made.iter().for_each(|(name, width)| add(name, "ACTIVATION", "BF16", &[1, *width]));
     add("token", "IO_OUTPUT", "I32", &[1]);
-    let norm = json!({"eps": 1e-6, "hidden": 16});
+    let norm = |eps: f64| json!({"eps": eps, "hidden": 16});
     let product = |k: i64, n: i64| json!({"K": k, "N_tile": n, "n_off": 0});
     let tasks: Vec<Value> = [
-        ("RMSNORM", vec![0, 1], norm.clone()),
+        ("RMSNORM", vec![0, 1], norm(1e-6)),
         ("GEMV_TILE", vec![6, 2], product(16, 32)),
         ("GEMV_TILE", vec![7, 3], product(32, 16)),
         ("ADD", vec![0, 8], json!({})),
-        ("RMSNORM", vec![9, 4], norm),
+        ("RMSNORM", vec![9, 4], norm(1e-3)),
         ("GEMV_TILE", vec![10, 5], product(16, 48)),
         ("SAMPLE_ARGMAX", vec![11], json!({})),
     ]

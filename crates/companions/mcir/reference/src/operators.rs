@@ -26,6 +26,7 @@ const CLASSES: [(&str, &str, &str, &str, [&str; 2]); 10] = [
 /// Tasks that are one operator: the tiles of one product.
 struct Operator<'p> {
     op: &'p Json,
+    params: &'p Json,
     region: &'p Json,
     ins: Vec<usize>,
     out: usize,
@@ -50,7 +51,7 @@ pub fn operators(document: &[u8]) -> Result<(Json, Programmed), NoProgram> {
         let &[out] = outs.as_slice() else { return Err(refused("a task without one output")) };
         let is_same = |last: &Operator<'_>| last.op == &task["op"] && last.ins == ins && last.out == out;
         if !all.last().is_some_and(is_same) {
-            all.push(Operator { op: &task["op"], region: &task["label"], ins, out });
+            all.push(Operator { op: &task["op"], params: &task["params"], region: &task["label"], ins, out });
         }
     }
     // A buffer is the output of one operator, and those that read it come later.
@@ -93,6 +94,9 @@ pub fn operators(document: &[u8]) -> Result<(Json, Programmed), NoProgram> {
             "dtype": {"in": first, "out": made["dtype"], "acc": "F32"}, "layout": {"order": "row"},
             "label": one.region,
         });
+        if let Some(eps) = one.params.get("eps") {
+            op["eps"] = eps.clone();
+        }
         // What is added within a kernel, if it is added there: a bias to a product, or what passes a layer by.
         if *class == "add" {
             op["epilogue"] = json!({"residual": true});

@@ -20,7 +20,7 @@ pub struct Setting<'s> {
     pub positions: u64,
     /// How many tasks share so many columns.
     pub tasks: &'s dyn Fn(u64) -> u64,
-    /// Of norms.
+    /// Of norms whose op has no member `eps`.
     pub eps: f64,
     /// Of the rotation.
     pub theta: f64,
@@ -125,7 +125,8 @@ impl<'a> Maker<'a> {
         }
         let (first, last) = (covered.first(), covered.last());
         let x = (Some(read_of(first, 0)?), -1);
-        let eps = || json!({"eps": self.setting.eps});
+        let eps = self.eps(&covered)?;
+        let eps = || json!({"eps": eps});
         let columns = extent(last, "n").unwrap_or(1);
         let tasks = (self.setting.tasks)(columns);
         let product = covered.of("linear");
@@ -164,6 +165,16 @@ impl<'a> Maker<'a> {
         }))
     }
 
+    /// Of the norms of a region.
+    fn eps(&self, covered: &Covered<'_>) -> Result<f64, String> {
+        let mut own = covered.0.iter().filter_map(|op| op.get("eps")?.as_f64());
+        let eps = own.next().unwrap_or(self.setting.eps);
+        if own.any(|other| other.to_bits() != eps.to_bits()) {
+            return Err("the norms of a region have more than one eps".to_owned());
+        }
+        Ok(eps)
+    }
+
     /// A task for each head of keys.
     fn attention(&mut self, covered: &Covered<'a>) -> Result<(u64, Vec<Operand<'a>>, Value), String> {
         let lacks = |what: &str| format!("the region of the attention has no {what}");
@@ -186,7 +197,7 @@ impl<'a> Maker<'a> {
         for operand in [1, 2] {
             inputs.push((Some(read_of(turned, operand)?), -1));
         }
-        Ok((heads, inputs, json!({"eps": self.setting.eps, "theta": self.setting.theta})))
+        Ok((heads, inputs, json!({"eps": self.eps(covered)?, "theta": self.setting.theta})))
     }
 
     /// A cache, and how many heads it has: of what the product before it writes, what the queries leave is keys and values.
