@@ -239,6 +239,19 @@ fn a_sum_joins_its_product_in_a_region_and_in_no_other_one() {
 }
 
 #[test]
+fn an_op_of_another_dtype_is_refused() {
+    let (sequence, _) = operators(document("block.json").to_string().as_bytes()).expect("a sequence");
+    for (member, dtype) in [("in", "F16"), ("weight", "I8"), ("out", "F32")] {
+        let mut sequence = sequence.clone();
+        sequence["ops"][5]["dtype"][member] = json!(dtype);
+        let (request, plan) = selected(&sequence, index("mpk.json"));
+        let setting = Setting { tensors: &[], positions: 1, tasks: &|_| 1, eps: 1e-6, theta: 10_000.0 };
+        let refused = kernel_graph::kernel_graph(&request, &plan, &setting).expect_err("a refusal");
+        assert_eq!(refused, format!("op `linear` has the dtype {dtype}, and task types take BF16"));
+    }
+}
+
+#[test]
 fn operands_that_a_task_type_does_not_take_are_refused() {
     let ops = files::json(&root().join("examples/selection/layers/mpk-llama-3.2-1b-decode.json"));
     for (class, found) in [("silu_mul", 2), ("linear", 3)] {

@@ -109,6 +109,12 @@ impl<'a> Maker<'a> {
         };
         let covered = Covered(covered);
         for op in covered.0 {
+            let of = |member| op.get("dtype")?.get(member)?.as_str();
+            let mut all = ["in", "weight", "out"].into_iter().filter_map(of);
+            if let Some(dtype) = all.find(|dtype| !["BF16", "I32"].contains(dtype)) {
+                let class = class_of(op);
+                return Err(format!("op `{class}` has the dtype {dtype}, and task types take BF16"));
+            }
             // These task types take one buffer with gate and up beside each other, and no bias.
             let most = match class_of(op) {
                 "silu_mul" => 1,
