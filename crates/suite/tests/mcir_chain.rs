@@ -254,14 +254,25 @@ fn an_op_of_another_dtype_is_refused() {
 #[test]
 fn operands_that_a_task_type_does_not_take_are_refused() {
     let ops = files::json(&root().join("examples/selection/layers/mpk-llama-3.2-1b-decode.json"));
-    for (class, found) in [("silu_mul", 2), ("linear", 3)] {
+    for (class, place, twice) in [
+        ("silu_mul", 1, false),
+        ("silu_mul", 1, true),
+        ("linear", 2, false),
+        ("norm", 2, false),
+        ("add", 2, false),
+        ("add", 2, true),
+    ] {
         let mut sequence = ops.clone();
         let all = sequence["ops"].as_array_mut().expect("ops");
         let op = all.iter_mut().rfind(|op| op["sig"]["class"] == class).expect("an op");
-        op["reads"].as_array_mut().expect("reads").push(json!("more"));
+        let reads = op["reads"].as_array_mut().expect("reads");
+        let more = if twice { reads[place - 1].clone() } else { json!("more") };
+        reads.push(more.clone());
         let (request, plan) = selected(&sequence, index("mpk.json"));
         let setting = Setting { tensors: &[], positions: 1, tasks: &|_| 1, eps: 1e-6, theta: 10_000.0 };
         let refused = kernel_graph::kernel_graph(&request, &plan, &setting).expect_err("a refusal");
-        assert!(refused.starts_with(&format!("op `{class}` has {found} operands")), "{refused}");
+        let more = more.as_str().expect("a name");
+        let expected = format!("op `{class}` has the operand {place}, `{more}`, which task type ");
+        assert!(refused.starts_with(&expected), "{refused}");
     }
 }

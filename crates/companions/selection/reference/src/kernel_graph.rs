@@ -115,19 +115,6 @@ impl<'a> Maker<'a> {
                 let class = class_of(op);
                 return Err(format!("op `{class}` has the dtype {dtype}, and task types take BF16"));
             }
-            // These task types take one buffer with gate and up beside each other, and no bias.
-            let most = match class_of(op) {
-                "silu_mul" => 1,
-                "linear" => 2,
-                _ => continue,
-            };
-            let found = op.get("reads").and_then(Value::as_array).map_or(0, Vec::len);
-            if found > most {
-                let class = class_of(op);
-                return Err(format!(
-                    "op `{class}` has {found} operands, and task type {task_type} takes {most}"
-                ));
-            }
         }
         let (first, last) = (covered.first(), covered.last());
         let x = (Some(read_of(first, 0)?), -1);
@@ -149,13 +136,27 @@ impl<'a> Maker<'a> {
             120 => (tasks, vec![x, weight(0)?], json!({})),
             other => return Err(format!("no operator is known for task type {other}")),
         };
+        // An operand is made in the region, or an input: one each, but that ops of an attention read the same.
+        let made: HashSet<&str> = covered.0.iter().flat_map(written).collect();
+        let mut left: Vec<&str> = inputs.iter().filter_map(|(input, _)| *input).collect();
         for (operand, name) in covered.0.iter().flat_map(|op| {
             let reads = op.get("reads").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
             reads.iter().filter_map(Value::as_str).enumerate().map(move |(at, name)| ((op, at), name))
         }) {
-            if inputs.iter().any(|(input, _)| *input == Some(name)) {
-                self.read(operand, name)?;
+            match (left.iter().position(|input| *input == name), made.contains(name)) {
+                (None, true) => continue,
+                (Some(_), false) if task_type == 103 => {}
+                (Some(place), false) => {
+                    left.swap_remove(place);
+                }
+                _ => {
+                    let (class, at) = (class_of(operand.0), operand.1);
+                    return Err(format!(
+                        "op `{class}` has the operand {at}, `{name}`, which task type {task_type} does not take"
+                    ));
+                }
             }
+            self.read(operand, name)?;
         }
         for value in written(last) {
             self.made(last, value)?;
