@@ -72,14 +72,14 @@ fn legend(is_counted: bool) -> &'static str {
     }
 }
 
-/// By tensor: the bytes that a region loads of it, and those that it stores.
-type Traffic = BTreeMap<u32, [i64; 2]>;
+/// By the place of a tensor among the values: the bytes that a region loads of it, and those that it stores.
+type Traffic = BTreeMap<usize, [i64; 2]>;
 
 fn traffic(world: &World<'_>, shaped: &Shaped<'_>, left: &mut i64) -> Traffic {
     let mut all = Traffic::new();
     for site in nodes(shaped.number, shaped.region) {
         if let Some((of, bytes)) = moved(world, shaped, &site, left) {
-            all.entry(of.tensor).or_default()[usize::from(of.stores)] += bytes;
+            all.entry(world.place(of.tensor)).or_default()[usize::from(of.stores)] += bytes;
         }
     }
     all
@@ -318,12 +318,12 @@ impl Drawing<'_, '_> {
     fn moved(&mut self, traffic: &Traffic, most: i64) {
         self.text(RIGHT, "moved, in bytes, by all blocks", INK, false);
         self.y += LINE + 2;
-        for (&tensor, bytes) in traffic.iter().take(TENSORS) {
+        for (&place, bytes) in traffic.iter().take(TENSORS) {
             for ((bytes, colour), what) in bytes.iter().zip(MOVES).zip(["load", "store"]) {
                 if *bytes == 0 {
                     continue;
                 }
-                let label = short(self.name(tensor), 14);
+                let label = short(self.name(self.world.document.values[place].name), 14);
                 self.text(RIGHT, &format!("{what} {label}"), INK, false);
                 if most > 0 {
                     let width = i128::from(*bytes) * i128::from(CHART) / i128::from(most);

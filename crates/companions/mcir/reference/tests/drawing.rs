@@ -43,6 +43,21 @@ fn pictures_are_what_has_been_looked_at() {
 }
 
 #[test]
+fn the_order_of_members_is_no_matter() {
+    let document: Value = serde_json::from_str(&of_corpus("small-attention")).expect("JSON");
+    let members = document.as_object().expect("an object");
+    let text = |first: &str| {
+        let (before, behind): (Vec<_>, Vec<_>) = members.iter().partition(|(name, _)| *name == first);
+        let all = before.into_iter().chain(behind).map(|(name, member)| format!("{}: {member}", json!(name)));
+        format!("{{{}}}", all.collect::<Vec<_>>().join(", "))
+    };
+    let usual = drawn(&of_corpus("small-attention"), "");
+    for first in members.keys() {
+        assert_eq!(drawn(&text(first), ""), usual, "{first} first");
+    }
+}
+
+#[test]
 fn pictures_say_what_measures_say() {
     // Blocks of 4 queries of 6, and of 4 keys of 10, of 8 numbers of 2 bytes: keys are loaded by both blocks.
     let svg = drawn(&of_corpus("small-attention"), "");
