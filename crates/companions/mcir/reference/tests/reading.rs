@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use megakernel_ir::read_value;
+use megakernel_ir::{MAX_DEPTH, read_value};
 use megakernel_mcir::{Document, Function, Index, Op, Term, is_graph, read, read_text};
 use megakernel_test_support::{cases, files, root};
 use serde_json::json;
@@ -151,4 +151,20 @@ fn a_member_that_counts_for_nothing_may_be_anything() {
     assert!(read_text(&document.to_string()).is_none() && read(&document).is_ok());
     let read = megakernel_mcir_reference::read_document(document.to_string().as_bytes());
     assert_eq!(read.expect("a document").regions.len(), 1);
+}
+
+#[test]
+fn both_readers_read_values_of_the_same_depth() {
+    for place in [r#""extra": "#, r#""more": "#] {
+        let (before, behind) = WHOLE.split_once(place).expect("an unknown member");
+        let end = if place.contains("extra") { behind.find(", \"values\"") } else { behind.find('}') };
+        let behind = &behind[end.expect("another member, or the end")..];
+        let depths = MAX_DEPTH - 4..=MAX_DEPTH + 1;
+        let read: Vec<bool> = depths
+            .map(|depth| {
+                is_read(&format!("{before}{place}{}{}{behind}", "[".repeat(depth), "]".repeat(depth)))
+            })
+            .collect();
+        assert!(read[0] && !read[read.len() - 1], "{place}{read:?}");
+    }
 }
