@@ -3,8 +3,8 @@
 
     python3 examples/mcir/on_kernels.py [--greatest TENSOR] WORKER program.json binding.json data.json
 
-WORKER is a command line. The last file has the inputs in the member `data` (MCI-17). With --greatest, of each row of a tensor the place of its greatest element
-is printed instead: of logits, the tokens.
+WORKER is a command line. The last file has the inputs in the member `data` (MCI-17). With --greatest, of each row of a tensor of F32 the place of its greatest
+element is printed instead: of logits, the tokens.
 """
 
 import argparse
@@ -32,7 +32,7 @@ def packed(tensors):
 
 
 def unpacked(file):
-    """The tensors of a file: their shape, and their elements as bits."""
+    """The tensors of a file: their dtype, their shape, and their elements as bits."""
     length = struct.unpack_from("<Q", file)[0]
     found = {}
     for name, told in json.loads(file[8 : 8 + length]).items():
@@ -40,7 +40,7 @@ def unpacked(file):
             begin, end = told["data_offsets"]
             form = FORMATS[told["dtype"]]
             bits = struct.unpack(f"<{(end - begin) // struct.calcsize('<' + form)}{form}", file[8 + length + begin : 8 + length + end])
-            found[name] = told["shape"], list(bits)
+            found[name] = told["dtype"], told["shape"], list(bits)
     return found
 
 
@@ -55,7 +55,7 @@ def ask(worker, message):
 
 
 def run(command, program, binding, data):
-    """The outputs of a program: by the tensor of the document, shape and bits."""
+    """The outputs of a program: by the tensor of the document, dtype, shape and bits."""
     inputs, outputs = {}, {}
     for buffer in program["buffers"]:
         bound = binding.get(buffer["name"])
@@ -77,8 +77,10 @@ def run(command, program, binding, data):
     return {tensor: found[name] for name, tensor in outputs.items()}
 
 
-def greatest(shape, bits):
-    """Of each row of F32, the place of the first of its greatest elements."""
+def greatest(dtype, shape, bits):
+    """Of each row of a tensor of F32, the place of the first of its greatest elements."""
+    if dtype != "F32" or not shape:
+        raise ValueError(f"the greatest elements are those of rows of F32, not of {dtype} {shape}")
     numbers = struct.unpack(f"<{len(bits)}f", struct.pack(f"<{len(bits)}I", *bits))
     rows = [numbers[at : at + shape[-1]] for at in range(0, len(numbers), shape[-1])]
     return [row.index(max(row)) for row in rows]
@@ -95,7 +97,7 @@ def main():
     if options.greatest:
         print(json.dumps(greatest(*found[options.greatest])))
     else:
-        print(json.dumps({"data": {name: bits for name, (_, bits) in found.items()}}))
+        print(json.dumps({"data": {name: bits for name, (_, _, bits) in found.items()}}))
 
 
 if __name__ == "__main__":
