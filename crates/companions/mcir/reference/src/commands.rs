@@ -345,7 +345,6 @@ fn generate(options: &Generate) -> ExitCode {
     }
 }
 
-/// The program of a document, or the exit code after what is wrong has been said.
 /// Says why there is no program.
 fn no_program(file: &Path, none: NoProgram) -> ExitCode {
     match none {
@@ -357,6 +356,7 @@ fn no_program(file: &Path, none: NoProgram) -> ExitCode {
     }
 }
 
+/// The program of a document, or the exit code after what is wrong has been said.
 fn programmed(file: &Path, text: &[u8]) -> Result<Programmed, ExitCode> {
     let made = crate::program(text).map_err(|none| no_program(file, none))?;
     print_found(file, &made.warnings);
