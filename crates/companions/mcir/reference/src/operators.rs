@@ -8,6 +8,7 @@ use std::collections::{HashMap, HashSet};
 use serde_json::{Value as Json, json};
 
 use crate::program::{NoProgram, Programmed, program};
+use crate::validate::read_document;
 
 /// The class of an opcode, its core, whether it is linear, and the roles of the extents of its result.
 const CLASSES: [(&str, &str, &str, &str, [&str; 2]); 10] = [
@@ -40,9 +41,9 @@ pub fn operators(document: &[u8]) -> Result<(Json, Programmed), NoProgram> {
     let made = program(document)?;
     let refused = |reason: &str| NoProgram::Refused(String::new(), reason.to_owned());
     let text: Json = serde_json::from_str(&made.program).map_err(|error| refused(&error.to_string()))?;
-    let stored: Json = serde_json::from_slice(document).map_err(|error| refused(&error.to_string()))?;
+    let read = read_document(document).map_err(NoProgram::Rejected)?;
     let boundaries: HashSet<&str> =
-        list(&stored["boundaries"]).iter().filter_map(|boundary| boundary["value"].as_str()).collect();
+        read.boundaries.iter().map(|boundary| read.names[boundary.value as usize].as_str()).collect();
     let buffers = list(&text["buffers"]);
     let buffer = |id: usize| buffers.get(id).unwrap_or(&Json::Null);
     let mut all: Vec<Operator<'_>> = Vec::new();
