@@ -24,11 +24,15 @@ const PASSES: [&str; 3] = ["MaterializationEliminationPass", "TileSchedulingPass
 
 /// The document that all passes make of a graph of the examples.
 fn document(graph: &str) -> Value {
+    passed(&files::json(&root().join("examples/mcir").join(graph)))
+}
+
+/// The document that all passes make of a graph.
+fn passed(graph: &Value) -> Value {
     let made = |request: Value| {
         transformed(request.to_string().as_bytes())
             .unwrap_or_else(|none| panic!("{}: {none:?}", request["pass"]))
     };
-    let graph = files::json(&root().join("examples/mcir").join(graph));
     let graph = made(json!({"pass": "AttentionPatternPass", "graph": graph}));
     let target = json!({"shared_bytes": 232_448, "register_bytes": 262_144});
     let first = made(json!({"pass": "StreamingConversionPass", "graph": graph, "target": target}));
@@ -280,4 +284,33 @@ fn operands_that_a_task_type_does_not_take_are_refused() {
         let expected = format!("op `{class}` has the operand {place}, `{more}`, which task type ");
         assert!(refused.starts_with(&expected), "{refused}");
     }
+}
+
+#[test]
+fn no_task_type_computes_a_product_with_a_bias() {
+    let tensor = |shape: &[i64], dtype: &str| json!({"shape": shape, "dtype": dtype});
+    let document = passed(&json!({
+        "values": {
+            "x": tensor(&[1, 16], "BF16"), "w": tensor(&[8, 16], "BF16"), "b": tensor(&[8], "BF16"),
+            "w_t": tensor(&[16, 8], "BF16"), "p": tensor(&[1, 8], "F32"), "y": tensor(&[1, 8], "BF16"),
+        },
+        "inputs": ["x", "w", "b"], "outputs": ["y"],
+        "nodes": [
+            {"id": "w_t", "op": "transpose", "in": ["w"], "out": "w_t"},
+            {"id": "p", "op": "matmul", "in": ["x", "w_t"], "out": "p"},
+            {"id": "y", "op": "add", "in": ["p", "b"], "out": "y"},
+        ],
+    }));
+    let (sequence, _) = operators(document.to_string().as_bytes()).expect("a sequence");
+    let ops = sequence["ops"].as_array().expect("ops");
+    assert_eq!((ops.len(), strings(&ops[0]["reads"])), (1, vec!["x", "w", "b"]), "{sequence}");
+    let mut index = index("mpk.json");
+    for kernel in index["kernels"].as_array_mut().expect("kernels") {
+        kernel["cost"] = json!({"fixed": "1"});
+    }
+    let answered = answer(Method::Select, &json!({"sequence": sequence, "index": index}));
+    let Answered::Reject(faults) = answered else {
+        panic!("a kernel that leaves the bias out: {answered:?}")
+    };
+    assert!(!faults.is_empty() && faults.iter().all(|fault| fault.rule.id() == "KN01"), "{faults:?}");
 }

@@ -71,6 +71,9 @@ pub fn operators(document: &[u8]) -> Result<(Json, Programmed), NoProgram> {
         let Some((_, class, core, linearity, roles)) = CLASSES.iter().find(|(op, ..)| one.op == op) else {
             return Err(refused(&format!("{} is no operator of a sequence", one.op)));
         };
+        // The kernels of a product take no bias, unless they say so.
+        let with_bias = *class == "linear" && one.ins.len() > 2;
+        let class = if with_bias { &"linear_bias" } else { class };
         let mut reads = one.ins.clone();
         if *class == "add" {
             // Sums may be read either way: what was computed last comes first, and a residual behind it.
@@ -102,10 +105,10 @@ pub fn operators(document: &[u8]) -> Result<(Json, Programmed), NoProgram> {
         if *class == "add" {
             op["epilogue"] = json!({"residual": true});
         }
-        if *class == "linear" && one.ins.len() > 2 {
+        if with_bias {
             op["epilogue"] = json!({"bias": true});
         }
-        if *class == "linear" {
+        if class.starts_with("linear") {
             shape["k"] = list(&buffer(one.ins[0])["shape"]).last().cloned().unwrap_or_default();
             op["dtype"]["weight"] = buffer(one.ins[1])["dtype"].clone();
             op["layout"]["trans"] = json!("nt");
