@@ -369,7 +369,7 @@ func read(members map[string]json.RawMessage) (request Request, err error) {
 	} else {
 		var text string // as bytes, encoding/json would take an array of numbers too
 		member("document_base64", &text)
-		if strings.ContainsAny(text, "\r\n") { // which encoding/base64 skips
+		if err == nil && strings.ContainsAny(text, "\r\n") { // which encoding/base64 skips
 			err = errors.New("`document_base64` has a character that is none of base64")
 		}
 		if err == nil {

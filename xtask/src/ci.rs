@@ -10,7 +10,7 @@ use std::time::Instant;
 /// Run the checks of the repository: format, lints, tests, tidy, corpus, conformance, soundness; not the long ones of release-gate
 #[derive(clap::Args)]
 pub struct Args {
-    /// Leave out `cargo test`, for a caller that runs it next
+    /// Leave out `cargo test`, for a caller that runs it itself
     #[arg(long)]
     no_tests: bool,
     /// Leave out lints, for a caller that has built everything with Clippy
@@ -87,7 +87,7 @@ const STEPS: [Step; 14] = [
     // What is small, and what is mixed. The scopes on record take minutes, as `adequacy --check` does: the release gate runs them,
     // and whoever changes a rule. It also plays the kernels under sanitizers and makes the documentation, a minute and a half each.
     step("soundness", &[SELF, "prove", "--scope", "quick"]),
-    step("soundness at random", &[SELF, "agree", "--count", "25000"]),
+    step("soundness at random", &[SELF, "agree", "--count", "100000"]),
     step("soundness of task graphs", &[SELF, "prove", "--scope", "task-graph-quick"]),
     step(TESTS, &["cargo", "test", "--workspace"]),
 ];
@@ -176,10 +176,11 @@ fn process(root: &Path, command: &[&str]) -> std::io::Result<Command> {
     let program = match *program {
         SELF => std::env::current_exe()?.into(),
         "cargo" => std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()),
+        PYTHON => std::env::var_os("PYTHON").unwrap_or_else(|| PYTHON.into()),
         other => other.into(),
     };
     let mut process = Command::new(program);
-    // The lints of the documentation are warnings, and a warning fails as it does in the step before.
+    // The lints of the documentation are warnings: one fails here, as Clippy's do.
     process
         .args(arguments.iter().map(|argument| with_python(argument, std::env::var("PYTHON").ok().as_deref())))
         .env("RUSTDOCFLAGS", "--deny warnings")

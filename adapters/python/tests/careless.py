@@ -1,5 +1,6 @@
 """A worker that makes the mistakes that its documents name, and says what bytes it was given: for tests of the library."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -20,6 +21,8 @@ def validate(request):
         return reject("S01", "\x01" * (2**26 // 6))
     if request.document == b"number":
         return reject("S01", 5)
+    if request.document == b"name":
+        write_tensors(os.devnull, {"\ud800": Tensor.of("F32", (), [1.0])})
     if request.document == b"nothing":
         return reject([])
     if request.document == b"both":

@@ -250,13 +250,36 @@ fn a_sum_joins_its_product_in_a_region_and_in_no_other_one() {
 #[test]
 fn an_op_of_another_dtype_is_refused() {
     let (sequence, _) = operators(document("block.json").to_string().as_bytes()).expect("a sequence");
-    for (member, dtype) in [("in", "F16"), ("weight", "I8"), ("out", "F32")] {
+    for (member, dtype) in [("in", "F16"), ("in", "I32"), ("weight", "I8"), ("out", "F32")] {
         let mut sequence = sequence.clone();
         sequence["ops"][5]["dtype"][member] = json!(dtype);
         let (request, plan) = selected(&sequence, index("mpk.json"));
         let setting = Setting { tensors: &[], positions: 1, tasks: &|_| 1, eps: 1e-6, theta: 10_000.0 };
         let refused = kernel_graph::kernel_graph(&request, &plan, &setting).expect_err("a refusal");
         assert_eq!(refused, format!("op `linear` has the dtype {dtype}, and task types take BF16"));
+    }
+}
+
+#[test]
+fn norms_of_a_region_have_one_eps() {
+    let ops = files::json(&root().join("examples/selection/layers/mpk-qwen3-0.6b-decode.json"));
+    let made = |eps: &[(&str, f64)]| {
+        let mut sequence = ops.clone();
+        for (class, eps) in eps {
+            let all = sequence["ops"].as_array_mut().expect("ops");
+            let op = all.iter_mut().find(|op| op["sig"]["class"] == *class).expect("an op");
+            op["eps"] = json!(eps);
+        }
+        let (request, plan) = selected(&sequence, index("mpk.json"));
+        let setting = Setting { tensors: &[], positions: 4, tasks: &|_| 1, eps: 1e-6, theta: 10_000.0 };
+        kernel_graph::kernel_graph(&request, &plan, &setting)
+    };
+    let refused = Err("the norms of a region have more than one eps".to_owned());
+    // What says nothing has the eps of the setting.
+    assert_eq!(made(&[("norm_q", 1e-3)]), refused);
+    assert_eq!(made(&[("norm_q", 1e-3), ("norm_k", 1e-2)]), refused);
+    for eps in [&[][..], &[("norm_q", 1e-3), ("norm_k", 1e-3)]] {
+        assert_ne!(made(eps), refused);
     }
 }
 
@@ -303,7 +326,12 @@ fn no_task_type_computes_a_product_with_a_bias() {
     }));
     let (sequence, _) = operators(document.to_string().as_bytes()).expect("a sequence");
     let ops = sequence["ops"].as_array().expect("ops");
-    assert_eq!((ops.len(), strings(&ops[0]["reads"])), (1, vec!["x", "w", "b"]), "{sequence}");
+    let classes: Vec<&str> = ops.iter().filter_map(|op| op["sig"]["class"].as_str()).collect();
+    assert_eq!(classes, ["linear", "bias"], "{sequence}");
+    let sums = ops[0]["writes"][0]["value"].as_str().expect("a name");
+    assert_eq!(strings(&ops[0]["reads"]), ["x", "w"], "{sequence}");
+    assert_eq!(strings(&ops[1]["reads"]), [sums, "b"], "{sequence}");
+    assert_eq!((&ops[1]["writes"][0]["value"], &ops[1]["epilogue"]), (&json!("y"), &json!({"bias": true})));
     let mut index = index("mpk.json");
     for kernel in index["kernels"].as_array_mut().expect("kernels") {
         kernel["cost"] = json!({"fixed": "1"});

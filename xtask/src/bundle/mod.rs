@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use crate::dist::archive::{Packing, gather, pack};
+use crate::dist::{create, remove};
 use crate::print;
 
 /// Every target that the kernels are compiled for in CI, and PTX for what comes after them.
@@ -53,10 +54,8 @@ pub fn run(root: &Path, args: &Args) -> ExitCode {
 fn bundle(root: &Path, args: &Args) -> Result<(), String> {
     let out = root.join(&args.out);
     let folder = out.join("megakernel-cuda");
-    if folder.exists() {
-        fs::remove_dir_all(&folder).map_err(|cause| format!("{}: {cause}", folder.display()))?;
-    }
-    fs::create_dir_all(&folder).map_err(|cause| format!("{}: {cause}", folder.display()))?;
+    remove(&folder)?;
+    create(&folder)?;
     for name in ["megakernel-cuda", "megakernel-conform", "megakernel-reference"] {
         let built = build(root, name, &args.profile)?;
         let to = folder.join(name);

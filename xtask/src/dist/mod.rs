@@ -127,12 +127,19 @@ fn write(path: &Path, content: impl AsRef<[u8]>) -> Result<(), String> {
     fs::write(path, content).map_err(|cause| format!("{}: {cause}", path.display()))
 }
 
-fn create(folder: &Path) -> Result<(), String> {
+/// Makes a folder, with those that it lies in.
+///
+/// # Errors
+/// The file system refuses.
+pub fn create(folder: &Path) -> Result<(), String> {
     fs::create_dir_all(folder).map_err(|cause| format!("{}: {cause}", folder.display()))
 }
 
 /// Removes a file or a folder, if it is there.
-fn remove(path: &Path) -> Result<(), String> {
+///
+/// # Errors
+/// The file system refuses.
+pub fn remove(path: &Path) -> Result<(), String> {
     let done = match fs::symlink_metadata(path) {
         Err(_) => Ok(()),
         Ok(meta) if meta.is_dir() => fs::remove_dir_all(path),

@@ -1,6 +1,6 @@
 //! The command line of `cargo xtask release-gate`, on the corpus and kernels as they are, and on records with faults.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::LazyLock;
 
@@ -10,12 +10,15 @@ use megakernel_cuda_harness::{host, sources};
 use megakernel_ir::protocol::{Accumulator, Facts};
 use megakernel_ir::{ABI_VERSION, IR_VERSION, Opcode};
 use megakernel_test_support::cases;
-use tempfile::TempDir;
 
 /// A corpus of some cases that execute, of every opcode among them: the gate itself goes through the whole.
-static SOME: LazyLock<TempDir> = LazyLock::new(|| {
-    let folder = tempfile::tempdir().expect("a folder");
-    cases::slice(folder.path(), |id| {
+static SOME: LazyLock<PathBuf> = LazyLock::new(|| {
+    // Nobody would remove a temporary folder that is made once for all tests.
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("some-cases");
+    if folder.exists() {
+        std::fs::remove_dir_all(&folder).expect("the folder of an earlier run is removed");
+    }
+    cases::slice(&folder, |id| {
         id.starts_with("execution/exact/") || id.starts_with("numeric/") && id.contains("/waits/")
     });
     folder
@@ -23,7 +26,7 @@ static SOME: LazyLock<TempDir> = LazyLock::new(|| {
 
 /// A record of the host that supports a release, made of these cases.
 static GOOD: LazyLock<Evidence> = LazyLock::new(|| {
-    let corpus = Corpus::load(SOME.path()).expect("a corpus");
+    let corpus = Corpus::load(&SOME).expect("a corpus");
     let Subject { cases, judged } = Subject::new(&corpus).expect("cases that execute");
     let line = |(opcode, dtype): &(Option<Opcode>, megakernel_ir::DType)| Line {
         opcode: opcode.map(|opcode| opcode.name().to_owned()),
@@ -69,7 +72,7 @@ fn gate(records: &[(&str, &str)], arguments: &[&str]) -> Output {
         std::fs::write(folder.path().join(name), text).expect("a file");
     }
     let corpus =
-        if arguments.contains(&"--corpus") { Vec::new() } else { vec![Path::new("--corpus"), SOME.path()] };
+        if arguments.contains(&"--corpus") { Vec::new() } else { vec![Path::new("--corpus"), &SOME] };
     // Tests of the workspace have built what it calls.
     Command::new(env!("CARGO_BIN_EXE_xtask"))
         .env("MEGAKERNEL_BUILT", "1")

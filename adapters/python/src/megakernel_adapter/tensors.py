@@ -98,7 +98,7 @@ def write_tensors(path: str, tensors: Mapping[str, Tensor]) -> None:
         end = place + len(tensor.data)
         header[name] = {"dtype": tensor.dtype, "shape": list(tensor.shape), "data_offsets": [place, end]}
         place = end
-    text = json.dumps(header).encode("ascii")
+    text = json.dumps(header, ensure_ascii=False).encode("utf-8")  # half of a surrogate pair is no character, and an error
     text += b" " * (-len(text) % 8)  # the elements begin at a multiple of 8
     with open(path, "wb") as file:
         file.write(len(text).to_bytes(8, "little") + text)
@@ -107,11 +107,19 @@ def write_tensors(path: str, tensors: Mapping[str, Tensor]) -> None:
 
 
 def read_json(text: bytes, pairs: Any = None) -> Any:
-    """A value, as FMT-01 asks; raises `ValueError`, or `RecursionError` where it is nested deeper than Python's reader follows."""
-    value = json.loads(text.decode("utf-8"), object_pairs_hook=pairs)
-    # What Python reads and FMT-01 does not admit: NaN, numbers beyond binary64, and an escaped half of a character.
+    """A value, as FMT-01 asks but for names that occur twice, which `pairs` may refuse; raises `ValueError`, or `RecursionError` where it
+    is nested deeper than Python's reader follows."""
+    value = json.loads(text.decode("utf-8"), object_pairs_hook=pairs, parse_int=integer)
+    # What Python reads and FMT-01 and FMT-04 do not admit: NaN, other numbers beyond binary64, and an escaped half of a character.
     json.dumps(value, ensure_ascii=False, allow_nan=False).encode("utf-8")
     return value
+
+
+def integer(text: str) -> int:
+    """An integer of a text; raises `ValueError` where it is beyond binary64 (FMT-04)."""
+    if math.isinf(float(text)):
+        raise ValueError("a number is beyond binary64")
+    return int(text)
 
 
 def without_repeats(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:

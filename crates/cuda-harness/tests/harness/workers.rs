@@ -24,7 +24,7 @@ fn example(name: &str) -> PathBuf {
     root().join("examples/cuda").join(name)
 }
 
-/// A folder with the example and what it includes, in which texts have been changed: of a file, what stands there once, and what
+/// A folder with both workers and their kernel, in which texts have been changed: of a file, what stands there once, and what
 /// stands there then.
 fn changed(changes: &[(&str, &str, &str)]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
@@ -120,7 +120,12 @@ fn the_worker_over_the_runtime_api_conforms() {
 #[track_caller]
 fn assert_caught(changes: &[(&str, &str, &str)], cases: &str, message: &str) {
     let folder = changed(changes);
-    let found = play_to(&compiled(folder.path()), Vec::new(), cases);
+    assert_some_say(&play_to(&compiled(folder.path()), Vec::new(), cases), message);
+}
+
+/// Some of the cases end with a message that has this in it.
+#[track_caller]
+fn assert_some_say(found: &BTreeMap<String, Outcome>, message: &str) {
     assert!(found.values().any(|outcome| format!("{outcome:?}").contains(message)), "{message}: {found:#?}");
 }
 
@@ -188,11 +193,7 @@ fn faults_of_the_worker_over_cuda_python_are_caught() {
     // A copy does not find the adapter by itself.
     arguments.insert(0, format!("PYTHONPATH={}", root().join("adapters/python/src").display()));
     assert_hangs(&play_to("env", arguments.clone(), HANGS));
-    let found = play_to("env", arguments, "numeric/gemv-tile/random/*");
-    assert!(
-        found.values().any(|outcome| format!("{outcome:?}").contains("elements are wrong")),
-        "{found:#?}"
-    );
+    assert_some_say(&play_to("env", arguments, "numeric/gemv-tile/random/*"), "elements are wrong");
 }
 
 #[test]

@@ -102,7 +102,8 @@ struct Measure {
 /// Print what attention moves with every size of tiles that fits, and the least of it.
 ///
 /// Queries of a block and keys of an iteration are multiples of 16, or all there are. A size fits if the document of StreamingConversionPass with it is
-/// accepted; what is printed is measured after TileSchedulingPass and ResidencyAssignmentPass. Exits 0 with an object: `compulsory` and `least`, null where nothing fits, and `members`, each with its tiles, blocks, iterations, bytes moved, and peaks.
+/// accepted; what is printed is measured after TileSchedulingPass and ResidencyAssignmentPass.
+/// Exits 0 with an object: `compulsory` and `least`, null where nothing fits, and `members`, each with its tiles, blocks, iterations, bytes moved, and peaks.
 #[derive(Args)]
 #[command(
     after_help = "Example:\n  megakernel-reference transform-mcir AttentionPatternPass graph.json > attention.json\n  megakernel-reference family-mcir attention.json --shared-bytes 232448 --register-bytes 262144 | jq .least"

@@ -10,8 +10,12 @@ use serde_json::{Value as Json, json};
 use crate::program::{NoProgram, Programmed, program};
 use crate::validate::read_document;
 
-/// The class of an opcode, its core, whether it is linear, and the roles of the extents of its result.
-const CLASSES: [(&str, &str, &str, &str, [&str; 2]); 10] = [
+/// What an opcode of a product with a bias does after the product: an op of its own (SEL-03).
+const BIAS: &str = "bias";
+
+/// The class of an opcode, or of [`BIAS`], its core, whether it is linear, and the roles of the extents of its result.
+const CLASSES: [(&str, &str, &str, &str, [&str; 2]); 11] = [
+    (BIAS, "bias", "ew", "linear", ["m", "n"]),
     ("GEMM_TILE", "linear", "gemm", "linear", ["m", "n"]),
     ("GEMV_TILE", "linear", "gemm", "linear", ["m", "n"]),
     ("RMSNORM", "norm", "norm", "nonlinear", ["m", "k"]),
@@ -25,8 +29,9 @@ const CLASSES: [(&str, &str, &str, &str, [&str; 2]); 10] = [
 ];
 
 /// Tasks that are one operator: the tiles of one product.
+#[derive(Clone)]
 struct Operator<'p> {
-    op: &'p Json,
+    op: &'p str,
     params: &'p Json,
     region: &'p Json,
     ins: Vec<usize>,
@@ -44,17 +49,19 @@ pub fn operators(document: &[u8]) -> Result<(Json, Programmed), NoProgram> {
     let read = read_document(document).map_err(NoProgram::Rejected)?;
     let boundaries: HashSet<&str> =
         read.boundaries.iter().map(|boundary| read.names[boundary.value as usize].as_str()).collect();
-    let buffers = list(&text["buffers"]);
-    let buffer = |id: usize| buffers.get(id).unwrap_or(&Json::Null);
+    let mut buffers = list(&text["buffers"]).to_vec();
     let mut all: Vec<Operator<'_>> = Vec::new();
     for task in list(&text["tasks"]) {
         let (ins, outs) = (ids(&task["inputs"]), ids(&task["outputs"]));
         let &[out] = outs.as_slice() else { return Err(refused("a task without one output")) };
-        let is_same = |last: &Operator<'_>| last.op == &task["op"] && last.ins == ins && last.out == out;
+        let op = task["op"].as_str().unwrap_or_default();
+        let is_same = |last: &Operator<'_>| last.op == op && last.ins == ins && last.out == out;
         if !all.last().is_some_and(is_same) {
-            all.push(Operator { op: &task["op"], params: &task["params"], region: &task["label"], ins, out });
+            all.push(Operator { op, params: &task["params"], region: &task["label"], ins, out });
         }
     }
+    let all: Vec<Operator<'_>> = all.into_iter().flat_map(|one| without_bias(one, &mut buffers)).collect();
+    let buffer = |id: usize| buffers.get(id).unwrap_or(&Json::Null);
     // A buffer is the output of one operator, and those that read it come later.
     let writers: HashMap<usize, usize> =
         all.iter().enumerate().map(|(place, one)| (one.out, place)).collect();
@@ -68,12 +75,9 @@ pub fn operators(document: &[u8]) -> Result<(Json, Programmed), NoProgram> {
     }
     let mut ops = Vec::with_capacity(all.len());
     for (place, one) in all.iter().enumerate() {
-        let Some((_, class, core, linearity, roles)) = CLASSES.iter().find(|(op, ..)| one.op == op) else {
+        let Some((_, class, core, linearity, roles)) = CLASSES.iter().find(|(op, ..)| one.op == *op) else {
             return Err(refused(&format!("{} is no operator of a sequence", one.op)));
         };
-        // The kernels of a product take no bias, unless they say so.
-        let with_bias = *class == "linear" && one.ins.len() > 2;
-        let class = if with_bias { &"linear_bias" } else { class };
         let mut reads = one.ins.clone();
         if *class == "add" {
             // Sums may be read either way: what was computed last comes first, and a residual behind it.
@@ -105,10 +109,10 @@ pub fn operators(document: &[u8]) -> Result<(Json, Programmed), NoProgram> {
         if *class == "add" {
             op["epilogue"] = json!({"residual": true});
         }
-        if with_bias {
+        if *class == BIAS {
             op["epilogue"] = json!({"bias": true});
         }
-        if class.starts_with("linear") {
+        if *class == "linear" {
             shape["k"] = list(&buffer(one.ins[0])["shape"]).last().cloned().unwrap_or_default();
             op["dtype"]["weight"] = buffer(one.ins[1])["dtype"].clone();
             op["layout"]["trans"] = json!("nt");
@@ -120,6 +124,18 @@ pub fn operators(document: &[u8]) -> Result<(Json, Programmed), NoProgram> {
         ops.push(op);
     }
     Ok((json!({"ops": ops}), made))
+}
+
+/// A product with a bias as two operators: the product, whose sums nobody stores, and the bias. Any other operator as it is.
+fn without_bias<'p>(one: Operator<'p>, buffers: &mut Vec<Json>) -> Vec<Operator<'p>> {
+    let is_product = CLASSES.iter().any(|(op, class, ..)| one.op == *op && *class == "linear");
+    let (true, &[x, weight, bias]) = (is_product, one.ins.as_slice()) else { return vec![one] };
+    let made = buffers.get(one.out).cloned().unwrap_or_default();
+    let name = format!("{} without its bias", made["name"].as_str().unwrap_or_default());
+    let sums = buffers.len();
+    buffers.push(json!({"name": name, "dtype": "F32", "shape": made["shape"]}));
+    let product = Operator { ins: vec![x, weight], out: sums, ..one.clone() };
+    vec![product, Operator { op: BIAS, ins: vec![sums, bias], ..one }]
 }
 
 fn list(value: &Json) -> &[Json] {

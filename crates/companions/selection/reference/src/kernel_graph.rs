@@ -111,8 +111,9 @@ impl<'a> Maker<'a> {
         for op in covered.0 {
             let of = |member| op.get("dtype")?.get(member)?.as_str();
             let mut all = ["in", "weight", "out"].into_iter().filter_map(of);
-            if let Some(dtype) = all.find(|dtype| !["BF16", "I32"].contains(dtype)) {
-                let class = class_of(op);
+            let class = class_of(op);
+            let has_ids = ["embed", "argmax_partial", "argmax_reduce"].contains(&class);
+            if let Some(dtype) = all.find(|&dtype| dtype != "BF16" && !(has_ids && dtype == "I32")) {
                 return Err(format!("op `{class}` has the dtype {dtype}, and task types take BF16"));
             }
         }
@@ -137,14 +138,19 @@ impl<'a> Maker<'a> {
             other => return Err(format!("no operator is known for task type {other}")),
         };
         // An operand is made in the region, or an input: one each, but that ops of an attention read the same.
-        let made: HashSet<&str> = covered.0.iter().flat_map(written).collect();
+        let mut made: HashSet<&str> = covered.0.iter().flat_map(written).collect();
         let mut left: Vec<&str> = inputs.iter().filter_map(|(input, _)| *input).collect();
         for (operand, name) in covered.0.iter().flat_map(|op| {
             let reads = op.get("reads").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
             reads.iter().filter_map(Value::as_str).enumerate().map(move |(at, name)| ((op, at), name))
         }) {
             match (left.iter().position(|input| *input == name), made.contains(name)) {
-                (None, true) => continue,
+                (None, true) => {
+                    if task_type != 103 {
+                        made.remove(name);
+                    }
+                    continue;
+                }
                 (Some(_), false) if task_type == 103 => {}
                 (Some(place), false) => {
                     left.swap_remove(place);
@@ -172,11 +178,12 @@ impl<'a> Maker<'a> {
         }))
     }
 
-    /// Of the norms of a region.
+    /// The one eps of the norms of a region.
     fn eps(&self, covered: &Covered<'_>) -> Result<f64, String> {
-        let mut own = covered.0.iter().filter_map(|op| op.get("eps")?.as_f64());
-        let eps = own.next().unwrap_or(self.setting.eps);
-        if own.any(|other| other.to_bits() != eps.to_bits()) {
+        let of = |op: &Value| op.get("eps").and_then(Value::as_f64).unwrap_or(self.setting.eps);
+        let mut all = covered.0.iter().filter(|op| class_of(op).starts_with("norm")).map(of);
+        let eps = all.next().unwrap_or(self.setting.eps);
+        if all.any(|other| other.to_bits() != eps.to_bits()) {
             return Err("the norms of a region have more than one eps".to_owned());
         }
         Ok(eps)

@@ -280,6 +280,7 @@ fn mistakes(talk: &mut Talk, language: Language) -> Result<(), String> {
         Language::Python => {
             talk.ask(request(28, "validate", "number").as_bytes(), &error(28, "no `message`"))?;
             talk.ask(request(29, "roundtrip", "number").as_bytes(), &error(29, "`document`"))?;
+            talk.ask(request(36, "validate", "name").as_bytes(), &error(36, "surrogates"))?;
         }
         // Strings of these languages are any bytes.
         Language::Cpp | Language::Go => {

@@ -1,6 +1,7 @@
 //! The corpus conforms to the schemas, and the program schema agrees with what the corpus says about structure.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use megakernel_conformance::case::{Case, Verdict};
@@ -36,27 +37,28 @@ fn every_file_of_the_corpus_conforms() {
         "selection-review",
     ]
     .map(|name| (name, validator(name)));
+    type SchemaOf = fn(&Value) -> &'static str;
+    let schemas_of: [(&str, SchemaOf); 4] = [
+        ("task-graph", task_graph_schema),
+        ("collectives", collective_schema),
+        ("mcir", mcir_schema),
+        ("selection", selection_schema),
+    ];
     for (schema, folder) in [("case", "cases"), ("program", "programs")] {
         let validator = validator(schema);
         let files = files::json_below(&corpus.join(folder));
         assert!(!files.is_empty(), "corpus/{folder} holds no file");
-        // Documents of companions are few.
-        let is_companion = |file: &std::path::PathBuf| {
-            ["task-graph", "collectives", "mcir", "selection"]
-                .iter()
-                .any(|name| file.starts_with(corpus.join("programs").join(name)))
+        let schema_of = |file: &Path| {
+            let of = schemas_of.iter().find(|(name, _)| file.starts_with(corpus.join("programs").join(name)));
+            of.map(|(_, schema)| *schema)
         };
-        let (companion, plain): (Vec<_>, Vec<_>) = files.into_iter().partition(is_companion);
-        for file in companion.into_iter().chain(part::one_in(7, plain.into_iter())) {
+        // Documents of companions are few.
+        let (companion, plain): (Vec<_>, Vec<_>) =
+            files.into_iter().partition(|file| schema_of(file).is_some());
+        let parent = |file: &PathBuf| file.parent().map(Path::to_owned);
+        for file in companion.into_iter().chain(part::one_in_each(7, plain.into_iter(), parent)) {
             let document = files::json(&file);
-            let below = |folder: &str| file.starts_with(corpus.join(folder));
-            let of_companion = match () {
-                () if below("programs/task-graph") => Some(task_graph_schema(&document)),
-                () if below("programs/collectives") => Some(collective_schema(&document)),
-                () if below("programs/mcir") => Some(mcir_schema(&document)),
-                () if below("programs/selection") => Some(selection_schema(&document)),
-                () => None,
-            };
+            let of_companion = schema_of(&file).map(|schema| schema(&document));
             let found = if let Some(name) = of_companion {
                 companions
                     .iter()
@@ -98,12 +100,22 @@ fn the_program_schema_refuses_what_the_structure_rules_refuse() {
     let mut refused: BTreeMap<Rule, usize> = BTreeMap::new();
     // Of those that execute, which are most and break nothing, a part.
     let (executed, others): (Vec<_>, Vec<_>) = corpus.cases().iter().partition(|case| case.execute.is_some());
-    for case in others.into_iter().chain(part::one_in(7, executed.into_iter())).filter(|case| {
-        !case.profiles.iter().any(|&profile| {
-            [Profile::TASK_GRAPH, Profile::SELECTION, Profile::COLLECTIVES, Profile::SCHEDULE, Profile::MCIR]
+    for case in others
+        .into_iter()
+        .chain(part::one_in_each(7, executed.into_iter(), |case| case.provenance.family.clone()))
+        .filter(|case| {
+            !case.profiles.iter().any(|&profile| {
+                [
+                    Profile::TASK_GRAPH,
+                    Profile::SELECTION,
+                    Profile::COLLECTIVES,
+                    Profile::SCHEDULE,
+                    Profile::MCIR,
+                ]
                 .contains(&profile)
+            })
         })
-    }) {
+    {
         let document = corpus.document(case).expect("a document");
         let structure = case.expect.rules.iter().any(|rule| rule.class() == Class::STRUCTURE);
         let document = match serde_json::from_slice::<Value>(&document) {
