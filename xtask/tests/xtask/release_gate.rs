@@ -19,7 +19,7 @@ static SOME: LazyLock<PathBuf> = LazyLock::new(|| {
         std::fs::remove_dir_all(&folder).expect("the folder of an earlier run is removed");
     }
     cases::slice(&folder, |id| {
-        id.starts_with("execution/exact/") || id.starts_with("numeric/") && id.contains("/waits/")
+        id.starts_with("execution/exact/") || id.starts_with("numeric/") && id.contains("/constants/")
     });
     folder
 });
