@@ -19,6 +19,11 @@ filter=${FILTER:-}
 repeat=${REPEAT:-1000}
 device="--device cuda --cubins '$here/cubins' --cache '$out/cache' --gpu '${GPU:-0}' ${TENSOR_CORES:+--tensor-cores}"
 failed=
+# In exclusive mode one process at a time uses a GPU, and each job is one.
+jobs=4
+case $(nvidia-smi --id="${GPU:-0}" --query-gpu=compute_mode --format=csv,noheader 2>/dev/null) in
+    Exclusive*) jobs=1 ;;
+esac
 # How much slower than an H100 with 16 cores this machine is, which the limits are for; a first short step tells.
 scale=1
 checks=$out/checks
@@ -43,7 +48,7 @@ play() {
     pattern=$5 play=$1 seconds=$2 part=0
     [ -z "$pattern" ] || part=3
     shift 5
-    step "$play" "$seconds" "$here/megakernel-conform" run --corpus "$here/corpus" --profile execute --jobs 4 --timeout 120 \
+    step "$play" "$seconds" "$here/megakernel-conform" run --corpus "$here/corpus" --profile execute --jobs $jobs --timeout 120 \
         --impl "$worker" ${pattern:+--filter "$pattern"} "$@"
 }
 
