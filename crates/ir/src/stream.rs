@@ -2,10 +2,11 @@
 //! with it, [`crate::decode`] says. What is rare is left to `serde_json`: strings with escapes, and values of members that nobody knows.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::hash::BuildHasher;
 
 use foldhash::fast::RandomState;
 use serde_json::value::RawValue;
+use smallvec::SmallVec;
 
 use crate::maps::check_extra;
 use crate::model::{Extra, Text};
@@ -27,6 +28,7 @@ impl<'t> Reader<'t> {
     }
 
     /// The next byte that is no white space, which is not taken.
+    #[inline]
     pub fn peek(&mut self) -> Option<u8> {
         let bytes = self.text.as_bytes();
         loop {
@@ -38,23 +40,27 @@ impl<'t> Reader<'t> {
     }
 
     /// Takes a byte if it is the next one.
+    #[inline]
     fn takes(&mut self, byte: u8) -> bool {
         let is_next = self.peek() == Some(byte);
         self.at += usize::from(is_next);
         is_next
     }
 
+    #[inline]
     fn take(&mut self, byte: u8) -> Option<()> {
         self.takes(byte).then_some(())
     }
 
     /// The begin of an array or an object.
+    #[inline]
     fn begin(&mut self, bracket: u8) -> Option<()> {
         self.depth += 1;
         self.take(bracket)
     }
 
     /// Its end, if it is the next.
+    #[inline]
     fn ends(&mut self, bracket: u8) -> bool {
         let is_next = self.takes(bracket);
         self.depth -= usize::from(is_next);
@@ -77,16 +83,13 @@ impl<'t> Reader<'t> {
     /// A string.
     pub fn string(&mut self) -> Option<Cow<'t, str>> {
         self.take(b'"')?;
-        let (bytes, begin) = (self.text.as_bytes(), self.at);
-        loop {
-            match *bytes.get(self.at)? {
-                b'"' => break,
-                b'\\' => return self.escaped(begin),
-                0..0x20 => return None,
-                _ => self.at += 1,
-            }
+        let begin = self.at;
+        self.at += plain(&self.text.as_bytes()[begin..]);
+        match *self.text.as_bytes().get(self.at)? {
+            b'"' => self.at += 1,
+            b'\\' => return self.escaped(begin),
+            _ => return None,
         }
-        self.at += 1;
         Some(Cow::Borrowed(&self.text[begin..self.at - 1]))
     }
 
@@ -142,9 +145,20 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// An array as a list.
-    pub fn list<T>(&mut self, mut element: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
-        let mut list = Vec::new();
+    /// An array as a list. A short one, as most are, has no room to spare.
+    pub fn list<T>(&mut self, element: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
+        self.few::<T, 4>(element).map(SmallVec::into_vec)
+    }
+
+    /// An array as a list that takes no memory of its own where it is short.
+    pub fn few<T, const N: usize>(
+        &mut self,
+        mut element: impl FnMut(&mut Self) -> Option<T>,
+    ) -> Option<SmallVec<[T; N]>>
+    where
+        [T; N]: smallvec::Array<Item = T>,
+    {
+        let mut list = SmallVec::new();
         self.array(|reader| element(reader).map(|element| list.push(element)))?;
         Some(list)
     }
@@ -192,7 +206,7 @@ impl<'t> Reader<'t> {
             }
             Some(())
         })?;
-        check_extra(&extra).ok()
+        if extra.is_empty() { Some(()) } else { check_extra(&extra).ok() }
     }
 
     /// Any value, which `serde_json` reads however deep it is.
@@ -209,36 +223,102 @@ pub fn once<T>(member: &mut Option<T>, value: Option<T>) -> Option<bool> {
     member.replace(value?).is_none().then_some(true)
 }
 
-/// The numbers of the names that were met.
-#[derive(Debug)]
-pub struct Names<'t> {
-    numbers: HashMap<Cow<'t, str>, u32, RandomState>,
-    texts: Vec<Cow<'t, str>>,
-    /// Names that were met lately, by a few of their bytes: most names stand near where they stood before.
-    lately: Box<[u32; LATELY]>,
+/// How many bytes stand before the first one that ends a string or begins an escape, or that no string has. Eight are looked at in one go.
+fn plain(bytes: &[u8]) -> usize {
+    const ONES: u64 = u64::from_ne_bytes([1; 8]);
+    // Of each byte the highest bit: whether it is below that, which is right up to the first one that is.
+    let below = |word: u64, limit: u64| word.wrapping_sub(ONES * limit) & !word & (ONES << 7);
+    let (words, rest) = bytes.as_chunks::<8>();
+    for (place, word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*word);
+        let is = |byte: u8| below(word ^ (ONES * u64::from(byte)), 1);
+        let found = is(b'"') | is(b'\\') | below(word, 0x20);
+        if found != 0 {
+            return place * 8 + found.trailing_zeros() as usize / 8;
+        }
+    }
+    let ends = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..0x20);
+    words.len() * 8 + rest.iter().position(ends).unwrap_or(rest.len())
 }
 
-const LATELY: usize = 256;
+/// The numbers of the names that were met.
+#[derive(Debug, Default)]
+pub struct Names<'t> {
+    texts: Vec<Cow<'t, str>>,
+    /// Each at the place that the hash of its key says, or the next one that was free. At least a quarter is free.
+    places: Vec<Known>,
+    hashes: RandomState,
+}
+
+/// A name that was met.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    /// The bytes of a text of up to eight, which are not looked up elsewhere, and of others the hash.
+    key: u64,
+    /// How many bytes the text has.
+    length: u32,
+    number: u32,
+}
+
+impl Known {
+    /// No name: the place is free.
+    const NONE: Known = Known { key: 0, length: 0, number: u32::MAX };
+}
 
 impl<'t> Names<'t> {
     /// None yet.
     pub fn new() -> Names<'t> {
-        Names { numbers: HashMap::default(), texts: Vec::new(), lately: Box::new([0; LATELY]) }
+        Names::default()
     }
 
     /// The number of a name: how many others were met before it.
     pub fn number(&mut self, name: Cow<'t, str>) -> u32 {
-        let mix = |mixed: usize, byte: &u8| mixed.wrapping_mul(31).wrapping_add(usize::from(*byte));
-        let place = &mut self.lately[name.as_bytes().iter().rev().take(8).fold(name.len(), mix) % LATELY];
-        if self.texts.get(*place as usize) == Some(&name) {
-            return *place;
+        if 4 * self.texts.len() >= 3 * self.places.len() {
+            self.grow();
         }
-        let next = u32::try_from(self.texts.len()).unwrap_or(u32::MAX);
-        *place = *self.numbers.entry(name).or_insert_with_key(|name| {
-            self.texts.push(name.clone());
-            next
-        });
-        *place
+        let key = packed(name.as_bytes()).unwrap_or_else(|| self.hashes.hash_one(&*name));
+        let length = u32::try_from(name.len()).unwrap_or(u32::MAX);
+        let mut place = self.first(key);
+        loop {
+            let known = self.places[place];
+            if known.number == Known::NONE.number {
+                break;
+            }
+            let is_like = known.key == key && known.length == length;
+            if is_like && (length <= 8 || self.texts[known.number as usize] == name) {
+                return known.number;
+            }
+            place = self.next(place);
+        }
+        let number = u32::try_from(self.texts.len()).unwrap_or(u32::MAX);
+        self.places[place] = Known { key, length, number };
+        self.texts.push(name);
+        number
+    }
+
+    fn first(&self, key: u64) -> usize {
+        self.hashes.hash_one(key) as usize & (self.places.len() - 1)
+    }
+
+    fn next(&self, place: usize) -> usize {
+        (place + 1) & (self.places.len() - 1)
+    }
+
+    fn grow(&mut self) {
+        let more = vec![Known::NONE; (2 * self.places.len()).max(256)];
+        let before = std::mem::replace(&mut self.places, more);
+        for known in before.into_iter().filter(|known| known.number != Known::NONE.number) {
+            let mut place = self.first(known.key);
+            while self.places[place].number != Known::NONE.number {
+                place = self.next(place);
+            }
+            self.places[place] = known;
+        }
+    }
+
+    /// The text of a number.
+    pub fn text(&self, number: u32) -> &str {
+        &self.texts[number as usize]
     }
 
     /// The names by their numbers.
@@ -247,9 +327,15 @@ impl<'t> Names<'t> {
     }
 }
 
-impl Default for Names<'_> {
-    fn default() -> Self {
-        Names::new()
+/// The bytes of a text of up to eight as a number, which with their count says which text it is.
+fn packed(text: &[u8]) -> Option<u64> {
+    let byte = |place: usize| u64::from(text[place]);
+    let half = |half: &[u8; 4]| u64::from(u32::from_le_bytes(*half));
+    match (text.len(), text.first_chunk(), text.last_chunk()) {
+        (4..=8, Some(first), Some(last)) => Some(half(first) | half(last) << 32),
+        (0, ..) => Some(0),
+        (length @ 1..=3, ..) => Some(byte(0) | byte(length / 2) << 8 | byte(length - 1) << 16),
+        _ => None,
     }
 }
 
@@ -284,6 +370,21 @@ mod tests {
     }
 
     #[test]
+    fn each_byte_ends_a_string_or_not_wherever_it_stands() {
+        for special in 0..=u8::MAX {
+            for (before, behind) in (0..18).flat_map(|before| (0..10).map(move |behind| (before, behind))) {
+                // What is next to it is as close to what ends a string as a byte can be that does not.
+                let mut bytes = [b'!', b' ', b'#', b'[', b']', 0xff].repeat(3);
+                bytes.truncate(before);
+                bytes.push(special);
+                bytes.extend([b' ', b'!', 0x80, b'#'].repeat(3).iter().take(behind));
+                let ends = special < 0x20 || special == b'"' || special == b'\\';
+                assert_eq!(plain(&bytes), if ends { before } else { bytes.len() }, "{bytes:?}");
+            }
+        }
+    }
+
+    #[test]
     fn members_that_nobody_knows_are_passed_over_once_each() {
         let read = |text: &str| {
             let (mut reader, mut known) = (Reader::new(text), None);
@@ -309,5 +410,31 @@ mod tests {
         ] {
             assert_eq!(read(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn names_have_the_numbers_of_their_first_place() {
+        let of_length = |length: usize| ["a", "b"].map(|byte| byte.repeat(length));
+        let mut all: Vec<String> = (1..=20).flat_map(of_length).collect();
+        // Those that differ in one byte, from the first one to the last, and one that is a byte longer, whatever the byte.
+        for length in 1..=12 {
+            for place in 0..length {
+                let mut text = "x".repeat(length);
+                text.replace_range(place..=place, "y");
+                all.push(text);
+            }
+            all.push("\0".repeat(length));
+        }
+        all.push(String::new());
+        all.extend((0..5_000).map(|number| format!("t{number}")));
+        all.extend((0..5_000).map(|number| format!("a long name {number}")));
+        let mut names = Names::new();
+        for _ in 0..2 {
+            for (number, text) in (0..).zip(&all) {
+                assert_eq!(names.number(Cow::Borrowed(text)), number, "{text:?}");
+                assert_eq!(names.text(number), text);
+            }
+        }
+        assert_eq!(names.into_texts(), all);
     }
 }

@@ -8,8 +8,8 @@ use megakernel_ir::decode::{Decode, Intern, Place};
 use serde_json::Value as Json;
 
 use crate::document::{
-    Along, Binary, Body, Boundary, Document, Dtype, Fold, Function, Index, Init, Lifetime, Memory, Node, Op,
-    Region, Residency, State, Stream, Target, Term, Terms, Tile, Unary, Update, Value,
+    Along, Binary, Body, Boundary, Document, Dtype, Fold, Function, Index, Init, Lifetime, Mask, Memory,
+    Node, Op, Region, Residency, State, Stream, Target, Term, Terms, Tile, Unary, Update, Value,
 };
 
 /// Reads a document.
@@ -146,7 +146,7 @@ impl Decoder {
             decoder.named(at, "residency", Memory::ALL, Memory::name)
         });
         let buffers = self.optional(at, "buffers", Decoder::integer).unwrap_or(1);
-        Some(Value { name, shape: shape?, dtype: dtype?, memory: memory?, buffers })
+        Some(Value { name, shape: shape?.into(), dtype: dtype?, memory: memory?, buffers })
     }
 
     fn boundary(&mut self, at: &Place<'_>) -> Option<Boundary> {
@@ -184,7 +184,7 @@ impl Decoder {
         let outputs = self.required(at, "outputs", Decoder::names);
         let streaming = self.required(at, "streaming", Decoder::streaming);
         let (stream, state, tile) = streaming?;
-        Some(Region { id: id?, inputs: inputs?, outputs: outputs?, stream, state, tile })
+        Some(Region { id: id?, inputs: inputs?.into(), outputs: outputs?.into(), stream, state, tile })
     }
 
     fn streaming(&mut self, at: &Place<'_>) -> Option<(Option<Stream>, Vec<State>, Tile)> {
@@ -200,7 +200,7 @@ impl Decoder {
         let axis = self.required(at, "axis", Decoder::name);
         let from = self.list(at, "from", Decoder::index);
         let to = self.required(at, "to", |decoder, at| decoder.array(at, Decoder::index));
-        Some(Stream { axis: axis?, from, to: to? })
+        Some(Stream { axis: axis?, from: from.into(), to: to?.into() })
     }
 
     fn state(&mut self, at: &Place<'_>) -> Option<State> {
@@ -225,7 +225,7 @@ impl Decoder {
         let blocks = self.optional(at, "blocks", |decoder, at| Some(decoder.map(at, Decoder::of_axis)));
         let bodies =
             [Body::Begin, Body::Each, Body::End].map(|body| self.list(at, body.name(), Decoder::node));
-        Some(Tile { shape: shape?, blocks: blocks.unwrap_or_default(), bodies })
+        Some(Tile { shape: shape?.into(), blocks: blocks.unwrap_or_default().into(), bodies })
     }
 
     fn of_axis(&mut self, axis: u32, at: &Place<'_>) -> Option<(u32, i64)> {
@@ -276,7 +276,7 @@ impl Decoder {
             }
             "Barrier" => {
                 let wait = |decoder: &mut Decoder, at: &Place<'_>| decoder.array(at, Decoder::wait);
-                Op::Barrier(self.required(at, "wait", wait)?)
+                Op::Barrier(self.required(at, "wait", wait)?.into())
             }
             "Compute" => Op::Compute(self.function(at)?),
             "Reduce" => {
@@ -336,7 +336,7 @@ impl Decoder {
                 let rows = self.required(at, "rows", Decoder::index);
                 let columns = self.required(at, "columns", Decoder::index);
                 let window = self.nullable(at, "window", Decoder::integer);
-                Function::Mask(rows?, columns?, window)
+                Function::Mask(Box::new(Mask { rows: rows?, columns: columns?, window }))
             }
         })
     }

@@ -2,10 +2,18 @@
 
 use smallvec::SmallVec;
 
-/// The operands of a node: few nodes have more than four, and those of others take no memory of their own.
+/// Names of operands, or of what a region loads and stores: few are more than four, and others take no memory of their own.
 pub type Operands = SmallVec<[u32; 4]>;
 /// The terms of an index, of which most have one.
 pub type Terms = SmallVec<[Term; 1]>;
+/// The indices that bound a stream, of which most have one.
+pub type Bounds = SmallVec<[Index; 1]>;
+/// The extents of a value, of which most have two.
+pub type Shape = SmallVec<[i64; 2]>;
+/// Axes with their steps or extents.
+pub type Sizes = SmallVec<[(u32, i64); 1]>;
+/// What a barrier waits for: tiles and their versions.
+pub type Waits = SmallVec<[(u32, i64); 1]>;
 
 /// A document (clause MCI-01).
 #[derive(Clone, Debug, Default)]
@@ -34,7 +42,7 @@ pub struct Value {
     /// Its name.
     pub name: u32,
     /// Extents, outermost first.
-    pub shape: Vec<i64>,
+    pub shape: Shape,
     /// Where it is rounded to.
     pub dtype: Dtype,
     /// Where it lies.
@@ -142,9 +150,9 @@ pub struct Region {
     /// Its id.
     pub id: u32,
     /// What it loads.
-    pub inputs: Vec<u32>,
+    pub inputs: Operands,
     /// What it stores.
-    pub outputs: Vec<u32>,
+    pub outputs: Operands,
     /// What it runs through.
     pub stream: Option<Stream>,
     /// What it keeps.
@@ -159,9 +167,9 @@ pub struct Stream {
     /// Its name.
     pub axis: u32,
     /// The largest of these is the first value.
-    pub from: Vec<Index>,
+    pub from: Bounds,
     /// All values are below the least of these.
-    pub to: Vec<Index>,
+    pub to: Bounds,
 }
 
 /// A tile that a stream keeps.
@@ -188,9 +196,9 @@ pub enum Init {
 #[derive(Clone, Debug, Default)]
 pub struct Tile {
     /// Steps by axis, in the order of the names.
-    pub shape: Vec<(u32, i64)>,
+    pub shape: Sizes,
     /// Extents by block axis, in the order of the names.
-    pub blocks: Vec<(u32, i64)>,
+    pub blocks: Sizes,
     /// The three bodies.
     pub bodies: [Vec<Node>; 3],
 }
@@ -217,7 +225,7 @@ pub struct Index {
 }
 
 /// A term of an index.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Term {
     /// An integer.
     Number(i64),
@@ -250,7 +258,7 @@ pub enum Op {
     /// Begins to move the tile of another iteration.
     Prefetch(Vec<Index>, i64),
     /// Waits for versions of tiles.
-    Barrier(Vec<(u32, i64)>),
+    Barrier(Waits),
     /// Computes tiles from tiles.
     Compute(Function),
     /// Takes an axis away.
@@ -301,7 +309,18 @@ pub enum Function {
     /// Element by element, of two tiles.
     Binary(Binary, Option<Along>),
     /// Only what lies on one side of the diagonal, and in a window.
-    Mask(Index, Index, Option<i64>),
+    Mask(Box<Mask>),
+}
+
+/// What a `mask` leaves: where in its tensor the tile lies, and how far a row looks back.
+#[derive(Clone, Debug)]
+pub struct Mask {
+    /// The index of the first row.
+    pub rows: Index,
+    /// The index of the first column.
+    pub columns: Index,
+    /// How many columns each row sees, if not all before it.
+    pub window: Option<i64>,
 }
 
 named! {

@@ -10,8 +10,8 @@ mod stream;
 
 pub use decode::{Fault, read};
 pub use document::{
-    Along, Binary, Body, Boundary, Document, Dtype, Fold, Function, Index, Init, Lifetime, Memory, Node, Op,
-    Region, Residency, State, Stream, Target, Term, Tile, Unary, Update, Value,
+    Along, Binary, Body, Boundary, Document, Dtype, Fold, Function, Index, Init, Lifetime, Mask, Memory,
+    Node, Op, Region, Residency, Sizes, State, Stream, Target, Term, Tile, Unary, Update, Value,
 };
 pub use graph::{Graph, GraphNode, GraphOp, GraphValue, Masked, is_graph, read_graph};
 pub use kernel::{Kernels, read_kernels};

@@ -7,8 +7,8 @@ use megakernel_ir::stream::{Names, Reader, once};
 
 use crate::decode::Named;
 use crate::document::{
-    Along, Body, Boundary, Document, Dtype, Fold, Function, Index, Init, Lifetime, Memory, Node, Op,
-    Operands, Region, Residency, State, Stream, Target, Term, Terms, Tile, Update, Value,
+    Along, Body, Boundary, Document, Dtype, Fold, Function, Index, Init, Lifetime, Mask, Memory, Node, Op,
+    Operands, Region, Residency, Sizes, State, Stream, Target, Term, Terms, Tile, Update, Value, Waits,
 };
 
 /// Reads a text of a document that breaks none of the rules S01 to S05. Nothing where it breaks one, and of a text that is something else. Some documents
@@ -24,8 +24,6 @@ pub fn read_text(text: &str) -> Option<Document> {
 #[derive(Default)]
 struct Records<'t> {
     names: Names<'t>,
-    /// The list that is being read: those of the records have no room to spare.
-    list: Vec<u32>,
 }
 
 /// One of some names.
@@ -39,7 +37,7 @@ fn one_of<T: Copy>(reader: &mut Reader<'_>, all: &[T], name: fn(T) -> &'static s
 struct Members<'t> {
     at: Option<Vec<Index>>,
     version: Option<i64>,
-    wait: Option<Vec<(u32, i64)>>,
+    wait: Option<Waits>,
     function: Option<Cow<'t, str>>,
     by: Option<(i64, i64)>,
     along: Option<Along>,
@@ -54,7 +52,7 @@ impl<'t> Records<'t> {
         let (mut values, mut inputs, mut outputs, mut regions) = (None, None, None, None);
         let (mut boundaries, mut residency, mut target) = (None, None, None);
         reader.object(|reader, member| match member {
-            "values" => once(&mut values, self.map(reader, Records::value)),
+            "values" => once(&mut values, self.values(reader)),
             "inputs" => once(&mut inputs, self.listed(reader)),
             "outputs" => once(&mut outputs, self.listed(reader)),
             "regions" => once(&mut regions, reader.list(|reader| self.region(reader))),
@@ -80,41 +78,50 @@ impl<'t> Records<'t> {
     }
 
     fn operands(&mut self, reader: &mut Reader<'t>) -> Option<Operands> {
-        let mut operands = Operands::new();
-        reader.array(|reader| self.name(reader).map(|name| operands.push(name)))?;
-        Some(operands)
+        reader.few(|reader| self.name(reader))
     }
 
     fn listed(&mut self, reader: &mut Reader<'t>) -> Option<Vec<u32>> {
-        reader.array(|reader| {
-            let name = self.name(reader)?;
-            self.list.push(name);
-            Some(())
-        })?;
-        Some(self.list.drain(..).collect())
+        reader.list(|reader| self.name(reader))
     }
 
-    /// An object by names, in their order; no name stands there twice.
-    fn map<T>(
-        &mut self,
-        reader: &mut Reader<'t>,
-        value: fn(&mut Self, u32, &mut Reader<'t>) -> Option<T>,
-    ) -> Option<Vec<T>> {
-        let mut all: Vec<(Cow<'t, str>, T)> = Vec::new();
+    /// Puts records in the order of their names; no name stands there twice.
+    fn in_order<T>(&self, all: &mut [T], name: fn(&T) -> u32) -> Option<()> {
+        let text = |one: &T| self.names.text(name(one));
+        let is_in_order = |all: &[T]| all.windows(2).all(|pair| text(&pair[0]) < text(&pair[1]));
+        if !is_in_order(all) {
+            // What texts begin with decides mostly, and is at hand.
+            all.sort_by_cached_key(|one| (beginning(text(one)), text(one)));
+            return is_in_order(all).then_some(());
+        }
+        Some(())
+    }
+
+    fn values(&mut self, reader: &mut Reader<'t>) -> Option<Vec<Value>> {
+        let mut all = Vec::new();
         reader.members(|reader, name| {
-            let number = self.names.number(name.clone());
-            all.push((name, value(self, number, reader)?));
+            let number = self.names.number(name);
+            all.push(self.value(number, reader)?);
             Some(())
         })?;
-        all.sort_by(|(one, _), (other, _)| one.cmp(other));
-        let is_new = all.windows(2).all(|pair| pair[0].0 != pair[1].0);
-        is_new.then(|| all.into_iter().map(|(_, value)| value).collect())
+        self.in_order(&mut all, |value| value.name)?;
+        Some(all)
+    }
+
+    fn sizes(&mut self, reader: &mut Reader<'t>) -> Option<Sizes> {
+        let mut all = Sizes::new();
+        reader.members(|reader, name| {
+            all.push((self.names.number(name), reader.integer()?));
+            Some(())
+        })?;
+        self.in_order(&mut all, |&(axis, _)| axis)?;
+        Some(all)
     }
 
     fn value(&mut self, name: u32, reader: &mut Reader<'t>) -> Option<Value> {
         let (mut shape, mut dtype, mut memory, mut buffers) = (None, None, None, None);
         reader.object(|reader, member| match member {
-            "shape" => once(&mut shape, reader.list(Reader::integer)),
+            "shape" => once(&mut shape, reader.few(Reader::integer)),
             "dtype" => once(&mut dtype, one_of(reader, Dtype::ALL, Dtype::name)),
             "residency" => once(&mut memory, one_of(reader, Memory::ALL, Memory::name)),
             "buffers" => once(&mut buffers, reader.integer()),
@@ -150,8 +157,8 @@ impl<'t> Records<'t> {
         let (mut id, mut inputs, mut outputs, mut streaming) = (None, None, None, None);
         reader.object(|reader, member| match member {
             "id" => once(&mut id, self.name(reader)),
-            "inputs" => once(&mut inputs, self.listed(reader)),
-            "outputs" => once(&mut outputs, self.listed(reader)),
+            "inputs" => once(&mut inputs, self.operands(reader)),
+            "outputs" => once(&mut outputs, self.operands(reader)),
             "streaming" => once(&mut streaming, self.streaming(reader)),
             _ => Some(false),
         })?;
@@ -174,8 +181,8 @@ impl<'t> Records<'t> {
         let (mut axis, mut from, mut to) = (None, None, None);
         reader.object(|reader, member| match member {
             "axis" => once(&mut axis, self.name(reader)),
-            "from" => once(&mut from, self.indices(reader)),
-            "to" => once(&mut to, self.indices(reader)),
+            "from" => once(&mut from, reader.few(|reader| self.index(reader))),
+            "to" => once(&mut to, reader.few(|reader| self.index(reader))),
             _ => Some(false),
         })?;
         Some(Stream { axis: axis?, from: from.unwrap_or_default(), to: to? })
@@ -195,8 +202,8 @@ impl<'t> Records<'t> {
         let (mut shape, mut blocks) = (None, None);
         let mut bodies = [None, None, None];
         reader.object(|reader, member| match member {
-            "tile_shape" => once(&mut shape, self.map(reader, Records::of_axis)),
-            "blocks" => once(&mut blocks, self.map(reader, Records::of_axis)),
+            "tile_shape" => once(&mut shape, self.sizes(reader)),
+            "blocks" => once(&mut blocks, self.sizes(reader)),
             _ => match Body::ALL.iter().position(|body| body.name() == member) {
                 Some(place) => once(&mut bodies[place], reader.list(|reader| self.node(reader))),
                 None => Some(false),
@@ -206,18 +213,13 @@ impl<'t> Records<'t> {
         Some(Tile { shape: shape?, blocks: blocks.unwrap_or_default(), bodies })
     }
 
-    fn of_axis(&mut self, axis: u32, reader: &mut Reader<'t>) -> Option<(u32, i64)> {
-        Some((axis, reader.integer()?))
-    }
-
     fn indices(&mut self, reader: &mut Reader<'t>) -> Option<Vec<Index>> {
         reader.list(|reader| self.index(reader))
     }
 
     fn index(&mut self, reader: &mut Reader<'t>) -> Option<Index> {
         if reader.peek()? == b'[' {
-            let mut terms = Terms::new();
-            reader.array(|reader| self.term(reader).map(|term| terms.push(term)))?;
+            let terms = reader.few(|reader| self.term(reader))?;
             return Some(Index { terms, is_array: true });
         }
         Some(Index { terms: Terms::from_iter([self.term(reader)?]), is_array: false })
@@ -244,7 +246,7 @@ impl<'t> Records<'t> {
             "out" => once(&mut outs, self.operands(reader)),
             "at" => once(&mut of.at, self.indices(reader)),
             "version" => once(&mut of.version, reader.integer()),
-            "wait" => once(&mut of.wait, reader.list(|reader| self.wait(reader))),
+            "wait" => once(&mut of.wait, reader.few(|reader| self.wait(reader))),
             "fn" => once(&mut of.function, reader.string()),
             "by" => once(&mut of.by, reader.pair(Reader::integer, Reader::integer)),
             "along" => once(&mut of.along, one_of(reader, Along::ALL, Along::name)),
@@ -285,11 +287,22 @@ impl Members<'_> {
                 Named::Unary(unary) => Function::Unary(unary),
                 Named::Scale => self.by.map(|(p, q)| Function::Scale(p, q))?,
                 Named::Binary(binary) => Function::Binary(binary, self.along),
-                Named::Mask => Function::Mask(self.rows?, self.columns?, self.window.flatten()),
+                Named::Mask => {
+                    let (rows, columns, window) = (self.rows?, self.columns?, self.window.flatten());
+                    Function::Mask(Box::new(Mask { rows, columns, window }))
+                }
             }),
             _ => return None,
         })
     }
+}
+
+/// The first eight bytes of a text, as a number that is in the order of texts.
+fn beginning(text: &str) -> u64 {
+    let mut bytes = [0; 8];
+    let count = text.len().min(8);
+    bytes[..count].copy_from_slice(&text.as_bytes()[..count]);
+    u64::from_be_bytes(bytes)
 }
 
 fn init(reader: &mut Reader<'_>) -> Option<Init> {

@@ -1,13 +1,17 @@
 //! Axes, their ranges, and the extents of tiles at an edge (clauses MCI-03 and MCI-09).
 
-use megakernel_mcir::{Index, Region};
+use megakernel_mcir::{Index, Region, Sizes};
+use smallvec::SmallVec;
 
 use crate::producers::added;
+
+/// Axes, each with its factor: few forms have more than one.
+pub type Factors = SmallVec<[(u32, i64); 1]>;
 
 /// An affine form without axes that have one value: axes by their places, and an integer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Affine {
-    pub factors: Vec<(u32, i64)>,
+    pub factors: Factors,
     pub number: i64,
 }
 
@@ -46,17 +50,17 @@ pub struct Axes {
     /// Whether the bounds of the stream are integers.
     pub is_fixed: bool,
     /// The bounds of the stream.
-    pub from: Vec<Affine>,
-    pub to: Vec<Affine>,
+    pub from: SmallVec<[Affine; 1]>,
+    pub to: SmallVec<[Affine; 1]>,
     /// In the order of the names. Before IS11 is judged there may be any number of axes, and of terms that name them.
-    places: Vec<(u32, u32)>,
+    places: SmallVec<[(u32, u32); 2]>,
 }
 
 impl Axes {
     /// Of a region that breaks none of IS01 to IS03.
     pub fn new(region: &Region) -> Axes {
         let tile = &region.tile;
-        let mut steps = tile.shape.clone();
+        let mut steps = Sizes::from_slice(&tile.shape);
         steps.sort_unstable();
         let step = |axis: u32| found(&steps, axis).unwrap_or(1);
         let block = |&(name, extent): &(u32, i64)| {
@@ -66,8 +70,8 @@ impl Axes {
         };
         // An axis with one value adds 0 to every index.
         let blocks: Vec<Axis> = tile.blocks.iter().map(block).filter(|axis| axis.count > 1).collect();
-        let (from, to) = (Vec::new(), Vec::new());
-        let mut places: Vec<(u32, u32)> =
+        let (from, to) = (SmallVec::new(), SmallVec::new());
+        let mut places: SmallVec<[(u32, u32); 2]> =
             (0..).zip(&blocks).map(|(place, axis)| (axis.name, place)).collect();
         places.sort_unstable();
         let mut axes = Axes { blocks, stream: None, is_fixed: true, from, to, places };

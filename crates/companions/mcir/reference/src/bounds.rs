@@ -1,10 +1,11 @@
 //! The rules IB01 to IB03: where tiles lie, and what is stored.
 
 use megakernel_ir::Rule;
-use megakernel_mcir::{Body, Index};
+use megakernel_mcir::Body;
 use megakernel_order::Findings;
+use smallvec::SmallVec;
 
-use crate::axes::Axes;
+use crate::axes::{Affine, Axes};
 use crate::shapes::Shaped;
 use crate::world::{World, moves, nodes};
 
@@ -20,8 +21,9 @@ pub fn check(world: &World<'_>, shaped: &Shaped<'_>, findings: &mut Findings) {
         let (Some(moved), Some(at)) = (moves(site.node), site.node.op.at()) else { continue };
         let (tensor, tile) = (&world.value(moved.tensor).shape, &world.value(moved.tile).shape);
         let mut is_inside = true;
-        for (place, (index, &extent)) in at.iter().zip(tensor).enumerate() {
-            let (least, most) = shaped.axes.bounds(&shaped.axes.affine(index));
+        let forms: SmallVec<[Affine; 2]> = at.iter().map(|index| shaped.axes.affine(index)).collect();
+        for (place, (form, &extent)) in forms.iter().zip(tensor).enumerate() {
+            let (least, most) = shaped.axes.bounds(form);
             if least < 0 || most >= extent {
                 is_inside = false;
                 let message =
@@ -31,7 +33,7 @@ pub fn check(world: &World<'_>, shaped: &Shaped<'_>, findings: &mut Findings) {
         }
         if moved.stores && is_inside {
             let in_stream = site.body == Body::Each;
-            if let Err(message) = coverage(world, &shaped.axes, in_stream, at, tile, tensor) {
+            if let Err(message) = coverage(world, &shaped.axes, in_stream, &forms, tile, tensor) {
                 findings.broken(Rule::IB02, format!("{}/at", site.pointer()), message);
             }
         }
@@ -48,11 +50,11 @@ fn coverage(
     world: &World<'_>,
     axes: &Axes,
     in_stream: bool,
-    at: &[Index],
+    forms: &[Affine],
     tile: &[i64],
     tensor: &[i64],
 ) -> Result<(), String> {
-    let mut moving: Vec<u32> = (0..axes.stream_place()).collect();
+    let mut moving: SmallVec<[u32; 4]> = (0..axes.stream_place()).collect();
     if let Some(stream) = axes.stream.filter(|_| in_stream) {
         if !axes.is_fixed {
             return Err("the stream has other bounds in other blocks".to_owned());
@@ -64,10 +66,9 @@ fn coverage(
             moving.push(axes.stream_place());
         }
     }
-    let affine: Vec<_> = at.iter().map(|index| axes.affine(index)).collect();
     for &place in &moving {
-        let along = |form: &&crate::axes::Affine| form.factors.iter().any(|&(axis, _)| axis == place);
-        let times = affine.iter().filter(along).count();
+        let along = |form: &&Affine| form.factors.iter().any(|&(axis, _)| axis == place);
+        let times = forms.iter().filter(along).count();
         if times != 1 {
             let name = axes.axis(place).map_or("", |axis| world.name(axis.name));
             return Err(if times == 0 {
@@ -78,9 +79,9 @@ fn coverage(
         }
     }
     let lacking = tensor.len().saturating_sub(tile.len());
-    for (number, (form, &extent)) in affine.iter().zip(tensor).enumerate() {
+    for (number, (form, &extent)) in forms.iter().zip(tensor).enumerate() {
         let mut size = number.checked_sub(lacking).and_then(|axis| tile.get(axis)).copied().unwrap_or(1);
-        let mut strides = Vec::new();
+        let mut strides: SmallVec<[(i64, i64); 2]> = SmallVec::new();
         for &(place, factor) in &form.factors {
             if let Some(axis) = axes.axis(place) {
                 strides.push((factor.saturating_abs().saturating_mul(axis.step), axis.count));

@@ -1,10 +1,9 @@
 //! The rules IO01 to IO05: prefetched tiles, for any number of iterations (clause MCI-10).
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use megakernel_ir::Rule;
 use megakernel_mcir::{Body, Op};
 use megakernel_order::Findings;
+use smallvec::SmallVec;
 
 use crate::shapes::Shaped;
 use crate::world::{Site, World, nodes};
@@ -13,16 +12,16 @@ use crate::world::{Site, World, nodes};
 #[derive(Default)]
 struct Tile<'d> {
     /// Prefetches, and their versions.
-    prefetches: Vec<(Site<'d>, i64)>,
+    prefetches: SmallVec<[(Site<'d>, i64); 2]>,
     /// Waits: the barrier, the place in it, the version.
-    waits: Vec<(Site<'d>, usize, i64)>,
+    waits: SmallVec<[(Site<'d>, usize, i64); 1]>,
     /// Reads in `each`: the node, and the place in its `in`.
-    reads: Vec<(Site<'d>, usize)>,
+    reads: SmallVec<[(Site<'d>, usize); 1]>,
 }
 
 /// Judges a region.
 pub fn check(world: &World<'_>, shaped: &Shaped<'_>, findings: &mut Findings) {
-    let mut tiles: Vec<(u32, Tile<'_>)> = Vec::new();
+    let mut tiles: SmallVec<[(u32, Tile<'_>); 1]> = SmallVec::new();
     let mut places = world.table();
     for site in nodes(shaped.number, shaped.region) {
         if let (&Op::Prefetch(_, version), Some(&name)) = (&site.node.op, site.node.outs.first()) {
@@ -68,7 +67,10 @@ fn judge(world: &World<'_>, name: u32, tile: &Tile<'_>, findings: &mut Findings)
     let mut is_early = false;
     for (barrier, number, version) in &tile.waits {
         let too_early = if barrier.body == Body::Begin {
-            begun.get(version).is_none_or(|&place| place > barrier.place)
+            usize::try_from(*version)
+                .ok()
+                .and_then(|version| begun.get(version))
+                .is_none_or(|&(_, place)| place > barrier.place)
         } else {
             *version > ahead || (*version == ahead && issue.place > barrier.place)
         };
@@ -87,14 +89,17 @@ fn judge(world: &World<'_>, name: u32, tile: &Tile<'_>, findings: &mut Findings)
     }
 }
 
-/// The `Prefetch` in `each` and its version, and where `begin` begins which version; none where IO03 is broken.
-fn pipeline<'t, 'd>(tile: &'t Tile<'d>) -> Option<(&'t Site<'d>, i64, BTreeMap<i64, usize>)> {
+/// The versions that `begin` begins, from 0, and where.
+type Begun = SmallVec<[(i64, usize); 1]>;
+
+/// The `Prefetch` in `each` and its version, and what `begin` begins; none where IO03 is broken.
+fn pipeline<'t, 'd>(tile: &'t Tile<'d>) -> Option<(&'t Site<'d>, i64, Begun)> {
     let mut steady = tile.prefetches.iter().filter(|(site, _)| site.body == Body::Each);
     let (issue, ahead) = steady.next()?;
-    let early: Vec<_> = tile.prefetches.iter().filter(|(site, _)| site.body == Body::Begin).collect();
-    let begun: BTreeMap<i64, usize> = early.iter().map(|(site, version)| (*version, site.place)).collect();
-    let is_whole =
-        steady.next().is_none() && early.len() == begun.len() && begun.keys().copied().eq(0..*ahead);
+    let early = tile.prefetches.iter().filter(|(site, _)| site.body == Body::Begin);
+    let mut begun: Begun = early.map(|(site, version)| (*version, site.place)).collect();
+    begun.sort_unstable();
+    let is_whole = steady.next().is_none() && begun.iter().map(|&(version, _)| version).eq(0..*ahead);
     is_whole.then_some((issue, *ahead, begun))
 }
 
@@ -107,23 +112,21 @@ fn waited(
     findings: &mut Findings,
 ) {
     let text = world.name(name);
-    let early: BTreeSet<i64> = tile
-        .waits
-        .iter()
-        .filter(|(barrier, ..)| barrier.body == Body::Begin)
-        .map(|&(_, _, version)| version)
-        .collect();
+    // Versions as bits: they are below 64.
+    let early = tile.waits.iter().filter(|(barrier, ..)| barrier.body == Body::Begin);
+    let early = early.fold(0_u64, |all, &(_, _, version)| all | 1 << version);
+    let is_early = |version: &i64| early >> *version & 1 == 1;
     let each = || tile.waits.iter().filter(|(barrier, ..)| barrier.body == Body::Each);
     // Waits of earlier iterations reach all versions but the first ones, which `begin` has to wait for.
     let least = each().map(|&(_, _, version)| version).filter(|&version| version > 0).min();
-    let by_earlier = least.is_some_and(|least| (0..least).all(|version| early.contains(&version)));
+    let by_earlier = least.is_some_and(|least| (0..least).all(|version| is_early(&version)));
     let now = each()
         .filter(|&&(_, _, version)| version == 0)
         .map(|(barrier, ..)| barrier)
         .min_by_key(|barrier| barrier.place);
     if !by_earlier && now.is_none() {
         let id = world.name(issue.node.id);
-        let first = (0..least.unwrap_or(1)).find(|version| !early.contains(version)).unwrap_or(0);
+        let first = (0..least.unwrap_or(1)).find(|version| !is_early(version)).unwrap_or(0);
         let message = format!("`{id}` loads `{text}`, and no `Barrier` waits for its version {first}");
         findings.broken(Rule::IO04, issue.pointer(), message);
         return;

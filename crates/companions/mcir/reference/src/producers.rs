@@ -1,10 +1,13 @@
 //! The rules IS06 to IS08: who produces what, and when.
 
+use std::collections::BTreeMap;
+
 use megakernel_ir::Rule;
 use megakernel_mcir::{Body, Index, Node, Op, Region, Term};
 use megakernel_order::Findings;
 
-use crate::world::{ByName, Site, World, moves, nodes};
+use crate::axes::Factors;
+use crate::world::{ByName, Site, World, bit, moves, nodes};
 
 /// The places of states in `in` and `out` of a node.
 pub fn states(node: &Node) -> &'static [(usize, usize)] {
@@ -12,9 +15,9 @@ pub fn states(node: &Node) -> &'static [(usize, usize)] {
 }
 
 /// An index whose terms have been added, as something to compare.
-pub fn added(index: &Index) -> (Vec<(u32, i64)>, i64) {
+pub fn added(index: &Index) -> Summed {
     let mut number = 0;
-    let mut factors: Vec<(u32, i64)> = Vec::new();
+    let mut factors = Factors::new();
     for term in &index.terms {
         match *term {
             Term::Number(value) => number += value,
@@ -22,56 +25,59 @@ pub fn added(index: &Index) -> (Vec<(u32, i64)>, i64) {
             Term::Scaled(factor, axis) => factors.push((axis, factor)),
         }
     }
-    factors.sort_unstable();
-    factors.dedup_by(|next, kept| {
-        let is_same = next.0 == kept.0;
-        kept.1 += if is_same { next.1 } else { 0 };
-        is_same
-    });
-    factors.retain(|&(_, factor)| factor != 0);
+    if factors.len() > 1 {
+        factors.sort_unstable();
+        factors.dedup_by(|next, kept| {
+            let is_same = next.0 == kept.0;
+            kept.1 += if is_same { next.1 } else { 0 };
+            is_same
+        });
+    }
+    factors.retain(|&mut (_, factor)| factor != 0);
     (factors, number)
 }
 
 /// What an index adds up to: each variable with its factor, and the number.
-type Summed = (Vec<(u32, i64)>, i64);
+pub type Summed = (Factors, i64);
 
-/// The first producer of a value, with what its indices add up to, of a `Prefetch`: added once, since any number of nodes may be compared with it.
-struct First<'d> {
-    site: Site<'d>,
-    at: Option<Vec<Summed>>,
-}
+/// What indices add up to, by value, for first producers that other nodes were compared with: added once, since any number of nodes may be.
+type Sums = BTreeMap<usize, Vec<Summed>>;
 
-impl<'d> First<'d> {
-    fn new(site: Site<'d>) -> First<'d> {
-        let at =
-            if let Op::Prefetch(at, _) = &site.node.op { Some(at.iter().map(added).collect()) } else { None };
-        First { site, at }
+/// Whether a `Prefetch` loads what the first producer of the value does: another one in the region, of the same tile of the tensor.
+fn is_same_load(sums: &mut Sums, place: usize, first: &Node, second: &Node) -> bool {
+    let (Op::Prefetch(a, _), Op::Prefetch(b, _)) = (&first.op, &second.op) else { return false };
+    if first.ins != second.ins || a.len() != b.len() {
+        return false;
     }
-
-    fn is_same_load(&self, second: &Site<'_>) -> bool {
-        let (Some(a), Op::Prefetch(b, _)) = (&self.at, &second.node.op) else { return false };
-        let is_same = self.site.region == second.region && self.site.node.ins == second.node.ins;
-        is_same && a.len() == b.len() && a.iter().zip(b).all(|(a, b)| *a == added(b))
+    if a.iter().zip(b).all(|(a, b)| a.terms == b.terms) {
+        return true;
     }
+    let a = sums.entry(place).or_insert_with(|| a.iter().map(added).collect());
+    a.iter().zip(b).all(|(a, b)| *a == added(b))
 }
 
 /// IS06.
 pub fn one(world: &World<'_>, findings: &mut Findings) {
-    let mut known: Vec<Option<First<'_>>> = world.document.values.iter().map(|_| None).collect();
+    // By value: the first producer, and its region.
+    let mut known: Vec<Option<(&Node, usize)>> = vec![None; world.document.values.len()];
+    let mut sums = Sums::new();
     for (number, region) in world.document.regions.iter().enumerate() {
         for site in nodes(number, region) {
             for (place, &name) in site.node.outs.iter().enumerate() {
                 if states(site.node).iter().any(|&(_, out)| out == place) {
                     continue;
                 }
-                let message = match &known[world.place(name)] {
+                let value = world.place(name);
+                let message = match known[value] {
                     _ if world.is_input(name) => "it is an input of the document".to_owned(),
                     None => {
-                        known[world.place(name)] = Some(First::new(site));
+                        known[value] = Some((site.node, number));
                         continue;
                     }
-                    Some(first) if first.is_same_load(&site) => continue,
-                    Some(first) => format!("it is produced by `{}` too", world.name(first.site.node.id)),
+                    Some((first, of)) if of == number && is_same_load(&mut sums, value, first, site.node) => {
+                        continue;
+                    }
+                    Some((first, _)) => format!("it is produced by `{}` too", world.name(first.id)),
                 };
                 let message = format!("`{}` has two producers: {message}", world.name(name));
                 findings.broken(Rule::IS06, site.output(place), message);
@@ -84,21 +90,26 @@ pub fn one(world: &World<'_>, findings: &mut Findings) {
 pub fn earlier(world: &World<'_>, findings: &mut Findings) {
     let document = world.document;
     let mut stored: Vec<bool> = document.values.iter().map(|value| world.is_input(value.name)).collect();
-    // By value: the region and the body that can read it from here on.
-    let mut there = vec![[usize::MAX; 3]; document.names.len()];
+    // By tile: the bodies of the region that can read it from here on, each as a bit.
+    let mut there: ByName<u8> = ByName::new(document);
+    let make = |there: &mut ByName<u8>, tile: u32, bodies: u8| {
+        let before = there.get(tile).unwrap_or(0);
+        there.insert(tile, before | bodies);
+    };
     let (mut states, mut outputs) = (ByName::new(document), ByName::new(document));
     for (number, region) in document.regions.iter().enumerate() {
         states.set(region.state.iter().map(|state| state.value));
         outputs.set(region.outputs.iter().copied());
+        there.clear();
         for site in nodes(number, region) {
             if let (Op::Prefetch(..), Some(&tile)) = (&site.node.op, site.node.outs.first()) {
-                there[tile as usize][Body::Each as usize] = number;
+                make(&mut there, tile, bit(Body::Each));
             }
         }
         for site in nodes(number, region) {
             for (place, &name) in site.node.ins.iter().enumerate() {
                 let is_there = if world.is_tile(name) {
-                    states.has(name) || there[name as usize][site.body as usize] == number
+                    states.has(name) || there.get(name).is_some_and(|bodies| bodies & bit(site.body) != 0)
                 } else {
                     stored[world.place(name)] || outputs.has(name)
                 };
@@ -110,11 +121,9 @@ pub fn earlier(world: &World<'_>, findings: &mut Findings) {
             if matches!(site.node.op, Op::Prefetch(..)) {
                 continue;
             }
+            let bodies = if site.body == Body::Begin { u8::MAX } else { bit(site.body) };
             for &name in &site.node.outs {
-                let bodies: &[Body] = if site.body == Body::Begin { Body::ALL } else { &[site.body] };
-                for &body in bodies {
-                    there[name as usize][body as usize] = number;
-                }
+                make(&mut there, name, bodies);
             }
         }
         for site in nodes(number, region) {
@@ -151,7 +160,9 @@ fn of_region(
 ) {
     declared.set(region.state.iter().map(|state| state.value));
     updated.clear();
-    for site in nodes(number, region) {
+    // Without states, only an update of one can be wrong.
+    let is_about_states = |site: &Site<'_>| !region.state.is_empty() || !states(site.node).is_empty();
+    for site in nodes(number, region).filter(is_about_states) {
         let node = site.node;
         let pairs: Vec<(u32, u32)> =
             states(node).iter().filter_map(|&(a, b)| Some((*node.ins.get(a)?, *node.outs.get(b)?))).collect();

@@ -5,7 +5,7 @@ use megakernel_mcir::{Body, Lifetime, Memory, Op};
 use megakernel_order::Findings;
 
 use crate::shapes::Shaped;
-use crate::world::{World, nodes};
+use crate::world::{World, bit, nodes};
 
 /// Lifetimes by name, each with its place: of the residency region, and in it.
 pub struct Lifetimes {
@@ -62,14 +62,16 @@ pub struct Use {
     pub last: Option<usize>,
 }
 
-const fn bit(body: Body) -> u8 {
-    1 << body as u8
-}
-
 /// The tiles of a region, states first.
 pub fn uses(world: &World<'_>, shaped: &Shaped<'_>) -> Vec<(u32, Use)> {
+    let mut all = Vec::with_capacity(shaped.region.state.len());
+    find(world, shaped, &mut all);
+    all
+}
+
+fn find(world: &World<'_>, shaped: &Shaped<'_>, all: &mut Vec<(u32, Use)>) {
     let mut places = world.table();
-    let mut all: Vec<(u32, Use)> = Vec::with_capacity(shaped.region.state.len());
+    all.clear();
     for state in &shaped.region.state {
         places.insert(state.value, all.len());
         all.push((state.value, Use::default()));
@@ -97,12 +99,25 @@ pub fn uses(world: &World<'_>, shaped: &Shaped<'_>) -> Vec<(u32, Use)> {
             used.last = Some(position);
         }
     }
-    all
 }
 
-/// IL02.
-pub fn kept(world: &World<'_>, shaped: &Shaped<'_>, lifetimes: &Lifetimes, findings: &mut Findings) {
-    for (position, (name, used)) in uses(world, shaped).into_iter().enumerate() {
+/// What regions are judged with, one after the other.
+#[derive(Default)]
+pub struct Room {
+    uses: Vec<(u32, Use)>,
+    changes: [Vec<i64>; 2],
+}
+
+/// IL02. Also the peaks of the region.
+pub fn kept(
+    world: &World<'_>,
+    shaped: &Shaped<'_>,
+    lifetimes: &Lifetimes,
+    room: &mut Room,
+    findings: &mut Findings,
+) -> [Peak; 2] {
+    find(world, shaped, &mut room.uses);
+    for (position, &(name, ref used)) in room.uses.iter().enumerate() {
         let Some((lifetime, place, number)) = lifetimes.by_name[name as usize] else { continue };
         let is_state = position < shaped.region.state.len();
         let fits = match lifetime {
@@ -119,6 +134,7 @@ pub fn kept(world: &World<'_>, shaped: &Shaped<'_>, lifetimes: &Lifetimes, findi
             findings.broken(Rule::IL02, format!("/residency/{place}/values/{number}"), message);
         }
     }
+    room.peaks(world, shaped, lifetimes)
 }
 
 /// The most that a region holds in a memory, and the position of the first node at which it does.
@@ -146,33 +162,48 @@ pub fn span(shaped: &Shaped<'_>, lifetime: Lifetime, used: &Use) -> (usize, usiz
 
 /// The peaks in shared memory and in registers.
 pub fn peaks(world: &World<'_>, shaped: &Shaped<'_>, lifetimes: &Lifetimes) -> [Peak; 2] {
-    let count: usize = shaped.region.tile.bodies.iter().map(Vec::len).sum();
-    let mut changes = [(); 2].map(|()| vec![0_i64; count + 1]);
-    for (name, used) in uses(world, shaped) {
-        let (first, end) = span(shaped, lifetimes.of(name), &used);
-        let memory = usize::from(world.value(name).memory == Memory::Register);
-        changes[memory][first] += bytes(world, name);
-        changes[memory][end] -= bytes(world, name);
-    }
-    changes.map(|changes| {
-        let (mut held, mut peak) = (0, Peak::default());
-        for (at, change) in changes.iter().take(count).enumerate() {
-            held += change;
-            if held > peak.bytes {
-                peak = Peak { bytes: held, at };
-            }
+    let mut room = Room::default();
+    find(world, shaped, &mut room.uses);
+    room.peaks(world, shaped, lifetimes)
+}
+
+impl Room {
+    /// Of the region whose tiles were found.
+    fn peaks(&mut self, world: &World<'_>, shaped: &Shaped<'_>, lifetimes: &Lifetimes) -> [Peak; 2] {
+        let count: usize = shaped.region.tile.bodies.iter().map(Vec::len).sum();
+        for changes in &mut self.changes {
+            changes.clear();
+            changes.resize(count + 1, 0);
         }
-        peak
-    })
+        for &(name, ref used) in &self.uses {
+            let (first, end) = span(shaped, lifetimes.of(name), used);
+            let memory = usize::from(world.value(name).memory == Memory::Register);
+            let bytes = bytes(world, name);
+            self.changes[memory][first] += bytes;
+            self.changes[memory][end] -= bytes;
+        }
+        self.changes.each_ref().map(|changes| {
+            let (mut held, mut peak) = (0, Peak::default());
+            for (at, change) in changes.iter().take(count).enumerate() {
+                held += change;
+                if held > peak.bytes {
+                    peak = Peak { bytes: held, at };
+                }
+            }
+            peak
+        })
+    }
 }
 
 /// IT01 and IT02.
-pub fn target(world: &World<'_>, shaped: &Shaped<'_>, lifetimes: &Lifetimes, findings: &mut Findings) {
+pub fn target(
+    world: &World<'_>,
+    shaped: &Shaped<'_>,
+    lifetimes: &Lifetimes,
+    peaks: [Peak; 2],
+    findings: &mut Findings,
+) {
     let target = world.document.target;
-    if target.shared.is_none() && target.register.is_none() {
-        return;
-    }
-    let peaks = peaks(world, shaped, lifetimes);
     let rules = [(Rule::IT01, target.shared, "shared memory"), (Rule::IT02, target.register, "registers")];
     for ((rule, limit, memory), peak) in rules.into_iter().zip(peaks) {
         let Some(limit) = limit.filter(|&limit| peak.bytes > limit) else { continue };

@@ -3,6 +3,7 @@
 use megakernel_ir::Rule;
 use megakernel_mcir::{Along, Function, Node, Op, Region, Update};
 use megakernel_order::Findings;
+use smallvec::{SmallVec, smallvec};
 
 use crate::axes::{Axes, Extent};
 use crate::world::{ByName, Move, Site, World, moves, nodes};
@@ -10,17 +11,20 @@ use crate::world::{ByName, Move, Site, World, moves, nodes};
 /// The limit of IS11.
 const MOST_WORK: i64 = 1 << 31;
 
+/// The extents of a tile: few have more than two.
+pub type Extents = SmallVec<[Extent; 2]>;
+
 /// A region whose tiles have extents.
 pub struct Shaped<'d> {
     pub number: usize,
     pub region: &'d Region,
     pub axes: Axes,
     /// In the order of the names.
-    extents: Vec<(u32, Vec<Extent>)>,
+    extents: Vec<(u32, Extents)>,
 }
 
-/// IS11: the axes of all regions, if they are not too much.
-pub fn count(world: &World<'_>, findings: &mut Findings) -> Vec<Axes> {
+/// IS11: the regions with their axes and no extents yet, if they are not too much.
+pub fn count<'d>(world: &World<'d>, findings: &mut Findings) -> Vec<Shaped<'d>> {
     let mut work = 0_i64;
     let mut all = Vec::with_capacity(world.document.regions.len());
     for (number, region) in world.document.regions.iter().enumerate() {
@@ -33,20 +37,25 @@ pub fn count(world: &World<'_>, findings: &mut Findings) -> Vec<Axes> {
             findings.broken(Rule::IS11, format!("/regions/{number}"), message);
             return Vec::new();
         }
-        all.push(axes);
+        all.push(Shaped { number, region, axes, extents: Vec::new() });
     }
     all
 }
 
-/// IS09 and IS10: the regions with the extents of their tiles.
-pub fn shape<'d>(world: &World<'d>, axes: Vec<Axes>, findings: &mut Findings) -> Vec<Shaped<'d>> {
+/// IS09 and IS10. The regions have the extents of their tiles from then on, if they are to keep them.
+pub fn shape(world: &World<'_>, regions: &mut [Shaped<'_>], keeps: bool, findings: &mut Findings) {
     let mut shaping = Shaping {
         made: Vec::new(),
         places: ByName::new(world.document),
         states: ByName::new(world.document),
     };
-    let regions = world.document.regions.iter().zip(axes).enumerate();
-    regions.map(|(number, (region, axes))| shaping.region(world, number, region, axes, findings)).collect()
+    for shaped in regions {
+        shaping.region(world, shaped, findings);
+        if keeps {
+            shaped.extents = shaping.made.drain(..).collect();
+            shaped.extents.sort_unstable_by_key(|&(name, _)| name);
+        }
+    }
 }
 
 impl Shaped<'_> {
@@ -57,7 +66,7 @@ impl Shaped<'_> {
     }
 
     /// The extents of the part of a tensor that a tile is.
-    pub fn part(&self, world: &World<'_>, node: &Node, moved: &Move) -> Vec<Extent> {
+    pub fn part(&self, world: &World<'_>, node: &Node, moved: &Move) -> Extents {
         let (sizes, tensor) = (&world.value(moved.tile).shape, &world.value(moved.tensor).shape);
         let lacking = tensor.len().saturating_sub(sizes.len());
         let at = node.op.at().unwrap_or_default().iter().skip(lacking);
@@ -69,24 +78,18 @@ impl Shaped<'_> {
 /// What is known of a region so far.
 struct Shaping {
     /// Tiles in the order in which they are produced.
-    made: Vec<(u32, Vec<Extent>)>,
+    made: Vec<(u32, Extents)>,
     /// Where they stand there.
     places: ByName<usize>,
     states: ByName<()>,
 }
 
 impl Shaping {
-    fn region<'d>(
-        &mut self,
-        world: &World<'d>,
-        number: usize,
-        region: &'d Region,
-        axes: Axes,
-        findings: &mut Findings,
-    ) -> Shaped<'d> {
+    fn region(&mut self, world: &World<'_>, shaped: &Shaped<'_>, findings: &mut Findings) {
+        let (number, region) = (shaped.number, shaped.region);
+        self.made.clear();
         self.places.clear();
         self.states.set(region.state.iter().map(|state| state.value));
-        let mut shaped = Shaped { number, region, axes, extents: Vec::new() };
         // A prefetched tile has its extents wherever its first `Prefetch` stands.
         for site in nodes(number, region).filter(|site| matches!(site.node.op, Op::Prefetch(..))) {
             if let Some(moved) = moves(site.node) {
@@ -94,18 +97,15 @@ impl Shaping {
             }
         }
         for site in nodes(number, region) {
-            self.visit(world, &shaped, &site, findings);
+            self.visit(world, shaped, &site, findings);
         }
-        shaped.extents = self.made.drain(..).collect();
-        shaped.extents.sort_unstable_by_key(|&(name, _)| name);
-        shaped
     }
 
     fn get(&self, tile: u32) -> Option<&[Extent]> {
         Some(&self.made[self.places.get(tile)?].1)
     }
 
-    fn insert(&mut self, tile: u32, extents: Vec<Extent>) {
+    fn insert(&mut self, tile: u32, extents: Extents) {
         match self.places.get(tile) {
             Some(place) => self.made[place].1 = extents,
             None => {
@@ -148,7 +148,7 @@ impl Shaping {
                 let tile = self.get(moved.tile).unwrap_or_default();
                 return same("the tile and its place in the tensor", tile, &place);
             }
-            (_, Some(moved)) => vec![of.part(world, node, &moved)],
+            (_, Some(moved)) => smallvec![of.part(world, node, &moved)],
             (Op::Barrier(_), _) => return Ok(()),
             _ => self.computed(node)?,
         };
@@ -174,7 +174,7 @@ impl Shaping {
     }
 
     /// What a node makes of its tiles. A state that nothing has updated yet has no extents, and takes any.
-    fn computed(&self, node: &Node) -> Result<Vec<Vec<Extent>>, String> {
+    fn computed(&self, node: &Node) -> Result<SmallVec<[Extents; 1]>, String> {
         let tile = |place: usize| self.get(*node.ins.get(place)?);
         let known = |place: usize| tile(place).unwrap_or_default();
         let a = known(0);
@@ -184,13 +184,13 @@ impl Shaping {
                 let Some(gone) = gone else {
                     return Err(format!("found the axis {axis}, and the tile has {}", a.len()));
                 };
-                let mut left = a.to_vec();
+                let mut left = Extents::from(a);
                 left.remove(gone);
-                vec![left]
+                smallvec![left]
             }
             Op::UpdateState(Update::Add | Update::Max) => {
                 same("the state and what it meets", tile(0).unwrap_or(known(1)), known(1))?;
-                vec![known(1).to_vec()]
+                smallvec![known(1).into()]
             }
             Op::UpdateState(Update::ScaleAdd) => {
                 let (r, x) = (known(1), known(2));
@@ -200,7 +200,7 @@ impl Shaping {
                 ranked(r, 1)?;
                 same("the state and what is added", tile(0).unwrap_or(x), x)?;
                 same("the rows", r, x.get(..1).unwrap_or_default())?;
-                vec![x.to_vec()]
+                smallvec![x.into()]
             }
             Op::UpdateState(Update::OnlineSoftmax) => {
                 ranked(a, 2)?;
@@ -208,37 +208,37 @@ impl Shaping {
                 for state in [1, 2] {
                     same("the rows", tile(state).unwrap_or(rows), rows)?;
                 }
-                vec![rows.to_vec(), rows.to_vec(), a.to_vec(), rows.to_vec()]
+                smallvec![rows.into(), rows.into(), a.into(), rows.into()]
             }
-            Op::Compute(function) => vec![function_of(function, a, known(1))?],
-            _ => Vec::new(),
+            Op::Compute(function) => smallvec![function_of(function, a, known(1))?],
+            _ => SmallVec::new(),
         })
     }
 }
 
-fn function_of(function: &Function, a: &[Extent], b: &[Extent]) -> Result<Vec<Extent>, String> {
+fn function_of(function: &Function, a: &[Extent], b: &[Extent]) -> Result<Extents, String> {
     match (function, a, b) {
         (Function::Matmul(transposed), a, b) => {
             ranked(a, 2)?;
             ranked(b, 2)?;
             let (inner, outer) = if *transposed { (1, 0) } else { (0, 1) };
             same("the extents that are added up", &a[1..], &b[inner..=inner])?;
-            Ok(vec![a[0].clone(), b[outer].clone()])
+            Ok(smallvec![a[0].clone(), b[outer].clone()])
         }
         (Function::Transpose, a, _) => {
             ranked(a, 2)?;
             Ok(a.iter().rev().cloned().collect())
         }
-        (Function::Mask(..), a, _) => ranked(a, 2).map(|()| a.to_vec()),
-        (Function::Binary(_, None), a, b) => same("the tiles", a, b).map(|()| a.to_vec()),
+        (Function::Mask(..), a, _) => ranked(a, 2).map(|()| a.into()),
+        (Function::Binary(_, None), a, b) => same("the tiles", a, b).map(|()| a.into()),
         (Function::Binary(_, Some(along)), a, b) => {
             ranked(a, 2)?;
             ranked(b, 1)?;
             let (what, axis) = if *along == Along::Rows { ("the rows", 0) } else { ("the columns", 1) };
             same(what, &a[axis..=axis], b)?;
-            Ok(a.to_vec())
+            Ok(a.into())
         }
-        (Function::Unary(_) | Function::Scale(..), a, _) => Ok(a.to_vec()),
+        (Function::Unary(_) | Function::Scale(..), a, _) => Ok(a.into()),
     }
 }
 

@@ -36,9 +36,10 @@ pub fn warnings(world: &World<'_>, findings: &mut Findings) {
     let mut loaded = vec![false; document.values.len()];
     let mut ahead = ByName::new(document);
     let outputs = ByName::of(document, document.outputs.iter().copied());
-    // By body: the versions, which are below 64, as bits.
-    let mut waited: ByName<[u64; 3]> = ByName::new(document);
+    // Of tiles of the region, by body: the versions, which are below 64, as bits.
+    let mut waited: Vec<[u64; 3]> = Vec::new();
     for (number, region) in document.regions.iter().enumerate() {
+        let mut places = world.table();
         waited.clear();
         for site in nodes(number, region) {
             let node = site.node;
@@ -48,15 +49,18 @@ pub fn warnings(world: &World<'_>, findings: &mut Findings) {
                 }
             }
             for (place, &(name, version)) in node.op.waits().iter().enumerate() {
-                let mut versions = waited.get(name).unwrap_or_default();
-                let of_body = &mut versions[site.body as usize];
+                let of_tile = places.get(name).unwrap_or(waited.len());
+                if of_tile == waited.len() {
+                    places.insert(name, of_tile);
+                    waited.push([0; 3]);
+                }
+                let of_body = &mut waited[of_tile][site.body as usize];
                 let before = std::mem::replace(of_body, *of_body | 1 << version);
                 if before == *of_body {
                     let text = world.name(name);
                     let message = format!("an earlier barrier has waited for this version of `{text}`");
                     findings.broken(Rule::IW03, format!("{}/wait/{place}", site.pointer()), message);
                 }
-                waited.insert(name, versions);
             }
             match (&node.op, node.ins.first(), node.outs.first()) {
                 (Op::StoreTile(_), _, Some(&tensor)) => used[world.place(tensor)] = true,

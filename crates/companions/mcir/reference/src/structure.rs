@@ -29,9 +29,9 @@ type Each<'e> = &'e mut dyn FnMut(&Index, &dyn Fn() -> String);
 
 /// Calls with the indices of a node.
 fn indices(site: &Site<'_>, each: Each<'_>) {
-    if let Op::Compute(Function::Mask(rows, columns, _)) = &site.node.op {
-        each(rows, &|| format!("{}/rows", site.pointer()));
-        each(columns, &|| format!("{}/columns", site.pointer()));
+    if let Op::Compute(Function::Mask(mask)) = &site.node.op {
+        each(&mask.rows, &|| format!("{}/rows", site.pointer()));
+        each(&mask.columns, &|| format!("{}/columns", site.pointer()));
     }
     for (place, index) in site.node.op.at().into_iter().flatten().enumerate() {
         each(index, &|| format!("{}/at/{place}", site.pointer()));
@@ -147,8 +147,10 @@ fn of_node(site: &Site<'_>, findings: &mut Findings) {
                 number(version, [0, SLOTS - 1], || at(&format!("wait/{place}/1")), findings);
             }
         }
-        Op::Compute(Function::Mask(_, _, Some(window))) => {
-            number(window, [1, MOST], || at("window"), findings);
+        Op::Compute(Function::Mask(ref mask)) => {
+            if let Some(window) = mask.window {
+                number(window, [1, MOST], || at("window"), findings);
+            }
         }
         Op::Compute(Function::Scale(p, q)) => {
             number(p, [-MOST, MOST], || at("by/0"), findings);

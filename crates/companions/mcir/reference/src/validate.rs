@@ -46,7 +46,7 @@ fn read_any(document: &[u8]) -> Result<Any, Vec<Diagnostic>> {
 /// Judges a document that has been read.
 pub fn validate_document(document: &Document) -> Verdict {
     let mut findings = Findings::default();
-    judge(&World::new(document), &mut findings);
+    rules(&World::new(document), false, &mut findings);
     Verdict::from(findings)
 }
 
@@ -64,6 +64,15 @@ pub fn read_document(document: &[u8]) -> Result<Document, Vec<Diagnostic>> {
 
 /// Judges a document. What measures need, if it is accepted.
 pub fn judge<'d>(world: &World<'d>, findings: &mut Findings) -> Option<(Vec<Shaped<'d>>, Lifetimes)> {
+    rules(world, true, findings)
+}
+
+/// The rules. Regions have the extents of their tiles if somebody asks for them after that.
+fn rules<'d>(
+    world: &World<'d>,
+    keeps_extents: bool,
+    findings: &mut Findings,
+) -> Option<(Vec<Shaped<'d>>, Lifetimes)> {
     structure::numbers(world.document, findings);
     structure::names(world, findings);
     structure::repeated(world, findings);
@@ -81,21 +90,21 @@ pub fn judge<'d>(world: &World<'d>, findings: &mut Findings) -> Option<(Vec<Shap
     if !findings.accepts() {
         return None;
     }
-    let axes = shapes::count(world, findings);
-    let shaped = shapes::shape(world, axes, findings);
+    let mut shaped = shapes::count(world, findings);
+    shapes::shape(world, &mut shaped, keeps_extents, findings);
     if !findings.accepts() {
         return None;
     }
     let lifetimes = Lifetimes::new(world, findings);
-    for region in &shaped {
-        residency::kept(world, region, &lifetimes, findings);
-    }
+    let mut room = residency::Room::default();
+    let mut kept = |region| residency::kept(world, region, &lifetimes, &mut room, findings);
+    let peaks: Vec<_> = shaped.iter().map(&mut kept).collect();
     let is_kept = findings.accepts();
-    for region in &shaped {
+    for (region, peaks) in shaped.iter().zip(peaks) {
         bounds::check(world, region, findings);
         order::check(world, region, findings);
         if is_kept {
-            residency::target(world, region, &lifetimes, findings);
+            residency::target(world, region, &lifetimes, peaks, findings);
         }
     }
     storage::check(world, findings);

@@ -67,30 +67,34 @@ impl ByName<()> {
     }
 }
 
+/// The kinds of names: those of values, of tiles, and of inputs.
+const VALUE: u8 = 1;
+const TILE: u8 = 2;
+const INPUT: u8 = 4;
+
 /// A document, and where its values are.
 pub struct World<'d> {
     pub document: &'d Document,
     /// By name: the place among the values.
-    places: Vec<Option<u32>>,
-    /// By place: whether it is an input of the document.
-    inputs: Vec<bool>,
+    places: Vec<u32>,
+    /// By name, as bits: what is asked most often, in as little memory as that takes.
+    kinds: Vec<u8>,
     /// Lent for the time of a function that looks at one region.
     places_in_region: RefCell<ByName<usize>>,
 }
 
 impl<'d> World<'d> {
     pub fn new(document: &'d Document) -> World<'d> {
-        let mut places = vec![None; document.names.len()];
+        let mut places = vec![0; document.names.len()];
+        let mut kinds = vec![0; document.names.len()];
         for (place, value) in (0..).zip(&document.values) {
-            places[value.name as usize] = Some(place);
+            places[value.name as usize] = place;
+            kinds[value.name as usize] = VALUE | if value.memory == Memory::Global { 0 } else { TILE };
         }
-        let mut inputs = vec![false; document.values.len()];
         for &name in &document.inputs {
-            if let Some(place) = places[name as usize] {
-                inputs[place as usize] = true;
-            }
+            kinds[name as usize] |= INPUT;
         }
-        World { document, places, inputs, places_in_region: RefCell::new(ByName::new(document)) }
+        World { document, places, kinds, places_in_region: RefCell::new(ByName::new(document)) }
     }
 
     /// A table of places, with nothing set. Whoever has it calls nobody else who takes it.
@@ -100,14 +104,18 @@ impl<'d> World<'d> {
         table
     }
 
+    fn is(&self, name: u32, kind: u8) -> bool {
+        self.kinds[name as usize] & kind != 0
+    }
+
     /// Whether there is a value of this name.
     pub fn has(&self, name: u32) -> bool {
-        self.places[name as usize].is_some()
+        self.is(name, VALUE)
     }
 
     /// The place of a value that is there.
     pub fn place(&self, name: u32) -> usize {
-        self.places[name as usize].unwrap_or_default() as usize
+        self.places[name as usize] as usize
     }
 
     /// A value that is there.
@@ -117,12 +125,12 @@ impl<'d> World<'d> {
 
     /// Whether a value is on chip.
     pub fn is_tile(&self, name: u32) -> bool {
-        self.value(name).memory != Memory::Global
+        self.is(name, TILE)
     }
 
     /// Whether a value is an input of the document.
     pub fn is_input(&self, name: u32) -> bool {
-        self.inputs[self.place(name)]
+        self.is(name, INPUT)
     }
 
     /// How a document writes a name.
@@ -157,6 +165,11 @@ impl Site<'_> {
     pub fn output(&self, place: usize) -> String {
         format!("{}/out/{place}", self.pointer())
     }
+}
+
+/// A body as a bit.
+pub const fn bit(body: Body) -> u8 {
+    1 << body as u8
 }
 
 /// The nodes of a region in the order of its bodies.

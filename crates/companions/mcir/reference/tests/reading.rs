@@ -100,9 +100,9 @@ fn numbered(mut document: Document, numbers: &BTreeMap<String, u32>) -> String {
             match &mut node.op {
                 Op::LoadTile(at) | Op::StoreTile(at) | Op::Prefetch(at, _) => indices(at),
                 Op::Barrier(waits) => waits.iter_mut().for_each(|(value, _)| number(value)),
-                Op::Compute(Function::Mask(rows, columns, _)) => {
-                    indices(std::slice::from_mut(rows));
-                    indices(std::slice::from_mut(columns));
+                Op::Compute(Function::Mask(mask)) => {
+                    indices(std::slice::from_mut(&mut mask.rows));
+                    indices(std::slice::from_mut(&mut mask.columns));
                 }
                 _ => {}
             }

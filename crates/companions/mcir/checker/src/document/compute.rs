@@ -98,13 +98,13 @@ pub fn computed<N: Numbers>(
             let made = made.collect();
             (of(&shape, made), all)
         }
-        (Op::Compute(Function::Mask(rows, columns, window)), [a]) => {
+        (Op::Compute(Function::Mask(by)), [a]) => {
             let a = a.array()?;
             if a.shape.len() != 2 {
                 return Err(unmet("a mask"));
             }
-            let offset = index(rows)?.checked_sub(index(columns)?).ok_or("an index is too large")?;
-            let made = mask(numbers, &a, Masked { offset, window: *window });
+            let offset = index(&by.rows)?.checked_sub(index(&by.columns)?).ok_or("an index is too large")?;
+            let made = mask(numbers, &a, Masked { offset, window: by.window });
             (of(a.shape, made), a.numbers.len())
         }
         (Op::Reduce(fold, axis), [a]) => {

@@ -257,8 +257,8 @@ impl<'d, N: Numbers> Run<'d, N> {
                 self.write(block, outs, made)?;
             }
             (op, ins, outs) => {
-                if let Op::Compute(Function::Mask(rows, columns, _)) = op {
-                    self.spend(rows.terms.len() + columns.terms.len())?;
+                if let Op::Compute(Function::Mask(mask)) = op {
+                    self.spend(mask.rows.terms.len() + mask.columns.terms.len())?;
                 }
                 let index = |index: &Index| at(index, &block.axes);
                 let (made, work) = computed(op, self.numbers, &self.read(block, ins)?, &index, self.most)?;

@@ -250,10 +250,10 @@ impl<'d> Judge<'d> {
             Op::Prefetch(_, version) => (0..64).contains(version),
             Op::Barrier(waits) => waits.iter().all(|(_, version)| (0..64).contains(version)),
             Op::Compute(Function::Scale(p, q)) => (-MOST..=MOST).contains(p) && (1..=MOST).contains(q),
-            Op::Compute(Function::Mask(rows, columns, window)) => {
-                in_range(rows)
-                    && in_range(columns)
-                    && window.is_none_or(|window| (1..=MOST).contains(&window))
+            Op::Compute(Function::Mask(mask)) => {
+                in_range(&mask.rows)
+                    && in_range(&mask.columns)
+                    && mask.window.is_none_or(|window| (1..=MOST).contains(&window))
             }
             _ => true,
         };

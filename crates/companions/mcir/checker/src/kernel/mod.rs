@@ -49,9 +49,13 @@ fn same_tensors(document: &Document, kernels: &Kernels) -> Result<(), Wrong> {
     let name = |name: u32| document.names[name as usize].as_str();
     let other = |name: u32| kernels.names[name as usize].as_str();
     let tensors = document.values.iter().filter(|value| value.memory == Memory::Global);
-    let mut expected: Vec<_> = tensors.map(|value| (name(value.name), &value.shape, value.dtype)).collect();
-    let mut found: Vec<_> =
-        kernels.tensors.iter().map(|tensor| (other(tensor.name), &tensor.shape, tensor.dtype)).collect();
+    let mut expected: Vec<_> =
+        tensors.map(|value| (name(value.name), value.shape.as_slice(), value.dtype)).collect();
+    let mut found: Vec<_> = kernels
+        .tensors
+        .iter()
+        .map(|tensor| (other(tensor.name), tensor.shape.as_slice(), tensor.dtype))
+        .collect();
     expected.sort_by_key(|tensor| tensor.0);
     found.sort_by_key(|tensor| tensor.0);
     if expected != found {

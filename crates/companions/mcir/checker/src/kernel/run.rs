@@ -344,8 +344,8 @@ impl<'k, N: Numbers> Run<'k, N> {
         let made = if let Op::UpdateState(update) = op {
             updated(*update, self.numbers, &tiles)?
         } else {
-            if let Op::Compute(Function::Mask(rows, columns, _)) = op {
-                self.spend(rows.terms.len() + columns.terms.len())?;
+            if let Op::Compute(Function::Mask(mask)) = op {
+                self.spend(mask.rows.terms.len() + mask.columns.terms.len())?;
             }
             let index = |index: &Index| at(index, &block.integers);
             let (made, work) = computed(op, self.numbers, &tiles, &index, self.most)?;

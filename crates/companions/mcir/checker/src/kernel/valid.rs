@@ -236,10 +236,10 @@ impl Judge<'_> {
                     Op::Compute(Function::Scale(p, q)) if !(-MOST..=MOST).contains(p) || !is_count(*q) => {
                         Err("a fraction is out of range".to_owned())
                     }
-                    Op::Compute(Function::Mask(rows, columns, window)) => {
-                        self.index(rows)?;
-                        self.index(columns)?;
-                        let is_right = window.is_none_or(is_count);
+                    Op::Compute(Function::Mask(mask)) => {
+                        self.index(&mask.rows)?;
+                        self.index(&mask.columns)?;
+                        let is_right = mask.window.is_none_or(is_count);
                         if is_right { Ok(()) } else { Err("a window is out of range".to_owned()) }
                     }
                     _ => Ok(()),

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use megakernel_mcir::{Along, Binary, Body, Dtype, Fold, Function, Init, Node, Op, Unary, Update};
 
 use crate::axes::{Affine, Axes, Extent};
-use crate::shapes::Shaped;
+use crate::shapes::{Extents, Shaped};
 use crate::world::{World, moves};
 
 /// A region, ready to run.
@@ -29,7 +29,7 @@ pub struct Part {
     pub tile: usize,
     /// Where it begins: for each axis of the tensor the index, and what lies between two elements along it.
     pub at: Vec<(Affine, usize)>,
-    pub extents: Vec<Extent>,
+    pub extents: Extents,
     /// What lies between two elements along each axis of the tile.
     pub strides: Vec<usize>,
 }
@@ -168,8 +168,8 @@ fn step(world: &World<'_>, shaped: &Shaped<'_>, node: &Node, number: &mut impl F
                 if f64::from((p / q) as f32) == p / q { Does::Scale(p / q, 1.0) } else { Does::Scale(p, q) }
             }
             Function::Binary(binary, along) => Does::Binary(*binary, *along),
-            Function::Mask(rows, columns, window) => {
-                Does::Mask(shaped.axes.affine(rows), shaped.axes.affine(columns), *window)
+            Function::Mask(mask) => {
+                Does::Mask(shaped.axes.affine(&mask.rows), shaped.axes.affine(&mask.columns), mask.window)
             }
         },
         Op::Reduce(fold, axis) => Does::Reduce(*fold, usize::try_from(*axis).unwrap_or(0)),

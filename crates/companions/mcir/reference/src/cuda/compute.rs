@@ -227,11 +227,11 @@ impl Code<'_> {
                 };
                 binary(*function, &own(), &get(1, &other))
             }
-            Op::Compute(Function::Mask(rows, columns, window)) => {
-                let (row, column) = (self.integers.index(rows)?, self.integers.index(columns)?);
+            Op::Compute(Function::Mask(mask)) => {
+                let (row, column) = (self.integers.index(&mask.rows)?, self.integers.index(&mask.columns)?);
                 let (row, column) = (format!("{row} + {}", name(0)), format!("{column} + {}", name(1)));
                 let mut is_kept = format!("{column} <= {row}");
-                if let Some(window) = window {
+                if let Some(window) = mask.window {
                     is_kept = format!("{is_kept} && {column} > {row} - {window}ll");
                 }
                 format!("{is_kept} ? {} : -mcir::infinity()", own())

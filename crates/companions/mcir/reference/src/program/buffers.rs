@@ -67,7 +67,7 @@ impl<'d> Buffers<'d> {
             return (known, false);
         }
         let value = self.world.value(name);
-        let is_whole = value.shape == shape;
+        let is_whole = value.shape.as_slice() == shape;
         let kind = if self.world.is_input(name) {
             "IO_INPUT"
         } else if is_whole && self.world.document.outputs.contains(&name) {

@@ -4,9 +4,14 @@ use std::collections::HashMap;
 
 use megakernel_mcir::{Along, Binary, Dtype, Fold, Function, Index, Init, Node, Op, Region, Unary, Update};
 
-/// An index as something to compare.
-pub(super) use crate::producers::added as form;
+use crate::producers::added;
 use crate::world::{World, nodes};
+
+/// What an index adds up to: each axis with its factor, and the number.
+pub(super) fn form(index: &Index) -> (Vec<(u32, i64)>, i64) {
+    let (factors, number) = added(index);
+    (factors.into_vec(), number)
+}
 
 /// A node, and its pointer.
 #[derive(Clone)]
@@ -185,8 +190,8 @@ impl<'d> Tiles<'d> {
         }
         let (mut inside, mut mask, mut by) = (scores, None, (1, 1));
         if let Some(masked) = self.one(inside, |function| matches!(function, Function::Mask(..))) {
-            if let Op::Compute(Function::Mask(rows, columns, window)) = &self.node(inside)?.op {
-                mask = Some((rows, columns, *window));
+            if let Op::Compute(Function::Mask(of)) = &self.node(inside)?.op {
+                mask = Some((&of.rows, &of.columns, of.window));
             }
             inside = masked;
         }
@@ -234,8 +239,8 @@ impl<'d> Tiles<'d> {
         let node = least.filter(|&least| self.is_f32(least)).and_then(|least| self.node(least));
         let Some(&[none]) = node.map(|node| node.ins.as_slice()) else { return false };
         let masked = self.node(none).filter(|_| self.is_f32(none)).map(|node| &node.op);
-        let Some(Op::Compute(Function::Mask(rows, columns, _))) = masked else { return false };
-        let ((axes, row), (none_too, column)) = (form(rows), form(columns));
+        let Some(Op::Compute(Function::Mask(mask))) = masked else { return false };
+        let ((axes, row), (none_too, column)) = (form(&mask.rows), form(&mask.columns));
         let last = self.world.value(none).shape.first().map_or(0, |&rows| row + rows - 1);
         let is_largest = matches!(node.map(|node| &node.op), Some(Op::Reduce(Fold::Max, 1)));
         is_largest && axes.is_empty() && none_too.is_empty() && last < column

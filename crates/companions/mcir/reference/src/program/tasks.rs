@@ -88,7 +88,7 @@ impl<'l, 'd> Lowering<'l, 'd> {
             else {
                 continue;
             };
-            let shape = self.world.value(tensor).shape.clone();
+            let shape = self.world.value(tensor).shape.to_vec();
             let (buffer, _) = self.buffers.tensor(tensor, &shape);
             if self.buffers.writers(buffer) > 0 {
                 let reason = format!("`{}` is stored by more than one node", self.name(tensor));
@@ -164,7 +164,7 @@ impl<'l, 'd> Lowering<'l, 'd> {
             && let (Op::LoadTile(at) | Op::Prefetch(at, _), &[tensor]) =
                 (&found.node.op, found.node.ins.as_slice())
         {
-            let shape = self.world.value(tensor).shape.clone();
+            let shape = self.world.value(tensor).shape.to_vec();
             let (buffer, _) = self.buffers.tensor(tensor, &shape);
             return Ok(Whole { buffer, tensor: Some(tensor), at: at.iter().map(form).collect(), shape });
         }
