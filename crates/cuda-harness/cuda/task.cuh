@@ -18,14 +18,14 @@ struct alignas(16) amk_control {
 static_assert(sizeof(amk_control) == AMK_CONTROL_BYTES, "the size of amk_control");
 
 // Bytes of shared memory that any instruction may use: four floats a warp, a score a thread, and an accumulator a head element. With
-// matrix units, three stages of two operands more, of 128 rows of 128 bytes each.
+// matrix units, what their tiles take, in the same place: 98 KB in all, of the 99 that a block can have from compute capability 8.6 on.
 #define AMK_MAX_HEAD_DIM 512
-#define AMK_SHARED_SCALAR_BYTES(threads) \
-    (sizeof(float) * ((threads) / AMK_WARP * 4 + (threads) + AMK_MAX_HEAD_DIM) + AMK_CONTROL_BYTES)
+#define AMK_TENSOR_BYTES 98560
 #ifdef AMK_TENSOR_CORES
-#define AMK_SHARED_BYTES(threads) (AMK_SHARED_SCALAR_BYTES(threads) + 98304)
+#define AMK_SHARED_BYTES(threads) (AMK_CONTROL_BYTES + AMK_TENSOR_BYTES)
 #else
-#define AMK_SHARED_BYTES(threads) AMK_SHARED_SCALAR_BYTES(threads)
+#define AMK_SHARED_BYTES(threads) \
+    (sizeof(float) * ((threads) / AMK_WARP * 4 + (threads) + AMK_MAX_HEAD_DIM) + AMK_CONTROL_BYTES)
 #endif
 
 AMK_DEVICE amk_control* amk_at_hand() { return reinterpret_cast<amk_control*>(amk_shared()); }

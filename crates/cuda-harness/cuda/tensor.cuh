@@ -58,9 +58,21 @@ AMK_DEVICE void amk_multiply_fragments(float* sums, const amk_u32* a, const amk_
     }
 }
 
+// sums += a b, of 16 by 8 and 8 by 8. To matrix units these numbers of binary32 are TF32, which has 10 bits of a fraction: who calls this has
+// no more of them, so that nothing is cut off.
+AMK_DEVICE void amk_multiply_short(float* sums, const amk_u32* a, const amk_u32* b) {
+    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                 : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
 #else
 #include "host/tensor.hpp"
 #endif
+
+// Shared memory for tiles. What the scratch memory of other instructions is for, no instruction that uses this needs.
+AMK_DEVICE amk_u8* amk_tiles() { return amk_shared() + AMK_CONTROL_BYTES; }
+static_assert(AMK_TENSOR_BYTES >= AMK_TENSOR_STAGES * 2 * 128 * AMK_TENSOR_ROW, "three stages of two operands of 128 rows");
 
 // AMK_TENSOR_K elements of `rows` rows, the first `there` of which exist, to a stage of shared memory: `left` bytes of each are left.
 AMK_DEVICE void amk_stage_rows(amk_u8* stage, const amk_u8* from, amk_i64 row_bytes, int rows, int there, amk_i64 left) {
@@ -88,7 +100,7 @@ AMK_CALLED void amk_rectangles(const amk_program_t& program, const amk_instructi
     // Warps beyond those only copy.
     const bool computes = warp < warps_m * warps_n;
     const int my_m = warp % warps_m * 16 * A, my_n = warp / warps_m % warps_n * 16 * B;
-    amk_u8* const stages = amk_shared() + AMK_SHARED_SCALAR_BYTES(amk_threads());
+    amk_u8* const stages = amk_tiles();
     const int stage_bytes = (rows + columns) * AMK_TENSOR_ROW;
     const int steps = int(K + AMK_TENSOR_K - 1) / AMK_TENSOR_K;
 

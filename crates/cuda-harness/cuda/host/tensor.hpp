@@ -27,7 +27,7 @@ AMK_DEVICE float amk_half_of(amk_u32 word, int half) {
     return DTYPE == AMK_DTYPE_F16 ? amk_f16::decode(code) : amk_bf16::decode(code);
 }
 
-// The sum of 16 products and what was there before, none of which is rounded, each cut off below the 24 bits of the largest.
+// The sum of products and what was there before, none of which is rounded, each cut off below the 24 bits of the largest.
 AMK_DEVICE float amk_truncating_sum(const double* terms, int count) {
     double largest = 0.0, plain = 0.0;
     for (int i = 0; i < count; ++i) {
@@ -66,5 +66,24 @@ AMK_DEVICE void amk_multiply_fragments(float* sums, const amk_u32* a, const amk_
         for (int k = 0; k < 16; ++k) terms[k] = double(rows[i / 2][k]) * double(columns[i % 2][k]);
         terms[16] = double(sums[i]);
         sums[i] = amk_truncating_sum(terms, 17);
+    }
+}
+
+// Fragments of TF32. Words of a: rows l / 4 and 8 more of column l % 4, then of the column four further. Words of b: rows l % 4 and four more
+// of column l / 4.
+AMK_DEVICE void amk_multiply_short(float* sums, const amk_u32* a, const amk_u32* b) {
+    const unsigned lane = threadIdx.x % AMK_WARP;
+    std::uint64_t of_a[2][AMK_WARP], of_b[AMK_WARP];
+    for (int part = 0; part < 2; ++part) shim::gather(a[2 * part] | std::uint64_t(a[2 * part + 1]) << 32, of_a[part]);
+    shim::gather(b[0] | std::uint64_t(b[1]) << 32, of_b);
+    // What TF32 has no room for is cut off.
+    const auto number = [](std::uint64_t words, int which) { return double(__uint_as_float(amk_u32(words >> 32 * which) & 0xffffe000u)); };
+    for (int i = 0; i < 4; ++i) {
+        double terms[9];
+        for (int k = 0; k < 8; ++k) {
+            terms[k] = number(of_a[k / 4][lane / 4 * 4 + k % 4], i / 2) * number(of_b[(lane % 4 * 2 + i % 2) * 4 + k % 4], k / 4);
+        }
+        terms[8] = double(sums[i]);
+        sums[i] = amk_truncating_sum(terms, 9);
     }
 }

@@ -3,6 +3,10 @@
 #pragma once
 #include "../task.cuh"
 
+#ifdef AMK_TENSOR_CORES
+#include "../tensor_attention.cuh"
+#endif
+
 // exp(score - max), where a score of -inf weighs nothing even if there is no larger one.
 AMK_DEVICE float amk_attention_weight(float score, float max) {
     return score == -amk_infinity() ? 0.0f : expf(score - max);
@@ -262,8 +266,21 @@ AMK_DEVICE void amk_op_attention_tile(const amk_program_t& program, const amk_in
     const amk_buffer_t &q = amk_input(program, task, 0), &k = amk_input(program, task, 1), &v = amk_input(program, task, 2);
     const unsigned long long places = reinterpret_cast<unsigned long long>(q.ptr) | reinterpret_cast<unsigned long long>(k.ptr)
         | reinterpret_cast<unsigned long long>(v.ptr);
-    const bool fits = q.dtype == k.dtype && k.dtype == v.dtype && places % 16 == 0
-        && amk_attention_fits(task.params.head_dim, 128 / amk_dtype_bits(k.dtype));
+    const bool whole = q.dtype == k.dtype && k.dtype == v.dtype && places % 16 == 0;
+#ifdef AMK_TENSOR_CORES
+    // One head alone would have matrix units multiply zeros, for the most part.
+    const bool halves = k.dtype == AMK_DTYPE_F16 || k.dtype == AMK_DTYPE_BF16;
+    if (whole && halves && task.params.n_heads > task.params.n_kv_heads && task.params.head_dim % 8 == 0
+        && task.params.head_dim <= AMK_TENSOR_HEAD_DIM) {
+        if (k.dtype == AMK_DTYPE_F16) {
+            amk_attention_by_fragment<AMK_DTYPE_F16>(program, task);
+        } else {
+            amk_attention_by_fragment<AMK_DTYPE_BF16>(program, task);
+        }
+        return;
+    }
+#endif
+    const bool fits = whole && amk_attention_fits(task.params.head_dim, 128 / amk_dtype_bits(k.dtype));
     switch (fits ? k.dtype : int(AMK_DTYPE_COUNT)) {
         case AMK_DTYPE_F32: amk_attention_of_dtype<AMK_DTYPE_F32>(program, task); break;
         case AMK_DTYPE_F16: amk_attention_of_dtype<AMK_DTYPE_F16>(program, task); break;

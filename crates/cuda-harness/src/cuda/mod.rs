@@ -183,8 +183,8 @@ fn path(path: &Path) -> Result<String, String> {
 
 /// Shared memory that our kernels need; `AMK_SHARED_BYTES` of cuda/task.cuh.
 pub(crate) fn shared_bytes(threads: u32, tensor_cores: bool) -> u64 {
-    let scalar = 4 * (u64::from(threads) / 32 * 4 + u64::from(threads) + 512) + 1392;
-    scalar + if tensor_cores { 3 * 2 * 128 * 128 } else { 0 }
+    let scratch = 4 * (u64::from(threads) / 32 * 4 + u64::from(threads) + 512);
+    1392 + if tensor_cores { 98_560 } else { scratch }
 }
 
 impl Device for Cuda {

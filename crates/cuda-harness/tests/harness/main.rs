@@ -3,6 +3,7 @@
 mod cuda;
 mod examples;
 mod faults;
+mod fragments;
 mod host;
 mod litmus;
 mod mcir;
