@@ -41,7 +41,8 @@ RULES = """
 ## What a driver takes
 
 By NVIDIA's rules of compatibility: a driver knows a GPU from a CUDA of its own on; of GPUs that it knows it takes CUBINs of its major
-version of CUDA and of earlier ones, whatever the minor version, and PTX of no later version than its own. The stand-in for a driver in
+version of CUDA and of earlier ones, whatever the minor version, and PTX of no later version than its own, made for this GPU or, as it has no
+letter, for an earlier one. The stand-in for a driver in
 `tests/driver/` refuses by the same rules. A cell has the versions of NVRTC whose *CUBINs*, and whose *PTX*, a driver takes for a target; a bundle
 made with one of them runs there.
 
@@ -96,9 +97,10 @@ def taken(versions, compiled, target, driver):
     """The versions whose CUBINs, and whose PTX, a driver takes."""
     if driver < KNOWN_FROM[target]:
         return "no such GPU"
-    there = [version for version in versions if compiled[version, target] == "yes"]
-    cubins = [name(version) for version in there if version[0] <= driver[0]]
-    ptx = [name(version) for version in there if version <= driver]
+    # PTX without a letter goes on to every later GPU, so that of an earlier target is as good.
+    earlier = TARGETS[:TARGETS.index(target) + 1]
+    cubins = [name(v) for v in versions if compiled[v, target] == "yes" and v[0] <= driver[0]]
+    ptx = [name(v) for v in versions if any(compiled[v, t] == "yes" for t in earlier) and v <= driver]
     return f"CUBIN {', '.join(cubins) or 'none'}; PTX {', '.join(ptx) or 'none'}"
 
 
