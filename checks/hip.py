@@ -57,7 +57,7 @@ only HIP knows in `cuda/hip.cuh`, and in `cuda/tensor.cuh` what only NVIDIA's ma
 
 What is missing to run them: a host that launches by HIP in place of CUDA's driver (`src/cuda/gpu.rs`) and compiles by hiprtc in place of NVRTC
 (`src/cuda/nvrtc.rs`); in `src/cuda/cubins.rs` the names of targets, which are of compute capabilities, the options of the compiler, and how a file
-is known as compiled, by ELF or the version of PTX at its beginning, all of which are NVIDIA's; a launch of all blocks at once,
+is known as compiled, by the first bytes of ELF or a `.version` of PTX, all of which are NVIDIA's; a launch of all blocks at once,
 `hipModuleLaunchCooperativeKernel`; targets of AMD in `targets/`; and a GPU.
 """
 

@@ -226,6 +226,13 @@ AMK_CALLED void amk_matrix_by_chunk(
 AMK_CALLED void amk_matrix(const amk_program_t& program, const amk_instruction_t& task, amk_i64 m_lo, amk_i64 m_hi) {
     const amk_buffer_t &x = amk_input(program, task, 0), &w = amk_input(program, task, 1);
     const amk_params_t& p = task.params;
+#ifdef AMK_TENSOR_CORES
+    const int dtype = m_hi - m_lo > 1 ? amk_fragment_dtype(program, task) : int(AMK_DTYPE_COUNT);
+    if (dtype != AMK_DTYPE_COUNT) {
+        amk_matrix_by_fragment(program, task, dtype, m_lo, m_hi);
+        return;
+    }
+#endif
     const bool aligned = (reinterpret_cast<unsigned long long>(x.ptr) | reinterpret_cast<unsigned long long>(w.ptr)) % 16 == 0;
     if (p.qdtype != 0) {
         const amk_weight weight = amk_weight_of(program, task);
@@ -243,12 +250,6 @@ AMK_CALLED void amk_matrix(const amk_program_t& program, const amk_instruction_t
         return;
     }
     const bool whole = aligned && x.dtype == w.dtype && p.K % 8 == 0;
-#ifdef AMK_TENSOR_CORES
-    if (whole && m_hi - m_lo > 1 && (w.dtype == AMK_DTYPE_F16 || w.dtype == AMK_DTYPE_BF16)) {
-        amk_matrix_by_fragment(program, task, m_lo, m_hi);
-        return;
-    }
-#endif
     switch (whole ? w.dtype : int(AMK_DTYPE_COUNT)) {
         case AMK_DTYPE_F32: amk_matrix_by_chunk<AMK_DTYPE_F32, AMK_DTYPE_COUNT>(program, task, m_lo, m_hi); break;
         case AMK_DTYPE_F16: amk_matrix_by_chunk<AMK_DTYPE_F16, AMK_DTYPE_COUNT>(program, task, m_lo, m_hi); break;

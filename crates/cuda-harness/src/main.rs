@@ -36,7 +36,7 @@ struct Cli {
     #[arg(long)]
     zeros: bool,
 
-    /// Use matrix units for products of F16 and BF16: the accumulator is then `truncating` (clause NUM-06)
+    /// Use matrix units for products and attention: the accumulator is then `truncating` (clause NUM-06)
     #[arg(long)]
     tensor_cores: bool,
 

@@ -12,6 +12,8 @@ AMK_DEVICE void amk_copy_begin(amk_u8* to, const amk_u8* from, bool there) {
 AMK_DEVICE void amk_copy_commit() {}
 AMK_DEVICE void amk_copy_wait() {}
 
+AMK_DEVICE amk_u16 amk_to_half(float value) { return amk_u16(amk_f16::encode(value)); }
+
 AMK_DEVICE void amk_load_matrices(amk_u32* words, const amk_u8* row) {
     const unsigned lane = threadIdx.x % AMK_WARP;
     std::uint64_t rows[AMK_WARP];
