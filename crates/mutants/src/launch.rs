@@ -1,6 +1,6 @@
 //! Whether a program fits its target (L rules), and what is probably a mistake (W rules).
 
-use megakernel_ir::{MemSpace, Opcode, Rule};
+use megakernel_ir::{CounterId, MemSpace, Opcode, Rule};
 
 use crate::found::Found;
 use crate::parameters::is_known;
@@ -81,7 +81,6 @@ pub fn judge(steps: &Steps, program: &Program, found: &Found<'_>) {
 /// The W rules but W06, which reading finds.
 pub fn warn(steps: &Steps, program: &Program, found: &Found<'_>) {
     let step = |name, right: bool, wrong: bool| steps.step(name, right, || wrong);
-    let uses = |task: &Task, id: i64| task.inputs.contains(&id) || task.outputs.contains(&id);
     for task in &program.tasks {
         for (key, _) in &task.params {
             let known = is_known(key);
@@ -112,8 +111,7 @@ pub fn warn(steps: &Steps, program: &Program, found: &Found<'_>) {
     if program.target.is_none() && program.gpu.is_some() && steps.errs("w02-without-target") {
         found.report(Rule::W02);
     }
-    for (index, buffer) in program.buffers.iter().enumerate() {
-        let id = index as i64;
+    for (id, buffer) in program.buffers_by_id() {
         let judged = buffer.space.is_on_chip();
         let judged = step("w03-of-smem-only", judged, buffer.space == MemSpace::Smem);
         let judged = step("w03-of-registers-only", judged, buffer.space == MemSpace::Register);
@@ -122,19 +120,18 @@ pub fn warn(steps: &Steps, program: &Program, found: &Found<'_>) {
             let unplaced = |keep: &dyn Fn(&Task) -> bool| {
                 program.tasks.iter().any(|task| task.sm.is_none() && keep(task))
             };
-            let warned = unplaced(&|task| uses(task, id));
-            let warned = step("w03-of-readers-only", warned, unplaced(&|task| task.inputs.contains(&id)));
-            let warned = step("w03-of-writers-only", warned, unplaced(&|task| task.outputs.contains(&id)));
-            let all = program.tasks.iter().filter(|task| uses(task, id)).all(|task| task.sm.is_none());
+            let warned = unplaced(&|task| task.uses(id));
+            let warned = step("w03-of-readers-only", warned, unplaced(&|task| task.reads(id)));
+            let warned = step("w03-of-writers-only", warned, unplaced(&|task| task.writes(id)));
+            let all = program.tasks.iter().filter(|task| task.uses(id)).all(|task| task.sm.is_none());
             let warned = step("w03-if-all-are-unplaced", warned, warned && all);
             found.require(Rule::W03, !warned);
         }
         let used = |keep: &dyn Fn(&Task) -> bool| program.tasks.iter().any(keep);
-        let good = used(&|task| uses(task, id));
-        let good = step("w04-readers-only", good, used(&|task| task.inputs.contains(&id)));
-        let good = step("w04-writers-only", good, used(&|task| task.outputs.contains(&id)));
-        let paged =
-            program.pages.as_ref().is_some_and(|pages| pages.map.iter().any(|(buffer, _)| *buffer == id));
+        let good = used(&|task| task.uses(id));
+        let good = step("w04-readers-only", good, used(&|task| task.reads(id)));
+        let good = step("w04-writers-only", good, used(&|task| task.writes(id)));
+        let paged = program.pages.as_ref().is_some_and(|pages| pages.hold(id));
         let good = step("w04-of-paged-passed-over", good, good || paged);
         // An output that nobody makes breaks S19.
         let good = match buffer.kind {
@@ -143,14 +140,13 @@ pub fn warn(steps: &Steps, program: &Program, found: &Found<'_>) {
         };
         found.require(Rule::W04, good);
     }
-    for index in 0..program.counters.len() {
-        let id = index as i64;
-        let made = program.tasks.iter().any(|task| task.out == id);
-        let waited = program.tasks.iter().any(|task| task.waits.iter().any(|(counter, _)| *counter == id));
+    for id in CounterId::range(0..program.counters.len()) {
+        let made = program.tasks.iter().any(|task| task.increments(id));
+        let waited = program.tasks.iter().any(|task| task.waits_on(id));
         let good = made || waited;
         let good = step("w05-without-producer", good, made);
         let good = step("w05-without-waiter", good, waited);
-        let good = step("w05-of-counter-0-passed-over", good, good || id == 0);
+        let good = step("w05-of-counter-0-passed-over", good, good || id == CounterId::at(0));
         let good = step("w05-without-tasks-passed-over", good, good || program.tasks.is_empty());
         found.require(Rule::W05, good);
     }

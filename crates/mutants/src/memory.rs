@@ -1,6 +1,6 @@
 //! What a task takes and touches: rules M01 to M04, M07, M08, and footprints (clause EXE-04).
 
-use megakernel_ir::{DType, Opcode, Rule};
+use megakernel_ir::{BufferId, DType, Opcode, Rule, TaskId};
 
 use crate::found::Found;
 use crate::program::{Buffer, Program, Task};
@@ -14,13 +14,13 @@ pub type Region = Vec<[i128; 2]>;
 #[derive(Clone, Debug)]
 pub struct Access {
     /// The task.
-    pub task: usize,
+    pub task: TaskId,
     /// The place among inputs, or among outputs.
     pub operand: usize,
     /// Whether it is an output.
     pub is_write: bool,
     /// The buffer.
-    pub buffer: usize,
+    pub buffer: BufferId,
     /// The elements.
     pub region: Region,
 }
@@ -77,7 +77,7 @@ pub fn is_float(dtype: DType) -> bool {
 /// Judges each task by itself, and gives what it accesses.
 pub fn judge(steps: &Steps, program: &Program, found: &Found<'_>) -> Vec<Access> {
     let mut accesses = Vec::new();
-    for (index, task) in program.tasks.iter().enumerate() {
+    for (id, task) in program.tasks_by_id() {
         let operands = Operands::new(program, task);
         let memory = Memory { steps, operands: &operands };
         let dtypes = memory.dtypes();
@@ -97,7 +97,7 @@ pub fn judge(steps: &Steps, program: &Program, found: &Found<'_>) -> Vec<Access>
         let fits = steps.step("footprint-by-dtype-of-weight", fits, || fits && shapes.is_storage_good);
         let fits = steps.step("footprint-by-dtypes", fits, || fits && dtypes);
         let fits = steps.step("footprint-despite-shapes", fits, || true);
-        memory.footprint(index, fits, &mut accesses);
+        memory.footprint(id, fits, &mut accesses);
     }
     accesses
 }
@@ -267,7 +267,7 @@ impl Memory<'_> {
     }
 
     /// What the task reads and writes.
-    fn footprint(&self, task: usize, fits: bool, accesses: &mut Vec<Access>) {
+    fn footprint(&self, task: TaskId, fits: bool, accesses: &mut Vec<Access>) {
         let record = self.operands.task;
         let all = record.inputs.iter().enumerate().map(|(operand, &id)| (operand, false, id));
         // Where a second output is passed over, nothing says what the task writes of it.
@@ -276,7 +276,7 @@ impl Memory<'_> {
         for (operand, is_write, id) in all {
             let buffer =
                 if is_write { self.operands.output } else { self.operands.inputs.get(operand).copied() };
-            let (Some(buffer), Ok(id)) = (buffer, usize::try_from(id)) else { continue };
+            let (Some(buffer), Ok(id)) = (buffer, usize::try_from(id).map(BufferId::at)) else { continue };
             let Some(region) = self.region(operand, is_write, buffer, fits) else { continue };
             if region.iter().all(|[low, high]| low < high) {
                 accesses.push(Access { task, operand, is_write, buffer: id, region });

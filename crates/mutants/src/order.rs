@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use megakernel_ir::{Opcode, Rule};
+use megakernel_ir::{Opcode, Rule, TaskId};
 
 use crate::found::Found;
 use crate::program::{Program, Task};
@@ -10,17 +10,17 @@ use crate::relation::Relation;
 use crate::steps::Steps;
 
 /// Which edges are kept.
-type Keep<'k> = &'k dyn Fn(usize, usize) -> bool;
+type Keep<'k> = &'k dyn Fn(TaskId, TaskId) -> bool;
 
 /// Judges waits and queues, and gives happens-before, where there is an order.
 pub fn judge(steps: &Steps, program: &Program, found: &Found<'_>) -> Option<Relation> {
     let judging = Judging { steps, program, found };
     let mut self_wait = false;
-    for (index, task) in program.tasks.iter().enumerate() {
+    for (id, task) in program.tasks_by_id() {
         for place in 0..task.waits.len() {
-            self_wait |= judging.wait(index, task, place);
+            self_wait |= judging.wait(id, task, place);
         }
-        judging.sm(task);
+        judging.queue_of(task);
     }
     let edges = judging.edges();
     let cycle = judging.cycles(&edges);
@@ -38,9 +38,16 @@ struct Judging<'a> {
 }
 
 impl Judging<'_> {
-    fn producers(&self, counter: i64) -> impl Iterator<Item = usize> {
-        let tasks = self.program.tasks.iter().enumerate();
-        tasks.filter(move |(_, task)| task.out == counter).map(|(index, _)| index)
+    fn producers(&self, counter: i64) -> impl Iterator<Item = TaskId> {
+        self.program.tasks_by_id().filter(move |(_, task)| task.out == counter).map(|(id, _)| id)
+    }
+
+    fn sm(&self, task: TaskId) -> Option<i64> {
+        self.program.task(task).and_then(|task| task.sm)
+    }
+
+    fn is_nop(&self, task: TaskId) -> bool {
+        self.program.task(task).is_some_and(|task| task.op == Opcode::Nop)
     }
 
     /// Whether a faulty validator passes over this wait under this rule.
@@ -66,7 +73,7 @@ impl Judging<'_> {
     }
 
     /// D01, D02, D03 and R01 of one wait; says whether it is on the task's own counter.
-    fn wait(&self, index: usize, task: &Task, place: usize) -> bool {
+    fn wait(&self, id: TaskId, task: &Task, place: usize) -> bool {
         let (steps, found) = (self.steps, self.found);
         let Some(&(counter, threshold)) = task.waits.get(place) else { return false };
         let producers = self.producers(counter).count() as i128;
@@ -123,14 +130,13 @@ impl Judging<'_> {
         let below = steps.step("partial-of-one-only", below, || below && threshold == 1);
         let below = steps.step("partial-of-half-only", below, || threshold * 2 < producers);
         let with = |keep: &dyn Fn(&Task) -> bool| {
-            let tasks = &self.program.tasks;
-            self.producers(counter).filter(|&p| tasks.get(p).is_some_and(keep)).count() as i128
+            self.producers(counter).filter(|&p| self.program.task(p).is_some_and(keep)).count() as i128
         };
         let below = steps.step("partial-of-other-queues", below, || {
             threshold < with(&|producer| producer.sm.is_none() || producer.sm != task.sm)
         });
         let below = steps.step("partial-of-earlier-producers", below, || {
-            threshold < self.producers(counter).filter(|&p| p < index).count() as i128
+            threshold < self.producers(counter).filter(|&p| p < id).count() as i128
         });
         let below = steps.step("partial-of-producers-but-nop", below, || {
             threshold < with(&|producer| producer.op != Opcode::Nop)
@@ -147,7 +153,7 @@ impl Judging<'_> {
         });
         let below = steps.step("partial-only-if-producers-write", below, || {
             let written =
-                |p: usize| self.program.tasks.get(p).map(|task| task.outputs.clone()).unwrap_or_default();
+                |p: TaskId| self.program.task(p).map(|task| task.outputs.clone()).unwrap_or_default();
             below && self.producers(counter).any(|p| written(p).iter().any(|id| task.inputs.contains(id)))
         });
         if below && !self.passed_over(Rule::R01, task, place) {
@@ -157,7 +163,7 @@ impl Judging<'_> {
     }
 
     /// D07.
-    fn sm(&self, task: &Task) {
+    fn queue_of(&self, task: &Task) {
         let (steps, Some(sm)) = (self.steps, task.sm) else { return };
         let sms = self.program.target.as_ref().map(|target| target.int("num_sms"));
         let sm = i128::from(sm);
@@ -176,37 +182,35 @@ impl Judging<'_> {
 
     /// The dependency edges.
     fn edges(&self) -> Relation {
-        let tasks = &self.program.tasks;
-        let make = |waits: &dyn Fn(usize, &Task, usize) -> bool, of: &dyn Fn(&Vec<usize>) -> Vec<usize>| {
-            let mut edges = Relation::empty(tasks.len());
-            for (index, task) in tasks.iter().enumerate() {
+        let make = |waits: &dyn Fn(&Task, usize) -> bool, of: &dyn Fn(&Vec<TaskId>) -> Vec<TaskId>| {
+            let mut edges = Relation::empty(self.program.tasks.len());
+            for (id, task) in self.program.tasks_by_id() {
                 for (place, &(counter, _)) in task.waits.iter().enumerate() {
-                    if waits(index, task, place) {
+                    if waits(task, place) {
                         let producers = of(&self.producers(counter).collect());
-                        producers.into_iter().for_each(|producer| edges.add(producer, index));
+                        producers.into_iter().for_each(|producer| edges.add(producer, id));
                     }
                 }
             }
             edges
         };
-        let all = |producers: &Vec<usize>| producers.clone();
+        let all = |producers: &Vec<TaskId>| producers.clone();
         let wait = |task: &Task, place: usize| task.waits.get(place).copied().unwrap_or((0, 0));
-        let other = |_: usize, task: &Task, place: usize| wait(task, place).0 != task.out;
+        let other = |task: &Task, place: usize| wait(task, place).0 != task.out;
         let edges = make(&other, &all);
         let step = |name, right: Relation, wrong: &dyn Fn() -> Relation| self.steps.step(name, right, wrong);
-        let edges =
-            step("edges-of-own-counter", edges, &|| make(&|_, _, _| true, &all).filtered(|a, b| a != b));
+        let edges = step("edges-of-own-counter", edges, &|| make(&|_, _| true, &all).filtered(|a, b| a != b));
         let edges = step("edges-of-partial-waits-missing", edges, &|| {
-            let full = |index: usize, task: &Task, place: usize| {
+            let full = |task: &Task, place: usize| {
                 let (counter, threshold) = wait(task, place);
-                other(index, task, place) && threshold >= self.producers(counter).count() as i128
+                other(task, place) && threshold >= self.producers(counter).count() as i128
             };
             make(&full, &all)
         });
         let edges = step("edges-of-waits-above-missing", edges, &|| {
-            let below = |index: usize, task: &Task, place: usize| {
+            let below = |task: &Task, place: usize| {
                 let (counter, threshold) = wait(task, place);
-                other(index, task, place) && threshold <= self.producers(counter).count() as i128
+                other(task, place) && threshold <= self.producers(counter).count() as i128
             };
             make(&below, &all)
         });
@@ -223,22 +227,22 @@ impl Judging<'_> {
             })
         });
         let edges = step("edges-of-first-wait-only", edges, &|| {
-            make(&|index, task, place| place == 0 && other(index, task, place), &all)
+            make(&|task, place| place == 0 && other(task, place), &all)
         });
         let edges = step("edges-of-last-wait-only", edges, &|| {
-            make(&|index, task, place| place + 1 == task.waits.len() && other(index, task, place), &all)
+            make(&|task, place| place + 1 == task.waits.len() && other(task, place), &all)
         });
         let edges = step("edges-of-at-most-two-waits", edges, &|| {
-            make(&|index, task, place| place < 2 && other(index, task, place), &all)
+            make(&|task, place| place < 2 && other(task, place), &all)
         });
         let edges = step("edges-of-at-most-four-waits", edges, &|| {
-            make(&|index, task, place| place < 4 && other(index, task, place), &all)
+            make(&|task, place| place < 4 && other(task, place), &all)
         });
-        let sm = |task: usize| tasks.get(task).and_then(|task| task.sm);
-        let is_nop = |task: usize| tasks.get(task).is_some_and(|task| task.op == Opcode::Nop);
+        let sm = |task: TaskId| self.sm(task);
+        let is_nop = |task: TaskId| self.is_nop(task);
         let cuts: [(&'static str, Keep<'_>); 7] = [
             ("edges-backwards-in-the-list-missing", &|a, b| a < b),
-            ("edges-of-neighbours-missing", &|a, b| a + 1 != b),
+            ("edges-of-neighbours-missing", &|a, b| !follows(b, a)),
             ("edges-from-nop-missing", &|a, _| !is_nop(a)),
             ("edges-to-nop-missing", &|_, b| !is_nop(b)),
             ("edges-within-a-queue-missing", &|a, b| sm(a).is_none() || sm(a) != sm(b)),
@@ -262,19 +266,20 @@ impl Judging<'_> {
             let short = edges.closure(|_| true, 3);
             short.pairs().any(|(a, b)| a == b)
         });
-        let is_nop = |task: usize| self.program.tasks.get(task).is_some_and(|task| task.op == Opcode::Nop);
+        let is_nop = |task: TaskId| self.is_nop(task);
         let has = steps.step("cycle-with-nop-unseen", has, || {
             !edges.filtered(|a, b| !is_nop(a) && !is_nop(b)).cycles().is_empty()
         });
         let has = steps.step("cycle-of-nop-alone-unseen", has, || {
             cycles.iter().any(|set| set.iter().any(|&task| !is_nop(task)))
         });
-        let has =
-            steps.step("cycle-with-the-first-task-only", has, || cycles.iter().any(|set| set.contains(&0)));
+        let has = steps.step("cycle-with-the-first-task-only", has, || {
+            cycles.iter().any(|set| set.contains(&TaskId::at(0)))
+        });
         let has = steps.step("cycle-from-a-task-without-waits-only", has, || {
             let closed = edges.closed();
-            let starts = |task: usize| self.program.tasks.get(task).is_some_and(|task| task.waits.is_empty());
-            (0..self.program.tasks.len()).any(|a| starts(a) && cycles.iter().any(|set| closed.has(a, set[0])))
+            let mut starts = self.program.tasks_by_id().filter(|(_, task)| task.waits.is_empty());
+            starts.any(|(a, _)| cycles.iter().any(|set| closed.has(a, set[0])))
         });
         self.found.require(Rule::D04, !has);
         has
@@ -282,16 +287,16 @@ impl Judging<'_> {
 
     /// D05 and D06.
     fn queues(&self, edges: &Relation) {
-        let (steps, tasks) = (self.steps, &self.program.tasks);
-        let sm = |task: usize| tasks.get(task).and_then(|task| task.sm);
-        let is_nop = |task: usize| tasks.get(task).is_some_and(|task| task.op == Opcode::Nop);
-        let backward = |a: usize, b: usize| sm(a).is_some() && sm(a) == sm(b) && a > b;
+        let (steps, program) = (self.steps, self.program);
+        let sm = |task: TaskId| self.sm(task);
+        let is_nop = |task: TaskId| self.is_nop(task);
+        let backward = |a: TaskId, b: TaskId| sm(a).is_some() && sm(a) == sm(b) && a > b;
         let any =
-            |keep: &dyn Fn(usize, usize) -> bool| edges.pairs().any(|(a, b)| backward(a, b) && keep(a, b));
+            |keep: &dyn Fn(TaskId, TaskId) -> bool| edges.pairs().any(|(a, b)| backward(a, b) && keep(a, b));
         let closed = edges.closed();
         let has = any(&|_, _| true);
-        let has = steps.step("queue-order-of-neighbours-only", has, || any(&|a, b| a == b + 1));
-        let has = steps.step("queue-order-but-of-neighbours", has, || any(&|a, b| a != b + 1));
+        let has = steps.step("queue-order-of-neighbours-only", has, || any(&|a, b| follows(a, b)));
+        let has = steps.step("queue-order-but-of-neighbours", has, || any(&|a, b| !follows(a, b)));
         let has = steps.step("queue-order-without-nop", has, || any(&|a, b| !is_nop(a) && !is_nop(b)));
         let has = steps.step("queue-order-of-sm-0-only", has, || any(&|a, _| sm(a) == Some(0)));
         let has = steps.step("queue-order-but-of-sm-0", has, || any(&|a, _| sm(a) != Some(0)));
@@ -306,12 +311,12 @@ impl Judging<'_> {
             steps.step("queue-order-through-others", has, || closed.pairs().any(|(a, b)| backward(a, b)));
         self.found.require(Rule::D05, !has);
 
-        let common = |a: usize, b: usize| closed.has(a, b) && closed.has(b, a);
+        let common = |a: TaskId, b: TaskId| closed.has(a, b) && closed.has(b, a);
         let kept = edges.filtered(|a, b| !backward(a, b) && !common(a, b));
-        let ring = |edges: &Relation, next: &dyn Fn(usize, usize) -> bool| {
+        let ring = |edges: &Relation, next: &dyn Fn(TaskId, TaskId) -> bool| {
             let mut graph = edges.clone();
-            let mut last: BTreeMap<i64, usize> = BTreeMap::new();
-            for task in 0..tasks.len() {
+            let mut last: BTreeMap<i64, TaskId> = BTreeMap::new();
+            for task in program.task_ids() {
                 let Some(sm) = sm(task) else { continue };
                 if let Some(before) = last.insert(sm, task).filter(|&before| next(before, task)) {
                     graph.add(before, task);
@@ -319,14 +324,16 @@ impl Judging<'_> {
             }
             graph.cycles()
         };
-        let all = |_: usize, _: usize| true;
+        let all = |_: TaskId, _: TaskId| true;
         let rings = ring(&kept, &all);
         let has = !rings.is_empty();
         let step = |name, right: bool, wrong: &dyn Fn() -> bool| steps.step(name, right, wrong);
         let found = |edges: &Relation| !ring(edges, &all).is_empty();
+        let has = step("ring-unless-neighbours-in-the-list", has, &|| {
+            !ring(&kept, &|a, b| follows(b, a)).is_empty()
+        });
         let has =
-            step("ring-unless-neighbours-in-the-list", has, &|| !ring(&kept, &|a, b| a + 1 == b).is_empty());
-        let has = step("ring-unless-apart-in-the-list", has, &|| !ring(&kept, &|a, b| a + 1 != b).is_empty());
+            step("ring-unless-apart-in-the-list", has, &|| !ring(&kept, &|a, b| !follows(b, a)).is_empty());
         let has = step("ring-with-nop-in-a-queue-unseen", has, &|| {
             !ring(&kept, &|a, b| !is_nop(a) && !is_nop(b)).is_empty()
         });
@@ -365,14 +372,14 @@ impl Judging<'_> {
         let has = step("ring-of-direct-waits-only", has, &|| {
             kept.pairs().any(|(a, b)| {
                 kept.pairs().any(|(c, d)| {
-                    let before = |x: usize, y: usize| sm(x).is_some() && sm(x) == sm(y) && x < y;
+                    let before = |x: TaskId, y: TaskId| sm(x).is_some() && sm(x) == sm(y) && x < y;
                     before(b, c) && before(d, a)
                 })
             })
         });
         let has = step("ring-of-unplaced-tasks-in-list-order", has, &|| {
             let mut graph = kept.clone();
-            let unplaced: Vec<usize> = (0..tasks.len()).filter(|&task| sm(task).is_none()).collect();
+            let unplaced: Vec<TaskId> = program.task_ids().filter(|&task| sm(task).is_none()).collect();
             unplaced.windows(2).for_each(|pair| graph.add(pair[0], pair[1]));
             found(&graph)
         });
@@ -380,10 +387,9 @@ impl Judging<'_> {
     }
 
     fn happens_before(&self, edges: &Relation) -> Relation {
-        let tasks = &self.program.tasks;
-        let sm = |task: usize| tasks.get(task).and_then(|task| task.sm);
-        let is_nop = |task: usize| tasks.get(task).is_some_and(|task| task.op == Opcode::Nop);
-        let any = |_: usize| true;
+        let sm = |task: TaskId| self.sm(task);
+        let is_nop = |task: TaskId| self.is_nop(task);
+        let any = |_: TaskId| true;
         let step = |name, right: Relation, wrong: &dyn Fn() -> Relation| self.steps.step(name, right, wrong);
         let closed = edges.closed();
         let closed = step("order-direct-only", closed, &|| edges.clone());
@@ -397,46 +403,37 @@ impl Judging<'_> {
         let closed = step("order-not-over-unplaced-tasks", closed, &|| {
             edges.closure(|task| sm(task).is_some(), usize::MAX)
         });
-        let closed = step("order-of-queues", closed, &|| {
-            let mut more = edges.clone();
-            for b in 0..tasks.len() {
-                (0..b).filter(|&a| sm(a).is_some() && sm(a) == sm(b)).for_each(|a| more.add(a, b));
+        // The pairs of the list in its order that are kept, beside those of a relation.
+        let beside = |order: &Relation, keep: Keep<'_>| {
+            let mut more = order.clone();
+            for b in self.program.task_ids() {
+                let earlier = self.program.task_ids().take_while(|&a| a < b);
+                earlier.filter(|&a| keep(a, b)).for_each(|a| more.add(a, b));
             }
-            more.closed()
-        });
+            more
+        };
+        let in_queue = |a, b| sm(a).is_some() && sm(a) == sm(b);
+        let closed = step("order-of-queues", closed, &|| beside(edges, &in_queue).closed());
         let closed = step("order-of-neighbours-in-a-queue", closed, &|| {
-            let mut more = edges.clone();
-            (1..tasks.len())
-                .filter(|&b| sm(b).is_some() && sm(b - 1) == sm(b))
-                .for_each(|b| more.add(b - 1, b));
-            more.closed()
+            beside(edges, &|a, b| follows(b, a) && in_queue(a, b)).closed()
         });
         let closed = step("order-of-the-list", closed, &|| {
-            let mut more = edges.closed();
-            for b in 0..tasks.len() {
-                (0..b)
-                    .filter(|&a| !more.has(b, a))
-                    .collect::<Vec<_>>()
-                    .into_iter()
-                    .for_each(|a| more.add(a, b));
-            }
-            more
+            let closed = edges.closed();
+            beside(&closed, &|a, b| !closed.has(b, a))
         });
+        let task = |id: TaskId| self.program.task(id);
         let closed = step("order-of-producers-of-one-counter", closed, &|| {
-            let out = |task: usize| tasks.get(task).map(|task| task.out);
-            let mut more = edges.clone();
-            for b in 0..tasks.len() {
-                (0..b).filter(|&a| out(a) == out(b)).for_each(|a| more.add(a, b));
-            }
-            more.closed()
+            let out = |id: TaskId| task(id).map(|task| task.out);
+            beside(edges, &|a, b| out(a) == out(b)).closed()
         });
         step("order-of-joint-waiters", closed, &|| {
-            let mut more = edges.closed();
-            for b in 0..tasks.len() {
-                let waits = |task: usize| tasks.get(task).map(|task| task.waits.clone()).unwrap_or_default();
-                (0..b).filter(|&a| !waits(a).is_empty() && waits(a) == waits(b)).for_each(|a| more.add(a, b));
-            }
-            more
+            let waits = |id: TaskId| task(id).map_or(&[][..], |task| &task.waits);
+            beside(&edges.closed(), &|a, b| !waits(a).is_empty() && waits(a) == waits(b))
         })
     }
+}
+
+/// Whether a task stands right after another in the list.
+fn follows(b: TaskId, a: TaskId) -> bool {
+    b.index() == a.index() + 1
 }

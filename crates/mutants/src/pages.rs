@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use megakernel_ir::{BufferKind, DType, MemSpace, Rule};
+use megakernel_ir::{BufferId, BufferKind, DType, MemSpace, Rule, TaskId};
 
 use crate::found::Found;
 use crate::memory::allows_in_place;
@@ -32,7 +32,7 @@ struct Judging<'a> {
 }
 
 /// Buffer id, buffer, page.
-type Bound<'a> = (i64, &'a Buffer, &'a Page);
+type Bound<'a> = (BufferId, &'a Buffer, &'a Page);
 
 impl<'a> Judging<'a> {
     /// P03.
@@ -62,7 +62,7 @@ impl<'a> Judging<'a> {
             self.found.require(Rule::P03, good);
             let place = usize::try_from(page).ok().and_then(|page| self.pages.pages.get(page));
             if let (Some(record), Some(page)) = (self.program.buffer(buffer), place) {
-                bound.push((buffer, record, page));
+                bound.push((BufferId::stated(buffer), record, page));
             }
         }
         bound
@@ -105,12 +105,9 @@ impl<'a> Judging<'a> {
         self.found.require(Rule::P05, alike);
     }
 
-    fn users(&self, buffer: i64, inputs: bool, outputs: bool) -> Vec<usize> {
-        let lists = |task: &Task| {
-            inputs && task.inputs.contains(&buffer) || outputs && task.outputs.contains(&buffer)
-        };
-        let tasks = self.program.tasks.iter().enumerate();
-        tasks.filter(|(_, task)| lists(task)).map(|(index, _)| index).collect()
+    fn users(&self, buffer: BufferId, inputs: bool, outputs: bool) -> Vec<TaskId> {
+        let lists = |task: &Task| inputs && task.reads(buffer) || outputs && task.writes(buffer);
+        self.program.tasks_by_id().filter(|(_, task)| lists(task)).map(|(id, _)| id).collect()
     }
 
     /// P01.
@@ -146,7 +143,7 @@ impl<'a> Judging<'a> {
                     })
                 });
                 let ends =
-                    |of: &[usize], last: bool| if last { of.last().copied() } else { of.first().copied() };
+                    |of: &[TaskId], last: bool| if last { of.last().copied() } else { of.first().copied() };
                 let good = step("p01-last-user-against-first-only", good, &|| {
                     let check = |a: Bound<'_>, b: Bound<'_>| {
                         let (of_a, of_b) = (self.users(a.0, true, true), self.users(b.0, true, true));
@@ -169,7 +166,8 @@ impl<'a> Judging<'a> {
                 });
                 let good = step("p01-in-list-order", good, &|| {
                     let (of_a, of_b) = (self.users(a.0, true, true), self.users(b.0, true, true));
-                    let apart = |a: &[usize], b: &[usize]| a.last().zip(b.first()).is_none_or(|(x, y)| x < y);
+                    let apart =
+                        |a: &[TaskId], b: &[TaskId]| a.last().zip(b.first()).is_none_or(|(x, y)| x < y);
                     apart(&of_a, &of_b) || apart(&of_b, &of_a) || good
                 });
                 let good = step("p01-of-neighbouring-ids-only", good, &|| good || index != other + 1);
@@ -190,14 +188,14 @@ impl<'a> Judging<'a> {
     }
 
     /// Whether task x, which uses a, is done with it before task y uses b.
-    fn ordered(&self, before: &Relation, a: Bound<'_>, b: Bound<'_>, x: usize, y: usize) -> bool {
+    fn ordered(&self, before: &Relation, a: Bound<'_>, b: Bound<'_>, x: TaskId, y: TaskId) -> bool {
         if x != y {
             return before.has(x, y);
         }
-        let Some(task) = self.program.tasks.get(x) else { return false };
+        let Some(task) = self.program.task(x) else { return false };
         let step = |name, right: bool, wrong: &dyn Fn() -> bool| self.steps.step(name, right, wrong);
-        let reads = task.inputs.contains(&a.0) && task.outputs.contains(&b.0);
-        let only = !task.outputs.contains(&a.0) && !task.inputs.contains(&b.0);
+        let reads = task.reads(a.0) && task.writes(b.0);
+        let only = !task.writes(a.0) && !task.reads(b.0);
         let allows = allows_in_place(task.op);
         let width = |dtype: DType| dtype.bits();
         let widths = width(a.1.dtype) == width(b.1.dtype);
@@ -214,10 +212,11 @@ impl<'a> Judging<'a> {
             reads && only && allows && widths && a.1.numel() == b.1.numel()
         });
         let good = step("hand-over-while-both-are-read", good, &|| {
-            reads && !task.outputs.contains(&a.0) && allows && widths && shapes
+            reads && !task.writes(a.0) && allows && widths && shapes
         });
-        let good =
-            step("hand-over-from-first-input-only", good, &|| good && task.inputs.first() == Some(&a.0));
+        let good = step("hand-over-from-first-input-only", good, &|| {
+            good && task.inputs.first() == Some(&a.0.into())
+        });
         step("hand-over-refused", good, &|| false)
     }
 
@@ -233,7 +232,7 @@ impl<'a> Judging<'a> {
         let mut used = BTreeSet::new();
         for &(buffer, _, page) in bound {
             for user in self.users(buffer, true, true) {
-                let Some(sm) = self.program.tasks.get(user).map(|task| task.sm) else { continue };
+                let Some(sm) = self.program.task(user).map(|task| task.sm) else { continue };
                 used.insert(page.id);
                 pools.entry(sm).or_default().insert(page.id);
             }
@@ -285,7 +284,7 @@ impl<'a> Judging<'a> {
                             && self
                                 .users(*buffer, true, true)
                                 .iter()
-                                .any(|&user| self.program.tasks.get(user).is_some_and(|task| task.sm == sm))
+                                .any(|&user| self.program.task(user).is_some_and(|task| task.sm == sm))
                     });
                     of.map(|(_, buffer, _)| buffer.nbytes()).sum()
                 };
@@ -298,7 +297,7 @@ impl<'a> Judging<'a> {
                             && self
                                 .users(*buffer, true, true)
                                 .iter()
-                                .any(|&user| self.program.tasks.get(user).is_some_and(|task| task.sm == sm))
+                                .any(|&user| self.program.task(user).is_some_and(|task| task.sm == sm))
                     });
                     of.map(|(_, _, page)| i128::from(page.nbytes)).sum()
                 };

@@ -1,6 +1,7 @@
-//! A program as it was read: what rules beyond reading need of it.
+//! A program as it was read: what rules beyond reading need of it. A reference is the number that the document states, and an id
+//! is the place of a record.
 
-use megakernel_ir::{BufferKind, DType, MemSpace, Opcode};
+use megakernel_ir::{BufferId, BufferKind, CounterId, DType, MemSpace, Opcode, TaskId};
 
 use crate::json::Json;
 
@@ -129,9 +130,41 @@ pub struct Config {
 }
 
 impl Program {
-    /// A buffer by id, which is its place.
-    pub fn buffer(&self, id: i64) -> Option<&Buffer> {
-        usize::try_from(id).ok().and_then(|id| self.buffers.get(id))
+    /// The buffer that a reference names.
+    pub fn buffer(&self, stated: i64) -> Option<&Buffer> {
+        self.buffer_at(BufferId::stated(stated))
+    }
+
+    /// A buffer by its place.
+    pub fn buffer_at(&self, id: BufferId) -> Option<&Buffer> {
+        self.buffers.get(id.index())
+    }
+
+    /// A task by its place.
+    pub fn task(&self, id: TaskId) -> Option<&Task> {
+        self.tasks.get(id.index())
+    }
+
+    /// The places of the tasks.
+    pub fn task_ids(&self) -> impl Iterator<Item = TaskId> + Clone + use<> {
+        TaskId::range(0..self.tasks.len())
+    }
+
+    /// The tasks with their places.
+    pub fn tasks_by_id(&self) -> impl Iterator<Item = (TaskId, &Task)> + Clone {
+        self.task_ids().zip(&self.tasks)
+    }
+
+    /// The buffers with their places.
+    pub fn buffers_by_id(&self) -> impl Iterator<Item = (BufferId, &Buffer)> + Clone {
+        BufferId::range(0..self.buffers.len()).zip(&self.buffers)
+    }
+}
+
+impl Pages {
+    /// Whether a buffer is on a page.
+    pub fn hold(&self, buffer: BufferId) -> bool {
+        self.map.iter().any(|(other, _)| *other == i64::from(buffer))
     }
 }
 
@@ -158,6 +191,31 @@ impl Buffer {
 }
 
 impl Task {
+    /// Whether a buffer is an input.
+    pub fn reads(&self, buffer: BufferId) -> bool {
+        self.inputs.contains(&buffer.into())
+    }
+
+    /// Whether a buffer is an output.
+    pub fn writes(&self, buffer: BufferId) -> bool {
+        self.outputs.contains(&buffer.into())
+    }
+
+    /// Whether a buffer is an operand.
+    pub fn uses(&self, buffer: BufferId) -> bool {
+        self.reads(buffer) || self.writes(buffer)
+    }
+
+    /// Whether a counter is the one that the task increments.
+    pub fn increments(&self, counter: CounterId) -> bool {
+        self.out == i64::from(counter)
+    }
+
+    /// Whether a counter is among those that the task waits on.
+    pub fn waits_on(&self, counter: CounterId) -> bool {
+        self.waits.iter().any(|(other, _)| *other == i64::from(counter))
+    }
+
     /// The value of a parameter.
     pub fn param(&self, name: &str) -> Option<&Json> {
         self.params.iter().find(|(other, _)| other == name).map(|(_, value)| value)

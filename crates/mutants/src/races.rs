@@ -1,6 +1,6 @@
 //! Reads and writes that meet: rules R02 to R07, M05 and M06.
 
-use megakernel_ir::{BufferKind, Rule};
+use megakernel_ir::{BufferId, BufferKind, Rule};
 
 use crate::found::Found;
 use crate::memory::{Access, Region};
@@ -75,12 +75,8 @@ impl<'a> Races<'a> {
         Races { steps, program, found, accesses }
     }
 
-    fn kind(&self, buffer: usize) -> BufferKind {
-        self.program.buffers.get(buffer).map_or(BufferKind::Const, |buffer| buffer.kind)
-    }
-
-    fn task(&self, task: usize) -> Option<&Task> {
-        self.program.tasks.get(task)
+    fn kind(&self, buffer: BufferId) -> BufferKind {
+        self.program.buffer_at(buffer).map_or(BufferKind::Const, |buffer| buffer.kind)
     }
 
     /// Whether a faulty validator passes over a pair of tasks at a buffer under this rule.
@@ -101,13 +97,11 @@ impl<'a> Races<'a> {
         let is = |name, holds: bool| {
             !cannot.contains(&name) && self.steps.step_of([name, id, ""], false, || holds)
         };
-        let (Some(x), Some(y)) = (self.task(a.task), self.task(b.task)) else { return false };
+        let (Some(x), Some(y)) = (self.program.task(a.task), self.program.task(b.task)) else { return false };
         let is_in_place = |task: &Task| task.outputs.first().is_some_and(|out| task.inputs.contains(out));
-        let space = self.program.buffers.get(a.buffer).map(|buffer| buffer.space);
-        let paged = self.program.pages.as_ref().is_some_and(|pages| {
-            pages.map.iter().any(|(buffer, _)| usize::try_from(*buffer) == Ok(a.buffer))
-        });
-        let distance = a.task.abs_diff(b.task);
+        let space = self.program.buffer_at(a.buffer).map(|buffer| buffer.space);
+        let paged = self.program.pages.as_ref().is_some_and(|pages| pages.hold(a.buffer));
+        let distance = a.task.index().abs_diff(b.task.index());
         is("pair-in-one-queue", x.sm.is_some() && x.sm == y.sm)
             || is("pair-in-two-queues", x.sm.is_some() && y.sm.is_some() && x.sm != y.sm)
             || is("pair-unplaced", x.sm.is_none() && y.sm.is_none())
@@ -129,7 +123,7 @@ impl<'a> Races<'a> {
             || is("pair-of-parts", a.region != b.region)
     }
 
-    fn writes(&self, buffer: usize) -> impl Iterator<Item = &'a Access> {
+    fn writes(&self, buffer: BufferId) -> impl Iterator<Item = &'a Access> {
         self.accesses.iter().filter(move |access| access.is_write && access.buffer == buffer)
     }
 
@@ -371,9 +365,9 @@ impl<'a> Races<'a> {
 
     /// M06.
     pub fn outputs(&self) {
-        for (index, buffer) in self.program.buffers.iter().enumerate() {
-            let regions: Vec<&Region> = self.writes(index).map(|write| &write.region).collect();
-            let is_listed = self.program.tasks.iter().any(|task| task.outputs.contains(&(index as i64)));
+        for (id, buffer) in self.program.buffers_by_id() {
+            let regions: Vec<&Region> = self.writes(id).map(|write| &write.region).collect();
+            let is_listed = self.program.tasks.iter().any(|task| task.writes(id));
             let kind = buffer.kind;
             let judged = kind == BufferKind::IoOutput;
             let others = !kind.is_read_only() && !judged;
@@ -418,8 +412,7 @@ impl<'a> Races<'a> {
 
     /// R07.
     pub fn on_chip(&self) {
-        for (index, buffer) in self.program.buffers.iter().enumerate() {
-            let id = index as i64;
+        for (id, buffer) in self.program.buffers_by_id() {
             let space = buffer.space;
             let judged = space.is_on_chip();
             let judged = self.steps.step_of(["r07-of-space-turned", space.name(), ""], judged, || !judged);
@@ -427,9 +420,7 @@ impl<'a> Races<'a> {
                 continue;
             }
             let sms = |inputs: bool, outputs: bool| -> Vec<i64> {
-                let lists = |task: &&Task| {
-                    inputs && task.inputs.contains(&id) || outputs && task.outputs.contains(&id)
-                };
+                let lists = |task: &&Task| inputs && task.reads(id) || outputs && task.writes(id);
                 self.program.tasks.iter().filter(lists).filter_map(|task| task.sm).collect()
             };
             let alike = |sms: Vec<i64>| sms.windows(2).all(|pair| pair[0] == pair[1]);
@@ -444,8 +435,8 @@ impl<'a> Races<'a> {
                 all.first() == all.last()
             });
             let good = self.steps.step("r07-unplaced-tasks-refused", good, || {
-                let lists = |task: &&Task| task.inputs.contains(&id) || task.outputs.contains(&id);
-                let sms: Vec<_> = self.program.tasks.iter().filter(lists).map(|task| task.sm).collect();
+                let users = self.program.tasks.iter().filter(|task| task.uses(id));
+                let sms: Vec<_> = users.map(|task| task.sm).collect();
                 sms.windows(2).all(|pair| pair[0] == pair[1])
             });
             self.found.require(Rule::R07, good);

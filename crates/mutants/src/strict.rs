@@ -1,6 +1,6 @@
 //! Rules that there are not: what a validator refuses by habit, and the text allows.
 
-use megakernel_ir::{Opcode, Rule};
+use megakernel_ir::{Opcode, Rule, TaskId};
 
 use crate::found::Found;
 use crate::json::Json;
@@ -97,9 +97,7 @@ fn configs(root: &Json, program: &Program, refuse: &dyn Fn(&'static str, bool)) 
         !assignment.is_empty() && assignment.len() != program.tasks.len()
     });
     refuse("assignment-without-target-refused", !assignment.is_empty() && program.target.is_none());
-    let sm = |task: i64| {
-        usize::try_from(task).ok().and_then(|task| program.tasks.get(task)).and_then(|task| task.sm)
-    };
+    let sm = |task: i64| program.task(TaskId::stated(task)).and_then(|task| task.sm);
     let differs = |&(task, assigned): &(i64, i64)| sm(task).is_some_and(|sm| sm != assigned);
     refuse("assignment-beside-sm-refused", assignment.iter().any(differs));
 }

@@ -1,6 +1,6 @@
 //! Values and references: rules S08 to S22.
 
-use megakernel_ir::{BufferKind, MemSpace, Opcode, Rule};
+use megakernel_ir::{BufferId, BufferKind, MemSpace, Opcode, Rule};
 
 use crate::found::Found;
 use crate::opcodes::arity;
@@ -28,9 +28,7 @@ impl Structure<'_> {
         if let Some(pages) = &program.pages {
             ids("pages", pages.pages.iter().map(|page| page.id).collect());
         }
-        for (index, buffer) in program.buffers.iter().enumerate() {
-            self.buffer(index, buffer);
-        }
+        program.buffers_by_id().for_each(|(id, buffer)| self.buffer(id, buffer));
         for counter in &program.counters {
             let wrong = counter.init != 0;
             let wrong = self.steps.step("init-of-one-allowed", wrong, || !(0..=1).contains(&counter.init));
@@ -79,7 +77,7 @@ impl Structure<'_> {
         self.found.require(Rule::S09, good);
     }
 
-    fn buffer(&self, index: usize, buffer: &Buffer) {
+    fn buffer(&self, id: BufferId, buffer: &Buffer) {
         let steps = self.steps;
         self.capacity("rank", buffer.shape.len(), 4);
         const MOST: i128 = i64::MAX as i128;
@@ -129,20 +127,17 @@ impl Structure<'_> {
         };
         self.found.require(Rule::S21, !elsewhere);
 
-        let id = index as i64;
         let tasks = || self.program.tasks.iter();
         if kind == BufferKind::IoOutput {
-            let made = tasks().any(|task| task.outputs.contains(&id));
-            let made = steps.step("output-made-by-reading", made, || {
-                tasks().any(|task| task.outputs.contains(&id) || task.inputs.contains(&id))
-            });
+            let made = tasks().any(|task| task.writes(id));
+            let made = steps.step("output-made-by-reading", made, || tasks().any(|task| task.uses(id)));
             let made = steps.step("output-made-by-first-operand", made, || {
-                tasks().any(|task| task.outputs.first() == Some(&id))
+                tasks().any(|task| task.outputs.first() == Some(&id.into()))
             });
             self.found.require(Rule::S19, made);
         } else if !kind.is_read_only()
             && steps.errs_of(["output-required", kind.name(), ""])
-            && !tasks().any(|task| task.outputs.contains(&id))
+            && !tasks().any(|task| task.writes(id))
         {
             self.found.report(Rule::S19);
         }
