@@ -2,20 +2,21 @@
 //! buffer's id cannot stand where a task's belongs.
 //!
 //! The data model has `i64` in these places, since a document may write any number. Ids have these types from the point on
-//! where class S has judged the document and every reference holds. In JSON they are numbers.
+//! where class S has judged the document and every reference holds. In JSON they are numbers. Documents of companions have lists of
+//! their own, of which [`id!`](crate::id) makes the ids.
 
-use std::fmt;
-use std::ops::{Index, Range};
+use std::ops::Index;
 
 use serde::{Deserialize, Serialize};
 
 use crate::model::{Buffer, Counter, Program, Task};
 
+/// Makes the type of the ids of a list: each is the index of its record, in 32 bits.
+#[macro_export]
 macro_rules! id {
-    ($(#[$doc:meta])* $Id:ident of $Record:ident in $list:ident) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        #[serde(transparent)]
+    ($(#[$meta:meta])* $Id:ident) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(transparent)]
         pub struct $Id(u32);
 
@@ -26,15 +27,9 @@ macro_rules! id {
                 $Id(if index < u32::MAX as usize { index as u32 } else { u32::MAX })
             }
 
-            /// The id that a document states; the highest one for a number that is no id (rule S09).
-            #[inline]
-            pub fn stated(id: i64) -> $Id {
-                $Id(u32::try_from(id).unwrap_or(u32::MAX))
-            }
-
             /// The ids of the records in a range of indices.
             #[inline]
-            pub fn range(range: Range<usize>) -> impl DoubleEndedIterator<Item = $Id> + Clone {
+            pub fn range(range: ::std::ops::Range<usize>) -> impl DoubleEndedIterator<Item = $Id> + Clone {
                 range.map($Id::at)
             }
 
@@ -59,23 +54,43 @@ macro_rules! id {
             }
         }
 
-        /// As a document states it.
-        impl From<$Id> for i64 {
-            fn from(id: $Id) -> i64 {
-                id.0.into()
-            }
-        }
-
-        impl fmt::Display for $Id {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        impl ::std::fmt::Display for $Id {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
                 self.0.fmt(f)
             }
         }
 
         /// The number alone: where it stands says what it is of.
-        impl fmt::Debug for $Id {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        impl ::std::fmt::Debug for $Id {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
                 self.0.fmt(f)
+            }
+        }
+    };
+}
+
+/// The ids of a list of a program, which its document states.
+macro_rules! id_in_program {
+    ($(#[$doc:meta])* $Id:ident of $Record:ident in $list:ident) => {
+        id! {
+            $(#[$doc])*
+            #[derive(Serialize, Deserialize)]
+            #[serde(transparent)]
+            $Id
+        }
+
+        impl $Id {
+            /// The id that a document states; the highest one for a number that is no id (rule S09).
+            #[inline]
+            pub fn stated(id: i64) -> $Id {
+                $Id(u32::try_from(id).unwrap_or(u32::MAX))
+            }
+        }
+
+        /// As a document states it.
+        impl From<$Id> for i64 {
+            fn from(id: $Id) -> i64 {
+                id.0.into()
             }
         }
 
@@ -90,17 +105,17 @@ macro_rules! id {
     };
 }
 
-id! {
+id_in_program! {
     /// Id of a task.
     TaskId of Task in tasks
 }
 
-id! {
+id_in_program! {
     /// Id of a buffer.
     BufferId of Buffer in buffers
 }
 
-id! {
+id_in_program! {
     /// Id of a counter.
     CounterId of Counter in counters
 }

@@ -19,8 +19,7 @@ pub fn errors(world: &World<'_>) -> (Findings, Vec<usize>) {
             } else if *count > total {
                 found.insert((Rule::ED02, pointer.clone()));
             }
-            let names = &world.schedule.names;
-            let known = world.schedule.events.iter().find(|known| names[known.name as usize] == *event);
+            let known = world.schedule.events.iter().find(|known| world.schedule.name(known.name) == *event);
             let period = known.and_then(|known| known.period);
             if total != 0 && period.is_some_and(|period| i128::from(period) != total) {
                 found.insert((Rule::ED05, format!("/events/{}/period", pointer_token(event))));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use megakernel_schedule::{Access, Init, Kind, Region, Schedule, Task, Tensor};
+use megakernel_schedule::{Access, Init, Kind, NameId, Region, Schedule, Task, Tensor};
 
 use crate::{MOST, TooLarge};
 
@@ -19,25 +19,24 @@ pub struct Placed<'d> {
 /// A storage by its name, or that of a single tensor by the tensor's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Storage {
-    Shared(u32),
-    Own(u32),
+    Shared(NameId),
+    Own(NameId),
 }
 
 /// The tensor of this name.
 pub fn tensor<'d>(schedule: &'d Schedule, name: &str) -> Option<Placed<'d>> {
-    let by_name =
-        |name: &str| schedule.tensors.iter().find(|tensor| schedule.names[tensor.name as usize] == name);
+    let by_name = |name: &str| schedule.tensors.iter().find(|tensor| schedule.name(tensor.name) == name);
     let record = by_name(name)?;
-    let of = record.view.and_then(|view| by_name(&schedule.names[view as usize])).unwrap_or(record);
+    let of = record.view.and_then(|view| by_name(schedule.name(view))).unwrap_or(record);
     let before = if record.view.is_some() { i128::from(of.offset) } else { 0 };
     let storage = of.storage.map_or(Storage::Own(of.name), Storage::Shared);
     Some(Placed { record, of, storage, start: before + i128::from(record.offset) })
 }
 
 /// A name in the `k`-th task of a repetition.
-pub fn named(schedule: &Schedule, task: &Task, name: u32, k: i64) -> String {
-    let text = &schedule.names[name as usize];
-    if task.repeat.is_some() { text.replace('#', &k.to_string()) } else { text.clone() }
+pub fn named(schedule: &Schedule, task: &Task, name: NameId, k: i64) -> String {
+    let text = schedule.name(name);
+    if task.repeat.is_some() { text.replace('#', &k.to_string()) } else { text.to_owned() }
 }
 
 /// The last axis that a box does not cover from end to end.
@@ -112,7 +111,7 @@ pub struct Phase {
 pub struct Touch {
     pub does: Does,
     /// The tensor that is accessed, or shown.
-    pub value: u32,
+    pub value: NameId,
     pub kind: Kind,
     pub init: Init,
     pub storage: Storage,
@@ -162,7 +161,7 @@ impl<'d> World<'d> {
                 list.iter().enumerate().map(one).collect()
             };
             let mut touches = Vec::new();
-            let mut touch = |does, member: &str, index: usize, access: &Access, group: Option<u32>| {
+            let mut touch = |does, member: &str, index: usize, access: &Access, group: Option<NameId>| {
                 let Some(tensor) = tensor(schedule, &named(schedule, task, access.tensor, k)) else { return };
                 *held += count(access.region.as_deref(), &tensor.record.shape);
                 if *held > MOST as u128 {

@@ -2,7 +2,7 @@
 
 use megakernel_ir::Rule;
 use megakernel_ir::diagnostic::pointer_token;
-use megakernel_schedule::{Access, Kind, Region, Schedule, Task};
+use megakernel_schedule::{Access, Kind, NameId, Region, Schedule, Task};
 
 use crate::Findings;
 use crate::parts::{Placed, count, named, tensor};
@@ -15,7 +15,7 @@ const LOOKED: i64 = 1 << 12;
 pub fn errors(schedule: &Schedule) -> Findings {
     let mut found = numbers(schedule);
     let is_sound = |found: &Findings, at: &str| !found.iter().any(|(_, pointer)| pointer.starts_with(at));
-    let name = |id: u32| &schedule.names[id as usize];
+    let name = |id: NameId| schedule.name(id);
     for record in &schedule.tensors {
         let at = format!("/tensors/{}", pointer_token(name(record.name)));
         let is_numbered = is_sound(&found, &at);
@@ -82,7 +82,7 @@ fn numbers(schedule: &Schedule) -> Findings {
             found.insert((Rule::ES01, at));
         }
     };
-    let at = |list: &str, name: u32| format!("/{list}/{}", pointer_token(&schedule.names[name as usize]));
+    let at = |list: &str, name: NameId| format!("/{list}/{}", pointer_token(schedule.name(name)));
     let mut large = Vec::new();
     for record in &schedule.tensors {
         let at = at("tensors", record.name);
@@ -144,7 +144,7 @@ fn judge(
     (at, changes): (&str, bool),
     found: &mut Findings,
 ) -> u128 {
-    let is_numbered = task.repeat.is_some() && schedule.names[access.tensor as usize].contains('#');
+    let is_numbered = task.repeat.is_some() && schedule.name(access.tensor).contains('#');
     let copies: Vec<i64> = match times {
         0 => Vec::new(),
         _ if is_numbered => (0..times.min(LOOKED)).collect(),

@@ -9,8 +9,8 @@ use megakernel_ir::decode::{Decode, Intern, Place};
 use serde_json::Value;
 
 use crate::document::{
-    Access, Add, Copies, Count, Event, Init, Kind, Memory, Phase, Region, Repeat, Schedule, Storage, Task,
-    Tensor,
+    Access, Add, Copies, Count, Event, Init, Kind, Memory, NameId, Phase, Region, Repeat, Schedule, Storage,
+    Task, Tensor,
 };
 
 /// Reads a schedule.
@@ -55,6 +55,10 @@ impl Decoder {
         self.named(at, what, all, |(name, _)| name).map(|(_, value)| value)
     }
 
+    fn name_id(&mut self, at: &Place<'_>) -> Option<NameId> {
+        self.name(at).map(NameId::from)
+    }
+
     /// The names that were met, by number.
     pub(crate) fn names(&mut self) -> Vec<String> {
         let mut names = vec![String::new(); self.names.len()];
@@ -93,10 +97,10 @@ impl Decoder {
         let kind = self.optional(at, "kind", |decoder, at| decoder.one_of(at, "kind of tensor", &Kind::ALL));
         let init = self.optional(at, "init", Decoder::init).unwrap_or(Init::Never);
         let element = self.optional(at, "element", Decoder::integer).unwrap_or(1);
-        let storage = self.nullable(at, "storage", Decoder::name);
+        let storage = self.nullable(at, "storage", Decoder::name_id);
         let offset = self.optional(at, "offset", Decoder::integer).unwrap_or(0);
-        let view = self.nullable(at, "view", Decoder::name);
-        let kind = kind.unwrap_or(Kind::Activation);
+        let view = self.nullable(at, "view", Decoder::name_id);
+        let (name, kind) = (name.into(), kind.unwrap_or(Kind::Activation));
         Some(Tensor { name, shape: shape?, kind, init, element, storage, offset, view })
     }
 
@@ -114,12 +118,12 @@ impl Decoder {
 
     fn storage(&mut self, name: u32, at: &Place<'_>) -> Option<Storage> {
         self.object(at)?;
-        Some(Storage { name, bytes: self.required(at, "bytes", Decoder::integer)? })
+        Some(Storage { name: name.into(), bytes: self.required(at, "bytes", Decoder::integer)? })
     }
 
     fn event(&mut self, name: u32, at: &Place<'_>) -> Option<Event> {
         self.object(at)?;
-        Some(Event { name, period: self.nullable(at, "period", Decoder::integer) })
+        Some(Event { name: name.into(), period: self.nullable(at, "period", Decoder::integer) })
     }
 
     fn memory(&mut self, at: &Place<'_>) -> Option<Memory> {
@@ -190,7 +194,7 @@ impl Decoder {
 
     /// An event and a number.
     pub(crate) fn counted(&mut self, elements: &[Place<'_>]) -> Option<Count> {
-        let event = self.name(elements.first()?);
+        let event = self.name_id(elements.first()?);
         let number = self.integer(elements.get(1)?);
         Some(Count { event: event?, number: number? })
     }
@@ -202,7 +206,7 @@ impl Decoder {
 
     /// A tensor and a region.
     pub(crate) fn part(&mut self, elements: &[Place<'_>]) -> Option<Access> {
-        let tensor = self.name(elements.first()?);
+        let tensor = self.name_id(elements.first()?);
         let region = elements.get(1)?;
         let region = if region.value.is_null() {
             Some(None)
@@ -217,7 +221,7 @@ impl Decoder {
         let access = self.part(&elements);
         let group = match elements.get(2).filter(|group| !group.value.is_null()) {
             None => Some(None),
-            Some(group) => self.name(group).map(Some),
+            Some(group) => self.name_id(group).map(Some),
         };
         Some(Add { access: access?, group: group? })
     }

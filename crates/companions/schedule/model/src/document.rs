@@ -2,7 +2,13 @@
 
 use std::rc::Rc;
 
+use megakernel_ir::id;
 use smallvec::SmallVec;
+
+id! {
+    /// A name, as its place in [`Schedule::names`].
+    NameId
+}
 
 /// A schedule (clause SCH-01).
 #[derive(Clone, Debug, Default)]
@@ -23,11 +29,18 @@ pub struct Schedule {
     pub tasks: Vec<Task>,
 }
 
+impl Schedule {
+    /// The text of a name.
+    pub fn name(&self, name: NameId) -> &str {
+        self.names.get(name.index()).map_or("", String::as_str)
+    }
+}
+
 /// A tensor (clause SCH-02).
 #[derive(Clone, Debug)]
 pub struct Tensor {
     /// Its name.
-    pub name: u32,
+    pub name: NameId,
     /// Extents, outermost first.
     pub shape: Vec<i64>,
     /// What it is for.
@@ -37,11 +50,11 @@ pub struct Tensor {
     /// Bytes of an element.
     pub element: i64,
     /// Name of the storage in which it lies.
-    pub storage: Option<u32>,
+    pub storage: Option<NameId>,
     /// Where it begins there, in bytes.
     pub offset: i64,
     /// Name of the tensor of which it is a view.
-    pub view: Option<u32>,
+    pub view: Option<NameId>,
 }
 
 /// What a tensor is for.
@@ -85,7 +98,7 @@ pub enum Init {
 #[derive(Clone, Debug)]
 pub struct Storage {
     /// Its name.
-    pub name: u32,
+    pub name: NameId,
     /// Its size.
     pub bytes: i64,
 }
@@ -94,7 +107,7 @@ pub struct Storage {
 #[derive(Clone, Debug)]
 pub struct Event {
     /// Its name.
-    pub name: u32,
+    pub name: NameId,
     /// What is added to the counts of its waits with each launch.
     pub period: Option<i64>,
 }
@@ -170,7 +183,7 @@ pub struct Phase {
 #[derive(Clone, Copy, Debug)]
 pub struct Count {
     /// Name of the event.
-    pub event: u32,
+    pub event: NameId,
     /// The number.
     pub number: i64,
 }
@@ -179,7 +192,7 @@ pub struct Count {
 #[derive(Clone, Debug)]
 pub struct Access {
     /// Name of the tensor.
-    pub tensor: u32,
+    pub tensor: NameId,
     /// Which elements; all where there is none. Accesses may share it: the tiles of a tensor are read many times.
     pub region: Option<Rc<Region>>,
 }
@@ -190,7 +203,7 @@ pub struct Add {
     /// What is added to.
     pub access: Access,
     /// The group within which additions do not commute.
-    pub group: Option<u32>,
+    pub group: Option<NameId>,
 }
 
 /// A half-open interval for each axis: those of two axes take no memory of their own.

@@ -8,8 +8,8 @@ mod trace;
 
 pub use decode::{Fault, read};
 pub use document::{
-    Access, Add, Bounds, Copies, Count, Event, Init, Kind, Memory, Phase, Region, Repeat, Schedule, Storage,
-    Task, Tensor,
+    Access, Add, Bounds, Copies, Count, Event, Init, Kind, Memory, NameId, Phase, Region, Repeat, Schedule,
+    Storage, Task, Tensor,
 };
 pub use stream::read_text;
 pub use trace::{Done, Entry, Trace, read_trace};

@@ -8,8 +8,8 @@ use std::rc::Rc;
 use megakernel_ir::stream::{Names, Reader, once};
 
 use crate::document::{
-    Access, Add, Bounds, Copies, Count, Event, Init, Kind, Memory, Phase, Region, Repeat, Schedule, Storage,
-    Task, Tensor,
+    Access, Add, Bounds, Copies, Count, Event, Init, Kind, Memory, NameId, Phase, Region, Repeat, Schedule,
+    Storage, Task, Tensor,
 };
 
 /// Reads a text that breaks none of the rules S01 to S05. Nothing where it breaks one.
@@ -76,12 +76,12 @@ fn schedule(reader: &mut Reader<'_>) -> Option<Schedule> {
 fn named<'t, T>(
     reader: &mut Reader<'t>,
     names: &mut Names<'t>,
-    mut value: impl FnMut(&mut Reader<'t>, u32, &mut Names<'t>) -> Option<T>,
+    mut value: impl FnMut(&mut Reader<'t>, NameId, &mut Names<'t>) -> Option<T>,
 ) -> Option<Vec<T>> {
     let mut all = BTreeMap::new();
     reader.members(|reader, name| {
-        let number = names.number(name.clone());
-        let value = value(reader, number, names)?;
+        let id = names.number(name.clone()).into();
+        let value = value(reader, id, names)?;
         all.insert(name, value).is_none().then_some(())
     })?;
     Some(all.into_values().collect())
@@ -93,7 +93,7 @@ fn one_of<T: Copy>(reader: &mut Reader<'_>, all: &[(&str, T)]) -> Option<T> {
     all.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
 }
 
-fn tensor<'t>(reader: &mut Reader<'t>, name: u32, names: &mut Names<'t>) -> Option<Tensor> {
+fn tensor<'t>(reader: &mut Reader<'t>, name: NameId, names: &mut Names<'t>) -> Option<Tensor> {
     let (mut shape, mut kind, mut init, mut element) = (None, None, None, None);
     let (mut storage, mut offset, mut view) = (None, None, None);
     reader.object(|reader, member| match member {
@@ -106,16 +106,16 @@ fn tensor<'t>(reader: &mut Reader<'t>, name: u32, names: &mut Names<'t>) -> Opti
         "view" => once(&mut view, reader.nullable(Reader::string)),
         _ => Some(false),
     })?;
-    let mut number = |name: Option<Option<Cow<'t, str>>>| name.flatten().map(|name| names.number(name));
+    let mut id = |name: Option<Option<Cow<'t, str>>>| name.flatten().map(|name| names.number(name).into());
     Some(Tensor {
         name,
         shape: shape?,
         kind: kind.unwrap_or(Kind::Activation),
         init: init.unwrap_or(Init::Never),
         element: element.unwrap_or(1),
-        storage: number(storage),
+        storage: id(storage),
         offset: offset.unwrap_or(0),
-        view: number(view),
+        view: id(view),
     })
 }
 
@@ -130,7 +130,7 @@ fn init(reader: &mut Reader<'_>) -> Option<Init> {
     }
 }
 
-fn storage<'t>(reader: &mut Reader<'t>, name: u32, _: &mut Names<'t>) -> Option<Storage> {
+fn storage<'t>(reader: &mut Reader<'t>, name: NameId, _: &mut Names<'t>) -> Option<Storage> {
     let mut bytes = None;
     reader.object(|reader, member| match member {
         "bytes" => once(&mut bytes, reader.integer()),
@@ -139,7 +139,7 @@ fn storage<'t>(reader: &mut Reader<'t>, name: u32, _: &mut Names<'t>) -> Option<
     Some(Storage { name, bytes: bytes? })
 }
 
-fn event<'t>(reader: &mut Reader<'t>, name: u32, _: &mut Names<'t>) -> Option<Event> {
+fn event<'t>(reader: &mut Reader<'t>, name: NameId, _: &mut Names<'t>) -> Option<Event> {
     let mut period = None;
     reader.object(|reader, member| match member {
         "period" => once(&mut period, reader.nullable(Reader::integer)),
@@ -201,8 +201,8 @@ impl<'t> Tasks<'t> {
         Some(Phase { waits, reads, writes, adds: adds.unwrap_or_default(), signals })
     }
 
-    fn name(&mut self, reader: &mut Reader<'t>) -> Option<u32> {
-        Some(self.names.number(reader.string()?))
+    fn name(&mut self, reader: &mut Reader<'t>) -> Option<NameId> {
+        Some(self.names.number(reader.string()?).into())
     }
 
     fn counted(&mut self, reader: &mut Reader<'t>) -> Option<Vec<Count>> {
@@ -229,7 +229,7 @@ impl<'t> Tasks<'t> {
         let group = |reader: &mut Reader<'t>| reader.nullable(Reader::string);
         let last = |reader: &mut Reader<'t>| Some((region(reader)?, reader.further(group)?));
         let (tensor, (region, group)) = reader.pair(|reader| self.name(reader), last)?;
-        let group = group.flatten().map(|group| self.names.number(group));
+        let group = group.flatten().map(|group| self.names.number(group).into());
         let region = region.map(|region| self.regions.shared(region));
         Some(Add { access: Access { tensor, region }, group })
     }

@@ -161,7 +161,11 @@ mod tests {
         assert_eq!(schedule.names, ["x", "e"]);
         let [begin, read, signal] = &trace.launches[0][..] else { unreachable!("three entries") };
         assert!(matches!(begin.done, Done::Begin(None)));
-        assert!(matches!(&read.done, Done::Read(Access { tensor: 0, region: Some(_) })));
-        assert!(matches!(signal.done, Done::Signal(Count { event: 1, number: 3 })));
+        assert!(
+            matches!(&read.done, Done::Read(Access { tensor, region: Some(_) }) if schedule.name(*tensor) == "x")
+        );
+        assert!(
+            matches!(signal.done, Done::Signal(Count { event, number: 3 }) if schedule.name(event) == "e")
+        );
     }
 }

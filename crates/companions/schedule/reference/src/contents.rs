@@ -2,33 +2,35 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use megakernel_ir::{Diagnostic, Rule, TaskId};
+use megakernel_ir::{Diagnostic, Rule};
 use megakernel_order::Findings;
 use megakernel_schedule::{Init, Kind};
 
+use crate::ids::{AccessId, Place, TensorId};
 use crate::race::Storage;
 use crate::world::{Access, Does, World};
 
 /// Judges a storage.
 pub fn check(world: &World<'_>, storage: &Storage, findings: &mut Findings) {
     // By access, in the order of the document: what is wrong with it, and with whom.
-    let mut broken: BTreeMap<u32, (Rule, Option<u32>)> = BTreeMap::new();
-    let mut known: &[u32] = &[];
+    let mut broken: BTreeMap<AccessId, (Rule, Option<AccessId>)> = BTreeMap::new();
+    let mut known: &[Place] = &[];
     for piece in storage.pieces() {
         if piece != known {
             known = piece;
-            let accesses: Vec<u32> = piece.iter().map(|&place| storage.accesses[place as usize]).collect();
+            let accesses: Vec<AccessId> =
+                piece.iter().map(|&place| storage.accesses[place.index()]).collect();
             judge(world, &accesses, &mut broken);
         }
     }
     for (index, (rule, other)) in broken {
-        let access = &world.accesses[index as usize];
+        let access = &world.accesses[index.index()];
         findings.report(rule, || diagnostic(world, rule, access, other));
     }
 }
 
-fn judge(world: &World<'_>, piece: &[u32], broken: &mut BTreeMap<u32, (Rule, Option<u32>)>) {
-    let access = |index: u32| &world.accesses[index as usize];
+fn judge(world: &World<'_>, piece: &[AccessId], broken: &mut BTreeMap<AccessId, (Rule, Option<AccessId>)>) {
+    let access = |index: AccessId| &world.accesses[index.index()];
     // Most are of one value, which is written first.
     if let [first, rest @ ..] = piece
         && access(*first).does == Does::Write
@@ -37,13 +39,13 @@ fn judge(world: &World<'_>, piece: &[u32], broken: &mut BTreeMap<u32, (Rule, Opt
         return;
     }
     let changes = || piece.iter().copied().filter(|&index| access(index).does != Does::Read);
-    let changed: BTreeSet<u32> = changes().map(|index| world.placed(access(index)).value).collect();
+    let changed: BTreeSet<TensorId> = changes().map(|index| world.placed(access(index)).value).collect();
     // The first change, and the first one through another value.
-    let value = |index: u32| world.placed(access(index)).value;
+    let value = |index: AccessId| world.placed(access(index)).value;
     let first = changes().next();
     let firsts = [first, changes().find(|&index| first.is_some_and(|first| value(first) != value(index)))];
     let mut written = BTreeSet::new();
-    let mut last: Option<u32> = None;
+    let mut last: Option<AccessId> = None;
     for &index in piece {
         let this = access(index);
         let placed = world.placed(this);
@@ -72,9 +74,14 @@ fn judge(world: &World<'_>, piece: &[u32], broken: &mut BTreeMap<u32, (Rule, Opt
 }
 
 /// The change through another value that a read or an addition finds.
-fn clobbered(world: &World<'_>, firsts: [Option<u32>; 2], last: Option<u32>, this: &Access) -> Option<u32> {
+fn clobbered(
+    world: &World<'_>,
+    firsts: [Option<AccessId>; 2],
+    last: Option<AccessId>,
+    this: &Access,
+) -> Option<AccessId> {
     let placed = world.placed(this);
-    let is_other = |index: u32| world.placed(&world.accesses[index as usize]).value != placed.value;
+    let is_other = |index: AccessId| world.placed(&world.accesses[index.index()]).value != placed.value;
     if last.is_some() {
         return last.filter(|&last| is_other(last));
     }
@@ -86,20 +93,19 @@ fn clobbered(world: &World<'_>, firsts: [Option<u32>; 2], last: Option<u32>, thi
     if is_kept { firsts.into_iter().flatten().find(|&index| is_other(index)) } else { None }
 }
 
-fn diagnostic(world: &World<'_>, rule: Rule, access: &Access, other: Option<u32>) -> Diagnostic {
+fn diagnostic(world: &World<'_>, rule: Rule, access: &Access, other: Option<AccessId>) -> Diagnostic {
     let what = match rule {
         Rule::ER05 => "of which some elements are not written before".to_owned(),
         Rule::ER06 => {
             "of which some elements are those of the launch before: the host fills it once, and tasks change it".to_owned()
         }
         _ => {
-            let other = other.map(|other| world.access_text(&world.accesses[other as usize]));
+            let other = other.map(|other| world.access_text(&world.accesses[other.index()]));
             format!("in whose memory {} last", other.unwrap_or_default())
         }
     };
-    let task = world.task_of[access.phase as usize];
-    let others = other.map(|other| world.task_of[world.accesses[other as usize].phase as usize]);
+    let task = world.task_of[access.phase.index()];
+    let others = other.map(|other| world.task_of[world.accesses[other.index()].phase.index()]);
     let message = format!("{}, {what}", world.access_text(access));
-    Diagnostic::new(rule, world.access_pointer(access), message)
-        .tasks(others.into_iter().chain([task]).map(TaskId::from))
+    Diagnostic::new(rule, world.access_pointer(access), message).tasks(others.into_iter().chain([task]))
 }

@@ -7,16 +7,18 @@ use megakernel_ir::{Diagnostic, Rule, TaskId};
 use megakernel_order::Findings;
 
 use crate::expand::period_pointer;
+use crate::ids::PhaseId;
 use crate::world::{TaskAt, World};
 
 /// Judges the rules.
 pub fn check(world: &World<'_>, findings: &mut Findings) {
     let totals = world.totals();
     let mut is_waited = vec![false; world.events.len()];
-    for phase in 0..world.phases() {
+    for phase in world.phase_ids() {
         for index in world.waits.range(phase) {
             let wait = &world.waits.all()[index];
-            let (event, total) = (wait.event as usize, totals[wait.event as usize]);
+            let event = wait.event.index();
+            let total = totals[event];
             is_waited[event] = true;
             if total >= wait.number {
                 continue;
@@ -30,10 +32,10 @@ pub fn check(world: &World<'_>, findings: &mut Findings) {
                 );
                 (Rule::ED02, message)
             };
-            let task = world.task_of[phase];
+            let task = world.task_of[phase.index()];
             findings.report(rule, || {
                 let message = format!("{}: {message}", world.task_name(task));
-                Diagnostic::new(rule, world.wait_pointer(phase as u32, index), message).tasks([task.into()])
+                Diagnostic::new(rule, world.wait_pointer(phase, index), message).tasks([task])
             });
         }
     }
@@ -59,21 +61,20 @@ pub fn check(world: &World<'_>, findings: &mut Findings) {
 }
 
 fn held_workers(world: &World<'_>, findings: &mut Findings) {
-    for (number, task) in world.tasks.iter().enumerate() {
+    for (id, task) in world.tasks_by_id() {
         if !task.queue.is_some_and(|queue| world.any_order.contains(&queue)) {
             continue;
         }
-        for phase in task.phases.clone().skip(1) {
-            for wait in world.waits.range(phase as usize) {
+        for phase in task.each_phase().skip(1) {
+            for wait in world.waits.range(phase) {
                 findings.report(Rule::ED06, || {
                     let message = format!(
                         "{} waits in its phase {}, and its queue {} is in any order",
-                        world.task_name(number as u32),
-                        phase - task.phases.start,
+                        world.task_name(id),
+                        world.place(phase),
                         task.queue.unwrap_or_default()
                     );
-                    Diagnostic::new(Rule::ED06, world.wait_pointer(phase, wait), message)
-                        .tasks([TaskId::at(number)])
+                    Diagnostic::new(Rule::ED06, world.wait_pointer(phase, wait), message).tasks([id])
                 });
             }
         }
@@ -83,9 +84,9 @@ fn held_workers(world: &World<'_>, findings: &mut Findings) {
 /// A run that goes as far as it can.
 struct Run {
     /// Tasks that have begun and are not finished.
-    stuck: Vec<u32>,
+    stuck: Vec<TaskId>,
     /// For each task its next phase.
-    next: Vec<u32>,
+    next: Vec<PhaseId>,
     counts: Vec<u64>,
     totals: Vec<u64>,
     /// How the run went, as far as a witness has room.
@@ -106,24 +107,24 @@ impl Run {
             steps: Vec::new(),
         };
         // The waits of each event that can ever be enabled, descending by count.
-        let mut open: Vec<Vec<(u64, u32)>> = vec![Vec::new(); world.events.len()];
+        let mut open: Vec<Vec<(u64, PhaseId)>> = vec![Vec::new(); world.events.len()];
         let mut unmet = vec![0u32; world.phases()];
-        for (phase, unmet) in unmet.iter_mut().enumerate() {
-            for wait in world.waits.of(phase).iter().filter(|wait| wait.number <= totals[wait.event as usize])
+        for (phase, unmet) in world.phase_ids().zip(&mut unmet) {
+            for wait in world.waits.of(phase).iter().filter(|wait| wait.number <= totals[wait.event.index()])
             {
-                open[wait.event as usize].push((wait.number, phase as u32));
+                open[wait.event.index()].push((wait.number, phase));
                 *unmet += 1;
             }
         }
         open.iter_mut().for_each(|waits| waits.sort_unstable_by(|a, b| b.cmp(a)));
         // The tasks of each queue in reverse, but for its head.
-        let mut behind: HashMap<i128, Vec<u32>> = HashMap::new();
-        let mut heads: Vec<u32> = Vec::new();
+        let mut behind: HashMap<i128, Vec<TaskId>> = HashMap::new();
+        let mut heads: Vec<TaskId> = Vec::new();
         let in_queue = |task: &TaskAt| world.in_order(task).filter(|_| with_queues);
-        for (number, task) in world.tasks.iter().enumerate().rev() {
+        for (id, task) in world.tasks_by_id().rev() {
             match in_queue(task) {
-                Some(queue) => behind.entry(queue).or_default().push(number as u32),
-                None => heads.push(number as u32),
+                Some(queue) => behind.entry(queue).or_default().push(id),
+                None => heads.push(id),
             }
         }
         heads.extend(behind.values_mut().filter_map(Vec::pop));
@@ -131,43 +132,42 @@ impl Run {
         let mut has_begun = vec![false; world.tasks.len()];
         // Tasks of which the next phase may be enabled.
         while let Some(task) = heads.pop() {
-            let at = task as usize;
+            let at = task.index();
             if !has_begun[at] {
                 has_begun[at] = true;
-                run.step(Event::Start(task.into()));
+                run.step(Event::Start(task));
             }
             let end = world.tasks[at].phases.end;
-            while run.next[at] < end && unmet[run.next[at] as usize] == 0 {
-                let phase = run.next[at] as usize;
-                run.next[at] += 1;
+            while run.next[at] < end && unmet[run.next[at].index()] == 0 {
+                let phase = run.next[at];
+                run.next[at] = phase.next();
                 for signal in world.signals.of(phase) {
-                    let event = signal.event as usize;
+                    let event = signal.event.index();
                     run.counts[event] += signal.number;
                     while let Some(&(number, waiter)) = open[event].last()
                         && number <= run.counts[event]
                     {
                         open[event].pop();
-                        unmet[waiter as usize] -= 1;
-                        let of = world.task_of[waiter as usize];
-                        let stands = has_begun[of as usize] && run.next[of as usize] == waiter;
-                        if unmet[waiter as usize] == 0 && stands && of != task {
+                        unmet[waiter.index()] -= 1;
+                        let of = world.task_of[waiter.index()];
+                        let stands = has_begun[of.index()] && run.next[of.index()] == waiter;
+                        if unmet[waiter.index()] == 0 && stands && of != task {
                             heads.push(of);
                         }
                     }
                 }
             }
             if run.next[at] == end {
-                run.step(Event::Finish(task.into()));
+                run.step(Event::Finish(task));
                 if let Some(next) = in_queue(&world.tasks[at]).and_then(|queue| behind.get_mut(&queue)?.pop())
                 {
                     heads.push(next);
                 }
             }
         }
-        let unfinished = |task: &u32| {
-            has_begun[*task as usize] && run.next[*task as usize] < world.tasks[*task as usize].phases.end
-        };
-        run.stuck = (0..world.tasks.len() as u32).filter(unfinished).collect();
+        let unfinished =
+            |(id, task): &(TaskId, &TaskAt)| has_begun[id.index()] && run.next[id.index()] < task.phases.end;
+        run.stuck = world.tasks_by_id().filter(unfinished).map(|(id, _)| id).collect();
         run
     }
 
@@ -180,16 +180,16 @@ impl Run {
     /// Whether all tasks finish; reports the first wait that does not end otherwise.
     fn report(self, world: &World<'_>, rule: Rule, findings: &mut Findings) -> bool {
         let Some(&task) = self.stuck.first() else { return true };
-        let phase = self.next[task as usize];
+        let phase = self.next[task.index()];
         let never = |index: &usize| {
             let wait = &world.waits.all()[*index];
-            let event = wait.event as usize;
+            let event = wait.event.index();
             wait.number <= self.totals[event] && wait.number > self.counts[event]
         };
-        let Some(index) = world.waits.range(phase as usize).find(never) else { return true };
+        let Some(index) = world.waits.range(phase).find(never) else { return true };
         findings.report(rule, || {
             let wait = &world.waits.all()[index];
-            let event = wait.event as usize;
+            let event = wait.event.index();
             let why = if rule == Rule::ED03 {
                 "the phases that signal the rest wait for it, one through the other"
             } else {
@@ -208,7 +208,7 @@ impl Run {
                 self.totals[event],
             );
             let found = Diagnostic::new(rule, world.wait_pointer(phase, index), message)
-                .tasks(self.stuck.iter().take(16).map(|&task| task.into()));
+                .tasks(self.stuck.iter().take(16).copied());
             if self.steps.len() > SHOWN {
                 return found;
             }

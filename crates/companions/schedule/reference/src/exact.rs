@@ -3,10 +3,11 @@
 use std::collections::HashSet;
 
 use megakernel_ir::diagnostic::{self, AccessKind, TileRegion, Witness};
-use megakernel_ir::{Diagnostic, Rule, TaskId};
+use megakernel_ir::{Diagnostic, Rule};
 use megakernel_order::Findings;
 use megakernel_order::happens_before::{HappensBefore, Question};
 
+use crate::ids::{AccessId, Place, question};
 use crate::race::{Storage, conflict};
 use crate::world::{Access, Does, World};
 
@@ -20,11 +21,11 @@ pub fn check(
     world: &World<'_>,
     order: &HappensBefore<'_>,
     storage: &Storage,
-    found: &[[u32; 2]],
+    found: &[[AccessId; 2]],
     findings: &mut Findings,
 ) {
     for pair in pairs(world, order, storage, found) {
-        let [first, second] = pair.map(|index| &world.accesses[index as usize]);
+        let [first, second] = pair.map(|index| &world.accesses[index.index()]);
         let rule = rule(world, first, second);
         findings.report(rule, || diagnostic(world, storage, rule, [first, second]));
     }
@@ -35,8 +36,8 @@ pub fn pairs(
     world: &World<'_>,
     order: &HappensBefore<'_>,
     storage: &Storage,
-    found: &[[u32; 2]],
-) -> Vec<[u32; 2]> {
+    found: &[[AccessId; 2]],
+) -> Vec<[AccessId; 2]> {
     pairs_among(world, order, storage, found, MOST)
 }
 
@@ -45,11 +46,11 @@ fn pairs_among(
     world: &World<'_>,
     order: &HappensBefore<'_>,
     storage: &Storage,
-    found: &[[u32; 2]],
+    found: &[[AccessId; 2]],
     most: usize,
-) -> Vec<[u32; 2]> {
+) -> Vec<[AccessId; 2]> {
     // Of many pairs that conflict, those at hand may all be ordered.
-    let mut pairs: Vec<[u32; 2]> = found.to_vec();
+    let mut pairs: Vec<[AccessId; 2]> = found.to_vec();
     pairs.extend(compared(world, order, storage, most));
     for pair in &mut pairs {
         pair.sort_unstable();
@@ -60,10 +61,15 @@ fn pairs_among(
 }
 
 /// The pairs that race among the first so many that conflict.
-fn compared(world: &World<'_>, order: &HappensBefore<'_>, storage: &Storage, most: usize) -> Vec<[u32; 2]> {
-    let task = |index: u32| world.task_of[world.accesses[index as usize].phase as usize];
+fn compared(
+    world: &World<'_>,
+    order: &HappensBefore<'_>,
+    storage: &Storage,
+    most: usize,
+) -> Vec<[AccessId; 2]> {
+    let task = |index: AccessId| world.task_of[world.accesses[index.index()].phase.index()];
     let mut seen = HashSet::new();
-    let mut known: &[u32] = &[];
+    let mut known: &[Place] = &[];
     let mut left = COMPARED * most;
     'pieces: for piece in storage.pieces() {
         if piece == known {
@@ -76,20 +82,20 @@ fn compared(world: &World<'_>, order: &HappensBefore<'_>, storage: &Storage, mos
                 break 'pieces;
             }
             for &first in &piece[..at] {
-                let pair = [first, second].map(|place| storage.accesses[place as usize]);
-                let [one, other] = pair.map(|index| &world.accesses[index as usize]);
+                let pair = [first, second].map(|place| storage.accesses[place.index()]);
+                let [one, other] = pair.map(|index| &world.accesses[index.index()]);
                 if task(pair[0]) != task(pair[1]) && conflict(world, one, other) {
                     seen.insert(pair);
                 }
             }
         }
     }
-    let mut pairs: Vec<[u32; 2]> = seen.into_iter().collect();
+    let mut pairs: Vec<[AccessId; 2]> = seen.into_iter().collect();
     // Along happens-before, so that the first can come before the second, and not the other way round.
     let questions: Vec<Question> = pairs
         .iter()
-        .map(|pair| pair.map(|index| TaskId::from(world.accesses[index as usize].phase)))
-        .map(|[earlier, later]| Question { earlier, later })
+        .map(|pair| pair.map(|index| world.accesses[index.index()].phase))
+        .map(|[earlier, later]| question(earlier, later))
         .collect();
     let answers = order.answer(&questions);
     let mut answers = answers.into_iter();
@@ -122,7 +128,7 @@ fn diagnostic(world: &World<'_>, storage: &Storage, rule: Rule, pair: [&Access; 
         to - start,
         world.tensor_name(second.tensor)
     );
-    let task = |access: &Access| TaskId::from(world.task_of[access.phase as usize]);
+    let task = |access: &Access| world.task_of[access.phase.index()];
     let side = |access: &Access| diagnostic::Access {
         task: task(access),
         access: if access.does == Does::Read { AccessKind::Read } else { AccessKind::Write },
@@ -151,7 +157,7 @@ mod tests {
 
     /// The pairs of accesses that race, of which so many are compared; and those among them that comparing finds. Tasks of a queue do something, and
     /// two others stand behind them.
-    fn racing_pairs(times: usize, first: &str, others: [&str; 2], most: usize) -> [Vec<[u32; 2]>; 2] {
+    fn racing_pairs(times: usize, first: &str, others: [&str; 2], most: usize) -> [Vec<[AccessId; 2]>; 2] {
         let document = format!(
             r#"{{"tensors": {{"x": {{"shape": [4], "init": true}}}}, "memory": {{"queue": "ordered"}}, "tasks": [
             {{"queue": 0, "repeat": {{"times": {times}}}, "phases": [{{{first}}}]}}, {}, {}]}}"#,
@@ -169,15 +175,19 @@ mod tests {
         [all, compared(&world, &order, &storages[0], most)]
     }
 
+    fn pair(first: u32, second: u32) -> [AccessId; 2] {
+        [first, second].map(AccessId::from)
+    }
+
     #[test]
     fn a_race_behind_very_many_pairs_that_are_ordered_is_found() {
         let writes = r#""writes": [["x", null]]"#;
         let signals = r#"{"queue": 0, "phases": [{"signals": [["e", 1]]}, {"writes": [["x", null]]}]}"#;
         let reads = r#"{"phases": [{"waits": [["e", 1]], "reads": [["x", null]]}]}"#;
         let [all, compared] = racing_pairs(60, writes, [signals, reads], 100);
-        assert_eq!((all, compared), (vec![[60, 61]], vec![]));
+        assert_eq!((all, compared), (vec![pair(60, 61)], vec![]));
         let [all, compared] = racing_pairs(60, writes, [signals, reads], MOST);
-        assert_eq!((all, compared), (vec![[60, 61]], vec![[60, 61]]));
+        assert_eq!((all, compared), (vec![pair(60, 61)], vec![pair(60, 61)]));
     }
 
     /// Additions that commute are not compared with each other for ever.
@@ -192,6 +202,6 @@ mod tests {
         let last = r#"{"queue": 0, "phases": [{"signals": [["e", 1]]}, {"adds": [["x", null]]}]}"#;
         let reads = r#"{"phases": [{"waits": [["e", 1]], "reads": [["x", null]]}]}"#;
         let [all, compared] = racing_pairs(2000, adds, [last, reads], 64);
-        assert_eq!((all, compared), (vec![[2000, 2001]], vec![]));
+        assert_eq!((all, compared), (vec![pair(2000, 2001)], vec![]));
     }
 }

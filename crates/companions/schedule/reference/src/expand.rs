@@ -2,47 +2,48 @@
 
 use std::collections::HashMap;
 
-use megakernel_ir::Rule;
 use megakernel_ir::diagnostic::pointer_token;
+use megakernel_ir::{Rule, TaskId};
 use megakernel_order::Findings;
-use megakernel_schedule::{Count, Schedule, Task};
+use megakernel_schedule::{Count, NameId, Schedule, Task};
 
+use crate::ids::{EventId, GroupId, PhaseId, TensorId};
 use crate::region;
 use crate::structure;
 use crate::world::{self, Access, Does, Lists, NO_GROUP, Placed, TaskAt, World};
 
-/// Names that stand for something: by their text, and by their number in the document where it is the same in all repetitions.
-struct Names<'d> {
+/// Names that stand for something: by their text, and by their id in the document where it is the same in all repetitions.
+struct Names<'d, Id> {
     document: &'d Schedule,
-    fixed: Vec<Option<u32>>,
-    by_text: HashMap<String, u32>,
+    fixed: Vec<Option<Id>>,
+    by_text: HashMap<String, Id>,
 }
 
-impl Names<'_> {
-    fn new(document: &Schedule) -> Names<'_> {
+impl<Id: Copy + From<u32>> Names<'_, Id> {
+    fn new(document: &Schedule) -> Names<'_, Id> {
         Names { document, fixed: vec![None; document.names.len()], by_text: HashMap::new() }
     }
 
     /// The name as it is in this repetition, or nothing if it is the same in all.
-    fn made(&self, name: u32, copy: Option<u32>) -> Option<String> {
-        let text = &self.document.names[name as usize];
+    fn made(&self, name: NameId, copy: Option<u32>) -> Option<String> {
+        let text = self.document.name(name);
         copy.filter(|_| text.contains('#')).map(|copy| text.replace('#', &copy.to_string()))
     }
 
-    /// The number of what has this name, a new one where it has none.
-    fn number(&mut self, name: u32, copy: Option<u32>) -> u32 {
+    /// The id of what has this name, a new one where it has none.
+    fn id(&mut self, name: NameId, copy: Option<u32>) -> Id {
         let made = self.made(name, copy);
-        if let (None, Some(known)) = (&made, self.fixed[name as usize]) {
+        if let (None, Some(known)) = (&made, self.fixed[name.index()]) {
             return known;
         }
         let is_fixed = made.is_none();
-        let text = made.unwrap_or_else(|| self.document.names[name as usize].clone());
-        let next = self.by_text.len() as u32;
-        let number = *self.by_text.entry(text).or_insert(next);
+        let text = made.unwrap_or_else(|| self.document.name(name).to_owned());
+        let next = Id::from(self.by_text.len() as u32);
+        let id = *self.by_text.entry(text).or_insert(next);
         if is_fixed {
-            self.fixed[name as usize] = Some(number);
+            self.fixed[name.index()] = Some(id);
         }
-        number
+        id
     }
 }
 
@@ -59,7 +60,7 @@ pub fn expand<'d>(
             .tensors
             .iter()
             .enumerate()
-            .map(|(index, tensor)| (document.names[tensor.name as usize].as_str(), index as u32))
+            .map(|(index, tensor)| (document.name(tensor.name), TensorId::at(index)))
             .collect(),
         tensor_of: vec![None; document.names.len()],
         world: World {
@@ -78,12 +79,12 @@ pub fn expand<'d>(
         },
     };
     for (index, tensor) in document.tensors.iter().enumerate() {
-        out.tensor_of[tensor.name as usize] = Some(index as u32);
+        out.tensor_of[tensor.name.index()] = Some(TensorId::at(index));
     }
     for (written, task) in document.tasks.iter().enumerate() {
         let times = task.repeat.map_or(1, |repeat| repeat.times);
         for copy in 0..u32::try_from(times).unwrap_or(0) {
-            out.task(written as u32, task, copy, findings);
+            out.task(written, task, copy, findings);
             if findings.has(Rule::ES06) {
                 return None;
             }
@@ -96,26 +97,26 @@ pub fn expand<'d>(
     world.events = vec![String::new(); events.by_text.len()];
     world.periods = vec![None; events.by_text.len()];
     for event in &document.events {
-        if let Some(&number) = events.by_text.get(&document.names[event.name as usize]) {
-            world.periods[number as usize] = event.period.map(i64::unsigned_abs);
+        if let Some(&number) = events.by_text.get(document.name(event.name)) {
+            world.periods[number.index()] = event.period.map(i64::unsigned_abs);
         }
     }
     for (text, number) in events.by_text {
-        world.events[number as usize] = text;
+        world.events[number.index()] = text;
     }
     Some(world)
 }
 
 struct Out<'d> {
     world: World<'d>,
-    events: Names<'d>,
-    groups: Names<'d>,
-    tensor_names: HashMap<&'d str, u32>,
-    tensor_of: Vec<Option<u32>>,
+    events: Names<'d, EventId>,
+    groups: Names<'d, GroupId>,
+    tensor_names: HashMap<&'d str, TensorId>,
+    tensor_of: Vec<Option<TensorId>>,
 }
 
 impl Out<'_> {
-    fn task(&mut self, written: u32, task: &Task, copy: u32, findings: &mut Findings) {
+    fn task(&mut self, written: usize, task: &Task, copy: u32, findings: &mut Findings) {
         let repeated = task.repeat.map(|_| copy);
         let queue = task.queue.map(|queue| match task.repeat {
             None => i128::from(queue),
@@ -124,11 +125,11 @@ impl Out<'_> {
                 repeat.queues.map_or(queue, |queues| queue.rem_euclid(i128::from(queues)))
             }
         });
-        let number = self.world.tasks.len() as u32;
-        let first = self.world.task_of.len() as u32;
+        let id = TaskId::at(self.world.tasks.len());
+        let first = PhaseId::at(self.world.phases());
         for (place, phase) in task.phases.iter().enumerate() {
-            let node = self.world.task_of.len() as u32;
-            self.world.task_of.push(number);
+            let node = PhaseId::at(self.world.phases());
+            self.world.task_of.push(id);
             for count in &phase.waits {
                 let count = self.count(count, repeated);
                 self.world.waits.add(count);
@@ -148,19 +149,19 @@ impl Out<'_> {
                     (index, last) = (0, does);
                 }
                 let at = || format!("/tasks/{written}/phases/{place}/{list}/{index}");
-                let group = group.map_or(NO_GROUP, |group| self.groups.number(group, repeated));
+                let group = group.map_or(NO_GROUP, |group| self.groups.id(group, repeated));
                 if let Some(tensor) = self.tensor(access, repeated, does, written, at, findings) {
                     self.access(node, tensor, does, group, index, access, copy);
                 }
                 index += 1;
             }
         }
-        let phases = first..self.world.task_of.len() as u32;
+        let phases = first..PhaseId::at(self.world.phases());
         self.world.tasks.push(TaskAt { written, copy, queue, phases });
     }
 
     fn count(&mut self, count: &Count, repeated: Option<u32>) -> world::Count {
-        let event = self.events.number(count.event, repeated);
+        let event = self.events.id(count.event, repeated);
         world::Count { event, number: count.number.unsigned_abs() }
     }
 
@@ -170,19 +171,19 @@ impl Out<'_> {
         access: &megakernel_schedule::Access,
         repeated: Option<u32>,
         does: Does,
-        written: u32,
+        written: usize,
         at: impl Fn() -> String,
         findings: &mut Findings,
-    ) -> Option<u32> {
+    ) -> Option<TensorId> {
         let Some(name) = self.events.made(access.tensor, repeated) else {
-            return self.tensor_of[access.tensor as usize];
+            return self.tensor_of[access.tensor.index()];
         };
         let Some(&tensor) = self.tensor_names.get(name.as_str()) else {
             structure::unknown(&name, at(), findings);
             return None;
         };
         let (record, placed) =
-            (&self.world.document.tensors[tensor as usize], &self.world.tensors[tensor as usize]);
+            (&self.world.document.tensors[tensor.index()], &self.world.tensors[tensor.index()]);
         // The shift of this one repetition is that of the last of so many.
         let times = i64::from(repeated.unwrap_or(0)) + 1;
         let intervals = structure::fits(record, placed, access, does != Does::Read, times, at, findings)?;
@@ -193,16 +194,16 @@ impl Out<'_> {
     #[allow(clippy::too_many_arguments, reason = "one argument for each member of the record")]
     fn access(
         &mut self,
-        phase: u32,
-        tensor: u32,
+        phase: PhaseId,
+        tensor: TensorId,
         does: Does,
-        group: u32,
+        group: GroupId,
         index: u32,
         access: &megakernel_schedule::Access,
         copy: u32,
     ) {
-        let record = &self.world.document.tensors[tensor as usize];
-        let start = self.world.tensors[tensor as usize].start;
+        let record = &self.world.document.tensors[tensor.index()];
+        let start = self.world.tensors[tensor.index()].start;
         let first = self.world.intervals.len() as u32;
         let of = (record.shape.as_slice(), record.element);
         region::push(access.region.as_deref(), of, start, copy, &mut self.world.intervals);
@@ -213,7 +214,7 @@ impl Out<'_> {
 
 const MOST_INTERVALS: u64 = structure::LIMITS[2].0;
 
-fn too_many(written: u32, findings: &mut Findings) -> Option<u32> {
+fn too_many(written: usize, findings: &mut Findings) -> Option<TensorId> {
     let message = format!("up to here the document stands for more than {MOST_INTERVALS} intervals of bytes");
     findings.broken(Rule::ES06, format!("/tasks/{written}"), message);
     None

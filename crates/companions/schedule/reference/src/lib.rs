@@ -6,6 +6,7 @@ mod convert;
 mod deadlock;
 mod exact;
 mod expand;
+mod ids;
 mod mend;
 mod minimise;
 mod needed;

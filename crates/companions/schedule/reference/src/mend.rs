@@ -160,7 +160,7 @@ fn minimise_it(options: &Minimise) -> ExitCode {
         let [task, phase, place] = each.wait;
         let wait = schedule.tasks.get(task).and_then(|task| task.phases.get(phase)?.waits.get(place));
         let Some(wait) = wait else { continue };
-        let event = schedule.names.get(wait.event as usize).map_or("", String::as_str);
+        let event = schedule.name(wait.event);
         let why = match each.implied {
             true => "what comes before it otherwise has seen to it",
             false => "it orders nothing that conflicts",

@@ -10,6 +10,7 @@ use megakernel_order::happens_before::HappensBefore;
 use megakernel_schedule::Schedule;
 use serde_json::json;
 
+use crate::ids::{EventId, PhaseId};
 use crate::needed::needed;
 use crate::order::{Before, signals};
 use crate::required::Required;
@@ -145,17 +146,17 @@ fn together(schedule: &Schedule, gone: &BTreeSet<Wait>, single: &[Wait]) -> Vec<
     let graph = before.graph(&world);
     let Some(order) = Order::new(&graph) else { return none };
     let order = HappensBefore::new(&graph, &order);
-    let events: HashMap<&str, usize> =
-        world.events.iter().enumerate().map(|(event, name)| (name.as_str(), event)).collect();
+    let events: HashMap<&str, EventId> =
+        world.event_ids().zip(&world.events).map(|(event, name)| (name.as_str(), event)).collect();
     // An event that nobody signals has none of what is waited for.
     let of = |&[task, phase, place]: &Wait| {
         let wait = schedule.tasks.get(task)?.phases.get(phase)?.waits.get(place)?;
-        let at = world.tasks.partition_point(|of| (of.written as usize) < task);
-        let event = *events.get(schedule.names[wait.event as usize].as_str())?;
-        Some(((world.tasks.get(at)?.phases.start + phase as u32, event as u32), wait.number.unsigned_abs()))
+        let at = world.tasks.partition_point(|of| of.written < task);
+        let event = *events.get(schedule.name(wait.event))?;
+        Some(((world.tasks.get(at)?.phase(phase), event), wait.number.unsigned_abs()))
     };
     let asked: Vec<_> = single.iter().map(of).collect();
-    let known: Vec<(u32, u32)> = asked.iter().flatten().map(|(question, _)| *question).collect();
+    let known: Vec<(PhaseId, EventId)> = asked.iter().flatten().map(|(question, _)| *question).collect();
     let mut come = come(&signals, &order, &known).into_iter();
     let is_implied = |asked: Option<(_, u64)>| asked.is_some_and(|(_, count)| come.next() >= Some(count));
     asked.into_iter().map(is_implied).collect()

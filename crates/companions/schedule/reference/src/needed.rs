@@ -7,6 +7,7 @@ use megakernel_order::Order;
 use megakernel_order::happens_before::{HappensBefore, Question};
 use megakernel_schedule::Schedule;
 
+use crate::ids::{Node, PhaseId, question};
 use crate::minimise::Wait;
 use crate::order::{Before, signals};
 use crate::race::{CHUNK, conflict, first_shared};
@@ -30,20 +31,19 @@ pub fn needed(schedule: &Schedule) -> BTreeSet<Wait> {
     let Some(order) = Order::new(&graph) else { return BTreeSet::new() };
     let order = HappensBefore::new(&graph, &order);
     // By event: the accesses of each phase that signals it and accesses something.
-    let accesses = |&(phase, _): &(u32, u64)| world.accesses_of(&(phase..phase + 1));
-    let of_event = |of: &Vec<(u32, u64)>| of.iter().map(accesses).filter(|of| !of.is_empty()).collect();
+    let accesses = |&(phase, _): &(PhaseId, u64)| world.accesses_in(phase);
+    let of_event = |of: &Vec<(PhaseId, u64)>| of.iter().map(accesses).filter(|of| !of.is_empty()).collect();
     let sources: Vec<Vec<&[Access]>> = signals.iter().map(of_event).collect();
     let mut left = Left(MOST);
     let mut asked = Asked { order, questions: Vec::new(), waits: Vec::new(), needed: BTreeSet::new() };
     for accesses in world.accesses.chunk_by(|one, other| one.phase == other.phase) {
         let phase = accesses[0].phase;
-        let waits = world.waits.range(phase as usize);
+        let waits = world.waits.range(phase);
         let seen = &before.wait[waits.clone()];
-        let mut nodes: Vec<u32> =
-            before.program[phase as usize].iter().chain(seen).flatten().copied().collect();
+        let mut nodes: Vec<Node> = before.each_before_phase(&world, phase).collect();
         nodes.sort_unstable();
         // What is there twice stays when one of the two goes.
-        let once: Vec<u32> = nodes
+        let once: Vec<Node> = nodes
             .chunk_by(|one, other| one == other)
             .filter(|same| same.len() == 1)
             .flatten()
@@ -56,7 +56,7 @@ pub fn needed(schedule: &Schedule) -> BTreeSet<Wait> {
         for ((place, wait), seen) in world.waits.all()[waits].iter().enumerate().zip(seen) {
             let Some(node) = seen.filter(|node| once.binary_search(node).is_ok()) else { continue };
             let mut clashing = Vec::new();
-            for source in &sources[wait.event as usize] {
+            for source in &sources[wait.event.index()] {
                 if clashing.len() == ASKED || !left.takes(1) {
                     break;
                 }
@@ -64,8 +64,7 @@ pub fn needed(schedule: &Schedule) -> BTreeSet<Wait> {
                     clashing.push(source[0].phase);
                 }
             }
-            let task = world.task_of[phase as usize] as usize;
-            let of = [world.tasks[task].written as usize, world.place(phase) as usize, place];
+            let of = [world.of_phase(phase).written, world.place(phase), place];
             for earlier in clashing {
                 if left.takes(nodes.len()) {
                     let others = nodes.iter().copied().filter(|&other| other != node);
@@ -101,10 +100,10 @@ struct Asked<'g> {
 }
 
 impl Asked<'_> {
-    fn ask(&mut self, wait: Wait, earlier: u32, later: u32, others: impl Iterator<Item = u32>) {
+    fn ask(&mut self, wait: Wait, earlier: PhaseId, later: PhaseId, others: impl Iterator<Item = Node>) {
         let before = self.questions.len();
-        let nodes = std::iter::once(later).chain(others);
-        self.questions.extend(nodes.map(|later| Question { earlier: earlier.into(), later: later.into() }));
+        let nodes = std::iter::once(later.into()).chain(others);
+        self.questions.extend(nodes.map(|later| question(earlier, later)));
         self.waits.push((wait, self.questions.len() - before));
         if self.questions.len() >= CHUNK {
             self.settle();
@@ -129,7 +128,7 @@ impl Asked<'_> {
 
 /// Whether accesses of two phases, of different tasks, have to be ordered. No, where too much has been looked at.
 fn clash(world: &World<'_>, ones: &[Access], others: &[Access], left: &mut Left) -> bool {
-    let [one, other] = [ones, others].map(|of| of.first().map(|access| world.task_of[access.phase as usize]));
+    let [one, other] = [ones, others].map(|of| of.first().map(|access| world.task_of[access.phase.index()]));
     if one == other {
         return false;
     }

@@ -3,9 +3,9 @@
 
 use std::collections::HashMap;
 
-use megakernel_ir::CounterId;
 use megakernel_order::{Edges, Graph};
 
+use crate::ids::{Node, PhaseId};
 use crate::world::{Count, World};
 
 /// Signals that a join takes by itself.
@@ -14,22 +14,22 @@ const FAN_IN: usize = 32;
 /// What comes straight before each phase.
 pub struct Before {
     /// For each phase: the phase before it in its task, and the last one of the task before it in its queue.
-    pub program: Vec<[Option<u32>; 2]>,
+    pub program: Vec<[Option<PhaseId>; 2]>,
     /// For each wait, in the order of all waits: the node of the signals that it has seen.
-    pub wait: Vec<Option<u32>>,
+    pub wait: Vec<Option<Node>>,
     /// What comes before each join; joins are numbered on from the phases.
-    joins: Vec<Vec<u32>>,
+    joins: Vec<Vec<Node>>,
 }
 
 /// The signals of each event: phase and amount, in the order of the phases.
-pub fn signals(world: &World<'_>) -> Vec<Vec<(u32, u64)>> {
-    let mut signals: Vec<Vec<(u32, u64)>> = vec![Vec::new(); world.events.len()];
-    for phase in 0..world.phases() {
+pub fn signals(world: &World<'_>) -> Vec<Vec<(PhaseId, u64)>> {
+    let mut signals: Vec<Vec<(PhaseId, u64)>> = vec![Vec::new(); world.events.len()];
+    for phase in world.phase_ids() {
         for &Count { event, number } in world.signals.of(phase) {
-            let list = &mut signals[event as usize];
+            let list = &mut signals[event.index()];
             match list.last_mut() {
-                Some((last, amount)) if *last as usize == phase => *amount += number,
-                _ => list.push((phase as u32, number)),
+                Some((last, amount)) if *last == phase => *amount += number,
+                _ => list.push((phase, number)),
             }
         }
     }
@@ -38,7 +38,7 @@ pub fn signals(world: &World<'_>) -> Vec<Vec<(u32, u64)>> {
 
 impl Before {
     /// What the memory order of the document makes of queues, signals and waits.
-    pub fn new(world: &World<'_>, signals: &[Vec<(u32, u64)>]) -> Before {
+    pub fn new(world: &World<'_>, signals: &[Vec<(PhaseId, u64)>]) -> Before {
         let mut before =
             Before { program: program(world), wait: vec![None; world.waits.all().len()], joins: Vec::new() };
         let memory = world.document.memory;
@@ -47,7 +47,7 @@ impl Before {
         }
         let mut waits: Vec<Vec<(u64, usize)>> = vec![Vec::new(); world.events.len()];
         for (index, wait) in world.waits.all().iter().enumerate() {
-            waits[wait.event as usize].push((wait.number, index));
+            waits[wait.event.index()].push((wait.number, index));
         }
         for (waits, signals) in waits.iter_mut().zip(signals) {
             waits.sort_unstable();
@@ -55,10 +55,10 @@ impl Before {
             let mut largest = signals.clone();
             largest.sort_unstable_by_key(|&(phase, amount)| (std::cmp::Reverse(amount), phase));
             // A higher count has seen all that a lower one has, and perhaps more.
-            let (mut taken, mut seen): (usize, Option<u32>) = (0, None);
+            let (mut taken, mut seen): (usize, Option<Node>) = (0, None);
             for &mut (count, index) in waits {
                 let more = largest[taken..].iter().take_while(|(_, amount)| total - amount < count);
-                let more: Vec<u32> = more.map(|&(phase, _)| phase).collect();
+                let more: Vec<Node> = more.map(|&(phase, _)| phase.into()).collect();
                 taken += more.len();
                 if !more.is_empty() {
                     let all = seen.into_iter().chain(more).collect();
@@ -71,42 +71,48 @@ impl Before {
     }
 
     /// A node after all of these.
-    fn join(&mut self, phases: usize, mut nodes: Vec<u32>) -> u32 {
+    fn join(&mut self, phases: usize, mut nodes: Vec<Node>) -> Node {
         while nodes.len() > 1 {
             let mut above = Vec::with_capacity(nodes.len() / FAN_IN + 1);
             for some in nodes.chunks(FAN_IN) {
-                above.push((phases + self.joins.len()) as u32);
+                above.push(Node::at(phases + self.joins.len()));
                 self.joins.push(some.to_vec());
             }
             nodes = above;
         }
-        nodes.first().copied().unwrap_or(0)
+        nodes.first().copied().unwrap_or_default()
     }
 
     /// All that comes straight before a phase, each once.
-    pub fn of(&self, world: &World<'_>, phase: usize) -> Vec<u32> {
-        let waits = self.wait[world.waits.range(phase)].iter();
-        let mut nodes: Vec<u32> = self.program[phase].iter().chain(waits).flatten().copied().collect();
+    pub fn of(&self, world: &World<'_>, phase: PhaseId) -> Vec<Node> {
+        let mut nodes: Vec<Node> = self.each_before_phase(world, phase).collect();
         nodes.sort_unstable();
         nodes.dedup();
         nodes
     }
 
-    /// All that comes straight before a node, a phase or a join, some of it perhaps twice.
-    pub fn each_before(&self, world: &World<'_>, node: u32) -> impl Iterator<Item = u32> {
-        let node = node as usize;
-        let (seen, joined) = match node.checked_sub(world.phases()) {
-            None => ([&self.program[node][..], &self.wait[world.waits.range(node)]], &[][..]),
-            Some(join) => ([&[][..], &[][..]], &self.joins[join][..]),
-        };
-        seen.into_iter().flatten().flatten().chain(joined).copied()
+    /// All that comes straight before a phase, some of it perhaps twice.
+    pub fn each_before_phase(&self, world: &World<'_>, phase: PhaseId) -> impl Iterator<Item = Node> {
+        let program = self.program[phase.index()].iter().flatten().map(|&phase| phase.into());
+        program.chain(self.wait[world.waits.range(phase)].iter().flatten().copied())
     }
 
-    /// All that comes straight before a node, a phase or a join.
-    pub fn straight_before(&self, world: &World<'_>, node: u32) -> Vec<u32> {
-        match (node as usize).checked_sub(world.phases()) {
-            None => self.of(world, node as usize),
-            Some(join) => self.joins[join].clone(),
+    /// All that comes straight before a node, some of it perhaps twice.
+    pub fn each_before(&self, world: &World<'_>, node: Node) -> impl Iterator<Item = Node> {
+        let (program, seen) = match world.as_phase(node) {
+            Ok(phase) => (&self.program[phase.index()][..], &self.wait[world.waits.range(phase)]),
+            Err(_) => (&[][..], &[][..]),
+        };
+        let joined = world.as_phase(node).err().map_or(&[][..], |join| &self.joins[join][..]);
+        let program = program.iter().flatten().map(|&phase| phase.into());
+        program.chain(seen.iter().flatten().copied()).chain(joined.iter().copied())
+    }
+
+    /// All that comes straight before a node.
+    pub fn straight_before(&self, world: &World<'_>, node: Node) -> Vec<Node> {
+        match world.as_phase(node) {
+            Ok(phase) => self.of(world, phase),
+            Err(join) => self.joins[join].clone(),
         }
     }
 
@@ -114,26 +120,26 @@ impl Before {
     pub fn graph(&self, world: &World<'_>) -> Graph {
         let nodes = world.phases() + self.joins.len();
         let mut edges = Edges::with_capacity(nodes);
-        for phase in 0..world.phases() {
-            edges.push(CounterId::at(phase), self.of(world, phase).into_iter().map(CounterId::from));
+        for phase in world.phase_ids() {
+            edges.push(Node::from(phase).counter(), self.of(world, phase).into_iter().map(Node::counter));
         }
-        for (index, join) in self.joins.iter().enumerate() {
-            edges.push(CounterId::at(world.phases() + index), join.iter().map(|&node| node.into()));
+        for (join, nodes) in Node::range(world.phases()..nodes).zip(&self.joins) {
+            edges.push(join.counter(), nodes.iter().map(|node| node.counter()));
         }
         Graph::new(&edges, nodes)
     }
 }
 
-fn program(world: &World<'_>) -> Vec<[Option<u32>; 2]> {
+fn program(world: &World<'_>) -> Vec<[Option<PhaseId>; 2]> {
     let mut program = vec![[None; 2]; world.phases()];
-    let mut last: HashMap<i128, u32> = HashMap::new();
+    let mut last: HashMap<i128, PhaseId> = HashMap::new();
     for task in &world.tasks {
-        for phase in task.phases.clone().skip(1) {
-            program[phase as usize][0] = Some(phase - 1);
+        for (phase, before) in task.each_phase().skip(1).zip(task.each_phase()) {
+            program[phase.index()][0] = Some(before);
         }
-        let queue = world.in_order(task);
-        if let Some(queue) = queue.filter(|_| world.document.memory.queue && !task.phases.is_empty()) {
-            program[task.phases.start as usize][1] = last.insert(queue, task.phases.end - 1);
+        let queue = world.in_order(task).filter(|_| world.document.memory.queue);
+        if let Some((queue, end)) = queue.zip(task.last_phase()) {
+            program[task.phases.start.index()][1] = last.insert(queue, end);
         }
     }
     program

@@ -7,10 +7,11 @@ use std::process::ExitCode;
 
 use clap::Args;
 use megakernel_ir::diagnostic::Witness;
-use megakernel_ir::{Diagnostic, Rule, terminal};
+use megakernel_ir::{Diagnostic, Rule, TaskId, terminal};
 use megakernel_reference::commands::draw::{escaped, head};
 use megakernel_reference::commands::{Command, describe, options, read_file, replay, wrong};
 
+use crate::ids::{EventId, PhaseId};
 use crate::replay::Machine;
 use crate::validate::{load, validate_schedule, world};
 use crate::world::World;
@@ -71,43 +72,43 @@ fn run(arguments: &Arguments) -> ExitCode {
 
 /// The SVG.
 pub fn picture(world: &World<'_>, file: &str, finding: Option<&Diagnostic>, whole: bool) -> String {
-    let marked: Vec<u32> =
-        finding.map_or_else(Vec::new, |found| found.tasks.iter().map(|&task| task.into()).collect());
+    let marked = finding.map_or(&[][..], |found| &found.tasks);
     let is_all = whole || world.tasks.len() <= MANY;
-    let shown: BTreeSet<u32> = match is_all {
-        true => (0..world.tasks.len() as u32).collect(),
-        false => around(world, if marked.is_empty() { &[0] } else { &marked }),
+    let shown: BTreeSet<TaskId> = match is_all {
+        true => world.task_ids().collect(),
+        false if marked.is_empty() => around(world, &[TaskId::at(0)]),
+        false => around(world, marked),
     };
-    Drawing::new(world, shown).svg(file, finding, &marked)
+    Drawing::new(world, shown).svg(file, finding, marked)
 }
 
 /// Tasks beside these in their queues, and some that signal what they wait for.
-fn around(world: &World<'_>, marked: &[u32]) -> BTreeSet<u32> {
-    let mut queues: BTreeMap<i128, Vec<u32>> = BTreeMap::new();
-    for (number, task) in world.tasks.iter().enumerate() {
+fn around(world: &World<'_>, marked: &[TaskId]) -> BTreeSet<TaskId> {
+    let mut queues: BTreeMap<i128, Vec<TaskId>> = BTreeMap::new();
+    for (id, task) in world.tasks_by_id() {
         if let Some(queue) = task.queue {
-            queues.entry(queue).or_default().push(number as u32);
+            queues.entry(queue).or_default().push(id);
         }
     }
-    let mut signallers: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-    for phase in 0..world.phases() {
+    let mut signallers: BTreeMap<EventId, Vec<TaskId>> = BTreeMap::new();
+    for phase in world.phase_ids() {
         for signal in world.signals.of(phase) {
             let tasks = signallers.entry(signal.event).or_default();
             if tasks.len() < SIGNALLERS {
-                tasks.push(world.task_of[phase]);
+                tasks.push(world.task_of[phase.index()]);
             }
         }
     }
     let mut shown = BTreeSet::new();
     for &task in marked.iter().take(4) {
-        let Some(at) = world.tasks.get(task as usize) else { continue };
+        let Some(at) = world.tasks.get(task.index()) else { continue };
         let queue = at.queue.and_then(|queue| queues.get(&queue));
         if let Some((queue, place)) = queue.and_then(|queue| Some((queue, queue.binary_search(&task).ok()?)))
         {
             shown.extend(&queue[place.saturating_sub(AROUND)..(place + AROUND + 1).min(queue.len())]);
         }
         shown.insert(task);
-        for wait in at.phases.clone().flat_map(|phase| world.waits.of(phase as usize)) {
+        for wait in at.each_phase().flat_map(|phase| world.waits.of(phase)) {
             shown.extend(signallers.get(&wait.event).into_iter().flatten());
         }
     }
@@ -116,17 +117,17 @@ fn around(world: &World<'_>, marked: &[u32]) -> BTreeSet<u32> {
 
 struct Drawing<'w> {
     world: &'w World<'w>,
-    shown: BTreeSet<u32>,
+    shown: BTreeSet<TaskId>,
     /// Where tasks stand: column and lane.
-    places: BTreeMap<u32, [i64; 2]>,
+    places: BTreeMap<TaskId, [i64; 2]>,
     lanes: Vec<String>,
 }
 
 impl Drawing<'_> {
-    fn new<'w>(world: &'w World<'w>, shown: BTreeSet<u32>) -> Drawing<'w> {
+    fn new<'w>(world: &'w World<'w>, shown: BTreeSet<TaskId>) -> Drawing<'w> {
         let depths = depths(world);
         let mut queues: BTreeSet<i128> = BTreeSet::new();
-        queues.extend(shown.iter().filter_map(|&task| world.tasks[task as usize].queue));
+        queues.extend(shown.iter().filter_map(|&task| world.tasks[task.index()].queue));
         let queues: Vec<i128> = queues.into_iter().collect();
         let mut lanes: Vec<String> = queues
             .iter()
@@ -135,16 +136,16 @@ impl Drawing<'_> {
                 format!("worker {queue}{any}")
             })
             .collect();
-        let columns: BTreeSet<u32> = shown.iter().map(|&task| depths[task as usize]).collect();
+        let columns: BTreeSet<u32> = shown.iter().map(|&task| depths[task.index()]).collect();
         let columns: Vec<u32> = columns.into_iter().collect();
-        let mut places: BTreeMap<u32, [i64; 2]> = BTreeMap::new();
+        let mut places: BTreeMap<TaskId, [i64; 2]> = BTreeMap::new();
         let mut ends: Vec<i64> = vec![0; lanes.len()];
         // Of a lane, one task to a column: what would stand in one that is taken goes into the next.
-        let mut order: Vec<u32> = shown.iter().copied().collect();
-        order.sort_by_key(|&task| (world.tasks[task as usize].queue.is_none(), depths[task as usize], task));
+        let mut order: Vec<TaskId> = shown.iter().copied().collect();
+        order.sort_by_key(|&task| (world.tasks[task.index()].queue.is_none(), depths[task.index()], task));
         for task in order {
-            let wish = columns.binary_search(&depths[task as usize]).unwrap_or(0) as i64;
-            let lane = match world.tasks[task as usize].queue.map(|queue| queues.binary_search(&queue)) {
+            let wish = columns.binary_search(&depths[task.index()]).unwrap_or(0) as i64;
+            let lane = match world.tasks[task.index()].queue.map(|queue| queues.binary_search(&queue)) {
                 Some(Ok(lane)) => lane,
                 // Tasks of workers of their own share lanes as they have room.
                 _ => match (queues.len()..ends.len()).find(|&lane| ends[lane] <= wish) {
@@ -163,12 +164,12 @@ impl Drawing<'_> {
         Drawing { world, shown, places, lanes }
     }
 
-    fn at(&self, task: u32) -> Option<[i64; 2]> {
+    fn at(&self, task: TaskId) -> Option<[i64; 2]> {
         let [column, lane] = *self.places.get(&task)?;
         Some([LEFT + column * (BOX[0] + GAP[0]), TOP + lane * (BOX[1] + GAP[1])])
     }
 
-    fn svg(&self, file: &str, finding: Option<&Diagnostic>, marked: &[u32]) -> String {
+    fn svg(&self, file: &str, finding: Option<&Diagnostic>, marked: &[TaskId]) -> String {
         let columns = self.places.values().map(|place| place[0]).max().unwrap_or(0) + 1;
         let heading = format!("{file}: {} of {} tasks", self.shown.len(), self.world.tasks.len());
         let said = finding.map_or_else(
@@ -204,10 +205,10 @@ impl Drawing<'_> {
 
     /// Lines from who signals to who waits. Each event is written once.
     fn events(&self, out: &mut String) {
-        let mut signallers: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+        let mut signallers: BTreeMap<EventId, BTreeSet<TaskId>> = BTreeMap::new();
         for &task in &self.shown {
-            for phase in self.world.tasks[task as usize].phases.clone() {
-                let signals = self.world.signals.of(phase as usize);
+            for phase in self.world.tasks[task.index()].each_phase() {
+                let signals = self.world.signals.of(phase);
                 signals.iter().for_each(|signal| {
                     signallers.entry(signal.event).or_default().insert(task);
                 });
@@ -215,16 +216,16 @@ impl Drawing<'_> {
         }
         let mut written = BTreeSet::new();
         for &task in &self.shown {
-            let phases = self.world.tasks[task as usize].phases.clone();
-            let waits = phases.flat_map(|phase| self.world.waits.of(phase as usize));
-            let counts: BTreeMap<u32, u64> = waits.map(|wait| (wait.event, wait.number)).collect();
+            let phases = self.world.tasks[task.index()].each_phase();
+            let waits = phases.flat_map(|phase| self.world.waits.of(phase));
+            let counts: BTreeMap<EventId, u64> = waits.map(|wait| (wait.event, wait.number)).collect();
             for (event, count) in counts {
                 for &from in signallers.get(&event).into_iter().flatten().filter(|&&from| from != task) {
                     let (Some([x1, y1]), Some([x2, y2])) = (self.at(from), self.at(task)) else { continue };
                     let [x1, y1, y2] = [x1 + BOX[0], y1 + BOX[1] / 2, y2 + BOX[1] / 2];
                     // Back in time, under the boxes.
                     let (bend, down) = if x2 < x1 { (24, BOX[1]) } else { ((x2 - x1) / 2, 0) };
-                    let name = escaped(&self.world.events[event as usize]);
+                    let name = escaped(&self.world.events[event.index()]);
                     let _ = writeln!(
                         out,
                         "<path d=\"M{x1} {y1} C{} {} {} {} {x2} {y2}\" fill=\"none\" stroke=\"#4a6fa5\" stroke-opacity=\"0.7\"><title>{name}</title></path>",
@@ -246,7 +247,7 @@ impl Drawing<'_> {
         }
     }
 
-    fn task(&self, task: u32, is_marked: bool, out: &mut String) {
+    fn task(&self, task: TaskId, is_marked: bool, out: &mut String) {
         let Some([x, y]) = self.at(task) else { return };
         let (stroke, fill, wide) =
             if is_marked { ("#c0182b", "#fdecee", 2) } else { ("#888888", "#f6f6f6", 1) };
@@ -273,9 +274,8 @@ impl Drawing<'_> {
     }
 
     /// What a task does, as far as a few lines tell.
-    fn about(&self, task: u32) -> String {
-        let phases = &self.world.tasks[task as usize].phases;
-        let own = self.world.accesses_of(phases).iter();
+    fn about(&self, task: TaskId) -> String {
+        let own = self.world.accesses_of(&self.world.tasks[task.index()]).iter();
         let lines: Vec<String> = own.take(12).map(|access| self.world.access_text(access)).collect();
         format!("{}\n{}", self.world.task_name(task), lines.join("\n"))
     }
@@ -284,7 +284,7 @@ impl Drawing<'_> {
     fn pairs(&self, finding: &Diagnostic, out: &mut String) {
         let Some(Witness::Overlap { first, second, .. }) = &finding.witness else { return };
         let [one, other] = [first.task, second.task];
-        let (Some([x1, y1]), Some([x2, y2])) = (self.at(one.into()), self.at(other.into())) else { return };
+        let (Some([x1, y1]), Some([x2, y2])) = (self.at(one), self.at(other)) else { return };
         let [x1, x2] = [x1, x2].map(|x| x + BOX[0] / 2);
         let down = y2 >= y1;
         // In one lane, a bow under the boxes.
@@ -311,24 +311,24 @@ fn depths(world: &World<'_>) -> Vec<u32> {
     let mut of_queue: BTreeMap<i128, u32> = BTreeMap::new();
     let mut most = 0;
     for &step in &machine.steps {
-        let task = &world.tasks[world.task_of[step as usize] as usize];
-        let before = match step.checked_sub(1).filter(|_| step > task.phases.start) {
-            Some(before) => of_phase[before as usize],
+        let task = world.of_phase(step);
+        let before = match world.place(step).checked_sub(1) {
+            Some(before) => of_phase[task.phase(before).index()],
             None => task.queue.and_then(|queue| of_queue.get(&queue)).copied().unwrap_or(0),
         };
-        let waits = world.waits.of(step as usize).iter().map(|wait| of_event[wait.event as usize]);
+        let waits = world.waits.of(step).iter().map(|wait| of_event[wait.event.index()]);
         let depth = waits.max().unwrap_or(0).max(before) + 1;
-        of_phase[step as usize] = depth;
+        of_phase[step.index()] = depth;
         most = most.max(depth);
-        for signal in world.signals.of(step as usize) {
-            let event = &mut of_event[signal.event as usize];
+        for signal in world.signals.of(step) {
+            let event = &mut of_event[signal.event.index()];
             *event = (*event).max(depth);
         }
         if let Some(queue) = task.queue {
             of_queue.insert(queue, depth);
         }
     }
-    let depth = |phase: u32| of_phase.get(phase as usize).copied().unwrap_or(0);
+    let depth = |phase: PhaseId| of_phase.get(phase.index()).copied().unwrap_or(0);
     let first = |task: &crate::world::TaskAt| match task.phases.is_empty() {
         true => 0,
         false => depth(task.phases.start).min(most + 1),

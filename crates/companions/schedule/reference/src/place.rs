@@ -1,12 +1,15 @@
 //! Pointers, and words for people: which task, which access.
 
+use megakernel_ir::TaskId;
+
+use crate::ids::{PhaseId, TensorId};
 use crate::world::{Access, Does, World};
 
 impl World<'_> {
     /// A task in words.
-    pub fn task_name(&self, task: u32) -> String {
-        let at = &self.tasks[task as usize];
-        let written = &self.document.tasks[at.written as usize];
+    pub fn task_name(&self, task: TaskId) -> String {
+        let at = &self.tasks[task.index()];
+        let written = &self.document.tasks[at.written];
         let name = written.name.replace('#', &at.copy.to_string());
         let mut parts = Vec::new();
         if !name.is_empty() {
@@ -26,14 +29,13 @@ impl World<'_> {
     }
 
     /// The pointer of a phase.
-    pub fn phase_pointer(&self, phase: u32) -> String {
-        let task = &self.tasks[self.task_of[phase as usize] as usize];
-        format!("/tasks/{}/phases/{}", task.written, phase - task.phases.start)
+    pub fn phase_pointer(&self, phase: PhaseId) -> String {
+        format!("/tasks/{}/phases/{}", self.of_phase(phase).written, self.place(phase))
     }
 
     /// The pointer of a wait, by its place among all waits.
-    pub fn wait_pointer(&self, phase: u32, wait: usize) -> String {
-        let index = wait - self.waits.range(phase as usize).start;
+    pub fn wait_pointer(&self, phase: PhaseId, wait: usize) -> String {
+        let index = wait - self.waits.range(phase).start;
         format!("{}/waits/{index}", self.phase_pointer(phase))
     }
 
@@ -48,20 +50,20 @@ impl World<'_> {
     }
 
     /// The name of the tensor of an access.
-    pub fn tensor_name(&self, tensor: u32) -> &str {
-        let tensor = &self.document.tensors[tensor as usize];
-        &self.document.names[tensor.name as usize]
+    pub fn tensor_name(&self, tensor: TensorId) -> &str {
+        let tensor = &self.document.tensors[tensor.index()];
+        self.document.name(tensor.name)
     }
 
     /// An access in words: `task 3 (`name`) reads x in phase 1`.
     pub fn access_text(&self, access: &Access) -> String {
-        let task = self.task_of[access.phase as usize];
+        let task = self.task_of[access.phase.index()];
         let does = match access.does {
             Does::Read => "reads",
             Does::Write => "writes",
             Does::Add => "adds to",
         };
-        let phase = access.phase - self.tasks[task as usize].phases.start;
+        let phase = self.place(access.phase);
         let name = self.tensor_name(access.tensor);
         format!("{} {does} `{name}` in phase {phase}", self.task_name(task))
     }

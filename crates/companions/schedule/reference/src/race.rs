@@ -5,13 +5,13 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use megakernel_ir::TaskId;
 use megakernel_order::Findings;
 use megakernel_order::happens_before::{HappensBefore, Question};
 
 use megakernel_schedule::{Init, Kind};
 
 use crate::exact;
+use crate::ids::{AccessId, Node, PhaseId, Place, question};
 use crate::world::{Access, Does, NO_GROUP, World};
 
 /// Questions are answered when there are this many.
@@ -20,38 +20,38 @@ pub const CHUNK: usize = 1 << 22;
 /// A storage with its accesses.
 pub struct Storage {
     /// Along happens-before, and within a phase as the phase goes on.
-    pub accesses: Vec<u32>,
+    pub accesses: Vec<AccessId>,
     /// Where pieces begin and end.
     cuts: Vec<u64>,
     /// Where the list of each piece begins.
     starts: Vec<usize>,
     /// For each piece its accesses, as indices of `accesses`.
-    lists: Vec<u32>,
+    lists: Vec<Place>,
 }
 
 /// The storages that are changed, or may hold nothing when they are read, in their order.
 pub fn storages(world: &World<'_>, order: &HappensBefore<'_>) -> Vec<Storage> {
-    let mut of: Vec<Vec<u32>> = vec![Vec::new(); world.storages];
+    let mut of: Vec<Vec<AccessId>> = vec![Vec::new(); world.storages];
     let mut is_judged = vec![false; world.storages];
     for (index, access) in world.accesses.iter().enumerate() {
         let placed = world.placed(access);
         let may_be_empty =
             placed.init == Init::Never && matches!(placed.kind, Kind::Activation | Kind::Output);
-        of[placed.storage as usize].push(index as u32);
-        is_judged[placed.storage as usize] |= access.does != Does::Read || may_be_empty;
+        of[placed.storage.index()].push(AccessId::at(index));
+        is_judged[placed.storage.index()] |= access.does != Does::Read || may_be_empty;
     }
-    let ranks: Vec<u32> = TaskId::range(0..world.phases()).map(|phase| order.rank(phase)).collect();
+    let ranks: Vec<u32> = world.phase_ids().map(|phase| order.rank(Node::from(phase).task())).collect();
     let judged = of.into_iter().zip(is_judged).filter(|(_, is_judged)| *is_judged);
     judged.map(|(accesses, _)| Storage::new(world, &ranks, accesses)).collect()
 }
 
 impl Storage {
-    fn new(world: &World<'_>, ranks: &[u32], mut accesses: Vec<u32>) -> Storage {
+    fn new(world: &World<'_>, ranks: &[u32], mut accesses: Vec<AccessId>) -> Storage {
         accesses.sort_by_key(|&index| {
-            let access = &world.accesses[index as usize];
-            (ranks[access.phase as usize], access.phase, access.does)
+            let access = &world.accesses[index.index()];
+            (ranks[access.phase.index()], access.phase, access.does)
         });
-        let bytes = |index: u32| world.bytes(&world.accesses[index as usize]);
+        let bytes = |index: AccessId| world.bytes(&world.accesses[index.index()]);
         let mut cuts: Vec<u64> = accesses.iter().flat_map(|&index| bytes(index)).flatten().copied().collect();
         cuts.sort_unstable();
         cuts.dedup();
@@ -72,11 +72,11 @@ impl Storage {
             starts[piece + 1] += starts[piece];
         }
         let mut next = starts.clone();
-        let mut lists = vec![0; starts.last().copied().unwrap_or(0)];
+        let mut lists = vec![Place::default(); starts.last().copied().unwrap_or(0)];
         let mut ranges = ranges.into_iter();
-        for (place, &index) in accesses.iter().enumerate() {
+        for (place, &index) in Place::range(0..accesses.len()).zip(&accesses) {
             for piece in ranges.by_ref().take(bytes(index).len()).flatten() {
-                lists[next[piece]] = place as u32;
+                lists[next[piece]] = place;
                 next[piece] += 1;
             }
         }
@@ -84,7 +84,7 @@ impl Storage {
     }
 
     /// The accesses of each piece, along happens-before.
-    pub fn pieces(&self) -> impl Iterator<Item = &[u32]> {
+    pub fn pieces(&self) -> impl Iterator<Item = &[Place]> {
         self.starts.windows(2).map(|ends| &self.lists[ends[0]..ends[1]]).filter(|list| !list.is_empty())
     }
 
@@ -96,12 +96,12 @@ impl Storage {
     }
 
     /// The phase of an access.
-    pub fn phase(&self, world: &World<'_>, place: u32) -> u32 {
+    pub fn phase(&self, world: &World<'_>, place: Place) -> PhaseId {
         self.access(world, place).phase
     }
 
-    fn access<'w>(&self, world: &'w World<'_>, place: u32) -> &'w Access {
-        &world.accesses[self.accesses[place as usize] as usize]
+    fn access<'w>(&self, world: &'w World<'_>, place: Place) -> &'w Access {
+        &world.accesses[self.accesses[place.index()].index()]
     }
 }
 
@@ -146,10 +146,10 @@ pub fn check(
 const FOUND: usize = 1 << 10;
 
 /// Of each storage, some pairs of accesses that race; none if none do.
-pub fn racing(world: &World<'_>, order: &HappensBefore<'_>, storages: &[Storage]) -> Vec<Vec<[u32; 2]>> {
+pub fn racing(world: &World<'_>, order: &HappensBefore<'_>, storages: &[Storage]) -> Vec<Vec<[AccessId; 2]>> {
     let mut racing = vec![Vec::new(); storages.len()];
-    let (mut questions, mut asked_for) = (Vec::<Question>::new(), Vec::<(usize, [u32; 2])>::new());
-    let mut settle = |questions: &mut Vec<Question>, asked_for: &mut Vec<(usize, [u32; 2])>| {
+    let (mut questions, mut asked_for) = (Vec::<Question>::new(), Vec::<(usize, [AccessId; 2])>::new());
+    let mut settle = |questions: &mut Vec<Question>, asked_for: &mut Vec<(usize, [AccessId; 2])>| {
         for (answer, (storage, pair)) in order.answer(questions).into_iter().zip(asked_for.drain(..)) {
             if !answer && racing[storage].len() < FOUND {
                 racing[storage].push(pair);
@@ -160,17 +160,17 @@ pub fn racing(world: &World<'_>, order: &HappensBefore<'_>, storages: &[Storage]
     let alike = Alike::new(world, order);
     for (number, storage) in storages.iter().enumerate() {
         let mut asked = HashSet::new();
-        let mut ask = |one: u32, other: u32| {
+        let mut ask = |one: Place, other: Place| {
             let [earlier, later] = [one, other].map(|place| storage.phase(world, place));
             if earlier != later && asked.insert((earlier, later)) {
-                questions.push(Question { earlier: earlier.into(), later: later.into() });
-                asked_for.push((number, [one, other].map(|place| storage.accesses[place as usize])));
+                questions.push(question(earlier, later));
+                asked_for.push((number, [one, other].map(|place| storage.accesses[place.index()])));
                 if questions.len() >= CHUNK {
                     settle(&mut questions, &mut asked_for);
                 }
             }
         };
-        let mut known: &[u32] = &[];
+        let mut known: &[Place] = &[];
         for piece in storage.pieces() {
             // Neighbouring pieces often have the same accesses.
             if piece != known {
@@ -197,29 +197,29 @@ struct Alike(Vec<u32>);
 impl Alike {
     fn new(world: &World<'_>, order: &HappensBefore<'_>) -> Alike {
         let mut known = HashMap::new();
-        let class = |phase: TaskId| {
+        let class = |phase: PhaseId| {
             let next = known.len() as u32;
-            *known.entry(order.graph().waits(phase)).or_insert(next)
+            *known.entry(order.graph().waits(Node::from(phase).task())).or_insert(next)
         };
-        Alike(TaskId::range(0..world.phases()).map(class).collect())
+        Alike(world.phase_ids().map(class).collect())
     }
 
     /// Of accesses, each with its phase, those of one phase of each class, and of another one where there is: the first may itself be what has to
     /// come before.
-    fn some(&self, accesses: impl Iterator<Item = (u32, u32)>) -> Vec<u32> {
-        let mut all: Vec<[u32; 3]> =
-            accesses.map(|(phase, place)| [self.0[phase as usize], phase, place]).collect();
+    fn some(&self, accesses: impl Iterator<Item = (PhaseId, Place)>) -> Vec<Place> {
+        let mut all: Vec<(u32, PhaseId, Place)> =
+            accesses.map(|(phase, place)| (self.0[phase.index()], phase, place)).collect();
         all.sort_unstable();
-        all.dedup_by_key(|[_, phase, _]| *phase);
-        let is_one = |&at: &usize| at < 2 || all[at - 2][0] != all[at][0];
-        (0..all.len()).filter(is_one).map(|at| all[at][2]).collect()
+        all.dedup_by_key(|(_, phase, _)| *phase);
+        let is_one = |&at: &usize| at < 2 || all[at - 2].0 != all[at].0;
+        (0..all.len()).filter(is_one).map(|at| all[at].2).collect()
     }
 }
 
 /// The runs of a piece: accesses that follow each other and are all reads, or all additions to one value. Each comes with the run before it, all of
 /// which conflicts with all of it.
-pub fn runs(world: &World<'_>, storage: &Storage, piece: &[u32], each: &mut dyn FnMut(&[u32], &[u32])) {
-    let mut before: &[u32] = &[];
+pub fn runs(world: &World<'_>, storage: &Storage, piece: &[Place], each: &mut dyn FnMut(&[Place], &[Place])) {
+    let mut before: &[Place] = &[];
     let mut begin = 0;
     for at in 1..=piece.len() {
         let first = storage.access(world, piece[begin]);
@@ -236,7 +236,7 @@ pub fn runs(world: &World<'_>, storage: &Storage, piece: &[u32], each: &mut dyn 
 }
 
 /// Asks for the order of the additions of one group in a run, by their places.
-pub fn collisions(world: &World<'_>, storage: &Storage, run: &[u32], ask: &mut dyn FnMut(u32, u32)) {
+pub fn collisions(world: &World<'_>, storage: &Storage, run: &[Place], ask: &mut dyn FnMut(Place, Place)) {
     let mut last = HashMap::new();
     for &place in run {
         let access = storage.access(world, place);

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use megakernel_order::happens_before::{HappensBefore, Question};
 use megakernel_order::{Findings, Order};
-use megakernel_schedule::{Count, Schedule};
+use megakernel_schedule::{Count, NameId, Schedule};
 
+use crate::ids::{EventId, Node, PhaseId, question};
 use crate::order::{Before, signals};
 use crate::world::World;
 use crate::{deadlock, exact, race};
@@ -53,7 +54,7 @@ pub fn add(schedule: &mut Schedule, missing: &[Missing]) {
         let Some(name) = schedule.names.iter().position(|name| name == event) else { continue };
         let phase = schedule.tasks.get_mut(*task).and_then(|task| task.phases.get_mut(*phase));
         let Some(waits) = phase.map(|phase| &mut phase.waits) else { continue };
-        let wait = Count { event: name as u32, number: i64::try_from(*count).unwrap_or(i64::MAX) };
+        let wait = Count { event: NameId::at(name), number: i64::try_from(*count).unwrap_or(i64::MAX) };
         match raises.and_then(|place| waits.get_mut(place)) {
             Some(raised) => *raised = wait,
             None => waits.push(wait),
@@ -74,26 +75,26 @@ fn lacking(schedule: &Schedule) -> Option<Vec<Missing>> {
     let storages = race::storages(&world, &order);
     let racing = race::racing(&world, &order, &storages);
     let racing = storages.iter().zip(&racing).filter(|(_, found)| !found.is_empty());
-    let pairs: BTreeSet<[u32; 2]> = racing
+    let pairs: BTreeSet<[PhaseId; 2]> = racing
         .flat_map(|(storage, found)| exact::pairs(&world, &order, storage, found))
-        .map(|pair| pair.map(|access| world.accesses[access as usize].phase))
+        .map(|pair| pair.map(|access| world.accesses[access.index()].phase))
         .collect();
     let paths = Paths::new(&world, &before, &order);
-    let mut chosen: BTreeMap<(u32, u32), BTreeSet<u32>> = BTreeMap::new();
-    let mut known: BTreeMap<(u32, u32), bool> = BTreeMap::new();
-    let mut possible = |event: u32, phase: u32| {
+    let mut chosen: BTreeMap<(PhaseId, EventId), BTreeSet<EventId>> = BTreeMap::new();
+    let mut known: BTreeMap<(EventId, PhaseId), bool> = BTreeMap::new();
+    let mut possible = |event: EventId, phase: PhaseId| {
         *known.entry((event, phase)).or_insert_with(|| is_possible(&world, &order, &signals, event, phase))
     };
     for [one, other] in pairs {
-        let is_known = |[first, second]: [u32; 2]| {
+        let is_known = |[first, second]: [PhaseId; 2]| {
             after(&world, first).any(|(event, _)| chosen.contains_key(&(second, event)))
         };
         if is_known([one, other]) || is_known([other, one]) {
             continue;
         }
-        let mut options: Vec<(u32, u32, u32, u32)> = Vec::new();
+        let mut options: Vec<(u32, u32, PhaseId, EventId)> = Vec::new();
         for [first, second] in [[one, other], [other, one]] {
-            let events: BTreeSet<u32> = after(&world, first).map(|(event, _)| event).collect();
+            let events: BTreeSet<EventId> = after(&world, first).map(|(event, _)| event).collect();
             for event in events.into_iter().filter(|&event| possible(event, second)) {
                 let (longer, later) = paths.cost(&signals, event, second);
                 options.push((longer, later, second, event));
@@ -108,42 +109,40 @@ fn lacking(schedule: &Schedule) -> Option<Vec<Missing>> {
     let totals = world.totals();
     let mut missing: BTreeSet<Missing> = BTreeSet::new();
     for ((phase, event), instead) in chosen {
-        let of = &world.tasks[world.task_of[phase as usize] as usize];
-        let (task, phase) = (of.written as usize, (phase - of.phases.start) as usize);
-        let name = &world.events[event as usize];
+        let (task, phase) = (world.of_phase(phase).written, world.place(phase));
+        let name = &world.events[event.index()];
         let waits = &schedule.tasks.get(task)?.phases.get(phase)?.waits;
         missing.insert(Missing {
             task,
             phase,
             // A name that repetition made is none that a wait of the document could have.
             event: schedule.names.contains(name).then(|| name.clone())?,
-            raises: waits.iter().position(|wait| schedule.names[wait.event as usize] == *name),
-            count: totals[event as usize],
-            instead: instead.into_iter().map(|event| world.events[event as usize].clone()).collect(),
+            raises: waits.iter().position(|wait| schedule.name(wait.event) == *name),
+            count: totals[event.index()],
+            instead: instead.into_iter().map(|event| world.events[event.index()].clone()).collect(),
         });
     }
     Some(missing.into_iter().collect())
 }
 
 /// What a task signals from a phase on, and in which phase.
-fn after<'w>(world: &'w World<'_>, phase: u32) -> impl Iterator<Item = (u32, u32)> + 'w {
-    let end = world.tasks[world.task_of[phase as usize] as usize].phases.end;
-    (phase..end).flat_map(|at| world.signals.of(at as usize).iter().map(move |signal| (signal.event, at)))
+fn after<'w>(world: &'w World<'_>, phase: PhaseId) -> impl Iterator<Item = (EventId, PhaseId)> + 'w {
+    let phases = world.of_phase(phase).each_phase().skip(world.place(phase));
+    phases.flat_map(|at| world.signals.of(at).iter().map(move |signal| (signal.event, at)))
 }
 
 /// Whether a phase may wait for all of an event: none of its signals comes after the phase, or with it.
 fn is_possible(
     world: &World<'_>,
     order: &HappensBefore<'_>,
-    signals: &[Vec<(u32, u64)>],
-    event: u32,
-    phase: u32,
+    signals: &[Vec<(PhaseId, u64)>],
+    event: EventId,
+    phase: PhaseId,
 ) -> bool {
-    let task = world.task_of[phase as usize];
-    let sources = signals[event as usize].iter().map(|&(source, _)| source);
-    let is_own = |source: u32| world.task_of[source as usize] == task && source >= phase;
-    let questions: Vec<Question> =
-        sources.clone().map(|later| Question { earlier: phase.into(), later: later.into() }).collect();
+    let task = world.task_of[phase.index()];
+    let sources = signals[event.index()].iter().map(|&(source, _)| source);
+    let is_own = |source: PhaseId| world.task_of[source.index()] == task && source >= phase;
+    let questions: Vec<Question> = sources.clone().map(|later| question(phase, later)).collect();
     !sources.into_iter().any(is_own) && !order.answer(&questions).contains(&true)
 }
 
@@ -158,16 +157,16 @@ struct Paths {
 
 impl Paths {
     fn new(world: &World<'_>, before: &Before, order: &HappensBefore<'_>) -> Paths {
-        let nodes: Vec<u32> = order.sequence().iter().map(|&node| node.into()).collect();
+        let nodes: Vec<Node> = order.sequence().iter().map(|&node| node.into()).collect();
         let (mut to, mut from) = (vec![0u32; nodes.len()], vec![0u32; nodes.len()]);
-        let weight = |node: u32| u32::from((node as usize) < world.phases());
+        let weight = |node: Node| u32::from(world.as_phase(node).is_ok());
         for &node in &nodes {
-            let longest = before.straight_before(world, node).iter().map(|&at| to[at as usize]).max();
-            to[node as usize] = longest.unwrap_or(0) + weight(node);
+            let longest = before.straight_before(world, node).iter().map(|&at| to[at.index()]).max();
+            to[node.index()] = longest.unwrap_or(0) + weight(node);
         }
         for &node in nodes.iter().rev() {
             for at in before.straight_before(world, node) {
-                from[at as usize] = from[at as usize].max(from[node as usize] + weight(node));
+                from[at.index()] = from[at.index()].max(from[node.index()] + weight(node));
             }
         }
         let longest = to.iter().copied().max().unwrap_or(0);
@@ -175,11 +174,11 @@ impl Paths {
     }
 
     /// By how much the longest path becomes longer, and by how much later the phase comes.
-    fn cost(&self, signals: &[Vec<(u32, u64)>], event: u32, phase: u32) -> (u32, u32) {
+    fn cost(&self, signals: &[Vec<(PhaseId, u64)>], event: EventId, phase: PhaseId) -> (u32, u32) {
         let last =
-            signals[event as usize].iter().map(|&(source, _)| self.to[source as usize]).max().unwrap_or(0);
-        let now = self.to[phase as usize];
+            signals[event.index()].iter().map(|&(source, _)| self.to[source.index()]).max().unwrap_or(0);
+        let now = self.to[phase.index()];
         let then = now.max(last + 1);
-        ((then + self.from[phase as usize]).saturating_sub(self.longest), then - now)
+        ((then + self.from[phase.index()]).saturating_sub(self.longest), then - now)
     }
 }

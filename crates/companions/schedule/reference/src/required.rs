@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use megakernel_order::Order;
 use megakernel_order::happens_before::HappensBefore;
 
+use crate::ids::{Node, PhaseId, Place};
 use crate::minimise::Wait;
 use crate::order::{Before, signals};
 use crate::race::{collisions, runs, storages};
@@ -25,9 +26,9 @@ pub struct Required<'w> {
     world: &'w World<'w>,
     before: Before,
     /// What each wait has seen while none has gone.
-    seen: Vec<Option<u32>>,
+    seen: Vec<Option<Node>>,
     /// Phases and joins, each behind what comes straight before it.
-    nodes: Vec<u32>,
+    nodes: Vec<Node>,
     /// By phase.
     required: Vec<Bits>,
 }
@@ -42,12 +43,12 @@ impl<'w> Required<'w> {
         }
         let order = Order::new(&graph)?;
         let order = HappensBefore::new(&graph, &order);
-        let nodes: Vec<u32> = order.sequence().iter().map(|&node| node.into()).collect();
+        let nodes: Vec<Node> = order.sequence().iter().map(|&node| node.into()).collect();
         let words = world.phases().div_ceil(64);
         let mut required = vec![vec![0; words]; world.phases()];
         let mut left = MOST;
         for storage in storages(world, &order) {
-            let mut known: &[u32] = &[];
+            let mut known: &[Place] = &[];
             for piece in storage.pieces() {
                 if piece == known {
                     continue;
@@ -59,11 +60,11 @@ impl<'w> Required<'w> {
                     earlier.iter().for_each(|&place| insert(&mut bits, storage.phase(world, place)));
                     for &place in run {
                         let phase = storage.phase(world, place);
-                        unite(&mut required[phase as usize], &bits);
+                        unite(&mut required[phase.index()], &bits);
                     }
                     collisions(world, &storage, run, &mut |earlier, later| {
                         let [earlier, later] = [earlier, later].map(|place| storage.phase(world, place));
-                        insert(&mut required[later as usize], earlier);
+                        insert(&mut required[later.index()], earlier);
                     });
                 });
             }
@@ -83,34 +84,35 @@ impl<'w> Required<'w> {
         let words = self.world.phases().div_ceil(64);
         let mut come = vec![vec![0; words]; self.nodes.len()];
         for &node in &self.nodes {
-            let mut bits = std::mem::take(&mut come[node as usize]);
+            let mut bits = std::mem::take(&mut come[node.index()]);
             for earlier in self.before.each_before(self.world, node) {
-                unite(&mut bits, &come[earlier as usize]);
-                if (earlier as usize) < self.world.phases() {
-                    insert(&mut bits, earlier);
+                unite(&mut bits, &come[earlier.index()]);
+                if let Ok(phase) = self.world.as_phase(earlier) {
+                    insert(&mut bits, phase);
                 }
             }
-            let required = self.required.get(node as usize).map_or(&[][..], Vec::as_slice);
+            let required = self.required.get(node.index()).map_or(&[][..], Vec::as_slice);
             if required.iter().zip(&bits).any(|(required, come)| required & !come != 0) {
                 return false;
             }
-            come[node as usize] = bits;
+            come[node.index()] = bits;
         }
         true
     }
 
     /// Takes a wait from each task that it stands for.
     fn take(&mut self, &[task, phase, place]: &Wait) {
-        let first = self.world.tasks.partition_point(|of| (of.written as usize) < task);
-        for of in self.world.tasks[first..].iter().take_while(|of| of.written as usize == task) {
-            let index = self.world.waits.range(of.phases.start as usize + phase).start + place;
+        let first = self.world.tasks.partition_point(|of| of.written < task);
+        for of in self.world.tasks[first..].iter().take_while(|of| of.written == task) {
+            let index = self.world.waits.range(of.phase(phase)).start + place;
             self.before.wait[index] = None;
         }
     }
 }
 
-fn insert(bits: &mut Bits, phase: u32) {
-    bits[phase as usize / 64] |= 1 << (phase % 64);
+fn insert(bits: &mut Bits, phase: PhaseId) {
+    let phase = phase.index();
+    bits[phase / 64] |= 1 << (phase % 64);
 }
 
 fn unite(bits: &mut Bits, others: &Bits) {

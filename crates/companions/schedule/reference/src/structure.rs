@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use megakernel_ir::Rule;
 use megakernel_ir::diagnostic::pointer_token;
 use megakernel_order::Findings;
-use megakernel_schedule::{Access, Kind, Schedule, Task, Tensor};
+use megakernel_schedule::{Access, Kind, NameId, Schedule, Task, Tensor};
 
+use crate::ids::{StorageId, TensorId};
 use crate::region::{self, MOST};
 use crate::world::Placed;
 
@@ -18,14 +19,14 @@ pub const LIMITS: [(u64, &str); 3] =
 
 /// Judges numbers, places and regions. Gives the places of the tensors, which mean nothing where a rule is broken.
 pub fn check(document: &Schedule, findings: &mut Findings) -> (Vec<Placed>, usize) {
-    let mut by_name: Vec<Option<u32>> = vec![None; document.names.len()];
+    let mut by_name: Vec<Option<TensorId>> = vec![None; document.names.len()];
     for (index, tensor) in document.tensors.iter().enumerate() {
-        by_name[tensor.name as usize] = Some(index as u32);
+        by_name[tensor.name.index()] = Some(TensorId::at(index));
     }
-    let tensor_of = |name: u32| by_name[name as usize].map(|index| index as usize);
-    let storages: HashMap<u32, usize> =
+    let tensor_of = |name: NameId| by_name[name.index()].map(TensorId::index);
+    let storages: HashMap<NameId, usize> =
         document.storages.iter().enumerate().map(|(index, storage)| (storage.name, index)).collect();
-    let at = |list: &str, name: u32| format!("/{list}/{}", pointer_token(&document.names[name as usize]));
+    let at = |list: &str, name: NameId| format!("/{list}/{}", pointer_token(document.name(name)));
     for storage in &document.storages {
         number(storage.bytes, [0, BYTES], || format!("{}/bytes", at("storages", storage.name)), findings);
     }
@@ -45,7 +46,7 @@ pub fn check(document: &Schedule, findings: &mut Findings) -> (Vec<Placed>, usiz
             Some(view) => match tensor_of(view).filter(|&of| document.tensors[of].view.is_none()) {
                 Some(of) => of,
                 None => {
-                    let name = &document.names[view as usize];
+                    let name = document.name(view);
                     let message = format!("found `{name}`, required the name of a tensor that is no view");
                     findings.broken(Rule::ES03, format!("{pointer}/view"), message);
                     index
@@ -60,7 +61,7 @@ pub fn check(document: &Schedule, findings: &mut Findings) -> (Vec<Placed>, usiz
             match storage {
                 Some(storage) if value == index => room = Some(document.storages[storage].bytes),
                 None if value == index => {
-                    let name = &document.names[name as usize];
+                    let name = document.name(name);
                     let message = format!("found `{name}`, required the name of a storage");
                     findings.broken(Rule::ES03, format!("{pointer}/storage"), message);
                 }
@@ -75,9 +76,9 @@ pub fn check(document: &Schedule, findings: &mut Findings) -> (Vec<Placed>, usiz
         }
         let before = if value == index { 0 } else { root.offset };
         placed.push(Placed {
-            value: value as u32,
+            value: TensorId::at(value),
             // Of a view, that of its tensor: filled in below, since it may come later.
-            storage: storage.unwrap_or(own) as u32,
+            storage: StorageId::at(storage.unwrap_or(own)),
             start: before.saturating_add(tensor.offset).unsigned_abs(),
             kind: root.kind,
             init: root.init,
@@ -85,7 +86,7 @@ pub fn check(document: &Schedule, findings: &mut Findings) -> (Vec<Placed>, usiz
         own += 1;
     }
     for index in 0..placed.len() {
-        placed[index].storage = placed[placed[index].value as usize].storage;
+        placed[index].storage = placed[placed[index].value.index()].storage;
     }
     tasks(document, &by_name, &placed, findings);
     (placed, own)
@@ -118,7 +119,7 @@ fn size(tensor: &Tensor, pointer: &str, findings: &mut Findings) -> Option<i64> 
     bytes
 }
 
-fn tasks(document: &Schedule, by_name: &[Option<u32>], placed: &[Placed], findings: &mut Findings) {
+fn tasks(document: &Schedule, by_name: &[Option<TensorId>], placed: &[Placed], findings: &mut Findings) {
     let mut sizes = [0u64; 3];
     let mut is_large = false;
     for (index, task) in document.tasks.iter().enumerate() {
@@ -173,7 +174,7 @@ fn tasks(document: &Schedule, by_name: &[Option<u32>], placed: &[Placed], findin
 /// Of what an access is.
 struct Of<'d> {
     document: &'d Schedule,
-    by_name: &'d [Option<u32>],
+    by_name: &'d [Option<TensorId>],
     placed: &'d [Placed],
     task: &'d Task,
 }
@@ -187,14 +188,14 @@ fn judge(
     at: impl Fn() -> String,
     findings: &mut Findings,
 ) -> u64 {
-    let name = &of.document.names[access.tensor as usize];
+    let name = of.document.name(access.tensor);
     if of.task.repeat.is_some() && name.contains('#') {
         // One interval at least; the rest when its tensors are known.
         return 1;
     }
-    match of.by_name[access.tensor as usize] {
+    match of.by_name[access.tensor.index()] {
         Some(index) => {
-            let (tensor, placed) = (&of.document.tensors[index as usize], &of.placed[index as usize]);
+            let (tensor, placed) = (&of.document.tensors[index.index()], &of.placed[index.index()]);
             fits(tensor, placed, access, changes, times, at, findings).unwrap_or(0)
         }
         None => {

@@ -60,8 +60,8 @@ pub fn is_redundant(schedule: &Schedule, [task, phase, place]: [usize; 3]) -> bo
     let graph = before.graph(&world);
     let Some(order) = Order::new(&graph) else { return false };
     let sums = warnings::sums(&world, &before, &signals, &HappensBefore::new(&graph, &order));
-    world.tasks.iter().filter(|of| of.written as usize == task).all(|of| {
-        let index = world.waits.range(of.phases.start as usize + phase).start + place;
+    world.tasks.iter().filter(|of| of.written == task).all(|of| {
+        let index = world.waits.range(of.phase(phase)).start + place;
         sums[index] >= world.waits.all()[index].number
     })
 }

@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 
 use megakernel_ir::{Diagnostic, Rule, TaskId};
-use megakernel_order::happens_before::{Around, Bits, HappensBefore, LANES, Question};
+use megakernel_order::happens_before::{Around, Bits, HappensBefore, LANES};
 use megakernel_order::{Findings, KEPT_PER_RULE};
 
+use crate::ids::{EventId, Node, PhaseId, question};
 use crate::order::Before;
 use crate::world::World;
 
@@ -13,30 +14,31 @@ use crate::world::World;
 pub fn redundant_waits(
     world: &World<'_>,
     before: &Before,
-    signals: &[Vec<(u32, u64)>],
+    signals: &[Vec<(PhaseId, u64)>],
     order: &HappensBefore<'_>,
     findings: &mut Findings,
 ) {
     let sums = sums(world, before, signals, order);
-    let of = |phase: u32| world.waits.range(phase as usize).map(move |index| (phase, index));
-    let redundant: Vec<(u32, usize)> = (0..world.phases() as u32)
+    let of = |phase: PhaseId| world.waits.range(phase).map(move |index| (phase, index));
+    let redundant: Vec<(PhaseId, usize)> = world
+        .phase_ids()
         .flat_map(of)
         .filter(|&(_, index)| sums[index] >= world.waits.all()[index].number)
         .collect();
     let told = &redundant[..redundant.len().min(KEPT_PER_RULE as usize)];
     let mut implied_by = implied_by(world, before, signals, order, told).into_iter();
     for (phase, index) in redundant {
-        let (wait, task) = (&world.waits.all()[index], world.task_of[phase as usize]);
+        let (wait, task) = (&world.waits.all()[index], world.task_of[phase.index()]);
         let by = implied_by.next().unwrap_or_default();
         findings.report(Rule::EW01, || {
             let message = format!(
                 "{} waits for `{}` to reach {}, and {} of it come before without this wait, by {by}",
                 world.task_name(task),
-                world.events[wait.event as usize],
+                world.events[wait.event.index()],
                 wait.number,
                 sums[index]
             );
-            Diagnostic::new(Rule::EW01, world.wait_pointer(phase, index), message).tasks([task.into()])
+            Diagnostic::new(Rule::EW01, world.wait_pointer(phase, index), message).tasks([task])
         });
     }
 }
@@ -50,21 +52,20 @@ const NAMED: usize = 3;
 fn implied_by(
     world: &World<'_>,
     before: &Before,
-    signals: &[Vec<(u32, u64)>],
+    signals: &[Vec<(PhaseId, u64)>],
     order: &HappensBefore<'_>,
-    redundant: &[(u32, usize)],
+    redundant: &[(PhaseId, usize)],
 ) -> Vec<String> {
-    let ways: Vec<Vec<(u32, String)>> =
+    let ways: Vec<Vec<(Node, String)>> =
         redundant.iter().map(|&(phase, index)| ways(world, before, phase, index)).collect();
     let sources = |index: usize| {
-        let all = &signals[world.waits.all()[index].event as usize];
+        let all = &signals[world.waits.all()[index].event.index()];
         all.iter().take(ASKED).map(|&(phase, _)| phase)
     };
     let mut questions = Vec::new();
     for (&(_, index), ways) in redundant.iter().zip(&ways) {
         for (node, _) in ways {
-            let later = TaskId::from(*node);
-            questions.extend(sources(index).map(|earlier| Question { earlier: earlier.into(), later }));
+            questions.extend(sources(index).map(|earlier| question(earlier, *node)));
         }
     }
     let answers = order.answer(&questions);
@@ -94,19 +95,19 @@ fn implied_by(
 }
 
 /// What comes straight before a phase but for one of its waits, as nodes, and in words.
-fn ways(world: &World<'_>, before: &Before, phase: u32, without: usize) -> Vec<(u32, String)> {
+fn ways(world: &World<'_>, before: &Before, phase: PhaseId, without: usize) -> Vec<(Node, String)> {
     let mut ways = Vec::new();
-    let [in_task, in_queue] = before.program[phase as usize];
-    if let Some(node) = in_task {
-        ways.push((node, format!("its phase {}", world.place(node))));
+    let [in_task, in_queue] = before.program[phase.index()];
+    if let Some(phase) = in_task {
+        ways.push((phase.into(), format!("its phase {}", world.place(phase))));
     }
-    if let Some(node) = in_queue {
-        let task = world.task_name(world.task_of[node as usize]);
-        ways.push((node, format!("{task}, which is before it in its queue")));
+    if let Some(phase) = in_queue {
+        let task = world.task_name(world.task_of[phase.index()]);
+        ways.push((phase.into(), format!("{task}, which is before it in its queue")));
     }
-    for index in world.waits.range(phase as usize).filter(|&index| index != without) {
+    for index in world.waits.range(phase).filter(|&index| index != without) {
         let wait = &world.waits.all()[index];
-        let name = format!("its wait for `{}` to reach {}", world.events[wait.event as usize], wait.number);
+        let name = format!("its wait for `{}` to reach {}", world.events[wait.event.index()], wait.number);
         ways.extend(before.wait[index].map(|node| (node, name)));
     }
     ways
@@ -117,25 +118,25 @@ fn ways(world: &World<'_>, before: &Before, phase: u32, without: usize) -> Vec<(
 pub fn sums(
     world: &World<'_>,
     before: &Before,
-    signals: &[Vec<(u32, u64)>],
+    signals: &[Vec<(PhaseId, u64)>],
     order: &HappensBefore<'_>,
 ) -> Vec<u64> {
     // The phases that have something else before them, by event.
-    let mut waiting: Vec<Vec<u32>> = vec![Vec::new(); world.events.len()];
-    for phase in 0..world.phases() {
+    let mut waiting: Vec<Vec<PhaseId>> = vec![Vec::new(); world.events.len()];
+    for phase in world.phase_ids() {
         let range = world.waits.range(phase);
-        if range.len() + before.program[phase].iter().flatten().count() < 2 {
+        if range.len() + before.program[phase.index()].iter().flatten().count() < 2 {
             continue;
         }
         for wait in &world.waits.all()[range] {
-            let list = &mut waiting[wait.event as usize];
-            if list.last() != Some(&(phase as u32)) {
-                list.push(phase as u32);
+            let list = &mut waiting[wait.event.index()];
+            if list.last() != Some(&phase) {
+                list.push(phase);
             }
         }
     }
     let mut sums = vec![0u64; world.waits.all().len()];
-    let sources = sources(signals, order, |event| !waiting[event].is_empty());
+    let sources = sources(signals, order, |event| !waiting[event.index()].is_empty());
     for batch in batches(&sources) {
         follow(world, before, order, &batch, &waiting, &mut sums);
     }
@@ -143,19 +144,23 @@ pub fn sums(
 }
 
 /// For each of these, a phase and an event: the amounts of the event that come before the phase.
-pub fn come(signals: &[Vec<(u32, u64)>], order: &HappensBefore<'_>, asked: &[(u32, u32)]) -> Vec<u64> {
-    let mut of_event: HashMap<u32, Vec<usize>> = HashMap::new();
+pub fn come(
+    signals: &[Vec<(PhaseId, u64)>],
+    order: &HappensBefore<'_>,
+    asked: &[(PhaseId, EventId)],
+) -> Vec<u64> {
+    let mut of_event: HashMap<EventId, Vec<usize>> = HashMap::new();
     for (index, &(_, event)) in asked.iter().enumerate() {
         of_event.entry(event).or_default().push(index);
     }
     let mut sums = vec![0u64; asked.len()];
-    let sources = sources(signals, order, |event| of_event.contains_key(&(event as u32)));
+    let sources = sources(signals, order, |event| of_event.contains_key(&event));
     for batch in batches(&sources) {
-        let asking = |event: &u32| of_event.get(event).into_iter().flatten().copied();
+        let asking = |event: &EventId| of_event.get(event).into_iter().flatten().copied();
         let around = batch.around(order, batch.amounts.keys().flat_map(asking).map(|index| asked[index].0));
         for (event, amounts) in &batch.amounts {
             for index in asking(event) {
-                sums[index] += amounts.within(around.before(asked[index].0.into()));
+                sums[index] += amounts.within(around.before(Node::from(asked[index].0).task()));
             }
         }
     }
@@ -164,25 +169,26 @@ pub fn come(signals: &[Vec<(u32, u64)>], order: &HappensBefore<'_>, asked: &[(u3
 
 /// The signals of these events: phase, event and amount, along happens-before.
 fn sources(
-    signals: &[Vec<(u32, u64)>],
+    signals: &[Vec<(PhaseId, u64)>],
     order: &HappensBefore<'_>,
-    is_asked: impl Fn(usize) -> bool,
-) -> Vec<(u32, u32, u64)> {
-    let asked = signals.iter().enumerate().filter(|(event, _)| is_asked(*event));
-    let of = |(event, signals): (usize, &Vec<(u32, u64)>)| {
-        signals.iter().map(|&(phase, amount)| (phase, event as u32, amount)).collect::<Vec<_>>()
+    is_asked: impl Fn(EventId) -> bool,
+) -> Vec<(PhaseId, EventId, u64)> {
+    let asked = EventId::range(0..signals.len()).zip(signals).filter(|(event, _)| is_asked(*event));
+    let of = |(event, signals): (EventId, &Vec<(PhaseId, u64)>)| {
+        signals.iter().map(|&(phase, amount)| (phase, event, amount)).collect::<Vec<_>>()
     };
-    let mut sources: Vec<(u32, u32, u64)> = asked.flat_map(of).collect();
-    sources.sort_unstable_by_key(|&(phase, event, _)| (order.rank(phase.into()), phase, event));
+    let mut sources: Vec<(PhaseId, EventId, u64)> = asked.flat_map(of).collect();
+    let rank = |phase: PhaseId| order.rank(Node::from(phase).task());
+    sources.sort_unstable_by_key(|&(phase, event, _)| (rank(phase), phase, event));
     sources
 }
 
 /// The signals of some hundred phases.
 struct Batch {
     /// The phases, a lane each.
-    lanes: Vec<u32>,
+    lanes: Vec<PhaseId>,
     /// By event.
-    amounts: HashMap<u32, Amounts>,
+    amounts: HashMap<EventId, Amounts>,
 }
 
 /// For each amount, the lanes that signal so much.
@@ -203,15 +209,16 @@ impl Batch {
     fn around<'h, 'g>(
         &self,
         order: &'h HappensBefore<'g>,
-        phases: impl Iterator<Item = u32>,
+        phases: impl Iterator<Item = PhaseId>,
     ) -> Around<'h, 'g> {
-        let tasks: Vec<TaskId> = self.lanes.iter().copied().map(TaskId::from).collect();
-        let all = tasks.iter().copied().chain(phases.map(TaskId::from));
+        let ordered = |phase: PhaseId| Node::from(phase).task();
+        let tasks: Vec<TaskId> = self.lanes.iter().copied().map(ordered).collect();
+        let all = tasks.iter().copied().chain(phases.map(ordered));
         Around::new(order, &tasks, order.positions(all))
     }
 }
 
-fn batches(sources: &[(u32, u32, u64)]) -> impl Iterator<Item = Batch> {
+fn batches(sources: &[(PhaseId, EventId, u64)]) -> impl Iterator<Item = Batch> {
     let mut rest = sources.chunk_by(|one, other| one.0 == other.0).peekable();
     std::iter::from_fn(move || {
         rest.peek()?;
@@ -233,29 +240,29 @@ fn follow(
     before: &Before,
     order: &HappensBefore<'_>,
     batch: &Batch,
-    waiting: &[Vec<u32>],
+    waiting: &[Vec<PhaseId>],
     sums: &mut [u64],
 ) {
-    let mut phases: Vec<u32> =
-        batch.amounts.keys().flat_map(|event| &waiting[*event as usize]).copied().collect();
+    let mut phases: Vec<PhaseId> =
+        batch.amounts.keys().flat_map(|event| &waiting[event.index()]).copied().collect();
     phases.sort_unstable();
     phases.dedup();
     let around = batch.around(order, phases.iter().copied());
-    let lane_of: HashMap<u32, usize> =
-        batch.lanes.iter().enumerate().map(|(lane, &phase)| (phase, lane)).collect();
-    let at = |node: u32| -> Bits {
-        let mut bits = around.before(node.into());
+    let lane_of: HashMap<Node, usize> =
+        batch.lanes.iter().enumerate().map(|(lane, &phase)| (phase.into(), lane)).collect();
+    let at = |node: Node| -> Bits {
+        let mut bits = around.before(node.task());
         if let Some(&lane) = lane_of.get(&node) {
             bits[lane / 64] |= 1 << (lane % 64);
         }
         bits
     };
     for phase in phases {
-        let range = world.waits.range(phase as usize);
-        let program: Vec<u32> = before.program[phase as usize].iter().flatten().copied().collect();
-        let nodes: Vec<Option<u32>> = before.wait[range.clone()].to_vec();
-        let own = program.iter().map(|&node| at(node)).fold(Bits::default(), unite);
-        let sets: Vec<Bits> = nodes.iter().map(|node| node.map(at).unwrap_or_default()).collect();
+        let range = world.waits.range(phase);
+        let program = before.program[phase.index()].iter().flatten();
+        let own = program.map(|&phase| at(phase.into())).fold(Bits::default(), unite);
+        let nodes = before.wait[range.clone()].iter();
+        let sets: Vec<Bits> = nodes.map(|node| node.map(at).unwrap_or_default()).collect();
         // What comes before each wait in the list, and what comes behind it.
         let mut behind = vec![Bits::default(); sets.len() + 1];
         for index in (0..sets.len()).rev() {
@@ -276,21 +283,22 @@ fn unite(mut bits: Bits, other: Bits) -> Bits {
 }
 
 /// EW02.
-pub fn dead_events(world: &World<'_>, signals: &[Vec<(u32, u64)>], findings: &mut Findings) {
+pub fn dead_events(world: &World<'_>, signals: &[Vec<(PhaseId, u64)>], findings: &mut Findings) {
     let mut is_waited = vec![false; world.events.len()];
-    world.waits.all().iter().for_each(|wait| is_waited[wait.event as usize] = true);
-    for (event, signals) in signals.iter().enumerate().filter(|(event, _)| !is_waited[*event]) {
+    world.waits.all().iter().for_each(|wait| is_waited[wait.event.index()] = true);
+    let unwaited = |(event, _): &(EventId, _)| !is_waited[event.index()];
+    for (event, signals) in world.event_ids().zip(signals).filter(unwaited) {
         let Some(&(phase, _)) = signals.first() else { continue };
-        let place = world.signals.of(phase as usize).iter().position(|signal| signal.event as usize == event);
+        let place = world.signals.of(phase).iter().position(|signal| signal.event == event);
         let pointer = format!("{}/signals/{}", world.phase_pointer(phase), place.unwrap_or(0));
         findings.report(Rule::EW02, || {
-            let task = world.task_of[phase as usize];
+            let task = world.task_of[phase.index()];
             let message = format!(
                 "{} signals `{}`, and nobody waits for it",
                 world.task_name(task),
-                world.events[event]
+                world.events[event.index()]
             );
-            Diagnostic::new(Rule::EW02, pointer, message).tasks([task.into()])
+            Diagnostic::new(Rule::EW02, pointer, message).tasks([task])
         });
     }
 }

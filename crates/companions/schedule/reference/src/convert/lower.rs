@@ -7,6 +7,7 @@ use megakernel_ir::rule::Class;
 use megakernel_schedule::{Init, Kind, Schedule};
 use serde_json::{Value, json};
 
+use crate::ids::{PhaseId, StorageId, TensorId};
 use crate::validate::{load, validate_schedule, world};
 use crate::world::{Access, Does, World};
 
@@ -14,6 +15,9 @@ use crate::world::{Access, Does, World};
 const MOST: u64 = 1 << 20;
 /// Waits of a task of a program (DAT-09).
 const WAITS: usize = 8;
+
+/// A value, and which part of it.
+type Part = (TensorId, usize);
 
 /// Counter and threshold.
 type Wait = (usize, u64);
@@ -50,17 +54,17 @@ fn refuse(schedule: &Schedule, world: &World<'_>) -> Result<(), String> {
         return Err(format!("{}; in a program nothing commutes", world.access_text(add)));
     }
     let totals = world.totals();
-    for phase in 0..world.phases() {
+    for phase in world.phase_ids() {
         for wait in world.waits.of(phase) {
-            let (total, name) = (totals[wait.event as usize], &world.events[wait.event as usize]);
+            let (total, name) = (totals[wait.event.index()], &world.events[wait.event.index()]);
             if wait.number < total {
-                let task = world.task_name(world.task_of[phase]);
+                let task = world.task_name(world.task_of[phase.index()]);
                 return Err(format!(
                     "{task} waits for {} of the {total} of `{name}`; a program waits for all (R01)",
                     wait.number
                 ));
             }
-            let period = world.periods[wait.event as usize];
+            let period = world.periods[wait.event.index()];
             if let Some(period) = period.filter(|period| *period != total && total != 0) {
                 return Err(format!(
                     "`{name}` grows by {total} with each launch, and what is waited for by {period}; counters of a program are set back"
@@ -80,15 +84,15 @@ fn refuse(schedule: &Schedule, world: &World<'_>) -> Result<(), String> {
 /// The bytes of values, in parts that each access has as a whole.
 struct Elements {
     /// By value: where parts begin and end.
-    cuts: BTreeMap<u32, Vec<u64>>,
+    cuts: BTreeMap<TensorId, Vec<u64>>,
     /// Parts that are written, and parts that are read: value and place.
-    written: BTreeSet<(u32, usize)>,
-    read: BTreeSet<(u32, usize)>,
+    written: BTreeSet<Part>,
+    read: BTreeSet<Part>,
 }
 
 impl Elements {
     fn new(world: &World<'_>) -> Elements {
-        let mut cuts: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
+        let mut cuts: BTreeMap<TensorId, Vec<u64>> = BTreeMap::new();
         for access in &world.accesses {
             let of = cuts.entry(world.placed(access).value).or_default();
             of.extend(world.bytes(access).iter().flatten());
@@ -109,7 +113,7 @@ impl Elements {
     }
 
     /// The parts of an access.
-    fn of(&self, world: &World<'_>, access: &Access) -> Vec<(u32, usize)> {
+    fn of(&self, world: &World<'_>, access: &Access) -> Vec<Part> {
         let value = world.placed(access).value;
         let cuts = self.cuts.get(&value).map_or(&[][..], Vec::as_slice);
         let at = |byte: u64| cuts.partition_point(|&cut| cut < byte);
@@ -123,10 +127,10 @@ impl Elements {
 
     /// Refuses memory that no kind of buffer is like.
     fn refuse(&self, schedule: &Schedule, world: &World<'_>) -> Result<(), String> {
-        let mut ends: BTreeMap<u32, Vec<(u64, u64, u32)>> = BTreeMap::new();
+        let mut ends: BTreeMap<StorageId, Vec<(u64, u64, TensorId)>> = BTreeMap::new();
         for (&value, cuts) in &self.cuts {
             if let (Some(&first), Some(&last)) = (cuts.first(), cuts.last()) {
-                let storage = world.tensors[value as usize].storage;
+                let storage = world.tensors[value.index()].storage;
                 ends.entry(storage).or_default().push((first, last, value));
             }
         }
@@ -140,7 +144,7 @@ impl Elements {
             }
         }
         for &(value, _) in &self.written {
-            let placed = &world.tensors[value as usize];
+            let placed = &world.tensors[value.index()];
             if placed.init == Init::Launch && matches!(placed.kind, Kind::Activation | Kind::Output) {
                 let name = world.tensor_name(value);
                 return Err(format!(
@@ -153,23 +157,25 @@ impl Elements {
 
     /// What a launch finds of the one before, a program allows where nobody changes it, or the same task alone.
     fn refuse_stale(&self, schedule: &Schedule, world: &World<'_>) -> Result<(), String> {
-        let changed = |index: usize| {
-            let is_both = |place: &(u32, usize)| place.0 as usize == index && self.read.contains(place);
-            world.tensors[index].kind == Kind::Cache && self.written.iter().any(is_both)
+        let changed = |tensor: TensorId| {
+            let is_both = |part: &Part| part.0 == tensor && self.read.contains(part);
+            world.tensors[tensor.index()].kind == Kind::Cache && self.written.iter().any(is_both)
         };
-        let caches: Vec<usize> = (0..schedule.tensors.len()).filter(|&index| changed(index)).collect();
+        let tensors = TensorId::range(0..schedule.tensors.len());
+        let caches: Vec<TensorId> = tensors.filter(|&tensor| changed(tensor)).collect();
         if caches.is_empty() {
             return Ok(());
         }
         let mut strict = schedule.clone();
-        for &index in &caches {
-            (strict.tensors[index].kind, strict.tensors[index].init) = (Kind::Activation, Init::Once);
+        for cache in &caches {
+            let strict = &mut strict.tensors[cache.index()];
+            (strict.kind, strict.init) = (Kind::Activation, Init::Once);
         }
         let found = validate_schedule(&strict).diagnostics;
         match found.iter().find(|found| found.rule == Rule::ER06) {
             Some(_) => {
                 let names: Vec<String> =
-                    caches.iter().map(|&index| format!("`{}`", world.tensor_name(index as u32))).collect();
+                    caches.iter().map(|&cache| format!("`{}`", world.tensor_name(cache))).collect();
                 Err(format!(
                     "a task reads of {} what the launch before left, and tasks change it; a program lets only the one task do both (R06)",
                     names.join(" or ")
@@ -180,8 +186,8 @@ impl Elements {
     }
 
     /// The kind of buffer of a part.
-    fn kind(&self, world: &World<'_>, part: (u32, usize)) -> &'static str {
-        let placed = &world.tensors[part.0 as usize];
+    fn kind(&self, world: &World<'_>, part: Part) -> &'static str {
+        let placed = &world.tensors[part.0.index()];
         let is_written = self.written.contains(&part);
         match (placed.kind, placed.init, is_written) {
             (Kind::Input, ..) => "IO_INPUT",
@@ -197,7 +203,7 @@ impl Elements {
 /// What has been written of a program.
 struct Program {
     buffers: Vec<Value>,
-    buffer_of: BTreeMap<(u32, usize), usize>,
+    buffer_of: BTreeMap<Part, usize>,
     tasks: Vec<Value>,
     counters: usize,
     /// Of which queue a task is an SM.
@@ -226,7 +232,7 @@ impl Program {
             let sm = task.queue.map(|queue| *program.sms.entry(queue).or_insert(next));
             let ordered = task.queue.filter(|_| world.document.memory.queue);
             let mut before = ordered.and_then(|queue| last.get(&queue).copied());
-            for phase in task.phases.clone() {
+            for phase in task.each_phase() {
                 before = Some(program.phase(world, elements, phase, sm, before));
                 if (program.tasks.len() + program.buffers.len()) as u64 > MOST {
                     return Err(format!("its program has more than {MOST} tasks and buffers"));
@@ -276,13 +282,12 @@ impl Program {
         &mut self,
         world: &World<'_>,
         elements: &Elements,
-        phase: u32,
+        phase: PhaseId,
         sm: Option<usize>,
         before: Option<Wait>,
     ) -> Wait {
-        let label =
-            format!("{} phase {}", world.task_name(world.task_of[phase as usize]), world.place(phase));
-        let waits = world.waits.of(phase as usize).iter().map(|wait| (wait.event as usize, wait.number));
+        let label = format!("{} phase {}", world.task_name(world.task_of[phase.index()]), world.place(phase));
+        let waits = world.waits.of(phase).iter().map(|wait| (wait.event.index(), wait.number));
         let mut after: Vec<Wait> = before.into_iter().chain(waits).collect();
         while after.len() > WAITS {
             let gate = self.counter();
@@ -291,8 +296,8 @@ impl Program {
             after = vec![(gate, groups.len() as u64)];
         }
         for does in [Does::Read, Does::Write] {
-            let like = world.accesses_of(&(phase..phase + 1)).iter().filter(|access| access.does == does);
-            let parts: BTreeSet<(u32, usize)> = like.flat_map(|access| elements.of(world, access)).collect();
+            let like = world.accesses_in(phase).iter().filter(|access| access.does == does);
+            let parts: BTreeSet<Part> = like.flat_map(|access| elements.of(world, access)).collect();
             let done = self.counter();
             for part in &parts {
                 let Some(&buffer) = self.buffer_of.get(part) else { continue };
@@ -308,9 +313,9 @@ impl Program {
         }
         let done = self.counter();
         self.task(None, &after, done, sm, &label);
-        for signal in world.signals.of(phase as usize) {
+        for signal in world.signals.of(phase) {
             for _ in 0..signal.number {
-                self.task(None, &[(done, 1)], signal.event as usize, sm, &label);
+                self.task(None, &[(done, 1)], signal.event.index(), sm, &label);
             }
         }
         (done, 1)

@@ -2,6 +2,9 @@
 
 use std::collections::HashMap;
 
+use megakernel_ir::TaskId;
+
+use crate::ids::{EventId, PhaseId};
 use crate::world::{Count, TaskAt, World};
 
 /// The state of a run.
@@ -10,17 +13,17 @@ pub struct Machine<'w> {
     /// What its waits are compared with.
     counts: Vec<u64>,
     /// For each task its next phase.
-    next: Vec<u32>,
+    next: Vec<PhaseId>,
     /// For each task the one before it in its queue.
-    previous: Vec<Option<u32>>,
+    previous: Vec<Option<TaskId>>,
     /// For each queue in any order, the task that has its worker.
-    taken: HashMap<i128, u32>,
+    taken: HashMap<i128, TaskId>,
     /// For each event, the counts that phases wait for, those that are still to come last.
-    waiters: Vec<Vec<(u64, u32)>>,
+    waiters: Vec<Vec<(u64, PhaseId)>>,
     /// For each event, how many of them its count has reached.
     reached: Vec<usize>,
     /// The phases that have run, in their order.
-    pub steps: Vec<u32>,
+    pub steps: Vec<PhaseId>,
 }
 
 /// Why the next phase of a task cannot run.
@@ -38,18 +41,18 @@ impl<'w> Machine<'w> {
     pub fn new(world: &'w World<'w>) -> Machine<'w> {
         let mut last = HashMap::new();
         // One without phases holds nobody up.
-        let in_queue = |(number, task): (usize, &TaskAt)| {
+        let in_queue = |(id, task): (TaskId, &TaskAt)| {
             let queue = world.in_order(task).filter(|_| !task.phases.is_empty());
-            queue.and_then(|queue| last.insert(queue, number as u32))
+            queue.and_then(|queue| last.insert(queue, id))
         };
-        let previous = world.tasks.iter().enumerate().map(in_queue).collect();
+        let previous = world.tasks_by_id().map(in_queue).collect();
         let mut waiters = vec![Vec::new(); world.events.len()];
-        for phase in 0..world.phases() {
+        for phase in world.phase_ids() {
             for wait in world.waits.of(phase) {
-                waiters[wait.event as usize].push((wait.number, phase as u32));
+                waiters[wait.event.index()].push((wait.number, phase));
             }
         }
-        waiters.iter_mut().for_each(|waiters: &mut Vec<(u64, u32)>| waiters.sort_unstable());
+        waiters.iter_mut().for_each(|waiters: &mut Vec<(u64, PhaseId)>| waiters.sort_unstable());
         Machine {
             world,
             counts: vec![0; world.events.len()],
@@ -63,36 +66,36 @@ impl<'w> Machine<'w> {
     }
 
     /// What a wait is compared with.
-    pub fn count(&self, event: u32) -> u64 {
-        self.counts[event as usize]
+    pub fn count(&self, event: EventId) -> u64 {
+        self.counts[event.index()]
     }
 
     /// The next phase of a task.
-    pub fn next(&self, task: u32) -> u32 {
-        self.next[task as usize]
+    pub fn next(&self, task: TaskId) -> PhaseId {
+        self.next[task.index()]
     }
 
     /// The queue of a task, if it is one in any order.
-    fn any_order(&self, task: u32) -> Option<i128> {
-        self.world.tasks[task as usize].queue.filter(|queue| self.world.any_order.contains(queue))
+    fn any_order(&self, task: TaskId) -> Option<i128> {
+        self.world.tasks[task.index()].queue.filter(|queue| self.world.any_order.contains(queue))
     }
 
-    fn has_begun(&self, task: u32) -> bool {
-        self.next[task as usize] > self.world.tasks[task as usize].phases.start
+    fn has_begun(&self, task: TaskId) -> bool {
+        self.next[task.index()] > self.world.tasks[task.index()].phases.start
     }
 
-    fn is_finished(&self, task: u32) -> bool {
-        self.next[task as usize] == self.world.tasks[task as usize].phases.end
+    fn is_finished(&self, task: TaskId) -> bool {
+        self.next[task.index()] == self.world.tasks[task.index()].phases.end
     }
 
     /// Why the next phase of a task cannot run; nothing if it can.
-    pub fn blocked(&self, task: u32) -> Option<Blocked> {
+    pub fn blocked(&self, task: TaskId) -> Option<Blocked> {
         if self.is_finished(task) {
             return Some(Blocked::Finished);
         }
-        let of = &self.world.tasks[task as usize];
+        let of = &self.world.tasks[task.index()];
         if !self.has_begun(task) {
-            if self.previous[task as usize].is_some_and(|before| !self.is_finished(before)) {
+            if self.previous[task.index()].is_some_and(|before| !self.is_finished(before)) {
                 return Some(Blocked::Behind);
             }
             let holder = of.queue.and_then(|queue| self.taken.get(&queue));
@@ -100,43 +103,42 @@ impl<'w> Machine<'w> {
                 return Some(Blocked::Behind);
             }
         }
-        let waits = self.world.waits.of(self.next(task) as usize);
+        let waits = self.world.waits.of(self.next(task));
         waits.iter().find(|wait| self.count(wait.event) < wait.number).map(|&wait| Blocked::Waits(wait))
     }
 
     /// Runs the next phase of a task, which is not blocked. Gives the tasks that this may have freed.
-    pub fn step(&mut self, task: u32) -> Vec<u32> {
+    pub fn step(&mut self, task: TaskId) -> Vec<TaskId> {
         let phase = self.next(task);
         self.steps.push(phase);
-        self.next[task as usize] += 1;
+        self.next[task.index()] = phase.next();
         if let Some(queue) = self.any_order(task) {
             self.taken.insert(queue, task);
         }
         let mut freed = vec![task];
-        for signal in self.world.signals.of(phase as usize) {
-            let (event, world) = (signal.event as usize, self.world);
+        for signal in self.world.signals.of(phase) {
+            let (event, world) = (signal.event.index(), self.world);
             self.counts[event] += signal.number;
             // The others wait on: each is freed once, however many signals come.
             let waiting = &self.waiters[event][self.reached[event]..];
             let now = waiting.partition_point(|(count, _)| *count <= self.counts[event]);
-            freed.extend(waiting[..now].iter().map(|&(_, phase)| world.task_of[phase as usize]));
+            freed.extend(waiting[..now].iter().map(|&(_, phase)| world.task_of[phase.index()]));
             self.reached[event] += now;
         }
         freed
     }
 
     /// Runs what can run, but for phases that are held, and what comes after them in their tasks.
-    pub fn run(&mut self, held: impl Fn(u32) -> bool) {
-        let tasks = self.world.tasks.len() as u32;
-        let mut later: Vec<Option<u32>> = vec![None; tasks as usize];
-        for (task, previous) in self.previous.iter().enumerate() {
+    pub fn run(&mut self, held: impl Fn(PhaseId) -> bool) {
+        let mut later: Vec<Option<TaskId>> = vec![None; self.world.tasks.len()];
+        for (task, previous) in self.world.task_ids().zip(&self.previous) {
             if let Some(previous) = previous {
-                later[*previous as usize] = Some(task as u32);
+                later[previous.index()] = Some(task);
             }
         }
         // Of each queue in any order, those that found its worker taken.
-        let mut behind: HashMap<i128, Vec<u32>> = HashMap::new();
-        let mut open: Vec<u32> = (0..tasks).rev().collect();
+        let mut behind: HashMap<i128, Vec<TaskId>> = HashMap::new();
+        let mut open: Vec<TaskId> = self.world.task_ids().rev().collect();
         while let Some(task) = open.pop() {
             let queue = self.any_order(task);
             let blocked = self.blocked(task);
@@ -147,7 +149,7 @@ impl<'w> Machine<'w> {
             if blocked.is_none() && !held(self.next(task)) {
                 open.extend(self.step(task));
                 if self.is_finished(task) {
-                    open.extend(later[task as usize]);
+                    open.extend(later[task.index()]);
                 }
             }
             // Its worker may be free: another one is tried.

@@ -11,6 +11,7 @@ use megakernel_reference::commands::replay::{EXPLAINED, Judged, Kind, NoRun, Run
 use megakernel_schedule::Schedule;
 use serde_json::value::RawValue;
 
+use crate::ids::{EventId, PhaseId};
 use crate::validate::{load, validate_schedule, world};
 use crate::world::{Access, World};
 use crate::{expand, race};
@@ -90,30 +91,30 @@ fn empty_chart(tasks: Vec<draw::Task>, events: Vec<draw::Event>) -> Chart {
 
 /// Events that the same tasks signal are one in the picture, as there a task signals one.
 fn chart(world: &World<'_>) -> Chart {
-    let mut sets: BTreeMap<BTreeSet<u32>, usize> = BTreeMap::new();
+    let mut sets: BTreeMap<BTreeSet<EventId>, usize> = BTreeMap::new();
     let signalled: Vec<Option<usize>> = world
         .tasks
         .iter()
         .map(|task| {
-            let signals = task.phases.clone().flat_map(|phase| world.signals.of(phase as usize));
-            let set: BTreeSet<u32> = signals.map(|signal| signal.event).collect();
+            let signals = task.each_phase().flat_map(|phase| world.signals.of(phase));
+            let set: BTreeSet<EventId> = signals.map(|signal| signal.event).collect();
             let next = sets.len();
             (!set.is_empty()).then(|| *sets.entry(set).or_insert(next))
         })
         .collect();
-    let mut of_event: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+    let mut of_event: BTreeMap<EventId, Vec<usize>> = BTreeMap::new();
     for (set, &index) in &sets {
         set.iter().for_each(|&event| of_event.entry(event).or_default().push(index));
     }
-    let tasks = world.tasks.iter().zip(signalled).enumerate().map(|(number, (task, triggers))| {
-        let waits = task.phases.clone().flat_map(|phase| world.waits.of(phase as usize));
+    let tasks = world.tasks_by_id().zip(signalled).map(|((id, task), triggers)| {
+        let waits = task.each_phase().flat_map(|phase| world.waits.of(phase));
         let events: BTreeSet<usize> =
             waits.filter_map(|wait| of_event.get(&wait.event)).flatten().copied().collect();
         draw::Task {
-            id: TaskId::at(number),
-            number: number as u32,
+            id,
+            number: id.into(),
             lane: 0,
-            kind: world.document.tasks[task.written as usize].name.replace('#', &task.copy.to_string()),
+            kind: world.document.tasks[task.written].name.replace('#', &task.copy.to_string()),
             about: String::new(),
             waits: events.into_iter().collect(),
             triggers,
@@ -146,13 +147,15 @@ impl Teller<'_> {
 
     /// Launch after launch, until one hangs or does not wait.
     fn drift(&self, finding: &Diagnostic) -> Result<Run, NoRun> {
-        let named = |&event: &usize| expand::period_pointer(&self.world.events[event]) == finding.pointer;
-        let Some(event) = (0..self.world.events.len()).find(named) else {
+        let named =
+            |event: &EventId| expand::period_pointer(&self.world.events[event.index()]) == finding.pointer;
+        let Some(event) = self.world.event_ids().find(named) else {
             return Err(NoRun::Wrong("the pointer leads to no event".to_owned()));
         };
-        let (total, period) = (self.world.totals()[event], self.world.periods[event].unwrap_or(0));
-        let counts = self.world.waits.all().iter().filter(|wait| wait.event as usize == event);
-        let name = &self.world.events[event];
+        let (total, period) =
+            (self.world.totals()[event.index()], self.world.periods[event.index()].unwrap_or(0));
+        let counts = self.world.waits.all().iter().filter(|wait| wait.event == event);
+        let name = &self.world.events[event.index()];
         // By this much the count is off with each launch.
         let drift = total.abs_diff(period).max(1);
         let (launch, outcome) = if period < total {
@@ -184,15 +187,14 @@ impl Teller<'_> {
 
     /// The worker takes the task as soon as it can, and then nothing else of its queue.
     fn held_worker(&self, finding: &Diagnostic, last: usize) -> Result<Run, NoRun> {
-        let Some(task) = finding.tasks.first().map(|task| task.index() as u32) else {
+        let Some(&task) = finding.tasks.first() else {
             return Err(NoRun::Wrong("the finding names no task".to_owned()));
         };
         let mut machine = Machine::new(self.world);
         if machine.blocked(task).is_some() {
-            let queue = self.world.tasks[task as usize].queue;
-            let is_other = |phase: u32| {
-                let of = self.world.task_of[phase as usize];
-                of == task || self.world.tasks[of as usize].queue == queue
+            let queue = self.world.tasks[task.index()].queue;
+            let is_other = |phase: PhaseId| {
+                self.world.task_of[phase.index()] == task || self.world.of_phase(phase).queue == queue
             };
             machine.run(is_other);
         }
@@ -213,9 +215,9 @@ impl Teller<'_> {
     /// The access at which a finding points.
     fn pointed(&self, finding: &Diagnostic) -> Option<&Access> {
         let task = finding.tasks.last()?.index();
-        let phases = self.world.tasks.get(task)?.phases.clone();
+        let task = self.world.tasks.get(task)?;
         let is_it = |access: &&Access| self.world.access_pointer(access) == finding.pointer;
-        self.world.accesses_of(&phases).iter().find(is_it)
+        self.world.accesses_of(task).iter().find(is_it)
     }
 
     /// Two phases that can run now, either of them first.
@@ -223,7 +225,7 @@ impl Teller<'_> {
         let wrong = || NoRun::Wrong("the finding leads to no two accesses".to_owned());
         let second = self.pointed(finding).ok_or_else(wrong)?;
         let first = finding.tasks.first().ok_or_else(wrong)?.index();
-        let phases = self.world.tasks.get(first).ok_or_else(wrong)?.phases.clone();
+        let task = self.world.tasks.get(first).ok_or_else(wrong)?;
         let meets = |access: &&Access| {
             let (one, other) = (self.world.bytes(access), self.world.bytes(second));
             self.world.placed(access).storage == self.world.placed(second).storage
@@ -231,12 +233,12 @@ impl Teller<'_> {
                 && one.iter().any(|a| other.iter().any(|b| a[0].max(b[0]) < a[1].min(b[1])))
         };
         let mut only_after = None;
-        for first in self.world.accesses_of(&phases).iter().filter(meets) {
+        for first in self.world.accesses_of(task).iter().filter(meets) {
             let pair = [first.phase, second.phase];
-            let [one, other] = pair.map(|phase| self.world.task_of[phase as usize]);
+            let [one, other] = pair.map(|phase| self.world.task_of[phase.index()]);
             let mut machine = Machine::new(self.world);
             machine.run(|phase| pair.contains(&phase));
-            let can = |machine: &Machine<'_>, task: u32, phase: u32| {
+            let can = |machine: &Machine<'_>, task: TaskId, phase: PhaseId| {
                 machine.next(task) == phase && machine.blocked(task).is_none()
             };
             let (can_first, can_second) = (can(&machine, one, pair[0]), can(&machine, other, pair[1]));
@@ -279,7 +281,7 @@ impl Teller<'_> {
         let phase = access.phase;
         let mut machine = Machine::new(self.world);
         machine.run(|other| other == phase);
-        let task = self.world.task_of[phase as usize];
+        let task = self.world.task_of[phase.index()];
         if machine.next(task) != phase || machine.blocked(task).is_some() {
             return Err(NoRun::Wrong("the phase of the access cannot run".to_owned()));
         }
@@ -294,37 +296,40 @@ impl Teller<'_> {
     }
 
     /// The steps without which these phases could not run, of a run that leads to them.
-    fn needed(&self, steps: &[u32], phases: [u32; 2]) -> Vec<u32> {
+    fn needed(&self, steps: &[PhaseId], phases: [PhaseId; 2]) -> Vec<PhaseId> {
         let mut counts: Vec<u64> = vec![0; self.world.events.len()];
         let mut kept = BTreeSet::new();
-        let mut before: BTreeMap<i128, u32> = BTreeMap::new();
-        let mut queued: Vec<Option<u32>> = vec![None; self.world.tasks.len()];
-        for (number, task) in self.world.tasks.iter().enumerate() {
-            if let Some(queue) = self.world.in_order(task).filter(|_| !task.phases.is_empty()) {
-                queued[number] = before.insert(queue, task.phases.end - 1);
+        let mut before: BTreeMap<i128, PhaseId> = BTreeMap::new();
+        let mut queued: Vec<Option<PhaseId>> = vec![None; self.world.tasks.len()];
+        for (task, queued) in self.world.tasks.iter().zip(&mut queued) {
+            if let Some((queue, last)) = self.world.in_order(task).zip(task.last_phase()) {
+                *queued = before.insert(queue, last);
             }
         }
-        let need = |phase: u32, counts: &mut Vec<u64>, wanted: &mut BTreeSet<u32>| {
-            let task = self.world.task_of[phase as usize];
-            let of = &self.world.tasks[task as usize];
-            wanted.extend(if phase > of.phases.start { Some(phase - 1) } else { queued[task as usize] });
-            for wait in self.world.waits.of(phase as usize) {
-                let count = &mut counts[wait.event as usize];
+        let need = |phase: PhaseId, counts: &mut Vec<u64>, wanted: &mut BTreeSet<PhaseId>| {
+            let task = self.world.task_of[phase.index()];
+            let of = &self.world.tasks[task.index()];
+            wanted.extend(match self.world.place(phase).checked_sub(1) {
+                Some(before) => Some(of.phase(before)),
+                None => queued[task.index()],
+            });
+            for wait in self.world.waits.of(phase) {
+                let count = &mut counts[wait.event.index()];
                 *count = (*count).max(wait.number);
             }
         };
-        let mut wanted: BTreeSet<u32> = BTreeSet::new();
+        let mut wanted: BTreeSet<PhaseId> = BTreeSet::new();
         phases.iter().for_each(|&phase| need(phase, &mut counts, &mut wanted));
         // What is signalled first counts first: a step is needed if the count before it is too low.
         let mut sums: Vec<u64> = vec![0; self.world.events.len()];
-        let mut before: Vec<Vec<(u32, u64)>> = Vec::with_capacity(steps.len());
+        let mut before: Vec<Vec<(EventId, u64)>> = Vec::with_capacity(steps.len());
         for &step in steps {
-            let signals = self.world.signals.of(step as usize).iter();
-            before.push(signals.clone().map(|signal| (signal.event, sums[signal.event as usize])).collect());
-            signals.for_each(|signal| sums[signal.event as usize] += signal.number);
+            let signals = self.world.signals.of(step).iter();
+            before.push(signals.clone().map(|signal| (signal.event, sums[signal.event.index()])).collect());
+            signals.for_each(|signal| sums[signal.event.index()] += signal.number);
         }
         for (&step, before) in steps.iter().zip(&before).rev() {
-            let signals = before.iter().any(|&(event, sum)| sum < counts[event as usize]);
+            let signals = before.iter().any(|&(event, sum)| sum < counts[event.index()]);
             if phases.contains(&step) || wanted.contains(&step) || signals {
                 kept.insert(step);
                 need(step, &mut counts, &mut wanted);
@@ -337,7 +342,7 @@ impl Teller<'_> {
     fn stuck(&self, machine: &Machine<'_>) -> Vec<String> {
         let mut waiting = Vec::new();
         let mut behind = 0usize;
-        for task in 0..self.world.tasks.len() as u32 {
+        for task in self.world.task_ids() {
             match machine.blocked(task) {
                 Some(Blocked::Waits(wait)) => waiting.push((task, wait)),
                 Some(Blocked::Behind) => behind += 1,
@@ -353,11 +358,11 @@ impl Teller<'_> {
             if tasks == 1 { "task is" } else { "tasks are" }
         )];
         for (task, wait) in waiting.iter().take(EXPLAINED) {
-            let phase = machine.next(*task) - self.world.tasks[*task as usize].phases.start;
+            let phase = self.world.place(machine.next(*task));
             lines.push(format!(
                 "{} waits in phase {phase} for `{}` to reach {}; it is {}",
                 self.world.task_name(*task),
-                self.world.events[wait.event as usize],
+                self.world.events[wait.event.index()],
                 wait.number,
                 machine.count(wait.event)
             ));
@@ -372,38 +377,38 @@ impl Teller<'_> {
     }
 
     /// The last steps of a run in words.
-    fn told(&self, steps: &[u32], last: usize, outcome: Vec<String>) -> Run {
+    fn told(&self, steps: &[PhaseId], last: usize, outcome: Vec<String>) -> Run {
         let skipped = steps.len().saturating_sub(last);
         let (before, shown) = steps.split_at(skipped);
-        let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
-        for signal in before.iter().flat_map(|&step| self.world.signals.of(step as usize)) {
+        let mut counts: BTreeMap<EventId, u64> = BTreeMap::new();
+        for signal in before.iter().flat_map(|&step| self.world.signals.of(step)) {
             *counts.entry(signal.event).or_default() += signal.number;
         }
         let mut lines = Vec::new();
         for &step in shown {
             let mut line = self.phase(step);
-            for wait in self.world.waits.of(step as usize) {
+            for wait in self.world.waits.of(step) {
                 let count = counts.get(&wait.event).copied().unwrap_or(0);
                 line +=
-                    &format!("; `{}` is {count} of {}", self.world.events[wait.event as usize], wait.number);
+                    &format!("; `{}` is {count} of {}", self.world.events[wait.event.index()], wait.number);
             }
-            for signal in self.world.signals.of(step as usize) {
+            for signal in self.world.signals.of(step) {
                 let count = counts.entry(signal.event).or_default();
                 *count += signal.number;
-                line += &format!("; `{}` becomes {count}", self.world.events[signal.event as usize]);
+                line += &format!("; `{}` becomes {count}", self.world.events[signal.event.index()]);
             }
             lines.push(line);
         }
         Run { skipped, steps: lines, outcome }
     }
 
-    fn phase(&self, phase: u32) -> String {
-        let task = self.world.task_of[phase as usize];
-        let of = &self.world.tasks[task as usize];
+    fn phase(&self, phase: PhaseId) -> String {
+        let task = self.world.task_of[phase.index()];
+        let of = &self.world.tasks[task.index()];
         let name = self.world.task_name(task);
-        let line = match of.phases.len() {
+        let line = match of.each_phase().count() {
             1 => name,
-            many => format!("{name}, phase {} of {many}", phase - of.phases.start),
+            many => format!("{name}, phase {} of {many}", self.world.place(phase)),
         };
         let queue = of.queue.map(|queue| format!(" on worker {queue}"));
         line + &queue.unwrap_or_default()

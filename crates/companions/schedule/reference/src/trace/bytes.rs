@@ -3,12 +3,18 @@
 use std::collections::BTreeMap;
 
 /// Bytes of several memories, as intervals without gaps between them.
-#[derive(Debug, Default)]
-pub struct Bytes(BTreeMap<(u32, u64), u64>);
+#[derive(Debug)]
+pub struct Bytes<Memory>(BTreeMap<(Memory, u64), u64>);
 
-impl Bytes {
+impl<Memory> Default for Bytes<Memory> {
+    fn default() -> Bytes<Memory> {
+        Bytes(BTreeMap::new())
+    }
+}
+
+impl<Memory: Copy + Ord> Bytes<Memory> {
     /// Adds an interval of a memory.
-    pub fn add(&mut self, memory: u32, [mut low, mut high]: [u64; 2]) {
+    pub fn add(&mut self, memory: Memory, [mut low, mut high]: [u64; 2]) {
         // What touches it from the left, and all that begins within it, becomes one with it.
         while let Some((&(_, begin), &end)) =
             self.0.range((memory, 0)..=(memory, high)).next_back().filter(|&(_, &end)| end >= low)
@@ -20,13 +26,13 @@ impl Bytes {
     }
 
     /// A byte of the interval that is in the set.
-    pub fn common(&self, memory: u32, [low, high]: [u64; 2]) -> Option<u64> {
+    pub fn common(&self, memory: Memory, [low, high]: [u64; 2]) -> Option<u64> {
         let (&(_, begin), &end) = self.0.range((memory, 0)..(memory, high)).next_back()?;
         (end > low).then_some(begin.max(low))
     }
 
     /// A byte of the interval that is not in the set: the first one.
-    pub fn missing(&self, memory: u32, [low, high]: [u64; 2]) -> Option<u64> {
+    pub fn missing(&self, memory: Memory, [low, high]: [u64; 2]) -> Option<u64> {
         let before = self.0.range((memory, 0)..=(memory, low)).next_back();
         let first = before.map_or(low, |(_, &end)| end.max(low));
         (first < high).then_some(first)
@@ -45,9 +51,8 @@ mod tests {
             [(0, 2, 4), (1, 0, 1), (0, 6, 8), (0, 4, 6), (0, 10, 11), (0, 3, 11), (1, 5, 9), (0, 0, 1)]
         {
             bytes.add(memory, [low, high]);
-            single[memory as usize][low as usize..high as usize].fill(true);
+            single[memory][low as usize..high as usize].fill(true);
             for (memory, single) in single.iter().enumerate() {
-                let memory = memory as u32;
                 for low in 0..12u64 {
                     for high in low + 1..=12 {
                         let part = &single[low as usize..high as usize];

@@ -2,12 +2,13 @@
 
 use std::collections::{HashMap, HashSet};
 
-use megakernel_ir::{Diagnostic, Rule};
+use megakernel_ir::{Diagnostic, Rule, TaskId};
 use megakernel_order::Findings;
 
 use super::bytes::Bytes;
 use super::parts::{Part, Parts, What};
 use super::phases::Made;
+use crate::ids::{EventId, PhaseId, StorageId, TensorId};
 use crate::world::{Access, Does, World};
 
 /// Judges all launches.
@@ -26,17 +27,17 @@ pub fn check(world: &World<'_>, parts: &Parts, findings: &mut Findings) {
 }
 
 /// Phase, what it does, and through which value.
-type Key = (u32, Does, u32);
+type Key = (PhaseId, Does, TensorId);
 
 struct Judge<'w> {
     world: &'w World<'w>,
     parts: &'w Parts,
     /// What phases declare, as far as it was asked for.
-    declared: HashMap<Key, Bytes>,
+    declared: HashMap<Key, Bytes<()>>,
     /// By how much each event has been raised: in this launch, or in all of them if it has a period.
     raised: Vec<u64>,
     /// By how much each phase raises each event, by the schedule.
-    signals: &'w [Vec<(u32, u64)>],
+    signals: &'w [Vec<(PhaseId, u64)>],
 }
 
 /// A finding about a task.
@@ -44,10 +45,10 @@ fn found(
     findings: &mut Findings,
     rule: Rule,
     at: impl FnOnce() -> String,
-    task: u32,
+    task: TaskId,
     message: impl FnOnce() -> String,
 ) {
-    findings.report(rule, || Diagnostic::new(rule, at(), message()).tasks([task.into()]));
+    findings.report(rule, || Diagnostic::new(rule, at(), message()).tasks([task]));
 }
 
 impl Judge<'_> {
@@ -59,7 +60,7 @@ impl Judge<'_> {
         }
         let mut made = Made::new(self.world, self.signals, number as u64 + 1);
         let mut queues = Queues::default();
-        let mut changed: HashMap<u32, [Bytes; 2]> = HashMap::new();
+        let mut changed: HashMap<PhaseId, [Bytes<StorageId>; 2]> = HashMap::new();
         for (index, part) in entries.iter().enumerate() {
             let at = |element: &str| format!("/launches/{number}/{index}{element}");
             let task = part.task;
@@ -91,7 +92,7 @@ impl Judge<'_> {
             }
             let stage = match &part.what {
                 What::Begin(queue) => {
-                    let own = self.world.tasks[task as usize].queue;
+                    let own = self.world.tasks[task.index()].queue;
                     if queue.map(i128::from) != own {
                         let word = |queue: Option<i128>| {
                             queue.map_or("no queue".to_owned(), |queue| format!("queue {queue}"))
@@ -118,7 +119,7 @@ impl Judge<'_> {
                     self.wait(part, event, seen, &mut made, &at, findings);
                 }
                 &What::Signal(event, amount) => {
-                    self.raised[event as usize] = self.raised[event as usize].saturating_add(amount);
+                    self.raised[event.index()] = self.raised[event.index()].saturating_add(amount);
                     if let Some(declared) = made.signal(part.phase, event, amount) {
                         found(
                             findings,
@@ -126,7 +127,7 @@ impl Judge<'_> {
                             || at(""),
                             task,
                             || {
-                                let event = &self.parts.events[event as usize];
+                                let event = &self.parts.events[event.index()];
                                 format!(
                                     "{} has raised `{event}` by more than the {declared} that the schedule says",
                                     name()
@@ -153,7 +154,7 @@ impl Judge<'_> {
                             },
                         );
                     }
-                    let value = self.world.tensors[*tensor as usize].value;
+                    let value = self.world.tensors[tensor.index()].value;
                     if *does == Does::Write {
                         made.write(part.phase, value, bytes);
                     }
@@ -181,13 +182,13 @@ impl Judge<'_> {
     fn wait(
         &self,
         part: &Part,
-        event: u32,
+        event: EventId,
         seen: u64,
         made: &mut Made<'_>,
         at: &dyn Fn(&str) -> String,
         findings: &mut Findings,
     ) {
-        let (task, name) = (part.task, &self.parts.events[event as usize]);
+        let (task, name) = (part.task, &self.parts.events[event.index()]);
         if !made.wait(part.phase, event, seen) {
             found(
                 findings,
@@ -200,7 +201,7 @@ impl Judge<'_> {
                 },
             );
         }
-        let raised = self.raised[event as usize];
+        let raised = self.raised[event.index()];
         if seen > raised {
             found(
                 findings,
@@ -218,15 +219,15 @@ impl Judge<'_> {
     /// Whether an access comes behind one that its phase makes later. Notes what it changes.
     fn overlaps(
         &self,
-        changed: &mut HashMap<u32, [Bytes; 2]>,
-        phase: u32,
+        changed: &mut HashMap<PhaseId, [Bytes<StorageId>; 2]>,
+        phase: PhaseId,
         does: Does,
-        tensor: u32,
+        tensor: TensorId,
         bytes: &[[u64; 2]],
     ) -> bool {
-        let storage = self.world.tensors[tensor as usize].storage;
+        let storage = self.world.tensors[tensor.index()].storage;
         let [written, added] = changed.entry(phase).or_default();
-        let meets = |set: &Bytes| bytes.iter().any(|&bytes| set.common(storage, bytes).is_some());
+        let meets = |set: &Bytes<StorageId>| bytes.iter().any(|&bytes| set.common(storage, bytes).is_some());
         match does {
             Does::Read => meets(written) || meets(added),
             Does::Write => {
@@ -245,7 +246,7 @@ impl Judge<'_> {
         &mut self,
         part: &Part,
         key: Key,
-        tensor: u32,
+        tensor: TensorId,
         bytes: &[[u64; 2]],
         at: &dyn Fn(&str) -> String,
         findings: &mut Findings,
@@ -255,12 +256,12 @@ impl Judge<'_> {
         let declared = self.declared.entry(key).or_insert_with(|| {
             let is_like = |access: &&Access| access.does == does && world.placed(access).value == value;
             let mut all = Bytes::default();
-            for access in world.accesses_of(&(phase..phase + 1)).iter().filter(is_like) {
-                world.bytes(access).iter().for_each(|&bytes| all.add(0, bytes));
+            for access in world.accesses_in(phase).iter().filter(is_like) {
+                world.bytes(access).iter().for_each(|&bytes| all.add((), bytes));
             }
             all
         });
-        let Some(byte) = bytes.iter().find_map(|&bytes| declared.missing(0, bytes)) else { return };
+        let Some(byte) = bytes.iter().find_map(|&bytes| declared.missing((), bytes)) else { return };
         found(
             findings,
             Rule::ET08,
@@ -272,8 +273,8 @@ impl Judge<'_> {
                     Does::Write => "writes",
                     Does::Add => "adds to",
                 };
-                let byte = byte - world.tensors[tensor as usize].start;
-                let at = part.phase - world.tasks[part.task as usize].phases.start;
+                let byte = byte - world.tensors[tensor.index()].start;
+                let at = world.place(part.phase);
                 format!(
                     "{} {does} byte {byte} of `{}` in phase {at}, and no region of the schedule says so",
                     world.task_name(part.task),
@@ -287,14 +288,14 @@ impl Judge<'_> {
 /// Which task of each queue is at work.
 #[derive(Default)]
 struct Queues {
-    last: HashMap<i128, u32>,
-    left: HashSet<u32>,
+    last: HashMap<i128, TaskId>,
+    left: HashSet<TaskId>,
 }
 
 impl Queues {
     /// The task after which this one must not be at work any more, if it is so.
-    fn violates(&mut self, world: &World<'_>, task: u32) -> Option<u32> {
-        let at = &world.tasks[task as usize];
+    fn violates(&mut self, world: &World<'_>, task: TaskId) -> Option<TaskId> {
+        let at = &world.tasks[task.index()];
         let queue = at.queue?;
         let last = self.last.entry(queue).or_insert(task);
         let other = *last;

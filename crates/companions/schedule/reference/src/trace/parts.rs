@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use megakernel_ir::Rule;
+use megakernel_ir::{Rule, TaskId};
 use megakernel_order::Findings;
-use megakernel_schedule::{Access, Count, Done, Entry, Trace};
+use megakernel_schedule::{Access, Count, Done, Entry, NameId, Trace};
 
+use crate::ids::{EventId, PhaseId, TensorId};
 use crate::region;
 use crate::structure::LIMITS;
 use crate::world::{Does, World};
@@ -17,9 +18,9 @@ const COUNTS: i64 = 1 << 62;
 /// What a task did.
 pub struct Part {
     /// The task.
-    pub task: u32,
+    pub task: TaskId,
     /// The phase, among all phases. That of a begin means nothing.
-    pub phase: u32,
+    pub phase: PhaseId,
     /// What it did.
     pub what: What,
 }
@@ -29,11 +30,11 @@ pub enum What {
     /// A worker took it.
     Begin(Option<i64>),
     /// Saw this count of an event.
-    Wait(u32, u64),
+    Wait(EventId, u64),
     /// Accessed bytes, as indices of [`Parts::intervals`], of a tensor.
-    Access(Does, u32, Range<usize>),
+    Access(Does, TensorId, Range<usize>),
     /// Raised an event by an amount.
-    Signal(u32, u64),
+    Signal(EventId, u64),
 }
 
 /// A trace, of which all is known.
@@ -51,13 +52,13 @@ pub fn parts(world: &World<'_>, trace: &Trace, findings: &mut Findings) -> Parts
     let names = &world.document.names;
     let mut look = Look {
         world,
-        events: world.events.iter().enumerate().map(|(index, name)| (name.as_str(), index as u32)).collect(),
+        events: world.event_ids().zip(&world.events).map(|(id, name)| (name.as_str(), id)).collect(),
         tensors: HashMap::new(),
         parts: Parts { launches: Vec::new(), events: world.events.clone(), intervals: Vec::new() },
         is_full: false,
     };
     for (index, tensor) in world.document.tensors.iter().enumerate() {
-        look.tensors.insert(tensor.name, index as u32);
+        look.tensors.insert(tensor.name, TensorId::at(index));
     }
     for (launch, entries) in trace.launches.iter().enumerate() {
         let mut parts = Vec::with_capacity(entries.len());
@@ -79,8 +80,8 @@ pub fn parts(world: &World<'_>, trace: &Trace, findings: &mut Findings) -> Parts
 
 struct Look<'d> {
     world: &'d World<'d>,
-    events: HashMap<&'d str, u32>,
-    tensors: HashMap<u32, u32>,
+    events: HashMap<&'d str, EventId>,
+    tensors: HashMap<NameId, TensorId>,
     parts: Parts,
     is_full: bool,
 }
@@ -96,14 +97,15 @@ impl<'d> Look<'d> {
             let message = format!("found task {}, and the schedule has {} tasks", entry.task, tasks.len());
             return Err((1, message));
         };
-        let begin = |queue| Part { task: task as u32, phase: at.phases.start, what: What::Begin(queue) };
+        let task = TaskId::at(task);
+        let begin = |queue| Part { task, phase: at.phases.start, what: What::Begin(queue) };
         if let Done::Begin(queue) = entry.done {
             return Ok(begin(queue));
         }
-        let phase = u32::try_from(entry.phase).ok().and_then(|phase| at.phases.start.checked_add(phase));
-        let Some(phase) = phase.filter(|&phase| phase < at.phases.end) else {
-            let message =
-                format!("found phase {}, and task {task} has {} phases", entry.phase, at.phases.len());
+        let phase = usize::try_from(entry.phase).ok().and_then(|place| at.each_phase().nth(place));
+        let Some(phase) = phase else {
+            let phases = at.each_phase().count();
+            let message = format!("found phase {}, and task {task} has {phases} phases", entry.phase);
             return Err((2, message));
         };
         let what = match &entry.done {
@@ -120,7 +122,7 @@ impl<'d> Look<'d> {
             Done::Write(access) => self.access(Does::Write, access, names)?,
             Done::Add(access) => self.access(Does::Add, access, names)?,
         };
-        Ok(Part { task: task as u32, phase, what })
+        Ok(Part { task, phase, what })
     }
 
     fn count(
@@ -128,12 +130,12 @@ impl<'d> Look<'d> {
         count: &Count,
         [least, most]: [i64; 2],
         names: &'d [String],
-    ) -> Result<(u32, u64), Wrong> {
+    ) -> Result<(EventId, u64), Wrong> {
         if !(least..=most).contains(&count.number) {
             return Err((4, format!("found {}, required {least} to {most}", count.number)));
         }
-        let name = names.get(count.event as usize).map_or("", String::as_str);
-        let next = self.parts.events.len() as u32;
+        let name = names.get(count.event.index()).map_or("", String::as_str);
+        let next = EventId::at(self.parts.events.len());
         let event = *self.events.entry(name).or_insert(next);
         if event == next {
             self.parts.events.push(name.to_owned());
@@ -143,10 +145,10 @@ impl<'d> Look<'d> {
 
     fn access(&mut self, does: Does, access: &Access, names: &[String]) -> Result<What, Wrong> {
         let Some(&tensor) = self.tensors.get(&access.tensor) else {
-            let name = names.get(access.tensor as usize).map_or("", String::as_str);
+            let name = names.get(access.tensor.index()).map_or("", String::as_str);
             return Err((3, format!("the schedule has no tensor `{name}`")));
         };
-        let record = &self.world.document.tensors[tensor as usize];
+        let record = &self.world.document.tensors[tensor.index()];
         let region = access.region.as_deref();
         if let Some(region) = region {
             region::check(region, &record.shape, 1).map_err(|wrong| (4, wrong.message))?;
@@ -158,7 +160,7 @@ impl<'d> Look<'d> {
             return Err((4, format!("up to here the trace has more than {most} {what}")));
         }
         let of = (record.shape.as_slice(), record.element);
-        let start = self.world.tensors[tensor as usize].start;
+        let start = self.world.tensors[tensor.index()].start;
         region::push(region, of, start, 0, &mut self.parts.intervals);
         Ok(What::Access(does, tensor, first..self.parts.intervals.len()))
     }

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use megakernel_ir::{Diagnostic, Rule, read_value};
-use megakernel_schedule::{Schedule, read, read_text};
+use megakernel_schedule::{NameId, Schedule, read, read_text};
 use megakernel_schedule_reference::{Missing, repair, validate};
 use megakernel_test_support::{files, root};
 use serde_json::{Value, json};
@@ -238,9 +238,9 @@ fn named(mut schedule: Schedule) -> String {
     let names = std::mem::take(&mut schedule.names);
     let mut order: Vec<usize> = (0..names.len()).collect();
     order.sort_by_key(|&id| &names[id]);
-    let mut number = vec![0; names.len()];
-    order.iter().enumerate().for_each(|(place, &id)| number[id] = place as u32);
-    let of = |name: &mut u32| *name = number[*name as usize];
+    let mut sorted = vec![NameId::default(); names.len()];
+    order.iter().enumerate().for_each(|(place, &id)| sorted[id] = NameId::at(place));
+    let of = |name: &mut NameId| *name = sorted[name.index()];
     for tensor in &mut schedule.tensors {
         of(&mut tensor.name);
         tensor.storage.iter_mut().chain(&mut tensor.view).for_each(of);
