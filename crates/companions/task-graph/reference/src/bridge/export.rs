@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap};
 
 use megakernel_ir::model::{Buffer, Program, Task};
 use megakernel_ir::rule::Class;
-use megakernel_ir::{Layout, Opcode, Param, write_record};
+use megakernel_ir::{BufferId, CounterId, Layout, Opcode, Param, TaskId, write_record};
 use megakernel_task_graph::{EVENT_INVALID, MAX_INPUTS, NULL_TENSOR, read_task_graph};
 use serde_json::{Value, json};
 
@@ -22,16 +22,16 @@ const OPCODE_TYPES: i64 = 1000;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     /// A counter of the program.
-    Counter(usize),
+    Counter(CounterId),
     /// All of these counters; relays pass on the news of each.
-    Join(Vec<usize>),
+    Join(Vec<CounterId>),
 }
 
 /// A task of the graph.
 #[derive(Clone, Debug)]
 struct Unit {
     /// The task of the program; nothing for a relay.
-    task: Option<usize>,
+    task: Option<TaskId>,
     dependent: Option<Event>,
     /// Nothing for the end.
     trigger: Option<Event>,
@@ -76,17 +76,13 @@ fn refusal(pointer: String, reason: String) -> Refusal {
     Refusal { pointer, rank: 0, reason }
 }
 
-fn index(id: i64) -> usize {
-    usize::try_from(id).unwrap_or(usize::MAX)
-}
-
 /// What waits on each counter ask for.
-fn thresholds(program: &Program<'_>) -> Result<BTreeMap<usize, i64>, Vec<Refusal>> {
+fn thresholds(program: &Program<'_>) -> Result<BTreeMap<CounterId, i64>, Vec<Refusal>> {
     let mut thresholds = BTreeMap::new();
     let mut refusals = Vec::new();
     for (number, task) in program.tasks.iter().enumerate() {
         for (position, wait) in task.waits.iter().enumerate() {
-            let known = *thresholds.entry(index(wait.counter)).or_insert(wait.threshold);
+            let known = *thresholds.entry(CounterId::stated(wait.counter)).or_insert(wait.threshold);
             if known != wait.threshold {
                 refusals.push(refusal(
                     format!("/tasks/{number}/waits/{position}"),
@@ -103,20 +99,23 @@ fn thresholds(program: &Program<'_>) -> Result<BTreeMap<usize, i64>, Vec<Refusal
 
 /// What each task has to wait for: without counters that another of its counters implies. That holds of all-joins alone,
 /// so one partial wait leaves all as it is.
-fn reduced(program: &Program<'_>, thresholds: &BTreeMap<usize, i64>) -> Vec<BTreeSet<usize>> {
-    let mut producers: HashMap<usize, i64> = HashMap::new();
-    let mut after: HashMap<usize, BTreeSet<usize>> = HashMap::new();
+fn reduced(program: &Program<'_>, thresholds: &BTreeMap<CounterId, i64>) -> Vec<BTreeSet<CounterId>> {
+    let mut producers: HashMap<CounterId, i64> = HashMap::new();
+    let mut after: HashMap<CounterId, BTreeSet<CounterId>> = HashMap::new();
     for task in &program.tasks {
-        *producers.entry(index(task.out_counter)).or_default() += 1;
+        *producers.entry(CounterId::stated(task.out_counter)).or_default() += 1;
         for wait in &task.waits {
-            after.entry(index(wait.counter)).or_default().insert(index(task.out_counter));
+            after
+                .entry(CounterId::stated(wait.counter))
+                .or_default()
+                .insert(CounterId::stated(task.out_counter));
         }
     }
     let are_joins = thresholds.iter().all(|(counter, threshold)| producers.get(counter) == Some(threshold));
     // Whether reaching one of the counters means that `from` is reached.
-    let implies = |set: &BTreeSet<usize>, from: usize| {
+    let implies = |set: &BTreeSet<CounterId>, from: CounterId| {
         let mut seen = BTreeSet::new();
-        let mut next: Vec<usize> = vec![from];
+        let mut next: Vec<CounterId> = vec![from];
         while let Some(counter) = next.pop() {
             for &later in after.get(&counter).into_iter().flatten() {
                 if later != from && set.contains(&later) {
@@ -129,9 +128,10 @@ fn reduced(program: &Program<'_>, thresholds: &BTreeMap<usize, i64>) -> Vec<BTre
         }
         false
     };
-    let mut known: HashMap<BTreeSet<usize>, BTreeSet<usize>> = HashMap::new();
+    let mut known: HashMap<BTreeSet<CounterId>, BTreeSet<CounterId>> = HashMap::new();
     let of = |task: &Task<'_>| {
-        let all: BTreeSet<usize> = task.waits.iter().map(|wait| index(wait.counter)).collect();
+        let all: BTreeSet<CounterId> =
+            task.waits.iter().map(|wait| CounterId::stated(wait.counter)).collect();
         if all.len() < 2 || !are_joins {
             return all;
         }
@@ -144,12 +144,12 @@ fn reduced(program: &Program<'_>, thresholds: &BTreeMap<usize, i64>) -> Vec<BTre
     program.tasks.iter().map(of).collect()
 }
 
-fn units(program: &Program<'_>, waits: &[BTreeSet<usize>]) -> Vec<Unit> {
-    let waited: BTreeSet<usize> = waits.iter().flatten().copied().collect();
+fn units(program: &Program<'_>, waits: &[BTreeSet<CounterId>]) -> Vec<Unit> {
+    let waited: BTreeSet<CounterId> = waits.iter().flatten().copied().collect();
     let mut units = Vec::new();
     let mut joins = BTreeSet::new();
-    for (number, (task, counters)) in program.tasks.iter().zip(waits).enumerate() {
-        let counters: Vec<usize> = counters.iter().copied().collect();
+    for ((id, task), counters) in program.tasks_by_id().zip(waits) {
+        let counters: Vec<CounterId> = counters.iter().copied().collect();
         let dependent = match &counters[..] {
             [] => None,
             [counter] => Some(Event::Counter(*counter)),
@@ -158,9 +158,9 @@ fn units(program: &Program<'_>, waits: &[BTreeSet<usize>]) -> Vec<Unit> {
                 Some(Event::Join(counters))
             }
         };
-        let out = index(task.out_counter);
+        let out = CounterId::stated(task.out_counter);
         let trigger = waited.contains(&out).then_some(Event::Counter(out));
-        units.push(Unit { task: Some(number), dependent, trigger });
+        units.push(Unit { task: Some(id), dependent, trigger });
     }
     for counters in joins {
         for &counter in &counters {
@@ -173,7 +173,7 @@ fn units(program: &Program<'_>, waits: &[BTreeSet<usize>]) -> Vec<Unit> {
 
 /// The tasks in an order in which all that wait for one event stand together, after those that trigger it; nothing if
 /// there is none. Among events that could come next, the one whose tasks stand first in the program does.
-fn ordered(units: Vec<Unit>, thresholds: &BTreeMap<usize, i64>) -> Option<Vec<Unit>> {
+fn ordered(units: Vec<Unit>, thresholds: &BTreeMap<CounterId, i64>) -> Option<Vec<Unit>> {
     let count = units.len();
     let mut groups: BTreeMap<Option<Event>, Vec<Unit>> = BTreeMap::new();
     // How many groups an event still needs: those that its triggers stand in.
@@ -196,15 +196,15 @@ fn ordered(units: Vec<Unit>, thresholds: &BTreeMap<usize, i64>) -> Option<Vec<Un
     }
     let first = |event: &Event, groups: &BTreeMap<Option<Event>, Vec<Unit>>| {
         let group = groups.get(&Some(event.clone()));
-        group.and_then(|units| units.iter().filter_map(|unit| unit.task).min()).unwrap_or(0)
+        group.and_then(|units| units.iter().filter_map(|unit| unit.task).min()).unwrap_or_default()
     };
-    let mut next: BinaryHeap<Reverse<(usize, Option<Event>)>> = BinaryHeap::new();
+    let mut next: BinaryHeap<Reverse<(TaskId, Option<Event>)>> = BinaryHeap::new();
     let free: Vec<Event> =
         missing.iter().filter(|(_, left)| **left == 0).map(|(event, _)| event.clone()).collect();
     for event in free {
         next.push(Reverse((first(&event, &groups), Some(event))));
     }
-    next.push(Reverse((0, None)));
+    next.push(Reverse((TaskId::at(0), None)));
     let mut sorted = groups.remove(&None).unwrap_or_default();
     let mut done = BTreeSet::new();
     while let Some(Reverse((_, event))) = next.pop() {
@@ -214,7 +214,7 @@ fn ordered(units: Vec<Unit>, thresholds: &BTreeMap<usize, i64>) -> Option<Vec<Un
         if event.is_some() {
             sorted.extend(groups.remove(&event).unwrap_or_default());
         }
-        let low = (event.clone(), Event::Counter(0));
+        let low = (event.clone(), Event::Counter(CounterId::at(0)));
         for (_, later) in edges.range(low..).take_while(|(from, _)| *from == event) {
             if let Some(left) = missing.get_mut(later) {
                 *left = left.saturating_sub(1);
@@ -230,7 +230,7 @@ fn ordered(units: Vec<Unit>, thresholds: &BTreeMap<usize, i64>) -> Option<Vec<Un
 fn document(
     program: &Program<'_>,
     units: &[Unit],
-    thresholds: &BTreeMap<usize, i64>,
+    thresholds: &BTreeMap<CounterId, i64>,
 ) -> Result<String, Vec<Refusal>> {
     let events: BTreeSet<Event> =
         units.iter().flat_map(|unit| [unit.dependent.clone(), unit.trigger.clone()]).flatten().collect();
@@ -263,7 +263,7 @@ fn document(
         let trigger = unit.trigger.as_ref().and_then(|event| positions.get(event)).copied();
         ends += usize::from(trigger.is_none());
         let (task_type, inputs, outputs) =
-            match unit.task.and_then(|task| Some((task, program.tasks.get(task)?))) {
+            match unit.task.and_then(|number| Some((number, program.tasks.get(number.index())?))) {
                 Some((number, task)) => match tiles(program, number, task, &storages) {
                     Ok((inputs, outputs)) => (task_type(program, task), inputs, outputs),
                     Err(refusal) => {
@@ -307,7 +307,8 @@ fn document(
 /// The type of the runtime that does the same as the opcode with these operands, or the opcode's own.
 fn task_type(program: &Program<'_>, task: &Task<'_>) -> i64 {
     let is_row = |id: Option<&i64>| {
-        id.and_then(|&id| program.buffers.get(index(id))).is_some_and(|buffer| buffer.shape.len() == 1)
+        id.and_then(|&id| program.buffers.get(BufferId::stated(id).index()))
+            .is_some_and(|buffer| buffer.shape.len() == 1)
     };
     match (task.op, task.inputs.len()) {
         (Opcode::Embed, _) => 101,
@@ -331,10 +332,12 @@ fn storages(program: &Program<'_>) -> Vec<String> {
     for buffer in &program.buffers {
         *counts.entry(&buffer.name).or_default() += 1;
     }
-    let pages: HashMap<usize, i64> = program
+    let pages: HashMap<BufferId, i64> = program
         .pages
         .iter()
-        .flat_map(|pages| pages.buffer_to_page.0.iter().map(|&(buffer, page)| (index(buffer), page)))
+        .flat_map(|pages| {
+            pages.buffer_to_page.0.iter().map(|&(buffer, page)| (BufferId::stated(buffer), page))
+        })
         .collect();
     let mut taken: BTreeSet<String> = program.buffers.iter().map(|buffer| buffer.name.to_string()).collect();
     let mut of_page: HashMap<i64, String> = HashMap::new();
@@ -346,8 +349,8 @@ fn storages(program: &Program<'_>) -> Vec<String> {
         name
     };
     let mut names = Vec::new();
-    for (number, buffer) in program.buffers.iter().enumerate() {
-        names.push(match pages.get(&number) {
+    for (id, buffer) in program.buffers_by_id() {
+        names.push(match pages.get(&id) {
             Some(&page) => of_page
                 .entry(page)
                 .or_insert_with(|| unique(format!("page {page}"), page.to_string()))
@@ -358,7 +361,7 @@ fn storages(program: &Program<'_>) -> Vec<String> {
             {
                 buffer.name.to_string()
             }
-            None => unique(format!("{}#{number}", buffer.name), number.to_string()),
+            None => unique(format!("{}#{id}", buffer.name), id.to_string()),
         });
     }
     names
@@ -367,11 +370,11 @@ fn storages(program: &Program<'_>) -> Vec<String> {
 /// The tiles of a task: what its opcode reads of each input and writes of each output (clause EXE-04).
 fn tiles(
     program: &Program<'_>,
-    number: usize,
+    id: TaskId,
     task: &Task<'_>,
     storages: &[String],
 ) -> Result<(Value, Value), Refusal> {
-    let place = format!("/tasks/{number}");
+    let place = format!("/tasks/{id}");
     if task.inputs.len() > MAX_INPUTS {
         let reason = format!("has {} inputs; a task of a graph has room for {MAX_INPUTS}", task.inputs.len());
         return Err(refusal(format!("{place}/inputs"), reason));
@@ -389,7 +392,7 @@ fn tiles(
                 region: &dyn Fn(usize) -> Option<Region>| {
         let mut tiles = Vec::new();
         for (position, (buffer, &id)) in buffers.iter().zip(ids).enumerate() {
-            let storage = storages.get(index(id)).map_or("", String::as_str);
+            let storage = storages.get(BufferId::stated(id).index()).map_or("", String::as_str);
             match region(position).filter(|region| !region.is_empty()) {
                 Some(region) => tiles.push(tile(buffer, storage, &region).map_err(|reason| {
                     refusal(format!("{place}/{member}/{position}"), reason)

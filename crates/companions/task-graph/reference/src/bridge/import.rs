@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use megakernel_ir::model::Program;
 use megakernel_ir::rule::Class;
-use megakernel_ir::{Layout, Rule, read, write};
+use megakernel_ir::{CounterId, Layout, Rule, read, write};
 use megakernel_task_graph::{EventId, KernelGraph, TaskGraph};
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ use super::given::Run;
 use super::host::Binding;
 use super::lower::{Lowered, lower};
 use super::operands::plan;
-use super::order::{Order, TaskRef};
+use super::order::{EventIndex, EventRef, Order, TaskRef};
 use super::routes::join_routes;
 use super::sums::join_sums;
 use super::tensors::Tensors;
@@ -153,22 +153,22 @@ fn document(
 ) -> Result<Document, Vec<Refusal>> {
     let label =
         |rank: usize, what: String| if graphs.len() > 1 { format!("rank {rank} {what}") } else { what };
-    let mut sorted: Vec<(usize, usize)> = order.events.clone();
+    let mut sorted: Vec<EventRef> = order.events.clone();
     sorted.sort_unstable();
     let mut notes: Vec<String> =
-        sorted.iter().map(|&(rank, event)| label(rank, format!("event {event}"))).collect();
-    let places: BTreeMap<(usize, usize), usize> =
-        sorted.iter().enumerate().map(|(counter, &place)| (place, counter)).collect();
-    let counter = |event: Option<usize>| {
+        sorted.iter().map(|place| label(place.rank, format!("event {}", place.position))).collect();
+    let places: BTreeMap<EventRef, CounterId> =
+        sorted.iter().enumerate().map(|(counter, &place)| (place, CounterId::at(counter))).collect();
+    let counter = |event: Option<EventIndex>| {
         event
-            .and_then(|event| order.events.get(event))
+            .and_then(|event| order.events.get(event.index()))
             .and_then(|place| places.get(place).map(|&c| (c, *place)))
     };
     let (mut tasks, mut origin) = (Vec::new(), Vec::new());
     for (task, steps) in &lowered.steps {
         let ends = order.ends(*task);
         let mut waits = Vec::new();
-        for (counter, (rank, event)) in
+        for (counter, EventRef { rank, position: event }) in
             order.waits(*task).into_iter().filter_map(|event| counter(Some(event)))
         {
             let triggers =
@@ -190,7 +190,7 @@ fn document(
                 None => {
                     let what = if is_last { "the end of" } else { "inside" };
                     notes.push(label(task.0, format!("{what} task {}", task.1)));
-                    notes.len() - 1
+                    CounterId::at(notes.len() - 1)
                 }
             };
             let ids = |buffers: &[usize]| -> Vec<usize> {

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use megakernel_ir::id;
 use megakernel_task_graph::{EVENT_INVALID, EventId, TaskGraph};
 
 use crate::types;
@@ -13,11 +14,22 @@ const MAX_EVENTS: usize = 1 << 18;
 /// A task: the rank whose graph it is in, and its id there.
 pub(super) type TaskRef = (usize, usize);
 
+/// An event: the rank whose graph it is in, and its position there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct EventRef {
+    pub rank: usize,
+    pub position: usize,
+}
+
+id! {
+    /// An event that tasks wait for or trigger, among all of these.
+    EventIndex
+}
+
 /// The events that tasks wait for or trigger, and which leads to which.
 pub(super) struct Order {
-    index: HashMap<(usize, usize), usize>,
-    /// Rank and position of each event.
-    pub events: Vec<(usize, usize)>,
+    index: HashMap<EventRef, EventIndex>,
+    pub events: Vec<EventRef>,
     /// For each event the events that it leads to, itself among them, as bits. Empty if there is a cycle.
     reach: Vec<Vec<u64>>,
     /// Place of each event in an order in which each comes after those that lead to it.
@@ -30,8 +42,8 @@ pub(super) struct Order {
 /// The two events of a task, as indices.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Ends {
-    pub dependent: Option<usize>,
-    pub trigger: Option<usize>,
+    pub dependent: Option<EventIndex>,
+    pub trigger: Option<EventIndex>,
 }
 
 impl Order {
@@ -56,10 +68,10 @@ impl Order {
                     }
                     let place = EventId::from_bits(id).and_then(|id| {
                         let owner = ranks.iter().position(|&rank| rank == id.rank)?;
-                        Some((owner, id.position as usize))
+                        Some(EventRef { rank: owner, position: id.position as usize })
                     });
-                    let exists = |&(rank, position): &(usize, usize)| {
-                        graphs.get(rank).is_some_and(|graph| position < graph.all_events.len())
+                    let exists = |place: &EventRef| {
+                        graphs.get(place.rank).is_some_and(|graph| place.position < graph.all_events.len())
                     };
                     match place.filter(exists) {
                         Some(place) => Ok(Some(order.number(place))),
@@ -69,8 +81,8 @@ impl Order {
                 let dependent = event("dependent_event", task.dependent_event)?;
                 let trigger = event("trigger_event", task.trigger_event)?;
                 if dependent
-                    .and_then(|event| order.events.get(event))
-                    .is_some_and(|&(owner, _)| owner != rank)
+                    .and_then(|event| order.events.get(event.index()))
+                    .is_some_and(|place| place.rank != rank)
                 {
                     let reason = "depends on an event of another rank; required: one of its own".to_owned();
                     return Err(((rank, number), "dependent_event", reason));
@@ -89,8 +101,8 @@ impl Order {
         Ok(order)
     }
 
-    fn number(&mut self, place: (usize, usize)) -> usize {
-        let next = self.events.len();
+    fn number(&mut self, place: EventRef) -> EventIndex {
+        let next = EventIndex::at(self.events.len());
         let number = *self.index.entry(place).or_insert(next);
         if number == next {
             self.events.push(place);
@@ -100,10 +112,10 @@ impl Order {
 
     fn connect(&mut self) {
         let count = self.events.len();
-        let mut after: Vec<Vec<usize>> = vec![Vec::new(); count];
+        let mut after: Vec<Vec<EventIndex>> = vec![Vec::new(); count];
         for (&task, ends) in &self.ends {
             for wait in self.waits(task) {
-                if let (Some(trigger), Some(list)) = (ends.trigger, after.get_mut(wait)) {
+                if let (Some(trigger), Some(list)) = (ends.trigger, after.get_mut(wait.index())) {
                     list.push(trigger);
                 }
             }
@@ -112,14 +124,15 @@ impl Order {
         for list in &mut after {
             list.sort_unstable();
             list.dedup();
-            list.iter().for_each(|&event| before.get_mut(event).into_iter().for_each(|n| *n += 1));
+            list.iter().for_each(|event| before.get_mut(event.index()).into_iter().for_each(|n| *n += 1));
         }
-        let mut sorted: Vec<usize> = (0..count).filter(|&event| before.get(event) == Some(&0)).collect();
+        let mut sorted: Vec<EventIndex> =
+            EventIndex::range(0..count).filter(|event| before.get(event.index()) == Some(&0)).collect();
         let mut next = 0;
         while let Some(&event) = sorted.get(next) {
             next += 1;
-            for &later in after.get(event).into_iter().flatten() {
-                if let Some(left) = before.get_mut(later) {
+            for &later in after.get(event.index()).into_iter().flatten() {
+                if let Some(left) = before.get_mut(later.index()) {
                     *left -= 1;
                     if *left == 0 {
                         sorted.push(later);
@@ -135,14 +148,16 @@ impl Order {
         let mut reach = vec![Vec::new(); count];
         for (place, &event) in sorted.iter().enumerate().rev() {
             let mut bits = vec![0u64; words];
-            if let Some(word) = bits.get_mut(event / 64) {
-                *word |= 1 << (event % 64);
+            if let Some(word) = bits.get_mut(event.index() / 64) {
+                *word |= 1 << (event.index() % 64);
             }
-            for &later in after.get(event).into_iter().flatten() {
-                let other: &[u64] = reach.get(later).map_or(&[], Vec::as_slice);
+            for &later in after.get(event.index()).into_iter().flatten() {
+                let other: &[u64] = reach.get(later.index()).map_or(&[], Vec::as_slice);
                 bits.iter_mut().zip(other).for_each(|(word, more)| *word |= more);
             }
-            if let (Some(slot), Some(of_event)) = (self.place.get_mut(event), reach.get_mut(event)) {
+            if let (Some(slot), Some(of_event)) =
+                (self.place.get_mut(event.index()), reach.get_mut(event.index()))
+            {
                 *slot = place;
                 *of_event = bits;
             }
@@ -156,14 +171,14 @@ impl Order {
     }
 
     /// The events that a task waits for, some perhaps twice: its own, and of a collective those of its mates (clause TGR-23).
-    fn awaited(&self, task: TaskRef) -> impl Iterator<Item = usize> + '_ {
+    fn awaited(&self, task: TaskRef) -> impl Iterator<Item = EventIndex> + '_ {
         let mates = self.mates.get(&task).map_or(&[][..], Vec::as_slice);
         std::iter::once(task).chain(mates.iter().copied()).filter_map(|task| self.ends(task).dependent)
     }
 
     /// The same, each once.
-    pub fn waits(&self, task: TaskRef) -> Vec<usize> {
-        let mut waits: Vec<usize> = self.awaited(task).collect();
+    pub fn waits(&self, task: TaskRef) -> Vec<EventIndex> {
+        let mut waits: Vec<EventIndex> = self.awaited(task).collect();
         waits.sort_unstable();
         waits.dedup();
         waits
@@ -173,14 +188,15 @@ impl Order {
     pub fn before(&self, a: TaskRef, b: TaskRef) -> bool {
         let Some(trigger) = self.ends(a).trigger else { return false };
         self.awaited(b).any(|wait| {
-            let word = self.reach.get(trigger).and_then(|bits| bits.get(wait / 64));
+            let wait = wait.index();
+            let word = self.reach.get(trigger.index()).and_then(|bits| bits.get(wait / 64));
             word.is_some_and(|word| word >> (wait % 64) & 1 == 1)
         })
     }
 
     /// A number that rises along the order.
     pub fn height(&self, task: TaskRef) -> usize {
-        let places = self.awaited(task).filter_map(|event| self.place.get(event));
+        let places = self.awaited(task).filter_map(|event| self.place.get(event.index()));
         places.max().map_or(0, |place| place + 1)
     }
 }

@@ -1,6 +1,6 @@
 //! Who last wrote each tensor, and who has read it since, tile by tile.
 
-use super::events::Events;
+use super::events::{EventIndex, Events, NodeId};
 use megakernel_task_graph::Effect;
 
 use super::plan::{Block, Operand, Operator, PerAxis, Plan};
@@ -20,7 +20,7 @@ pub struct Access<'p> {
     /// What is accessed; of a part of a fused tensor all is taken to be.
     cut: Option<&'p Operand>,
     /// Events that those come before who access the same tile, by tile.
-    pub known: Vec<Option<Vec<u32>>>,
+    pub known: Vec<Option<Vec<EventIndex>>>,
 }
 
 /// An operand's place in its operator.
@@ -92,19 +92,19 @@ struct Layer {
     cuts: PerAxis,
     tiles: Vec<Accessors>,
     /// Events that all of them come before, once somebody has asked.
-    all: Option<Vec<u32>>,
+    all: Option<Vec<EventIndex>>,
 }
 
 /// The tasks that access a tile, or the events that they trigger.
 #[derive(Clone, Debug, Default)]
 struct Accessors {
-    tasks: Vec<u32>,
-    events: Vec<u32>,
+    tasks: Vec<NodeId>,
+    events: Vec<EventIndex>,
 }
 
 impl History {
     /// Events that whoever accesses this tile has to wait for.
-    pub fn before(&mut self, access: &Access<'_>, block: Block, events: &mut Events) -> Vec<u32> {
+    pub fn before(&mut self, access: &Access<'_>, block: Block, events: &mut Events) -> Vec<EventIndex> {
         let bounds = access.cut.map(|operand| (operand.coordinates(block), &operand.tile));
         let mut found = Vec::new();
         if let Some(layer) = &mut self.write {
@@ -120,7 +120,7 @@ impl History {
     }
 
     /// Notes that `tasks`, each for a block, have read or written.
-    pub fn note(&mut self, access: &Access<'_>, blocks: impl Iterator<Item = Block>, tasks: &[u32]) {
+    pub fn note(&mut self, access: &Access<'_>, blocks: impl Iterator<Item = Block>, tasks: &[NodeId]) {
         let one = || [1].into_iter().collect();
         let (tile, cuts) = access.cut.map_or_else(|| (one(), one()), |o| (o.tile.clone(), o.cuts.clone()));
         let mut layer =
@@ -138,7 +138,12 @@ impl History {
 }
 
 impl Layer {
-    fn before(&mut self, bounds: Option<&(PerAxis, &PerAxis)>, events: &mut Events, found: &mut Vec<u32>) {
+    fn before(
+        &mut self,
+        bounds: Option<&(PerAxis, &PerAxis)>,
+        events: &mut Events,
+        found: &mut Vec<EventIndex>,
+    ) {
         let whole: (PerAxis, PerAxis) = (self.tile.iter().map(|_| 0).collect(), self.cuts.clone());
         let (low, high): (PerAxis, PerAxis) = match bounds {
             Some((coordinates, tile)) if tile.len() == self.tile.len() && self.tiles.len() > 1 => {
@@ -171,7 +176,7 @@ impl Layer {
     }
 
     /// The heads of everyone who accesses these tiles.
-    fn heads(&mut self, tiles: &[usize], events: &mut Events) -> Vec<u32> {
+    fn heads(&mut self, tiles: &[usize], events: &mut Events) -> Vec<EventIndex> {
         let mut tasks = Vec::new();
         for &tile in tiles {
             tasks.extend(&self.tiles[tile].tasks);
@@ -179,7 +184,7 @@ impl Layer {
         let mut found = events.heads(&tasks);
         for &tile in tiles {
             let Accessors { tasks, events: known } = &mut self.tiles[tile];
-            known.extend(tasks.drain(..).map(|task| events.nodes[task as usize].head));
+            known.extend(tasks.drain(..).map(|task| events.nodes[task.index()].head));
             events.distinct(known);
             found.extend(&*known);
         }

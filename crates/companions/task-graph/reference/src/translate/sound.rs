@@ -7,7 +7,7 @@ use megakernel_ir::Diagnostic;
 use megakernel_task_graph::TaskGraph;
 
 use super::assemble::{Assembly, copy, reduce};
-use super::events::{Events, Kind, NONE};
+use super::events::{EventIndex, Events, Kind, NONE, NodeId};
 use super::history::{Access, History, Place, accesses};
 use super::plan::{Operator, Plan};
 use super::suitable;
@@ -43,7 +43,7 @@ struct Order<'p, 'a> {
 struct Reduced<'p> {
     operator: &'p Operator,
     /// Its REDUCE tasks, by place of their block.
-    tasks: Vec<u32>,
+    tasks: Vec<NodeId>,
     /// Its partial sum, which nobody writes before the next all-reduce.
     partial: usize,
 }
@@ -86,7 +86,7 @@ impl<'p, 'a> Order<'p, 'a> {
                 before.extend(access.known[tile].iter().flatten());
             }
             let is_all_reduce = operator.all_reduce().is_some();
-            let tells = |order: &Self, event: &u32| order.events.events[*event as usize].after_reduce;
+            let tells = |order: &Self, event: &EventIndex| order.events.events[event.index()].after_reduce;
             if let Some(reduced) = &self.reduced {
                 let mut others = Vec::new();
                 if is_all_reduce {
@@ -107,7 +107,7 @@ impl<'p, 'a> Order<'p, 'a> {
     }
 
     /// Adds the task of a block. Of an all-reduce that is the one that adds up, behind its copies.
-    fn task(&mut self, operator: usize, place: usize, tail: u32, is_all_reduce: bool) -> u32 {
+    fn task(&mut self, operator: usize, place: usize, tail: EventIndex, is_all_reduce: bool) -> NodeId {
         let (operator, place) = (operator as u32, place as u32);
         if !is_all_reduce {
             return self.events.node(operator, place, tail, Kind::Plain);
@@ -118,7 +118,7 @@ impl<'p, 'a> Order<'p, 'a> {
     }
 
     /// Notes the accesses of an operator for those that follow.
-    fn note(&mut self, index: usize, operator: &'p Operator, accesses: &[Access<'_>], tasks: Vec<u32>) {
+    fn note(&mut self, index: usize, operator: &'p Operator, accesses: &[Access<'_>], tasks: Vec<NodeId>) {
         if let Some([partial, ..]) = operator.all_reduce() {
             let next = Reduced { operator, tasks: tasks.clone(), partial: partial.tensor };
             if let Some(before) = self.reduced.replace(next) {
@@ -138,18 +138,18 @@ impl<'p, 'a> Order<'p, 'a> {
 
     /// From the next all-reduce on, somebody on this rank comes after the copies of the one before: its REDUCE of the block
     /// whose copies, on the ranks that were copied to, come after what was added up there.
-    fn release(&mut self, index: usize, before: &Reduced<'p>, tasks: &[u32]) {
+    fn release(&mut self, index: usize, before: &Reduced<'p>, tasks: &[NodeId]) {
         let later = self.last_write[before.partial].is_some_and(|last| last > index);
         let Some([partial, ..]) = before.operator.all_reduce().filter(|_| later) else { return };
         let access = Access::new(before.partial, false, Place::Input(0), Some(partial));
-        let waiting: Vec<u32> = (0..before.tasks.len()).map(|place| tasks[place % tasks.len()]).collect();
+        let waiting: Vec<NodeId> = (0..before.tasks.len()).map(|place| tasks[place % tasks.len()]).collect();
         self.histories[before.partial].note(&access, before.operator.blocks(), &waiting);
     }
 }
 
 impl Reduced<'_> {
     /// The REDUCE tasks that the copies of a block of the next all-reduce wait for: each by some block, and some by each.
-    fn blocks_for(&self, place: usize, blocks: usize) -> Vec<u32> {
+    fn blocks_for(&self, place: usize, blocks: usize) -> Vec<NodeId> {
         let mut places: Vec<usize> = (place..self.tasks.len()).step_by(blocks.max(1)).collect();
         places.push(place % self.tasks.len());
         places.iter().map(|&place| self.tasks[place]).collect()
@@ -167,12 +167,13 @@ fn graph<'a>(plan: &Plan<'a>, order: Events) -> TaskGraph<'a> {
         last: Vec::new(),
         order: &order,
     };
-    let waits = |node: u32| order.nodes[node as usize].tail != NONE;
-    for (event, found) in order.events.iter().enumerate().filter(|(_, event)| !event.dependents.is_empty()) {
-        numbered.missing[event] = found.producers.iter().filter(|&&node| waits(node)).count();
+    let waits = |node: NodeId| order.nodes[node.index()].tail != NONE;
+    let all = EventIndex::range(0..order.events.len()).zip(&order.events);
+    for (event, found) in all.filter(|(_, event)| !event.dependents.is_empty()) {
+        numbered.missing[event.index()] = found.producers.iter().filter(|&&node| waits(node)).count();
         numbered.enqueue(event);
     }
-    let first: Vec<u32> = (0..order.nodes.len() as u32).filter(|&node| !waits(node)).collect();
+    let first: Vec<NodeId> = NodeId::range(0..order.nodes.len()).filter(|&node| !waits(node)).collect();
     numbered.add(&first);
     while let Some(Reverse((_, event))) = numbered.ready.pop() {
         numbered.event(event);
@@ -188,7 +189,7 @@ struct Numbered<'o, 'p, 'a> {
     /// By event: producers that have no id yet and wait for something themselves.
     missing: Vec<usize>,
     /// Events all of whose producers have ids; the one with the earliest dependent comes first.
-    ready: BinaryHeap<Reverse<(u32, usize)>>,
+    ready: BinaryHeap<Reverse<(NodeId, EventIndex)>>,
     /// By event: the ids of those that trigger it, with the rank that a copy goes to.
     pending: Vec<Vec<(usize, Option<i64>)>>,
     /// Tasks that trigger the end.
@@ -196,29 +197,34 @@ struct Numbered<'o, 'p, 'a> {
 }
 
 impl Numbered<'_, '_, '_> {
-    fn enqueue(&mut self, event: usize) {
-        if self.missing[event] == 0 {
-            let earliest = self.order.events[event].dependents.iter().min().copied().unwrap_or(NONE);
+    fn enqueue(&mut self, event: EventIndex) {
+        if self.missing[event.index()] == 0 {
+            let earliest = self.order.events[event.index()]
+                .dependents
+                .iter()
+                .min()
+                .copied()
+                .unwrap_or(NodeId::at(usize::MAX));
             self.ready.push(Reverse((earliest, event)));
         }
     }
 
-    fn event(&mut self, event: usize) {
+    fn event(&mut self, event: EventIndex) {
         let position = self.graph.next_event();
-        let triggers = std::mem::take(&mut self.pending[event]);
+        let triggers = std::mem::take(&mut self.pending[event.index()]);
         for &(task, target) in &triggers {
             let id = target
                 .map_or_else(|| self.graph.event_id(position), |rank| self.graph.remote_id(rank, position));
             self.graph.set_trigger(task, id);
         }
         let first = self.graph.next_task();
-        let mut dependents = self.order.events[event].dependents.clone();
+        let mut dependents = self.order.events[event.index()].dependents.clone();
         dependents.sort_unstable();
         self.add(&dependents);
         self.graph.event(triggers.len() as i64, first);
         for node in dependents {
-            let head = self.order.nodes[node as usize].head as usize;
-            if let Some(missing) = self.missing.get_mut(head) {
+            let head = self.order.nodes[node.index()].head;
+            if let Some(missing) = self.missing.get_mut(head.index()) {
                 *missing -= 1;
                 self.enqueue(head);
             }
@@ -226,12 +232,12 @@ impl Numbered<'_, '_, '_> {
     }
 
     /// Gives ids to tasks, in this order.
-    fn add(&mut self, nodes: &[u32]) {
+    fn add(&mut self, nodes: &[NodeId]) {
         for &node in nodes {
-            let node = self.order.nodes[node as usize];
+            let node = self.order.nodes[node.index()];
             let operator = &self.plan.operators[node.operator as usize];
             let block = operator.block(node.place);
-            let head = node.head as usize;
+            let head = node.head.index();
             match (node.kind, operator.all_reduce()) {
                 (Kind::Copies, Some(operands)) => {
                     for target in 0..self.plan.ranks {
