@@ -3,22 +3,22 @@
 use std::ops::Range;
 
 use megakernel_ir::model::{Buffer, Program, Task};
-use megakernel_ir::{DType, Opcode, Param};
+use megakernel_ir::{BufferId, DType, Opcode, Param};
 use megakernel_numerics::{Tensor, TensorError};
 
 /// A part of a buffer: an interval of indices for each axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Region {
-    /// The buffer's id.
-    pub buffer: usize,
+    /// The buffer.
+    pub buffer: BufferId,
     /// `[start, end)`.
     pub axes: Vec<(u64, u64)>,
 }
 
 /// What the task writes; nothing if that is empty. The program has the shapes that the opcodes require.
 pub fn written(program: &Program<'_>, task: &Task<'_>) -> Option<Region> {
-    let buffer = task.outputs.first().and_then(|id| usize::try_from(*id).ok())?;
-    let output = program.buffers.get(buffer)?;
+    let buffer = task.outputs.first().map(|id| BufferId::stated(*id))?;
+    let output = program.buffers.get(buffer.index())?;
     let extents = output.shape.iter().map(|extent| (0, u64::try_from(*extent).unwrap_or(0)));
     let mut region = Region { buffer, axes: extents.collect() };
     let int = |param| u64::try_from(task.params.int(param).unwrap_or(0)).unwrap_or(0);
@@ -30,7 +30,7 @@ pub fn written(program: &Program<'_>, task: &Task<'_>) -> Option<Region> {
             region.cut(last, int(Param::NOff), int(Param::NTile));
         }
         Opcode::KvAppend => {
-            let new = task.inputs.first().and_then(|id| program.buffers.get(usize::try_from(*id).ok()?));
+            let new = task.inputs.first().and_then(|id| program.buffers.get(BufferId::stated(*id).index()));
             match (output.shape.as_slice(), new.and_then(Buffer::numel)) {
                 ([_, heads, dim], Some(numel)) => {
                     let row = u64::try_from(heads.saturating_mul(*dim)).unwrap_or(0).max(1);
@@ -130,7 +130,7 @@ mod tests {
         let contents: Vec<u8> = (0..12).collect();
         let tensor = tile.map(|tile| tile.tensor(&program.buffers[1], &contents));
         assert_eq!(tensor, Some(Tensor::new(DType::U8, vec![2, 2], vec![5, 6, 9, 10])));
-        let scalar = Region { buffer: 4, axes: vec![] }.tensor(&program.buffers[4], &[1, 2, 3, 4]);
+        let scalar = Region { buffer: 4.into(), axes: vec![] }.tensor(&program.buffers[4], &[1, 2, 3, 4]);
         assert_eq!(scalar, Tensor::new(DType::I32, vec![], vec![1, 2, 3, 4]));
     }
 }

@@ -1,5 +1,6 @@
 //! The memory of a launch: an allocation for each page and for each buffer without one, with guard zones.
 
+use megakernel_ir::BufferId;
 use megakernel_ir::model::Program;
 
 /// Bytes of a guard zone, on each side of an allocation.
@@ -32,7 +33,7 @@ pub struct Memory {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Overrun {
     /// The buffers of the allocation.
-    pub buffers: Vec<usize>,
+    pub buffers: Vec<BufferId>,
     /// Where, in bytes: below 0 is before the allocation, the rest is counted from its end.
     pub place: Result<usize, usize>,
 }
@@ -88,14 +89,14 @@ impl Memory {
     }
 
     /// The contents of a buffer.
-    pub fn buffer(&self, id: usize) -> &[u8] {
-        let Some(&(allocation, size)) = self.places.get(id) else { return &[] };
+    pub fn buffer(&self, id: BufferId) -> &[u8] {
+        let Some(&(allocation, size)) = self.places.get(id.index()) else { return &[] };
         self.allocations.get(allocation).and_then(|bytes| bytes.get(GUARD..GUARD + size)).unwrap_or_default()
     }
 
     /// Sets the contents of a buffer.
-    pub fn set(&mut self, id: usize, contents: &[u8]) {
-        let Some(&(allocation, size)) = self.places.get(id) else { return };
+    pub fn set(&mut self, id: BufferId, contents: &[u8]) {
+        let Some(&(allocation, size)) = self.places.get(id.index()) else { return };
         let bytes = self.allocations.get_mut(allocation).and_then(|bytes| bytes.get_mut(GUARD..GUARD + size));
         if let Some(bytes) = bytes.filter(|bytes| bytes.len() == contents.len()) {
             bytes.copy_from_slice(contents);
@@ -119,8 +120,9 @@ impl Memory {
                 (Some(before), None) => Err(GUARD - before),
                 (None, None) => continue,
             };
-            let buffers = self.places.iter().enumerate().filter(|(_, (of, _))| *of == allocation);
-            found.push(Overrun { buffers: buffers.map(|(id, _)| id).collect(), place });
+            let all = BufferId::range(0..self.places.len()).zip(&self.places);
+            let buffers = all.filter(|(_, (of, _))| *of == allocation).map(|(id, _)| id).collect();
+            found.push(Overrun { buffers, place });
         }
         found
     }
@@ -143,16 +145,16 @@ mod tests {
         let program =
             megakernel_ir::read(DOCUMENT.as_bytes()).unwrap_or_else(|found| unreachable!("{found:?}"));
         let mut memory = Memory::new(&program, 7).unwrap_or_else(|found| unreachable!("{found}"));
-        assert_eq!((memory.allocation_of(), memory.buffer(0)), (vec![1, 0, 0], &[7, 7][..]));
-        memory.set(1, &[1, 2, 3, 4, 5, 6, 7, 8]);
-        assert_eq!((memory.buffer(2), memory.overruns()), (&[1, 2, 3, 4][..], vec![]));
+        assert_eq!((memory.allocation_of(), memory.buffer(0.into())), (vec![1, 0, 0], &[7, 7][..]));
+        memory.set(1.into(), &[1, 2, 3, 4, 5, 6, 7, 8]);
+        assert_eq!((memory.buffer(2.into()), memory.overruns()), (&[1, 2, 3, 4][..], vec![]));
         // Behind the buffer, but on its page still; and then behind that.
         memory.allocations[0][GUARD + 15] = 0;
         assert_eq!(memory.overruns(), []);
         memory.allocations[0][GUARD + 16 + 5] ^= 1;
         memory.allocations[1][GUARD - 2] ^= 1;
-        let on_page = Overrun { buffers: vec![1, 2], place: Ok(5) };
-        assert_eq!(memory.overruns(), [on_page, Overrun { buffers: vec![0], place: Err(2) }]);
+        let on_page = Overrun { buffers: vec![1.into(), 2.into()], place: Ok(5) };
+        assert_eq!(memory.overruns(), [on_page, Overrun { buffers: vec![0.into()], place: Err(2) }]);
     }
 
     #[test]

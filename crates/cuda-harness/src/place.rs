@@ -41,11 +41,12 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use megakernel_ir::TaskId;
 
     fn scattered(queues: usize, room: Room, seed: u64) -> Plan {
         // Two tasks a queue.
         let sm = (0..2 * queues).map(|task| (task % queues) as i32).collect();
-        let mut plan = Plan { order: (0..2 * queues).collect(), sm, num_sms: queues };
+        let mut plan = Plan { order: TaskId::range(0..2 * queues).collect(), sm, num_sms: queues };
         scatter(&mut plan, room, &mut SplitMix64::new(seed));
         plan
     }

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use megakernel_ir::model::Program;
+use megakernel_ir::{CounterId, TaskId};
 
 use megakernel_ir::prng::SplitMix64;
 
@@ -14,7 +15,7 @@ const BLOCKS: usize = 4;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// An order in which the tasks can run; shorter than the list if some never start.
-    pub order: Vec<usize>,
+    pub order: Vec<TaskId>,
     /// By task: its queue, below `num_sms`.
     pub sm: Vec<i32>,
     /// Number of queues.
@@ -30,18 +31,20 @@ pub fn plan(program: &Program<'_>, mut random: Option<&mut SplitMix64>) -> Plan 
     let order = order(program, random.as_deref_mut());
     let most = random.as_deref_mut().map_or(BLOCKS, |random| 1 + random.index(2 * BLOCKS));
     let mut sm = vec![None; program.tasks.len()];
-    let mut last: Vec<usize> = Vec::new();
+    let mut last: Vec<TaskId> = Vec::new();
     let mut turn = 0;
     // Tasks that never start come last: where they stand does not matter, but they must stand somewhere.
     let mut started = vec![false; program.tasks.len()];
     for &task in &order {
-        if let Some(started) = started.get_mut(task) {
+        if let Some(started) = started.get_mut(task.index()) {
             *started = true;
         }
     }
-    let rest = started.iter().enumerate().filter(|(_, started)| !**started).map(|(task, _)| task);
+    let all = TaskId::range(0..program.tasks.len());
+    let rest = all.zip(&started).filter(|(_, started)| !**started).map(|(task, _)| task);
     for task in order.iter().copied().chain(rest) {
-        let Some((record, place)) = program.tasks.get(task).zip(sm.get_mut(task)) else { continue };
+        let (record, place) = (program.tasks.get(task.index()), sm.get_mut(task.index()));
+        let Some((record, place)) = record.zip(place) else { continue };
         if let Some(number) = record.sm.and_then(|sm| given.get(&sm)) {
             *place = Some(*number);
             continue;
@@ -70,26 +73,25 @@ pub fn plan(program: &Program<'_>, mut random: Option<&mut SplitMix64>) -> Plan 
 }
 
 /// Runs the counters and the queues of the program, lowest id first, or in any order that they permit.
-fn order(program: &Program<'_>, random: Option<&mut SplitMix64>) -> Vec<usize> {
+fn order(program: &Program<'_>, random: Option<&mut SplitMix64>) -> Vec<TaskId> {
     let n = program.tasks.len();
     let mut rank: Vec<usize> = (0..n).collect();
     if let Some(random) = random {
         random.shuffle(&mut rank);
     }
-    let ranked = |task: usize| Reverse((rank.get(task).copied().unwrap_or(task), task));
-    let counter = |id: i64| usize::try_from(id).ok().filter(|&id| id < program.counters.len());
-    let mut queues: BTreeMap<i64, Vec<usize>> = BTreeMap::new();
-    let mut waiters: Vec<Vec<(i64, usize)>> = vec![Vec::new(); program.counters.len()];
+    let ranked = |task: TaskId| Reverse((rank.get(task.index()).copied().unwrap_or(task.index()), task));
+    let mut queues: BTreeMap<i64, Vec<TaskId>> = BTreeMap::new();
+    let mut waiters: Vec<Vec<(i64, TaskId)>> = vec![Vec::new(); program.counters.len()];
     let mut missing = vec![0usize; n];
-    for (id, task) in program.tasks.iter().enumerate() {
+    for (id, task) in program.tasks_by_id() {
         if let Some(sm) = task.sm {
             queues.entry(sm).or_default().push(id);
         }
         for wait in task.waits.iter().filter(|wait| wait.threshold > 0) {
-            if let Some(missing) = missing.get_mut(id) {
+            if let Some(missing) = missing.get_mut(id.index()) {
                 *missing += 1;
             }
-            if let Some(waiters) = counter(wait.counter).and_then(|counter| waiters.get_mut(counter)) {
+            if let Some(waiters) = waiters.get_mut(CounterId::stated(wait.counter).index()) {
                 waiters.push((wait.threshold, id));
             }
         }
@@ -98,29 +100,29 @@ fn order(program: &Program<'_>, random: Option<&mut SplitMix64>) -> Vec<usize> {
     queues.values_mut().for_each(|queue| queue.reverse());
     waiters.iter_mut().for_each(|waiters| waiters.sort_by_key(|(threshold, _)| Reverse(*threshold)));
     let mut counts = vec![0i64; program.counters.len()];
-    let mut ready: BinaryHeap<Reverse<(usize, usize)>> = BinaryHeap::new();
-    let at_head = |queues: &BTreeMap<i64, Vec<usize>>, task: usize| {
-        let sm = program.tasks.get(task).and_then(|task| task.sm);
+    let mut ready: BinaryHeap<Reverse<(usize, TaskId)>> = BinaryHeap::new();
+    let at_head = |queues: &BTreeMap<i64, Vec<TaskId>>, task: TaskId| {
+        let sm = program.tasks.get(task.index()).and_then(|task| task.sm);
         sm.is_none_or(|sm| queues.get(&sm).and_then(|queue| queue.last()) == Some(&task))
     };
-    ready.extend((0..n).filter(|&task| missing.get(task) == Some(&0) && at_head(&queues, task)).map(ranked));
+    let is_ready = |missing: &[usize], task: TaskId| missing.get(task.index()) == Some(&0);
+    let all = TaskId::range(0..n);
+    ready.extend(all.filter(|&task| is_ready(&missing, task) && at_head(&queues, task)).map(ranked));
     let mut order = Vec::with_capacity(n);
     while let Some(Reverse((_, task))) = ready.pop() {
         order.push(task);
-        let Some(record) = program.tasks.get(task) else { continue };
+        let Some(record) = program.tasks.get(task.index()) else { continue };
         if let Some(queue) = record.sm.and_then(|sm| queues.get_mut(&sm)) {
             queue.pop();
-            ready.extend(
-                queue.last().filter(|&&next| missing.get(next) == Some(&0)).map(|&next| ranked(next)),
-            );
+            ready.extend(queue.last().filter(|&&next| is_ready(&missing, next)).map(|&next| ranked(next)));
         }
-        let Some(counter) = counter(record.out_counter) else { continue };
+        let counter = CounterId::stated(record.out_counter).index();
         let (Some(count), Some(waiters)) = (counts.get_mut(counter), waiters.get_mut(counter)) else {
             continue;
         };
         *count += 1;
         while let Some((_, waiter)) = waiters.pop_if(|(threshold, _)| *threshold <= *count) {
-            let Some(missing) = missing.get_mut(waiter) else { continue };
+            let Some(missing) = missing.get_mut(waiter.index()) else { continue };
             *missing -= 1;
             if *missing == 0 && at_head(&queues, waiter) {
                 ready.push(ranked(waiter));
@@ -137,6 +139,10 @@ mod tests {
     /// Tasks as `sm:waits`, each with a counter of its own.
     fn planned(tasks: &[(&str, &[usize])]) -> Plan {
         planned_with(tasks, None)
+    }
+
+    fn ids(tasks: &[u32]) -> Vec<TaskId> {
+        tasks.iter().copied().map(TaskId::from).collect()
     }
 
     fn planned_with(tasks: &[(&str, &[usize])], random: Option<&mut SplitMix64>) -> Plan {
@@ -166,14 +172,14 @@ mod tests {
         ]);
         assert_eq!(
             (found.order, found.sm, found.num_sms),
-            (vec![0, 1, 2, 3, 4, 5], vec![0, 1, 2, 3, 0, 1], 4)
+            (ids(&[0, 1, 2, 3, 4, 5]), vec![0, 1, 2, 3, 0, 1], 4)
         );
     }
 
     #[test]
     fn given_sms_keep_their_queues() {
         let found = planned(&[("131", &[2]), ("7", &[]), ("null", &[]), ("131", &[])]);
-        assert_eq!((found.order, found.sm, found.num_sms), (vec![1, 2, 0, 3], vec![1, 0, 2, 1], 3));
+        assert_eq!((found.order, found.sm, found.num_sms), (ids(&[1, 2, 0, 3]), vec![1, 0, 2, 1], 3));
     }
 
     #[test]
@@ -182,13 +188,13 @@ mod tests {
             (0..9).map(|id| ("null", if id < 8 { vec![id + 1] } else { vec![] })).collect();
         let tasks: Vec<(&str, &[usize])> = tasks.iter().map(|(sm, waits)| (*sm, waits.as_slice())).collect();
         let found = planned(&tasks);
-        assert_eq!((found.order, found.num_sms), (vec![8, 7, 6, 5, 4, 3, 2, 1, 0], 9));
+        assert_eq!((found.order, found.num_sms), (ids(&[8, 7, 6, 5, 4, 3, 2, 1, 0]), 9));
     }
 
     #[test]
     fn what_never_starts_stands_somewhere() {
         let found = planned(&[("null", &[1]), ("null", &[0]), ("null", &[])]);
-        assert_eq!((found.order, found.sm), (vec![2], vec![1, 2, 0]));
+        assert_eq!((found.order, found.sm), (ids(&[2]), vec![1, 2, 0]));
     }
 
     #[test]
@@ -207,7 +213,9 @@ mod tests {
         let mut seen = std::collections::BTreeSet::new();
         for _ in 0..200 {
             let found = planned_with(tasks, Some(&mut random));
-            let at = |task: usize| found.order.iter().position(|other| *other == task).unwrap_or(usize::MAX);
+            let at = |task: usize| {
+                found.order.iter().position(|other| other.index() == task).unwrap_or(usize::MAX)
+            };
             assert_eq!(found.order.len(), tasks.len());
             for (task, (sm, waits)) in tasks.iter().enumerate() {
                 assert!(waits.iter().all(|before| at(*before) < at(task)), "{found:?}");

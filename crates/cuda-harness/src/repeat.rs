@@ -1,8 +1,8 @@
 //! A launch many times over, each time from the same memory, and elsewhere on the device: what its tasks leave must not
 //! depend on that (clause EXE-07).
 
-use megakernel_ir::BufferKind;
 use megakernel_ir::model::Program;
+use megakernel_ir::{BufferKind, TaskId};
 
 use crate::device::{Device, Job};
 use crate::footprint;
@@ -67,9 +67,9 @@ impl Repeat<'_, '_> {
     }
 
     /// The first output that is not the same, bit for bit, and the first task that wrote something else.
-    fn difference(&self, order: &[usize], first: &Memory, other: &Memory) -> Option<String> {
+    fn difference(&self, order: &[TaskId], first: &Memory, other: &Memory) -> Option<String> {
         let kept = |kind| matches!(kind, BufferKind::IoOutput | BufferKind::KvCache);
-        let mut buffers = self.program.buffers.iter().enumerate();
+        let mut buffers = self.program.buffers_by_id();
         let (id, buffer) =
             buffers.find(|(id, buffer)| kept(buffer.kind) && first.buffer(*id) != other.buffer(*id))?;
         let size = usize::try_from(buffer.dtype.nbytes(1)).unwrap_or(1);
@@ -81,11 +81,11 @@ impl Repeat<'_, '_> {
             bytes.iter().rev().map(|byte| format!("{byte:02x}")).collect::<String>()
         };
         // What is written again, or shares a page, shows what came last there.
-        let differs = |task: &&usize| {
-            let region =
-                self.program.tasks.get(**task).and_then(|task| footprint::written(self.program, task));
+        let differs = |task: &&TaskId| {
+            let record = self.program.tasks.get(task.index());
+            let region = record.and_then(|record| footprint::written(self.program, record));
             region.is_some_and(|region| {
-                let buffer = self.program.buffers.get(region.buffer);
+                let buffer = self.program.buffers.get(region.buffer.index());
                 let spans = buffer.map(|buffer| region.spans(buffer)).unwrap_or_default();
                 let part = |memory: &Memory, span| memory.buffer(region.buffer).get(span).map(<[u8]>::to_vec);
                 spans.into_iter().any(|span| part(first, span.clone()) != part(other, span))

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use megakernel_abi::InstructionRecord;
 use megakernel_ir::model::Program;
+use megakernel_ir::{BufferId, TaskId};
 use megakernel_numerics::Stored;
 
 use crate::device::{Device, End, Ended, Job, TaskState};
@@ -27,7 +28,7 @@ pub struct Run<'a, 'p> {
 
 /// A task, and what it writes.
 struct Step {
-    task: usize,
+    task: TaskId,
     written: Option<Region>,
 }
 
@@ -84,7 +85,7 @@ impl Run<'_, '_> {
             }
             for Step { task, written } in &steps {
                 let Some(region) = written else { continue };
-                let Some(buffer) = self.program.buffers.get(region.buffer) else { continue };
+                let Some(buffer) = self.program.buffers.get(region.buffer.index()) else { continue };
                 let tensor = region.tensor(buffer, memory.buffer(region.buffer)).map_err(failed)?;
                 trace.insert(task.to_string(), Stored::Buffer(tensor));
             }
@@ -99,8 +100,8 @@ impl Run<'_, '_> {
         // Start and end of what the open part writes, by allocation.
         let mut taken: BTreeMap<(usize, usize), usize> = BTreeMap::new();
         for &task in &self.plan.order {
-            let written =
-                self.program.tasks.get(task).and_then(|record| footprint::written(self.program, record));
+            let record = self.program.tasks.get(task.index());
+            let written = record.and_then(|record| footprint::written(self.program, record));
             let spans = written.as_ref().map_or_else(Vec::new, |region| self.spans(region));
             let clashes = |(allocation, start, end): &(usize, usize, usize)| {
                 let before = taken.range(..(*allocation, *end)).next_back();
@@ -120,15 +121,15 @@ impl Run<'_, '_> {
 
     /// The bytes of a region: allocation, start and end.
     fn spans(&self, region: &Region) -> Vec<(usize, usize, usize)> {
-        let allocation = self.job.allocation.get(region.buffer).copied().unwrap_or_default();
-        let buffer = self.program.buffers.get(region.buffer);
+        let allocation = self.job.allocation.get(region.buffer.index()).copied().unwrap_or_default();
+        let buffer = self.program.buffers.get(region.buffer.index());
         let spans = buffer.map(|buffer| region.spans(buffer)).unwrap_or_default();
         spans.into_iter().map(|span| (allocation, span.start + GUARD, span.end + GUARD)).collect()
     }
 
     /// Some tasks in one launch, by one block and without waits.
     fn segment(&mut self, steps: &[Step], memory: &mut Memory) -> Result<()> {
-        let records = steps.iter().filter_map(|step| self.job.instructions.get(step.task));
+        let records = steps.iter().filter_map(|step| self.job.instructions.get(step.task.index()));
         let instructions: Vec<_> =
             records.map(|record| InstructionRecord { n_waits: 0, sm: 0, ..*record }).collect();
         let job = Job { instructions, num_sms: 1, ..self.job.clone() };
@@ -158,7 +159,7 @@ impl Run<'_, '_> {
                 to.copy_from_slice(from);
             }
         }
-        let mut buffers = 0..self.program.buffers.len();
+        let mut buffers = BufferId::range(0..self.program.buffers.len());
         match buffers.find(|id| memory.buffer(*id) != expected.buffer(*id)) {
             Some(id) => Err(about(format!("writes to {}, outside its footprint", self.buffer(id)))),
             None => Ok(()),
@@ -188,9 +189,8 @@ impl Run<'_, '_> {
     /// What a launch wrote that no launch may write.
     fn trespass(&self, start: &Memory, memory: &Memory) -> Option<String> {
         if let Some(overrun) = memory.overruns().first() {
-            let writers = self.program.tasks.iter().enumerate().filter(|(_, task)| {
-                let ids = task.outputs.iter().filter_map(|id| usize::try_from(*id).ok());
-                ids.into_iter().any(|id| overrun.buffers.contains(&id))
+            let writers = self.program.tasks_by_id().filter(|(_, task)| {
+                task.outputs.iter().any(|id| overrun.buffers.contains(&BufferId::stated(*id)))
             });
             let writers: Vec<String> = writers.map(|(task, _)| stuck::name(self.program, task)).collect();
             let writers = if writers.is_empty() { "no task".to_owned() } else { writers.join(", ") };
@@ -198,9 +198,7 @@ impl Run<'_, '_> {
         }
         let changed = self
             .program
-            .buffers
-            .iter()
-            .enumerate()
+            .buffers_by_id()
             .find(|(id, buffer)| buffer.kind.is_read_only() && start.buffer(*id) != memory.buffer(*id));
         changed.map(|(id, _)| format!("something writes to {}, which is read-only", self.buffer(id)))
     }
@@ -215,10 +213,10 @@ impl Run<'_, '_> {
         }
     }
 
-    fn buffer(&self, id: usize) -> String {
+    fn buffer(&self, id: BufferId) -> String {
         self.program
             .buffers
-            .get(id)
+            .get(id.index())
             .map_or_else(|| format!("buffer {id}"), |buffer| format!("buffer {id} `{}`", buffer.name))
     }
 }

@@ -85,7 +85,7 @@ impl<'d> Session<'d> {
             memory
         };
         let mut outputs = BTreeMap::new();
-        for (id, buffer) in program.buffers.iter().enumerate() {
+        for (id, buffer) in program.buffers_by_id() {
             if !matches!(buffer.kind, BufferKind::KvCache | BufferKind::IoOutput) {
                 continue;
             }
@@ -106,7 +106,7 @@ impl<'d> Session<'d> {
         let fill = if self.options.poison { 0xff } else { 0 };
         let mut memory = Memory::new(program, fill).map_err(Failure::Unsupported)?;
         let files: Vec<TensorFile> = files.iter().map(|path| read(path)).collect::<Result<_>>()?;
-        for (id, buffer) in program.buffers.iter().enumerate() {
+        for (id, buffer) in program.buffers_by_id() {
             let name: &str = match buffer.kind {
                 BufferKind::Activation | BufferKind::IoOutput => continue,
                 BufferKind::Weight | BufferKind::Const => buffer.source.as_ref().unwrap_or(&buffer.name),

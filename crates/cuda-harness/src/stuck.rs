@@ -1,6 +1,7 @@
 //! What to say of a launch that did not end.
 
 use megakernel_ir::model::Program;
+use megakernel_ir::{CounterId, TaskId};
 
 use crate::device::TaskState;
 
@@ -8,23 +9,22 @@ use crate::device::TaskState;
 const NAMED: usize = 8;
 
 /// The task as messages call it.
-pub fn name(program: &Program<'_>, task: usize) -> String {
+pub fn name(program: &Program<'_>, task: TaskId) -> String {
     program
         .tasks
-        .get(task)
+        .get(task.index())
         .map_or_else(|| format!("task {task}"), |record| format!("task {task} ({})", record.op))
 }
 
 /// Names the tasks that run or wait, and what they wait for.
 pub fn describe(program: &Program<'_>, states: &[TaskState], counts: &[u32]) -> String {
-    let of =
-        |state: TaskState| states.iter().enumerate().filter(move |(_, s)| **s == state).map(|(task, _)| task);
-    let count =
-        |id: i64| usize::try_from(id).ok().and_then(|id| counts.get(id)).map_or(0, |count| i64::from(*count));
+    let all = TaskId::range(0..states.len()).zip(states);
+    let of = |state: TaskState| all.clone().filter(move |(_, s)| **s == state).map(|(task, _)| task);
+    let count = |id: i64| counts.get(CounterId::stated(id).index()).map_or(0, |count| i64::from(*count));
     let mut parts: Vec<String> =
         of(TaskState::Running).map(|task| format!("{} runs", name(program, task))).collect();
     for task in of(TaskState::Waiting) {
-        let waits = program.tasks.get(task).map(|task| task.waits.as_slice()).unwrap_or_default();
+        let waits = program.tasks.get(task.index()).map(|task| task.waits.as_slice()).unwrap_or_default();
         let unmet = waits.iter().filter(|wait| count(wait.counter) < wait.threshold).map(|wait| {
             format!("counter {} to reach {} (it is at {})", wait.counter, wait.threshold, count(wait.counter))
         });
