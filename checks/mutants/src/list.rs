@@ -14,7 +14,7 @@ pub const FILES: [&str; 3] = [
 ];
 
 /// A change of the reference.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Mutant {
     /// Its place in the list.
     pub id: u32,
@@ -36,11 +36,23 @@ impl Mutant {
     /// Whether it is about proposals or words, by the name of its file or function, which no case judges.
     pub fn is_about_words(&self) -> bool {
         const FUNCTIONS: [&str; 12] = [
-            "pointer", "subject", "shape", "rotate_to_lowest", "cycle_of_tasks", "steps", "with_reasons", "message", "describe",
-            "explain", "words", "witness",
+            "pointer",
+            "subject",
+            "shape",
+            "rotate_to_lowest",
+            "cycle_of_tasks",
+            "steps",
+            "with_reasons",
+            "message",
+            "describe",
+            "explain",
+            "words",
+            "witness",
         ];
         let last = self.function.rsplit("::").next().unwrap_or_default();
-        self.file.contains("/repair") || self.file.ends_with("/describe.rs") || FUNCTIONS.contains(&last)
+        self.file.contains("/repair")
+            || self.file.ends_with("/describe.rs")
+            || FUNCTIONS.contains(&last)
             || matches!(self.result.as_str(), "-> String" | "-> Option<String>")
     }
 }
@@ -55,10 +67,12 @@ pub fn list(root: &Path) -> Result<Vec<Mutant>, String> {
     let output = command.output().map_err(|cause| format!("cargo mutants cannot be started: {cause}"))?;
     if !output.status.success() {
         let stderr = String::from_utf8_lossy(&output.stderr);
-        return Err(format!("cargo mutants failed; `cargo install cargo-mutants --version 27.1.0`: {stderr}"));
+        return Err(format!(
+            "cargo mutants failed; `cargo install cargo-mutants --version 27.1.0`: {stderr}"
+        ));
     }
-    let listed: Vec<Value> =
-        serde_json::from_slice(&output.stdout).map_err(|cause| format!("the list cannot be read: {cause}"))?;
+    let listed: Vec<Value> = serde_json::from_slice(&output.stdout)
+        .map_err(|cause| format!("the list cannot be read: {cause}"))?;
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let number = |value: &Value| value.as_u64().unwrap_or_default() as usize;
     let one = |(id, value): (usize, &Value)| Mutant {

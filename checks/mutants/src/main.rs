@@ -75,13 +75,16 @@ fn tree() -> Tree {
 
 fn read<T: for<'d> Deserialize<'d>>(name: &str) -> Result<T, String> {
     let path = folder().join(name);
-    let text = fs::read(&path).map_err(|cause| format!("{}: {cause}; `build` comes first", path.display()))?;
+    let text =
+        fs::read(&path).map_err(|cause| format!("{}: {cause}; `build` comes first", path.display()))?;
     serde_json::from_slice(&text).map_err(|cause| format!("{}: {cause}", path.display()))
 }
 
 fn write(name: &str, text: impl AsRef<[u8]>) -> Result<(), String> {
     let path = folder().join(name);
-    fs::create_dir_all(folder()).and_then(|()| fs::write(&path, text)).map_err(|cause| format!("{}: {cause}", path.display()))
+    fs::create_dir_all(folder())
+        .and_then(|()| fs::write(&path, text))
+        .map_err(|cause| format!("{}: {cause}", path.display()))
 }
 
 fn to_json(value: &impl Serialize) -> Result<Vec<u8>, String> {
@@ -91,8 +94,12 @@ fn to_json(value: &impl Serialize) -> Result<Vec<u8>, String> {
 fn build() -> Result<(), String> {
     let mutants = list::list(&root())?;
     eprintln!("{} mutants", mutants.len());
-    let mut refused = Refused::default();
+    // What the compiler refused of the same list before, it refuses again.
+    let known: Option<(Vec<Mutant>, Refused)> = read("refused.json").ok();
+    let mut refused =
+        known.filter(|(list, _)| *list == mutants).map(|(_, refused)| refused).unwrap_or_default();
     let unknown = tree().build(&mutants, &mut refused)?;
+    write("refused.json", to_json(&(&mutants, &refused))?)?;
     eprintln!("{} do not compile, {} were not made", refused.mutants.len(), unknown.len());
     write("results.json", "{}")?;
     write("mutants.json", to_json(&Built { mutants, refused: refused.mutants, unknown })?)
@@ -113,11 +120,15 @@ fn play(arguments: &[String]) -> Result<(), String> {
         options.get(name).and_then(|values| values.last()).cloned().unwrap_or_else(|| default.to_owned())
     };
     let many = |name: &str| options.get(name).cloned().unwrap_or_default();
-    let (filter, corpus) = (one("--filter", "*"), one("--corpus", &root().join("corpus").display().to_string()));
+    let (filter, corpus) =
+        (one("--filter", "*"), one("--corpus", &root().join("corpus").display().to_string()));
     let keeps = !options.contains_key("--filter") && !options.contains_key("--corpus");
     let built: Built = read("mutants.json")?;
-    let mut results: Results = read("results.json")?;
-    let status = |mutant: &Mutant| results.get(&mutant.id).map_or("", |result| result["status"].as_str().unwrap_or(""));
+    let results: Results = read("results.json")?;
+    let mut found = Results::new();
+    let status = |mutant: &Mutant| {
+        results.get(&mutant.id).map_or("", |result| result["status"].as_str().unwrap_or(""))
+    };
     let (texts, wanted) = (many("--mutants"), many("--status"));
     let mut lines = String::new();
     for mutant in &built.mutants {
@@ -131,14 +142,19 @@ fn play(arguments: &[String]) -> Result<(), String> {
     if lines.is_empty() {
         return Err("no mutant that was made is selected".to_owned());
     }
-    write("selected.txt", lines)?;
+    // Several may play at a time.
+    let selected = format!("selected-{}.txt", std::process::id());
+    write(&selected, lines)?;
     let mut player = Command::new(tree().player());
-    player.args([&corpus, &filter, &one("--budget", "20"), &one("--jobs", "1")]).arg(folder().join("selected.txt"));
+    player
+        .args([&corpus, &filter, &one("--budget", "20"), &one("--jobs", "1")])
+        .arg(folder().join(&selected));
     let mut child = player.stdout(Stdio::piped()).spawn().map_err(|cause| format!("the player: {cause}"))?;
     let mut count = 0;
     for line in child.stdout.take().map(BufReader::new).into_iter().flat_map(BufRead::lines) {
         let line = line.map_err(|cause| cause.to_string())?;
-        let result: Map<String, Value> = serde_json::from_str(&line).map_err(|cause| format!("{cause}: {line}"))?;
+        let result: Map<String, Value> =
+            serde_json::from_str(&line).map_err(|cause| format!("{cause}: {line}"))?;
         let Some(id) = result.get("id").and_then(Value::as_u64) else {
             eprintln!("{line}");
             continue;
@@ -152,12 +168,12 @@ fn play(arguments: &[String]) -> Result<(), String> {
             let name = built.mutants.get(id as usize).map_or("", |mutant| &mutant.name);
             println!("{name}: {line}");
         }
-        results.insert(id as u32, result);
-        if keeps && count % 50 == 49 {
-            write("results.json", to_json(&results)?)?;
-        }
+        found.insert(id as u32, result);
     }
+    let _ = fs::remove_file(folder().join(&selected));
     if keeps {
+        let mut results: Results = read("results.json")?;
+        results.extend(found);
         write("results.json", to_json(&results)?)?;
     }
     match child.wait() {
@@ -190,7 +206,15 @@ fn status<'r>(mutant: &Mutant, built: &Built, results: &'r Results) -> &'r str {
 
 fn report() -> Result<(), String> {
     const COLUMNS: [&str; 9] = [
-        "not made", "does not compile", "rejected", "of words", "not reached", "same value", "survives", "survives a part", "not judged",
+        "not made",
+        "does not compile",
+        "rejected",
+        "of words",
+        "not reached",
+        "same value",
+        "survives",
+        "survives a part",
+        "not judged",
     ];
     let built: Built = read("mutants.json")?;
     let results: Results = read("results.json")?;
@@ -205,15 +229,20 @@ fn report() -> Result<(), String> {
         }
         let result = results.get(&mutant.id).cloned().unwrap_or_default();
         let number = |key: &str| result.get(key).and_then(Value::as_u64).unwrap_or_default();
+        let other = result.get("other").and_then(Value::as_str).unwrap_or("nothing");
         let _ = writeln!(
             text,
-            "{:4} {status}; reached in {}, may differ in {}, played {}: {}",
-            mutant.id, number("reached"), number("cases"), number("played"), mutant.name
+            "{:4} {status}, other {other}; reached in {}, may differ in {}, played {}: {}",
+            mutant.id,
+            number("reached"),
+            number("cases"),
+            number("played"),
+            mutant.name
         );
         survivors.push(json!({
             "id": mutant.id, "status": status, "file": mutant.file, "function": mutant.function, "line": mutant.line,
             "name": mutant.name, "reached": number("reached"), "cases": number("cases"), "played": number("played"),
-            "examples": result.get("examples"), "diff": mutant.diff,
+            "other": other, "examples": result.get("examples"), "diff": mutant.diff,
         }));
     }
     println!("{}, all | file", COLUMNS.join(", "));

@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
+use serde::{Deserialize, Serialize};
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 
 use crate::list::Mutant;
 
 /// What the compiler refused so far.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub struct Refused {
     /// Mutants.
     pub mutants: BTreeSet<u32>,
@@ -173,10 +174,19 @@ impl<'ast> Visit<'ast> for Finder<'_> {
         let places: Vec<_> = self.at.keys().copied().filter(|(_, at)| range.contains(at)).collect();
         let mut all = (Vec::new(), BTreeMap::new());
         for (genre, at) in places {
-            let old = if genre == "UnaryOperator" { 1 } else { SOURCE.with_borrow(|source| source[at..].find(' ').unwrap_or(0)) };
+            let old = if genre == "UnaryOperator" {
+                1
+            } else {
+                SOURCE.with_borrow(|source| source[at..].find(' ').unwrap_or(0))
+            };
             for mutant in self.at.remove(&(genre, at)).unwrap_or_default() {
                 let value = SOURCE.with_borrow(|source| {
-                    format!("{}{}{}", &source[range.start..at], mutant.replacement, &source[at + old..range.end])
+                    format!(
+                        "{}{}{}",
+                        &source[range.start..at],
+                        mutant.replacement,
+                        &source[at + old..range.end]
+                    )
                 });
                 all.0.push(mutant);
                 all.1.insert(mutant.id, value);
@@ -220,7 +230,8 @@ pub fn render(source: &str, mutants: &[&Mutant], refused: &Refused) -> syn::Resu
     let file = syn::parse_file(source)?;
     let lines: Vec<usize> =
         std::iter::once(0).chain(source.match_indices('\n').map(|(at, _)| at + 1)).collect();
-    let mut finder = Finder { at: BTreeMap::new(), places: Vec::new(), chains: Vec::new(), constants: BTreeMap::new() };
+    let mut finder =
+        Finder { at: BTreeMap::new(), places: Vec::new(), chains: Vec::new(), constants: BTreeMap::new() };
     for mutant in mutants.iter().filter(|mutant| !refused.mutants.contains(&mutant.id)) {
         let start = lines[mutant.line - 1];
         let line = &source[start..];
@@ -234,8 +245,11 @@ pub fn render(source: &str, mutants: &[&Mutant], refused: &Refused) -> syn::Resu
     // Outer places first.
     places.sort_by_key(|place| (place.range.start, std::cmp::Reverse(place.range.end)));
     // A function without mutants stays constant.
-    let starts: Vec<usize> =
-        places.iter().filter(|place| !matches!(place.kind, Kind::Const(_))).map(|place| place.range.start).collect();
+    let starts: Vec<usize> = places
+        .iter()
+        .filter(|place| !matches!(place.kind, Kind::Const(_)))
+        .map(|place| place.range.start)
+        .collect();
     places.retain(|place| match &place.kind {
         Kind::Const(body) => starts.iter().any(|start| body.contains(start)),
         _ => true,
@@ -303,7 +317,8 @@ impl Renderer<'_> {
             Kind::Not(operand) => self.alternatives(number, |_| source[operand.clone()].to_owned()),
             Kind::Field(base) => {
                 let field = |mutant: &Mutant| {
-                    let name = mutant.name.split("delete field ").nth(1).and_then(|rest| rest.split(' ').next());
+                    let name =
+                        mutant.name.split("delete field ").nth(1).and_then(|rest| rest.split(' ').next());
                     format!("({}).{}", &source[base.clone()], name.unwrap_or_default())
                 };
                 self.alternatives(number, field);
@@ -384,7 +399,10 @@ impl Renderer<'_> {
                 let id = mutants[0].id;
                 self.push("(match (");
                 self.range(left, Some(number));
-                self.push(&format!(") {{ v__ => if ::megakernel_active::goes_on({id}, {}, v__) ", operator == "&&"));
+                self.push(&format!(
+                    ") {{ v__ => if ::megakernel_active::goes_on({id}, {}, v__) ",
+                    operator == "&&"
+                ));
                 self.push(&format!("{{ ::megakernel_active::right({id}, v__, "));
                 self.range(right, Some(number));
                 self.push(") } else { v__ } })");
@@ -401,7 +419,10 @@ impl Renderer<'_> {
         let mutants = &places[number].mutants;
         if result.starts_with("impl Iterator") {
             for mutant in mutants {
-                self.push(&format!("if ::megakernel_active::on({}) {{ ::megakernel_active::Either::Left(", mutant.id));
+                self.push(&format!(
+                    "if ::megakernel_active::on({}) {{ ::megakernel_active::Either::Left(",
+                    mutant.id
+                ));
                 self.mutant(mutant.id, &mutant.replacement);
                 self.push(") } else { ::megakernel_active::Either::Right({ ");
             }

@@ -66,11 +66,14 @@ impl Tree {
                 contents = (text + PROFILE).into_bytes();
             } else if CRATES.iter().any(|(folder, _)| file == format!("{folder}/Cargo.toml")) {
                 let depth = "../".repeat(file.matches('/').count());
-                let line = format!("[dependencies]\nmegakernel-active = {{ path = \"{depth}crates/active\" }}\n");
+                let line =
+                    format!("[dependencies]\nmegakernel-active = {{ path = \"{depth}crates/active\" }}\n");
                 contents = text.replacen("[dependencies]\n", &line, 1).into_bytes();
             }
             let target = match file.strip_prefix("checks/mutants/") {
-                Some(own) if own.starts_with("active/") || own.starts_with("player/") => format!("crates/{own}"),
+                Some(own) if own.starts_with("active/") || own.starts_with("player/") => {
+                    format!("crates/{own}")
+                }
                 Some(_) => continue,
                 // Cargo adds the two crates to it.
                 None if file == "Cargo.lock" && self.tree.join(file).exists() => continue,
@@ -103,9 +106,17 @@ impl Tree {
                     refuse(error, &rendered, refused)?;
                 }
                 let after = (refused.mutants.len(), refused.plain.len());
-                eprintln!("{package}: {} errors; {} mutants are out, {} places plain", errors.len(), after.0, after.1);
+                eprintln!(
+                    "{package}: {} errors; {} mutants are out, {} places plain",
+                    errors.len(),
+                    after.0,
+                    after.1
+                );
                 if before == after {
-                    return Err(format!("no mutant is to blame: {}", errors[0]["rendered"].as_str().unwrap_or("")));
+                    return Err(format!(
+                        "no mutant is to blame: {}",
+                        errors[0]["rendered"].as_str().unwrap_or("")
+                    ));
                 }
             }
         }
@@ -134,8 +145,18 @@ impl Tree {
     /// The errors of a build.
     fn cargo(&self, what: &str, package: &str) -> Result<Vec<Value>, String> {
         let mut cargo = Command::new("cargo");
-        cargo.current_dir(&self.tree).args([what, "--profile", "mutants", "--message-format=json", "-p", package]);
-        cargo.env("RUSTFLAGS", "--cap-lints=allow").env("CARGO_TARGET_DIR", self.target()).stdout(Stdio::piped());
+        cargo.current_dir(&self.tree).args([
+            what,
+            "--profile",
+            "mutants",
+            "--message-format=json",
+            "-p",
+            package,
+        ]);
+        cargo
+            .env("RUSTFLAGS", "--cap-lints=allow")
+            .env("CARGO_TARGET_DIR", self.target())
+            .stdout(Stdio::piped());
         if what == "check" {
             cargo.arg("--lib");
         }
@@ -143,7 +164,8 @@ impl Tree {
         let messages = output.stdout.split(|&byte| byte == b'\n').filter_map(|line| {
             let value: Value = serde_json::from_slice(line).ok()?;
             let message = value.get("message")?;
-            let is_error = message["level"] == "error" && message["spans"].as_array().is_some_and(|s| !s.is_empty());
+            let is_error =
+                message["level"] == "error" && message["spans"].as_array().is_some_and(|s| !s.is_empty());
             is_error.then(|| message.clone())
         });
         let errors: Vec<Value> = messages.collect();

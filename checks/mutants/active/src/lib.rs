@@ -20,7 +20,10 @@ pub fn activate(id: u32) {
 
 /// Which mutants were reached since the last call, and which of them may have another value there.
 pub fn take() -> ([u64; WORDS], [u64; WORDS]) {
-    (std::array::from_fn(|n| REACHED[n].swap(0, Relaxed)), std::array::from_fn(|n| DIFFERS[n].swap(0, Relaxed)))
+    (
+        std::array::from_fn(|n| REACHED[n].swap(0, Relaxed)),
+        std::array::from_fn(|n| DIFFERS[n].swap(0, Relaxed)),
+    )
 }
 
 #[cold]

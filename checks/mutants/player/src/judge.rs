@@ -1,5 +1,8 @@
 //! One case under one profile, judged by the runner's judge.
 
+use std::collections::BTreeSet;
+use std::fmt::Debug;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::panic::{self, AssertUnwindSafe};
 
 use megakernel_active::{NONE, PROBE, activate, take};
@@ -29,7 +32,35 @@ pub struct Unit<'c> {
     /// What the reference takes.
     pub micros: u64,
     differs: [u64; 64],
+    answer: Said,
 }
+
+/// What was answered, in digests: the rules; the rules and places; all of it.
+#[derive(Clone, Copy, Default, PartialEq)]
+struct Said([u64; 3]);
+
+impl Said {
+    fn add(&mut self, answer: &Answer) {
+        let (Answer::Accept { diagnostics, .. } | Answer::Reject { diagnostics }) = answer else { return };
+        let digest = |to: &mut u64, what: &dyn Debug| {
+            let mut hasher = DefaultHasher::new();
+            (*to, format!("{what:?}")).hash(&mut hasher);
+            *to = hasher.finish();
+        };
+        let rules: BTreeSet<&str> = diagnostics.iter().map(|found| found.rule.id()).collect();
+        let places: Vec<(&str, String)> =
+            diagnostics.iter().map(|found| (found.rule.id(), found.pointer.to_string())).collect();
+        digest(&mut self.0[0], &rules);
+        digest(&mut self.0[1], &places);
+        digest(&mut self.0[2], diagnostics);
+    }
+}
+
+/// How an answer that passes differs from that of the reference: not, in words, in places, in rules.
+pub type Other = u32;
+
+/// In words.
+pub const OTHERS: [&str; 4] = ["nothing", "words", "places", "rules"];
 
 impl Unit<'_> {
     pub fn differs(&self, id: u32) -> bool {
@@ -46,7 +77,13 @@ impl<'c> Units<'c> {
     /// Plays all cases to the reference.
     pub fn probe(corpus: &'c Corpus, filter: &Filter) -> Result<Units<'c>, String> {
         panic::set_hook(Box::new(|_| {}));
-        let judged = [Profile::FORMAT, Profile::VALIDATE, Profile::MEMORY_SAFETY, Profile::LAUNCH, Profile::TASK_GRAPH];
+        let judged = [
+            Profile::FORMAT,
+            Profile::VALIDATE,
+            Profile::MEMORY_SAFETY,
+            Profile::LAUNCH,
+            Profile::TASK_GRAPH,
+        ];
         let mut units = Units { all: Vec::new(), reached: vec![0; 4096] };
         for case in corpus.cases().iter().filter(|case| case.execute.is_none() && filter.matches(&case.id)) {
             let profiles: Vec<Profile> =
@@ -55,12 +92,22 @@ impl<'c> Units<'c> {
                 continue;
             }
             // They live as long as the process.
-            let document: &'static [u8] = Vec::leak(corpus.document(case).map_err(|cause| cause.to_string())?);
+            let document: &'static [u8] =
+                Vec::leak(corpus.document(case).map_err(|cause| cause.to_string())?);
             let programs = case.method == Method::VALIDATE && !profiles.contains(&Profile::TASK_GRAPH);
             let program = (programs && document.len() < KEPT).then(|| read(document).ok()).flatten();
-            let program: Option<&'static Program<'static>> = program.map(|program| &*Box::leak(Box::new(program)));
+            let program: Option<&'static Program<'static>> =
+                program.map(|program| &*Box::leak(Box::new(program)));
             for profile in profiles {
-                let mut unit = Unit { case, profile, document, program, micros: 0, differs: [0; 64] };
+                let mut unit = Unit {
+                    case,
+                    profile,
+                    document,
+                    program,
+                    micros: 0,
+                    differs: [0; 64],
+                    answer: Said::default(),
+                };
                 activate(PROBE);
                 let judged = judge(&unit, true);
                 activate(NONE);
@@ -73,6 +120,7 @@ impl<'c> Units<'c> {
                 let start = processor_micros();
                 judge(&unit, false)?;
                 unit.micros = processor_micros() - start;
+                unit.answer = answer_and_judge(&unit, false)?;
                 units.all.push(unit);
             }
         }
@@ -85,13 +133,16 @@ impl<'c> Units<'c> {
     }
 }
 
-/// Says why an answer is wrong.
-pub fn judge(unit: &Unit<'_>, reads: bool) -> Result<(), String> {
-    panic::catch_unwind(AssertUnwindSafe(|| answer_and_judge(unit, reads))).unwrap_or_else(|_| Err("panics".to_owned()))
+/// Says why an answer is wrong, or how it differs.
+pub fn judge(unit: &Unit<'_>, reads: bool) -> Result<Other, String> {
+    let said = panic::catch_unwind(AssertUnwindSafe(|| answer_and_judge(unit, reads)));
+    let said = said.unwrap_or_else(|_| Err("panics".to_owned()))?;
+    let same = said.0.iter().zip(unit.answer.0).take_while(|(said, answer)| **said == *answer).count();
+    Ok(3 - same as u32)
 }
 
-fn answer_and_judge(unit: &Unit<'_>, reads: bool) -> Result<(), String> {
-    let mut pointers = Vec::new();
+fn answer_and_judge(unit: &Unit<'_>, reads: bool) -> Result<Said, String> {
+    let (mut pointers, mut said) = (Vec::new(), Said::default());
     let mut ask = |question: &Question<'_>| -> Result<FromWorker, String> {
         let answer = match unit.program {
             Some(program) if !reads => validate_program(program, Classes::of_profile(unit.profile)).into(),
@@ -100,6 +151,7 @@ fn answer_and_judge(unit: &Unit<'_>, reads: bool) -> Result<(), String> {
         if let Answer::Accept { diagnostics, .. } | Answer::Reject { diagnostics } = &answer {
             pointers.extend(diagnostics.iter().map(|found| found.pointer.to_string()));
         }
+        said.add(&answer);
         from_worker(answer)
     };
     let mut hello = Hello::new("mutant", "0", &[unit.profile]);
@@ -111,7 +163,7 @@ fn answer_and_judge(unit: &Unit<'_>, reads: bool) -> Result<(), String> {
     }
     match &unit.case.expect.at {
         Some(at) if !pointers.contains(at) => Err(format!("nothing at {at}, but at {}", pointers.join(" "))),
-        _ => Ok(()),
+        _ => Ok(said),
     }
 }
 
@@ -120,7 +172,8 @@ fn answer(profile: Profile, question: &Question<'_>) -> Answer {
         Ok(text) => DocumentBytes::Text(text.into()),
         Err(_) => DocumentBytes::Binary(question.document.to_vec()),
     };
-    let request = Request { method: question.method, profile, document, arguments: question.arguments.cloned() };
+    let request =
+        Request { method: question.method, profile, document, arguments: question.arguments.cloned() };
     if profile == Profile::TASK_GRAPH { TaskGraphs.answer(&request) } else { Programs.answer(&request) }
 }
 

@@ -92,10 +92,13 @@ fn play(mutant: &Mutant<'_>, units: &Units<'_>, candidates: &[usize], budget: u6
         megakernel_active::activate(mutant.id);
         let judged = judge::judge(unit, mutant.reads);
         megakernel_active::activate(megakernel_active::NONE);
-        if let Err(reason) = judged {
-            report.end(process::REJECTED);
-            report.say(&reason);
-            return;
+        match judged {
+            Ok(other) => report.differs(other),
+            Err(reason) => {
+                report.end(process::REJECTED);
+                report.say(&reason);
+                return;
+            }
         }
     }
     report.plays(candidates.len() as u32);
@@ -120,6 +123,7 @@ fn report(units: &Units<'_>, mutant: &Mutant<'_>, candidates: &[usize], killer: 
         "by": killer.map(|unit| &unit.case.id),
         "profile": killer.map(|unit| unit.profile.name()),
         "how": end.how,
+        "other": judge::OTHERS.get(end.other as usize),
         "played": end.played,
         "cases": candidates.len(),
         "reached": units.reached(mutant.id),

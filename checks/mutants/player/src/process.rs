@@ -20,6 +20,7 @@ const MEMORY: u64 = 12 << 30;
 pub struct Report {
     played: AtomicU32,
     state: AtomicU32,
+    other: AtomicU32,
     how: [AtomicU8; LENGTH],
 }
 
@@ -27,6 +28,11 @@ impl Report {
     /// Begins with a case.
     pub fn plays(&self, number: u32) {
         self.played.store(number, Relaxed);
+    }
+
+    /// How far answers differ that pass.
+    pub fn differs(&self, other: u32) {
+        self.other.fetch_max(other, Relaxed);
     }
 
     /// Ends.
@@ -47,6 +53,8 @@ pub struct End {
     pub state: u32,
     /// The number of cases that it passed; the next one rejects it.
     pub played: u32,
+    /// How far answers differed that passed.
+    pub other: u32,
     pub how: String,
 }
 
@@ -76,6 +84,7 @@ impl Processes {
         let Some(report) = self.free.pop() else { return };
         report.plays(0);
         report.end(0);
+        report.other.store(0, Relaxed);
         report.say("");
         // SAFETY: this process has one thread.
         match unsafe { libc::fork() } {
@@ -107,14 +116,15 @@ impl Processes {
         self.free.push(report);
         let state = report.state.load(Relaxed);
         let how = if state != 0 {
-            let bytes: Vec<u8> = report.how.iter().map(|byte| byte.load(Relaxed)).take_while(|&b| b != 0).collect();
+            let bytes: Vec<u8> =
+                report.how.iter().map(|byte| byte.load(Relaxed)).take_while(|&b| b != 0).collect();
             String::from_utf8_lossy(&bytes).into_owned()
         } else if libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGPROF {
             "takes too long".to_owned()
         } else {
             "crashes".to_owned()
         };
-        Some((id, End { state, played: report.played.load(Relaxed), how }))
+        Some((id, End { state, played: report.played.load(Relaxed), other: report.other.load(Relaxed), how }))
     }
 }
 
