@@ -18,7 +18,7 @@ use megakernel_selection_cases::families::layers::{LLAMA_1B, mpk};
 use megakernel_selection_reference::kernel_graph::{self, Setting};
 use megakernel_selection_reference::{Answered, Method, answer};
 use megakernel_task_graph::{Mode, Translation, read_kernel_graph, read_task_graph};
-use megakernel_task_graph_reference::bridge::{Options, import};
+use megakernel_task_graph_reference::bridge::{Options, Run, import};
 use megakernel_task_graph_reference::translate::translate;
 use serde_json::{Value, json};
 
@@ -295,6 +295,40 @@ fn a_layer_of_a_real_model_becomes_a_program() {
     let imported = import(&[&task_graph], &request.kernel_graph, &Options::default()).expect("no refusal");
     let judged = validate(imported.program.as_bytes(), Classes::ALL).diagnostics;
     assert!(judged.is_empty(), "{judged:?}");
+}
+
+/// Eight tokens of one request, over the pages of its text: a task for each head of keys.
+#[test]
+fn several_tokens_of_a_request_become_a_program() {
+    let request = mpk::request_over(mpk::current(), &LLAMA_1B, 8, &[]);
+    let plan = selected(&request);
+    let tasks = |columns: u64| columns / 64;
+    let setting = Setting { tensors: &[], positions: 16, tasks: &tasks, eps: 1e-6, theta: 10_000.0 };
+    let graph = kernel_graph::kernel_graph(&request, &plan, &setting).expect("a kernel graph");
+    let attention = &graph["operators"][1];
+    assert_eq!((&attention["task_type"], &attention["grid"]), (&json!(116), &json!([1, 8, 1])));
+    let maps: Vec<&Value> =
+        attention["inputs"].as_array().expect("inputs").iter().map(|input| &input["map"]).collect();
+    let (heads, pages, whole) = (json!([-1, 1, -1]), json!([-1, 2, -1]), json!([-1, -1, -1]));
+    assert_eq!(maps, [&heads, &pages, &pages, &Value::Null, &Value::Null, &whole, &whole]);
+    assert_eq!(attention["outputs"], json!([{"tensor": "o", "map": heads}]));
+    let text = graph.to_string();
+    let kernel_graph = read_kernel_graph(text.as_bytes()).expect("a kernel graph");
+    let request = Translation { kernel_graph, ranks: 1, rank: 0, mode: Mode::Sound, extra: Vec::new() };
+    let task_graph = write_record(&translate(&request).expect("a translation"), Layout::Compact);
+    let task_graph = read_task_graph(task_graph.as_bytes()).expect("a task graph");
+    let run = Run::read(br#"{"requests": [{"tokens": 8, "position": 3, "pages": [0]}]}"#).expect("a run");
+    let options = Options { run, ..Options::default() };
+    let imported = import(&[&task_graph], &request.kernel_graph, &options).expect("no refusal");
+    let judged = validate(imported.program.as_bytes(), Classes::ALL).diagnostics;
+    assert!(judged.is_empty(), "{judged:?}");
+    // A token attends over those before it, and itself.
+    let program: Value = serde_json::from_str(&imported.program).expect("JSON");
+    let tasks = program["tasks"].as_array().expect("tasks").iter();
+    let attended = tasks.filter(|task| task["op"] == "ATTENTION_TILE");
+    let mut seen: Vec<u64> = attended.filter_map(|task| task["params"]["kv_len"].as_u64()).collect();
+    seen.sort_unstable();
+    assert_eq!(seen, (4..12).flat_map(|count| [count; 8]).collect::<Vec<u64>>());
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
+use megakernel_test_support::tools::{Tool, require};
 use megakernel_test_support::{files, root};
 use serde_json::Value;
 
@@ -68,11 +69,11 @@ fn a_decoder_layer_becomes_the_program_that_the_page_tells() {
     assert_eq!(tasks.len(), 10 + 2 + 3 + 3 + 2 + 1, "no other tasks");
 }
 
-#[test]
-fn a_block_goes_over_selection_and_task_graphs_as_the_page_tells() {
+/// Runs a row of commands over kernel selection and task graphs, whose plan has the kernels that the page tells.
+fn over_selection(graph: &str) -> tempfile::TempDir {
     let page = files::text(&root().join("examples/mcir/README.md"));
     let folder = folder();
-    let all: Vec<String> = commands(&page, "block.json");
+    let all: Vec<String> = commands(&page, graph);
     let printed: Vec<String> = all.iter().map(|command| run(folder.path(), command)).collect();
     for (what, said) in
         [(" validate-task-graph ", "accepted, 0 errors"), (" validate ", "accepted, 0 errors")]
@@ -85,6 +86,38 @@ fn a_block_goes_over_selection_and_task_graphs_as_the_page_tells() {
     let kernels: Vec<&str> = regions.iter().filter_map(|region| region["kernel"].as_str()).collect();
     let sentence = format!("Its regions become the kernels `{}`.", kernels.join("`, `"));
     assert!(page.contains(&sentence), "the page lacks: {sentence}");
+    folder
+}
+
+#[test]
+fn a_block_goes_over_selection_and_task_graphs_as_the_page_tells() {
+    over_selection("block.json");
+}
+
+#[test]
+fn a_decoder_layer_goes_over_task_types_to_the_tokens_of_a_program_by_hand() {
+    let folder = over_selection("mcir/decoder.json");
+    for name in ["graph", "program", "binding"] {
+        let kept = root().join("examples/mcir/decoder").join(name).with_extension("json");
+        let made = folder.path().join(name).with_extension("json");
+        assert!(files::json(&made) == files::json(&kept), "{} is another one", kept.display());
+    }
+    let page = files::text(&root().join("examples/mcir/README.md"));
+    let of_vm =
+        |line: &&str| line.contains("--kernel-graph") && line.contains("'megakernel-reference worker'");
+    let line = page.lines().find(of_vm).and_then(|line| line.strip_prefix("$ python3 ")).expect("a command");
+    let worker = format!("{} worker", env!("CARGO_BIN_EXE_megakernel-reference"));
+    let rest = line.replace("megakernel-reference worker", &worker);
+    let output = Command::new("/bin/sh")
+        .arg("-c")
+        .arg(format!("{} {rest}", require(Tool::Python)))
+        .current_dir(folder.path())
+        .output()
+        .expect("the shell starts");
+    assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+    let tokens: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(tokens, files::json(&root().join("examples/mcir/decoder/data.json"))["tokens"]);
+    assert_eq!(tokens.as_array().map(Vec::len), Some(6));
 }
 
 #[test]

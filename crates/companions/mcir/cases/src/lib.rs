@@ -4,6 +4,7 @@ use megakernel_corpus::companion::Companion;
 
 pub mod bases;
 pub mod build;
+pub mod by_hand;
 mod definition;
 pub mod families;
 pub mod graphs;

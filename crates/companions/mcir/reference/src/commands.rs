@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 use crate::measure::measure_document;
 use crate::validate::read_document;
 use crate::{
-    Blocks, Choices, Landing, Mcir, Member, NoCode, NoProgram, NotMade, Programmed, Refused, THREADS,
-    compute_text, family, lowered, operators, picture, run_program, transform_text,
+    Blocks, Choices, Instructions, Landing, Mcir, Member, NoCode, NoProgram, NotMade, Programmed, Refused,
+    THREADS, compute_text, family, lowered, operators, picture, run_program, transform_text,
 };
 
 /// What this companion adds to the reference of programs.
@@ -202,6 +202,9 @@ struct Program {
 struct Operators {
     /// The document
     file: PathBuf,
+    /// Merge operators as the task types of MPK take them: the products of queries, keys and values, attention with a cache, gate and up
+    #[arg(long)]
+    task_types: bool,
 }
 
 /// Draw a document of memory-centric IR as SVG on standard output: regions one in the other, which tiles are on chip at which node, and what is moved.
@@ -369,7 +372,8 @@ fn sequence(options: &Operators) -> ExitCode {
         Ok(text) => text,
         Err(message) => return wrong(message),
     };
-    match operators(&text) {
+    let instructions = if options.task_types { Instructions::TaskTypes } else { Instructions::Opcodes };
+    match operators(&text, instructions) {
         Ok((sequence, made)) => {
             print_found(&options.file, &made.warnings);
             finished(std::io::stdout().lock().write_all(format!("{sequence}\n").as_bytes()), 0)

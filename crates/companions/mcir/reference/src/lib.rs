@@ -40,7 +40,7 @@ pub use elimination::Stays;
 pub use family::{Family, Member, family};
 pub use lower::{lower, lowered};
 pub use measure::{measure, measure_document};
-pub use operators::operators;
+pub use operators::{Instructions, operators};
 pub use program::{NoProgram, Programmed, program, run_program};
 pub use transform::{NotMade, transform, transform_text, transformed};
 pub use validate::{read_document, validate, validate_document};

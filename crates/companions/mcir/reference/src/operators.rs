@@ -3,6 +3,8 @@
 //! No kernel goes across the border of a region, so that a marker stands there, and what a boundary lets be stored is an output: a kernel has to write it. What
 //! stands between two opcodes of one region may vanish in a kernel.
 
+mod merging;
+
 use std::collections::{HashMap, HashSet};
 
 use serde_json::{Value as Json, json};
@@ -13,9 +15,19 @@ use crate::validate::read_document;
 /// What an opcode of a product with a bias does after the product: an op of its own (SEL-03).
 const BIAS: &str = "bias";
 
-/// The class of an opcode, or of [`BIAS`], its core, whether it is linear, and the roles of the extents of its result.
-const CLASSES: [(&str, &str, &str, &str, [&str; 2]); 11] = [
+/// What task types of MPK do where opcodes do it otherwise: attention appends keys and values to caches, and reads these; SILU_MUL has both operands in one.
+const APPEND_K: &str = "append_k";
+const APPEND_V: &str = "append_v";
+const CACHED: &str = "attention over a cache";
+const HALVES: &str = "silu_mul of halves";
+
+/// The class of an opcode, or of one of the names above, its core, whether it is linear, and the roles of the extents of its result.
+const CLASSES: [(&str, &str, &str, &str, [&str; 2]); 15] = [
     (BIAS, "bias", "ew", "linear", ["m", "n"]),
+    (APPEND_K, "append_k", "move", "linear", ["m", "d"]),
+    (APPEND_V, "append_v", "move", "linear", ["m", "d"]),
+    (CACHED, "attention", "attn", "nonlinear", ["m", "d"]),
+    (HALVES, "silu_mul", "ew", "nonlinear", ["m", "k"]),
     ("GEMM_TILE", "linear", "gemm", "linear", ["m", "n"]),
     ("GEMV_TILE", "linear", "gemm", "linear", ["m", "n"]),
     ("RMSNORM", "norm", "norm", "nonlinear", ["m", "k"]),
@@ -30,19 +42,29 @@ const CLASSES: [(&str, &str, &str, &str, [&str; 2]); 11] = [
 
 /// Tasks that are one operator: the tiles of one product.
 #[derive(Clone)]
-struct Operator<'p> {
-    op: &'p str,
-    params: &'p Json,
-    region: &'p Json,
+struct Operator {
+    /// Of those in [`CLASSES`].
+    op: &'static str,
+    params: Json,
+    region: Json,
     ins: Vec<usize>,
     out: usize,
+}
+
+/// Whose operators those of a sequence are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Instructions {
+    /// The opcodes': one operator for each.
+    Opcodes,
+    /// The task types': operators are merged as those of MPK take them, and the member `tensors` of the sequence has the weights that are put together.
+    TaskTypes,
 }
 
 /// The operator sequence of a document, and the document's program, of which it is.
 ///
 /// # Errors
-/// See [`NoProgram`]: what no opcode computes is no operator either.
-pub fn operators(document: &[u8]) -> Result<(Json, Programmed), NoProgram> {
+/// See [`NoProgram`]: what no opcode computes is no operator either, nor, where operators are merged, what cannot be.
+pub fn operators(document: &[u8], instructions: Instructions) -> Result<(Json, Programmed), NoProgram> {
     let made = program(document)?;
     let refused = |reason: &str| NoProgram::Refused(String::new(), reason.to_owned());
     let text: Json = serde_json::from_str(&made.program).map_err(|error| refused(&error.to_string()))?;
@@ -50,17 +72,37 @@ pub fn operators(document: &[u8]) -> Result<(Json, Programmed), NoProgram> {
     let boundaries: HashSet<&str> =
         read.boundaries.iter().map(|boundary| read.names[boundary.value as usize].as_str()).collect();
     let mut buffers = list(&text["buffers"]).to_vec();
-    let mut all: Vec<Operator<'_>> = Vec::new();
+    let mut all: Vec<Operator> = Vec::new();
     for task in list(&text["tasks"]) {
         let (ins, outs) = (ids(&task["inputs"]), ids(&task["outputs"]));
         let &[out] = outs.as_slice() else { return Err(refused("a task without one output")) };
-        let op = task["op"].as_str().unwrap_or_default();
-        let is_same = |last: &Operator<'_>| last.op == op && last.ins == ins && last.out == out;
+        let name = task["op"].as_str().unwrap_or_default();
+        let Some(&(op, ..)) = CLASSES.iter().find(|(op, ..)| *op == name) else {
+            return Err(refused(&format!("{name} is no operator of a sequence")));
+        };
+        let is_same = |last: &Operator| last.op == op && last.ins == ins && last.out == out;
         if !all.last().is_some_and(is_same) {
-            all.push(Operator { op, params: &task["params"], region: &task["label"], ins, out });
+            all.push(Operator {
+                op,
+                params: task["params"].clone(),
+                region: task["label"].clone(),
+                ins,
+                out,
+            });
         }
     }
-    let all: Vec<Operator<'_>> = all.into_iter().flat_map(|one| without_bias(one, &mut buffers)).collect();
+    let mut all: Vec<Operator> = all.into_iter().flat_map(|one| without_bias(one, &mut buffers)).collect();
+    let mut tensors = Vec::new();
+    if instructions == Instructions::TaskTypes {
+        let place = |label: &Json| {
+            let mut regions = read.regions.iter();
+            regions.position(|region| *label == read.names[region.id as usize].as_str())
+        };
+        (all, tensors) = merging::merged(all, &mut buffers, &made.binding).map_err(|(label, reason)| {
+            let pointer = place(&label).map(|place| format!("/regions/{place}"));
+            NoProgram::Refused(pointer.unwrap_or_default(), reason)
+        })?;
+    }
     let buffer = |id: usize| buffers.get(id).unwrap_or(&Json::Null);
     // A buffer is the output of one operator, and those that read it come later.
     let writers: HashMap<usize, usize> =
@@ -105,6 +147,13 @@ pub fn operators(document: &[u8]) -> Result<(Json, Programmed), NoProgram> {
         if let Some(eps) = one.params.get("eps") {
             op["eps"] = eps.clone();
         }
+        if let Some(effects) = one.params.get("effects") {
+            op["effects"] = effects.clone();
+            shape["d"] = one.params["head_dim"].clone();
+        }
+        if one.op == CACHED {
+            op["scale"] = one.params["scale"].clone();
+        }
         // What is added within a kernel, if it is added there: a bias to a product, or what passes a layer by.
         if *class == "add" {
             op["epilogue"] = json!({"residual": true});
@@ -123,11 +172,15 @@ pub fn operators(document: &[u8]) -> Result<(Json, Programmed), NoProgram> {
         }
         ops.push(op);
     }
-    Ok((json!({"ops": ops}), made))
+    let mut sequence = json!({"ops": ops});
+    if !tensors.is_empty() {
+        sequence["tensors"] = json!(tensors);
+    }
+    Ok((sequence, made))
 }
 
 /// A product with a bias as two operators: the product, whose sums nobody stores, and the bias. Any other operator as it is.
-fn without_bias<'p>(one: Operator<'p>, buffers: &mut Vec<Json>) -> Vec<Operator<'p>> {
+fn without_bias(one: Operator, buffers: &mut Vec<Json>) -> Vec<Operator> {
     let is_product = CLASSES.iter().any(|(op, class, ..)| one.op == *op && *class == "linear");
     let (true, &[x, weight, bias]) = (is_product, one.ins.as_slice()) else { return vec![one] };
     let made = buffers.get(one.out).cloned().unwrap_or_default();

@@ -246,8 +246,15 @@ fn graph(options: &Graph) -> ExitCode {
     };
     let tasks =
         |columns: u64| if columns.is_multiple_of(options.columns) { columns / options.columns } else { 1 };
-    let setting =
-        Setting { tensors: &[], positions: options.positions, tasks: &tasks, eps: 1e-6, theta: 10_000.0 };
+    // Weights that the sequence says how to put together of others.
+    let tensors = value.pointer("/sequence/tensors").and_then(Value::as_array).cloned().unwrap_or_default();
+    let setting = Setting {
+        tensors: &tensors,
+        positions: options.positions,
+        tasks: &tasks,
+        eps: 1e-6,
+        theta: 10_000.0,
+    };
     match kernel_graph(&value, &plan, &setting) {
         Ok(graph) => print(&format!("{graph}\n")),
         Err(why) => wrong(format_args!("{}: {why}", file.display())),

@@ -51,6 +51,10 @@ pub fn kernel_graph(request: &Value, plan: &Value, setting: &Setting<'_>) -> Res
     Ok(json!({"tensors": maker.tensors, "operators": operators}))
 }
 
+/// Attention: of one token over a cache, and of the tokens of requests over pages, whose grid has a request along its first axis.
+const ATTENTION: [u32; 2] = [103, PAGED];
+const PAGED: u32 = 116;
+
 /// An operand: the value, and the axis that the grid cuts; no value is a null operand.
 type Operand<'o> = (Option<&'o str>, i64);
 
@@ -128,7 +132,7 @@ impl<'a> Maker<'a> {
         let (grid, inputs, params): (u64, Vec<Operand<'a>>, Value) = match task_type {
             101 => (tasks, vec![x, (Some(read_of(first, 1)?), 1)], json!({"input_source": 1})),
             102 => (tasks, vec![x, (Some(read_of(first, 1)?), -1), weight(0)?], eps()),
-            103 => self.attention(&covered)?,
+            103 | PAGED => self.attention(&covered)?,
             105 | 108 => (tasks, vec![x, weight(0)?, (Some(read_of(last, 1)?), 1)], json!({})),
             110 => (columns, vec![(x.0, 1)], json!({})),
             111 => (1, vec![x, (Some(read_of(first, 1)?), -1)], json!({})),
@@ -146,12 +150,12 @@ impl<'a> Maker<'a> {
         }) {
             match (left.iter().position(|input| *input == name), made.contains(name)) {
                 (None, true) => {
-                    if task_type != 103 {
+                    if !ATTENTION.contains(&task_type) {
                         made.remove(name);
                     }
                     continue;
                 }
-                (Some(_), false) if task_type == 103 => {}
+                (Some(_), false) if ATTENTION.contains(&task_type) => {}
                 (Some(place), false) => {
                     left.swap_remove(place);
                 }
@@ -167,12 +171,14 @@ impl<'a> Maker<'a> {
         for value in written(last) {
             self.made(last, value)?;
         }
+        let along = |x: i64, one: i64| if task_type == PAGED { [one, x, one] } else { [x, one, one] };
         let operand = |(tensor, axis): Operand<'_>| {
-            tensor.map_or(Value::Null, |tensor| json!({"tensor": tensor, "map": [axis, -1, -1]}))
+            tensor.map_or(Value::Null, |tensor| json!({"tensor": tensor, "map": along(axis, -1)}))
         };
         let axis = if grid > 1 { 1 } else { -1 };
+        let grid = along(i64::try_from(grid).unwrap_or(i64::MAX), 1);
         Ok(json!({
-            "name": kernel, "task_type": task_type, "grid": [grid, 1, 1], "params": params,
+            "name": kernel, "task_type": task_type, "grid": grid, "params": params,
             "inputs": inputs.into_iter().map(operand).collect::<Vec<_>>(),
             "outputs": written(last).map(|value| operand((Some(value), axis))).collect::<Vec<_>>(),
         }))
@@ -195,7 +201,7 @@ impl<'a> Maker<'a> {
         let [keys, values] = ["append_k", "append_v"].map(|class| covered.of(class));
         let keys = keys.ok_or_else(|| lacks("append_k"))?;
         let values = values.ok_or_else(|| lacks("append_v"))?;
-        let turned = covered.of("rope_q").ok_or_else(|| lacks("rope_q"))?;
+        let turned = covered.of("rope_q");
         let x = read_of(values, 0)?;
         let mut inputs = vec![(Some(x), 1)];
         let mut heads = 1;
@@ -209,9 +215,14 @@ impl<'a> Maker<'a> {
             inputs.push((weight, -1));
         }
         for operand in [1, 2] {
-            inputs.push((Some(read_of(turned, operand)?), -1));
+            inputs.push((turned.map(|turned| read_of(turned, operand)).transpose()?, -1));
         }
-        Ok((heads, inputs, json!({"eps": self.eps(covered)?, "theta": self.setting.theta})))
+        let mut params = json!({"eps": self.eps(covered)?, "theta": self.setting.theta});
+        // Of an op that says nothing it is that of its heads (TGR-18).
+        if let Some(scale) = covered.last().get("scale") {
+            params["scale"] = scale.clone();
+        }
+        Ok((heads, inputs, params))
     }
 
     /// A cache, and how many heads it has: of what the product before it writes, what the queries leave is keys and values.

@@ -54,7 +54,9 @@ fn indices() -> [(&'static str, Value); 5] {
 
 #[test]
 fn indices_are_data() {
-    for (name, index) in indices() {
+    // No layer of those below lacks the rotation.
+    let unrotated = ("mpk-unrotated", json!({"kernels": mpk::unrotated()}));
+    for (name, index) in indices().into_iter().chain([unrotated]) {
         accepted(&index);
         keep(&format!("indices/{name}.json"), &text(&index));
     }

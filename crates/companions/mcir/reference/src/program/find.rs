@@ -272,6 +272,17 @@ impl<'d> Tiles<'d> {
         bias.is_none().then_some(Norm { x: centred, weight, bias, is_layer: false, eps })
     }
 
+    /// Whether it is a rotation: of two masks, of which each keeps what the other leaves out, one of a difference and one of the sum of the same two products.
+    pub fn is_rotated(&self, tile: u32) -> bool {
+        let Some((first, second)) = self.two(self.uncast(tile), Binary::Max, None) else { return false };
+        let inside = |tile| self.one(tile, |function| matches!(function, Function::Mask(..)));
+        let (Some(first), Some(second)) = (inside(first), inside(second)) else { return false };
+        let terms = self.inner(first, Binary::Sub, None);
+        let is_product = |tile| self.inner(tile, Binary::Mul, None).is_some();
+        terms.is_some_and(|(a, b)| is_product(a) && is_product(b))
+            && terms == self.inner(second, Binary::Add, None)
+    }
+
     /// The gate and what it multiplies.
     pub fn gated(&self, tile: u32) -> Option<(u32, u32)> {
         let tile = self.uncast(tile);

@@ -189,6 +189,10 @@ impl<'l, 'd> Lowering<'l, 'd> {
         if let Some((gate, up)) = self.tiles.gated(tile) {
             return self.each(tile, &found, "SILU_MUL", &[gate, up], target);
         }
+        if self.tiles.is_rotated(tile) {
+            let reason = "it turns rows by cosines and sines that are read, and ROPE takes positions, of which it computes them itself";
+            return Err(NoProgram::at(found.pointer.clone(), reason));
+        }
         let ins = found.node.ins.clone();
         match &found.node.op {
             Op::LoadTile(_) | Op::Prefetch(..) => self.each(tile, &found, "COPY", &[tile], target),

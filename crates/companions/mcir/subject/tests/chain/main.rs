@@ -5,4 +5,5 @@ mod layer;
 mod passes;
 mod plays;
 mod programs;
+mod task_types;
 mod traffic;

@@ -197,6 +197,16 @@ pub mod mpk {
         kernels
     }
 
+    /// These, and attention over a paged cache of queries and keys that no position turns.
+    pub fn unrotated() -> Vec<Value> {
+        let mut kernels = current();
+        kernels.push(with(
+            kernel("116 paged attention, unrotated", "5000000", "append_k! append_v! attention!"),
+            &json!({"effects": ["cache", "read_after_write"]}),
+        ));
+        kernels
+    }
+
     /// A request for a layer, without some of the kernels.
     pub fn request(model: &Model, m: u64, without: &[&str]) -> Value {
         request_over(index(), model, m, without)

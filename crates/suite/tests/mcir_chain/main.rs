@@ -3,12 +3,14 @@
 
 #![allow(clippy::panic, reason = "a helper of a test fails the test")]
 
+mod layer;
+
 use std::collections::BTreeMap;
 
 use megakernel_ir::model::Program;
 use megakernel_ir::{DType, Layout, read, write_record};
 use megakernel_mcir_cases::families::compute::drawn;
-use megakernel_mcir_reference::{Programmed, operators, run_program, transformed};
+use megakernel_mcir_reference::{Instructions, Programmed, operators, run_program, transformed};
 use megakernel_numerics::{Tensor, pack};
 use megakernel_reference::validate::{Classes, validate};
 use megakernel_reference::vm::{Loaded, Session, Settings};
@@ -73,7 +75,8 @@ fn strings(value: &Value) -> Vec<&str> {
 #[test]
 fn a_block_goes_over_selection_and_task_graphs_to_the_tokens_of_a_program_by_hand() {
     let document = document("block.json");
-    let (sequence, _) = operators(document.to_string().as_bytes()).expect("a sequence");
+    let (sequence, _) =
+        operators(document.to_string().as_bytes(), Instructions::Opcodes).expect("a sequence");
     let (request, plan) = selected(&sequence, index("mpk.json"));
     let expected = [
         (0, 0, "119 norm"),
@@ -140,12 +143,16 @@ fn tensors(document: &Value) -> BTreeMap<String, Tensor> {
         let numbers = |list: &Value| -> Vec<u64> {
             list.as_array().into_iter().flatten().filter_map(Value::as_u64).collect()
         };
-        let bits = numbers(&document["data"][name]).into_iter().map(|bits| bits as u32);
+        let bits = bits_of(&document["data"][name]);
         let tensor =
             Tensor::new(DType::BF16, numbers(&document["values"][name]["shape"]), pack(DType::BF16, bits));
         (name.to_owned(), tensor.expect("a tensor"))
     };
     strings(&document["inputs"]).into_iter().map(one).collect()
+}
+
+fn bits_of(list: &Value) -> impl Iterator<Item = u32> {
+    list.as_array().into_iter().flatten().filter_map(Value::as_u64).map(|bits| bits as u32)
 }
 
 fn greatest(numbers: &[f64]) -> usize {
@@ -202,7 +209,8 @@ fn by_hand() -> Programmed {
 #[test]
 fn kernels_over_the_opcodes_are_those_of_the_layers_program() {
     let document = document("layer.json");
-    let (sequence, made) = operators(document.to_string().as_bytes()).expect("a sequence");
+    let (sequence, made) =
+        operators(document.to_string().as_bytes(), Instructions::Opcodes).expect("a sequence");
     let ops = sequence["ops"].as_array().expect("ops");
     let program: Value = serde_json::from_str(&made.program).expect("JSON");
     let opcodes: Vec<&str> =
@@ -230,7 +238,8 @@ fn kernels_over_the_opcodes_are_those_of_the_layers_program() {
 #[test]
 fn a_sum_joins_its_product_in_a_region_and_in_no_other_one() {
     let document = document("block.json");
-    let (mut sequence, _) = operators(document.to_string().as_bytes()).expect("a sequence");
+    let (mut sequence, _) =
+        operators(document.to_string().as_bytes(), Instructions::Opcodes).expect("a sequence");
     let sums = |plan: &Value| -> Vec<(u64, u64)> {
         let all = outline(plan).into_iter().filter(|(.., kernel)| kernel.contains("add"));
         all.map(|(anchor, last, _)| (anchor, last)).collect()
@@ -249,7 +258,8 @@ fn a_sum_joins_its_product_in_a_region_and_in_no_other_one() {
 
 #[test]
 fn an_op_of_another_dtype_is_refused() {
-    let (sequence, _) = operators(document("block.json").to_string().as_bytes()).expect("a sequence");
+    let (sequence, _) =
+        operators(document("block.json").to_string().as_bytes(), Instructions::Opcodes).expect("a sequence");
     for (member, dtype) in [("in", "F16"), ("in", "I32"), ("weight", "I8"), ("out", "F32")] {
         let mut sequence = sequence.clone();
         sequence["ops"][5]["dtype"][member] = json!(dtype);
@@ -324,7 +334,8 @@ fn no_task_type_computes_a_product_with_a_bias() {
             {"id": "y", "op": "add", "in": ["p", "b"], "out": "y"},
         ],
     }));
-    let (sequence, _) = operators(document.to_string().as_bytes()).expect("a sequence");
+    let (sequence, _) =
+        operators(document.to_string().as_bytes(), Instructions::Opcodes).expect("a sequence");
     let ops = sequence["ops"].as_array().expect("ops");
     let classes: Vec<&str> = ops.iter().filter_map(|op| op["sig"]["class"].as_str()).collect();
     assert_eq!(classes, ["linear", "bias"], "{sequence}");

@@ -1,0 +1,472 @@
+//! Operators as the task types of MPK take them: queries, keys and values of all heads from one product, their attention one operator with a cache, the products of
+//! what heads attend to one product of all of them, and gate and up beside each other.
+//!
+//! Products of the same value, whose weights stand one above the other, are one product; so is a sum of products without a rounding, with the weights beside
+//! each other. What cannot be said in this way is refused.
+
+use std::collections::HashSet;
+
+use serde_json::{Value as Json, json};
+
+use super::{APPEND_K, APPEND_V, CACHED, HALVES, Operator};
+
+/// BF16, as tensors of kernel graphs have it.
+const BF16: u32 = 941;
+
+/// A region, by its label, and why its operators are none of MPK's.
+pub(super) type Refusal = (Json, String);
+
+/// The tensors of a kernel graph that are put together of weights, and their parts.
+pub(super) type Tensors = Vec<Json>;
+
+/// Merges operators.
+pub(super) fn merged(
+    all: Vec<Operator>,
+    buffers: &mut Vec<Json>,
+    binding: &Json,
+) -> Result<(Vec<Operator>, Tensors), Refusal> {
+    let all = all.into_iter().map(|one| vec![one]).collect();
+    let mut merging = Merging { all, buffers, binding, tensors: Vec::new() };
+    let places = |merging: &Merging<'_>, op: &str| -> Vec<usize> {
+        (0..merging.all.len()).filter(|&place| merging.at(place).is_some_and(|one| one.op == op)).collect()
+    };
+    let mut layers: Vec<Vec<Head>> = Vec::new();
+    for place in places(&merging, "ATTENTION_TILE") {
+        let head = merging.head(place)?;
+        match layers.iter_mut().find(|heads| heads.iter().any(|other| other.x == head.x)) {
+            Some(heads) => heads.push(head),
+            None => layers.push(vec![head]),
+        }
+    }
+    for heads in layers {
+        merging.attention(heads)?;
+    }
+    for place in places(&merging, "SILU_MUL") {
+        merging.gate(place)?;
+    }
+    Ok((merging.all.into_iter().flatten().collect(), merging.tensors))
+}
+
+/// A product of two operands: its place, what it reads, its weight, and what it writes.
+#[derive(Clone, Copy)]
+struct Product {
+    place: usize,
+    x: usize,
+    weight: usize,
+    out: usize,
+}
+
+/// The attention of one head of queries.
+struct Head {
+    place: usize,
+    x: usize,
+    /// Products of queries, keys and values.
+    parts: [Product; 3],
+    /// Copies of keys and values.
+    copies: Vec<usize>,
+    out: usize,
+    depth: i64,
+    scale: Json,
+}
+
+struct Merging<'b> {
+    /// By the place of an operator of the sequence, what stands there now.
+    all: Vec<Vec<Operator>>,
+    buffers: &'b mut Vec<Json>,
+    binding: &'b Json,
+    tensors: Tensors,
+}
+
+impl Merging<'_> {
+    fn at(&self, place: usize) -> Option<&Operator> {
+        self.all.get(place)?.first()
+    }
+
+    fn region(&self, place: usize) -> Json {
+        self.at(place).map(|one| one.region.clone()).unwrap_or_default()
+    }
+
+    fn refused<T>(&self, place: usize, reason: impl Into<String>) -> Result<T, Refusal> {
+        Err((self.region(place), reason.into()))
+    }
+
+    fn member(&self, buffer: usize, name: &str) -> &Json {
+        self.buffers.get(buffer).map_or(&Json::Null, |buffer| &buffer[name])
+    }
+
+    fn name(&self, buffer: usize) -> &str {
+        self.member(buffer, "name").as_str().unwrap_or_default()
+    }
+
+    fn shape(&self, buffer: usize) -> Vec<i64> {
+        self.member(buffer, "shape").as_array().into_iter().flatten().filter_map(Json::as_i64).collect()
+    }
+
+    fn names(&self, buffers: &[usize]) -> String {
+        let all: Vec<&str> = buffers.iter().map(|&buffer| self.name(buffer)).collect();
+        all.join(" ")
+    }
+
+    fn buffer(&mut self, name: &str, like: usize, shape: &[i64]) -> usize {
+        let dtype = self.member(like, "dtype").clone();
+        self.buffers.push(json!({"name": name, "dtype": dtype, "shape": shape}));
+        self.buffers.len() - 1
+    }
+
+    fn writer(&self, buffer: usize) -> Option<usize> {
+        (0..self.all.len()).find(|&place| self.at(place).is_some_and(|one| one.out == buffer))
+    }
+
+    /// Whether nobody but these operators reads what is no output of the document.
+    fn is_for(&self, buffer: usize, readers: &[usize]) -> bool {
+        let reads = |place: &usize| self.at(*place).is_some_and(|one| one.ins.contains(&buffer));
+        self.member(buffer, "kind") != "IO_OUTPUT"
+            && (0..self.all.len()).filter(reads).all(|place| readers.contains(&place))
+    }
+
+    /// The product at a place.
+    fn product_at(&self, place: usize) -> Option<Product> {
+        let one = self.at(place)?;
+        let &[x, weight] = one.ins.as_slice() else { return None };
+        let is_product = ["GEMM_TILE", "GEMV_TILE"].contains(&one.op);
+        is_product.then_some(Product { place, x, weight, out: one.out })
+    }
+
+    /// The product that writes a buffer, and the copies on the way.
+    fn product_of(&self, mut buffer: usize, copies: &mut Vec<usize>) -> Option<Product> {
+        loop {
+            let place = self.writer(buffer)?;
+            let one = self.at(place)?;
+            match (one.op, one.ins.as_slice()) {
+                // No operator reads what it or a later one writes, so that this ends.
+                ("COPY", &[from]) if self.member(from, "dtype") == self.member(buffer, "dtype") => {
+                    copies.push(place);
+                    buffer = from;
+                }
+                _ => return self.product_at(place),
+            }
+        }
+    }
+
+    fn head(&self, place: usize) -> Result<Head, Refusal> {
+        let Some(one) = self.at(place) else { return self.refused(place, "no operator") };
+        let name = self.name(one.out);
+        let &[q, k, v, ref mask @ ..] = one.ins.as_slice() else {
+            return self.refused(place, format!("`{name}` is an attention without queries, keys and values"));
+        };
+        let mut copies = Vec::new();
+        let mut parts = Vec::with_capacity(3);
+        for operand in [q, k, v] {
+            let Some(product) = self.product_of(operand, &mut copies) else {
+                return self.refused(
+                    place,
+                    format!(
+                        "`{name}` attends with `{}`, which no product writes; task type 116 takes queries, keys and values as a product writes them",
+                        self.name(operand)
+                    ),
+                );
+            };
+            parts.push(product);
+        }
+        let Ok(parts) = <[Product; 3]>::try_from(parts) else {
+            return self.refused(place, "an attention has three operands");
+        };
+        let [queries, keys, values] = parts.map(|part| self.shape(part.out));
+        let (Some(&[rows, depth]), true) =
+            (queries.first_chunk::<2>(), queries.len() == 2 && queries == keys && queries == values)
+        else {
+            return self.refused(
+                place,
+                format!(
+                    "`{name}` has queries of shape {queries:?}, keys of {keys:?} and values of {values:?}; task type 116 takes rows of one length, one of each for a token"
+                ),
+            );
+        };
+        let x = parts[0].x;
+        if parts.iter().any(|part| part.x != x) {
+            return self.refused(
+                place,
+                format!(
+                    "queries, keys and values of `{name}` are products of more than one value; task type 116 takes those of one product"
+                ),
+            );
+        }
+        let kept = mask.first().map(|&mask| &self.binding[self.name(mask)]["values"]);
+        let is_causal = match kept {
+            None => rows == 1,
+            Some(kept) => (0..rows).all(|row| {
+                (0..rows).all(|key| {
+                    let at = usize::try_from(row * rows + key).unwrap_or(usize::MAX);
+                    kept.get(at).and_then(Json::as_u64) == Some(u64::from(key <= row))
+                })
+            }),
+        };
+        if !is_causal || one.params["n_heads"] != json!(rows) {
+            return self.refused(
+                place,
+                format!(
+                    "`{name}` has another mask than the causal one; in task type 116 a token meets itself and those before it"
+                ),
+            );
+        }
+        Ok(Head { place, x, parts, copies, out: one.out, depth, scale: one.params["scale"].clone() })
+    }
+
+    /// All heads of a layer: one product, which writes the heads of queries, their keys and values, and then those of the next keys; and one attention.
+    fn attention(&mut self, heads: Vec<Head>) -> Result<(), Refusal> {
+        let Some(last) = heads.last() else { return Ok(()) };
+        let (place, depth, scale) = (last.place, last.depth, last.scale.clone());
+        if heads.iter().any(|head| head.depth != depth || head.scale != scale) {
+            return self.refused(
+                place,
+                "heads of one layer have more than one length or scale, and task type 116 has one of each",
+            );
+        }
+        let mut groups: Vec<Vec<&Head>> = Vec::new();
+        for head in &heads {
+            let keys = |head: &Head| [head.parts[1].place, head.parts[2].place];
+            match groups.iter_mut().find(|group| keys(group[0]) == keys(head)) {
+                Some(group) => group.push(head),
+                None => groups.push(vec![head]),
+            }
+        }
+        let each = groups.first().map_or(0, Vec::len);
+        let mut parts: Vec<Product> = Vec::new();
+        for group in &groups {
+            parts.extend(group.iter().map(|head| head.parts[0]));
+            parts.extend(group.first().into_iter().flat_map(|head| [head.parts[1], head.parts[2]]));
+        }
+        let mut seen = HashSet::new();
+        if groups.iter().any(|group| group.len() != each) || !parts.iter().all(|part| seen.insert(part.place))
+        {
+            return self.refused(
+                place,
+                "heads of keys and values are shared by more heads of queries here than there, or by each other; task type 116 has as many for each",
+            );
+        }
+        let mut readers: Vec<usize> = heads.iter().map(|head| head.place).collect();
+        readers.extend(heads.iter().flat_map(|head| head.copies.iter().copied()));
+        let copied: Vec<usize> = heads.iter().flat_map(|head| &head.copies).copied().collect();
+        let made = copied.iter().filter_map(|&copy| self.at(copy)).map(|copy| copy.out);
+        let made: Vec<usize> = made.chain(parts.iter().map(|part| part.out)).collect();
+        if let Some(&other) = made.iter().find(|&&buffer| !self.is_for(buffer, &readers)) {
+            return self.refused(
+                place,
+                format!(
+                    "`{}` is no matter of its attention alone, and task type 116 takes all of it",
+                    self.name(other)
+                ),
+            );
+        }
+        let order: Vec<(usize, usize)> = groups.iter().flatten().map(|head| (head.place, head.out)).collect();
+        let outs: Vec<usize> = order.iter().map(|&(_, out)| out).collect();
+        let attended = match outs.as_slice() {
+            &[out] => out,
+            _ => self.beside(&order, depth)?,
+        };
+        let first = parts.iter().map(|part| part.place).min().unwrap_or(place);
+        let x = self.stacked(first, &parts)?;
+        let name = self.name(attended).to_owned();
+        let rows = self.shape(x).first().copied().unwrap_or(1);
+        let [keys, values] =
+            ["keys", "values"].map(|what| self.buffer(&format!("{what} of {name}"), x, &[rows, depth]));
+        let [k_cache, v_cache] = ["keys", "values"].map(|what| format!("cache of {what} of {name}"));
+        let region = self.region(place);
+        let params = |effects: Json| json!({"head_dim": depth, "scale": scale, "effects": effects});
+        let writes = |cache: &str| params(json!({"flags": ["cache"], "writes": [cache]}));
+        let reads = params(json!({"flags": ["cache"], "reads": [k_cache, v_cache]}));
+        let one = |op, params, ins: &[usize], out| Operator {
+            op,
+            params,
+            region: region.clone(),
+            ins: ins.to_vec(),
+            out,
+        };
+        readers.into_iter().for_each(|place| self.take(place));
+        if let Some(here) = self.all.get_mut(place) {
+            here.push(one(APPEND_K, writes(&k_cache), &[x], keys));
+            here.push(one(APPEND_V, writes(&v_cache), &[x], values));
+            here.push(one(CACHED, reads, &[x, keys, values], attended));
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, place: usize) {
+        self.all.get_mut(place).into_iter().for_each(Vec::clear);
+    }
+
+    /// A weight that is put together of others, which are inputs that nobody else reads, of products that make elements of this dtype.
+    fn weight(
+        &mut self,
+        parts: &[Product],
+        made: &str,
+        shape: [i64; 2],
+        tensor: impl Fn(&str, &[String]) -> Json,
+    ) -> Result<usize, Refusal> {
+        let weights: Vec<usize> = parts.iter().map(|part| part.weight).collect();
+        for part in parts {
+            let name = self.name(part.weight);
+            let is_input = self.binding[name].get("tensor").is_some() && self.writer(part.weight).is_none();
+            if !is_input || !self.is_for(part.weight, &[part.place]) {
+                return self.refused(
+                    part.place,
+                    format!(
+                        "`{name}` is no weight of this product alone, and cannot be a part of another one"
+                    ),
+                );
+            }
+            let dtypes = [part.weight, part.x, part.out].map(|buffer| self.member(buffer, "dtype"));
+            if dtypes != ["BF16", "BF16", made] {
+                return self.refused(
+                    part.place,
+                    format!(
+                        "the product with `{name}` takes {}, {} and makes {}; required: BF16, and {made}, which is what task types have there",
+                        dtypes[0], dtypes[1], dtypes[2]
+                    ),
+                );
+            }
+        }
+        let name = self.names(&weights);
+        let names: Vec<String> = weights.iter().map(|&weight| self.name(weight).to_owned()).collect();
+        let whole = self.buffer(&name, weights.first().copied().unwrap_or(0), &shape);
+        self.tensors.push(tensor(&name, &names));
+        Ok(whole)
+    }
+
+    /// One product in place of several of the same value: their weights one above the other, and their results beside each other.
+    fn stacked(&mut self, place: usize, parts: &[Product]) -> Result<usize, Refusal> {
+        let Some(&Product { x, out, .. }) = parts.first() else {
+            return self.refused(place, "no product");
+        };
+        let wide = |part: &Product| self.shape(part.weight).first().copied().unwrap_or(0);
+        let rows: i64 = parts.iter().map(wide).sum();
+        let depth = self.shape(x).last().copied().unwrap_or(1);
+        for part in parts {
+            let [name, shape] = ["name", "shape"].map(|member| self.member(part.weight, member).clone());
+            self.tensors.push(json!({"name": name, "data_type": BF16, "dims": shape, "io": "torch"}));
+        }
+        let weight = self.weight(parts, "BF16", [rows, depth], |name, parts| {
+            json!({"name": name, "data_type": BF16, "dims": [rows, depth], "io": "fused", "num_groups": 1, "parts": parts})
+        })?;
+        let outs: Vec<usize> = parts.iter().map(|part| part.out).collect();
+        let count = self.shape(out).first().copied().unwrap_or(1);
+        let made = self.buffer(&self.names(&outs), out, &[count, rows]);
+        let region = self.region(place);
+        parts.iter().for_each(|part| self.take(part.place));
+        if let Some(here) = self.all.get_mut(place) {
+            here.push(Operator {
+                op: "GEMM_TILE",
+                params: json!({}),
+                region,
+                ins: vec![x, weight],
+                out: made,
+            });
+        }
+        Ok(made)
+    }
+
+    /// What heads attend to, beside each other: the sum of their products is one product, whose weight has theirs beside each other.
+    fn beside(&mut self, heads: &[(usize, usize)], depth: i64) -> Result<usize, Refusal> {
+        let mut products = Vec::with_capacity(heads.len());
+        for &(place, out) in heads {
+            let reader = (0..self.all.len()).find(|&reader| {
+                self.product_at(reader).is_some_and(|product| product.x == out) && self.is_for(out, &[reader])
+            });
+            let Some(product) = reader.and_then(|reader| self.product_at(reader)) else {
+                return self.refused(
+                    place,
+                    format!(
+                        "`{}` is not what one product alone reads; task type 116 writes all heads beside each other",
+                        self.name(out)
+                    ),
+                );
+            };
+            products.push(product);
+        }
+        let mut terms: Vec<usize> = products.iter().map(|product| product.out).collect();
+        let mut sums = Vec::new();
+        while let &[first, _, ..] = terms.as_slice() {
+            let is_sum = |place: &usize| {
+                self.at(*place).is_some_and(|one| {
+                    one.op == "ADD"
+                        && matches!(one.ins.as_slice(), [a, b] if a != b && terms.contains(a) && terms.contains(b))
+                        && one.ins.iter().all(|&term| {
+                            self.is_for(term, &[*place]) && self.member(term, "dtype") == "F32"
+                        })
+                })
+            };
+            let found = (0..self.all.len()).find(is_sum);
+            let Some((place, sum)) = found.and_then(|place| Some((place, self.at(place)?))) else {
+                let place = heads.last().map_or(0, |&(place, _)| place);
+                return self.refused(
+                    place,
+                    format!(
+                        "`{}` and the products of the other heads are not summed up in F32 and with nothing between; only such a sum is one product of all heads",
+                        self.name(first)
+                    ),
+                );
+            };
+            terms.retain(|term| !sum.ins.contains(term));
+            terms.push(sum.out);
+            sums.push(place);
+        }
+        let (Some(&place), Some(&out)) = (sums.last(), terms.first()) else {
+            return self.refused(heads.first().map_or(0, |&(place, _)| place), "one head");
+        };
+        let columns = depth * heads.len() as i64;
+        let wide = self.shape(out).last().copied().unwrap_or(1);
+        let weight = self.weight(&products, "F32", [wide, columns], |name, parts| {
+            json!({"name": name, "data_type": BF16, "dims": [wide, columns], "io": "torch", "columns": parts})
+        })?;
+        let outs: Vec<usize> = heads.iter().map(|&(_, out)| out).collect();
+        let first = outs.first().copied().unwrap_or(0);
+        let count = self.shape(first).first().copied().unwrap_or(1);
+        let attended = self.buffer(&self.names(&outs), first, &[count, columns]);
+        let region = self.region(place);
+        products.iter().for_each(|product| self.take(product.place));
+        sums.into_iter().for_each(|place| self.take(place));
+        if let Some(here) = self.all.get_mut(place) {
+            here.push(Operator {
+                op: "GEMM_TILE",
+                params: json!({}),
+                region,
+                ins: vec![attended, weight],
+                out,
+            });
+        }
+        Ok(attended)
+    }
+
+    /// Gate and up as one product, in the halves of whose rows SILU_MUL finds them.
+    fn gate(&mut self, place: usize) -> Result<(), Refusal> {
+        let Some(one) = self.at(place) else { return Ok(()) };
+        let (out, region) = (one.out, one.region.clone());
+        let products: Vec<Product> = one
+            .ins
+            .iter()
+            .filter(|&&operand| self.is_for(operand, &[place]))
+            .filter_map(|&operand| self.product_at(self.writer(operand)?))
+            .collect();
+        let [gate, up] = products.as_slice() else {
+            return self.refused(
+                place,
+                format!(
+                    "`{}` is not of two products that nobody else reads; task type 118 takes gate and up as one product writes them",
+                    self.name(out)
+                ),
+            );
+        };
+        if gate.x != up.x || gate.place == up.place {
+            return self.refused(
+                place,
+                format!("gate and up of `{}` are not two products of one value; task type 118 takes them from one", self.name(out)),
+            );
+        }
+        let made = self.stacked(gate.place.min(up.place), &products)?;
+        self.take(place);
+        if let Some(here) = self.all.get_mut(place) {
+            here.push(Operator { op: HALVES, params: json!({}), region, ins: vec![made], out });
+        }
+        Ok(())
+    }
+}
