@@ -294,3 +294,34 @@ fn both_judges_agree_on_random_programs() {
     assert_eq!(seen.len(), considered.len() + 1, "{seen:?}");
     assert!(seen.values().all(|&count| count > part::share(4, 100)), "{seen:?}");
 }
+
+/// Copies that nothing orders turn buffers of one page into others, in any order of their numbers: whatever the sorting of these
+/// buffers begins with, they are still in use by one task when another one uses the next.
+#[test]
+fn many_buffers_of_a_page_that_tasks_turn_into_each_other_are_put_in_order() {
+    const PAIRS: usize = 24;
+    for seed in 0..40 {
+        let mut rng = SplitMix64::new(seed);
+        let mut order: Vec<usize> = (0..2 * PAIRS).collect();
+        for last in (1..order.len()).rev() {
+            order.swap(last, rng.index(last + 1));
+        }
+        let buffers: Vec<Value> = (0..2 * PAIRS)
+            .map(|id| json!({"id": id, "name": format!("b{id}"), "kind": "ACTIVATION", "dtype": "F32", "shape": [4]}))
+            .collect();
+        let tasks: Vec<Value> = (0..PAIRS)
+            .map(|id| json!({"id": id, "op": "COPY", "inputs": [order[2 * id]], "outputs": [order[2 * id + 1]], "out_counter": id}))
+            .collect();
+        let mapping: serde_json::Map<String, Value> =
+            (0..2 * PAIRS).map(|id| (id.to_string(), json!(0))).collect();
+        let document = json!({
+            "ir_version": "0.2.0", "abi_version": "0.2", "buffers": buffers,
+            "counters": (0..PAIRS).map(|id| json!({"id": id})).collect::<Vec<_>>(), "tasks": tasks,
+            "pages": {"buffer_to_page": mapping, "pages": [{"id": 0, "space": "HBM", "nbytes": 16}]},
+        });
+        let verdict = validate(document.to_string().as_bytes(), Classes::ALL);
+        let count = |rule: Rule| verdict.diagnostics.iter().filter(|found| found.rule == rule).count();
+        // All that is read was never written; and between the buffers of one task and those of the next there is no order.
+        assert_eq!((count(Rule::R02), count(Rule::P01)), (PAIRS, PAIRS - 1), "seed {seed}: {document}");
+    }
+}

@@ -33,13 +33,10 @@ pub(super) fn check(
     // Taken by their first access, each buffer only has to end before the next one begins: the rest is transitive.
     let mut pairs = Vec::new();
     for (&page, tenants) in &mut pages {
-        tenants.sort_by(|a, b| {
-            // Two buffers that one task alone turns into each other stand in the order in which it does.
-            let hands_over =
-                |from: &Tenant, to: &Tenant| hands_over(program, from.tasks[0], from.buffer, to.buffer);
-            let turned = || hands_over(b, a).cmp(&hands_over(a, b));
-            a.span.cmp(&b.span).then_with(turned).then(a.buffer.cmp(&b.buffer))
-        });
+        // Of two buffers that one task alone turns into each other, the one that it writes comes later.
+        let is_written =
+            |tenant: &Tenant| program[tenant.tasks[0]].outputs.contains(&i64::from(tenant.buffer));
+        tenants.sort_by_key(|tenant| (tenant.span, tenant.tasks[0], is_written(tenant), tenant.buffer));
         pairs.extend(tenants.windows(2).map(|pair| (page, &pair[0], &pair[1])));
     }
     let (mut questions, mut asked_for, mut broken) = (Vec::new(), Vec::new(), Vec::new());
