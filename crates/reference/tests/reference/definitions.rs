@@ -325,3 +325,27 @@ fn many_buffers_of_a_page_that_tasks_turn_into_each_other_are_put_in_order() {
         assert_eq!((count(Rule::R02), count(Rule::P01)), (PAIRS, PAIRS - 1), "seed {seed}: {document}");
     }
 }
+
+/// All writes of the first half are unordered with those of the second half, and there are too many to look at each: R04 is about the
+/// later write of a pair, of which none is among the first.
+#[test]
+fn of_a_hundred_thousand_writes_that_race_some_are_named() {
+    const TILES: usize = 66_000;
+    let task = |id: usize| {
+        let params = json!({"K": 1, "N_tile": 1, "n_off": id % TILES});
+        json!({"id": id, "op": "GEMV_TILE", "inputs": [0, 1], "outputs": [2], "out_counter": id / TILES, "params": params})
+    };
+    let document = json!({
+        "ir_version": "0.2.0", "abi_version": "0.2",
+        "buffers": [
+            {"id": 0, "name": "x", "kind": "IO_INPUT", "dtype": "F32", "shape": [1, 1]},
+            {"id": 1, "name": "w", "kind": "WEIGHT", "dtype": "F32", "shape": [TILES, 1]},
+            {"id": 2, "name": "y", "kind": "IO_OUTPUT", "dtype": "F32", "shape": [1, TILES]},
+        ],
+        "counters": [{"id": 0}, {"id": 1}],
+        "tasks": (0..2 * TILES).map(task).collect::<Vec<_>>(),
+    });
+    let verdict = validate(document.to_string().as_bytes(), Classes::ALL);
+    let found: BTreeSet<Rule> = verdict.diagnostics.iter().map(|found| found.rule).collect();
+    assert_eq!(found, BTreeSet::from([Rule::R04]));
+}

@@ -37,8 +37,8 @@ const CHUNK: usize = 1 << 22;
 pub struct Suspects {
     /// The tasks whose read nobody wrote before, or whose read a later write of this launch makes stale.
     pub unwritten: BTreeSet<TaskId>,
-    /// Those that some neighbour is not ordered with. Of many, the first few are evidence enough.
-    pub unordered: BTreeSet<TaskId>,
+    /// Two neighbours each that nothing orders. Of many, the first few are evidence enough.
+    pub unordered: BTreeSet<[TaskId; 2]>,
 }
 
 /// Whether a task breaks R01.
@@ -143,7 +143,7 @@ fn suspects(
             answers.into_iter().zip(questions.drain(..)).zip(asked_for.drain(..))
         {
             if !answer {
-                suspects.entry(buffer).or_default().unordered.extend([question.earlier, question.later]);
+                suspects.entry(buffer).or_default().unordered.insert([question.earlier, question.later]);
             }
         }
     };
