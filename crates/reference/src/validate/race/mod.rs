@@ -32,12 +32,15 @@ use frontier::{Contents, neighbours};
 /// Questions are answered when there are this many.
 const CHUNK: usize = 1 << 22;
 
+/// How many pairs that nothing orders are kept of a buffer: their tasks are judged together.
+const PAIRS: usize = LANES / 2;
+
 /// What the search for suspects found out about a buffer.
 #[derive(Debug, Default)]
 pub struct Suspects {
     /// The tasks whose read nobody wrote before, or whose read a later write of this launch makes stale.
     pub unwritten: BTreeSet<TaskId>,
-    /// Two neighbours each that nothing orders. Of many, the first few are evidence enough.
+    /// Two neighbours each that nothing orders, and of many the first `PAIRS`, which are evidence enough.
     pub unordered: BTreeSet<[TaskId; 2]>,
 }
 
@@ -143,7 +146,11 @@ fn suspects(
             answers.into_iter().zip(questions.drain(..)).zip(asked_for.drain(..))
         {
             if !answer {
-                suspects.entry(buffer).or_default().unordered.insert([question.earlier, question.later]);
+                let unordered = &mut suspects.entry(buffer).or_default().unordered;
+                unordered.insert([question.earlier, question.later]);
+                if unordered.len() > PAIRS {
+                    unordered.pop_last();
+                }
             }
         }
     };

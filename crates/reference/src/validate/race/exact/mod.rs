@@ -130,7 +130,7 @@ impl<'o> Exact<'o> {
         }
         let is_named = !suspects.unordered.is_empty() || !suspects.unwritten.is_empty();
         // Both of a pair: which one breaks a rule depends on what they do, and on their places in the list.
-        let first: BTreeSet<TaskId> = suspects.unordered.iter().take(LANES / 2).flatten().copied().collect();
+        let first: BTreeSet<TaskId> = suspects.unordered.iter().flatten().copied().collect();
         let is_judged = |access: &Access| {
             accesses.len() <= JUDGE_ALL
                 || !is_named
