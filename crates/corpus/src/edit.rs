@@ -47,6 +47,13 @@ impl Edit {
         Self { breaks_each: true, ..self.or(rule) }
     }
 
+    /// Does what another edit does as well. What is broken is for this one to say.
+    pub fn also(mut self, other: Edit) -> Self {
+        self.what = format!("{}, and {}", self.what, other.what);
+        self.operations.extend(other.operations);
+        self
+    }
+
     /// What its case cites: its rules, then its clauses.
     pub fn cites(&self) -> Vec<Clause> {
         self.rules.iter().map(|rule| *rule.clause()).chain(self.clauses.iter().copied()).collect()

@@ -144,6 +144,15 @@ pub fn unwritten_read(library: &Library, sink: &mut Sink) -> Result<()> {
         ("gemv/sixteen-tiles", "tile[t15]"),
         ("gemm/grid-3x4", "tile[t6]"),
         ("gemm/bias-grid", "tile[t1]"),
+        ("gemm/in-order-2x2", "tile[t0]"),
+        ("gemm/in-order-2x2", "tile[t1]"),
+        ("gemm/in-order-2x2", "tile[t2]"),
+        ("gemm/in-order-2x2", "tile[t3]"),
+        ("gemm/in-order-3x4", "tile[t5]"),
+        ("gemm/in-order-3x4", "tile[t11]"),
+        ("gemv/rank-3", "tile[t1]"),
+        ("gemv/rank-4", "tile[t0]"),
+        ("gemv/rank-4", "tile[t1]"),
         ("reuse/generations-4", "one[t1]"),
     ] {
         let base = library.get(name)?;

@@ -78,6 +78,13 @@ pub fn kv_order(library: &Library, sink: &mut Sink) -> Result<()> {
             .at(at.clone());
         sink.reject_as(base, &format!("window-of-{len}-with-a-row-to-come"), &edit)?;
     }
+    // A column of all rows is written last, and hides nothing of what a row was read without.
+    for name in ["cache/rows-then-column", "cache/rows-then-column-batched"] {
+        let base = library.get(name)?;
+        let edit = edit::set_param(&base.program, "attention", "kv_start", 1.into(), Rule::R06)?;
+        let at = edit::task_pointer(&base.program, "attention", "inputs/1")?;
+        sink.reject_as(base, "window-of-the-row-to-come", &edit.clause(clause::EXE_08).at(at))?;
+    }
     // A window that ends before the appended row need not wait for the append.
     for (name, window) in [("attention/split-2", 0), ("attention/split-8", 3)] {
         let base = library.get(name)?;

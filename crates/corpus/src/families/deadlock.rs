@@ -231,9 +231,7 @@ pub fn beside_self_wait(library: &Library, sink: &mut Sink) -> Result<()> {
 /// The edit, after which a task awaits itself as well.
 fn and_itself(base: &Base, task: &str, edit: Edit) -> Result<Edit> {
     let wait = edit::add_wait(&base.program, task, task, Rule::D03)?;
-    let what = format!("{}, and {}", edit.what, wait.what);
-    let operations = edit.operations.into_iter().chain(wait.operations).collect();
-    Ok(Edit { operations, what, ..edit }.clause(clause::EXE_05))
+    Ok(edit.also(wait).clause(clause::EXE_05))
 }
 
 /// D04: a cycle of dependency edges.
@@ -259,6 +257,11 @@ pub fn dependency_cycle(library: &Library, sink: &mut Sink) -> Result<()> {
         ("gemv/four-tiles", "tile[t2]", "reader"),
         ("gemm/grid-3x4", "source", "reader"),
         ("gemv/cover-then-tile", "cover", "reader"),
+        // The tasks of the cycle stand in several queues, which do not block each other.
+        ("chain/round-robin-6", "t0", "t1"),
+        ("chain/round-robin-6", "t2", "t4"),
+        ("placed/ring-2", "b0", "a1"),
+        ("placed/ring-4", "b1", "a2"),
     ] {
         let base = library.get(name)?;
         // Task lists are in order of the dependency edges, so the edited task is the lowest of every cycle.

@@ -1,8 +1,11 @@
 //! What each profile judges, and what is not judged once something else is broken (clause CON-01).
 
+use std::collections::BTreeSet;
+
 use megakernel_ir::rule::{Rule, clause};
 use serde_json::json;
 
+use super::accept::units::units;
 use super::library::Library;
 use super::sink::Sink;
 use crate::builder::{Result, slug};
@@ -61,6 +64,28 @@ pub fn other_classes(library: &Library, sink: &mut Sink) -> Result<()> {
     ] {
         let edit = Edit::breaking(rule, format!("`{pointer}` is {value}")).replace(pointer, value);
         sink.accept_under(launched, config, &format!("{}-{}", slug(rule.id()), config.slug()), edit)?;
+    }
+    Ok(())
+}
+
+/// Operands that do not fit are read whole, and need to be written before (clause EXE-04): the profile that judges races does not judge shapes.
+pub fn misfits(library: &Library, sink: &mut Sink) -> Result<()> {
+    let mut seen = BTreeSet::new();
+    for unit in units() {
+        // Opcodes with several forms are seen once.
+        if !seen.insert(unit.op.name()) {
+            continue;
+        }
+        let base = library.get(&unit.base("unplaced"))?;
+        let misfit = edit::set_shape(&base.program, "y", &[7], Rule::M02)?;
+        let name = format!("m02-{}", base.slug());
+        sink.accept_under(&["format", "validate", "launch"], base, &name, misfit.clone())?;
+        for input in (0..unit.inputs.len()).filter(|&input| !unit.is_cache(input)) {
+            let edit = edit::drop_wait(&base.program, "op", &format!("make{input}"), Rule::R02)?;
+            let edit = edit.clause(clause::EXE_04).clause(clause::CON_01);
+            let edit = edit.at(edit::task_pointer(&base.program, "op", &format!("inputs/{input}"))?);
+            sink.reject_as(base, &format!("i{input}-before-it-is-written"), &edit.also(misfit.clone()))?;
+        }
     }
     Ok(())
 }

@@ -4,8 +4,9 @@ use super::deadlock::{plain, producers_of};
 use super::library::Library;
 use super::sink::Sink;
 use crate::builder::Result;
-use crate::edit;
+use crate::edit::{self, Edit};
 use megakernel_ir::rule::{Rule, clause};
+use serde_json::json;
 
 /// R01: the reader goes on after the first k of n producers.
 pub fn first_k_of_n(library: &Library, sink: &mut Sink) -> Result<()> {
@@ -99,7 +100,7 @@ pub fn drop_wait(library: &Library, sink: &mut Sink) -> Result<()> {
     Ok(())
 }
 
-/// R03: some of the tiles that a reader takes are ordered before it, others are not.
+/// R03, and R05: some of the tiles that a reader takes are ordered before it, others are not.
 pub fn some_tiles_unordered(library: &Library, sink: &mut Sink) -> Result<()> {
     for (first, second) in [(1, 1), (2, 2), (3, 1), (5, 3)] {
         let base = library.get(&format!("gemv/waves-{first}-{second}"))?;
@@ -110,6 +111,17 @@ pub fn some_tiles_unordered(library: &Library, sink: &mut Sink) -> Result<()> {
                 .at(at.clone());
             sink.reject_as(base, &format!("without-{what}-wave"), &edit)?;
         }
+    }
+    // The first tile is written twice, and the reader waits for the first time alone.
+    for tiles in [2, 5] {
+        let base = library.get(&format!("gemv/again-{tiles}"))?;
+        let first = base.program.out_counter(base.program.task("tile[t0]")?)?;
+        let what = "`reader` waits for the first tile alone, which is written again";
+        let edit = Edit::breaking(Rule::R03, what).and(Rule::R05).clause(clause::EXE_07);
+        let edit = edit.at(edit::task_pointer(&base.program, "reader", "inputs/0")?);
+        let waits = edit::task_pointer(&base.program, "reader", "waits")?;
+        let edit = edit.replace(waits, json!([{"counter": first, "threshold": 1}]));
+        sink.reject_as(base, "reader-waits-for-the-first", &edit)?;
     }
     Ok(())
 }

@@ -25,6 +25,17 @@ pub fn unordered_writers(library: &Library, sink: &mut Sink) -> Result<()> {
             .at(edit::task_pointer(&base.program, second, "outputs/0")?);
         sink.reject_as(base, &format!("{}-without-{}", plain(second), plain(first)), &edit)?;
     }
+    // The reader waits for the last writer alone, so that those before it race with the reader too.
+    for (name, second, first) in [
+        ("reuse/row-of-writers-2", "w1", "w0"),
+        ("reuse/row-of-writers-3", "w1", "w0"),
+        ("reuse/row-of-writers-3", "w2", "w1"),
+    ] {
+        let base = library.get(name)?;
+        let edit = edit::drop_wait(&base.program, second, first, Rule::R04)?.and(Rule::R03);
+        let edit = edit.clause(clause::EXE_07).at(edit::task_pointer(&base.program, second, "outputs/0")?);
+        sink.reject_as(base, &format!("{second}-without-{first}"), &edit)?;
+    }
     for (other, buffer) in [(1, 0), (5, 2)] {
         let base = library.get("record/spare-activations")?;
         let target = base.program.buffer(&format!("s{buffer}"))?;

@@ -34,6 +34,12 @@ pub fn bases() -> Vec<Base> {
     }
     let summary = "a cache is filled, and changed in place three times, each time after the time before";
     bases.push(Base::new("cache/filled-chain", summary, clauses, chain()));
+    for batched in [false, true] {
+        let summary = "a row of a cache is appended and attended to, then another row, and a column of all rows is overwritten";
+        let name = if batched { "cache/rows-then-column-batched" } else { "cache/rows-then-column" };
+        let clauses = [clause::EXE_04, clause::EXE_08];
+        bases.push(Base::new(name, summary, &clauses, rows_then_column(batched)));
+    }
     let summary = "all rows of a cache are appended, then it is changed in place, and filled anew";
     bases.push(Base::new("cache/appended", summary, clauses, appended()));
     bases
@@ -92,6 +98,35 @@ fn chain() -> ProgramBuilder {
     let again = p.op(Op::Add, "again", &[cache, x], cache, &[], &[update]);
     let overwrite = p.op(Op::Mul, "overwrite", &[cache, cache], cache, &[], &[again]);
     p.copy("reader", cache, y, &[overwrite]);
+    p
+}
+
+/// `first` appends row 0, `attention` reads it, `second` appends row 1, and `column` writes a column of both.
+fn rows_then_column(batched: bool) -> ProgramBuilder {
+    let mut p = ProgramBuilder::new("cache");
+    let shape = |extents: [u64; 3]| {
+        let batch = batched.then_some(1);
+        batch.into_iter().chain(extents).collect::<Vec<u64>>()
+    };
+    let row: &[u64] = if batched { &[1, 1, 2] } else { &[1, 2] };
+    let cache = p.cache("cache", DType::F32, &shape([2, 1, 2]));
+    let new = p.input("new", DType::F32, row);
+    let x = p.input("x", DType::F32, &shape([2, 1, 3]));
+    let w = p.weight("w", DType::F32, &[2, 3]);
+    let y = p.output("y", DType::F32, row);
+    let first = p.op(Op::KvAppend, "first", &[new, cache], cache, &[("pos", 0.into())], &[]);
+    let params = [
+        ("head_dim", 2.into()),
+        ("kv_start", 0.into()),
+        ("kv_len", 1.into()),
+        ("scale", 0.5.into()),
+        ("n_heads", 1.into()),
+        ("n_kv_heads", 1.into()),
+    ];
+    let read = p.op(Op::AttentionTile, "attention", &[new, cache, cache], y, &params, &[first]);
+    let second = p.op(Op::KvAppend, "second", &[new, cache], cache, &[("pos", 1.into())], &[read]);
+    let params = [("K", 3.into()), ("N_tile", 1.into()), ("n_off", 0.into())];
+    p.op(Op::GemvTile, "column", &[x, w], cache, &params, &[second]);
     p
 }
 

@@ -46,6 +46,11 @@ impl Grid {
         format!("many/tiles-{}x{}", self.rows, self.columns)
     }
 
+    /// Whether it has less than a hundred tiles.
+    pub fn is_small(&self) -> bool {
+        self.rows * self.columns < 100
+    }
+
     /// The tiles that can be told apart: the first of the second row, one in the middle, and the last but one of the last row.
     pub fn chosen(&self) -> [(u64, u64); 3] {
         let last = self.columns.saturating_sub(2);
@@ -53,7 +58,7 @@ impl Grid {
     }
 
     /// Rows of tiles of 2 by 3 elements. In every other row of tiles the first one is narrower by one column, and the last wider.
-    fn tile(&self, row: u64, column: u64) -> [(&'static str, Value); 5] {
+    pub fn tile(&self, row: u64, column: u64) -> [(&'static str, Value); 5] {
         let edge = |column: u64| match column {
             0 => 0,
             _ if column == self.columns => 3 * column,
@@ -118,29 +123,29 @@ impl Grid {
     }
 }
 
-/// `a0`.. append a row each to a cache; `r0`.. attend to two rows each when all are there, and then `late0`.. write three rows again.
-fn cache(rows: u64) -> ProgramBuilder {
-    let mut p = ProgramBuilder::new("many");
-    let cache = p.cache("cache", DType::F32, &[rows, 1, 2]);
-    let new = p.input("new", DType::F32, &[1, 2]);
+/// `a0`.. append a row each to a cache; `r0`.. attend to two rows each when all are there, and then `late0`.. write three rows again. All
+/// names begin alike.
+pub fn add_cache(p: &mut ProgramBuilder, named: &str, rows: u64) {
+    let cache = p.cache(&format!("{named}cache"), DType::F32, &[rows, 1, 2]);
+    let new = p.input(&format!("{named}new"), DType::F32, &[1, 2]);
     let append = |p: &mut ProgramBuilder, label: &str, row: u64, after: &[Ctr], out: Option<Ctr>| {
         let task = p.task(Op::KvAppend).reads(&[new, cache]).writes(&[cache]).after(after).param("pos", row);
         let task = task.label(label);
         if let Some(out) = out { task.out(out).add() } else { task.add() }
     };
-    let (shared, mut written) = (p.counter("rows"), Vec::new());
+    let (shared, mut written) = (p.counter(&format!("{named}rows")), Vec::new());
     for row in 0..rows {
         let own = chosen_rows(rows).contains(&row);
-        let counter = append(&mut p, &format!("a{row}"), row, &[], (!own).then_some(shared));
+        let counter = append(p, &format!("{named}a{row}"), row, &[], (!own).then_some(shared));
         if own {
             written.push(counter);
         }
     }
     written.push(shared);
-    let all = p.task(Op::Nop).after(&written).label("join").add();
-    let (q, read) = (p.input("q", DType::F32, &[1, 2]), p.counter("read"));
+    let all = p.task(Op::Nop).after(&written).label(&format!("{named}join")).add();
+    let (q, read) = (p.input(&format!("{named}q"), DType::F32, &[1, 2]), p.counter(&format!("{named}read")));
     for index in 0..rows - 1 {
-        let y = p.output(&format!("y{index}"), DType::F32, &[1, 2]);
+        let y = p.output(&format!("{named}y{index}"), DType::F32, &[1, 2]);
         let params: [(&str, Value); 6] = [
             ("head_dim", 2.into()),
             ("kv_start", index.into()),
@@ -150,12 +155,11 @@ fn cache(rows: u64) -> ProgramBuilder {
             ("n_kv_heads", 1.into()),
         ];
         let task = p.task(Op::AttentionTile).reads(&[q, cache, cache]).writes(&[y]).after(&[all]).out(read);
-        task.params(&params).label(&format!("r{index}")).add();
+        task.params(&params).label(&format!("{named}r{index}")).add();
     }
     for (index, &row) in chosen_rows(rows).iter().enumerate() {
-        append(&mut p, &format!("late{index}"), row, &[read, all], None);
+        append(p, &format!("{named}late{index}"), row, &[read, all], None);
     }
-    p
 }
 
 /// The rows whose appends can be told apart.
@@ -215,7 +219,9 @@ pub fn bases() -> Vec<Base> {
     for rows in CACHES {
         let summary = format!("{rows} appends to a cache, and a window over every two rows");
         let clauses = [clause::EXE_04, clause::EXE_08];
-        bases.push(Base::new(format!("many/rows-{rows}"), summary, &clauses, cache(rows)));
+        let mut p = ProgramBuilder::new("many");
+        add_cache(&mut p, "", rows);
+        bases.push(Base::new(format!("many/rows-{rows}"), summary, &clauses, p));
     }
     for (tasks, turned) in PAGES {
         let how =

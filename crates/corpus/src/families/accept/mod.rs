@@ -7,6 +7,7 @@ use crate::builder::Result;
 mod attention;
 mod caches;
 mod chains;
+pub mod coverage;
 mod decoders;
 mod fans;
 pub mod large;
@@ -20,6 +21,7 @@ mod records;
 mod reuse;
 pub mod rows;
 mod tiles;
+pub mod twice;
 pub mod units;
 pub mod windows;
 
@@ -35,6 +37,7 @@ pub fn library(corpus_seed: u64) -> Result<Library> {
         decoders::bases,
         placed::bases,
         pairs::bases,
+        twice::bases,
         paged::bases,
         rows::bases,
         opcodes::bases,
@@ -43,6 +46,7 @@ pub fn library(corpus_seed: u64) -> Result<Library> {
         records::bases,
         large::bases,
         many::bases,
+        coverage::bases,
     ];
     Library::new(lists.iter().flat_map(|list| list()).chain(random::bases(corpus_seed)))
 }

@@ -98,8 +98,9 @@ fn again(placement: &str) -> ProgramBuilder {
     p
 }
 
-/// `first` writes `a`, `reader` reads it, `second` writes `b` on the same page, and `window` lists that for a window of no rows.
-fn listed(space: Space, placement: &str, turned: bool) -> ProgramBuilder {
+/// `first` writes `a`, `reader` reads it, `second` writes `b` on the same page, and `window` lists that for a window of no rows. Or
+/// `second` makes `b` of `a`, and `reader` reads that.
+fn listed(space: Space, placement: &str, turned: bool, is_made: bool) -> ProgramBuilder {
     let mut p = ProgramBuilder::new("listed");
     let shape = [2, 1, 2];
     let x = p.input("x", DType::F32, &shape);
@@ -113,8 +114,14 @@ fn listed(space: Space, placement: &str, turned: bool) -> ProgramBuilder {
     let y = p.output("y", DType::F32, &shape);
     let part = p.output("part", DType::F32, &[1, 4]);
     let first = p.copy("first", x, a, &[]);
-    let reader = p.copy("reader", a, y, &[first]);
-    let second = p.copy("second", x, b, &[reader]);
+    let second = if is_made {
+        let second = p.op(Op::Gelu, "second", &[a], b, &[], &[first]);
+        p.copy("reader", b, y, &[second]);
+        second
+    } else {
+        let reader = p.copy("reader", a, y, &[first]);
+        p.copy("second", x, b, &[reader])
+    };
     let params: [(&str, Value); 7] = [
         ("head_dim", 2.into()),
         ("kv_start", 0.into()),
@@ -148,12 +155,12 @@ pub fn bases() -> Vec<Base> {
     for (name, space, placement, turned) in LISTED {
         let summary = "a buffer on a page of two is listed by a task that reads nothing of it";
         let clauses = [clause::PAG_02, clause::OPC_07];
-        bases.push(Base::new(
-            format!("rows/listed-{name}"),
-            summary,
-            &clauses,
-            listed(space, placement, turned),
-        ));
+        let program = listed(space, placement, turned, false);
+        bases.push(Base::new(format!("rows/listed-{name}"), summary, &clauses, program));
+        let summary = "a buffer that takes over the page of another in place is listed by a task that reads nothing of it";
+        let clauses = [clause::PAG_02, clause::EXE_10, clause::OPC_07];
+        let program = listed(space, placement, turned, true);
+        bases.push(Base::new(format!("rows/listed-made-{name}"), summary, &clauses, program));
     }
     bases
 }

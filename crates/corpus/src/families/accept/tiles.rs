@@ -44,6 +44,19 @@ pub fn bases() -> Vec<Base> {
         );
         bases.push(Base::new(format!("gemv/waves-{first}-{second}"), summary, gemv, waves(first, second)));
     }
+    for tiles in [2, 5] {
+        let summary = format!("{tiles} tiles of one column, of which the first is written again");
+        bases.push(Base::new(format!("gemv/again-{tiles}"), summary, gemv, again(tiles)));
+    }
+    for (rows, columns) in [(2, 2), (3, 4)] {
+        let summary = format!("{rows} by {columns} tiles of one element, written one after the other");
+        let name = format!("gemm/in-order-{rows}x{columns}");
+        bases.push(Base::new(name, summary, gemm, in_order(rows, columns)));
+    }
+    for rank in [3, 4] {
+        let summary = format!("GEMV_TILE in two tiles of a buffer of rank {rank}");
+        bases.push(Base::new(format!("gemv/rank-{rank}"), summary, gemv, of_rank(rank)));
+    }
     let summary = "a COPY writes the whole buffer, GEMV_TILE tasks then overwrite its second half";
     bases.push(Base::new("gemv/cover-then-tile", summary, gemv, covered()));
     for count in [2, 4] {
@@ -90,6 +103,61 @@ fn waves(first: u64, second: u64) -> ProgramBuilder {
         tile(&mut p, x, &matrix, y, index, counters[usize::from(index >= first)], &[]);
     }
     p.op(Op::Gelu, "reader", &[y], out, &[], &counters);
+    p
+}
+
+/// `tile[t0]`.. write a column each, `again` writes the first anew, and `reader` waits for all of them.
+fn again(tiles: u64) -> ProgramBuilder {
+    let mut p = ProgramBuilder::new("again");
+    let x = p.input("x", DType::F32, &[1, 1]);
+    let w = p.input("w", DType::F32, &[tiles, 1]);
+    let y = p.act("y", DType::F32, &[1, tiles]);
+    let out = p.output("out", DType::F32, &[1, tiles]);
+    let write = |p: &mut ProgramBuilder, label: &str, column: u64, after: &[Ctr]| {
+        let params = [("K", 1.into()), ("N_tile", 1.into()), ("n_off", column.into())];
+        p.op(Op::GemvTile, label, &[x, w], y, &params, after)
+    };
+    let mut done: Vec<Ctr> = Vec::new();
+    for column in 0..tiles {
+        done.push(write(&mut p, &format!("tile[t{column}]"), column, &[]));
+    }
+    done.push(write(&mut p, "again", 0, &done[..1]));
+    p.op(Op::Gelu, "reader", &[y], out, &[], &done);
+    p
+}
+
+/// `tile[t0]`.. write an element each, one after the other, and `reader` waits for the last.
+fn in_order(rows: u64, columns: u64) -> ProgramBuilder {
+    let mut p = ProgramBuilder::new("in-order");
+    let x = p.input("x", DType::F32, &[rows, 1]);
+    let w = p.input("w", DType::F32, &[columns, 1]);
+    let y = p.act("y", DType::F32, &[rows, columns]);
+    let out = p.output("out", DType::F32, &[rows, columns]);
+    let mut done: Vec<Ctr> = Vec::new();
+    for index in 0..rows * columns {
+        let params = [
+            ("K", 1.into()),
+            ("M_tile", 1.into()),
+            ("m_off", (index / columns).into()),
+            ("N_tile", 1.into()),
+            ("n_off", (index % columns).into()),
+        ];
+        done = vec![p.op(Op::GemmTile, &format!("tile[t{index}]"), &[x, w], y, &params, &done)];
+    }
+    p.copy("reader", y, out, &done);
+    p
+}
+
+/// `tile[t0]` and `tile[t1]` write a column each of a buffer of this rank, and `reader` reads it.
+fn of_rank(rank: usize) -> ProgramBuilder {
+    let mut p = ProgramBuilder::new("rank");
+    let shape = |last: u64| [vec![1; rank - 1], vec![last]].concat();
+    let x = p.input("x", DType::F32, &shape(3));
+    let y = p.act("y", DType::F32, &shape(2));
+    let out = p.output("out", DType::F32, &shape(2));
+    let matrix = p.matrix("w", 2, 3, Weights::Float(DType::F32));
+    let done = p.matmul("tile", x, &matrix, y, 1.into(), &[]);
+    p.copy("reader", y, out, &[done]);
     p
 }
 

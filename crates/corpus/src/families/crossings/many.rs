@@ -1,11 +1,13 @@
 //! One box, row or task among dozens and hundreds, crossed with what can be wrong with it, on the programs of `accept/many.rs`.
 
 use megakernel_ir::rule::{Rule, clause};
+use serde_json::json;
 
 use crate::builder::Result;
 use crate::edit::{self, Edit};
 use crate::families::accept::many::{CACHES, GRIDS, PAGES, chosen_rows, page_base};
-use crate::families::library::Library;
+use crate::families::crossings::pages::one_more_reader;
+use crate::families::library::{Base, Library};
 use crate::families::sink::Sink;
 
 /// R03 to R05 and M05: of many tiles one is not waited for, one too wide, one too late or too early, and one not written.
@@ -30,9 +32,30 @@ pub fn tiles(library: &Library, sink: &mut Sink) -> Result<()> {
             let edit = edit::to_nop(&base.program, &tile, Rule::M05)?.clause(clause::EXE_08);
             sink.reject_as(base, &format!("{slug}-not-written"), &edit.at(at(&reader, "inputs/0")?))?;
 
+            // Each reader writes two rows of the output.
+            let edit = edit::to_nop(&base.program, &reader, Rule::M06)?.clause(clause::EXE_08);
+            let output = format!("/buffers/{}", base.program.buffer("y")?);
+            sink.reject_as(base, &format!("{slug}-not-read"), &edit.at(output))?;
+
+            // Whatever races, nothing is unwritten.
+            let races = [
+                (Rule::R03, "join", tile.as_str(), "not-waited-for"),
+                (Rule::R05, late.as_str(), "r0", "written-again-early"),
+            ];
+            for (rule, task, other, what) in races.into_iter().filter(|_| grid.is_small()) {
+                let edit = edit::drop_wait(&base.program, task, other, rule)?;
+                let name = format!("{}-{slug}-{what}-and-written", base.slug());
+                sink.accept_under(&["memory-safety"], base, &name, edit)?;
+            }
+
             if column + 1 < grid.columns {
                 let width = base.program.int(&at(&tile, "params/N_tile")?)? + 1;
                 let edit = edit::set_param(&base.program, &tile, "N_tile", width.into(), Rule::R04)?;
+                if grid.is_small() {
+                    let edit = edit.clone().also(written_over(base)?);
+                    let name = format!("{}-{slug}-too-wide-and-written-over", base.slug());
+                    sink.accept_under(&["memory-safety"], base, &name, edit)?;
+                }
                 let next = at(&format!("t{row}.{}", column + 1), "outputs/0")?;
                 sink.reject_as(base, &format!("{slug}-too-wide"), &edit.clause(clause::EXE_04).at(next))?;
             }
@@ -42,8 +65,24 @@ pub fn tiles(library: &Library, sink: &mut Sink) -> Result<()> {
             let wait = edit::wait_pointer(&base.program, &late, "join")?;
             sink.accept(base, &format!("{}-{slug}-redundant-wait", base.slug()), &edit.remove(wait))?;
         }
+        if grid.is_small() {
+            sink.accept(base, &format!("{}-written-over", base.slug()), &written_over(base)?)?;
+        }
     }
     Ok(())
+}
+
+/// One more task writes all of `h`, from what `use` has made of it.
+fn written_over(base: &Base) -> Result<Edit> {
+    let program = &base.program;
+    let [counter, task] = [program.len("/counters")?, program.len("/tasks")?];
+    let last = program.out_counter(program.task("use")?)?;
+    let copy = json!({
+        "id": task, "op": "COPY", "inputs": [program.buffer("z")?], "outputs": [program.buffer("h")?],
+        "out_counter": counter, "waits": [{"counter": last, "threshold": 1}]
+    });
+    let edit = Edit::harmless("one more task writes all of `h` after all others");
+    Ok(edit.insert("/counters/-", json!({"id": counter})).insert("/tasks/-", copy))
 }
 
 /// R06: of many rows of a cache one is not waited for, one is appended after its readers, and one is written again too early.
@@ -89,6 +128,12 @@ pub fn pages(library: &Library, sink: &mut Sink) -> Result<()> {
             }
         }
         if turned {
+            // What signals with the task that takes the page over, and what has its waits, are not ordered with it for that.
+            let waits = |task: &str| base.program.at(&edit::task_pointer(&base.program, task, "waits")?);
+            let edit = one_more_reader(base, "a", "ra0", waits("ra0")?, Some("b0"))?.and(Rule::R01);
+            sink.reject_as(base, "late-reader-of-one-counter", &edit.at(at.clone()))?;
+            let edit = one_more_reader(base, "b", "b0", waits("b0")?, None)?.and(Rule::R02);
+            sink.reject_as(base, "early-reader-with-the-same-waits", &edit.at(at.clone()))?;
             let edit = edit::set_dtype(&base.program, "b", "F16", Rule::P01)?.clause(clause::EXE_10);
             sink.reject_as(base, "narrower", &edit.at(at))?;
         }

@@ -2,6 +2,7 @@
 //! operand, a buffer of another kind. So each family here takes every value of one axis to several of another.
 
 pub mod allowed;
+pub mod coverage;
 pub mod many;
 pub mod members;
 pub mod operands;

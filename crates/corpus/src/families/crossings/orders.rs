@@ -22,6 +22,26 @@ pub fn pairs(library: &Library, sink: &mut Sink) -> Result<()> {
     Ok(())
 }
 
+/// R02 to R06 on two buffers of one program: on both, and on either alone.
+pub fn twice(library: &Library, sink: &mut Sink) -> Result<()> {
+    for rule in RULES {
+        let base = library.get(&format!("twice/{}", rule.id().to_lowercase()))?;
+        let (waiter, other) = Row::wait(rule);
+        let drop = |name: &str| -> Result<Edit> {
+            let [waiter, other] = [waiter, other].map(|task| format!("{name}.{task}"));
+            let edit = edit::drop_wait(&base.program, &waiter, &other, rule)?.clause(clause::EXE_07);
+            let is_write = [Rule::R04, Rule::R05].contains(&rule);
+            let at = if is_write { "outputs/0" } else { "inputs/0" };
+            Ok(edit.at(edit::task_pointer(&base.program, &waiter, at)?))
+        };
+        let [a, b] = [drop("a")?, drop("b")?];
+        sink.reject_as(base, "on-the-first", &a)?;
+        sink.reject_as(base, "on-the-second", &b)?;
+        sink.reject_as(base, "on-both", &a.also(b))?;
+    }
+    Ok(())
+}
+
 /// What else is wrong with a pair, or is not: the second writer waits for nobody; an on-chip buffer is used from two SMs; a writer writes
 /// where the other one does; a cache is not wholly written before it is read.
 pub fn variations(library: &Library, sink: &mut Sink) -> Result<()> {
