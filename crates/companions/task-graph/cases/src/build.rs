@@ -90,6 +90,7 @@ impl Event {
 #[derive(Clone, Debug)]
 enum Trigger {
     End,
+    Nothing,
     Own(Event),
     Remote(u16, Event),
 }
@@ -165,6 +166,12 @@ impl NewTask {
         self
     }
 
+    /// Triggers nothing, not even the end.
+    pub fn triggers_nothing(mut self) -> NewTask {
+        self.trigger = Trigger::Nothing;
+        self
+    }
+
     /// The event of a rank that it triggers, with the tag.
     pub fn triggers_at(mut self, rank: u16, event: Event) -> NewTask {
         self.trigger = Trigger::Remote(rank, event);
@@ -227,7 +234,12 @@ impl GraphBuilder {
         event
     }
 
-    /// Sets how often other ranks trigger an event.
+    /// END_OF_TASK_GRAPH, once all other events are there.
+    pub fn end(&self) -> Event {
+        Event(self.events.len())
+    }
+
+    /// Sets how often an event is triggered, if not by its own rank alone.
     pub fn count(&mut self, event: Event, triggers: i64) {
         self.remote.insert(event, triggers);
     }
@@ -273,7 +285,8 @@ impl GraphBuilder {
             place(label, format!("{root}/all_events/{}", n + 2))?;
         }
         let ending = self.tasks.iter().filter(|task| matches!(task.trigger, Trigger::End)).count();
-        events.push(event(EventType::EndOfTaskGraph, ending as i64, 0, 0));
+        let ending = self.remote.get(&self.end()).copied().unwrap_or(ending as i64);
+        events.push(event(EventType::EndOfTaskGraph, ending, 0, 0));
         place("END", format!("{root}/all_events/{end}"))?;
 
         let mut tasks = vec![
@@ -283,10 +296,11 @@ impl GraphBuilder {
         let mut first = Vec::new();
         for (n, task) in self.tasks.iter().enumerate() {
             let trigger = match task.trigger {
-                Trigger::End => self.id(end),
-                Trigger::Own(event) => self.id(event.position()),
+                Trigger::End => self.id(end).bits(),
+                Trigger::Nothing => EVENT_INVALID,
+                Trigger::Own(event) => self.id(event.position()).bits(),
                 Trigger::Remote(rank, event) => {
-                    EventId { rank, position: event.position() as u32, nvshmem: true }
+                    EventId { rank, position: event.position() as u32, nvshmem: true }.bits()
                 }
             };
             let waits = |event: Event| EventId { nvshmem: task.signalled, ..self.id(event.position()) };
@@ -295,7 +309,7 @@ impl GraphBuilder {
                 first.push(n + 2);
             }
             let tiles = (&task.inputs, &task.outputs);
-            let mut record = self.task(task.task_type, task.variant, tiles, trigger.bits(), dependent, false);
+            let mut record = self.task(task.task_type, task.variant, tiles, trigger, dependent, false);
             if let (Some(word), true) = (task.word, self.extended) {
                 for (member, value) in metadata(word) {
                     record[member] = json!(value);

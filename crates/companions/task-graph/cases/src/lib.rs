@@ -10,6 +10,7 @@ pub mod exact_current;
 mod families;
 pub mod faults;
 pub mod kernel;
+pub mod lines;
 
 pub use families::{FAMILIES, GraphBase, GraphCases, GraphLibrary, library};
 

@@ -131,7 +131,12 @@ impl Access {
 
     /// The element that it begins with.
     pub fn first(&self) -> i64 {
-        self.offset.saturating_mul(8) / self.bits()
+        (i128::from(self.offset) * 8 / i128::from(self.bits())).try_into().unwrap_or(i64::MAX)
+    }
+
+    /// Whether it begins where an element does.
+    pub fn aligned(&self) -> bool {
+        self.offset >= 0 && i128::from(self.offset) * 8 % i128::from(self.bits()) == 0
     }
 
     /// Strides and extents of the axes that it really has, the smallest stride first. Along a stride of 0 there is one element.

@@ -10,7 +10,7 @@ use super::{Findings, Subject};
 pub fn errors(subject: &Subject<'_>, accesses: &[Access]) -> Findings {
     let mut found = Findings::new();
     for access in accesses {
-        if access.offset < 0 || access.offset.saturating_mul(8) % access.bits() != 0 {
+        if !access.aligned() {
             found.insert((Rule::TB02, format!("{}/offset", access.at)));
             continue;
         }

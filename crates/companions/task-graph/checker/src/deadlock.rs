@@ -1,10 +1,10 @@
 //! TD, and TR01, which counts the same triggers.
 
 use megakernel_ir::Rule;
-use megakernel_task_graph::{EVENT_INVALID, EventId, EventType, Task};
+use megakernel_task_graph::{EVENT_INVALID, EventType, Task};
 
-use super::order::Order;
-use super::{Findings, Subject, is_collective, is_put};
+use super::order::{Order, from_elsewhere};
+use super::{Findings, Subject, is_collective};
 
 /// TD01 to TD05 and TR01.
 pub fn errors(subject: &Subject<'_>, order: &Order) -> Findings {
@@ -12,16 +12,6 @@ pub fn errors(subject: &Subject<'_>, order: &Order) -> Findings {
     found.extend(cycles(subject, order));
     found.extend(lost(subject, order));
     found
-}
-
-/// Whether copies of ranks that are not seen may trigger the event.
-fn from_elsewhere(subject: &Subject<'_>, graph: usize, event: usize) -> bool {
-    let tasks = subject.tasks(graph);
-    let tagged = |task: &Task<'_>| EventId::from_bits(task.dependent_event).is_some_and(|id| id.nvshmem);
-    let reduced =
-        |task: &Task<'_>| (task.task_type == 107 || tagged(task)) && subject.dependent(task) == Some(event);
-    let copied = |task: &Task<'_>| is_put(task) && subject.trigger(task) == Some((graph, event));
-    subject.incomplete() && tasks.iter().any(|task| reduced(task) || copied(task))
 }
 
 fn counts(subject: &Subject<'_>) -> Findings {

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Subject, is_collective};
+use megakernel_task_graph::{EventId, Task};
+
+use super::{Subject, is_collective, is_put};
 
 /// A task: its graph and its index there.
 pub type Node = (usize, usize);
@@ -39,7 +41,7 @@ impl Order {
             })
             .collect();
         let mates = mates(subject, &nodes);
-        let edges: Vec<Vec<usize>> = direct
+        let mut edges: Vec<Vec<usize>> = direct
             .iter()
             .map(|next| {
                 let met = next.iter().flat_map(|&n| mates.get(n).into_iter().flatten());
@@ -47,6 +49,11 @@ impl Order {
                 all.into_iter().collect()
             })
             .collect();
+        for (from, to) in unseen(subject, &nodes, &direct) {
+            if let Some(edges) = edges.get_mut(from) {
+                edges.push(to);
+            }
+        }
         let before = (0..nodes.len()).map(|from| reached(&edges, from)).collect();
         Order { nodes, direct, edges, mates, before }
     }
@@ -91,6 +98,47 @@ impl Order {
     pub fn successors(&self, n: usize) -> &[usize] {
         self.edges.get(n).map_or(&[], Vec::as_slice)
     }
+}
+
+/// Whether copies of ranks that are not seen may trigger the event.
+pub fn from_elsewhere(subject: &Subject<'_>, graph: usize, event: usize) -> bool {
+    let tasks = subject.tasks(graph);
+    let tagged = |task: &Task<'_>| EventId::from_bits(task.dependent_event).is_some_and(|id| id.nvshmem);
+    let reduced =
+        |task: &Task<'_>| (task.task_type == 107 || tagged(task)) && subject.dependent(task) == Some(event);
+    let copied = |task: &Task<'_>| is_put(task) && subject.trigger(task) == Some((graph, event));
+    subject.incomplete() && tasks.iter().any(|task| reduced(task) || copied(task))
+}
+
+/// The order that ranks which are not seen may bring: what goes to them comes before whatever may come from them, if all of that has
+/// higher ids. Of a collective it is its start that goes and comes.
+fn unseen(subject: &Subject<'_>, nodes: &[Node], direct: &[Vec<usize>]) -> Vec<(usize, usize)> {
+    let task = |n: usize| nodes.get(n).and_then(|&(graph, task)| subject.tasks(graph).get(task));
+    let mut edges = Vec::new();
+    if !subject.incomplete() {
+        return edges;
+    }
+    let meets = |n: usize| task(n).is_some_and(is_collective);
+    let waits = |n: usize| task(n).and_then(|task| subject.dependent(task));
+    let goes = |n: usize| {
+        let id = task(n).and_then(|task| EventId::from_bits(task.trigger_event));
+        id.is_some_and(|id| id.nvshmem && id.rank != subject.rank(0))
+    };
+    let all = || 0..nodes.len();
+    let events: BTreeSet<usize> =
+        all().filter_map(waits).filter(|&event| from_elsewhere(subject, 0, event)).collect();
+    let of_events = events.into_iter().map(|event| all().filter(|&n| waits(n) == Some(event)).collect());
+    let arrivals: Vec<Vec<usize>> = of_events.chain(all().filter(|&n| meets(n)).map(|n| vec![n])).collect();
+    for n in all().filter(|&n| goes(n) || meets(n)) {
+        let before: Vec<usize> = match meets(n) {
+            true => all().filter(|&p| direct.get(p).is_some_and(|next| next.contains(&n))).collect(),
+            false => vec![n],
+        };
+        for later in arrivals.iter().filter(|later| later.iter().all(|&to| to > n)) {
+            edges.extend(before.iter().flat_map(|&from| later.iter().map(move |&to| (from, to))));
+        }
+    }
+    edges
 }
 
 /// Of each collective those that it meets: on every rank, the one that is as far along its team by ids.

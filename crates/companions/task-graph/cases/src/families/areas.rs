@@ -11,6 +11,7 @@ use super::graphs::{LINEAR, RMS, act};
 use crate::build::{BF16, GraphBuilder, I64, NewTask, Tensor, Tile};
 
 const NIBBLE: i64 = 925;
+const BYTE: i64 = 935;
 
 /// Two tiles of one tensor, of which the second begins where the first ends, and by how many bytes it may move to meet it.
 struct Beside {
@@ -123,6 +124,39 @@ pub fn beside(_: &Library, sink: &mut Sink) -> Result<()> {
                 }
             }
         }
+    }
+    far_out(sink)
+}
+
+/// TR04 alone, and no TW03, of tiles at the last offsets that there are: a storage is regular however far out its tiles begin.
+fn far_out(sink: &mut Sink) -> Result<()> {
+    let library = library()?;
+    let base = library.get("areas/halves")?;
+    let placed = |edit: Edit, dtype: i64, offsets: [i64; 2]| -> Result<Edit> {
+        let mut edit = edit.clause(clause::TGR_04);
+        for (label, offset) in ["one", "two"].into_iter().zip(offsets) {
+            edit = edit.replace(base.at(label, "outputs/0")?, tile(dtype, offset, &[1], &[1]).json());
+        }
+        Ok(edit)
+    };
+    for (name, dtype, offsets) in [
+        ("last two bytes", BYTE, [i64::MAX - 1, i64::MAX]),
+        ("last two bytes in turn", BYTE, [i64::MAX, i64::MAX - 1]),
+        ("last byte but one and the first", BYTE, [i64::MAX - 1, 0]),
+        ("last 64 bits and those before", I64, [i64::MAX - 7, i64::MAX - 15]),
+        ("last 4 bits of all and the first", NIBBLE, [i64::MAX, 0]),
+    ] {
+        let edit = Edit::harmless(format!("two unordered tasks write one element each: the {name}"));
+        sink.graph_accept(base, name, &placed(edit, dtype, offsets)?)?;
+    }
+    for (name, dtype, offset) in [
+        ("last byte twice", BYTE, i64::MAX),
+        ("last 64 bits twice", I64, i64::MAX - 7),
+        ("last 4 bits twice", NIBBLE, i64::MAX),
+    ] {
+        let edit = Edit::breaking(Rule::TR04, format!("two unordered tasks write one element: the {name}"));
+        let edit = placed(edit.at(base.at("two", "outputs/0")?), dtype, [offset; 2])?;
+        sink.graph_reject(base, name, &edit)?;
     }
     Ok(())
 }

@@ -55,6 +55,7 @@ pub fn bounds(_: &Library, sink: &mut Sink) -> Result<()> {
         ("decoder/earlier", "embed0", "inputs/0", 4, "64 bits at byte 4"),
         ("decoder/extended", "qkv0", "inputs/1", -32, "a negative offset of whole elements"),
         ("ranks/two", "1:linear-a0", "inputs/1", 7, "16 bits at byte 7, on the second rank"),
+        ("chain/one", "t0", "outputs/0", i64::MAX, "16 bits at the last byte that an offset can name"),
     ] {
         let base = library.get(name)?;
         let at = base.at(label, &format!("{list}/offset"))?;

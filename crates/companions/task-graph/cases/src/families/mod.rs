@@ -14,6 +14,7 @@ mod near;
 mod race;
 mod ranks;
 mod rejected;
+mod small;
 mod structure;
 mod systems;
 mod texts;
@@ -55,6 +56,11 @@ pub const FAMILIES: &[(&str, Cases)] = &[
     ("task-graph/collectives", current::collectives::collectives),
     ("task-graph/meetings", current::meetings::meetings),
     ("task-graph/puts", current::puts::puts),
+    ("task-graph/pairs", small::pairs),
+    ("task-graph/parts", small::parts),
+    ("task-graph/alone", small::alone),
+    ("task-graph/queues", small::queues),
+    ("task-graph/iterations", small::iterations),
     ("task-graph/near", near::near),
     ("task-graph/round-trip", trips::trips),
     ("task-graph/defects", defects::defects),

@@ -44,6 +44,40 @@ pub fn reserved(_: &Library, sink: &mut Sink) -> Result<()> {
         .at("/all_tasks/1")
         .replace("/all_tasks/1/trigger_event", EVENT_INVALID);
     sink.graph_reject(base, "begin-triggers-nothing", &edit)?;
+    let base = library.get("chain/one")?;
+    for (tasks, what) in [(1, "there is no task besides TERMINATE"), (0, "there is no task at all")] {
+        let kept: Vec<Value> =
+            base.value("/all_tasks")?.as_array().into_iter().flatten().take(tasks).cloned().collect();
+        let edit = Edit::breaking(Rule::TS01, what)
+            .at("/all_tasks")
+            .replace("/all_tasks", kept)
+            .replace("/all_events/1/last_task_id", tasks)
+            .replace("/first_tasks", json!([]));
+        // Event 1 launches the tasks from 2 on, up to their number.
+        sink.graph_reject(base, what, &edit)?;
+    }
+    let nothing = |edit: Edit| {
+        edit.remove("/all_tasks/2")
+            .replace("/all_events/1/last_task_id", 2)
+            .replace("/first_tasks", json!([]))
+    };
+    let edit = Edit::breaking(
+        Rule::TD01,
+        "there is no task besides TERMINATE and BEGIN, and nobody triggers the end",
+    );
+    sink.graph_reject(base, "nothing to do", &nothing(edit).at("/all_events/2/num_triggers"))?;
+    let edit = Edit::breaking(Rule::TS02, "there is no end, and nothing to do").at("/all_events");
+    sink.graph_reject(base, "no end", &nothing(edit).remove("/all_events/2"))?;
+    for (events, what) in [(1, "there is no event besides TERMINATION"), (0, "there is no event at all")] {
+        let kept: Vec<Value> =
+            base.value("/all_events")?.as_array().into_iter().flatten().take(events).cloned().collect();
+        let edit = Edit::breaking(Rule::TS02, what)
+            .at("/all_events")
+            .remove("/all_tasks/2")
+            .replace("/all_events", kept)
+            .replace("/first_tasks", json!([]));
+        sink.graph_reject(base, what, &edit)?;
+    }
     let base = library.get("ranks/two")?;
     let edit = Edit::breaking(Rule::TS01, "in the second rank, BEGIN waits for an event")
         .at("/ranks/1/all_tasks/1")

@@ -4,8 +4,10 @@ use megakernel_ir::diagnostic::TileRegion;
 use megakernel_task_graph::{Tile, element_bits};
 use smallvec::{SmallVec, smallvec};
 
-/// A part of a storage: a half-open interval for each of the layout's strides, or a single one of bytes.
-pub type Area = SmallVec<[[i64; 2]; 4]>;
+/// A part of a storage: a half-open interval for each of the layout's strides, or a single one of bytes. No offset is negative, and
+/// without a sign every element that a tile can begin with has a number, also those of 4 bits. Intervals that end beyond
+/// all numbers end with the last.
+pub type Area = SmallVec<[[u64; 2]; 4]>;
 
 /// A tile as an access touches it.
 #[derive(Clone, Copy)]
@@ -38,13 +40,12 @@ impl<'t, 'a> Footprint<'t, 'a> {
         })
     }
 
-    /// The bytes from the first to the last, as far as they can be counted.
-    pub fn bytes(self) -> [i64; 2] {
+    /// The bytes from the first to the last.
+    pub fn bytes(self) -> [u64; 2] {
         let bits = i128::from(element_bits(self.tile.data_type).unwrap_or(8));
-        let start = i128::from(self.tile.offset).max(0);
-        let end = start.saturating_add(self.span().saturating_mul(bits).saturating_add(7) / 8);
-        let start = start.min(i128::from(i64::MAX - 1)) as i64;
-        [start, end.clamp(i128::from(start) + 1, i128::from(i64::MAX)) as i64]
+        let start = u64::try_from(self.tile.offset).unwrap_or(0);
+        let bytes = self.span().saturating_mul(bits).saturating_add(7) / 8;
+        [start, start.saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX))]
     }
 }
 
@@ -88,27 +89,28 @@ impl Layout {
         }
     }
 
-    /// An area as a diagnostic shows it.
+    /// An area as a diagnostic shows it, in numbers with a sign.
     pub fn to_witness(&self, area: &Area) -> TileRegion {
+        let signed = |interval: &[u64; 2]| interval.map(|at| i64::try_from(at).unwrap_or(i64::MAX));
         match self {
             Layout::Regular(strides) => TileRegion::Box {
                 strides: strides.iter().rev().copied().collect(),
                 // Behind the strides stand selections.
-                r#box: area.iter().take(strides.len()).rev().copied().collect(),
+                r#box: area.iter().take(strides.len()).rev().map(signed).collect(),
             },
-            Layout::Irregular => TileRegion::Bytes { bytes: area.first().copied().unwrap_or_default() },
+            Layout::Irregular => TileRegion::Bytes { bytes: area.first().map(signed).unwrap_or_default() },
         }
     }
 }
 
 /// The footprint along these strides, if it is a box there.
 fn boxed(footprint: Footprint<'_, '_>, strides: &[i64]) -> Option<Area> {
-    let mut rest = footprint.first_element()?;
+    let mut rest = u64::try_from(footprint.first_element()?).ok()?;
     let mut area: Area = smallvec![[0, 1]; strides.len()];
     for (interval, &stride) in area.iter_mut().zip(strides).rev() {
-        let start = i64::try_from(rest / i128::from(stride)).ok()?;
-        rest %= i128::from(stride);
-        *interval = [start, start.checked_add(1)?];
+        let start = rest / stride.unsigned_abs();
+        rest %= stride.unsigned_abs();
+        *interval = [start, start.saturating_add(1)];
     }
     let mut used: SmallVec<[i64; 4]> = SmallVec::new();
     for (extent, stride) in footprint.axes().filter(|&(_, stride)| stride > 0) {
@@ -118,9 +120,9 @@ fn boxed(footprint: Footprint<'_, '_>, strides: &[i64]) -> Option<Area> {
         used.push(stride);
         let index = strides.binary_search(&stride).ok()?;
         let interval = area.get_mut(index)?;
-        interval[1] = interval[0].checked_add(extent)?;
+        interval[1] = interval[0].saturating_add(extent.unsigned_abs());
         if let Some(next) = strides.get(index + 1)
-            && interval[1] > next / stride
+            && interval[1] > (next / stride).unsigned_abs()
         {
             return None;
         }
@@ -197,5 +199,20 @@ mod tests {
         let [start, end] = Footprint { tile: &tile, is_slot: false }.bytes();
         assert!(start < end);
         assert_eq!(layout(&[tile]), Layout::Irregular);
+    }
+
+    #[test]
+    fn tiles_begin_as_far_out_as_offsets_go() {
+        for (data_type, first) in [(935, (1 << 63) - 1), (925, u64::MAX - 1), (965, (1 << 60) - 1)] {
+            let offset = if data_type == 965 { i64::MAX - 7 } else { i64::MAX };
+            let long = Tile { data_type, ..tile(offset, &[4], &[1]) };
+            let one = Tile { data_type, ..tile(offset, &[1], &[1]) };
+            let layout = layout(&[one.clone(), long.clone()]);
+            assert_eq!(layout, Layout::Regular(smallvec![1]), "{data_type}");
+            let area = |tile| layout.area(Footprint { tile, is_slot: false });
+            assert_eq!(area(&one)[..], [[first, first + 1]]);
+            assert_eq!(area(&long)[..], [[first, first.saturating_add(4)]]);
+            assert_eq!(Footprint { tile: &one, is_slot: false }.bytes()[0], offset.unsigned_abs());
+        }
     }
 }

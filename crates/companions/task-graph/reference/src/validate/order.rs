@@ -95,16 +95,15 @@ enum Arrival {
 
 /// The events of a rank that others may trigger, by their first dependents, and its collectives.
 fn arrivals(world: &World<'_, '_, '_>, rank: usize) -> Vec<(TaskId, Arrival)> {
-    let (mut list, mut last) = (Vec::new(), None);
+    let mut list = Vec::new();
     for task in world.tasks_of(rank) {
         if types::is_collective(world.task(task).task_type) {
             list.push((task, Arrival::Task(task)));
         }
         let Some(event) = world.dependent[task.index()] else { continue };
-        if last != Some(event) && world.is_from_elsewhere(event) && world.dependents.of(event)[0] == task {
+        if world.dependents.of(event)[0] == task && world.is_from_elsewhere(event) {
             list.push((task, Arrival::Event(event)));
         }
-        last = Some(event);
     }
     list
 }
@@ -117,7 +116,8 @@ fn mates(
     task: TaskId,
 ) -> Option<CounterId> {
     let list = arrivals.get(rank)?;
-    let from = list.partition_point(|&(first, _)| first < task);
-    let index = list[from..].iter().take(2).position(|&(_, arrival)| arrival == Arrival::Task(task))?;
-    Some(CounterId::at(starts.get(rank)? + from + index))
+    // Of one task, its mates stand before its event.
+    let at = list.partition_point(|&(first, _)| first < task);
+    let (_, arrival) = list.get(at)?;
+    (*arrival == Arrival::Task(task)).then_some(CounterId::at(starts.get(rank)? + at))
 }

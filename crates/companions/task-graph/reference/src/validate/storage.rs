@@ -29,8 +29,13 @@ pub struct Storage<'g> {
 /// A selection, with the type of the tasks that it means something to if it is no other's (clause TGR-22).
 type Axis = (Select, Option<i64>);
 
+/// Along an axis of selections, the number of a value: those of metadata have 32 bits and a sign.
+fn number(value: i64) -> u64 {
+    value.saturating_add(1 << 40).unsigned_abs()
+}
+
 /// Along an axis of selections: what an access that selects nothing covers.
-const EVERYTHING: [i64; 2] = [-(1 << 40), 1 << 40];
+const EVERYTHING: [u64; 2] = [0, 1 << 41];
 
 /// A tile of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -194,7 +199,7 @@ impl<'g> Storage<'g> {
                 let own: SmallVec<[(Axis, i64); 4]> = of.selected(world).collect();
                 area.extend(self.axes.iter().map(|axis| {
                     let value = own.iter().find(|(other, _)| other == axis).map(|(_, value)| *value);
-                    value.map_or(EVERYTHING, |value| [value, value.saturating_add(1)])
+                    value.map_or(EVERYTHING, |value| [number(value), number(value) + 1])
                 }));
             }
             let effect = of.effect(world);

@@ -9,6 +9,7 @@ use super::super::base::GraphCases;
 use super::super::graphs::act;
 use super::collectives::ALL_REDUCE;
 use crate::build::{GraphBuilder, NewTask, system};
+use crate::lines;
 
 const IDENTITY: i64 = 121;
 const PUT: i64 = 301;
@@ -166,6 +167,27 @@ pub fn meetings(_: &Library, sink: &mut Sink) -> Result<()> {
         wrong,
         Some((Rule::TX05, "/ranks/0/all_tasks/3")),
     )?;
+
+    // An input 0 that one of them has and the other has not.
+    for (name, what, ranks, wrong) in [
+        ("inputs-right", "two ranks meet to sum up one tile", ["meet r:p w:s", "meet r:p w:s"], false),
+        ("no-input-right", "two ranks meet, and have nothing to sum up", ["meet w:s", "meet w:s"], false),
+        (
+            "inputs-wrong",
+            "of two ranks that meet the second sums up nothing",
+            ["meet r:p w:s", "meet w:s"],
+            true,
+        ),
+        (
+            "no-input-wrong",
+            "of two ranks that meet the first sums up nothing",
+            ["meet w:s", "meet r:p w:s"],
+            true,
+        ),
+    ] {
+        let graphs = lines::graphs(&ranks.map(|line| [line]))?;
+        case(name, what, graphs, wrong.then_some((Rule::TX05, "/ranks/1/all_tasks/2")))?;
+    }
 
     // What a collective leads to is the end of another rank alone: its own goes on, and starts it once more.
     for right in [true, false] {

@@ -147,8 +147,8 @@ pub(super) fn check(
     let mut accesses = ByTask(of.accesses.iter().collect());
     accesses.0.sort_by_key(|access| (access.of.task, access.kind));
     let (pairs, is_complete) = pairs(&accesses, suspects, order, effort);
-    // By rule and by the tile that the rule points to: the lowest other access, and how many pairs.
-    let mut broken = BTreeMap::<(Rule, TaskId, bool, u8), ([&Access; 2], usize)>::new();
+    // By rule and by the tile that the rule points to: the pair with the lowest other access.
+    let mut broken = BTreeMap::<(Rule, TaskId, bool, u8), [&Access; 2]>::new();
     let mut counts = BTreeMap::<Rule, usize>::new();
     for [second, first] in pairs.into_iter().map(|pair| pair.map(|place| accesses.0[place as usize])) {
         let is_remote = |access: &Access| world.rank(access.of.task) != of.storage.rank;
@@ -162,10 +162,10 @@ pub(super) fn check(
             (AccessKind::Write, AccessKind::Write) => (Rule::TR04, [first, second]),
         };
         let at = pair[1].of;
-        broken.entry((rule, at.task, at.is_output, at.position)).or_insert((pair, 0)).1 += 1;
+        broken.entry((rule, at.task, at.is_output, at.position)).or_insert(pair);
         *counts.entry(rule).or_default() += 1;
     }
-    for ((rule, ..), ([other, at], _)) in &broken {
+    for ((rule, ..), [other, at]) in &broken {
         let total = counts.get(rule).copied().unwrap_or(1);
         findings.report(*rule, || {
             let (this, that) = (world.task_name(at.of.task), world.task_name(other.of.task));

@@ -54,7 +54,7 @@ pub fn sort(accesses: &mut [Access], order: &HappensBefore<'_>) {
 
 /// The cuts of every axis.
 struct Grid {
-    cuts: SmallVec<[Vec<i64>; 4]>,
+    cuts: SmallVec<[Vec<u64>; 4]>,
     /// Cells to go on by for one step along each axis.
     steps: SmallVec<[usize; 4]>,
     cells: usize,
@@ -64,7 +64,7 @@ impl Grid {
     /// The grid of these accesses, unless it has too many cells.
     fn new(accesses: &[Access]) -> Option<Grid> {
         let axes = accesses.first().map_or(0, |access| access.area.len());
-        let mut cuts: SmallVec<[Vec<i64>; 4]> = (0..axes).map(|_| Vec::new()).collect();
+        let mut cuts: SmallVec<[Vec<u64>; 4]> = (0..axes).map(|_| Vec::new()).collect();
         let mut last: Option<&Area> = None;
         for access in accesses {
             if last == Some(&access.area) {

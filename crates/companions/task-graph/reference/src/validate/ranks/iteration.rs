@@ -106,11 +106,10 @@ impl<'w, 'r, 'g, 'a> Reach<'w, 'r, 'g, 'a> {
         self.ends_of(task).is_some_and(|ends| ends.iter().any(|&word| word != 0))
     }
 
-    /// Whether a task of the next iteration may run while another one does, or before; both of one rank.
+    /// Whether a task of the next iteration may run while another one does, or before; both of one rank, whose end the first does
+    /// not lead to.
     pub fn may_meet(&self, first: TaskId, next: TaskId) -> bool {
-        self.leaves(first)
-            && [first, next].into_iter().all(|task| self.reaches_an_end(task))
-            && !self.is_before_start(first, next)
+        [first, next].into_iter().all(|task| self.reaches_an_end(task)) && !self.is_before_start(first, next)
     }
 
     /// Whether `earlier` comes before the start of `later` of the next iteration, which waits for no mates.
@@ -215,10 +214,8 @@ fn check_event(
     findings: &mut Findings,
 ) {
     let producers = world.producers.of(event);
-    let owner = world.event_place(event).0;
-    if producers.iter().all(|&task| world.rank(task) == owner && !reach.leaves(task))
-        || misaligned(world, event).is_some()
-    {
+    // All of them lead to the same ends. If each is of a rank among those, its next iteration comes after all of them.
+    if producers.iter().all(|&task| !reach.leaves(task)) || misaligned(world, event).is_some() {
         return;
     }
     let mut earlier = BTreeMap::<Option<&Ranks>, TaskId>::new();
