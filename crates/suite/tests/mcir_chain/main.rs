@@ -3,6 +3,7 @@
 
 #![allow(clippy::panic, reason = "a helper of a test fails the test")]
 
+mod bias;
 mod layer;
 
 use std::collections::BTreeMap;
@@ -317,39 +318,4 @@ fn operands_that_a_task_type_does_not_take_are_refused() {
         let expected = format!("op `{class}` has the operand {place}, `{more}`, which task type ");
         assert!(refused.starts_with(&expected), "{refused}");
     }
-}
-
-#[test]
-fn no_task_type_computes_a_product_with_a_bias() {
-    let tensor = |shape: &[i64], dtype: &str| json!({"shape": shape, "dtype": dtype});
-    let document = passed(&json!({
-        "values": {
-            "x": tensor(&[1, 16], "BF16"), "w": tensor(&[8, 16], "BF16"), "b": tensor(&[8], "BF16"),
-            "w_t": tensor(&[16, 8], "BF16"), "p": tensor(&[1, 8], "F32"), "y": tensor(&[1, 8], "BF16"),
-        },
-        "inputs": ["x", "w", "b"], "outputs": ["y"],
-        "nodes": [
-            {"id": "w_t", "op": "transpose", "in": ["w"], "out": "w_t"},
-            {"id": "p", "op": "matmul", "in": ["x", "w_t"], "out": "p"},
-            {"id": "y", "op": "add", "in": ["p", "b"], "out": "y"},
-        ],
-    }));
-    let (sequence, _) =
-        operators(document.to_string().as_bytes(), Instructions::Opcodes).expect("a sequence");
-    let ops = sequence["ops"].as_array().expect("ops");
-    let classes: Vec<&str> = ops.iter().filter_map(|op| op["sig"]["class"].as_str()).collect();
-    assert_eq!(classes, ["linear", "bias"], "{sequence}");
-    let sums = ops[0]["writes"][0]["value"].as_str().expect("a name");
-    assert_eq!(strings(&ops[0]["reads"]), ["x", "w"], "{sequence}");
-    assert_eq!(strings(&ops[1]["reads"]), [sums, "b"], "{sequence}");
-    assert_eq!((&ops[1]["writes"][0]["value"], &ops[1]["epilogue"]), (&json!("y"), &json!({"bias": true})));
-    let mut index = index("mpk.json");
-    for kernel in index["kernels"].as_array_mut().expect("kernels") {
-        kernel["cost"] = json!({"fixed": "1"});
-    }
-    let answered = answer(Method::Select, &json!({"sequence": sequence, "index": index}));
-    let Answered::Reject(faults) = answered else {
-        panic!("a kernel that leaves the bias out: {answered:?}")
-    };
-    assert!(!faults.is_empty() && faults.iter().all(|fault| fault.rule.id() == "KN01"), "{faults:?}");
 }

@@ -6,8 +6,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use megakernel_selection::{Rational, read_request};
-use megakernel_selection_cases::build::sequence;
+use megakernel_selection::{Fault, Rational, read_request};
+use megakernel_selection_cases::build::{Op, op, request_with, sequence};
 use megakernel_selection_cases::families::layers::{LLAMA_1B, QWEN3_8B, amk, mpk, overlapping, prefill};
 use megakernel_selection_cases::families::text;
 use megakernel_selection_reference::answer::kernels;
@@ -35,9 +35,10 @@ fn keep(name: &str, wanted: &str) {
     assert!(found == wanted, "{name} is out of date: see the first lines of this test for how to write it");
 }
 
-fn accepted(value: &Value) {
-    if let Answered::Reject(faults) = answer(Method::Validate, value) {
-        panic!("{faults:?}");
+fn accepted(value: &Value) -> Vec<Fault> {
+    match answer(Method::Validate, value) {
+        Answered::Accept { warnings, .. } => warnings,
+        Answered::Reject(faults) => panic!("{faults:?}"),
     }
 }
 
@@ -54,12 +55,37 @@ fn indices() -> [(&'static str, Value); 5] {
 
 #[test]
 fn indices_are_data() {
-    // No layer of those below lacks the rotation.
+    // No layer of those below lacks the rotation, or has a bias.
     let unrotated = ("mpk-unrotated", json!({"kernels": mpk::unrotated()}));
-    for (name, index) in indices().into_iter().chain([unrotated]) {
+    let biased = ("amk-biased", json!({"kernels": amk::biased()}));
+    for (name, index) in indices().into_iter().chain([unrotated, biased]) {
         accepted(&index);
         keep(&format!("indices/{name}.json"), &text(&index));
     }
+}
+
+#[test]
+fn no_opcode_adds_a_bias_alone() {
+    let before = accepted(&json!({"kernels": amk::index()}));
+    let warned = accepted(&json!({"kernels": amk::biased()}));
+    let more: Vec<&Fault> = warned.iter().filter(|fault| !before.contains(fault)).collect();
+    let [fault] = more[..] else { panic!("{more:?}") };
+    assert_eq!((fault.rule.id(), &*fault.pointer), ("KW04", "/kernels/19/stages/1"));
+    // The warning is right: behind a product there is a plan, and behind anything else there is none, as there is no program.
+    let planned = |first: Op| {
+        let extents = |op: Op| op.member("shape", json!({"m": 4, "k": 8, "n": 8}));
+        let bias = op("bias").reads(&["v", "b"]).writes("y").output();
+        let ops = [extents(first.reads(&["x", "w"]).writes("v")), extents(bias)];
+        let options = json!({"machine": {"gbs": "3350.0", "tflops": "989.0"}});
+        answer(Method::Select, &request_with(&ops, &amk::biased(), options))
+    };
+    let Answered::Accept { document: Some(plan), .. } = planned(op("linear")) else {
+        panic!("no plan of a product with a bias");
+    };
+    assert_eq!(plan["regions"][0]["kernel"], "GEMM_TILE bias");
+    let Answered::Reject(faults) = planned(op("norm")) else { panic!("a bias without a product") };
+    let found: Vec<(&str, &str)> = faults.iter().map(|fault| (fault.rule.id(), &*fault.pointer)).collect();
+    assert_eq!(found, [("KN01", "/sequence/ops/1")]);
 }
 
 /// Prefill, decode, and decode of a batch.

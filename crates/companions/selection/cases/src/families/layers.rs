@@ -315,6 +315,19 @@ pub mod amk {
             unit("MUL", "mul"),
         ]
     }
+
+    /// The index, and products with a bias: what both opcodes add to their sums, one number a column. No opcode does that alone, since ADD
+    /// does not repeat a row.
+    pub fn biased() -> Vec<Value> {
+        let bytes: &[&[&str]] = &[&["m", "k"], &["k", "n"], &["m", "n"], &["n"]];
+        let one = json!({"shape": {"m": {"max": 1}}});
+        let mut kernels = index();
+        kernels.extend([
+            with(priced(kernel("GEMV_TILE bias", "0", "linear bias/0!"), bytes, &[]), &one),
+            priced(kernel("GEMM_TILE bias", "0", "linear bias/0!"), bytes, &[&["m", "n", "k"]]),
+        ]);
+        kernels
+    }
 }
 
 /// The task types of MPK, and one kernel that overlaps with them, so that greed can lose: add and norm in one.
