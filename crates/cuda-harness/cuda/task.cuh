@@ -17,7 +17,7 @@ struct alignas(16) amk_control {
 #define AMK_CONTROL_BYTES 1392
 static_assert(sizeof(amk_control) == AMK_CONTROL_BYTES, "the size of amk_control");
 
-// Bytes of shared memory that any instruction may use: four floats a warp, a score a thread, and an accumulator a head element. With
+// Bytes of shared memory that any instruction may use: four floats a warp, eight a thread, and an accumulator a head element. With
 // matrix units, what their tiles take, in the same place: 98 KB in all, of the 99 that a block can have from compute capability 8.6 on.
 #define AMK_MAX_HEAD_DIM 512
 #define AMK_TENSOR_BYTES 98560
@@ -25,7 +25,7 @@ static_assert(sizeof(amk_control) == AMK_CONTROL_BYTES, "the size of amk_control
 #define AMK_SHARED_BYTES(threads) (AMK_CONTROL_BYTES + AMK_TENSOR_BYTES)
 #else
 #define AMK_SHARED_BYTES(threads) \
-    (sizeof(float) * ((threads) / AMK_WARP * 4 + (threads) + AMK_MAX_HEAD_DIM) + AMK_CONTROL_BYTES)
+    (sizeof(float) * ((threads) / AMK_WARP * 4 + (threads) * 8 + AMK_MAX_HEAD_DIM) + AMK_CONTROL_BYTES)
 #endif
 
 AMK_DEVICE amk_control* amk_at_hand() { return reinterpret_cast<amk_control*>(amk_shared()); }

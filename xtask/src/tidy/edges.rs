@@ -195,10 +195,16 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("megakernel-adequacy", &["megakernel-ir", "megakernel-numerics", "megakernel-conformance"]),
     // Nor that one: its rules have to be a second opinion.
     ("megakernel-mutants", &["megakernel-ir", "megakernel-conformance"]),
-    // A worker like anybody's. Its tests play cases to it.
+    // A worker like anybody's. Its tests play cases to it, and have the reference judge the programs that it measures.
     (
         "megakernel-cuda-harness",
-        &["megakernel-abi", "megakernel-ir", "megakernel-numerics", "megakernel-conformance"],
+        &[
+            "megakernel-abi",
+            "megakernel-ir",
+            "megakernel-numerics",
+            "megakernel-conformance",
+            "megakernel-reference",
+        ],
     ),
     // Where those meet that may not know each other.
     (

@@ -84,9 +84,54 @@ AMK_CALLED void amk_attention_by_element(const amk_program_t& program, const amk
 // Rows of k, and of v, that a lane has under way at once.
 #define AMK_ATTENTION_ROWS 4
 
+// Merges what several warps have of HEADS heads, each of a part of the window, and stores it: N elements a lane of the first group, which begin
+// at chunk. All threads of the block call this; warps behind the parts have nothing.
+template <int N, int HEADS>
+AMK_DEVICE void amk_attention_merged(
+    const amk_buffer_t& y, int part, int parts, int turns, int turn, int chunk, int group, int dim, bool partial, amk_i64 out,
+    const float* max, const float* weight, const float (*sums)[N]
+) {
+    const int warp = amk_thread() / AMK_WARP, lane = amk_thread() % AMK_WARP;
+    // By warp and head; then by warp and element of one head, of which a lane has N.
+    float* const of_warps = amk_scratch();
+    float* const elements = of_warps + 2 * HEADS * (amk_threads() / AMK_WARP);
+    if (lane == 0) {
+#pragma unroll
+        for (int head = 0; head < HEADS; ++head) {
+            of_warps[2 * (warp * HEADS + head)] = max[head];
+            of_warps[2 * (warp * HEADS + head) + 1] = weight[head];
+        }
+    }
+    __syncthreads();
+#pragma unroll
+    for (int head = 0; head < HEADS; ++head) {
+        // A lane has what a part has; the part of this warp is that of its lane `part`.
+        const float* const own = of_warps + 2 * ((lane < parts ? lane * turns + turn : turn) * HEADS + head);
+        const float largest = amk_warp_max(own[0]), base = largest == -amk_infinity() ? 0.0f : largest;
+        const float scale = lane < parts ? expf(own[0] - base) : 0.0f;
+        const float all = amk_warp_sum(lane < parts ? scale * own[1] : 0.0f), by = amk_shuffle(scale, part < parts ? part : 0);
+        if (part < parts && group == 0) {
+#pragma unroll
+            for (int i = 0; i < N; ++i) elements[warp * dim + chunk * N + i] = by * sums[head][i];
+        }
+        __syncthreads();
+        for (int d = part < parts ? part * AMK_WARP + lane : dim; d < dim; d += parts * AMK_WARP) {
+            float sum = 0.0f;
+            for (int other = 0; other < parts; ++other) sum += elements[(other * turns + turn) * dim + d];
+            amk_store(y, out + d, partial ? sum : sum / all);
+        }
+        if (partial && part == 0 && lane == 0) {
+            amk_store(y, out + dim, largest);
+            amk_store(y, out + dim + 1, all);
+        }
+        out += partial ? dim + 2 : dim;
+        __syncthreads();
+    }
+}
+
 // q, k and v of one dtype, whose rows are so many whole chunks that they divide a warp: a warp takes HEADS heads that share rows of the
 // caches, and a group of its lanes a row, a chunk each. What has been summed is rescaled when some rows bring a larger score. HEADS is 1
-// where there is a mask.
+// where there is a mask. Where there are more warps than heads for them, several share the same, each with a part of the window.
 template <int DTYPE, int HEADS>
 AMK_CALLED void amk_attention_by_chunk(const amk_program_t& program, const amk_instruction_t& task) {
     typedef amk_elements<DTYPE> elements;
@@ -103,9 +148,17 @@ AMK_CALLED void amk_attention_by_chunk(const amk_program_t& program, const amk_i
     const int warp = amk_thread() / AMK_WARP, lane = amk_thread() % AMK_WARP, warps = amk_threads() / AMK_WARP;
     const int group = lane / chunks, groups = AMK_WARP / chunks, chunk = lane % chunks;
     const amk_i64 row_bytes = 16 * amk_i64(p.n_kv_heads) * chunks;
-
-    for (amk_i64 bh = amk_i64(warp) * HEADS; bh < sequences * heads; bh += amk_i64(warps) * HEADS) {
-        const amk_i64 b = bh / heads;
+    // Rows that a warp takes at once: a part is of whole steps, but for the last one.
+    const int step_rows = AMK_ATTENTION_ROWS * groups, steps = int((amk_i64(window_rows) + step_rows - 1) / step_rows);
+    const amk_i64 turns = sequences * heads / HEADS;
+    const int fit = turns < warps ? warps / int(turns) : 1, parts = fit < steps ? fit : steps > 1 ? steps : 1;
+    const int part = parts > 1 ? warp / int(turns) : 0;
+    // A warp that is left over has no rows.
+    const int begin = part < parts ? int(amk_i64(steps) * part / parts) * step_rows : window_rows;
+    const int end = part + 1 < parts ? int(amk_i64(steps) * (part + 1) / parts) * step_rows : window_rows;
+    // With parts, every warp goes round once, so that the block may meet.
+    for (amk_i64 turn = parts > 1 ? warp % int(turns) : warp; turn < turns; turn += warps) {
+        const amk_i64 bh = turn * HEADS, b = bh / heads;
         const int h = int(bh % heads);
         const amk_i64 window = (b * rows + p.kv_start) * row_bytes + 16 * (h / shared_heads * chunks + chunk);
         const amk_u8 *const from_k = static_cast<const amk_u8*>(k.ptr) + window, *const from_v = static_cast<const amk_u8*>(v.ptr) + window;
@@ -122,17 +175,17 @@ AMK_CALLED void amk_attention_by_chunk(const amk_program_t& program, const amk_i
         }
         // All lanes go round as often, for they exchange what they have. Whatever can be done for all rows and heads at once is: each chain
         // of instructions is long, and a warp has many of them under way.
-        for (int from = 0; from < window_rows; from += AMK_ATTENTION_ROWS * groups) {
+        for (int from = begin; from < end; from += step_rows) {
             amk_chunk keys[AMK_ATTENTION_ROWS], values[AMK_ATTENTION_ROWS];
             float scores[AMK_ATTENTION_ROWS][HEADS];
             bool live[AMK_ATTENTION_ROWS];
 #pragma unroll
             for (int u = 0; u < AMK_ATTENTION_ROWS; ++u) {
                 const int j = from + u * groups + group;
-                live[u] = j < window_rows;
+                live[u] = j < end;
                 // The last row stands in for those that are not there.
-                keys[u] = amk_load_chunk(from_k + (live[u] ? j : window_rows - 1) * row_bytes);
-                values[u] = amk_load_chunk(from_v + (live[u] ? j : window_rows - 1) * row_bytes);
+                keys[u] = amk_load_chunk(from_k + (live[u] ? j : end - 1) * row_bytes);
+                values[u] = amk_load_chunk(from_v + (live[u] ? j : end - 1) * row_bytes);
             }
 #pragma unroll
             for (int u = 0; u < AMK_ATTENTION_ROWS; ++u) {
@@ -222,8 +275,12 @@ AMK_CALLED void amk_attention_by_chunk(const amk_program_t& program, const amk_i
                 for (int i = 0; i < elements::N; ++i) sums[head][i] += amk_shuffle_xor(sums[head][i], step);
             }
         }
-        if (group != 0) continue;
         const amk_i64 length = partial ? dim + 2 : dim;
+        if (parts > 1) {
+            amk_attention_merged<elements::N, HEADS>(y, part, parts, int(turns), int(turn), chunk, group, dim, partial, bh * length, max, weight, sums);
+            continue;
+        }
+        if (group != 0) continue;
 #pragma unroll
         for (int head = 0; head < HEADS; ++head) {
             const amk_i64 out = (bh + head) * length, own = out + chunk * elements::N;

@@ -183,7 +183,7 @@ fn path(path: &Path) -> Result<String, String> {
 
 /// Shared memory that our kernels need; `AMK_SHARED_BYTES` of cuda/task.cuh.
 pub(crate) fn shared_bytes(threads: u32, tensor_cores: bool) -> u64 {
-    let scratch = 4 * (u64::from(threads) / 32 * 4 + u64::from(threads) + 512);
+    let scratch = 4 * (u64::from(threads) / 32 * 4 + u64::from(threads) * 8 + 512);
     1392 + if tensor_cores { 98_560 } else { scratch }
 }
 

@@ -8,4 +8,5 @@ mod host;
 mod litmus;
 mod mcir;
 mod support;
+mod windows;
 mod workers;
