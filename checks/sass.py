@@ -7,7 +7,8 @@ The table, crates/cuda-harness/inner-loops.md, is compared with what is found, o
 elements fail: more than one jump by a table, or call, for 8 multiplications.
 
 An inner loop is the shortest one that has four loads of 16 bytes and a quarter of the fused multiplications and additions. Loads under way are the most
-loads of 16 bytes from global memory that have none of these between them.
+loads of 16 bytes from global memory that have none of these between them. Of kernels with matrix units instructions are counted; one without a
+multiplication of fragments fails.
 """
 
 import re
@@ -16,7 +17,7 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
-from targets import ROOT, TARGETS, kernels_for, library, name, packaged
+from targets import MATRIX_TARGETS, ROOT, TARGETS, kernels_for, library, name, packaged
 
 TABLE = ROOT / "crates/cuda-harness/inner-loops.md"
 
@@ -26,6 +27,14 @@ KERNELS = {
     **{f"product, BF16 by {q}": f"amk_matrix_by_chunk<AMK_DTYPE_BF16, {DTYPES[q]}>(p, t, 0, m)" for q in ("I8", "I4")},
     **{f"attention, BF16, {h} heads at once": f"amk_attention_by_chunk<AMK_DTYPE_BF16, {h}>(p, t)" for h in (1, 2, 4)},
 }
+# With matrix units, and what is counted of each: products of fragments, loads of fragments, copies to shared memory, local memory.
+MATRIX = {
+    "product, BF16, tiles of 128": "amk_rectangles<AMK_DTYPE_BF16, 4, 2, false>(p, t, 0, m)",
+    "product, BF16, smaller tiles": "amk_rectangles<AMK_DTYPE_BF16, 2, 1, false>(p, t, 0, m)",
+    "product, BF16 by 8 or 4 bits": "amk_rectangles<AMK_DTYPE_BF16, 2, 1, true>(p, t, 0, m)",
+    "attention, BF16": "amk_attention_by_fragment<AMK_DTYPE_BF16>(p, t)",
+}
+COUNTED = [("HMMA",), ("LDSM",), ("LDGSTS",), ("LDL", "STL")]
 
 HEADER = """# Inner loops by target
 
@@ -36,13 +45,21 @@ busy. Written by `python checks/sass.py --write`, compared without `--write`.
 
 """
 
+MATRIX_HEADER = """
+## With matrix units
 
-def cubin_for(nvrtc, target, call):
+Registers of a thread / instructions of the whole function that multiply fragments / that load them / that begin copies to shared memory, and how many
+are of local memory, where there are any. The function has each loop once, in parts as the compiler has unrolled it.
+
+"""
+
+
+def cubin_for(nvrtc, target, call, options=()):
     """One kernel that calls the function, as a CUBIN, and its registers."""
     source = '#include "matrix.cuh"\n#include "ops/attention_tile.cuh"\n' \
         'extern "C" __global__ void one(amk_program_t p, long long m) ' \
         f"{{ const amk_instruction_t& t = amk_at_hand()->task; {call}; }}\n"
-    log, cubin = kernels_for(nvrtc, target, source)
+    log, cubin = kernels_for(nvrtc, target, source, options)
     return cubin, int(re.search(r"Used (\d+) registers", log)[1])
 
 
@@ -104,6 +121,20 @@ def looked_at(nvrtc, nvdisasm, target, kernel):
     return registers, loads, len(body), local, many
 
 
+def counted(nvrtc, nvdisasm, target, kernel):
+    """The cell of a kernel with matrix units, and how many products of fragments it has."""
+    cubin, registers = cubin_for(nvrtc, target, MATRIX[kernel], ["-DAMK_TENSOR_CORES"])
+    code, _ = disassembled(nvdisasm, cubin)
+    *counts, local = (sum(name in names for name, _, _ in code) for names in COUNTED)
+    return " / ".join(map(str, (registers, *counts))) + (f", {local} local" if local else ""), counts[0]
+
+
+def table(targets, rows):
+    """A table of cells by row and target."""
+    lines = ["| | " + " | ".join(targets) + " |", "| --- |" + " ---: |" * len(targets)]
+    return "\n".join([*lines, *(f"| {row} | " + " | ".join(cells) + " |" for row, cells in rows.items())]) + "\n"
+
+
 def cell(figures):
     registers, loads, length, local, _ = figures
     return f"{registers} / {loads} / {2 * 256 * 16 * loads // 1024} KB / {length}" + (f", {len(local)} local" if local else "")
@@ -126,12 +157,13 @@ def main():
     pairs = [(kernel, target) for kernel in KERNELS for target in TARGETS]
     with ThreadPoolExecutor(jobs) as pool:
         found = dict(zip(pairs, pool.map(lambda pair: looked_at(nvrtc, nvdisasm, pair[1], pair[0]), pairs)))
+        matrix_pairs = [(kernel, target) for kernel in MATRIX for target in MATRIX_TARGETS]
+        matrix = dict(zip(matrix_pairs, pool.map(lambda pair: counted(nvrtc, nvdisasm, pair[1], pair[0]), matrix_pairs)))
     wrong = [f"{kernel} for {target}: {len(tables)} of {', '.join(sorted(set(tables)))} in its inner loop"
              for (kernel, target), (_, _, _, _, tables) in found.items() if tables]
-    lines = ["| | " + " | ".join(TARGETS) + " |", "| --- |" + " ---: |" * len(TARGETS)]
-    for kernel in KERNELS:
-        lines.append(f"| {kernel} | " + " | ".join(cell(found[kernel, target]) for target in TARGETS) + " |")
-    text = HEADER.format(version=name(version)) + "\n".join(lines) + "\n"
+    wrong += [f"{kernel} for {target} multiplies no fragments" for (kernel, target), (_, products) in matrix.items() if products == 0]
+    text = HEADER.format(version=name(version)) + table(TARGETS, {k: [cell(found[k, t]) for t in TARGETS] for k in KERNELS})
+    text += MATRIX_HEADER + table(MATRIX_TARGETS, {k: [matrix[k, t][0] for t in MATRIX_TARGETS] for k in MATRIX})
     if "--write" in arguments:
         TABLE.write_text(text)
         print(f"{TABLE.relative_to(ROOT)} written")
@@ -139,7 +171,7 @@ def main():
         wrong.append(f"{TABLE.relative_to(ROOT)} says otherwise; this was found:\n{text}")
     if wrong:
         sys.exit("error: " + "\n".join(wrong))
-    print(f"{len(pairs)} inner loops, none of which branches for an element")
+    print(f"{len(pairs)} inner loops, none of which branches for an element, and {len(matrix_pairs)} functions that multiply fragments")
 
 
 main()

@@ -9,11 +9,14 @@ kernel of the workers of examples/cuda.
     python checks/targets.py --log ...   print what the compiler says of the kernels, too
 
 The table, crates/cuda-harness/targets.md, gives for each opcode and target the registers of a thread, the bytes that it
-spills and the bytes of its stack. A target that does not compile, an opcode that the compiler does not report, or a figure that is not the published one, fails.
+spills and the bytes of its stack; for kernels with matrix units (AMK_TENSOR_CORES), where the target has them, also how many blocks an SM holds. A
+target that does not compile or of which the compiler warns, an opcode that it does not report, shared memory beyond what a block can have, or a
+figure that is not the published one, fails.
 """
 
 import ctypes
 import importlib.util
+import json
 import os
 import re
 import subprocess
@@ -26,6 +29,11 @@ SOURCES = ROOT / "crates/cuda-harness/cuda"
 GENERATED = ROOT / "checks/generated_code"
 TABLE = ROOT / "crates/cuda-harness/targets.md"
 TARGETS = ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_103", "sm_110", "sm_120"]
+# Those that have the instructions of tensor.cuh, and the opcodes that use them.
+MATRIX_TARGETS = TARGETS[1:]
+MATRIX_OPCODES = ["GEMV_TILE", "GEMM_TILE", "ATTENTION_TILE"]
+# What an SM keeps of shared memory for each block.
+RESERVED = 1024
 # Documents of memory-centric IR below corpus/programs/mcir/ of which generated code is compiled.
 MCIR = ["small-attention-causal", "small-attention-bf16", "small-chain", "small-norm", "small-product-gelu"]
 # Of every source that uses the kernels.
@@ -35,7 +43,9 @@ HEADER = """# Registers by opcode and target
 
 What NVRTC {version} makes of the kernels in `cuda/`, with 256 threads in a block at most: registers of a thread, then, where
 there are any, bytes of spills and of stack. `vm` is the whole virtual machine. Shared memory is dynamic, and the same for all:
-16 bytes for each warp, 4 for each thread, and 3,440 bytes. Written by `python checks/targets.py --write`, compared without `--write`.
+16 bytes for each warp, 32 for each thread, and 3,440 bytes. The last rows are of kernels with matrix units (`--tensor-cores`), which a GPU of 7.5 has
+none of, and whose shared memory is {shared:,} bytes, and of how many of their blocks an SM then holds; for `sm_103` and `sm_110` there is no record
+under `targets/` that would say. Written by `python checks/targets.py --write`, compared without `--write`.
 
 """
 
@@ -85,9 +95,36 @@ def compile_for(nvrtc, target, source, options, headers=(), form="CUBIN"):
     return text, made.raw
 
 
-def kernels_for(nvrtc, target, source='#include "single.cuh"\n'):
-    """The log and CUBIN of the kernels, or of a source that uses them."""
-    return compile_for(nvrtc, target, source, [*OPTIONS, "--maxrregcount=128", "--ptxas-options=-v"])
+def kernels_for(nvrtc, target, source='#include "single.cuh"\n', options=()):
+    """The log and CUBIN of the kernels, or of a source that uses them, which have to compile without a warning."""
+    log, cubin = compile_for(nvrtc, target, source, [*OPTIONS, "--maxrregcount=128", "--ptxas-options=-v", *options])
+    if re.search("warning", log, re.I):
+        sys.exit(f"error: {source.strip()} for {target}:\n{log}")
+    return log, cubin
+
+
+def matrix_kernels_for(nvrtc, target):
+    """The same of the virtual machine with matrix units, and of the opcodes that use them."""
+    source = '#include "vm.cuh"\n'
+    for opcode in MATRIX_OPCODES:
+        source += f'AMK_GLOBAL void amk_single_{opcode}(amk_program_t program) {{ amk_op_{opcode.lower()}(program, amk_at_hand()->task); }}\n'
+    limits = shared_limits(target)
+    if limits:
+        source += f'static_assert(AMK_SHARED_BYTES(512) <= {limits[0]}, "more shared memory than a block can have");\n'
+    return kernels_for(nvrtc, target, source, ["-DAMK_TENSOR_CORES"])
+
+
+def shared_limits(target):
+    """The least that the records of GPUs of a target have of shared memory for a block, and on an SM; nothing where there is no record."""
+    records = [json.loads(path.read_text())["target"] for path in sorted((ROOT / "targets").glob("*.json"))]
+    own = [record for record in records if f"sm_{record['sm_arch']}" == target.rstrip("a")]
+    return tuple(min(record[member] for record in own) for member in ("smem_bytes_per_block_optin", "smem_bytes_per_sm")) if own else ()
+
+
+def matrix_shared():
+    """Shared memory of kernels with matrix units, from the source."""
+    text = (SOURCES / "task.cuh").read_text()
+    return sum(int(re.search(rf"^#define {name} (\d+)$", text, re.M)[1]) for name in ("AMK_CONTROL_BYTES", "AMK_TENSOR_BYTES"))
 
 
 def reference(*arguments, standard_input=None):
@@ -159,6 +196,21 @@ def cell(values):
     return f"{registers}" + (f", {spills} spilled" if spills else "") + (f", {stack} stack" if stack else "")
 
 
+def blocks_of(target, registers):
+    """How many blocks of 256 threads with matrix units an SM holds."""
+    limits = shared_limits(target)
+    return str(min(limits[1] // (matrix_shared() + RESERVED), 65536 // (256 * registers))) if limits else "not known"
+
+
+def rows_of(target, plain, matrix):
+    """The cells of a target, by row."""
+    rows = {kernel: cell(values) for kernel, values in plain.items()}
+    for kernel in ("vm", *MATRIX_OPCODES):
+        rows[f"{kernel}, matrix units"] = cell(matrix[kernel]) if kernel in matrix else "none"
+    rows["blocks an SM, matrix units"] = blocks_of(target, matrix["vm"][0]) if "vm" in matrix else "none"
+    return rows
+
+
 def main():
     arguments = sys.argv[1:]
     write, log = "--write" in arguments, "--log" in arguments
@@ -170,34 +222,41 @@ def main():
     # The calls leave the interpreter's lock, so two threads use two cores.
     with ThreadPoolExecutor(2) as pool:
         logs = dict(zip(chosen, pool.map(lambda target: kernels_for(nvrtc, target), chosen)))
+        capable = [target for target in chosen if target in MATRIX_TARGETS]
+        matrix_logs = dict(zip(capable, pool.map(lambda target: matrix_kernels_for(nvrtc, target), capable)))
         code = generated_code()
         list(pool.map(lambda target: compile_generated(nvrtc, target, code), chosen))
         source = generated_mcir()
         list(pool.map(lambda target: compile_mcir(nvrtc, target, source), chosen))
         list(pool.map(lambda target: compile_worker(nvrtc, target), chosen))
     if log:
-        for target, (said, cubin) in logs.items():
+        for target, (said, cubin) in [*logs.items(), *matrix_logs.items()]:
             print(f"== {target}: {len(cubin)} bytes of CUBIN\n{said}")
-    table = {target: figures(said) for target, (said, _) in logs.items()}
+    found = {target: figures(said) for target, (said, _) in logs.items()}
+    matrix = {target: figures(said) for target, (said, _) in matrix_logs.items()}
     opcodes = re.findall(r"^AMK_SINGLE\((\w+)\)", (SOURCES / "single.cuh").read_text(), re.M)
     kernels = ["vm", *opcodes]
     for kernel in kernels:
-        missing = [target for target in chosen if kernel not in table[target]]
+        missing = [target for target in chosen if kernel not in found[target]]
+        if kernel in ("vm", *MATRIX_OPCODES):
+            missing += [target for target in capable if kernel not in matrix[target]]
         if missing:
             sys.exit(f"error: the compiler reports nothing about {kernel} for {', '.join(missing)}")
+    table = {target: rows_of(target, {kernel: found[target][kernel] for kernel in kernels}, matrix.get(target, {})) for target in chosen}
+    kernels = list(table[chosen[0]])
     if write:
         TABLE.write_text(page(version, kernels, table))
         print(f"{TABLE.relative_to(ROOT)} written")
     known = published()
     for target in chosen:
         for kernel in kernels:
-            now, before = cell(table[target][kernel]), known.get((kernel, target))
+            now, before = table[target][kernel], known.get((kernel, target))
             if now != before:
                 sys.exit(f"error: {kernel} for {target} is {now}, and {TABLE.relative_to(ROOT)} says {before}: run "
                          "`python checks/targets.py --write`")
     if chosen == TARGETS and TABLE.read_text() != page(version, kernels, table):
         sys.exit(f"error: {TABLE.relative_to(ROOT)} is out of date: run `python checks/targets.py --write`")
-    print(f"{len(opcodes)} opcodes, the machine, both kinds of generated code, and the workers' kernel compile for {', '.join(chosen)}")
+    print(f"{len(opcodes)} opcodes, the machine, those with matrix units, both kinds of generated code, and the workers' kernel compile for {', '.join(chosen)}")
 
 
 def name(version):
@@ -208,8 +267,8 @@ def page(version, kernels, table):
     """The table as it is published."""
     lines = ["| | " + " | ".join(TARGETS) + " |", "| --- |" + " ---: |" * len(TARGETS)]
     for kernel in kernels:
-        lines.append(f"| {kernel} | " + " | ".join(cell(table[target][kernel]) for target in TARGETS) + " |")
-    return HEADER.format(version=name(version)) + "\n".join(lines) + "\n"
+        lines.append(f"| {kernel} | " + " | ".join(table[target][kernel] for target in TARGETS) + " |")
+    return HEADER.format(version=name(version), shared=matrix_shared()) + "\n".join(lines) + "\n"
 
 
 def published():

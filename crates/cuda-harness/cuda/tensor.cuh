@@ -237,19 +237,37 @@ AMK_CALLED void amk_rectangles(const amk_program_t& program, const amk_instructi
             if constexpr (WIDENED) {
                 if (quantised) scale(groups - 1);
             }
+            // Lane l has two neighbours of row l / 4, and two of the row eight below. Whatever can be done once for all of them is: code that a task
+            // runs for the first time comes from far away.
+            const amk_i64 row = m + my_m + lane / 4, column = n + my_n + lane % 4 * 2, first = row * N + column;
+            float added[2 * B][2];
 #pragma unroll
-            for (int a = 0; a < A; ++a) {
+            for (int i = 0; i < 4 * B; ++i) {
+                const amk_i64 own = column + i / 2 * 8 + i % 2;
+                added[i / 2][i % 2] = bias && own < n_hi ? amk_load(*bias, own) : 0.0f;
+            }
+            const auto store_all = [&](auto store) {
 #pragma unroll
-                for (int b = 0; b < 2 * B; ++b) {
+                for (int a = 0; a < A; ++a) {
 #pragma unroll
-                    for (int i = 0; i < 4; ++i) {
-                        // Lane l has two neighbours of row l / 4, and two of the row eight below.
-                        const amk_i64 row = m + my_m + 16 * a + lane / 4 + i / 2 * 8, column = n + my_n + 8 * b + lane % 4 * 2 + i % 2;
-                        if (row >= m_hi || column >= n_hi) continue;
-                        const float sum = quantised ? scaled[a][b][i] : sums[a][b][i];
-                        amk_store(y, row * N + column, bias ? sum + amk_load(*bias, column) : sum);
+                    for (int b = 0; b < 2 * B; ++b) {
+#pragma unroll
+                        for (int i = 0; i < 4; ++i) {
+                            const int below = 16 * a + i / 2 * 8, beside = 8 * b + i % 2;
+                            if (row + below >= m_hi || column + beside >= n_hi) continue;
+                            const float sum = quantised ? scaled[a][b][i] : sums[a][b][i];
+                            store(first + below * N + beside, bias ? sum + added[b][i % 2] : sum);
+                        }
                     }
                 }
+            };
+            void* const to = y.ptr;
+            switch (y.dtype) {
+                case AMK_DTYPE_F32: store_all([&](amk_i64 at, float value) { static_cast<float*>(to)[at] = value; }); break;
+                case AMK_DTYPE_BF16:
+                    store_all([&](amk_i64 at, float value) { static_cast<amk_u16*>(to)[at] = amk_u16(amk_bf16::encode(value)); });
+                    break;
+                default: store_all([&](amk_i64 at, float value) { amk_store_rare(y, at, value); }); break;
             }
         }
     }
