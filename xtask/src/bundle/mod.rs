@@ -63,29 +63,8 @@ fn bundle(root: &Path, args: &Args) -> Result<(), String> {
         // What debuggers need is most of a program. Without `strip` the bundle is larger, which is noticed below.
         let _ = Command::new("strip").arg(&to).status();
     }
-    let compile = |targets: &str, nvrtc: Option<&PathBuf>| {
-        let mut compile = Command::new(folder.join("megakernel-cuda"));
-        compile.args(["--compile", targets, "--out"]).arg(folder.join("cubins"));
-        if let Some(path) = nvrtc {
-            compile.arg("--nvrtc").arg(path);
-        }
-        compile
-    };
-    succeed(&mut compile(&args.targets, args.nvrtc.first()), "the kernels are not compiled")?;
-    for path in args.nvrtc.iter().skip(1) {
-        let mut made = false;
-        for target in args.targets.split(',') {
-            let output = compile(target, Some(path)).output();
-            if output.is_ok_and(|output| output.status.success()) {
-                made = true;
-            } else {
-                eprintln!("note: {} makes no kernels for {target}", path.display());
-            }
-        }
-        if !made {
-            return Err(format!("{} makes no kernels at all", path.display()));
-        }
-    }
+    compile(args, &folder, &args.targets, None)?;
+    compile(args, &folder, &of_matrix_units(&args.targets), Some("--tensor-cores"))?;
     gather(root, &["corpus"], &folder)?;
     let script = folder.join("run.sh");
     let floor = glibc(&folder.join("megakernel-cuda"))?;
@@ -98,6 +77,47 @@ fn bundle(root: &Path, args: &Args) -> Result<(), String> {
         return Err(format!("{} has {bytes} bytes, and may have {MOST_BYTES}", packed.display()));
     }
     print(&format!("{}: {:.1} MB\n", packed.display(), bytes as f64 / 1e6))
+}
+
+/// Compiles the kernels for targets, if there are any, with each NVRTC. All have to come of the first one.
+fn compile(args: &Args, folder: &Path, targets: &str, option: Option<&str>) -> Result<(), String> {
+    if targets.is_empty() {
+        return Ok(());
+    }
+    let compile = |targets: &str, nvrtc: Option<&PathBuf>| {
+        let mut compile = Command::new(folder.join("megakernel-cuda"));
+        compile.args(["--compile", targets, "--out"]).arg(folder.join("cubins")).args(option);
+        if let Some(path) = nvrtc {
+            compile.arg("--nvrtc").arg(path);
+        }
+        compile
+    };
+    succeed(&mut compile(targets, args.nvrtc.first()), "the kernels are not compiled")?;
+    for path in args.nvrtc.iter().skip(1) {
+        let mut made = false;
+        for target in targets.split(',') {
+            let output = compile(target, Some(path)).output();
+            if output.is_ok_and(|output| output.status.success()) {
+                made = true;
+            } else {
+                eprintln!("note: {} makes no kernels for {target}", path.display());
+            }
+        }
+        if !made {
+            return Err(format!("{} makes no kernels at all", path.display()));
+        }
+    }
+    Ok(())
+}
+
+/// Those of the targets that have the instructions of kernels with matrix units: from 8.0 on.
+fn of_matrix_units(targets: &str) -> String {
+    let capable = targets.split(',').filter_map(|target| match target {
+        "sm_75" => None,
+        "compute_75" => Some("compute_80"),
+        other => Some(other),
+    });
+    capable.collect::<Vec<_>>().join(",")
 }
 
 /// Builds a program of this repository: its path.
@@ -141,7 +161,13 @@ fn succeed(command: &mut Command, what: &str) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-    use super::latest;
+    use super::{TARGETS, latest, of_matrix_units};
+
+    #[test]
+    fn kernels_with_matrix_units_are_for_what_has_them() {
+        let capable = "sm_80,sm_86,sm_89,sm_90a,sm_100a,sm_103,sm_110,sm_120,compute_80";
+        assert_eq!((of_matrix_units(TARGETS).as_str(), of_matrix_units("sm_75").as_str()), (capable, ""));
+    }
 
     #[test]
     fn the_latest_version_of_a_symbol_is_the_floor() {

@@ -63,6 +63,9 @@ impl Cubin {
 /// For what PTX is made: whatever is newer than that can run it.
 const PTX: &str = "compute_75";
 
+/// The same of kernels that use matrix units, whose instructions the other has not got.
+const PTX_OF_MATRIX_UNITS: &str = "compute_80";
+
 /// What to compile for a GPU of a compute capability; then, best first, what else runs there.
 pub fn targets(major: i32, minor: i32) -> Vec<String> {
     // What is compiled for these two runs nowhere else, and has instructions that nothing else has.
@@ -206,7 +209,8 @@ pub fn find(settings: &Settings, (major, minor): (i32, i32)) -> Result<Vec<Cubin
     let source = Source::new(settings)?;
     let mut found = Vec::new();
     if let Some(folder) = &settings.cubins {
-        for target in targets.iter().map(String::as_str).chain([PTX]) {
+        let ptx = if settings.tensor_cores { PTX_OF_MATRIX_UNITS } else { PTX };
+        for target in targets.iter().map(String::as_str).chain([ptx]) {
             found.extend(source.find(folder, target));
         }
     }
@@ -287,6 +291,15 @@ mod tests {
             .map(|found| (found.target.as_str(), found.toolkit.as_deref().unwrap_or_default()))
             .collect();
         assert_eq!(found, [("sm_80", "NVRTC 12.10"), ("sm_80", "NVRTC 12.9"), (PTX, "NVRTC 12.4")]);
+        // Those that use matrix units are others, with PTX of their own.
+        let settings = Settings { tensor_cores: true, ..settings };
+        let source = Source::new(&settings).unwrap_or_else(|cause| unreachable!("{cause}"));
+        for target in [PTX, PTX_OF_MATRIX_UNITS] {
+            write(&format!("{}12.4.ptx", source.prefix(target)), "//\n.version 8.4\n");
+        }
+        let found = find(&settings, (8, 6)).unwrap_or_else(|cause| unreachable!("{cause}"));
+        let found: Vec<_> = found.iter().map(|found| found.target.as_str()).collect();
+        assert_eq!(found, [PTX_OF_MATRIX_UNITS]);
     }
 
     #[test]
