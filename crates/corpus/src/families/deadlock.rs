@@ -270,6 +270,17 @@ pub fn dependency_cycle(library: &Library, sink: &mut Sink) -> Result<()> {
             .at(format!("/tasks/{}", base.program.task(first)?));
         sink.reject_as(base, &format!("{}-awaits-{}", plain(first), plain(last)), &edit)?;
     }
+    // Two cycles of one set: the shorter one is that of the lowest counter, and the lowest task lies on the longer one alone.
+    for (length, first, inner) in [(4, "t0", "t2"), (7, "t1", "t4")] {
+        let base = library.get(&format!("chain/backwards-{length}"))?;
+        let last = format!("t{}", length - 1);
+        let edit = edit::add_wait(&base.program, first, &last, Rule::D04)?;
+        let wait = edit::add_wait(&base.program, inner, &last, Rule::D04)?;
+        let what = format!("`{first}` and `{inner}` also wait for `{last}`");
+        let operations = edit.operations.into_iter().chain(wait.operations).collect();
+        let edit = Edit { operations, what, ..edit }.at(format!("/tasks/{}", base.program.task(first)?));
+        sink.reject_as(base, &format!("{first}-and-{inner}-await-{last}"), &edit)?;
+    }
     Ok(())
 }
 

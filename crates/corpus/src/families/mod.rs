@@ -103,6 +103,7 @@ pub fn all(companions: &[Companion]) -> Vec<Family> {
         ("deadlock/dependency-cycle", deadlock::dependency_cycle),
         ("deadlock/queue-order", queues::queue_order),
         ("deadlock/queue-cycle", queues::queue_cycle),
+        ("deadlock/beside-queue-cycle", queues::beside_queue_cycle),
         ("deadlock/sm-out-of-range", queues::sm_out_of_range),
         ("race/first-k-of-n", race::first_k_of_n),
         ("race/drop-wait", race::drop_wait),

@@ -83,6 +83,52 @@ pub fn queue_cycle(library: &Library, sink: &mut Sink) -> Result<()> {
     Ok(())
 }
 
+/// D06 beside D04 and D05: of the edges over one counter it leaves out those that break another rule, and no others.
+pub fn beside_queue_cycle(library: &Library, sink: &mut Sink) -> Result<()> {
+    for where_other_is in ["unplaced", "placed", "behind"] {
+        // `back` closes a cycle of waits, and `other` comes after `second`, which stands behind `first`.
+        let base = library.get(&format!("placed/round-{where_other_is}"))?;
+        let edit = edit::add_wait(&base.program, "first", "back", Rule::D04)?.and(Rule::D06);
+        sink.reject_as(base, "first-waits", &edit.clause(clause::EXE_05).at("/tasks/0"))?;
+    }
+    // `second` comes after `first` and `back` anyway, and what comes after it lies on the cycle of waits.
+    for where_other_is in ["unplaced", "placed"] {
+        let base = library.get(&format!("placed/round-{where_other_is}"))?;
+        let edit = edit::add_wait(&base.program, "second", "back", Rule::D04)?;
+        let edit = edit.at(format!("/tasks/{}", base.program.task("second")?));
+        sink.reject_as(base, "second-waits", &edit)?;
+    }
+    for where_other_is in ["unplaced", "placed", "behind"] {
+        // `behind` is in the queue of who waits for it, and `other` comes after `second`.
+        let base = library.get(&format!("placed/joint-{where_other_is}"))?;
+        let edit = edit::add_wait(&base.program, "first", "behind", Rule::D05)?.and(Rule::D06);
+        sink.reject_as(base, "first-waits", &edit.clause(clause::EXE_02).at("/tasks/0"))?;
+        let edit = edit::add_wait(&base.program, "third", "behind", Rule::D05)?;
+        let edit = edit.at(format!("/tasks/{}", base.program.task("third")?));
+        sink.reject_as(base, "third-waits", &edit)?;
+    }
+    // Of each queue the first task waits for the second one, and so for that of another queue.
+    for (sms, waiters) in
+        [(2, &["a0", "a1"][..]), (3, &["a0", "a2"]), (3, &["a1", "a2"]), (3, &["a0", "a1", "a2"])]
+    {
+        let base = library.get(&format!("placed/together-{sms}"))?;
+        let mut edit = edit::add_wait(&base.program, waiters[0], "b0", Rule::D05)?.and(Rule::D06);
+        edit = edit.clause(clause::EXE_02).at(format!("/tasks/{}", base.program.task(waiters[0])?));
+        for waiter in &waiters[1..] {
+            let wait = edit::add_wait(&base.program, waiter, "b0", Rule::D05)?;
+            edit.operations.extend(wait.operations);
+        }
+        edit.what = format!("`{}` wait for the last tasks of all queues", waiters.join("`, `"));
+        sink.reject_as(base, &format!("{}-wait", waiters.join("-")), &edit)?;
+    }
+    let base = library.get("placed/together-2")?;
+    for (waiter, at) in [("a0", 0), ("a1", 2)] {
+        let edit = edit::add_wait(&base.program, waiter, "b0", Rule::D05)?.at(format!("/tasks/{at}"));
+        sink.reject_as(base, &format!("{waiter}-waits"), &edit)?;
+    }
+    Ok(())
+}
+
 /// D07: an SM that the target does not have.
 pub fn sm_out_of_range(library: &Library, sink: &mut Sink) -> Result<()> {
     for (name, task, sm) in [

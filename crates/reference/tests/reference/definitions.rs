@@ -1,10 +1,11 @@
 //! The rules that need happens-before, judged a second time straight from their definitions: every pair of accesses,
-//! element by element, with the transitive closure of the edges. On random small programs both have to report the same
-//! rules at the same places.
+//! element by element, with the transitive closure of the edges. So are D04 to D06, edge by edge. On random small programs both have to
+//! report the same rules at the same places.
 
 use std::collections::BTreeSet;
 
 use megakernel_ir::Rule;
+use megakernel_ir::diagnostic::{Before, Witness};
 use megakernel_ir::prng::SplitMix64;
 use megakernel_ir::rule::Class;
 use megakernel_reference::validate::{Classes, validate};
@@ -293,6 +294,136 @@ fn both_judges_agree_on_random_programs() {
     // Every rule was broken, and accepted programs occurred, often enough to mean something.
     assert_eq!(seen.len(), considered.len() + 1, "{seen:?}");
     assert!(seen.values().all(|&count| count > part::share(4, 100)), "{seen:?}");
+}
+
+/// The tasks of a program of NOPs: the counter that each increments, those that it waits on, and its SM.
+struct Nops {
+    out: Vec<usize>,
+    waits: Vec<Vec<usize>>,
+    sm: Vec<Option<usize>>,
+}
+
+impl Nops {
+    /// Few counters for the tasks, so that most have several producers, and few SMs.
+    fn random(rng: &mut SplitMix64) -> Nops {
+        let (count, counters) = (6 + rng.index(5), 3 + rng.index(6));
+        let (sms, odds) = (2 + rng.index(3), 1 + rng.index(4));
+        let out = (0..count).map(|_| rng.index(counters)).collect();
+        let sm = (0..count).map(|_| Some(rng.index(sms)).filter(|_| rng.index(8) > 0)).collect();
+        let waits = (0..count).map(|_| (0..counters).filter(|_| rng.index(24) < odds).collect());
+        Nops { out, waits: waits.collect(), sm }
+    }
+
+    fn document(&self) -> Value {
+        let counters = 1 + self.out.iter().chain(self.waits.iter().flatten()).max().expect("there are tasks");
+        let task = |id: usize| {
+            let waits: Vec<Value> =
+                self.waits[id].iter().map(|counter| json!({"counter": counter, "threshold": 1})).collect();
+            json!({"id": id, "op": "NOP", "inputs": [], "outputs": [], "out_counter": self.out[id], "waits": waits, "sm": self.sm[id]})
+        };
+        json!({
+            "ir_version": "0.2.0", "abi_version": "0.2", "buffers": [],
+            "counters": (0..counters).map(|id| json!({"id": id})).collect::<Vec<_>>(),
+            "tasks": (0..self.out.len()).map(task).collect::<Vec<_>>(),
+        })
+    }
+
+    /// `edges[a][b]`: b waits on a counter that a produces and b does not.
+    fn edges(&self) -> Vec<Vec<bool>> {
+        let edge = |a: usize, b: usize| self.waits[b].contains(&self.out[a]) && self.out[b] != self.out[a];
+        self.pairs(edge)
+    }
+
+    fn pairs(&self, holds: impl Fn(usize, usize) -> bool) -> Vec<Vec<bool>> {
+        let count = self.out.len();
+        (0..count).map(|a| (0..count).map(|b| holds(a, b)).collect()).collect()
+    }
+
+    /// Whether the first stands before the second in a queue.
+    fn stands_before(&self, a: usize, b: usize) -> bool {
+        self.sm[a].is_some() && self.sm[a] == self.sm[b] && a < b
+    }
+
+    /// The dependency edges of D06.
+    fn kept(&self) -> Vec<Vec<bool>> {
+        let edges = self.edges();
+        let reached = reach(edges.clone());
+        self.pairs(|a, b| edges[a][b] && !self.stands_before(b, a) && !(reached[a][b] && reached[b][a]))
+    }
+
+    /// D04 to D06 by their definitions.
+    fn judge(&self) -> Found {
+        let edges = self.edges();
+        let mut found = cycles(&reach(edges.clone()), Rule::D04);
+        let breaks_d05 = self.pairs(|a, b| edges[a][b] && self.stands_before(b, a));
+        let consumers = (0..self.out.len()).filter(|&b| breaks_d05.iter().any(|of_a| of_a[b]));
+        found.extend(consumers.map(|consumer| (Rule::D05, format!("/tasks/{consumer}"))));
+        let kept = self.kept();
+        let all = self.pairs(|a, b| kept[a][b] || self.stands_before(a, b));
+        found.extend(cycles(&reach(all), Rule::D06));
+        found
+    }
+}
+
+/// The transitive closure.
+fn reach(mut edges: Vec<Vec<bool>>) -> Vec<Vec<bool>> {
+    let count = edges.len();
+    for middle in 0..count {
+        for a in 0..count {
+            for b in 0..count {
+                edges[a][b] |= edges[a][middle] && edges[middle][b];
+            }
+        }
+    }
+    edges
+}
+
+/// The lowest of each set of tasks that all reach each other.
+fn cycles(reached: &[Vec<bool>], rule: Rule) -> Found {
+    let both = |a: usize, b: usize| reached[a][b] && reached[b][a];
+    let lowest = (0..reached.len()).filter(|&a| (0..a).all(|b| !both(a, b)));
+    lowest
+        .filter(|&a| (a + 1..reached.len()).any(|b| both(a, b)))
+        .map(|a| (rule, format!("/tasks/{a}")))
+        .collect()
+}
+
+#[test]
+fn both_judges_agree_on_queues_of_random_programs() {
+    let considered = [Rule::D04, Rule::D05, Rule::D06];
+    let mut seen: std::collections::BTreeMap<BTreeSet<Rule>, usize> = std::collections::BTreeMap::new();
+    for seed in 0..part::share(4, 100_000) {
+        let program = Nops::random(&mut SplitMix64::new(seed));
+        let document = program.document();
+        let verdict = validate(document.to_string().as_bytes(), Classes::ALL);
+        assert!(!verdict.diagnostics.iter().any(|d| d.rule.class() == Class::STRUCTURE), "{document}");
+        let diagnostics = || verdict.diagnostics.iter().filter(|d| considered.contains(&d.rule));
+        let found: Found = diagnostics().map(|d| (d.rule, d.pointer.clone())).collect();
+        assert_eq!(found, program.judge(), "seed {seed}: {document}");
+        // Each step of a cycle that is named has its reason.
+        let kept = program.kept();
+        for diagnostic in diagnostics().filter(|diagnostic| diagnostic.rule == Rule::D06) {
+            let steps = match &diagnostic.witness {
+                Some(Witness::Cycle { steps }) => &steps[..],
+                _ => &[],
+            };
+            assert!(steps.len() > 1, "seed {seed}: {document}");
+            for (step, next) in steps.iter().zip(steps.iter().cycle().skip(1)) {
+                let (a, b) = (step.task.index(), next.task.index());
+                let holds = match step.then {
+                    Before::Counter(counter) => counter.index() == program.out[a] && kept[a][b],
+                    Before::Queue(sm) => {
+                        program.sm[a].is_some_and(|a| a as i64 == sm) && program.stands_before(a, b)
+                    }
+                };
+                assert!(holds, "seed {seed}: {steps:?} in {document}");
+            }
+        }
+        *seen.entry(found.iter().map(|(rule, _)| *rule).collect()).or_default() += 1;
+    }
+    // Whatever is broken together, and nothing at all.
+    assert_eq!(seen.len(), 8, "{seen:?}");
+    assert!(seen.values().all(|&count| count > part::share(4, 800)), "{seen:?}");
 }
 
 /// Copies that nothing orders turn buffers of one page into others, in any order of their numbers: whatever the sorting of these

@@ -78,7 +78,7 @@ fn raise_threshold(program: &mut Program<'_>, model: &Model, rng: &mut SplitMix6
 }
 
 /// With a cycle there is no order, and the rules that need one are silent. If the descendant stands in the same queue, it
-/// stands behind, so that the queue contradicts the wait as well.
+/// stands behind, so that the queue contradicts the wait as well. Other producers of the counter may close a cycle with the queues.
 fn back_edge(program: &mut Program<'_>, model: &Model, rng: &mut SplitMix64) -> Option<BTreeSet<Rule>> {
     let (before, producers) = (model.before(), model.producers());
     let tasks = || 0..model.tasks.len();
@@ -89,10 +89,23 @@ fn back_edge(program: &mut Program<'_>, model: &Model, rng: &mut SplitMix64) -> 
     });
     let own = |task: usize| model.tasks[task].out;
     let (task, counter) = one_of(pairs.filter(|&(task, counter)| counter != own(task)), rng)?;
-    program.tasks[task].waits.push(wait(counter, producers[counter].len()));
-    let sm = model.tasks[task].sm;
-    let behind = |&other: &usize| sm.is_some() && model.tasks[other].sm == sm && other > task;
-    if producers[counter].iter().any(behind) { set([Rule::D04, Rule::D05]) } else { set([Rule::D04]) }
+    let producers = &producers[counter];
+    program.tasks[task].waits.push(wait(counter, producers.len()));
+    let mut waiting = model.clone();
+    waiting.tasks[task].waits.push(counter);
+    let mut broken = BTreeSet::from([Rule::D04]);
+    if producers.iter().any(|&producer| model.is_behind(producer, task)) {
+        broken.insert(Rule::D05);
+    }
+    // All cycles of waits go through the new one.
+    let up_to = |a: usize, b: usize| a == b || before.has(a, b);
+    let is_on_cycle = |a: usize| up_to(task, a) && producers.iter().any(|&producer| up_to(a, producer));
+    let is_left_out = |a: usize, b: usize| model.is_behind(a, b) || is_on_cycle(a) && is_on_cycle(b);
+    let mut kept = producers.iter().filter(|&&producer| !is_left_out(producer, task));
+    if kept.any(|&producer| waiting.leads(task, producer, is_left_out)) {
+        broken.insert(Rule::D06);
+    }
+    Some(broken)
 }
 
 fn self_wait(program: &mut Program<'_>, model: &Model, rng: &mut SplitMix64) -> Option<BTreeSet<Rule>> {
@@ -112,7 +125,7 @@ fn no_producer(program: &mut Program<'_>, model: &Model, rng: &mut SplitMix64) -
     set([Rule::D01])
 }
 
-/// The two are neighbours in their queue, so that no other task changes its place. If the wait is not the only way from
+/// The two are neighbours in their queue, so that no other task changes its place. If the edge is not the only way from
 /// the one to the other, the other way closes a cycle with the queue, too.
 fn swap_in_queue(program: &mut Program<'_>, model: &Model, rng: &mut SplitMix64) -> Option<BTreeSet<Rule>> {
     let tasks = &model.tasks;
@@ -128,8 +141,8 @@ fn swap_in_queue(program: &mut Program<'_>, model: &Model, rng: &mut SplitMix64)
     let mut swapped = model.clone();
     swapped.tasks.swap(first, second);
     // The producer stands second now.
-    let out = tasks[first].out;
-    if swapped.leads(second, first, out) { set([Rule::D05, Rule::D06]) } else { set([Rule::D05]) }
+    let is_left_out = |a: usize, b: usize| swapped.is_behind(a, b);
+    if swapped.leads(second, first, is_left_out) { set([Rule::D05, Rule::D06]) } else { set([Rule::D05]) }
 }
 
 fn no_sm(program: &mut Program<'_>, model: &Model, rng: &mut SplitMix64) -> Option<BTreeSet<Rule>> {

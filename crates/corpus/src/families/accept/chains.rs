@@ -55,6 +55,24 @@ pub fn bases() -> Vec<Base> {
         &[clause::OPC_00, clause::DAT_05],
         p,
     ));
+    for length in [4, 7] {
+        let mut p = ProgramBuilder::new("nop-chain");
+        let mut counters: Vec<Ctr> =
+            (0..length).map(|index| p.counter(&format!("of the task {index} from the end"))).collect();
+        counters.reverse();
+        for (index, &own) in counters.iter().enumerate() {
+            let before: Vec<Ctr> = index.checked_sub(1).map(|before| counters[before]).into_iter().collect();
+            p.task(Op::Nop).after(&before).out(own).label(&format!("t{index}")).add();
+        }
+        let summary =
+            format!("a chain of {length} NOP tasks, whose counters are numbered from the last one on");
+        bases.push(Base::new(
+            format!("chain/backwards-{length}"),
+            summary,
+            &[clause::OPC_00, clause::DAT_05],
+            p,
+        ));
+    }
     let mut p = chain(Op::Copy, 3, 16, 1);
     let side = p.task(Op::Nop).after(&[Ctr(0)]).label("side").add();
     p.task(Op::Nop).after(&[side]).label("after_side").add();

@@ -28,7 +28,83 @@ pub fn bases() -> Vec<Base> {
         p.task(Op::Gelu).reads(&[x]).writes(&[y]).sm(index % 4).label(&format!("t{index}")).add();
     }
     bases.push(Base::new("placed/independent-12", "12 independent tasks on 4 SMs", clauses, p));
+    for (name, other, summary) in [
+        ("unplaced", Other::OnNoSm, "on no SM"),
+        ("placed", Other::OnSm1, "on another SM"),
+        ("behind", Other::BehindAWaiter, "on another SM, behind a task that waits for the second"),
+    ] {
+        let round = format!(
+            "2 tasks of a queue, each with one that waits for it; both increment one counter, the second {summary}"
+        );
+        bases.push(Base::new(format!("placed/round-{name}"), round, clauses, round_trip(other)));
+        let queue = format!(
+            "a queue whose last task increments a counter together with one that waits for its second and is {summary}"
+        );
+        bases.push(Base::new(format!("placed/joint-{name}"), queue, clauses, joint(other)));
+    }
+    for sms in [2, 3] {
+        let summary =
+            format!("{sms} SMs with two tasks each, of which the second ones increment one counter");
+        bases.push(Base::new(format!("placed/together-{sms}"), summary, clauses, together(sms)));
+    }
     bases
+}
+
+/// Where the producer of a shared counter runs that waits for `second`.
+#[derive(Clone, Copy)]
+enum Other {
+    OnNoSm,
+    OnSm1,
+    BehindAWaiter,
+}
+
+/// `other`, which increments `shared` and comes after the counter `second`, be it by its queue.
+fn add_other(p: &mut ProgramBuilder, other: Other, second: Ctr, shared: Ctr) {
+    match other {
+        Other::OnNoSm => p.task(Op::Nop).after(&[second]).out(shared).label("other").add(),
+        Other::OnSm1 => p.task(Op::Nop).after(&[second]).out(shared).sm(1).label("other").add(),
+        Other::BehindAWaiter => {
+            p.task(Op::Nop).after(&[second]).sm(1).label("waiter").add();
+            p.task(Op::Nop).out(shared).sm(1).label("other").add()
+        }
+    };
+}
+
+/// `first` and `second` in the queue of SM 0; `back` comes after `first`, `other` after `second`, and `last` after both.
+fn round_trip(other: Other) -> ProgramBuilder {
+    let mut p = ProgramBuilder::new("round");
+    let shared = p.counter("shared");
+    let first = p.task(Op::Nop).sm(0).label("first").add();
+    let second = p.task(Op::Nop).sm(0).label("second").add();
+    p.task(Op::Nop).after(&[first]).out(shared).sm(2).label("back").add();
+    add_other(&mut p, other, second, shared);
+    p.task(Op::Nop).after(&[shared]).label("last").add();
+    p
+}
+
+/// `first`, `second`, `third` and `behind` in the queue of SM 0; `other` comes after `second`, and `last` after `behind` and `other`.
+fn joint(other: Other) -> ProgramBuilder {
+    let mut p = ProgramBuilder::new("joint");
+    let shared = p.counter("shared");
+    p.task(Op::Nop).sm(0).label("first").add();
+    let second = p.task(Op::Nop).sm(0).label("second").add();
+    p.task(Op::Nop).sm(0).label("third").add();
+    p.task(Op::Nop).out(shared).sm(0).label("behind").add();
+    add_other(&mut p, other, second, shared);
+    p.task(Op::Nop).after(&[shared]).label("last").add();
+    p
+}
+
+/// SM i runs `a{i}` and `b{i}`; `last` comes after all `b{i}`.
+fn together(sms: usize) -> ProgramBuilder {
+    let mut p = ProgramBuilder::new("together");
+    let shared = p.counter("shared");
+    for sm in 0..sms {
+        p.task(Op::Nop).sm(sm).label(&format!("a{sm}")).add();
+        p.task(Op::Nop).out(shared).sm(sm).label(&format!("b{sm}")).add();
+    }
+    p.task(Op::Nop).after(&[shared]).label("last").add();
+    p
 }
 
 /// SM i runs `a{i}`, some fillers and `b{i}`; `a{i}` reads what `b{i - 1}` wrote.

@@ -23,14 +23,25 @@ pub(super) fn check(
     // From a counter, each task that waits on it leads to the counter that the task increments.
     let successors =
         |counter: CounterId, index: usize| graph.waiters(counter).get(index).map(|&task| graph.out(task));
-    let names = Names::new(program);
-    for (number, component) in components(counters, successors).into_iter().enumerate() {
+    let components = components(counters, successors);
+    for (number, component) in components.iter().enumerate() {
         component.iter().for_each(|counter| on_cycle[counter.index()] = number as u32 + 1);
+    }
+    // A task is on the cycle of its counter if it waits on another counter of it.
+    let mut lowest = vec![None; components.len()];
+    for task in TaskId::range(0..graph.tasks()) {
+        let number = on_cycle[graph.out(task).index()];
+        let place = number.checked_sub(1).and_then(|index| lowest.get_mut(index as usize));
+        let Some(lowest @ None) = place else { continue };
+        if graph.waits(task).iter().any(|wait| on_cycle[wait.index()] == number) {
+            *lowest = Some(task);
+        }
+    }
+    let names = Names::new(program);
+    for first in lowest.into_iter().flatten() {
         findings.report(Rule::D04, || {
-            let cycle = shortest_cycle(counters, component[0], successors);
-            let steps = rotate_to_lowest(cycle_of_tasks(graph, &cycle));
+            let (cycle, steps) = cycle_through(graph, first);
             let tasks: Vec<TaskId> = steps.iter().map(|step| step.task).collect();
-            let first = tasks.first().copied().unwrap_or_default();
             let message = format!(
                 "{} and {} other tasks wait for each other in a cycle",
                 names.task(first),
@@ -45,19 +56,22 @@ pub(super) fn check(
     on_cycle
 }
 
-/// The tasks along a cycle of counters: each waits on one of them and increments the next.
-fn cycle_of_tasks(graph: &Graph, cycle: &[CounterId]) -> Vec<CycleStep> {
-    let next = cycle.iter().cycle().skip(1);
-    let steps = cycle.iter().zip(next).filter_map(|(&counter, &next)| {
-        let task = graph.waiters(counter).iter().copied().find(|&task| graph.out(task) == next)?;
-        Some(CycleStep { task, then: Before::Counter(next) })
-    });
-    steps.collect()
-}
-
-/// The same cycle from its lowest task on.
-pub(super) fn rotate_to_lowest(mut steps: Vec<CycleStep>) -> Vec<CycleStep> {
-    let lowest = (0..steps.len()).min_by_key(|&index| steps[index].task).unwrap_or(0);
-    steps.rotate_left(lowest);
-    steps
+/// A shortest cycle through a task, as counters and as tasks, of which each waits on the counter that the one before it increments.
+fn cycle_through(graph: &Graph, first: TaskId) -> (Vec<CounterId>, Vec<CycleStep>) {
+    let start = graph.out(first);
+    // To the counter of this task, other tasks that increment it lead no way.
+    let is_way = |task: TaskId| graph.out(task) != start || task == first;
+    let successors = |counter: CounterId, index: usize| {
+        let task = *graph.waiters(counter).get(index)?;
+        Some(if is_way(task) { graph.out(task) } else { counter })
+    };
+    let cycle = shortest_cycle(graph.counters(), start, successors);
+    let step = |(&before, &counter): (&CounterId, &CounterId)| {
+        let mut waiters = graph.waiters(before).iter().copied();
+        let task = waiters.find(|&task| graph.out(task) == counter && is_way(task))?;
+        Some(CycleStep { task, then: Before::Counter(counter) })
+    };
+    let before = cycle.iter().cycle().skip(cycle.len().saturating_sub(1));
+    let steps = before.zip(&cycle).filter_map(step).collect();
+    (cycle, steps)
 }

@@ -8,7 +8,7 @@ use megakernel_ir::{CounterId, Diagnostic, Rule, TaskId};
 use megakernel_order::cycles::{components, shortest_cycle};
 use megakernel_order::{Findings, Graph};
 
-use crate::validate::deadlock::d04::rotate_to_lowest;
+use crate::validate::deadlock::parts::{Parts, Successor};
 use crate::validate::describe::Names;
 
 /// Judges the rule on the edges that neither D04 nor D05 has taken.
@@ -20,32 +20,42 @@ pub(super) fn check(
     findings: &mut Findings,
 ) {
     let next_in_queue = queues(program);
-    // A task leads to its counter and to the next task of its queue.
-    let nodes = Nodes { tasks: graph.tasks() as u32 };
-    let same_cycle = |counter: CounterId, task: TaskId| {
-        let number = on_cycle[counter.index()];
-        number != 0 && number == on_cycle[graph.out(task).index()]
-    };
+    let parts = Parts::new(program, graph, on_cycle, broken_by_queue);
+    let nodes = Nodes { tasks: graph.tasks() as u32, counters: graph.counters() as u32 };
+    // A task leads to its counter, or to parts of it, and to the next task of its queue.
     let successors = |node: u32, index: usize| match nodes.at(node) {
         Node::Task(task) => {
-            let counter = nodes.of(Node::Counter(graph.out(task)));
             let next = next_in_queue[task.index()].map(|next| nodes.of(Node::Task(next)));
-            [Some(counter), next].into_iter().flatten().nth(index)
+            let ways = match parts.of_producer(task) {
+                None => [Some(nodes.of(Node::Counter(graph.out(task)))), next, None],
+                Some([one, other]) => {
+                    [Some(nodes.of(Node::Part(one))), Some(nodes.of(Node::Part(other))), next]
+                }
+            };
+            ways.into_iter().flatten().nth(index)
         }
-        Node::Counter(counter) => {
-            // An edge that is another rule's leads back to the counter, which adds nothing to any cycle.
-            let task = *graph.waiters(counter).get(index)?;
-            let taken = same_cycle(counter, task) || broken_by_queue.contains(&(counter, task));
-            Some(if taken { node } else { nodes.of(Node::Task(task)) })
-        }
+        Node::Counter(counter) => graph.waiters(counter).get(index).map(|&task| nodes.of(Node::Task(task))),
+        Node::Part(part) => Some(match *parts.successors(part).get(index)? {
+            Successor::Part(part) => nodes.of(Node::Part(part)),
+            Successor::Waiter(task) => nodes.of(Node::Task(task)),
+        }),
     };
-    let count = graph.tasks() + graph.counters();
+    let count = graph.tasks() + graph.counters() + parts.count();
     let names = Names::new(program);
     for component in components(count, successors) {
         findings.report(Rule::D06, || {
+            // From its lowest task on: tasks have the lowest numbers, and no cycle is without one.
             let cycle = shortest_cycle(count, component[0], successors);
-            let cycle: Vec<Node> = cycle.into_iter().map(|node| nodes.at(node)).collect();
-            let steps = rotate_to_lowest(steps(program, &cycle));
+            let next = cycle.iter().cycle().skip(1);
+            let steps = cycle.iter().zip(next).filter_map(|(&node, &next)| {
+                let Node::Task(task) = nodes.at(node) else { return None };
+                let then = match nodes.at(next) {
+                    Node::Task(_) => Before::Queue(program[task].sm.unwrap_or_default()),
+                    Node::Counter(_) | Node::Part(_) => Before::Counter(graph.out(task)),
+                };
+                Some(CycleStep { task, then })
+            });
+            let steps: Vec<CycleStep> = steps.collect();
             let involved: Vec<TaskId> = steps.iter().map(|step| step.task).collect();
             let first = involved.first().copied().unwrap_or_default();
             let message = format!(
@@ -53,11 +63,12 @@ pub(super) fn check(
                 names.task(first),
                 involved.len().saturating_sub(1),
             );
+            let counters = steps.iter().filter_map(|step| match step.then {
+                Before::Counter(counter) => Some(counter),
+                Before::Queue(_) => None,
+            });
             Diagnostic::new(Rule::D06, format!("/tasks/{first}"), message)
-                .counters(cycle.iter().filter_map(|node| match node {
-                    Node::Counter(counter) => Some(*counter),
-                    Node::Task(_) => None,
-                }))
+                .counters(counters)
                 .tasks(involved)
                 .witness(Witness::Cycle { steps })
         });
@@ -69,18 +80,21 @@ pub(super) fn check(
 enum Node {
     Task(TaskId),
     Counter(CounterId),
+    Part(u32),
 }
 
-/// The nodes as numbers: the tasks, then the counters.
+/// The nodes as numbers: the tasks, the counters, then the parts of counters.
 struct Nodes {
     tasks: u32,
+    counters: u32,
 }
 
 impl Nodes {
     fn at(&self, number: u32) -> Node {
         match number.checked_sub(self.tasks) {
             None => Node::Task(TaskId::from(number)),
-            Some(counter) => Node::Counter(CounterId::from(counter)),
+            Some(counter) if counter < self.counters => Node::Counter(CounterId::from(counter)),
+            Some(part) => Node::Part(part - self.counters),
         }
     }
 
@@ -88,6 +102,7 @@ impl Nodes {
         match node {
             Node::Task(task) => u32::from(task),
             Node::Counter(counter) => self.tasks + u32::from(counter),
+            Node::Part(part) => self.tasks + self.counters + part,
         }
     }
 }
@@ -103,18 +118,4 @@ fn queues(program: &Program<'_>) -> Vec<Option<TaskId>> {
         }
     }
     next
-}
-
-/// The tasks of a cycle, each with what puts it before the next one.
-fn steps(program: &Program<'_>, cycle: &[Node]) -> Vec<CycleStep> {
-    let next = cycle.iter().cycle().skip(1);
-    let steps = cycle.iter().zip(next).filter_map(|(&node, &next)| {
-        let Node::Task(task) = node else { return None };
-        let then = match next {
-            Node::Counter(counter) => Before::Counter(counter),
-            Node::Task(_) => Before::Queue(program[task].sm.unwrap_or_default()),
-        };
-        Some(CycleStep { task, then })
-    });
-    steps.collect()
 }

@@ -7,6 +7,7 @@ mod d04;
 mod d05;
 mod d06;
 mod d07;
+mod parts;
 
 use megakernel_ir::TaskId;
 use megakernel_ir::model::{Program, Task};

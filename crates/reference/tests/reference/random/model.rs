@@ -173,8 +173,13 @@ impl Model {
         task.elementwise && one_way && self.buffers[from] == self.buffers[to]
     }
 
-    /// Whether a chain of waits and queues leads from one task to another without a wait of the latter on `without`.
-    pub fn leads(&self, from: usize, to: usize, without: usize) -> bool {
+    /// Whether the second of two tasks of one queue stands before the first, so that an edge from the first to it breaks D05.
+    pub fn is_behind(&self, task: usize, other: usize) -> bool {
+        self.tasks[task].sm.is_some() && self.tasks[task].sm == self.tasks[other].sm && task > other
+    }
+
+    /// Whether a chain of waits and queues leads from one task to another without the edges that are left out.
+    pub fn leads(&self, from: usize, to: usize, is_left_out: impl Fn(usize, usize) -> bool) -> bool {
         let mut seen = vec![false; self.tasks.len()];
         let mut stack = vec![from];
         while let Some(task) = stack.pop() {
@@ -186,7 +191,7 @@ impl Model {
                 (task + 1..self.tasks.len()).find(|&other| sm.is_some() && self.tasks[other].sm == sm);
             stack.extend(next_in_queue);
             let waiters = (0..self.tasks.len()).filter(|&other| self.tasks[other].waits.contains(&out));
-            stack.extend(waiters.filter(|&other| (other, out) != (to, without)));
+            stack.extend(waiters.filter(|&other| !is_left_out(task, other)));
         }
         seen[to]
     }
