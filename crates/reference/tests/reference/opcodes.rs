@@ -1,11 +1,14 @@
 //! The opcodes as a whole: against the table of the specification, against programs that another project's
 //! compiler wrote, and against tasks that make no sense.
 
+use std::collections::BTreeSet;
+
 use megakernel_ir::model::Task;
 use megakernel_ir::prng::SplitMix64;
 use megakernel_ir::{Opcode, read};
 use megakernel_reference::opcodes::{InPlace, Operands, Problems, arity, in_place, op, required_params};
-use megakernel_test_support::{fixtures, root};
+use megakernel_reference::region::Region;
+use megakernel_test_support::{fixtures, part, root};
 
 /// A program of one task without operands.
 fn bare(opcode: Opcode, params: &str) -> String {
@@ -182,4 +185,77 @@ fn no_task_makes_them_panic() {
         }
     }
     assert!(shapes_accepted > 100, "only {shapes_accepted} tasks had shapes that fit");
+}
+
+/// What the search for gaps in `validate/race/cover.rs` is made for: on which axes tasks cut a buffer of each rank, in their reads and in
+/// all of their accesses. A task whose operands have other shapes accesses them whole.
+#[test]
+fn accesses_of_a_buffer_are_cut_on_two_axes_at_most() {
+    const RANKS: [(&[usize], &[usize]); 5] =
+        [(&[], &[]), (&[0], &[0]), (&[0], &[0, 1]), (&[0], &[0, 2]), (&[1], &[1, 3])];
+    const DTYPES: &[&str] = &["F32", "I8", "I4"];
+    const OFFSETS: &[&str] = &["n_off", "N_tile", "m_off", "M_tile", "kv_start", "kv_len", "pos"];
+    const SIZES: &[&str] = &["K", "hidden", "head_dim", "n_heads", "n_kv_heads"];
+    let mut choices = Choices(SplitMix64::new(1));
+    let mut seen = BTreeSet::new();
+    for _ in 0..part::share(2, 24_000) {
+        for opcode in Opcode::ALL {
+            let buffers: Vec<_> = (0..5)
+                .map(|id| {
+                    let rank = *choices.of(&[1, 2, 3, 4]);
+                    let shape: Vec<_> = (0..rank).map(|_| *choices.of(&["1", "2", "2", "2", "2", "2"])).collect();
+                    let (dtype, shape) = (choices.of(DTYPES), shape.join(","));
+                    format!(r#"{{"id": {id}, "name": "b", "kind": "ACTIVATION", "dtype": "{dtype}", "shape": [{shape}]}}"#)
+                })
+                .collect();
+            let inputs: Vec<_> =
+                (0..*choices.of(&[1, 2, 3, 4])).map(|_| *choices.of(&[0, 1, 2, 3, 4])).collect();
+            // In place, as an append to a cache is.
+            let output = *choices.of(&[0, 1, 2, 3, 4, inputs.get(1).copied().unwrap_or(0)]);
+            let mut params: Vec<_> =
+                OFFSETS.iter().map(|key| format!(r#""{key}": {}"#, choices.of(&["0", "1", "2"]))).collect();
+            params.extend(
+                SIZES
+                    .iter()
+                    .map(|key| format!(r#""{key}": {}"#, choices.of(&["1", "2", "2", "2", "2", "2"]))),
+            );
+            if *choices.of(&[true, false]) {
+                params.push(r#""qdtype": 6, "group": 1"#.to_owned());
+            }
+            let text = format!(
+                r#"{{"ir_version": "0.2.0", "abi_version": "0.2", "buffers": [{}], "counters": [], "tasks": [
+                    {{"id": 0, "op": "{opcode}", "inputs": {inputs:?}, "outputs": [{output}], "out_counter": 0, "params": {{{}}}}}]}}"#,
+                buffers.join(","),
+                params.join(",")
+            );
+            let program = read(text.as_bytes()).expect("it reads");
+            let task = &program.tasks[0];
+            let (op, operands) = (op(task.op), Operands::new(&program, task));
+            let mut problems = Problems::new();
+            op.shapes(&operands, &mut problems);
+            if !problems.is_empty() || !arity(task).inputs.contains(&inputs.len()) {
+                continue;
+            }
+            let reads = (0..inputs.len()).map(|input| (inputs[input], false, op.reads(&operands, input)));
+            let writes = [(output, true, op.writes(&operands, 0))];
+            for (id, writes, region) in reads.chain(writes) {
+                let (Some(region), buffer) = (region, &program.buffers[id]) else { continue };
+                let (of_reads, of_all) = RANKS[buffer.shape.len()];
+                let expected = if writes { of_all } else { of_reads };
+                for axis in 0..4 {
+                    if !region.is_empty() && region.axes()[axis] != Region::of(buffer).axes()[axis] {
+                        assert!(expected.contains(&axis), "{region:?} in {text}");
+                        seen.insert((buffer.shape.len(), writes, axis));
+                    }
+                }
+            }
+        }
+    }
+    // Each of them.
+    let all = RANKS.iter().enumerate().flat_map(|(rank, (reads, all))| {
+        let of =
+            move |writes: bool, axes: &'static [usize]| axes.iter().map(move |&axis| (rank, writes, axis));
+        of(false, reads).chain(of(true, all))
+    });
+    assert_eq!(seen, all.collect::<BTreeSet<_>>());
 }

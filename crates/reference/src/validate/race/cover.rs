@@ -1,9 +1,11 @@
 //! Which elements of a box other boxes cover, and which of them comes first: without looking at single elements.
 //!
 //! A line sweeps over one axis, and a tree over the intervals of a second one knows, of each interval, the first of the
-//! boxes that the line meets there. So the time is n log² n for n boxes that are cut on at most two axes, however they lie.
-//! A third axis is taken apart slice by slice; no opcode cuts a buffer on more than two, a tile of a matrix on its rows and
-//! columns, a product of rank 3 or 4 on the last axis and a window of a cache on that of positions.
+//! boxes that the line meets there. So the time is n log² n for n boxes, however they lie.
+//!
+//! Two axes are enough: the accesses of a buffer are cut on at most two, and its reads on at most one of them. A vector has one axis, and
+//! a tile of a matrix is cut on its rows and columns. In rank 3 and 4 a product cuts the last axis of what it writes, and a window of a
+//! cache the axis of positions, the first of rank 3 and the second of rank 4, of what it reads and writes. Of a matrix tasks read rows.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -26,24 +28,17 @@ pub fn uncovered(region: &Region, boxes: impl Iterator<Item = Region>) -> Option
     hole(region, &boxes)
 }
 
-/// [`uncovered`] for many boxes within the region.
+/// [`uncovered`] for many boxes within the region, all different, so that they are cut on some axis.
 fn hole(region: &Region, boxes: &[Timed]) -> Option<Region> {
-    if boxes.is_empty() {
-        return Some(*region);
-    }
     let cut = cut_axes(region, boxes.iter().map(|(one, _)| one));
     match cut[..] {
-        [] => None,
         [axis] => gap(region, boxes.iter(), axis),
-        [first, second] => {
+        _ => {
+            let [first, second] = two_axes(&cut);
             let sweep = Sweep::new(region, boxes, [first, second]);
             let index = sweep.slices.iter().position(|slice| !slice.is_complete)?;
             let (slice, within) = sweep.slice(region, boxes, index);
             gap(&slice, within.iter(), second)
-        }
-        _ => {
-            let axis = least_cut(&cut, boxes.iter().map(|(one, _)| one));
-            slices(region, boxes, axis).find_map(|(slice, within)| hole(&slice, &within))
         }
     }
 }
@@ -79,35 +74,24 @@ impl First {
     }
 }
 
-/// For each region, when its elements are first covered by these boxes, of which earlier ones come first.
+/// For each region, when its elements are first covered by these boxes, of which earlier ones come first. The regions are cut on one axis
+/// at most.
 pub fn firsts(boxes: &[Region], regions: &[Region]) -> Vec<First> {
     let Some(bounds) = bounds(boxes.iter().chain(regions)) else { return Vec::new() };
     let boxes = clipped(&bounds, boxes.iter().copied().enumerate().map(|(time, one)| (one, time)));
-    if let Some([first, second]) = axes_for_all(&bounds, &boxes, regions.iter()) {
-        let sweep = Sweep::new(&bounds, &boxes, [first, second]);
-        let most = Maxima::new(&sweep.slices);
-        return regions.iter().map(|region| most.over(sweep.range(region.axes()[first]))).collect();
-    }
-    let mut known: HashMap<Region, First> = HashMap::new();
-    regions
-        .iter()
-        .map(|region| {
-            *known.entry(*region).or_insert_with(|| first(region, &clipped(region, boxes.iter().copied())))
-        })
-        .collect()
+    let [along, across] = axes_for_all(&bounds, &boxes, regions.iter());
+    let sweep = Sweep::new(&bounds, &boxes, [along, across]);
+    let most = Maxima::new(&sweep.slices);
+    regions.iter().map(|region| most.over(sweep.range(region.axes()[along]))).collect()
 }
 
-/// For each region, some of its elements that none of so many of these boxes covers, the first ones.
+/// For each region, some of its elements that none of so many of these boxes covers, the first ones. The regions are cut on one axis at
+/// most.
 pub fn holes(boxes: &[Region], regions: &[(Region, usize)]) -> Vec<Option<Region>> {
     let asked = || regions.iter().map(|(region, _)| region);
     let Some(bounds) = bounds(boxes.iter().chain(asked())) else { return Vec::new() };
     let timed = clipped(&bounds, boxes.iter().copied().enumerate().map(|(time, one)| (one, time)));
-    let Some([along, across]) = axes_for_all(&bounds, &timed, asked()) else {
-        return regions
-            .iter()
-            .map(|&(region, count)| uncovered(&region, boxes.iter().take(count).copied()))
-            .collect();
-    };
+    let [along, across] = axes_for_all(&bounds, &timed, asked());
     let sweep = Sweep::new(&bounds, &timed, [along, across]);
     let hole = |&(region, count): &(Region, usize)| {
         let is_late = |&index: &usize| {
@@ -122,34 +106,28 @@ pub fn holes(boxes: &[Region], regions: &[(Region, usize)]) -> Vec<Option<Region
     regions.iter().map(hole).collect()
 }
 
-/// The axes along and across which one sweep answers for all of these regions, if there are such: the boxes are cut on at most two,
-/// and the regions on one of them at most.
+/// The axes along and across which one sweep answers for all of these regions: along the one on which the regions are cut, if they are.
 fn axes_for_all<'r>(
     bounds: &Region,
     boxes: &'r [Timed],
     regions: impl Iterator<Item = &'r Region> + Clone,
-) -> Option<[usize; 2]> {
-    let cut = cut_axes(bounds, boxes.iter().map(|(one, _)| one).chain(regions.clone()));
-    let asked = cut_axes(bounds, regions);
-    if cut.len() > 2 || asked.len() > 1 {
-        return None;
+) -> [usize; 2] {
+    let asked = cut_axes(bounds, regions.clone());
+    debug_assert!(asked.len() <= 1, "{asked:?}");
+    let cut = cut_axes(bounds, boxes.iter().map(|(one, _)| one).chain(regions));
+    let [first, second] = two_axes(&cut);
+    match asked[..] {
+        [along] if along == second => [second, first],
+        _ => [first, second],
     }
-    let first = asked.first().or(cut.first()).copied().unwrap_or(0);
-    let second = cut.iter().copied().find(|&axis| axis != first).unwrap_or((first + 1) % MAX_RANK);
-    Some([first, second])
 }
 
-/// [`firsts`] of one region.
-fn first(region: &Region, boxes: &[Timed]) -> First {
-    let cut = cut_axes(region, boxes.iter().map(|(one, _)| one));
-    if cut.len() > 2 {
-        let axis = least_cut(&cut, boxes.iter().map(|(one, _)| one));
-        let parts = slices(region, boxes, axis).map(|(slice, within)| first(&slice, &within));
-        return parts.fold(First::NOTHING, First::and);
-    }
-    let one = cut.first().copied().unwrap_or(0);
-    let two = cut.get(1).copied().unwrap_or((one + 1) % MAX_RANK);
-    Sweep::new(region, boxes, [one, two]).slices.into_iter().fold(First::NOTHING, First::and)
+/// The axes of a sweep over boxes that are cut on these, which are at most two, in order; where they are fewer, with any others.
+pub fn two_axes(cut: &[usize]) -> [usize; 2] {
+    debug_assert!(cut.len() <= 2, "{cut:?}");
+    let first = cut.first().copied().unwrap_or(0);
+    let second = cut.get(1).copied().unwrap_or((first + 1) % MAX_RANK);
+    [first, second]
 }
 
 /// A box and when it comes.
@@ -187,31 +165,6 @@ pub fn cuts<'a>(region: &Region, boxes: impl Iterator<Item = &'a Region>, axis: 
     cuts.sort_unstable();
     cuts.dedup();
     cuts
-}
-
-/// The axis on which the fewest of the boxes differ.
-pub fn least_cut<'a>(axes: &[usize], boxes: impl Iterator<Item = &'a Region> + Clone) -> usize {
-    let count = |axis: usize| {
-        let mut ends: Vec<[i64; 2]> = boxes.clone().map(|one| one.axes()[axis]).collect();
-        ends.sort_unstable();
-        ends.dedup();
-        ends.len()
-    };
-    axes.iter().copied().min_by_key(|&axis| count(axis)).unwrap_or(0)
-}
-
-/// A region cut into slices along an axis, each with the parts of the boxes in it.
-fn slices<'b>(
-    region: &'b Region,
-    boxes: &'b [Timed],
-    axis: usize,
-) -> impl Iterator<Item = (Region, Vec<Timed>)> + 'b {
-    let cuts = cuts(region, boxes.iter().map(|(one, _)| one), axis);
-    (1..cuts.len()).map(move |index| {
-        let slice = region.slice(axis, cuts[index - 1], cuts[index] - cuts[index - 1]);
-        let within = clipped(&slice, boxes.iter().copied());
-        (slice, within)
-    })
 }
 
 /// A region cut into slices along one axis, and what covers each.
@@ -401,10 +354,11 @@ mod tests {
 
     #[test]
     fn covers_are_those_of_the_elements() {
-        let shapes: [(&[i64], &[&[usize]]); 3] = [
+        let shapes: [(&[i64], &[&[usize]]); 4] = [
             (&[40], &[&[0]]),
-            (&[9, 11], &[&[0], &[1], &[0, 1]]),
-            (&[3, 5, 4, 4], &[&[1], &[1, 3], &[0, 2, 3], &[0, 1, 2, 3]]),
+            (&[9, 11], &[&[0], &[1], &[0, 1], &[1, 0]]),
+            (&[6, 2, 7], &[&[0], &[2], &[0, 2]]),
+            (&[2, 5, 3, 4], &[&[1], &[3], &[1, 3]]),
         ];
         let mut rng = SplitMix64::new(7);
         let (mut complete, mut not) = (0, 0);
@@ -414,45 +368,44 @@ mod tests {
                     for _ in 0..10 {
                         let written = boxes(&mut rng, shape, axes, count);
                         let mut asked = boxes(&mut rng, shape, &axes[..1], 5);
-                        asked.extend(boxes(&mut rng, shape, axes, 3));
                         asked.push(Region::whole(shape));
-                        for slabs in [&asked[..5], &asked[..]] {
-                            let found = firsts(&written, slabs);
-                            for (region, found) in slabs.iter().zip(found) {
-                                let first = |element| written.iter().position(|one| holds(one, element));
-                                let expected = First {
-                                    latest: elements(region).filter_map(first).max(),
-                                    is_complete: elements(region).all(|element| first(element).is_some()),
-                                };
-                                assert_eq!(found, expected, "{region:?} of {written:?}");
-                                // Of some of the boxes, one by one and all regions at once.
-                                for count in [0, written.len() / 2, written.len()] {
-                                    let some = &written[..count];
-                                    let at_once = holes(
-                                        &written,
-                                        &slabs.iter().map(|&slab| (slab, count)).collect::<Vec<_>>(),
-                                    );
-                                    let place =
-                                        slabs.iter().position(|slab| slab == region).unwrap_or_default();
-                                    let found = at_once[place];
-                                    assert_eq!(
-                                        found.is_some(),
-                                        uncovered(region, some.iter().copied()).is_some()
-                                    );
-                                    if let Some(part) = found {
-                                        assert!(!part.is_empty() && part.intersection(region) == part);
-                                        assert!(!some.iter().any(|one| one.overlaps(&part)));
-                                    }
+                        for (region, found) in asked.iter().zip(firsts(&written, &asked)) {
+                            let first = |element| written.iter().position(|one| holds(one, element));
+                            let expected = First {
+                                latest: elements(region).filter_map(first).max(),
+                                is_complete: elements(region).all(|element| first(element).is_some()),
+                            };
+                            assert_eq!(found, expected, "{region:?} of {written:?}");
+                            // Of some of the boxes, one by one and all regions at once.
+                            for count in [0, written.len() / 2, written.len()] {
+                                let some = &written[..count];
+                                let together: Vec<_> = asked.iter().map(|&region| (region, count)).collect();
+                                let at_once = holes(&written, &together);
+                                let place = asked.iter().position(|one| one == region).unwrap_or_default();
+                                let found = at_once[place];
+                                assert_eq!(
+                                    found.is_some(),
+                                    uncovered(region, some.iter().copied()).is_some()
+                                );
+                                if let Some(part) = found {
+                                    assert!(!part.is_empty() && part.intersection(region) == part);
+                                    assert!(!some.iter().any(|one| one.overlaps(&part)));
                                 }
-                                match uncovered(region, written.iter().copied()) {
-                                    None => assert!(expected.is_complete),
-                                    Some(part) => {
-                                        assert!(!part.is_empty() && part.intersection(region) == part);
-                                        assert!(!written.iter().any(|one| one.overlaps(&part)));
-                                    }
-                                }
-                                if expected.is_complete { complete += 1 } else { not += 1 }
                             }
+                        }
+                        // What a read and a write have in common is cut on two axes.
+                        asked.extend(boxes(&mut rng, shape, axes, 3));
+                        for region in &asked {
+                            let is_covered = |element| written.iter().any(|one| holds(one, element));
+                            let is_complete = elements(region).all(is_covered);
+                            match uncovered(region, written.iter().copied()) {
+                                None => assert!(is_complete),
+                                Some(part) => {
+                                    assert!(!part.is_empty() && part.intersection(region) == part);
+                                    assert!(!written.iter().any(|one| one.overlaps(&part)));
+                                }
+                            }
+                            if is_complete { complete += 1 } else { not += 1 }
                         }
                     }
                 }
