@@ -74,6 +74,9 @@ pub fn columns(library: &Library, sink: &mut Sink) -> Result<()> {
         sink.reject_as(base, how, &missing)?;
         sink.reject_as(base, &format!("{how}-and-one-not-waited-for"), &missing.clone().also(race.clone()))?;
         if !in_place {
+            let again = edit::set_param(&base.program, "late", "n_off", 0.into(), Rule::M05)?;
+            let again = missing.clone().also(again).also(race.clone());
+            sink.reject_as(base, "not-written-one-written-again-and-one-not-waited-for", &again)?;
             let missing = missing.also(edit::to_nop(&base.program, "late", Rule::M05)?);
             sink.reject_as(base, "not-written", &missing)?;
             sink.reject_as(base, "not-written-and-one-not-waited-for", &missing.clone().also(race))?;
