@@ -10,7 +10,9 @@ use super::{Command, describe, options};
 pub const COMMANDS: &[Command] = &[
     Command {
         describe: || describe::<validate::Arguments>("validate"),
-        run: |matches, _| options(matches).map_or_else(|code| code, |options| validate::run(&options)),
+        run: |matches, companions| {
+            options(matches).map_or_else(|code| code, |options| validate::run(&options, companions))
+        },
     },
     Command {
         describe: || describe::<super::replay::Arguments>("replay"),

@@ -8,6 +8,7 @@ use megakernel_ir::protocol::Profile;
 use megakernel_ir::{Diagnostic, read};
 
 use crate::commands::validate::{self, Form, Judged, Kind};
+use crate::commands::{Companion, wrong};
 use crate::validate::{Classes, repairs, validate, validate_program};
 
 /// Judge programs and show what is wrong with them, with the place in the file.
@@ -54,9 +55,37 @@ impl Kind for Programs {
     }
 }
 
+/// The classes by whose rules a profile judges programs.
+///
+/// # Errors
+/// What the profile is about instead, and what to do.
+fn classes_of(profile: Profile, companions: &[&Companion]) -> Result<Classes, String> {
+    if Profile::STATIC.contains(&profile) {
+        return Ok(Classes::of_profile(profile));
+    }
+    let Some(companion) =
+        companions.iter().find(|companion| (companion.reference)().profiles().contains(&profile))
+    else {
+        return Err(format!(
+            "profile `{profile}` is about running programs and has no rules; leave `--profile` out to judge by the rules of all profiles"
+        ));
+    };
+    let mut names = companion.commands.iter().map(|command| (command.describe)().get_name().to_owned());
+    let instead =
+        names.find(|name| name.starts_with("validate-")).map(|name| format!("; `{name}` judges these"));
+    Err(format!(
+        "profile `{profile}` is about documents of a companion, not about programs{}",
+        instead.unwrap_or_default()
+    ))
+}
+
 /// Judges every file.
-pub fn run(arguments: &Arguments) -> ExitCode {
-    let classes = arguments.profile.map_or(Classes::ALL, Classes::of_profile);
+pub fn run(arguments: &Arguments, companions: &[&Companion]) -> ExitCode {
+    let classes = arguments.profile.map_or(Ok(Classes::ALL), |profile| classes_of(profile, companions));
+    let classes = match classes {
+        Ok(classes) => classes,
+        Err(message) => return wrong(message),
+    };
     let form = Form { json: arguments.json, all: arguments.all };
     validate::run(&Programs { classes }, &arguments.files, form)
 }
