@@ -294,6 +294,13 @@ impl Merging<'_> {
         self.all.get_mut(place).into_iter().for_each(Vec::clear);
     }
 
+    /// Adds an operator without parameters to those of a place.
+    fn put(&mut self, place: usize, op: &'static str, region: Json, ins: Vec<usize>, out: usize) {
+        if let Some(here) = self.all.get_mut(place) {
+            here.push(Operator { op, params: json!({}), region, ins, out });
+        }
+    }
+
     /// Gate and up as one product, in the halves of whose rows SILU_MUL finds them.
     fn gate(&mut self, place: usize) -> Result<(), Refusal> {
         let Some(one) = self.at(place) else { return Ok(()) };
@@ -321,9 +328,7 @@ impl Merging<'_> {
         }
         let made = self.stacked(gate.place.min(up.place), &products)?;
         self.take(place);
-        if let Some(here) = self.all.get_mut(place) {
-            here.push(Operator { op: HALVES, params: json!({}), region, ins: vec![made], out });
-        }
+        self.put(place, HALVES, region, vec![made], out);
         Ok(())
     }
 }

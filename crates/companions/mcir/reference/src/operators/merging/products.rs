@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 
-use super::{Merging, Operator, Product, Refusal};
+use super::{Merging, Product, Refusal};
 
 /// BF16, as tensors of kernel graphs have it.
 const BF16: u32 = 941;
@@ -66,15 +66,7 @@ impl Merging<'_> {
         let made = self.buffer(&self.names(&outs), out, &[count, rows]);
         let region = self.region(place);
         parts.iter().for_each(|part| self.take(part.place));
-        if let Some(here) = self.all.get_mut(place) {
-            here.push(Operator {
-                op: "GEMM_TILE",
-                params: json!({}),
-                region,
-                ins: vec![x, weight],
-                out: made,
-            });
-        }
+        self.put(place, "GEMM_TILE", region, vec![x, weight], made);
         Ok(made)
     }
 
@@ -138,15 +130,7 @@ impl Merging<'_> {
         let region = self.region(place);
         products.iter().for_each(|product| self.take(product.place));
         sums.into_iter().for_each(|place| self.take(place));
-        if let Some(here) = self.all.get_mut(place) {
-            here.push(Operator {
-                op: "GEMM_TILE",
-                params: json!({}),
-                region,
-                ins: vec![attended, weight],
-                out,
-            });
-        }
+        self.put(place, "GEMM_TILE", region, vec![attended, weight], out);
         Ok(attended)
     }
 }
