@@ -189,6 +189,25 @@ fn mismatched(sink: &mut Sink) -> Result<()> {
             .clause(clause::TGR_23);
         sink.graph_reject(base, &format!("{task} other {member}"), &edit)?;
     }
+    // Who sums up nothing meets those alone that sum up nothing either.
+    for (name, without, at) in [
+        ("reduce/two", "1:all-a0", "1:all-a0"),
+        ("reduce/two", "0:all-b0", "1:all-b0"),
+        ("reduce/three", "1:all-b1", "1:all-b1"),
+    ] {
+        let base = library.get(name)?;
+        let edit = Edit::breaking(Rule::TX05, format!("`{without}` has no inputs, and its mates have one"))
+            .at(base.at(at, "")?)
+            .replace(base.at(without, "inputs")?, json!(null))
+            .clause(clause::TGR_23);
+        sink.graph_reject(base, &format!("{without} without inputs"), &edit)?;
+    }
+    let base = library.get("reduce/two")?;
+    let edit = Edit::harmless("two mates have no inputs")
+        .replace(base.at("0:all-a0", "inputs")?, json!(null))
+        .replace(base.at("1:all-a0", "inputs")?, json!(null))
+        .clause(clause::TGR_23);
+    sink.graph_accept(base, "all-a0 without inputs", &edit)?;
     // The two of one team in the other order.
     for (name, rank, n) in [("reduce/two", 1, 0), ("reduce/two-by-two", 0, 1), ("reduce/three", 2, 0)] {
         let base = library.get(name)?;
