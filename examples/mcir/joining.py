@@ -134,7 +134,7 @@ def join(document, one, two, place, axes):
         found = {body: [] for body in BODIES}
         for body, node in copy.deepcopy(bodies(region)):
             node["id"] = prefix + node["id"]
-            if "at" in node:
+            if node["op"] in ("LoadTile", "Prefetch", "StoreTile"):
                 node["at"] = [index(each, mapping) for each in node["at"]]
             if node.get("fn") == "mask":
                 node.update(rows=index(node["rows"], mapping), columns=index(node["columns"], mapping))

@@ -26,7 +26,7 @@ def lists_of_names(document):
 
 
 def indices(node, at):
-    for place, index in enumerate(node.get("at", [])):
+    for place, index in enumerate(node["at"] if node["op"] in ("LoadTile", "Prefetch", "StoreTile") else []):
         yield index, "%s/at/%d" % (at, place)
     if node["op"] == "Compute" and node["fn"] == "mask":
         yield node["rows"], at + "/rows"

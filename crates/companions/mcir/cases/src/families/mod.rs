@@ -2,6 +2,7 @@
 
 mod bounds;
 pub mod compute;
+mod corners;
 mod graphs;
 pub mod lowering;
 mod memory;
@@ -48,6 +49,7 @@ macro_rules! planted {
             ("mcir/lowering", lowering::lowered),
             ("mcir/texts", texts::texts),
             ("mcir/members", texts::members),
+            ("mcir/corners", corners::corners),
         ];
     };
 }

@@ -70,7 +70,7 @@ fn mixed(draws: &mut SplitMix64, count: usize) -> Vec<f64> {
 type Draw = fn(&mut SplitMix64, usize) -> Vec<f64>;
 
 /// A scene of a document that has no file.
-fn scene(name: &str, summary: &str, clauses: &[&'static str], draft: Draft, draw: Draw) -> Scene {
+pub(super) fn scene(name: &str, summary: &str, clauses: &[&'static str], draft: Draft, draw: Draw) -> Scene {
     let document = draft.value();
     let mut draws = SplitMix64::for_family(&format!("mcir/functions/{name}"), 0);
     let mut inputs = BTreeMap::new();
@@ -94,7 +94,13 @@ fn scene(name: &str, summary: &str, clauses: &[&'static str], draft: Draft, draw
 
 /// A function of tiles that lie at one place of tensors: each with its shape and dtype, the result last. What each tile has
 /// along the first axis is 4, with a tail.
-fn function(name: &str, function: &str, more: Value, tensors: &[(&[i64], &str)], draw: Draw) -> Scene {
+pub(super) fn function(
+    name: &str,
+    function: &str,
+    more: Value,
+    tensors: &[(&[i64], &str)],
+    draw: Draw,
+) -> Scene {
     let mut draft = Draft::default();
     let mut kernel = Kernel::new("map", &[("i", tensors[0].0[0], 4)]);
     let names: Vec<String> = (0..tensors.len() - 1).map(|number| format!("x{number}")).collect();
@@ -219,7 +225,7 @@ fn others(all: &mut Vec<Scene>) {
 }
 
 /// Blocks of rows of a b, the columns of a are 7.
-fn matmul(name: &str, [a, b, y]: [&str; 3], draw: Draw) -> Scene {
+pub(super) fn matmul(name: &str, [a, b, y]: [&str; 3], draw: Draw) -> Scene {
     let mut draft = Draft::default();
     draft.input("A", &[6, 7], a);
     draft.input("B", &[7, 5], b);
@@ -240,7 +246,7 @@ fn matmul(name: &str, [a, b, y]: [&str; 3], draw: Draw) -> Scene {
 }
 
 /// A state that goes on over three tiles of rows, in its dtype.
-fn update(name: &str, function: &str, dtype: &str, init: Value, draw: Draw) -> Scene {
+pub(super) fn update(name: &str, function: &str, dtype: &str, init: Value, draw: Draw) -> Scene {
     let mut draft = Draft::default();
     draft.input("X", &[9, 5], "F32");
     draft.input("R", &[9, 4], "F32");
@@ -325,7 +331,7 @@ fn masked_rows(draws: &mut SplitMix64, count: usize) -> Vec<f64> {
 }
 
 /// A stream that has no iteration in the first block and one more in each later one, or all in the first and one fewer in each later one.
-fn growing(init: Value, name: &str, dtype: &str, shrinks: bool) -> Scene {
+pub(super) fn growing(init: Value, name: &str, dtype: &str, shrinks: bool) -> Scene {
     let mut draft = Draft::default();
     draft.input("X", &[8], "F32");
     draft.output("Y", &[8], dtype);

@@ -1,6 +1,7 @@
 //! What is run with which numbers, and what comes out as far as it is known without running anything.
 
 mod attention;
+mod corners;
 mod functions;
 mod products;
 
@@ -92,5 +93,6 @@ pub fn all() -> Vec<Scene> {
     let mut all = attention::all();
     all.extend(products::all());
     all.extend(functions::all());
+    all.extend(corners::all());
     all
 }
