@@ -14,7 +14,8 @@ pub fn replaced(text: &str, topic: &str, name: &str, lines: &[String]) -> Result
     let rest = all.get(start..).unwrap_or_default();
     let end = rest.iter().position(|line| line.contains(&last));
     let end = start + end.ok_or_else(|| format!("no line says `{last}` after `{first}`"))?;
-    let indent: String = rest.first().map_or("", |line| line).chars().take_while(|c| *c == ' ').collect();
+    let indent: String =
+        rest.first().map_or("", |line| line).chars().take_while(|c| c.is_whitespace()).collect();
     let mut out = String::new();
     for line in all.get(..=start).unwrap_or_default() {
         out.push_str(line);

@@ -137,7 +137,8 @@ impl Judge<'_> {
 
     fn task(&mut self, task: &Json, at: &str) {
         let op = word(task, "op");
-        let Some((_, mut fewest, mut most, outputs, required)) = OPCODES.into_iter().find(|row| row.0 == op)
+        let Some((_, mut fewest, mut most, outputs, required)) =
+            OPCODES.iter().copied().find(|row| row.0 == op)
         else {
             return;
         };

@@ -54,14 +54,24 @@ pub const REGIONS: &[(&str, &str, Lines)] = &[
         each(table, Opcode::computes, |op| format!("AMK_SINGLE({})", op.name))
     }),
     ("examples/python/validator.py", "rows", |table| {
-        each(
-            table,
-            |_| true,
-            |op| {
-                let [least, most] = op.inputs;
-                format!("\"{}\": ({least}, {most}, {}, \"{}\"),", op.name, op.outputs, op.required.join(" "))
-            },
-        )
+        arities(table, |name, counts, required| format!("{name:?}: ({counts}, \"{}\"),", required.join(" ")))
+    }),
+    ("adapters/cpp/examples/structure.hpp", "rows", |table| {
+        arities(table, |name, counts, required| {
+            let names: Vec<String> = required.iter().map(|name| format!("{name:?}")).collect();
+            format!("{{{name:?}, {{{counts}, {{{}}}}}}},", names.join(", "))
+        })
+    }),
+    ("adapters/go/examples/complete/structure.go", "rows", |table| {
+        // gofmt has the values below each other.
+        let longest = table.opcodes.iter().map(|op| op.name.len()).max().unwrap_or(0) + "\"\":".len();
+        arities(table, |name, counts, required| {
+            let key = format!("{name:?}:");
+            format!("{key:longest$} {{{counts}, \"{}\"}},", required.join(" "))
+        })
+    }),
+    ("adapters/rust/examples/complete/members.rs", "rows", |table| {
+        arities(table, |name, counts, required| format!("({name:?}, {counts}, \"{}\"),", required.join(" ")))
     }),
 ];
 
@@ -88,6 +98,15 @@ pub fn regions(
 
 fn each(table: &Table, keep: fn(&Opcode) -> bool, line: impl Fn(&Opcode) -> String) -> Vec<String> {
     table.opcodes.iter().filter(|opcode| keep(opcode)).map(line).collect()
+}
+
+/// A line for each opcode from its name, how many inputs (least and most) and outputs it has, and the parameters that it requires.
+fn arities(table: &Table, line: impl Fn(&str, &str, &[String]) -> String) -> Vec<String> {
+    let row = |op: &Opcode| {
+        let [least, most] = op.inputs;
+        line(&op.name, &format!("{least}, {most}, {}", op.outputs), &op.required)
+    };
+    table.opcodes.iter().map(row).collect()
 }
 
 /// In the order of rustfmt.
