@@ -96,6 +96,10 @@ impl Opcode {
         Opcode::AttentionCombine,
     ];
 
+    /// Those whose output may be any of their inputs: each of its elements depends on the same element of the inputs alone.
+    pub const IN_PLACE: &'static [Opcode] =
+        &[Opcode::Copy, Opcode::SiluMul, Opcode::Gelu, Opcode::Add, Opcode::Mul, Opcode::AllreduceShard];
+
     /// Its row in the table.
     pub const fn record(self) -> &'static OpcodeRecord {
         match self {

@@ -4,7 +4,7 @@
 use megakernel_ir::{BufferKind, DType, Opcode, Param};
 use megakernel_numerics::{decode, encode};
 
-use super::{FLOATS, Fault, I32, MATRIX, WRITE_FLOATS, round};
+use super::{FLOATS, Fault, I32, MATRIX, WRITE_FLOATS, and, round};
 use crate::kernels::{Kernels, Plain};
 use crate::memory::{Buffer, Elements};
 use crate::parts::{Given, Site};
@@ -17,22 +17,13 @@ const EPS: &[Opcode] = &[Opcode::RmsNorm, Opcode::LayerNorm];
 const GELU: &[Opcode] = &[Opcode::Gelu];
 const GEMV: &[Opcode] = &[Opcode::GemvTile];
 /// Opcodes whose result may stand in the place of an operand.
-const IN_PLACE: &[Opcode] =
-    &[Opcode::Copy, Opcode::SiluMul, Opcode::Gelu, Opcode::Add, Opcode::Mul, Opcode::AllreduceShard];
+const IN_PLACE: &[Opcode] = Opcode::IN_PLACE;
 const LAYER: &[Opcode] = &[Opcode::LayerNorm];
 const MUL: &[Opcode] = &[Opcode::Mul];
 const RMS: &[Opcode] = &[Opcode::RmsNorm];
 const ROPE: &[Opcode] = &[Opcode::Rope];
 /// Opcodes that may write a buffer of rank 0.
-const SCALAR: &[Opcode] = &[
-    Opcode::Copy,
-    Opcode::LayerNorm,
-    Opcode::SiluMul,
-    Opcode::Gelu,
-    Opcode::Add,
-    Opcode::Mul,
-    Opcode::AllreduceShard,
-];
+const SCALAR: &[Opcode] = &and::<{ Opcode::IN_PLACE.len() + 1 }>(Opcode::IN_PLACE, Opcode::LayerNorm);
 /// Opcodes with several operands of one shape.
 const SEVERAL: &[Opcode] = &[Opcode::SiluMul, Opcode::Add, Opcode::Mul, Opcode::AllreduceShard];
 const SHARDS: &[Opcode] = &[Opcode::AllreduceShard];

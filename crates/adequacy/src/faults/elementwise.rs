@@ -8,8 +8,7 @@ use crate::kernels::{Kernels, Plain};
 const ADD: &[Opcode] = &[Opcode::Add];
 const ALLREDUCE: &[Opcode] = &[Opcode::AllreduceShard];
 /// Opcodes that go element by element.
-const ELEMENTWISE: &[Opcode] =
-    &[Opcode::Copy, Opcode::SiluMul, Opcode::Gelu, Opcode::Add, Opcode::Mul, Opcode::AllreduceShard];
+const ELEMENTWISE: &[Opcode] = Opcode::IN_PLACE;
 const GELU: &[Opcode] = &[Opcode::Gelu];
 const MUL: &[Opcode] = &[Opcode::Mul];
 const SILU: &[Opcode] = &[Opcode::SiluMul];

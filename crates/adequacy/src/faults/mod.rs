@@ -142,6 +142,14 @@ const TENSOR_CORES: &[Opcode] = &[Opcode::GemvTile, Opcode::GemmTile, Opcode::At
 /// Opcodes that write floats.
 const WRITE_FLOATS: &[Opcode] = Opcode::WRITE_FLOATS;
 
+/// Opcodes and one more; `N` counts it.
+const fn and<const N: usize>(opcodes: &[Opcode], last: Opcode) -> [Opcode; N] {
+    let mut all = [last; N];
+    let (whole, _) = all.split_at_mut(opcodes.len());
+    whole.copy_from_slice(opcodes);
+    all
+}
+
 /// `value` rounded to a dtype.
 fn round(dtype: DType, value: f64) -> f64 {
     decode(dtype, encode(dtype, value))
@@ -176,6 +184,14 @@ mod tests {
         assert!(ALL.windows(2).all(|pair| pair[0].id < pair[1].id));
         assert_eq!(fault("gqa-by-tile").map(|fault| fault.opcodes), Some(&[Opcode::AttentionTile][..]));
         assert!(fault("no-such-fault").is_none());
+    }
+
+    #[test]
+    fn an_opcode_is_added_to_a_list() {
+        assert_eq!(
+            and::<3>(&[Opcode::Add, Opcode::Mul], Opcode::Gelu),
+            [Opcode::Add, Opcode::Mul, Opcode::Gelu]
+        );
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use megakernel_ir::Opcode;
 
-use super::{FLOATS, Fault, I32, MATRIX, QUANTISED};
+use super::{FLOATS, Fault, I32, MATRIX, QUANTISED, and};
 use crate::kernels::{Kernels, Plain};
 use crate::parts::{Attended, Heads, Site, Tile, Window, tiles};
 
@@ -18,15 +18,7 @@ const COPY: &[Opcode] = &[Opcode::Copy];
 const DEQUANT: &[Opcode] = &[Opcode::Dequant];
 const EMBED: &[Opcode] = &[Opcode::Embed];
 /// Opcodes that compute each element by itself.
-const ELEMENTWISE: &[Opcode] = &[
-    Opcode::Copy,
-    Opcode::Add,
-    Opcode::Mul,
-    Opcode::SiluMul,
-    Opcode::Gelu,
-    Opcode::Dequant,
-    Opcode::AllreduceShard,
-];
+const ELEMENTWISE: &[Opcode] = &and::<{ Opcode::IN_PLACE.len() + 1 }>(Opcode::IN_PLACE, Opcode::Dequant);
 const GELU: &[Opcode] = &[Opcode::Gelu];
 const LAYER: &[Opcode] = &[Opcode::LayerNorm];
 const MUL: &[Opcode] = &[Opcode::Mul];

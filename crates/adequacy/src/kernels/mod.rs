@@ -70,13 +70,11 @@ pub trait Kernels: Send + Sync {
     // Sums.
 
     /// The sum of terms.
-    fn sum(&self, site: Site, terms: &[f32]) -> f64 {
-        let _ = site;
+    fn sum(&self, _site: Site, terms: &[f32]) -> f64 {
         steps::sum(terms)
     }
     /// `start` plus the products of two rows.
-    fn dot_onto(&self, site: Site, start: f64, x: &[f32], w: &[f32]) -> f64 {
-        let _ = site;
+    fn dot_onto(&self, _site: Site, start: f64, x: &[f32], w: &[f32]) -> f64 {
         steps::dot_onto(start, x, w)
     }
     /// The sum of the products of two rows.
@@ -87,23 +85,19 @@ pub trait Kernels: Send + Sync {
     // Reading and storing elements.
 
     /// The elements of an operand as the opcode sees them; nothing: as they are stored.
-    fn load(&self, operand: Operand, output: DType, elements: &[f32]) -> Option<Vec<f32>> {
-        let _ = (operand, output, elements);
+    fn load(&self, _operand: Operand, _output: DType, _elements: &[f32]) -> Option<Vec<f32>> {
         None
     }
     /// The bits that are stored for a held value.
-    fn cast(&self, op: Opcode, dtype: DType, value: f64) -> u32 {
-        let _ = op;
+    fn cast(&self, _op: Opcode, dtype: DType, value: f64) -> u32 {
         megakernel_numerics::encode(dtype, value)
     }
     /// The bits of a NaN in outputs; nothing: those of the quiet one without payload.
-    fn nan(&self, dtype: DType) -> Option<u32> {
-        let _ = dtype;
+    fn nan(&self, _dtype: DType) -> Option<u32> {
         None
     }
     /// How many of the `n` elements that a task computes reach its output, the first ones.
-    fn written(&self, op: Opcode, n: usize) -> usize {
-        let _ = op;
+    fn written(&self, _op: Opcode, n: usize) -> usize {
         n
     }
     /// How many of `n` elements an elementwise opcode computes.
@@ -130,23 +124,19 @@ pub trait Kernels: Send + Sync {
         self.with_bias(self.product(tiles, x, w), bias, tiles.len(), output)
     }
     /// The product with its bias.
-    fn with_bias(&self, product: f64, bias: f64, tiles: usize, output: DType) -> f64 {
-        let _ = (tiles, output);
+    fn with_bias(&self, product: f64, bias: f64, _tiles: usize, _output: DType) -> f64 {
         self.add(product, bias)
     }
     /// Which bias column `n` gets, in a tile that begins at `n_off`.
-    fn bias_index(&self, n: usize, n_off: usize) -> usize {
-        let _ = n_off;
+    fn bias_index(&self, n: usize, _n_off: usize) -> usize {
         n
     }
     /// Which row of W column `n` gets.
-    fn weight_row(&self, n: usize, n_off: usize) -> usize {
-        let _ = n_off;
+    fn weight_row(&self, n: usize, _n_off: usize) -> usize {
         n
     }
     /// Which row of x row `m` gets, in a tile that begins at `m_off`.
-    fn x_row(&self, m: usize, m_off: usize) -> usize {
-        let _ = m_off;
+    fn x_row(&self, m: usize, _m_off: usize) -> usize {
         m
     }
     /// Which columns of the output a tile of `n_tile` columns writes.
@@ -158,8 +148,7 @@ pub trait Kernels: Send + Sync {
         if column.is_multiple_of(2) { byte & 15 } else { byte >> 4 }
     }
     /// The value of a nibble.
-    fn i4(&self, nibble: u8, zeros: bool) -> f32 {
-        let _ = zeros;
+    fn i4(&self, nibble: u8, _zeros: bool) -> f32 {
         f32::from(nibble) - 8.0
     }
     /// The value of a stored I8.
@@ -167,13 +156,11 @@ pub trait Kernels: Send + Sync {
         f32::from(stored)
     }
     /// The zero point that is stored as an integer.
-    fn zero(&self, dtype: DType, stored: i64) -> f32 {
-        let _ = dtype;
+    fn zero(&self, _dtype: DType, stored: i64) -> f32 {
         stored as f32
     }
     /// The group of a column, in a row of `k` columns.
-    fn group(&self, column: usize, group: usize, k: usize) -> usize {
-        let _ = k;
+    fn group(&self, column: usize, group: usize, _k: usize) -> usize {
         column / group.max(1)
     }
     /// The weight of one column: `(q - zero) * scale`.
@@ -186,8 +173,7 @@ pub trait Kernels: Send + Sync {
         steps::weights(self.steps(), row)
     }
     /// One element of a product with a quantised weight.
-    fn quantised_product(&self, tiles: &[Tile], x: &[f32], weights: &[f32], row: &QuantisedRow<'_>) -> f64 {
-        let _ = row;
+    fn quantised_product(&self, tiles: &[Tile], x: &[f32], weights: &[f32], _row: &QuantisedRow<'_>) -> f64 {
         self.product(tiles, x, weights)
     }
 
@@ -198,13 +184,11 @@ pub trait Kernels: Send + Sync {
         self.div(self.dot(Site::Squares, row, row), row.len() as f64)
     }
     /// What RMSNORM multiplies by.
-    fn rms_factor(&self, mean_square: f64, eps: f64, n: usize) -> f64 {
-        let _ = n;
+    fn rms_factor(&self, mean_square: f64, eps: f64, _n: usize) -> f64 {
         self.inverse_root(self.add(mean_square, eps))
     }
     /// One element of RMSNORM.
-    fn rms_element(&self, x: f64, factor: f64, w: f64, output: DType) -> f64 {
-        let _ = output;
+    fn rms_element(&self, x: f64, factor: f64, w: f64, _output: DType) -> f64 {
         self.mul(self.mul(x, factor), w)
     }
     /// The rows that RMSNORM normalises, each of `hidden` elements.
@@ -212,8 +196,7 @@ pub trait Kernels: Send + Sync {
         x.get(row * hidden..(row + 1) * hidden).unwrap_or_default()
     }
     /// How long a run of LAYERNORM is.
-    fn layer_run(&self, hidden: usize, last: usize) -> usize {
-        let _ = last;
+    fn layer_run(&self, hidden: usize, _last: usize) -> usize {
         hidden
     }
     /// The mean of a run.
@@ -234,8 +217,7 @@ pub trait Kernels: Send + Sync {
         self.div(deviation, self.root(self.add(variance, eps)))
     }
     /// One element of LAYERNORM from its normalised deviation.
-    fn layer_element(&self, normalised: f64, w: f64, b: Option<f64>, output: DType) -> f64 {
-        let _ = output;
+    fn layer_element(&self, normalised: f64, w: f64, b: Option<f64>, _output: DType) -> f64 {
         match b {
             Some(b) => self.mul_add(normalised, w, b),
             None => self.mul(normalised, w),
@@ -258,8 +240,7 @@ pub trait Kernels: Send + Sync {
         self.exp(self.sub(s, m))
     }
     /// SOFTMAX of one line; `all` is the whole operand.
-    fn softmax(&self, line: &[f32], all: &[f32]) -> Vec<f64> {
-        let _ = all;
+    fn softmax(&self, line: &[f32], _all: &[f32]) -> Vec<f64> {
         steps::softmax(self.steps(), line)
     }
     /// The cache head of a query head.
@@ -267,18 +248,15 @@ pub trait Kernels: Send + Sync {
         head / (heads.queries / heads.caches.max(1)).max(1)
     }
     /// The cache of a sequence, among `sequences`.
-    fn cache_of(&self, sequence: usize, sequences: usize) -> usize {
-        let _ = sequences;
+    fn cache_of(&self, sequence: usize, _sequences: usize) -> usize {
         sequence
     }
     /// The rows of the keys that are attended to.
-    fn window(&self, start: usize, len: usize, rows: usize) -> Range<usize> {
-        let _ = rows;
+    fn window(&self, start: usize, len: usize, _rows: usize) -> Range<usize> {
         start..start + len
     }
     /// The row of the values that belongs to a row of the keys.
-    fn value_row(&self, row: usize, window: &Range<usize>) -> usize {
-        let _ = window;
+    fn value_row(&self, row: usize, _window: &Range<usize>) -> usize {
         row
     }
     /// The scaled score.
@@ -286,8 +264,7 @@ pub trait Kernels: Send + Sync {
         self.mul(self.dot(Site::Scores, q, k), scale)
     }
     /// The score with a float mask.
-    fn masked(&self, score: f64, mask: f64, scale: f64) -> f64 {
-        let _ = scale;
+    fn masked(&self, score: f64, mask: f64, _scale: f64) -> f64 {
         self.add(score, mask)
     }
     /// Whether a BOOL mask keeps a row.
@@ -295,8 +272,7 @@ pub trait Kernels: Send + Sync {
         mask
     }
     /// What counts as the score of a row that a BOOL mask leaves out; nothing: the row does not count.
-    fn left_out(&self, score: f64) -> Option<f64> {
-        let _ = score;
+    fn left_out(&self, _score: f64) -> Option<f64> {
         None
     }
     /// The row of the mask for a head, where there is one for each.
@@ -357,8 +333,7 @@ pub trait Kernels: Send + Sync {
         self.pow(theta, -self.div(i as f64, half as f64))
     }
     /// The position of row `s`, head `h`.
-    fn rope_position(&self, positions: &[i64], s: usize, h: usize) -> i64 {
-        let _ = h;
+    fn rope_position(&self, positions: &[i64], s: usize, _h: usize) -> i64 {
         positions.get(s).copied().unwrap_or_default()
     }
     /// The angle.
@@ -373,13 +348,11 @@ pub trait Kernels: Send + Sync {
     // Elementwise opcodes.
 
     /// ADD
-    fn sum_of_two(&self, a: f64, b: f64, output: DType) -> f64 {
-        let _ = output;
+    fn sum_of_two(&self, a: f64, b: f64, _output: DType) -> f64 {
         self.add(a, b)
     }
     /// MUL with two inputs.
-    fn product_of_two(&self, a: f64, b: f64, scale: Option<f64>) -> f64 {
-        let _ = scale;
+    fn product_of_two(&self, a: f64, b: f64, _scale: Option<f64>) -> f64 {
         self.mul(a, b)
     }
     /// MUL with one input.
@@ -392,8 +365,7 @@ pub trait Kernels: Send + Sync {
         self.mul(self.mul(0.5, x), self.add(1.0, erf))
     }
     /// SILU_MUL
-    fn silu_mul(&self, gate: f64, up: f64, output: DType) -> f64 {
-        let _ = output;
+    fn silu_mul(&self, gate: f64, up: f64, _output: DType) -> f64 {
         self.mul(self.silu(gate), up)
     }
     /// `x * sigmoid(x)`
@@ -401,8 +373,7 @@ pub trait Kernels: Send + Sync {
         self.div(x, self.add(1.0, self.exp(-x)))
     }
     /// ALLREDUCE_SHARD: one element of every shard.
-    fn all_reduce(&self, shards: &[f32], output: DType) -> f64 {
-        let _ = output;
+    fn all_reduce(&self, shards: &[f32], _output: DType) -> f64 {
         self.sum(Site::Shards, shards)
     }
 
@@ -413,18 +384,15 @@ pub trait Kernels: Send + Sync {
         id
     }
     /// How many elements a row of the table has.
-    fn table_width(&self, width: usize, hidden: usize) -> usize {
-        let _ = hidden;
+    fn table_width(&self, width: usize, _hidden: usize) -> usize {
         width
     }
     /// The row of the cache for row `i` of `n` new ones.
-    fn append_row(&self, pos: usize, i: usize, n: usize) -> usize {
-        let _ = n;
+    fn append_row(&self, pos: usize, i: usize, _n: usize) -> usize {
         pos + i
     }
     /// The sequence of the cache for row `b` of the new ones.
-    fn append_sequence(&self, b: usize, sequences: usize) -> usize {
-        let _ = sequences;
+    fn append_sequence(&self, b: usize, _sequences: usize) -> usize {
         b
     }
     /// How many of the new rows are appended.
@@ -444,20 +412,16 @@ pub trait Kernels: Send + Sync {
         0..vocab
     }
     /// The id of logit `i` of row `r`.
-    fn token(&self, i: usize, r: usize, vocab: usize) -> usize {
-        let _ = (r, vocab);
+    fn token(&self, i: usize, _r: usize, _vocab: usize) -> usize {
         i
     }
 
     // Tasks.
 
     /// Changes what a task is given.
-    fn given(&self, given: &mut Given<'_, '_>) {
-        let _ = given;
-    }
+    fn given(&self, _given: &mut Given<'_, '_>) {}
     /// Whether a task does nothing.
-    fn skips(&self, given: &Given<'_, '_>) -> bool {
-        let _ = given;
+    fn skips(&self, _given: &Given<'_, '_>) -> bool {
         false
     }
 
@@ -468,13 +432,11 @@ pub trait Kernels: Send + Sync {
         count >= threshold
     }
     /// Whether the wait with this index is looked at.
-    fn waits_for(&self, index: usize) -> bool {
-        let _ = index;
+    fn waits_for(&self, _index: usize) -> bool {
         true
     }
     /// Which of `n` tasks that may start is started, at turn `turn`.
-    fn pick(&self, n: usize, turn: u64) -> usize {
-        let _ = (n, turn);
+    fn pick(&self, _n: usize, _turn: u64) -> usize {
         0
     }
     /// How buffers are bound, and what is left from launch to launch.

@@ -248,6 +248,12 @@ impl Opcode {
     pub fn computes(&self) -> bool {
         self.outputs > 0
     }
+
+    /// Whether its output can be of a *float* dtype.
+    pub fn writes_floats(&self) -> bool {
+        let output = self.dtypes.as_ref().and_then(|dtypes| dtypes.output.as_deref());
+        self.computes() && output.is_none_or(|dtype| dtype == "float")
+    }
 }
 
 /// `n_kv_heads` as `NKvHeads`, and `word-low` as `WordLow`.

@@ -34,17 +34,20 @@ pub fn rust(table: &Table) -> String {
     }
     out.push_str("    }\n}\n\nimpl Opcode {\n");
     let floats: Vec<String> = (table.opcodes.iter())
-        .filter(|opcode| opcode.computes())
-        .filter(|opcode| {
-            let output = opcode.dtypes.as_ref().and_then(|dtypes| dtypes.output.as_deref());
-            output.is_none_or(|dtype| dtype == "float")
-        })
+        .filter(|opcode| opcode.writes_floats())
+        .map(|opcode| format!("Opcode::{}", opcode.variant()))
+        .collect();
+    let in_place: Vec<String> = (table.opcodes.iter())
+        .filter(|opcode| opcode.in_place == InPlace::Allowed)
         .map(|opcode| format!("Opcode::{}", opcode.variant()))
         .collect();
     out.push_str(&format!(
         "/// Those whose output can be of a *float* dtype.\npub const WRITE_FLOATS: &'static [Opcode] = &[{}];\n\n\
+         /// Those whose output may be any of their inputs: each of its elements depends on the same element of the inputs alone.\n\
+         pub const IN_PLACE: &'static [Opcode] = &[{}];\n\n\
          /// Its row in the table.\npub const fn record(self) -> &'static OpcodeRecord {{\nmatch self {{\n",
-        floats.join(", ")
+        floats.join(", "),
+        in_place.join(", ")
     ));
     for opcode in &table.opcodes {
         let in_place = match (opcode.in_place, opcode.in_place_input) {

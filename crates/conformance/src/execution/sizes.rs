@@ -17,7 +17,6 @@ pub struct Sizes(BTreeMap<(Opcode, usize), u64>);
 fn axes(op: Opcode) -> &'static [&'static str] {
     match op {
         Opcode::Nop => &["tasks", "producers of a counter", "waits of a task", "launches"],
-        Opcode::Copy | Opcode::Add | Opcode::Mul | Opcode::SiluMul | Opcode::Gelu => &["elements"],
         Opcode::AllreduceShard => &["elements", "shards"],
         Opcode::Dequant => &["elements", "columns", "groups of a row"],
         Opcode::RmsNorm | Opcode::LayerNorm => &["hidden", "rows"],
@@ -39,6 +38,8 @@ fn axes(op: Opcode) -> &'static [&'static str] {
         Opcode::Embed => &["vocabulary", "hidden", "ids"],
         Opcode::KvAppend => &["position", "elements of a row", "rows or sequences"],
         Opcode::SampleArgmax => &["vocabulary", "rows"],
+        // Those that compute each element by itself.
+        _ => &["elements"],
     }
 }
 
@@ -112,7 +113,6 @@ fn extents(program: &Program<'_>, task: &Task<'_>) -> Vec<u64> {
         |columns: u64| if param(Param::Group) > 0 { columns.div_ceil(param(Param::Group)) } else { 0 };
     match task.op {
         Opcode::Nop => Vec::new(),
-        Opcode::Copy | Opcode::Add | Opcode::Mul | Opcode::SiluMul | Opcode::Gelu => vec![numel(&output)],
         Opcode::AllreduceShard => vec![numel(&output), task.inputs.len() as u64],
         Opcode::Dequant => vec![numel(&output), last(&output), groups(last(&output))],
         Opcode::RmsNorm | Opcode::LayerNorm => {
@@ -160,6 +160,7 @@ fn extents(program: &Program<'_>, task: &Task<'_>) -> Vec<u64> {
             let logits = input(0);
             vec![last(&logits), per(numel(&logits), last(&logits))]
         }
+        _ => vec![numel(&output)],
     }
 }
 

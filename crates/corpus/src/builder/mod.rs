@@ -11,7 +11,7 @@ mod target;
 mod task;
 
 pub use layers::{Attention, DecoderLayer, Dims, attention, decode_step};
-pub use names::{DType, FLOATS, Kind, Op, Space, clause_of, slug};
+pub use names::{DType, FLOATS, Kind, Op, Space, clause_of, is_unary, slug};
 pub use ops::{Matrix, Tiles, Weights};
 pub use program::{Error, Program, Result};
 pub use target::{config, laptop, server};

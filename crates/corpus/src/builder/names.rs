@@ -17,3 +17,8 @@ pub fn clause_of(op: Op) -> Clause {
     // Every opcode has a page.
     CLAUSES.iter().find(|clause| clause.id == id).copied().unwrap_or(clause::OPC_00)
 }
+
+/// Whether each element of the output depends on the same element of one input, the only one.
+pub fn is_unary(op: Op) -> bool {
+    Op::IN_PLACE.contains(&op) && op.record().inputs == [1, 1]
+}

@@ -89,6 +89,18 @@ impl Form {
 
 /// Every opcode in each operand form, with F32 where any float will do.
 pub fn forms() -> Vec<Form> {
+    let mut forms = written();
+    for &op in Op::IN_PLACE {
+        if !forms.iter().any(|form| form.op == op) {
+            let inputs = vec![(DType::F32, &[2, 5][..]); op.record().inputs[0]];
+            forms.push(form(op, "plain", &inputs, (DType::F32, &[2, 5]), &[]));
+        }
+    }
+    forms
+}
+
+/// The forms that are written down. An opcode that computes each element by itself needs none.
+fn written() -> Vec<Form> {
     use DType::{Bool, F16, F32, I4, I8, I32, U8};
     let attention =
         |name, q: &[u64], cache: &[u64], mask: Option<(DType, &[u64])>, y: &[u64], heads, kv_heads, flags| {

@@ -1,7 +1,7 @@
 //! Pages: reuse over time, pages on chip, and page sizes at the limit.
 
 use super::Base;
-use crate::builder::{Buf, Ctr, DType, Kind, Op, ProgramBuilder, Space, laptop};
+use crate::builder::{Buf, Ctr, DType, Kind, Op, ProgramBuilder, Space, is_unary, laptop};
 use megakernel_ir::rule::clause;
 
 pub fn bases() -> Vec<Base> {
@@ -23,7 +23,7 @@ pub fn bases() -> Vec<Base> {
             after_readers(readers),
         ));
     }
-    for op in [Op::Copy, Op::Gelu, Op::Add, Op::Mul, Op::SiluMul, Op::AllreduceShard] {
+    for &op in Op::IN_PLACE {
         let summary = format!("a {} task reads one buffer of a page and writes another", op.name());
         let name = format!("paged/in-place-{}", crate::builder::slug(op.name()));
         bases.push(Base::new(name, summary, &[clause::PAG_02, clause::EXE_10], in_place(op)));
@@ -117,7 +117,7 @@ fn in_place(op: Op) -> ProgramBuilder {
     p.place(a, page);
     p.place(b, page);
     let init = p.copy("init", x, a, &[]);
-    let inputs: &[Buf] = if matches!(op, Op::Copy | Op::Gelu) { &[a] } else { &[a, x] };
+    let inputs: &[Buf] = if is_unary(op) { &[a] } else { &[a, x] };
     let change = p.op(op, "change", inputs, b, &[], &[init]);
     p.copy("last", b, out, &[change]);
     p

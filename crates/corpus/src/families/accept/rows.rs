@@ -5,13 +5,10 @@ use megakernel_ir::rule::clause;
 use serde_json::Value;
 
 use super::Base;
-use crate::builder::{Buf, Ctr, DType, Op, ProgramBuilder, Space, slug};
+use crate::builder::{Buf, Ctr, DType, Op, ProgramBuilder, Space, is_unary, slug};
 
 /// Where the tasks of a program run.
 pub const PLACEMENTS: [&str; 3] = ["unplaced", "one-queue", "queues"];
-
-/// The opcodes that may work in place on an input.
-pub const IN_PLACE: [Op; 6] = [Op::Copy, Op::Gelu, Op::Add, Op::Mul, Op::SiluMul, Op::AllreduceShard];
 
 /// Name, space, placement, and whether the buffer that comes later has the lower id.
 pub const LISTED: [(&str, Space, &str, bool); 4] = [
@@ -75,7 +72,7 @@ fn in_place(op: Op) -> ProgramBuilder {
     let row0 = rows.write(&mut p, "row0", b, 0, &[]);
     let row1 = rows.write(&mut p, "row1", b, 1, &[row0]);
     let inputs = match op {
-        Op::Copy | Op::Gelu => vec![b],
+        _ if is_unary(op) => vec![b],
         Op::SiluMul => vec![b, p.input("x", DType::F32, &[2, 2])],
         _ => vec![p.input("x", DType::F32, &[2, 2]), b],
     };
@@ -147,7 +144,7 @@ pub fn bases() -> Vec<Base> {
         let clauses = [clause::EXE_05, clause::EXE_07];
         bases.push(Base::new(format!("rows/again-{placement}"), summary, &clauses, again(placement)));
     }
-    for op in IN_PLACE {
+    for &op in Op::IN_PLACE {
         let summary = format!("two tasks write a row each, and a {} changes both in place", op.name());
         let clauses = [clause::EXE_10];
         bases.push(Base::new(format!("rows/in-place-{}", slug(op.name())), summary, &clauses, in_place(op)));

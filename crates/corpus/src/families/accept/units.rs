@@ -105,11 +105,23 @@ fn unit(
     }
 }
 
+const ROW: (DType, &[u64]) = (DType::F32, &[1, 1]);
+
 /// Every form.
 pub fn units() -> Vec<Unit> {
+    let mut units = written();
+    for &op in Op::IN_PLACE {
+        if !units.iter().any(|unit| unit.op == op) {
+            units.push(unit(op, "plain", &vec![ROW; op.record().inputs[0]], ROW, &[]));
+        }
+    }
+    units
+}
+
+/// The forms that are written down. An opcode that computes each element by itself needs none.
+fn written() -> Vec<Unit> {
     use DType::{Bool, F32, I4, I8, I32, U8};
     const SCALAR: (DType, &[u64]) = (F32, &[1]);
-    const ROW: (DType, &[u64]) = (F32, &[1, 1]);
     const CACHE: (DType, &[u64]) = (F32, &[1, 1, 1]);
     const CACHES: (DType, &[u64]) = (F32, &[1, 1, 1, 1]);
     const PARTIAL: (DType, &[u64]) = (F32, &[1, 3]);
@@ -231,4 +243,19 @@ pub fn bases() -> Vec<Base> {
         }
     }
     bases
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::families::accept::opcodes::forms;
+
+    #[test]
+    fn every_opcode_has_a_form_and_those_that_compute_a_unit() {
+        let (forms, units) = (forms(), units());
+        for &op in Op::ALL {
+            assert!(forms.iter().any(|form| form.op == op), "no form of {op}");
+            assert!(op == Op::Nop || units.iter().any(|unit| unit.op == op), "no unit of {op}");
+        }
+    }
 }

@@ -7,7 +7,6 @@ use super::operands::{everywhere, op_pointer};
 use crate::builder::{Op, Result, clause_of, laptop, server};
 use crate::edit::{self, Edit};
 use crate::families::accept::pairs::{ROWS, RULES, WAITERS};
-use crate::families::accept::rows::IN_PLACE;
 use crate::families::library::{Base, Library};
 use crate::families::sink::{Sink, words};
 
@@ -87,7 +86,7 @@ pub fn operands(library: &Library, sink: &mut Sink) -> Result<()> {
             }
             allow(sink, base, ("a run over several axes", clause), &values)?;
         }
-        let is_elementwise = IN_PLACE.contains(&unit.op);
+        let is_elementwise = Op::IN_PLACE.contains(&unit.op);
         if is_elementwise || unit.op == Op::KvAppend {
             let mut values = Vec::new();
             for input in 0..unit.inputs.len().min(if is_elementwise { 8 } else { 1 }) {

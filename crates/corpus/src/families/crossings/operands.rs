@@ -130,15 +130,7 @@ pub fn arity(library: &Library, sink: &mut Sink) -> Result<()> {
 
 /// Fewest and most inputs.
 fn takes(unit: &Unit) -> [usize; 2] {
-    match (unit.op, unit.is_quantised()) {
-        (Op::GemvTile | Op::GemmTile, true) | (Op::AttentionTile, _) => [3, 4],
-        (Op::LayerNorm | Op::GemvTile | Op::GemmTile | Op::Dequant, _) => [2, 3],
-        (Op::Mul, _) => [1, 2],
-        (Op::AllreduceShard, _) => [1, 8],
-        (Op::AttentionCombine, _) => [2, 8],
-        (Op::Copy | Op::Gelu | Op::Softmax | Op::SampleArgmax, _) => [1, 1],
-        _ => [2, 2],
-    }
+    unit.op.record().inputs(unit.is_quantised())
 }
 
 /// What an operand may hold besides what it does.
@@ -376,7 +368,7 @@ pub fn in_place(library: &Library, sink: &mut Sink) -> Result<()> {
         for input in made(unit).filter(alike) {
             let at = op_pointer(base, &format!("inputs/{input}"))?;
             let what = format!("`op` reads its output as input {input}");
-            if matches!(unit.op, Op::Copy | Op::SiluMul | Op::Gelu | Op::Add | Op::Mul | Op::AllreduceShard) {
+            if Op::IN_PLACE.contains(&unit.op) {
                 let edit = Edit::breaking(Rule::R02, what).clause(clause::EXE_10).replace(at, output);
                 sink.accept_under(&["memory-safety"], base, &format!("{}-i{input}", base.slug()), edit)?;
             } else {

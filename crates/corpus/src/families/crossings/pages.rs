@@ -3,9 +3,9 @@
 use megakernel_ir::rule::{Rule, clause};
 use serde_json::{Value, json};
 
-use crate::builder::{Result, slug};
+use crate::builder::{Op, Result, slug};
 use crate::edit::{self, Edit};
-use crate::families::accept::rows::{IN_PLACE, LISTED};
+use crate::families::accept::rows::LISTED;
 use crate::families::library::{Base, Library};
 use crate::families::sink::{Sink, words};
 
@@ -51,7 +51,7 @@ fn after(base: &Base, task: &str) -> Result<Value> {
 /// P01 and what it allows: a task turns one buffer of a page into the other, whichever of its inputs that is, if their elements have one
 /// width, and whichever of the two has the lower id.
 pub fn hand_over(library: &Library, sink: &mut Sink) -> Result<()> {
-    for op in IN_PLACE {
+    for &op in Op::IN_PLACE {
         let base = library.get(&format!("paged/in-place-{}", slug(op.name())))?;
         let pointer = |buffer: &str| edit::buffer_pointer(&base.program, buffer, "dtype");
         let dtypes = |edit: Edit, from: &str, to: &str| -> Result<Edit> {

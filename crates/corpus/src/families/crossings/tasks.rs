@@ -5,10 +5,10 @@ use megakernel_ir::rule::{Rule, clause};
 use serde_json::{Value, json};
 
 use super::operands::{everywhere, op_pointer};
-use crate::builder::{Op, Result, clause_of, slug};
+use crate::builder::{Op, Result, clause_of, is_unary, slug};
 use crate::edit::{self, Edit};
 use crate::families::accept::pairs::{ROWS, RULES, Row, WAITERS};
-use crate::families::accept::rows::{IN_PLACE, PLACEMENTS};
+use crate::families::accept::rows::PLACEMENTS;
 use crate::families::library::Library;
 use crate::families::sink::Sink;
 
@@ -129,11 +129,11 @@ pub fn rows(library: &Library, sink: &mut Sink) -> Result<()> {
             .replace(edit::task_pointer(&base.program, "writer1", "sm")?, Value::Null);
         sink.reject_as(base, "row-1-written-later", &edit)?;
     }
-    for op in IN_PLACE {
+    for &op in Op::IN_PLACE {
         let base = library.get(&format!("rows/in-place-{}", slug(op.name())))?;
         let change = base.program.task("change")?;
         let edit = edit::set_param(&base.program, "row1", "m_off", json!(0), Rule::M05)?;
-        let operand = usize::from(!matches!(op, Op::Copy | Op::Gelu | Op::SiluMul));
+        let operand = usize::from(!is_unary(op) && op != Op::SiluMul);
         let edit = edit.clause(clause::EXE_10).at(format!("/tasks/{change}/inputs/{operand}"));
         sink.reject_as(base, "row-1-written-by-its-reader-alone", &edit)?;
     }

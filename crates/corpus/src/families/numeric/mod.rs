@@ -40,7 +40,7 @@ pub fn plans(seed: u64, begun: &dyn Fn(&str) -> bool) -> Result<Vec<Plan>> {
         ),
         (Op::Rope, &[rope::rope, special::rope, special::rope_edges, sizes::rope]),
         (Op::SiluMul, &[elementwise::silu_mul, special::silu_mul, sizes::silu_mul]),
-        (Op::Gelu, &[elementwise::gelu, special::gelu, sizes::gelu]),
+        (Op::Gelu, &[elementwise::gelu, special::unary, sizes::unary]),
         (Op::Add, &[elementwise::add, special::add, sizes::add]),
         (Op::Mul, &[elementwise::mul, special::mul, special::mul_edges, sizes::mul]),
         (Op::Dequant, &[dequant::dequant, special::dequant, sizes::dequant]),

@@ -13,7 +13,7 @@ mod widths;
 
 use super::bench::{Bench, Spec};
 use super::data::{Operand, ints, normals, numel, reals};
-use crate::builder::{DType, Op, Result};
+use crate::builder::{DType, Op, Result, is_unary};
 
 /// The cases of an opcode.
 pub fn fill(b: &mut Bench, op: Op) -> Result<()> {
@@ -53,7 +53,7 @@ fn operands(b: &Bench, data: &str, op: Op, dtypes: &[DType]) -> Vec<Operand> {
         some(b, data, &format!("operand-{given}"), dtype, shape)
     };
     match op {
-        Op::Copy | Op::Gelu => vec![x(&[2, 5])],
+        _ if is_unary(op) => vec![x(&[2, 5])],
         Op::Embed => vec![count(1, &[3]), x(&[4, 5])],
         Op::RmsNorm => vec![x(&[2, 8]), x(&[8])],
         Op::LayerNorm => vec![x(&[2, 8]), x(&[8]), x(&[8])],

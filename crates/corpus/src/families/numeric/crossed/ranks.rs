@@ -3,7 +3,7 @@
 use super::super::bench::{Bench, Spec, every, round};
 use super::super::data::{Operand, Values, ints, reals};
 use super::{count, pairs, some};
-use crate::builder::{DType, Op, Result};
+use crate::builder::{DType, Op, Result, is_unary};
 use megakernel_ir::rule::clause;
 
 const SCALAR: &str = "scalar";
@@ -92,7 +92,6 @@ fn scalars(b: &Bench, op: Op, from: DType, to: DType) -> Vec<(&'static str, Fill
             let inputs = vec![some(b, SCALAR, "x", from, &[2, 4]), ints(DType::I32, &[], vec![3])];
             vec![form("scalar-position", inputs, (to, &[2, 4]), &[("head_dim", 4.0), ("theta", 100.0)])]
         }
-        Op::Gelu => unary(1.5),
         Op::SiluMul => binary(1.5, -2.0),
         Op::Add => binary(1.5, 0.25),
         Op::Mul => binary(1.5, -2.0),
@@ -113,6 +112,7 @@ fn scalars(b: &Bench, op: Op, from: DType, to: DType) -> Vec<(&'static str, Fill
             };
             vec![("scalar", Box::new(fill) as Fill)]
         }
+        _ if is_unary(op) => unary(1.5),
         _ => Vec::new(),
     }
 }
@@ -192,7 +192,6 @@ fn others(b: &Bench, op: Op, from: DType, to: DType) -> Vec<(&'static str, Fill)
             let inputs = vec![x("a", &[2, 2, 2, 2]), x("b", &[2, 2, 2, 2])];
             vec![form("rank-4", inputs, (to, &[2, 2, 2, 2]), &[])]
         }
-        Op::Gelu => vec![form("rank-4", vec![x("x", &[2, 2, 2, 2])], (to, &[2, 2, 2, 2]), &[])],
         Op::AllreduceShard => {
             let shards = ["a", "b", "c"].map(|name| x(name, &[2, 2, 2, 2])).to_vec();
             vec![form("rank-4", shards, (to, &[2, 2, 2, 2]), &[])]
@@ -210,6 +209,7 @@ fn others(b: &Bench, op: Op, from: DType, to: DType) -> Vec<(&'static str, Fill)
             form("rank-3", vec![x("x", &[2, 2, 8])], (to, &[4]), &[]),
             form("rank-4", vec![x("x", &[2, 1, 3, 8])], (to, &[2, 3]), &[]),
         ],
+        _ if is_unary(op) => vec![form("rank-4", vec![x("x", &[2, 2, 2, 2])], (to, &[2, 2, 2, 2]), &[])],
         _ => Vec::new(),
     }
 }

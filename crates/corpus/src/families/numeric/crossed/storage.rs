@@ -4,7 +4,7 @@
 use super::super::bench::{Bench, Sharing, Spec, every};
 use super::super::data::Operand;
 use super::{count, operands, pairs, plain, some};
-use crate::builder::{FLOATS, Kind, Op, Result, Space};
+use crate::builder::{FLOATS, Kind, Op, Result, Space, is_unary};
 use megakernel_ir::rule::clause;
 
 const SPACES: [(&str, Space); 4] = [
@@ -24,7 +24,7 @@ pub fn fill(b: &mut Bench, op: Op) -> Result<()> {
 
 fn in_place(b: &mut Bench, op: Op) -> Result<()> {
     let inputs = match op {
-        Op::Copy | Op::Gelu => 1,
+        _ if is_unary(op) => 1,
         Op::SiluMul | Op::Add | Op::Mul => 2,
         Op::AllreduceShard => 5,
         _ => return Ok(()),

@@ -6,7 +6,7 @@ use megakernel_numerics::{decode, encode};
 use super::super::bench::{Bench, Spec, every};
 use super::super::data::{Operand, Values, bits, ints, power, reals};
 use super::pairs;
-use crate::builder::{DType, FLOATS, Op, Result};
+use crate::builder::{DType, FLOATS, Op, Result, is_unary};
 use megakernel_ir::rule::clause;
 
 use DType::{BF16, F8E4M3, F8E5M2, F16, F32};
@@ -48,7 +48,7 @@ fn payloads(b: &mut Bench, op: Op) -> Result<()> {
         let ones = || reals(from, &shape, vec![1.0; n]);
         let spec = Spec::new("payloads", "nan", about);
         let spec = match op {
-            Op::Copy | Op::Gelu => spec.input(x).output(to, &shape),
+            _ if is_unary(op) => spec.input(x).output(to, &shape),
             Op::Embed => {
                 let ids = ints(DType::I32, &[2], vec![1, 0]);
                 let table = bits(from, &[2, n as u64], stored.repeat(2));

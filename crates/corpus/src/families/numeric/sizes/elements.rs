@@ -15,12 +15,12 @@ const LONG: [(&str, &[u64]); 3] = [("1x1027", &[1, 1027]), ("5x421", &[5, 421]),
 /// More elements than 16 bits count. That costs much, so each opcode has it with some dtypes, and all together with each three times.
 const LONGEST: (&str, &[u64]) = ("5x13127", &[5, 13_127]);
 
-/// Opcodes that compute each element by itself.
+/// Opcodes that compute each element by itself, in the order in which they take dtypes by turns; later ones as if they stood at its end.
 const OPCODES: [&str; 7] = ["add", "mul", "silu-mul", "gelu", "allreduce-shard", "copy", "dequant"];
 
 /// The dtypes with which an opcode has the longest.
 fn longest(opcode: &str) -> impl Iterator<Item = Pair> {
-    let index = OPCODES.iter().position(|name| *name == opcode).unwrap_or(0);
+    let index = OPCODES.iter().position(|name| *name == opcode).unwrap_or(OPCODES.len());
     let pairs: Vec<Pair> = round(index).collect();
     pairs.into_iter().cycle().skip(index).take(3)
 }
@@ -64,8 +64,8 @@ pub fn silu_mul(b: &mut Bench) -> Result<()> {
     ordinary_cases(b, 2, 3)
 }
 
-/// GELU.
-pub fn gelu(b: &mut Bench) -> Result<()> {
+/// An opcode of one operand.
+pub fn unary(b: &mut Bench) -> Result<()> {
     ordinary_cases(b, 1, 2)
 }
 

@@ -26,7 +26,7 @@ use crate::builder::{DType, Result};
 pub use attention::{attention, combine};
 pub use beyond::fill as beyond;
 pub use counts::fill as counts;
-pub use elements::{add, allreduce, copy, dequant, gelu, mul, silu_mul};
+pub use elements::{add, allreduce, copy, dequant, mul, silu_mul, unary};
 pub use matmul::{gemm, gemv};
 pub use movement::{argmax, embed, kv_append};
 pub use online::{attention as online_attention, combine as online_combine, softmax as online_softmax};

@@ -164,8 +164,8 @@ pub fn silu_mul(b: &mut Bench) -> Result<()> {
     })
 }
 
-/// GELU.
-pub fn gelu(b: &mut Bench) -> Result<()> {
+/// An opcode of one operand that computes each element by itself.
+pub fn unary(b: &mut Bench) -> Result<()> {
     each(b, |data, at, (from, to)| {
         let (n, x) = moved(from, at);
         Spec::new("specials", data, ABOUT).input(reals(from, &[n, 5], x)).output(to, &[n, 5])
