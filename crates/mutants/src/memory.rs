@@ -3,6 +3,7 @@
 use megakernel_ir::{BufferId, DType, Opcode, Rule, TaskId};
 
 use crate::found::Found;
+use crate::opcodes::arity;
 use crate::program::{Buffer, Program, Task};
 use crate::shapes::Shapes;
 use crate::steps::Steps;
@@ -234,7 +235,7 @@ impl Memory<'_> {
         let (task, steps, form) = (self.operands.task, self.steps, self.operands.form);
         let Some(output) = task.outputs.first() else { return };
         let is_input = task.inputs.contains(output);
-        let is_allowed = allows_in_place(task.op);
+        let is_allowed = arity(task.op, false).in_place;
         let good = match task.op {
             Opcode::KvAppend => {
                 let cache = task.inputs.get(1) == Some(output);
@@ -377,9 +378,3 @@ const PLACES: [[&str; 4]; 5] = [
     ["inputs/3 axis 0", "inputs/3 axis 1", "inputs/3 axis 2", "inputs/3 axis 3"],
     ["outputs/0 axis 0", "outputs/0 axis 1", "outputs/0 axis 2", "outputs/0 axis 3"],
 ];
-
-/// Whether one buffer may be an input and the output (clause EXE-10), KV_APPEND aside.
-pub fn allows_in_place(op: Opcode) -> bool {
-    use Opcode::{Add, AllreduceShard, Copy, Gelu, Mul, SiluMul};
-    matches!(op, Copy | SiluMul | Gelu | Add | Mul | AllreduceShard)
-}

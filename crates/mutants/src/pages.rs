@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use megakernel_ir::{BufferId, BufferKind, DType, MemSpace, Rule, TaskId};
 
 use crate::found::Found;
-use crate::memory::allows_in_place;
+use crate::opcodes::arity;
 use crate::program::{Buffer, Page, Pages, Program, Task};
 use crate::relation::Relation;
 use crate::steps::Steps;
@@ -196,7 +196,7 @@ impl<'a> Judging<'a> {
         let step = |name, right: bool, wrong: &dyn Fn() -> bool| self.steps.step(name, right, wrong);
         let reads = task.reads(a.0) && task.writes(b.0);
         let only = !task.writes(a.0) && !task.reads(b.0);
-        let allows = allows_in_place(task.op);
+        let allows = arity(task.op, false).in_place;
         let width = |dtype: DType| dtype.bits();
         let widths = width(a.1.dtype) == width(b.1.dtype);
         let shapes = a.1.shape == b.1.shape;

@@ -3,6 +3,7 @@
 use megakernel_ir::{DType, Opcode};
 
 use crate::memory::{Operands, is_float};
+use crate::opcodes::arity;
 use crate::program::Buffer;
 use crate::steps::Steps;
 
@@ -115,7 +116,6 @@ impl<'a> Shapes<'a> {
                 }
                 self.need("shape of the output", y.shape == a.shape);
             }
-            (Opcode::Gelu, [x]) => self.need("shape of the output", y.shape == x.shape),
             (Opcode::Softmax, [x]) => {
                 self.need("shape of the output", y.shape == x.shape);
                 let (dim, rank) = (self.operands.task.int("dim").unwrap_or(-1), rank(x) as i128);
@@ -177,6 +177,9 @@ impl<'a> Shapes<'a> {
             }
             (Opcode::GemvTile | Opcode::GemmTile, [x, w, rest @ ..]) => self.matrix(x, w, rest, y),
             (Opcode::Dequant, [q, rest @ ..]) => self.dequant(q, rest, y),
+            (op, [x]) if arity(op, false).in_place => {
+                self.need("shape of the output", y.shape == x.shape);
+            }
             _ => {}
         }
     }
