@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use megakernel_codegen::opcodes::{Opcode, TABLE, Table};
+use megakernel_codegen::opcodes::{InPlace, Opcode, TABLE, Table};
 
 use super::cases::Case;
 use super::tree::Files;
@@ -17,31 +17,50 @@ enum Place {
     Below(&'static str, &'static str, fn(&Opcode) -> String),
 }
 
-/// What every opcode has: what it is, where, and whether opcodes that compute nothing need it too.
-const PLACES: &[(&str, Place, bool)] = &[
-    ("its page", Place::File(|op| format!("spec/opcodes/{}.md", op.slug())), true),
-    ("its dtypes, shapes and footprint in the reference", Place::File(reference), true),
+/// Which opcodes have something.
+type Which = fn(&Opcode) -> bool;
+
+const ALL: Which = |_| true;
+const COMPUTING: Which = Opcode::computes;
+/// Programs of an opcode that computes each element by itself are made from its row.
+const NOT_ELEMENTWISE: Which = |op| op.in_place != InPlace::Allowed;
+const WRITING_FLOATS: Which = Opcode::writes_floats;
+
+/// What every opcode has: what it is, where, and which opcodes need it.
+const PLACES: &[(&str, Place, Which)] = &[
+    ("its page", Place::File(|op| format!("spec/opcodes/{}.md", op.slug())), ALL),
+    ("its dtypes, shapes and footprint in the reference", Place::File(reference), ALL),
     (
         "what the reference computes",
         Place::File(|op| format!("crates/reference/src/vm/kernels/{}.rs", op.module())),
-        false,
+        COMPUTING,
     ),
     (
         "what a plain implementation computes",
         Place::File(|op| format!("crates/adequacy/src/opcodes/{}.rs", op.module())),
-        false,
+        COMPUTING,
     ),
     (
         "a fault that cases have to reject",
         Place::Below("crates/adequacy/src/faults/", "crates/adequacy/src/faults/<group>.rs", |op| {
             format!("Opcode::{}", op.variant())
         }),
-        false,
+        COMPUTING,
+    ),
+    (
+        "faults of special values in what it stores",
+        Place::Text("crates/adequacy/src/faults/special.rs", |op| format!("{}\"", op.variant())),
+        WRITING_FLOATS,
+    ),
+    (
+        "its row in the second validator",
+        Place::Text("crates/mutants/src/opcodes.rs", |op| format!("Opcode::{}", op.variant())),
+        ALL,
     ),
     (
         "its device function",
         Place::File(|op| format!("crates/cuda-harness/cuda/ops/{}.cuh", op.module())),
-        true,
+        ALL,
     ),
     (
         "an accepted program that uses it",
@@ -50,22 +69,22 @@ const PLACES: &[(&str, Place, bool)] = &[
             "crates/corpus/src/families/accept/opcodes.rs",
             |op| format!("Op::{}", op.variant()),
         ),
-        true,
+        NOT_ELEMENTWISE,
     ),
     (
         "its numeric family",
         Place::Text("crates/corpus/src/families/numeric/mod.rs", |op| format!("(Op::{},", op.variant())),
-        false,
+        COMPUTING,
     ),
     (
         "a task that conforms to the schema",
         Place::Text("schemas/tests/program/pass/every-opcode.json", |op| format!("\"{}\"", op.name)),
-        true,
+        ALL,
     ),
     (
         "a second opinion on its values",
         Place::Text("checks/model.py", |op| format!("@opcode(\"{}\")", op.name)),
-        false,
+        COMPUTING,
     ),
 ];
 
@@ -79,8 +98,8 @@ pub fn lacking(table: &Table, files: &Files) -> Vec<String> {
     let texts: Vec<(&str, &str)> = files.texts().collect();
     let mut problems = Vec::new();
     for opcode in &table.opcodes {
-        for (what, place, always) in PLACES {
-            if !always && !opcode.computes() {
+        for (what, place, needed) in PLACES {
+            if !needed(opcode) {
                 continue;
             }
             let (found, file, hint) = match place {
@@ -168,7 +187,24 @@ mod tests {
             "{problems:#?}"
         );
         assert!(problems.iter().any(|p| p.starts_with("checks/model.py: no `@opcode(\"CLAMP\")`")));
+        let special =
+            "crates/adequacy/src/faults/special.rs: no `Clamp\"`: CLAMP lacks faults of special values";
+        assert!(problems.iter().any(|p| p.starts_with(special)), "{problems:#?}");
         assert!(uncited(&table(), &[])[0].contains("no case cites OPC-20 of CLAMP"));
+    }
+
+    #[test]
+    fn an_elementwise_opcode_needs_no_program_and_one_that_writes_integers_no_faults_of_floats() {
+        let text = r#"{"parameters": [], "reserved": [], "opcodes": [
+            {"code": 20, "name": "CLAMP", "summary": "s", "inputs": [1, 1], "outputs": 1, "in_place": "allowed"},
+            {"code": 21, "name": "TOP", "summary": "s", "inputs": [1, 1], "outputs": 1,
+             "dtypes": {"inputs": ["float"], "output": "I32"}}]}"#;
+        let problems = lacking(&Table::from_text(text).expect("a table"), &Files::default());
+        let lacks = |what: &str| problems.iter().any(|problem| problem.ends_with(what));
+        assert!(!lacks("CLAMP lacks an accepted program that uses it"), "{problems:#?}");
+        assert!(lacks("TOP lacks an accepted program that uses it"), "{problems:#?}");
+        assert!(lacks("CLAMP lacks faults of special values in what it stores"), "{problems:#?}");
+        assert!(!lacks("TOP lacks faults of special values in what it stores"), "{problems:#?}");
     }
 
     #[test]
