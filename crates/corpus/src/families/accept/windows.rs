@@ -214,6 +214,7 @@ pub fn windows() -> Vec<Window> {
         form(Op::GemvTile, "bias", &[X, Matrix(2), Vector], &[1, 4], columns(), &gemv),
         form(Op::GemvTile, "vector", &[Given(F32, &[2]), Matrix(2)], &[4], columns(), &gemv),
         form(Op::GemvTile, "rows", &[Given(F32, &[2, 1, 2]), Matrix(2)], &[2, 1, 4], columns(), &gemv),
+        form(Op::GemvTile, "batch", &[Given(F32, &[2, 1, 1, 2]), Matrix(2)], &[2, 1, 1, 4], columns(), &gemv),
         form(
             Op::GemvTile,
             "i8-zeros",
