@@ -271,7 +271,35 @@ pub fn selections(_: &Library, sink: &mut Sink) -> Result<()> {
         }
     }
     strides(sink, base)?;
+    signs(sink, base)?;
     batches(sink)
+}
+
+/// Values of which one is the other with a sign: requests in 16 bits, and offsets of experts in 32.
+fn signs(sink: &mut Sink, base: &GraphBase) -> Result<()> {
+    for (code, name, bits) in [(116, "requests", 0xffff), (274, "requests", 0xffff), (248, "experts", -1)] {
+        for (one, other) in [(1, -1), (-3, 3), (-2, -2)] {
+            let what = format!("{name} {one} and {other}, of type {code}");
+            let edit = match one == other {
+                true => Edit::breaking(Rule::TR04, what).at(base.at("b2", "outputs/0")?),
+                false => Edit::harmless(what),
+            };
+            let edit = with_word(edit, base, "b0", [one & bits, -1])?;
+            let mut edit = with_word(edit, base, "b2", [other & bits, -1])?;
+            for task in ["b0", "b2"] {
+                edit = with_type(edit, base, task, code)?;
+                edit = edit.replace(base.at(task, "outputs/0/base_ptr")?, "shared");
+            }
+            let sign = |value: i64| if value < 0 { format!("minus {}", -value) } else { value.to_string() };
+            let name = format!("{code} {name} {} and {}", sign(one), sign(other));
+            let edit = edit.clause(clause::TGR_22);
+            match one == other {
+                true => sink.graph_reject(base, &name, &edit)?,
+                false => sink.graph_accept(base, &name, &edit)?,
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Experts of one stride.
