@@ -42,14 +42,14 @@ fn cycles(subject: &Subject<'_>, order: &Order) -> Findings {
     let mut found = Findings::new();
     let mut told: Vec<usize> = Vec::new();
     for (n, &(graph, task)) in order.nodes().iter().enumerate() {
-        let on_cycle = order.is_before(n, n);
-        if on_cycle && !told.iter().any(|&other| order.is_before(other, n) && order.is_before(n, other)) {
+        let on_cycle = order.leads(n, n);
+        if on_cycle && !told.iter().any(|&other| order.leads(other, n) && order.leads(n, other)) {
             told.push(n);
             found.insert((Rule::TD03, subject.at(graph, &format!("/all_tasks/{task}"))));
         }
         for &next in order.direct(n) {
             let Some(&(other, consumer)) = order.nodes().get(next) else { continue };
-            if other == graph && consumer < task && !order.is_before(next, n) {
+            if other == graph && consumer < task && !order.leads(next, n) {
                 let at = subject.at(graph, &format!("/all_tasks/{consumer}/dependent_event"));
                 found.insert((Rule::TD04, at));
             }
@@ -109,7 +109,7 @@ fn lost(subject: &Subject<'_>, order: &Order) -> Findings {
         event.is_some_and(|event| event.event_type == EventType::EndOfTaskGraph as i64)
     };
     for (n, &(graph, task)) in order.nodes().iter().enumerate() {
-        let arrives = ends(n) || (0..order.nodes().len()).any(|last| order.is_before(n, last) && ends(last));
+        let arrives = ends(n) || (0..order.nodes().len()).any(|last| order.leads(n, last) && ends(last));
         if !arrives {
             found.insert((Rule::TD05, subject.at(graph, &format!("/all_tasks/{task}/trigger_event"))));
         }

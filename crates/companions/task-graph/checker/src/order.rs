@@ -17,6 +17,9 @@ pub struct Order {
     /// By events, and by the events of mates.
     edges: Vec<Vec<usize>>,
     mates: Vec<Vec<usize>>,
+    /// By edges alone.
+    led: Vec<Vec<bool>>,
+    /// And by what ranks may bring that are not seen.
     before: Vec<Vec<bool>>,
 }
 
@@ -41,7 +44,7 @@ impl Order {
             })
             .collect();
         let mates = mates(subject, &nodes);
-        let mut edges: Vec<Vec<usize>> = direct
+        let edges: Vec<Vec<usize>> = direct
             .iter()
             .map(|next| {
                 let met = next.iter().flat_map(|&n| mates.get(n).into_iter().flatten());
@@ -49,13 +52,18 @@ impl Order {
                 all.into_iter().collect()
             })
             .collect();
+        let all = |edges: &[Vec<usize>]| -> Vec<Vec<bool>> {
+            (0..nodes.len()).map(|from| reached(edges, from)).collect()
+        };
+        let led = all(&edges);
+        let mut with_unseen = edges.clone();
         for (from, to) in unseen(subject, &nodes, &direct) {
-            if let Some(edges) = edges.get_mut(from) {
+            if let Some(edges) = with_unseen.get_mut(from) {
                 edges.push(to);
             }
         }
-        let before = (0..nodes.len()).map(|from| reached(&edges, from)).collect();
-        Order { nodes, direct, edges, mates, before }
+        let before = if with_unseen == edges { led.clone() } else { all(&with_unseen) };
+        Order { nodes, direct, edges, mates, led, before }
     }
 
     /// The tasks that depend on the event that this one triggers.
@@ -84,6 +92,11 @@ impl Order {
         self.before.get(a).and_then(|row| row.get(b)).copied().unwrap_or(false)
     }
 
+    /// Whether edges lead from `a` to `b`.
+    pub fn leads(&self, a: usize, b: usize) -> bool {
+        self.led.get(a).and_then(|row| row.get(b)).copied().unwrap_or(false)
+    }
+
     /// Whether nothing orders the two.
     pub fn unordered(&self, a: usize, b: usize) -> bool {
         a != b && !self.is_before(a, b) && !self.is_before(b, a)
@@ -91,7 +104,7 @@ impl Order {
 
     /// Whether a task comes before itself.
     pub fn cyclic(&self) -> bool {
-        (0..self.nodes.len()).any(|n| self.is_before(n, n))
+        (0..self.nodes.len()).any(|n| self.leads(n, n))
     }
 
     /// The tasks that come after this one by an edge.
