@@ -11,7 +11,7 @@ use megakernel_reference::vm::{Loaded, Session, Settings};
 use megakernel_selection_reference::kernel_graph::{self, Setting};
 use megakernel_selection_reference::{Answered, Method, answer};
 use megakernel_task_graph::{Mode, Translation, read_kernel_graph, read_task_graph};
-use megakernel_task_graph_reference::bridge::{Options, Run, import};
+use megakernel_task_graph_reference::bridge::{Imported, Options, Refusal, Run, import};
 use megakernel_task_graph_reference::translate::translate;
 use megakernel_test_support::{files, root};
 use serde_json::{Value, json};
@@ -55,6 +55,7 @@ fn a_decoder_layer_goes_over_task_types_to_the_tokens_of_a_program_by_hand() {
     let graph = layer_graph(&sequence).expect("a kernel graph");
     let attention = &graph["operators"][2];
     assert_eq!((&attention["grid"], &attention["params"]["scale"]), (&json!([1, 1, 1]), &json!(0.25)));
+    assert_eq!(attention["params"]["position"], 0);
     let (program, binding) = by_hand::program("BF16", "BF16");
     let hand = Programmed { program: program.to_string(), binding, warnings: Vec::new() };
     let mut seen = Vec::new();
@@ -146,28 +147,49 @@ fn keep(name: &str, made: &Value) {
     assert!(files::json(&file) == *made, "{} is another one; LAYER=overwrite writes it", file.display());
 }
 
-#[test]
-fn attention_of_no_request_or_of_more_tokens_than_there_are_is_refused() {
-    let document = document("decoder.json");
-    let (sequence, _) =
-        operators(document.to_string().as_bytes(), Instructions::TaskTypes).expect("a sequence");
-    let graph = layer_graph(&sequence).expect("a kernel graph").to_string();
-    let kernel_graph = read_kernel_graph(graph.as_bytes()).expect("a kernel graph");
+/// The program of a kernel graph, by a sound task graph.
+fn imported(graph: &Value, options: &Options) -> Result<Imported, Vec<Refusal>> {
+    let text = graph.to_string();
+    let kernel_graph = read_kernel_graph(text.as_bytes()).expect("a kernel graph");
     let request = Translation { kernel_graph, ranks: 1, rank: 0, mode: Mode::Sound, extra: Vec::new() };
     let task_graph = write_record(&translate(&request).expect("a translation"), Layout::Compact);
     let task_graph = read_task_graph(task_graph.as_bytes()).expect("a task graph");
+    import(&[&task_graph], &request.kernel_graph, options)
+}
+
+#[test]
+fn attention_of_no_request_of_more_tokens_or_of_an_earlier_text_is_refused() {
+    let document = document("decoder.json");
+    let (sequence, _) =
+        operators(document.to_string().as_bytes(), Instructions::TaskTypes).expect("a sequence");
+    let mut graph = layer_graph(&sequence).expect("a kernel graph");
+    let refused = |graph: &Value, options: &Options| -> Vec<(String, String)> {
+        let refusals = imported(graph, options).expect_err("a refusal");
+        refusals.into_iter().map(|refusal| (refusal.pointer, refusal.reason)).collect()
+    };
     let mut more = tokens_of_one_request();
     more.run.requests[0].tokens = 7;
-    let mut late = tokens_of_one_request();
-    late.run.requests[0].position = 3;
     for (options, reason) in [
         (Options::default(), "give the requests of the run"),
         (more, "the requests have 7 new tokens, and the tiles 6 rows"),
-        (late, "its request has 1 pages of 8 for 9 tokens; required: 2"),
     ] {
-        let refusals = import(&[&task_graph], &request.kernel_graph, &options).expect_err("a refusal");
-        assert!(refusals.iter().any(|refusal| refusal.reason.contains(reason)), "{refusals:?}");
+        let refusals = refused(&graph, &options);
+        assert!(refusals.iter().any(|(_, said)| said.contains(reason)), "{refusals:?}");
     }
+    // Behind two tokens of an earlier text there is room for six in the page, and they would attend to these as well.
+    let mut behind = tokens_of_one_request();
+    behind.run.requests[0].position = 2;
+    let refusals = refused(&graph, &behind);
+    let [(pointer, reason)] = refusals.as_slice() else { panic!("{refusals:?}") };
+    assert!(pointer.starts_with("/all_tasks/"), "{pointer}");
+    assert!(reason.starts_with("its operator has the position 0, and the run 2: "), "{reason}");
+    // It is for who wants that to say so.
+    graph["operators"][2]["params"].as_object_mut().expect("parameters").shift_remove("position");
+    assert!(imported(&graph, &behind).is_ok());
+    behind.run.requests[0].position = 3;
+    let refusals = refused(&graph, &behind);
+    let expected = "its request has 1 pages of 8 for 9 tokens; required: 2";
+    assert!(refusals.iter().any(|(_, reason)| reason.contains(expected)), "{refusals:?}");
     // Over opcodes alone, a plan is no kernel graph; nor is there a plan over task types before operators are merged.
     let (plain, _) = operators(document.to_string().as_bytes(), Instructions::Opcodes).expect("a sequence");
     let mut index = index("mpk-unrotated.json");

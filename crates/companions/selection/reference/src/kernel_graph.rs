@@ -218,9 +218,11 @@ impl<'a> Maker<'a> {
             inputs.push((turned.map(|turned| read_of(turned, operand)).transpose()?, -1));
         }
         let mut params = json!({"eps": self.eps(covered)?, "theta": self.setting.theta});
-        // Of an op that says nothing it is that of its heads (TGR-18).
-        if let Some(scale) = covered.last().get("scale") {
-            params["scale"] = scale.clone();
+        // Of an op that says nothing, the scale is that of its heads, and its tokens stand anywhere (TGR-18).
+        for name in ["scale", "position"] {
+            if let Some(value) = covered.last().get(name) {
+                params[name] = value.clone();
+            }
         }
         Ok((heads, inputs, params))
     }

@@ -153,6 +153,8 @@ pub fn operators(document: &[u8], instructions: Instructions) -> Result<(Json, P
         }
         if one.op == CACHED {
             op["scale"] = one.params["scale"].clone();
+            // The tokens of a document are all that it attends to, so that they are the first ones of a text.
+            op["position"] = json!(0);
         }
         // What is added within a kernel, if it is added there: a bias to a product, or what passes a layer by.
         if *class == "add" {

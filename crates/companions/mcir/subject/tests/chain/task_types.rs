@@ -79,6 +79,7 @@ fn heads_become_one_product_one_attention_and_one_product() {
     let syncs: Vec<usize> = (0..ops.len()).filter(|&place| ops[place].3).collect();
     assert_eq!(syncs, [1, 2, 5, 7, 8, 9, 10, 12, 13]);
     assert_eq!(sequence["ops"][4]["scale"], json!(0.25));
+    assert_eq!(sequence["ops"][4]["position"], 0, "all that tokens attend to is in the document");
     assert_eq!(sequence["ops"][4]["shape"], json!({"m": 6, "d": 8}));
     let tensor = |name: &str| {
         let all = sequence["tensors"].as_array().expect("tensors");

@@ -62,7 +62,7 @@ pub fn import(
     let order = Order::new(graphs, &ranks).map_err(|((rank, task), member, reason)| {
         vec![Refusal { pointer: format!("/all_tasks/{task}/{member}"), rank, reason }]
     })?;
-    let (mut plan, mut refusals) = plan(graphs, &ranks, kernel, &tensors, &options.run);
+    let (mut plan, mut refusals) = plan(graphs, &ranks, kernel, &tensors, (&options.run, options.position));
     // With a task missing, nothing true can be said about the accesses of the others.
     if !refusals.is_empty() {
         return Err(refusals);

@@ -7,6 +7,18 @@ use crate::bridge::given::Request;
 use crate::bridge::tensors::Area;
 use crate::bridge::work::{Access, Attention, Work};
 
+/// Whether the first new token is where the operator has it, if it says so: what was before it is a part of what it computes.
+fn begins(params: &Map<String, Value>, position: i64) -> Result<(), String> {
+    let Some(wanted) = params.get("position") else { return Ok(()) };
+    if wanted.as_i64() == Some(position) {
+        return Ok(());
+    }
+    Err(format!(
+        "its operator has the position {wanted}, and the run {position}: it would attend to other tokens than the operator was made for; give \
+         that position, or take `position` out of the parameters of the operator if any text may be before its tokens"
+    ))
+}
+
 impl Planner<'_, '_> {
     /// Attention of one token over a cache of one sequence.
     pub(super) fn attention(&mut self, params: &Map<String, Value>) -> Result<Work, String> {
@@ -19,6 +31,7 @@ impl Planner<'_, '_> {
                 "the caches have extents {extents:?}; required: positions, heads and elements"
             ));
         };
+        begins(params, self.position)?;
         let (x, out) = (self.tile(0)?, self.tile_of("outputs", 0)?);
         if x.rows() != 1 || batch.iter().any(|&extent| extent != 1) {
             return Err(format!(
@@ -45,6 +58,7 @@ impl Planner<'_, '_> {
         };
         let (x, out) = (self.tile(0)?, self.tile_of("outputs", 0)?);
         let (first, request) = self.request(&x, &out)?;
+        begins(params, request.position)?;
         let end = request.position + request.tokens;
         let needed = usize::try_from((end + length - 1) / length).unwrap_or(usize::MAX);
         let Some(list) = request.pages.get(..needed) else {

@@ -20,7 +20,7 @@ pub(super) fn plan(
     ranks: &[u16],
     kernel: &KernelGraph<'_>,
     tensors: &Tensors<'_>,
-    run: &Run,
+    (run, position): (&Run, i64),
 ) -> (Plan, Vec<Refusal>) {
     let mut plan = Plan::default();
     let mut refusals = Vec::new();
@@ -29,7 +29,8 @@ pub(super) fn plan(
         for (number, task) in graph.all_tasks.iter().enumerate().skip(2) {
             let chosen = if kind(task.task_type) == CHOOSE { routing.next() } else { None };
             let id = (rank, number);
-            let mut planner = Planner { task, id, ranks, kernel, tensors, run, chosen, plan: &mut plan };
+            let mut planner =
+                Planner { task, id, ranks, kernel, tensors, run, position, chosen, plan: &mut plan };
             match planner.work() {
                 Ok(work) => plan.tasks.push(((rank, number), work)),
                 Err(reason) => {
@@ -97,6 +98,8 @@ struct Planner<'p, 'k> {
     kernel: &'p KernelGraph<'k>,
     tensors: &'p Tensors<'k>,
     run: &'p Run,
+    /// Of the token, where there are no requests.
+    position: i64,
     /// What the task chooses, if it chooses experts and the run says so.
     chosen: Option<&'p Vec<Vec<i64>>>,
     plan: &'p mut Plan,

@@ -12,7 +12,7 @@ fn known_params(task_type: i64) -> &'static [&'static str] {
     match super::kind(task_type) {
         101 => &["input_source"],
         102 | 119 => &["eps"],
-        103 | 115 | 116 => &["eps", "theta", "scale", "n_heads", "n_kv_heads", "head_dim"],
+        103 | 115 | 116 => &["eps", "theta", "scale", "n_heads", "n_kv_heads", "head_dim", "position"],
         _ => &[],
     }
 }

@@ -268,3 +268,22 @@ fn the_example_is_this_decoder() {
     let parsed = |text: &str| serde_json::from_str::<Value>(text).expect("JSON");
     assert_eq!(parsed(example), parsed(&decoder(941, 4)));
 }
+
+#[test]
+fn attention_of_a_token_that_is_made_for_a_position_has_that_one() {
+    let mut kernel: Value = serde_json::from_str(&decoder(941, 1)).expect("JSON");
+    for operator in kernel["operators"].as_array_mut().expect("operators") {
+        if operator["task_type"] == 103 {
+            operator["params"]["position"] = json!(2);
+        }
+    }
+    let kernel = kernel.to_string();
+    let at = |position| {
+        imported(&translate(&kernel), &kernel, &Options { position, ..Options::default() }).map(|_| ())
+    };
+    assert_eq!(at(2), Ok(()));
+    // Each of the two layers has a task for each head of keys.
+    let refusals = at(3).expect_err("a refusal");
+    assert_eq!(refusals.len(), 4, "{refusals:?}");
+    assert!(refusals.iter().all(|found| found.reason.contains("has the position 2, and the run 3")));
+}

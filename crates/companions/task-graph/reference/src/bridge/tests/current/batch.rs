@@ -142,3 +142,26 @@ fn requests_of_a_batch_attend_over_their_own_pages() {
         |position, pages: std::ops::Range<i64>| Request { tokens: 4, position, pages: pages.collect() };
     refused(import(&[request(0, 0..1)]), "and 1 are given");
 }
+
+#[test]
+fn attention_made_for_a_position_is_refused_at_any_other_one() {
+    let with = |position: serde_json::Value| {
+        let mut kernel: serde_json::Value = serde_json::from_str(&batch(2)).expect("JSON");
+        kernel["operators"][1]["grid"] = json!([1, 2, 1]);
+        kernel["operators"][1]["params"]["position"] = position;
+        kernel.to_string()
+    };
+    let import = |kernel: &str, position: i64| {
+        let requests = vec![Request { tokens: 2, position, pages: vec![1, 2] }];
+        let graph = &translated(kernel, 1, Mode::ExactCurrent)[0];
+        let run = Run { requests, ..Run::default() };
+        // The position of the import is none of a request's.
+        imported(graph, kernel, &Options { run, position: 1, ..Options::default() })
+    };
+    for position in [0, 3] {
+        assert!(import(&with(json!(position)), position).is_ok());
+        let reason = format!("its operator has the position {position}, and the run 2");
+        refused(import(&with(json!(position)), 2), &reason);
+    }
+    refused(import(&with(json!("0")), 0), "its operator has the position \"0\", and the run 0");
+}
