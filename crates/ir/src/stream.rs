@@ -13,7 +13,7 @@ use crate::model::{Extra, Text};
 use crate::read::{MAX_DEPTH, too_deep};
 
 /// A place in a text.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Reader<'t> {
     text: &'t str,
     at: usize,

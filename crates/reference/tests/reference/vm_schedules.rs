@@ -102,14 +102,15 @@ fn can_be_shown(program: &Program<'_>, rule: Rule) -> bool {
     })
 }
 
-/// Whether the run has ended with a fault that no rule of these classes reports: D03 and D04 leave no order to judge it by, and a task
-/// that may not work in place (M07) fails before it reads what nobody has written.
+/// Whether the run has ended with a fault that this rule does not report: D03 and D04 leave no order to judge it by, and a task that may
+/// not work in place (M07), or whose page somebody else has taken (P01), fails before it reads what nobody has written, and one that
+/// reads what is written later (M05) before somebody writes without order.
 fn is_first_found(program: &Program<'_>, rule: Rule, faults: &BTreeSet<&str>) -> bool {
+    let is_of = |fault, other| faults.contains(fault) && broken_rules(program, Classes::ALL).contains(&other);
     match rule {
         Rule::D03 | Rule::D04 => !faults.is_empty(),
-        Rule::R02 => {
-            faults.contains("overwrites") && broken_rules(program, Classes::ALL).contains(&Rule::M07)
-        }
+        Rule::R02 => is_of("overwrites", Rule::M07) || is_of("clobbered", Rule::P01),
+        Rule::R04 => is_of("unwritten", Rule::M05),
         _ => false,
     }
 }

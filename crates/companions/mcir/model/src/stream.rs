@@ -45,6 +45,8 @@ struct Members<'t> {
     columns: Option<Index>,
     window: Option<Option<i64>>,
     axis: Option<i64>,
+    /// Those that are something else than what counts.
+    others: Vec<String>,
 }
 
 impl<'t> Records<'t> {
@@ -244,17 +246,7 @@ impl<'t> Records<'t> {
             "op" => once(&mut op, reader.string()),
             "in" => once(&mut ins, self.operands(reader)),
             "out" => once(&mut outs, self.operands(reader)),
-            "at" => once(&mut of.at, self.indices(reader)),
-            "version" => once(&mut of.version, reader.integer()),
-            "wait" => once(&mut of.wait, reader.few(|reader| self.wait(reader))),
-            "fn" => once(&mut of.function, reader.string()),
-            "by" => once(&mut of.by, reader.pair(Reader::integer, Reader::integer)),
-            "along" => once(&mut of.along, one_of(reader, Along::ALL, Along::name)),
-            "rows" => once(&mut of.rows, self.index(reader)),
-            "columns" => once(&mut of.columns, self.index(reader)),
-            "window" => once(&mut of.window, reader.nullable(Reader::integer)),
-            "axis" => once(&mut of.axis, reader.integer()),
-            _ => Some(false),
+            _ => of.member(self, reader, member),
         })?;
         let op = of.op(&op?)?;
         Some(Node { id: id?, op, ins: ins.unwrap_or_default(), outs: outs.unwrap_or_default() })
@@ -265,9 +257,41 @@ impl<'t> Records<'t> {
     }
 }
 
-impl Members<'_> {
+impl<'t> Members<'t> {
+    /// One more member. One that is not what counts is passed over, since it may be of another op; nothing where one stands there twice.
+    fn member(&mut self, records: &mut Records<'t>, reader: &mut Reader<'t>, member: &str) -> Option<bool> {
+        let before = reader.clone();
+        let is_read = match member {
+            "at" => put(&mut self.at, records.indices(reader)),
+            "version" => put(&mut self.version, reader.integer()),
+            "wait" => put(&mut self.wait, reader.few(|reader| records.wait(reader))),
+            "fn" => put(&mut self.function, reader.string()),
+            "by" => put(&mut self.by, reader.pair(Reader::integer, Reader::integer)),
+            "along" => put(&mut self.along, one_of(reader, Along::ALL, Along::name)),
+            "rows" => put(&mut self.rows, records.index(reader)),
+            "columns" => put(&mut self.columns, records.index(reader)),
+            "window" => put(&mut self.window, reader.nullable(Reader::integer)),
+            "axis" => put(&mut self.axis, reader.integer()),
+            _ => return Some(false),
+        }?;
+        if self.is_other(member) {
+            return None;
+        }
+        if !is_read {
+            self.others.push(member.to_owned());
+            *reader = before;
+        }
+        Some(is_read)
+    }
+
+    fn is_other(&self, member: &str) -> bool {
+        self.others.iter().any(|other| other == member)
+    }
+
     /// What a node does, by its `op`.
     fn op(self, op: &str) -> Option<Op> {
+        // Of those that need not be there; without the others there is nothing.
+        let (along, window) = (self.is_other("along"), self.is_other("window"));
         let function = || self.function.as_deref();
         Some(match op {
             "LoadTile" => Op::LoadTile(self.at?),
@@ -286,6 +310,8 @@ impl Members<'_> {
                 Named::Transpose => Function::Transpose,
                 Named::Unary(unary) => Function::Unary(unary),
                 Named::Scale => self.by.map(|(p, q)| Function::Scale(p, q))?,
+                Named::Binary(_) if along => return None,
+                Named::Mask if window => return None,
                 Named::Binary(binary) => Function::Binary(binary, self.along),
                 Named::Mask => {
                     let (rows, columns, window) = (self.rows?, self.columns?, self.window.flatten());
@@ -295,6 +321,13 @@ impl Members<'_> {
             _ => return None,
         })
     }
+}
+
+/// Whether a member has such a value; nothing where it has one already.
+fn put<T>(member: &mut Option<T>, value: Option<T>) -> Option<bool> {
+    let is_read = value.is_some();
+    let before = if is_read { std::mem::replace(member, value).is_some() } else { member.is_some() };
+    (!before).then_some(is_read)
 }
 
 /// The first eight bytes of a text, as a number that is in the order of texts.

@@ -148,7 +148,18 @@ fn a_text_is_read_in_one_pass_as_it_is_as_a_value() {
 fn a_member_that_counts_for_nothing_may_be_anything() {
     let document = json!({"values": {}, "inputs": [], "outputs": [], "regions": [{"id": "r", "inputs": [], "outputs": [],
         "streaming": {"tile": {"tile_shape": {}, "each": [{"id": "a", "op": "LoadTile", "at": [], "version": "none"}]}}}]});
-    assert!(read_text(&document.to_string()).is_none() && read(&document).is_ok());
+    assert!(is_read(&document.to_string()));
+    // But not where it counts, and not twice.
+    let text = document.to_string();
+    assert!(!is_read(&text.replace("LoadTile", "Prefetch")));
+    let binary = text.replace(r#""LoadTile""#, r#""Compute","fn":"add""#);
+    assert!(is_read(&binary) && !is_read(&binary.replace("version", "along")));
+    let masked = text.replace(r#""LoadTile""#, r#""Compute","fn":"mask","rows":0,"columns":0"#);
+    assert!(is_read(&masked) && !is_read(&masked.replace("version", "window")));
+    for (other, twice) in [("1", "\"none\""), ("\"none\"", "1"), ("[]", "{}")] {
+        let members = format!(r#""version":{other},"version":{twice}"#);
+        assert!(!is_read(&text.replace(r#""version":"none""#, &members)));
+    }
     let read = megakernel_mcir_reference::read_document(document.to_string().as_bytes());
     assert_eq!(read.expect("a document").regions.len(), 1);
 }
