@@ -2,6 +2,7 @@
 //! executors that no other family finds.
 
 mod graphs;
+mod measures;
 mod order;
 mod places;
 mod texts;
@@ -44,6 +45,7 @@ pub fn corners(_: &Library, sink: &mut Sink) -> Result<()> {
     let mut all = texts::all();
     all.extend(order::all());
     all.extend(places::all());
+    all.extend(measures::all());
     all.extend(graphs::all());
     for Corner { name, cites, document, expect, twin, method } in all {
         let id = format!("{}/{}", sink.family(), words(name));
