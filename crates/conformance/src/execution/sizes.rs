@@ -196,6 +196,15 @@ mod tests {
     }
 
     #[test]
+    fn what_computes_each_element_by_itself_is_measured_by_elements() {
+        let alone: BTreeSet<Opcode> =
+            Opcode::ALL.iter().copied().filter(|&op| axes(op) == ["elements"]).collect();
+        let mut expected: BTreeSet<Opcode> = Opcode::IN_PLACE.iter().copied().collect();
+        expected.remove(&Opcode::AllreduceShard);
+        assert_eq!(alone, expected);
+    }
+
+    #[test]
     fn the_larger_counts() {
         let (mut a, mut b) = (Sizes::default(), Sizes::default());
         a.note(Opcode::Add, 0, 5);

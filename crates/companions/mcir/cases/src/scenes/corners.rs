@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::functions::{function, growing, matmul, scene, update};
+use super::functions::{function, growing, matmul, online_softmax, scene, update};
 use super::{Scene, count, integers, random};
 use crate::build::{Draft, Kernel, Tile};
 use crate::definition::shape;
@@ -69,34 +69,9 @@ fn later_first() -> Scene {
     with(made, &[("X", &number)], &|place| Some((1.0 + 8.0 + 64.0 + 512.0) * (1 + place) as f64))
 }
 
-/// The results of `online_softmax` with states and factors in dtypes of their own, and a sum of weights that begins with a number.
+/// States and factors in dtypes of their own, and a sum of weights that begins with a number.
 fn softmax(name: &str, most: &str, factors: &str, begin: Value) -> Scene {
-    let mut draft = Draft::default();
-    draft.input("X", &[6, 12], "F32");
-    draft.output("P", &[6, 12], "F32");
-    draft.output("R", &[3, 6], factors);
-    draft.output("M", &[6], most);
-    draft.output("L", &[6], "F32");
-    draft.tiles(&[
-        Tile("x", &[4, 4], "F32", "shared", "iteration"),
-        Tile("p", &[4, 4], "F32", "register", "node"),
-        Tile("r", &[4], factors, "register", "node"),
-        Tile("m", &[4], most, "register", "block"),
-        Tile("l", &[4], "F32", "register", "block"),
-    ]);
-    let mut kernel = Kernel::new("softmax", &[("i", 6, 4)]);
-    kernel.stream("j", 1, None, json!([3]));
-    kernel.state("m", json!("-inf"));
-    kernel.state("l", begin);
-    kernel.each();
-    kernel.load("lx", "X", "x", json!(["i", [[4, "j"]]]));
-    kernel.update("us", "online_softmax", &["x", "m", "l"], &["m", "l", "p", "r"]);
-    kernel.store("sp", "p", "P", json!(["i", [[4, "j"]]]));
-    kernel.store("sr", "r", "R", json!(["j", "i"]));
-    kernel.end();
-    kernel.store("sm", "m", "M", json!(["i"]));
-    kernel.store("sl", "l", "L", json!(["i"]));
-    draft.push(kernel);
+    let draft = online_softmax(["F32", "F32", factors, most], 12, begin);
     let summary = format!(
         "largest scores in {most} and factors in {factors}, which are rounded behind what is computed with them"
     );

@@ -282,25 +282,26 @@ pub(super) fn update(name: &str, function: &str, dtype: &str, init: Value, draw:
     scene(name, &summary, &["MCI-06", "MCI-08", "MCI-12"], draft, draw)
 }
 
-/// The four results of `online_softmax`, all stored; weights in a dtype of their own.
-fn softmax(name: &str, scores: &str, weights: &str, draw: Draw) -> Scene {
+/// The four results of `online_softmax` over the rows of an input, all stored: with the dtypes of scores, weights, factors and largest
+/// scores, the columns of the input, and what the sum of weights begins with.
+pub(super) fn online_softmax([x, p, r, m]: [&str; 4], columns: i64, begin: Value) -> Draft {
     let mut draft = Draft::default();
-    draft.input("X", &[6, 11], scores);
-    draft.output("P", &[6, 11], weights);
-    draft.output("R", &[3, 6], "F32");
-    draft.output("M", &[6], "F32");
+    draft.input("X", &[6, columns], x);
+    draft.output("P", &[6, columns], p);
+    draft.output("R", &[3, 6], r);
+    draft.output("M", &[6], m);
     draft.output("L", &[6], "F32");
     draft.tiles(&[
-        Tile("x", &[4, 4], scores, "shared", "iteration"),
-        Tile("p", &[4, 4], weights, "register", "node"),
-        Tile("r", &[4], "F32", "register", "node"),
-        Tile("m", &[4], "F32", "register", "block"),
+        Tile("x", &[4, 4], x, "shared", "iteration"),
+        Tile("p", &[4, 4], p, "register", "node"),
+        Tile("r", &[4], r, "register", "node"),
+        Tile("m", &[4], m, "register", "block"),
         Tile("l", &[4], "F32", "register", "block"),
     ]);
     let mut kernel = Kernel::new("softmax", &[("i", 6, 4)]);
     kernel.stream("j", 1, None, json!([3]));
     kernel.state("m", json!("-inf"));
-    kernel.state("l", json!(0));
+    kernel.state("l", begin);
     kernel.each();
     kernel.load("lx", "X", "x", json!(["i", [[4, "j"]]]));
     kernel.update("us", "online_softmax", &["x", "m", "l"], &["m", "l", "p", "r"]);
@@ -310,6 +311,12 @@ fn softmax(name: &str, scores: &str, weights: &str, draw: Draw) -> Scene {
     kernel.store("sm", "m", "M", json!(["i"]));
     kernel.store("sl", "l", "L", json!(["i"]));
     draft.push(kernel);
+    draft
+}
+
+/// Weights in a dtype of their own.
+fn softmax(name: &str, scores: &str, weights: &str, draw: Draw) -> Scene {
+    let draft = online_softmax([scores, weights, "F32", "F32"], 11, json!(0));
     let summary =
         format!("scores in {scores} and weights in {weights}, of which the sums are those in binary32");
     scene(&format!("softmax-{name}"), &summary, &["MCI-06", "MCI-08", "MCI-12"], draft, draw)
