@@ -66,11 +66,13 @@ fn known(p: u64, q: Option<u64>) -> Residues {
     Known { p, q, cast: None }
 }
 
-/// An operation on both residues.
+/// An operation on both residues. What it leaves as it was, as a sum with 0 does, is the same number, which may have been cast before.
 fn both(a: Residues, b: Residues, of: impl Fn(u64, u64, u64) -> Option<u64>) -> Residues {
     let (Known { p, q, .. }, Known { p: other, q: exponent, .. }) = (a, b) else { return Open };
     match of(p, other, P) {
-        Some(p) => known(p, q.zip(exponent).and_then(|(a, b)| of(a, b, Q))),
+        Some(made) if made == p => a,
+        Some(made) if made == other => b,
+        Some(made) => known(made, q.zip(exponent).and_then(|(a, b)| of(a, b, Q))),
         None => Open,
     }
 }
@@ -182,7 +184,7 @@ impl Numbers for Field {
     fn exp(&self, a: Residues) -> Residues {
         match a {
             Open => Open,
-            Least => known(0, None),
+            Least => known(0, Some(0)),
             Known { p, q, .. } => {
                 let exponent = q.unwrap_or_else(|| self.hash(2, p).below(Q));
                 known(power(self.base, exponent, P), None)
@@ -251,6 +253,30 @@ mod tests {
         assert!(!agree(half, a) && agree(field.cast(Dtype::F16, half), half));
         assert!(!agree(field.cast(Dtype::BF16, a), half) && agree(field.cast(Dtype::F32, a), a));
         assert!(agree(field.scale(field.scale(a, [3, 8]), [-8, 3]), field.neg(a)));
+    }
+
+    #[test]
+    fn what_was_cast_is_cast_no_more_where_an_operation_leaves_it_as_it_was() {
+        let mut draws = SplitMix64::new(8);
+        let field = Field::new(&mut draws);
+        let x = Field::draw(&mut draws, Dtype::F16);
+        let [one, zero] = [1, 0].map(|number| field.fraction([number, 1]));
+        for same in [
+            field.add(x, zero),
+            field.add(zero, x),
+            field.sub(x, zero),
+            field.mul(x, one),
+            field.div(x, one),
+            field.scale(x, [3, 3]),
+            field.add(x, field.exp(Least)),
+        ] {
+            assert_eq!(field.cast(Dtype::F16, same), x);
+            assert!(!agree(field.cast(Dtype::BF16, same), x));
+            assert!(agree(field.exp(same), field.exp(x)), "{same:?}");
+        }
+        for other in [field.add(x, one), field.neg(x), field.sub(zero, x)] {
+            assert!(!agree(field.cast(Dtype::F16, other), other));
+        }
     }
 
     #[test]
