@@ -6,13 +6,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// A file and, whatever folder they lie in, the files that it includes, directly or not: names relative to its own folder,
-/// itself first. What is found in neither the including file's folder nor the first one's belongs to the compiler or to this
-/// harness. Conditions are not followed, so that there may be files too many; where a macro names the file, all sources of the
-/// folder count.
+/// itself first, or relative to the folder of headers in which they lie. What is found in none of these, in the including file's folder or
+/// in the first one's, belongs to the compiler or to this harness. Conditions are not followed, so that there may be files too many; where a
+/// macro names the file, all sources of the folder count.
 ///
 /// # Errors
 /// A file cannot be read.
-pub fn closure(path: &Path) -> io::Result<Vec<(String, Vec<u8>)>> {
+pub fn closure(path: &Path, folders: &[PathBuf]) -> io::Result<Vec<(String, Vec<u8>)>> {
     let path = path.canonicalize()?;
     let home = path.parent().unwrap_or(&path).to_path_buf();
     let mut found: BTreeMap<PathBuf, Vec<u8>> = BTreeMap::new();
@@ -27,8 +27,10 @@ pub fn closure(path: &Path) -> io::Result<Vec<(String, Vec<u8>)>> {
             match included(&String::from_utf8_lossy(line)) {
                 None => {}
                 Some(Some(name)) => {
-                    let places = [folder.join(&name), home.join(&name)];
-                    if let Some(place) = places.iter().find(|place| place.is_file()) {
+                    let mut places = [folder, &home].into_iter().chain(folders.iter().map(PathBuf::as_path));
+                    if let Some(place) =
+                        places.find_map(|place| Some(place.join(&name)).filter(|place| place.is_file()))
+                    {
                         open.push(place.canonicalize()?);
                     }
                 }
@@ -39,6 +41,10 @@ pub fn closure(path: &Path) -> io::Result<Vec<(String, Vec<u8>)>> {
     }
     // As the first file could include it: the same wherever the tree lies.
     let name = |file: &Path| {
+        let of_headers = || folders.iter().find_map(|folder| file.strip_prefix(folder).ok());
+        if let (Err(_), Some(rest)) = (file.strip_prefix(&home), of_headers()) {
+            return rest.to_string_lossy().into_owned();
+        }
         let mut above = home.ancestors().enumerate();
         let found = above.find_map(|(up, folder)| Some((up, file.strip_prefix(folder).ok()?)));
         let (up, rest) = found.unwrap_or((0, file));
@@ -95,7 +101,7 @@ mod tests {
     }
 
     fn names(folder: &tempfile::TempDir, file: &str) -> Vec<String> {
-        let found = closure(&folder.path().join(file)).unwrap_or_else(|cause| unreachable!("{cause}"));
+        let found = closure(&folder.path().join(file), &[]).unwrap_or_else(|cause| unreachable!("{cause}"));
         found.into_iter().map(|(name, _)| name).collect()
     }
 
@@ -120,6 +126,23 @@ mod tests {
     fn files_above_are_named_from_the_first_one() {
         let folder = folder(&[("k/a.cu", "#include_next \"../common/x.cuh\"\n"), ("common/x.cuh", "")]);
         assert_eq!(names(&folder, "k/a.cu"), ["a.cu", "../common/x.cuh"]);
+    }
+
+    #[test]
+    fn headers_are_named_from_their_folder_wherever_that_lies() {
+        let [one, two] =
+            [(); 2].map(|()| folder(&[("inc/lib/x.h", "#include <lib/y.h>\n"), ("inc/lib/y.h", "")]));
+        let own = folder(&[("a.cu", "#include <lib/x.h>\n")]);
+        let named = |headers: &tempfile::TempDir| {
+            let folders = [headers.path().join("inc").canonicalize()];
+            let folders: Vec<PathBuf> = folders.into_iter().flatten().collect();
+            let found =
+                closure(&own.path().join("a.cu"), &folders).unwrap_or_else(|cause| unreachable!("{cause}"));
+            found.into_iter().map(|(name, _)| name).collect::<Vec<_>>()
+        };
+        assert_eq!(named(&one), ["a.cu", "lib/x.h", "lib/y.h"]);
+        assert_eq!(named(&one), named(&two));
+        assert_eq!(names(&own, "a.cu"), ["a.cu"]);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 pub mod cuda;
 pub mod device;
 mod footprint;
+pub mod given;
 pub mod host;
 mod image;
 mod includes;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::{Parser, ValueEnum};
 use megakernel_cuda_harness::cuda::{self, Cuda};
 use megakernel_cuda_harness::device::{Device, Threads};
+use megakernel_cuda_harness::given::Given;
 use megakernel_cuda_harness::host::{self, Host, Launching, Sanitizers, Settings};
 use megakernel_cuda_harness::session::Options;
 use megakernel_cuda_harness::sources;
@@ -47,6 +48,14 @@ struct Cli {
     /// A CUDA C++ file whose functions replace instructions, or signal and wait
     #[arg(long, value_name = "FILE")]
     kernels: Option<PathBuf>,
+
+    /// A folder in which the file of --kernels or --vm finds headers; may be given several times
+    #[arg(long, value_name = "FOLDER")]
+    include: Vec<PathBuf>,
+
+    /// A macro for the file of --kernels or --vm; may be given several times
+    #[arg(long, value_name = "NAME[=VALUE]")]
+    define: Vec<String>,
 
     /// Check the kernels while they run: address,undefined or thread; or order, for memory as weak as a GPU's may be
     #[arg(long, value_name = "LIST")]
@@ -112,11 +121,12 @@ struct Cli {
     #[arg(long)]
     digests: bool,
 
-    /// Run launches on the GPU for the harness: a CUBIN, the name of its kernel and the number of the GPU
+    /// Run launches on the GPU for the harness: a CUBIN, how its kernel is launched and the number of the GPU
     #[arg(long, hide = true, num_args = 3)]
     cuda_runner: Option<Vec<PathBuf>>,
 
-    /// A whole VM in place of this one: a file with the kernel `amk_megakernel`, which takes the records of the ABI
+    /// A whole VM in place of this one: a file with the kernel `amk_megakernel`, which takes the records of the ABI; on a GPU also a CUBIN,
+    /// a fat binary, PTX, or a JSON file that says how such a file is launched
     #[arg(long, value_name = "FILE", conflicts_with = "kernels")]
     vm: Option<PathBuf>,
 }
@@ -162,11 +172,11 @@ fn run(cli: Cli) -> Result<(), String> {
         return Ok(());
     }
     let limit = Duration::from_secs(cli.limit);
+    let given = Given { kernels: cli.kernels, vm: cli.vm, includes: cli.include, defines: cli.define };
     let on_gpu = cuda::Settings {
         gpu: cli.gpu,
         tensor_cores: cli.tensor_cores,
-        kernels: cli.kernels.clone(),
-        vm: cli.vm.clone(),
+        given: given.clone(),
         cubins: cli.cubins,
         cache: cli.cache.clone(),
         nvrtc: cli.nvrtc,
@@ -186,14 +196,8 @@ fn run(cli: Cli) -> Result<(), String> {
         return Ok(());
     }
     let sanitizers = cli.sanitize.unwrap_or_default();
-    let on_host = Settings {
-        compiler: cli.cxx,
-        sanitizers,
-        tensor_cores: cli.tensor_cores,
-        kernels: cli.kernels,
-        vm: cli.vm,
-        cache: cli.cache,
-    };
+    let on_host =
+        Settings { compiler: cli.cxx, sanitizers, tensor_cores: cli.tensor_cores, given, cache: cli.cache };
     let device: Box<dyn Device> = match cli.device {
         DeviceName::Cuda if sanitizers != Sanitizers::None => {
             return Err(

@@ -6,6 +6,9 @@
 #include "weak.hpp"
 
 #include <sys/mman.h>
+#ifdef __linux__
+#include <link.h>
+#endif
 #if !defined(__x86_64__)
 #include <ucontext.h>
 #endif
@@ -102,13 +105,45 @@ struct Block {
     Meeting meeting;
     std::vector<Warp> warps;
     std::vector<unsigned char> shared;
+    // What its `__shared__` variables hold while another block runs.
+    std::vector<unsigned char> variables;
 };
+
+// Where the `__shared__` variables are of the block that runs.
+struct Variables {
+    unsigned char* at = nullptr;
+    std::size_t size = 0;
+};
+
+#ifdef __linux__
+// Among the variables of the running thread, those of the file that has this code.
+Variables variables() {
+    Variables found;
+    const auto look = [](dl_phdr_info* file, std::size_t, void* to) {
+        const auto here = reinterpret_cast<std::uintptr_t>(&variables);
+        bool ours = false;
+        std::size_t size = 0;
+        for (unsigned i = 0; i < file->dlpi_phnum; ++i) {
+            const auto& part = file->dlpi_phdr[i];
+            ours |= part.p_type == PT_LOAD && here - (file->dlpi_addr + part.p_vaddr) < part.p_memsz;
+            if (part.p_type == PT_TLS) size = part.p_memsz;
+        }
+        if (ours && file->dlpi_tls_data != nullptr) *static_cast<Variables*>(to) = {static_cast<unsigned char*>(file->dlpi_tls_data), size};
+        return int(ours);
+    };
+    dl_iterate_phdr(look, &found);
+    return found;
+}
+#else
+Variables variables() { return {}; }
+#endif
 
 struct Fiber {
     Thread thread;
     Block* block = nullptr;
     Warp* warp = nullptr;
     unsigned parity = 0;
+    Copies copies;
     Context context;
     void* stack = nullptr;
     void* fake_stack = nullptr;
@@ -121,6 +156,9 @@ struct Scheduler {
     std::size_t stack_bytes = 0;
     std::vector<Fiber*> ready;
     Fiber* running = nullptr;
+    Variables place;
+    // Whose `__shared__` variables are in place.
+    Block* in_place = nullptr;
     const std::function<void()>* kernel = nullptr;
     unsigned left = 0;
     bool progress = false;
@@ -151,8 +189,17 @@ void leave(bool for_ever) {
 #endif
 }
 
+void bring_variables(Block* block) {
+    const Variables& place = scheduler->place;
+    if (place.size == 0 || scheduler->in_place == block) return;
+    std::memcpy(scheduler->in_place->variables.data(), place.at, place.size);
+    std::memcpy(place.at, block->variables.data(), place.size);
+    scheduler->in_place = block;
+}
+
 void resume(Fiber* fiber) {
     scheduler->running = fiber;
+    bring_variables(fiber->block);
     weak::enter(fiber->thread.block.x, fiber->thread.thread.x);
 #ifdef AMK_FIBER_SANITIZER
     __sanitizer_start_switch_fiber(&scheduler->fake_stack, fiber->stack, STACK_BYTES);
@@ -206,6 +253,8 @@ void entry() {
 const Thread& self() { return scheduler->running->thread; }
 
 unsigned char* shared() { return scheduler->running->block->shared.data(); }
+
+Copies& copies() { return scheduler->running->copies; }
 
 void block_barrier() {
     const Fiber* fiber = scheduler->running;
@@ -287,6 +336,10 @@ End launch(const Grid& grid, const std::function<void()>& kernel, const std::fun
     own.kernel = &kernel;
     own.seed = grid.seed;
     own.left = grid.blocks * grid.threads;
+    own.place = variables();
+    Block outside;
+    outside.variables.resize(own.place.size);
+    own.in_place = &outside;
     scheduler = &own;
 
     std::vector<std::unique_ptr<Block>> blocks;
@@ -305,6 +358,7 @@ End launch(const Grid& grid, const std::function<void()>& kernel, const std::fun
         block->warps.resize((grid.threads + WARP - 1) / WARP);
         // Nothing is in it at first; so many ones are NaN in every float type.
         block->shared.assign(grid.shared_bytes, 0xff);
+        block->variables.assign(own.place.size, 0xff);
         for (unsigned t = 0; t < grid.threads; ++t) {
             auto fiber = std::make_unique<Fiber>();
             fiber->thread = {{t, 0, 0}, {b, 0, 0}, {grid.threads, 1, 1}, {grid.blocks, 1, 1}};
@@ -345,6 +399,7 @@ End launch(const Grid& grid, const std::function<void()>& kernel, const std::fun
     __asan_unpoison_memory_region(stacks, bytes);
 #endif
     munmap(stacks, bytes);
+    bring_variables(&outside);
     scheduler = nullptr;
     return end;
 }

@@ -8,8 +8,13 @@
 #define __constant__
 #define __forceinline__ inline
 #define __launch_bounds__(...)
-// A block has its shared memory by amk_shared(), here and on a GPU.
-#define __shared__ no_shared_variables_on_the_CPU_but_amk_shared
+// Dynamic shared memory is amk_shared(), here and on a GPU. Variables that a block shares: to the compiler they are those of a thread, of
+// which fibers.cpp has one, and keeps a copy for each block.
+#ifdef AMK_HOST_THREADS
+#define __shared__ no_shared_variables_with_threads_of_the_CPU_but_amk_shared
+#else
+#define __shared__ thread_local
+#endif
 
 #define threadIdx (shim::self().thread)
 #define blockIdx (shim::self().block)

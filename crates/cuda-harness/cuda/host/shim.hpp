@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstdint>
 #include <cstring>
+#include <vector>
 
 #define AMK_DEVICE static inline
 #define AMK_METHOD inline
@@ -47,6 +48,19 @@ std::uint64_t exchange(std::uint64_t word, unsigned from);
 
 // Every lane of the warp hands in a word and gets those of all 32.
 void gather(std::uint64_t word, std::uint64_t* all);
+
+// Copies to shared memory that the running thread has begun, from nowhere where they are zeros, and how many groups of them it has ended.
+struct Copies {
+    struct One {
+        unsigned char* to;
+        const unsigned char* from;
+        std::uint64_t group;
+    };
+    std::vector<One> under_way;
+    std::uint64_t groups = 0;
+};
+
+Copies& copies();
 
 // Lets other threads run.
 void pause();

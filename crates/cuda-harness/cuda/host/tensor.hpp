@@ -2,15 +2,27 @@
 // weakest that the accumulator `truncating` covers (NUM-06): each product and the running sum are cut off below 24 bits of the largest.
 #pragma once
 
-// One thread a time runs here, and a copy that is begun is over: that one was waited for is not checked.
+// A copy lands when it is waited for, which is as late as may be. Until then there are NaN in its place.
 AMK_DEVICE void amk_copy_begin(amk_u8* to, const amk_u8* from, bool there) {
-    amk_chunk chunk{};
-    if (there) chunk = amk_load_chunk(from);
-    for (int i = 0; i < 4; ++i) reinterpret_cast<amk_u32*>(to)[i] = chunk.word[i];
+    const auto is_whole = [](const amk_u8* place) { return reinterpret_cast<std::uintptr_t>(place) % 16 == 0; };
+    if (!is_whole(to) || !is_whole(from)) shim::fault("a copy of 16 bytes from or to an address that is no multiple of 16");
+    shim::Copies& copies = shim::copies();
+    copies.under_way.push_back({to, there ? from : nullptr, copies.groups});
+    std::memset(to, 0xff, 16);
 }
 
-AMK_DEVICE void amk_copy_commit() {}
-AMK_DEVICE void amk_copy_wait() {}
+AMK_DEVICE void amk_copy_commit() { shim::copies().groups += 1; }
+
+AMK_DEVICE void amk_copy_wait() {
+    shim::Copies& copies = shim::copies();
+    std::erase_if(copies.under_way, [&](const shim::Copies::One& copy) {
+        // All groups but the last one.
+        if (copy.group + 1 >= copies.groups) return false;
+        const amk_chunk chunk = copy.from ? amk_load_chunk(copy.from) : amk_chunk{};
+        for (int i = 0; i < 4; ++i) reinterpret_cast<amk_u32*>(copy.to)[i] = chunk.word[i];
+        return true;
+    });
+}
 
 AMK_DEVICE amk_u16 amk_to_half(float value) { return amk_u16(amk_f16::encode(value)); }
 

@@ -67,6 +67,7 @@ struct Worker {
     Block* block;
     Warp* warp;
     unsigned parity = 0;
+    Copies copies{};
     std::vector<const std::uint32_t*> polled;
     bool fenced = false;
 };
@@ -94,6 +95,8 @@ std::memory_order order() {
 const Thread& self() { return worker->thread; }
 
 unsigned char* shared() { return worker->block->shared.data(); }
+
+Copies& copies() { return worker->copies; }
 
 void block_barrier() {
     // A fence before it, such as that of a wait, does not order the stores that come after.

@@ -3,9 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::binary::{self, Entry, KERNEL};
 use super::nvrtc::Nvrtc;
+use crate::given::Given;
 use crate::host::{default_cache, unpack};
-use crate::includes::closure;
 use crate::sources::{Kernels, digest, options};
 
 /// The options of every build, besides the target. Products and sums are rounded one by one, except where the source says
@@ -19,10 +20,8 @@ pub struct Settings {
     pub gpu: Option<String>,
     /// Use matrix units.
     pub tensor_cores: bool,
-    /// A file that replaces instructions.
-    pub kernels: Option<PathBuf>,
-    /// A virtual machine in place of ours: a source, or a CUBIN.
-    pub vm: Option<PathBuf>,
+    /// What is given in place of kernels of ours.
+    pub given: Given,
     /// A folder of CUBINs that were made elsewhere.
     pub cubins: Option<PathBuf>,
     /// Where CUBINs are kept; by default the user's cache.
@@ -32,7 +31,7 @@ pub struct Settings {
 }
 
 /// Compiled kernels.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Cubin {
     /// The file: a CUBIN, or PTX, which the driver compiles.
     pub path: PathBuf,
@@ -45,7 +44,7 @@ pub struct Cubin {
     /// The options of the compiler that decide what the kernels compute; none where they came compiled.
     pub options: Vec<String>,
     /// The kernel to launch.
-    pub entry: &'static str,
+    pub entry: Entry,
 }
 
 impl Cubin {
@@ -78,7 +77,7 @@ pub fn targets(major: i32, minor: i32) -> Vec<String> {
 struct Source {
     text: String,
     options: Vec<String>,
-    entry: &'static str,
+    entry: Entry,
     digest: String,
     /// Those that decide what is computed.
     decisive: Vec<String>,
@@ -86,31 +85,29 @@ struct Source {
 
 impl Source {
     fn new(settings: &Settings) -> Result<Source, String> {
-        let (given, entry) = match &settings.vm {
-            Some(path) => (Some(path), "amk_megakernel"),
-            None => (settings.kernels.as_ref(), "amk_vm"),
-        };
-        let about = |path: &Path, cause: std::io::Error| format!("{}: {cause}", path.display());
-        let decisive = options(&OPTIONS, settings.tensor_cores);
+        let given = settings.given.source()?;
+        let mut decisive: Vec<String> =
+            options(&OPTIONS, settings.tensor_cores).into_iter().map(str::to_owned).collect();
         let (mut replaced, mut options) = (Vec::new(), Vec::new());
         let mut text = "#include \"device.cu\"\n".to_owned();
-        if let Some(path) = given {
-            let path = path.canonicalize().map_err(|cause| about(path, cause))?;
-            replaced = closure(&path).map_err(|cause| about(&path, cause))?;
-            let quoted = path.to_str().filter(|path| !path.contains(['"', '\\']));
-            let quoted =
-                quoted.ok_or("the path of the kernels has a quote or a backslash, or is not UTF-8")?;
-            if settings.vm.is_some() {
-                text = format!("#include \"platform.cuh\"\n#include \"{quoted}\"\n");
+        let mut entry = Entry::own();
+        if let Some(given) = given {
+            let path = given.path;
+            if given.is_vm {
+                text = format!("#include \"platform.cuh\"\n#include \"{path}\"\n");
+                entry = Entry::taking_the_program(KERNEL);
             } else {
-                options.push(format!("-DAMK_KERNELS=\"{quoted}\""));
+                options.push(format!("-DAMK_KERNELS=\"{path}\""));
             }
-            options.push(format!("-I{}", path.parent().unwrap_or(&path).display()));
+            options.push(format!("-I{}", Path::new(&path).parent().unwrap_or(Path::new("/")).display()));
+            options.extend(given.includes);
+            decisive.extend(given.defines);
+            replaced = given.files;
         }
         // A file means something else as a VM than as instructions.
-        let role: &[&str] = if settings.vm.is_some() { &[entry] } else { &[] };
-        let digest = digest(Kernels::Gpu, &[&decisive[..], role].concat(), &replaced);
-        let decisive = decisive.into_iter().map(str::to_owned).collect();
+        let role = settings.given.vm.as_ref().map(|_| KERNEL);
+        let parts: Vec<&str> = decisive.iter().map(String::as_str).chain(role).collect();
+        let digest = digest(Kernels::Gpu, &parts, &replaced);
         Ok(Source { text, options, entry, digest, decisive })
     }
 
@@ -148,7 +145,7 @@ impl Source {
             toolkit,
             kernels: self.digest.clone(),
             options: self.decisive.clone(),
-            entry: self.entry,
+            entry: self.entry.clone(),
         }
     }
 
@@ -194,16 +191,22 @@ fn is_compiled(path: &Path) -> bool {
 pub fn find(settings: &Settings, (major, minor): (i32, i32)) -> Result<Vec<Cubin>, String> {
     let targets = targets(major, minor);
     let best = targets.first().map(String::as_str).unwrap_or_default();
-    if let Some(path) = settings.vm.as_ref().filter(|path| path.extension().is_some_and(|end| end == "cubin"))
-    {
-        let bytes = fs::read(path).map_err(|cause| format!("{}: {cause}", path.display()))?;
+    if let Some(path) = settings.given.vm.as_ref().filter(|path| binary::is_binary(path)) {
+        let (path, entry) = binary::read(path)?;
+        let bytes = fs::read(&path).map_err(|cause| format!("{}: {cause}", path.display()))?;
+        let mut hash = blake3::Hasher::new();
+        hash.update(&bytes);
+        // Launched in another way, it computes something else.
+        if entry != Entry::taking_the_program(KERNEL) {
+            hash.update(format!("{entry:?}").as_bytes());
+        }
         return Ok(vec![Cubin {
-            path: path.clone(),
+            path,
             target: best.to_owned(),
             toolkit: None,
-            kernels: blake3::hash(&bytes).to_hex().to_string(),
+            kernels: hash.finalize().to_hex().to_string(),
             options: Vec::new(),
-            entry: "amk_megakernel",
+            entry,
         }]);
     }
     let source = Source::new(settings)?;
@@ -314,18 +317,26 @@ mod tests {
             write(name, "#include \"deep/c.cuh\"\n");
         }
         write("deep/c.cuh", "// one");
-        let digest = |kernels: Option<&str>, vm: Option<&str>| {
-            let settings = Settings { kernels: kernels.map(path), vm: vm.map(path), ..Settings::default() };
+        let digest = |kernels: Option<&str>, vm: Option<&str>, define: Option<&str>| {
+            let given = Given {
+                kernels: kernels.map(path),
+                vm: vm.map(path),
+                defines: define.map(str::to_owned).into_iter().collect(),
+                ..Given::default()
+            };
+            let settings = Settings { given, ..Settings::default() };
             Source::new(&settings).map(|source| source.digest).unwrap_or_else(|cause| unreachable!("{cause}"))
         };
         let before = [
-            digest(Some("a.cu"), None),
-            digest(Some("b.cu"), None),
-            digest(None, Some("a.cu")),
-            digest(None, None),
+            digest(Some("a.cu"), None, None),
+            digest(Some("b.cu"), None, None),
+            digest(None, Some("a.cu"), None),
+            digest(None, None, None),
+            digest(Some("a.cu"), None, Some("A")),
+            digest(Some("a.cu"), None, Some("A=2")),
         ];
         write("deep/c.cuh", "// two");
-        let after = digest(Some("a.cu"), None);
+        let after = digest(Some("a.cu"), None, None);
         for (n, one) in before.iter().enumerate() {
             assert!(*one != after && !before.iter().skip(n + 1).any(|other| one == other), "{n}: {before:?}");
         }

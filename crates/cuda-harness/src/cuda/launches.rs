@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use megakernel_abi::{Address, ProgramRecord, Record};
 
+use super::binary::{Argument, Entry};
 use super::gpu::{Gpu, Kernel, Memory, Module, Progress, Shared, Stream};
 use crate::image::{self, Launch};
 
@@ -20,6 +21,8 @@ pub(super) const UNASKED: u32 = 48 << 10;
 struct Launcher {
     gpu: Gpu,
     kernel: Kernel,
+    /// Empty: what our own virtual machine takes.
+    arguments: Vec<Argument>,
     stream: Stream,
     /// Beside the other, for what has to reach a kernel that runs.
     aside: Stream,
@@ -115,6 +118,7 @@ impl Left {
 /// # Errors
 /// There is no GPU or it does not take the CUBIN; or a kernel went wrong, after which no other can run in this process.
 pub fn serve(cubin: &Path, entry: &str, gpu: &str) -> Result<(), String> {
+    let entry: Entry = serde_json::from_str(entry).map_err(|cause| format!("{entry}: {cause}"))?;
     // What kernels print is no answer.
     let failed = |cause: &dyn std::fmt::Display| format!("standard output: {cause}");
     let mut answers = fs::File::from(rustix::io::dup(io::stdout()).map_err(|cause| failed(&cause))?);
@@ -125,7 +129,8 @@ pub fn serve(cubin: &Path, entry: &str, gpu: &str) -> Result<(), String> {
     gpu.activate()?;
     let mut launcher = Launcher {
         gpu,
-        kernel: Module::load(bytes)?.kernel(entry)?,
+        kernel: Module::load(bytes)?.kernel(&entry.kernel)?,
+        arguments: entry.arguments,
         stream: Stream::new()?,
         aside: Stream::new()?,
         stop: Shared::new(4)?,
@@ -246,13 +251,30 @@ impl Launcher {
             n_instructions: launch.tasks.len() as i32,
             ..tables.program()
         };
-        // A virtual machine that is not ours takes the first one and no other.
-        let arguments = vec![
-            words(&program),
-            vec![self.states.address()],
-            vec![launch.perturb],
-            vec![self.places.address()],
-        ];
+        let mut arguments = Vec::with_capacity(self.arguments.len());
+        let mut lent = Vec::new();
+        for argument in &self.arguments {
+            arguments.push(match argument {
+                Argument::Program => words(&program),
+                Argument::ProgramAddress => {
+                    lent.push(upload(&program.to_bytes())?);
+                    lent.last().map(Memory::address).into_iter().collect()
+                }
+                Argument::U32(number) => vec![u64::from(*number)],
+                Argument::U64(number) => vec![*number],
+                Argument::F32(number) => vec![u64::from(number.to_bits())],
+                Argument::Zeros(bytes) => {
+                    let zeros = Memory::new(*bytes)?;
+                    self.stream.fill(&zeros, 0)?;
+                    lent.push(zeros);
+                    lent.last().map(Memory::address).into_iter().collect()
+                }
+            });
+        }
+        if arguments.is_empty() {
+            let own = [self.states.address(), launch.perturb, self.places.address()];
+            arguments = [words(&program)].into_iter().chain(own.map(|word| vec![word])).collect();
+        }
         self.stream.launch(self.kernel, blocks as u32, threads, shared, arguments)?;
 
         let limit = Duration::from_millis(launch.limit);
@@ -270,7 +292,7 @@ impl Launcher {
                 read(self.aside, bytes, &launch.counters, &tables.counters)?;
             }
             // The kernel may still use all of it.
-            std::mem::forget((memory, buffers, instructions, tables));
+            std::mem::forget((memory, buffers, instructions, tables, lent));
             return Ok(Left { state: image::TIMED_OUT, said: image::HANGS.to_owned(), last: true });
         }
         read(self.stream, bytes, &launch.counters, &tables.counters)?;

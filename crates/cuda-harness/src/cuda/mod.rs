@@ -2,6 +2,7 @@
 //! hang, a crash or a context that is lost costs.
 
 mod bandwidth;
+pub mod binary;
 mod cubins;
 mod decode;
 mod gpu;
@@ -29,7 +30,7 @@ pub use launches::serve;
 /// Threads of a block, unless others are asked for.
 pub const THREADS: u32 = 256;
 
-/// The option that makes this program a runner; its values are the CUBIN, the kernel and the number of the GPU.
+/// The option that makes this program a runner; its values are the CUBIN, how its kernel is launched and the number of the GPU.
 pub const RUNNER: &str = "--cuda-runner";
 
 /// For a driver that does not even come back from a launch that it was told to stop: the start of its process, and more.
@@ -116,8 +117,8 @@ impl Cuda {
         };
         let mut refused = Vec::new();
         for cubin in found {
-            let arguments =
-                [RUNNER.to_owned(), path(&cubin.path)?, cubin.entry.to_owned(), gpu.number().to_string()];
+            let entry = serde_json::to_string(&cubin.entry).map_err(|cause| cause.to_string())?;
+            let arguments = [RUNNER.to_owned(), path(&cubin.path)?, entry, gpu.number().to_string()];
             let runner = Runner::new(own.clone(), arguments.to_vec(), Vec::new())?;
             let binary = of_file(&cubin.path);
             let mut cuda = Cuda {
@@ -137,6 +138,11 @@ impl Cuda {
             }
         }
         Err(format!("the driver ({driver}) runs none of the kernels: {}; {WITHOUT}", refused.join("; ")))
+    }
+
+    /// What a block of a launch needs of shared memory.
+    fn shared_bytes(&self, job: &Job, threads: u32) -> u64 {
+        job.shared_bytes.max(shared_bytes(threads, self.tensor_cores)).max(self.cubin.entry.shared_bytes)
     }
 
     /// Has the driver take the kernels, and runs a launch without tasks on all of the GPU: what the machine cannot do is then
@@ -211,7 +217,7 @@ impl Device for Cuda {
 
     fn room(&mut self, job: &Job) -> Result<Room, String> {
         let threads = self.launching.threads.of(job).unwrap_or_else(|_| self.launching.threads.usual());
-        let shared = job.shared_bytes.max(shared_bytes(threads, self.tensor_cores));
+        let shared = self.shared_bytes(job, threads);
         let said = self.runner.answer(&format!("room {threads} {shared}"), PATIENCE)?;
         let numbers =
             said.split_once(' ').and_then(|(sms, blocks)| Some((sms.parse().ok()?, blocks.parse().ok()?)));
@@ -225,8 +231,7 @@ impl Device for Cuda {
             Ok(threads) => threads,
             Err(reason) => return Ok(Ended { end: End::Refused(reason), ..Ended::default() }),
         };
-        let shared_bytes = job.shared_bytes.max(shared_bytes(threads, self.tensor_cores));
-        let job = Job { shared_bytes, ..job.clone() };
+        let job = Job { shared_bytes: self.shared_bytes(job, threads), ..job.clone() };
         let settings = image::Settings { threads, limit: limit.as_millis() as u64 };
         let ended = self.runner.launch(&job, settings, limit + PATIENCE, allocations)?;
         if let (Some(file), false) = (&mut self.placements, ended.places.is_empty()) {

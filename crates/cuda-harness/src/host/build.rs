@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::str::FromStr;
 
-use crate::includes::closure;
+use crate::cuda::binary::is_binary;
+use crate::given::{Given, Source};
 use crate::sources::{Kernels, SOURCES, TENSOR_CORES, digest, options};
 
 /// What checks the kernels while they run.
@@ -66,10 +67,8 @@ pub struct Settings {
     pub sanitizers: Sanitizers,
     /// Use matrix units, or what stands in for them.
     pub tensor_cores: bool,
-    /// A file that replaces instructions.
-    pub kernels: Option<PathBuf>,
-    /// A file with another VM, in place of ours and of the kernels.
-    pub vm: Option<PathBuf>,
+    /// What is given in place of kernels of ours.
+    pub given: Given,
     /// The folder of programs that were built before; by default the user's cache.
     pub cache: Option<PathBuf>,
 }
@@ -104,12 +103,14 @@ pub fn build(settings: &Settings) -> Result<Built, String> {
             settings.compiler
         )
     })?;
-    let given = [("AMK_VM", &settings.vm), ("AMK_KERNELS", &settings.kernels)];
-    let given = match given.iter().find_map(|(name, path)| Some((*name, path.as_ref()?))) {
-        Some((name, path)) => Some((name, source(path)?)),
-        None => None,
-    };
-    let mut flags = flags(settings.sanitizers, given.as_ref())?;
+    if let Some(path) = settings.given.vm.as_ref().filter(|path| is_binary(path)) {
+        return Err(format!(
+            "{} holds code for a GPU: --device host compiles the source, a .cu file",
+            path.display()
+        ));
+    }
+    let given = settings.given.source()?;
+    let mut flags = flags(settings.sanitizers, given.as_ref());
     flags.extend(settings.tensor_cores.then(|| TENSOR_CORES.to_owned()));
     let mut hash = blake3::Hasher::new();
     let mut part = |bytes: &[u8]| {
@@ -122,11 +123,7 @@ pub fn build(settings: &Settings) -> Result<Built, String> {
         part(path.as_bytes());
         part(text.as_bytes());
     }
-    let replaced = match &given {
-        Some((_, path)) => closure(path).map_err(|cause| about(path, cause))?,
-        None => Vec::new(),
-    };
-    for (name, text) in &replaced {
+    for (name, text) in given.iter().flat_map(|given| &given.files) {
         part(name.as_bytes());
         part(text);
     }
@@ -139,7 +136,7 @@ pub fn build(settings: &Settings) -> Result<Built, String> {
             .unwrap_or_default()
             .trim()
             .to_owned(),
-        kernels: kernels_digest(settings, &replaced),
+        kernels: kernels_digest(settings, given.as_ref()),
     };
     let name = format!("amk-host-{}", hash.get(..24).unwrap_or_default());
     let program = cache.join(&name);
@@ -153,6 +150,8 @@ pub fn build(settings: &Settings) -> Result<Built, String> {
         .and_then(|file| file.lock().map(|()| file))
         .map_err(|cause| about(&lock, cause))?;
     if !program.is_file() {
+        // For whoever waits for a handshake, or did not wait long enough.
+        eprintln!("note: compiling the kernels, which takes up to a minute the first time");
         compile(settings, &flags, &cache, &program)?;
     }
     drop(lock);
@@ -160,14 +159,17 @@ pub fn build(settings: &Settings) -> Result<Built, String> {
 }
 
 /// The digest that evidence names: of a file that replaces kernels, the name counts and not the folder.
-fn kernels_digest(settings: &Settings, replaced: &[(String, Vec<u8>)]) -> String {
+fn kernels_digest(settings: &Settings, given: Option<&Source>) -> String {
     let mut options = options(&OPTIONS, settings.tensor_cores);
     if settings.sanitizers != Sanitizers::None {
         options.push(settings.sanitizers.list());
     }
-    // A file means something else as a VM than as instructions.
-    if settings.vm.is_some() {
-        options.push("vm");
+    let mut replaced: &[_] = &[];
+    if let Some(given) = given {
+        options.extend(given.defines.iter().map(String::as_str));
+        // A file means something else as a VM than as instructions.
+        options.extend(given.is_vm.then_some("vm"));
+        replaced = &given.files;
     }
     digest(Kernels::Host, &options, replaced)
 }
@@ -179,19 +181,8 @@ pub(crate) fn default_cache() -> PathBuf {
     user.unwrap_or_else(std::env::temp_dir).join("megakernel-cuda")
 }
 
-/// The path of somebody's source.
-fn source(path: &Path) -> Result<PathBuf, String> {
-    if path.extension().is_some_and(|extension| extension == "cubin") {
-        return Err(format!(
-            "{} holds code for a GPU: --device host compiles the source, a .cu file",
-            path.display()
-        ));
-    }
-    path.canonicalize().map_err(|cause| format!("{}: {cause}", path.display()))
-}
-
-/// The compiler's arguments; of a file of somebody's, the name of the macro by which the sources include it.
-fn flags(sanitizers: Sanitizers, given: Option<&(&str, PathBuf)>) -> Result<Vec<String>, String> {
+/// The compiler's arguments, with the macro by which the sources include a file of somebody's.
+fn flags(sanitizers: Sanitizers, given: Option<&Source>) -> Vec<String> {
     let mut flags: Vec<String> = OPTIONS.map(String::from).to_vec();
     match sanitizers {
         Sanitizers::None => {}
@@ -219,12 +210,12 @@ fn flags(sanitizers: Sanitizers, given: Option<&(&str, PathBuf)>) -> Result<Vec<
             flags.extend(["-fno-sanitize-recover=all", "-g1"].map(String::from));
         }
     }
-    if let Some((name, path)) = given {
-        let path = path.to_str().filter(|path| !path.contains(['"', '\\']));
-        let path = path.ok_or("the path of the kernels has a quote or a backslash, or is not UTF-8")?;
-        flags.push(format!("-D{name}=\"{path}\""));
+    if let Some(given) = given {
+        let name = if given.is_vm { "AMK_VM" } else { "AMK_KERNELS" };
+        flags.push(format!("-D{name}=\"{}\"", given.path));
+        flags.extend(given.includes.iter().chain(&given.defines).cloned());
     }
-    Ok(flags)
+    flags
 }
 
 /// Writes the sources into a folder.
@@ -273,8 +264,7 @@ mod tests {
             compiler: "no-such-compiler".into(),
             sanitizers: Sanitizers::None,
             tensor_cores: false,
-            kernels: None,
-            vm: None,
+            given: Given::default(),
             cache: None,
         };
         assert!(build(&settings).is_err_and(|error| error.contains("install g++ or clang++")));
@@ -286,9 +276,16 @@ mod tests {
             assert_eq!(list.parse::<Sanitizers>().map(Sanitizers::list), Ok(list));
         }
         assert!("memory".parse::<Sanitizers>().is_err());
-        let flags =
-            flags(Sanitizers::Thread, Some(&("AMK_KERNELS", PathBuf::from("a b/k.cu")))).unwrap_or_default();
-        assert!(flags.contains(&"-DAMK_HOST_THREADS".to_owned()));
-        assert!(flags.contains(&"-DAMK_KERNELS=\"a b/k.cu\"".to_owned()));
+        let given = Source {
+            path: "a b/k.cu".to_owned(),
+            is_vm: false,
+            includes: vec!["-Ic d".to_owned()],
+            defines: vec!["-DE".to_owned()],
+            files: Vec::new(),
+        };
+        let flags = flags(Sanitizers::Thread, Some(&given));
+        for flag in ["-DAMK_HOST_THREADS", "-DAMK_KERNELS=\"a b/k.cu\"", "-Ic d", "-DE"] {
+            assert!(flags.contains(&flag.to_owned()), "{flag}");
+        }
     }
 }

@@ -24,6 +24,13 @@
 #include "vm.cuh"
 #endif
 
+// A kernel that is launched otherwise than a virtual machine says so itself: its name, and what reads its arguments.
+#ifndef AMK_STAND_IN_KERNEL
+#define AMK_STAND_IN_KERNEL "amk_megakernel"
+#define AMK_STAND_IN_PROGRAM(arguments) (*static_cast<amk_program_t*>(arguments[0]))
+#define AMK_STAND_IN_CALL(arguments, program) [=] { amk_megakernel(program); }
+#endif
+
 #include "host/fibers.cpp"
 
 #include <atomic>
@@ -66,7 +73,7 @@ struct Function {
 #if defined(AMK_WORKER)
 const char* const KERNELS[] = {"machine_kernel", "amk_copy"};
 #elif defined(AMK_VM)
-const char* const KERNELS[] = {"amk_megakernel", "amk_copy"};
+const char* const KERNELS[] = {AMK_STAND_IN_KERNEL, "amk_copy"};
 #else
 const char* const KERNELS[] = {"amk_vm", "amk_copy"};
 #endif
@@ -386,16 +393,17 @@ Result cuLaunchCooperativeKernel(void* function, unsigned blocks, unsigned by, u
     // The kernels cannot say it themselves.
     if (shared < AMK_SHARED_BYTES(threads)) return INVALID_VALUE;
     if (const Result result = cuStreamSynchronize(stream)) return result;
-    const auto program = *static_cast<amk_program_t*>(arguments[0]);
-    const volatile int* flag = program.abort_flag;
 #ifdef AMK_VM
-    const auto kernel = [=] { amk_megakernel(program); };
+    const auto program = AMK_STAND_IN_PROGRAM(arguments);
+    const auto kernel = AMK_STAND_IN_CALL(arguments, program);
 #else
+    const auto program = *static_cast<amk_program_t*>(arguments[0]);
     auto* states = *static_cast<amk_u8**>(arguments[1]);
     const auto perturb = *static_cast<amk_u32*>(arguments[2]);
     auto* places = *static_cast<amk_u32**>(arguments[3]);
     const auto kernel = [=] { amk_vm(program, states, perturb, places); };
 #endif
+    const volatile int* flag = program.abort_flag;
 #endif
     stream->since = std::chrono::steady_clock::now();
     stream->busy = true;

@@ -12,7 +12,7 @@ use crate::support::worker::Worker;
 use crate::support::wrong::assert_wrong_numbers;
 
 /// By name: what stands once in `tensor_attention.cuh`, what a fault has in its place, and cases all of which reject it.
-const ATTENTION: [(&str, &str, &str, &str); 9] = [
+const ATTENTION: [(&str, &str, &str, &str); 10] = [
     (
         "two words of a fragment of weights are exchanged",
         "word = head / 8 + key / 4 % 2 * 2",
@@ -43,6 +43,12 @@ const ATTENTION: [(&str, &str, &str, &str); 9] = [
         "tile * t.keys + t.keys <= window_rows; ++tile",
         LARGE,
     ),
+    (
+        "a tile is read while it is under way",
+        "amk_copy_wait();\n            __syncthreads();\n            for",
+        "__syncthreads();\n            for",
+        LARGE,
+    ),
     ("a tile is overwritten by the next one", "stages + tile % 2 * 4 * keys * width", "stages", LARGE),
     (
         "rows behind the window count",
@@ -70,12 +76,18 @@ const PRODUCTS: [Opcode; 2] = [Opcode::GemvTile, Opcode::GemmTile];
 const GROUPS: &str = "numeric/gemv-tile/quantised/2x3x1120-i*symmetric-chunks-bf16-*";
 
 /// The same of `tensor.cuh`.
-const PRODUCT: [(&str, &str, &str, &str); 5] = [
+const PRODUCT: [(&str, &str, &str, &str); 6] = [
     (
         "the rows of x are loaded as those of the weight are",
         "my_m + 16 * a + lane % 16, chunk = 2 * k + lane / 16",
         "my_m + 16 * a + lane / 16 * 8 + lane % 8, chunk = 2 * k + lane / 8 % 2",
         "numeric/gemm-tile/random/5x12x40-f8*-to-{bf16,f16,f8e5m2}",
+    ),
+    (
+        "a stage is read while it is under way",
+        "amk_copy_wait();\n                __syncthreads();\n                stage",
+        "__syncthreads();\n                stage",
+        "numeric/gemm-tile/random/5x12x40-f16-to-*",
     ),
     (
         "bytes are unsigned",

@@ -4,6 +4,7 @@ mod cuda;
 mod examples;
 mod faults;
 mod fragments;
+mod given;
 mod host;
 mod litmus;
 mod mcir;

@@ -97,10 +97,15 @@ impl Driver {
     }
 
     /// As [`Driver::vm`] does, with a file that passes for the machine's CUBIN.
-    pub fn with_cubin(mut self) -> Driver {
+    pub fn with_cubin(self) -> Driver {
         let path = self.folder().join("vm.cubin");
         std::fs::write(&path, "\x7fELF stand-in").expect("a file");
-        self.given = Some(("--vm", path));
+        self.given("--vm", path)
+    }
+
+    /// The same with another option and file.
+    pub fn given(mut self, option: &'static str, path: PathBuf) -> Driver {
+        self.given = Some((option, path));
         self
     }
 
