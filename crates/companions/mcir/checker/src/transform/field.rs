@@ -1,7 +1,7 @@
 //! Numbers as residues (clause MCI-21): modulo q, from which exponents are taken, and modulo p, in which powers of an element of the order q
 //! are exponentials.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use megakernel_ir::prng::SplitMix64;
 use megakernel_mcir::Dtype;
@@ -30,8 +30,8 @@ pub struct Field {
     key: u64,
     /// Of the order q modulo p.
     base: u64,
-    /// Residues that are larger than all others in the order.
-    raised: HashSet<u64>,
+    /// By residue: how far it stands above those that are not here.
+    raised: HashMap<u64, usize>,
 }
 
 fn times(a: u64, b: u64, modulus: u64) -> u64 {
@@ -86,12 +86,16 @@ impl Field {
                 break base;
             }
         };
-        Field { key: draws.next_u64(), base, raised: HashSet::new() }
+        Field { key: draws.next_u64(), base, raised: HashMap::new() }
     }
 
-    /// The same, but for its order: these are larger than all others.
-    pub fn raising(&self, raised: impl Iterator<Item = Residues>) -> Field {
-        let raised = raised.filter_map(|number| if let Known { p, .. } = number { Some(p) } else { None });
+    /// The same, but for its order: these are larger than all others, and among each other as the numbers beside them say.
+    pub fn raising(&self, raised: impl Iterator<Item = (Residues, usize)>) -> Field {
+        let raised = raised.filter_map(
+            |(number, height)| {
+                if let Known { p, .. } = number { Some((p, height)) } else { None }
+            },
+        );
         Field { raised: raised.collect(), ..*self }
     }
 
@@ -167,7 +171,7 @@ impl Numbers for Field {
     }
 
     fn max(&self, a: Residues, b: Residues) -> Residues {
-        let rank = |p: u64| (self.raised.contains(&p), self.hash(1, p).next_u64(), p);
+        let rank = |p: u64| (self.raised.get(&p).copied().unwrap_or(0), self.hash(1, p).next_u64(), p);
         match (a, b) {
             (Open, _) | (_, Open) => Open,
             (Least, other) | (other, Least) => other,

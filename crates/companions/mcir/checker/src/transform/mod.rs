@@ -118,7 +118,8 @@ pub(crate) fn in_fields(before: &Side, after: &Side, aim: &Aim, seed: u64) -> Re
     Ok(())
 }
 
-/// The same with the largest score of each row in one column after the other.
+/// The same with the largest score of each row in one column after the other; and with scores that rise from each column to the next, so that the largest so far
+/// changes in every tile, and that fall.
 fn directed(
     before: &Side,
     after: &Side,
@@ -127,15 +128,22 @@ fn directed(
     scores: &Scores<Residues>,
 ) -> Result<(), Wrong> {
     let columns = scores.iter().map(|(wide, _)| *wide).max().unwrap_or(0);
-    for column in (0..columns).step_by(columns.div_ceil(COLUMNS).max(1)) {
-        let of = |(wide, all): &'_ (usize, Vec<Residues>)| -> Vec<Residues> {
-            all.iter().skip(column).step_by((*wide).max(1)).copied().collect()
+    let with = |height: &dyn Fn(usize) -> usize, how: &str| {
+        let of = |(wide, all): &'_ (usize, Vec<Residues>)| -> Vec<(Residues, usize)> {
+            all.iter().enumerate().map(|(at, &score)| (score, height(at % (*wide).max(1)))).collect()
         };
-        let field = field.raising(scores.iter().filter(|(wide, _)| column < *wide).flat_map(of));
+        let field = field.raising(scores.iter().flat_map(of).filter(|(_, height)| *height > 0));
         let (first, _) = before.evaluate(&field, inputs, &mut Scores::new()).map_err(valid)?;
         let (second, _) = after.evaluate(&field, inputs, &mut Scores::new()).map_err(valid)?;
-        let how = format!("in a finite field with the largest score in column {column}");
-        compare(before, before.outputs(), [&first, &second], field::agree, &how)?;
+        let how = format!("in a finite field with {how}");
+        compare(before, before.outputs(), [&first, &second], field::agree, &how)
+    };
+    if columns > 0 {
+        with(&|column| 1 + column, "scores that rise")?;
+        with(&|column| columns - column, "scores that fall")?;
+    }
+    for column in (0..columns).step_by(columns.div_ceil(COLUMNS).max(1)) {
+        with(&|other| usize::from(other == column), &format!("the largest score in column {column}"))?;
     }
     Ok(())
 }
