@@ -1,0 +1,87 @@
+//! Passes that forget to rescale an accumulator in one iteration of a stream.
+
+use serde_json::{Value, json};
+
+use crate::common::{FIELD, answer as right, array, rejected};
+
+/// Accumulators are scaled but in the last iteration.
+pub fn not_in_the_last_tile(request: &Value) -> Option<Value> {
+    not_in_a_tile(request, |tiles| tiles - 1)
+}
+
+/// Accumulators are scaled but in one iteration: the factor is 1 there. It is made of the scores, times 0, of which masks leave those that come before
+/// the tile, and those that come behind it.
+fn not_in_a_tile(request: &Value, which: fn(i64) -> i64) -> Option<Value> {
+    let mut made = right(request);
+    if request["graph"]["nodes"].to_string().contains("mask")
+        || !request["graph"].to_string().contains("attention")
+    {
+        return None;
+    }
+    let region = array(&mut made["regions"]).first_mut()?;
+    let step = region["streaming"]["tile"]["tile_shape"]["j"].as_i64()?;
+    let keys = region["streaming"]["stream"]["to"][0].as_i64()?;
+    let tile = which((keys + step - 1) / step) * step;
+    let each = array(&mut region["streaming"]["tile"]["each"]);
+    let at = each.iter().position(|node| node["fn"] == "online_softmax")?;
+    let scores = each[at]["in"][0].clone();
+    let factors = each[at]["out"][3].clone();
+    let compute = |id: &str, from: Value, more: Value| {
+        let mut node = json!({"id": id, "op": "Compute", "in": from, "out": [id]});
+        node.as_object_mut().expect("a node").extend(more.as_object().expect("members").clone());
+        node
+    };
+    let masked = |id: &str, by: i64| {
+        let more = json!({"fn": "mask", "rows": by * tile - 500, "columns": [[by, "j"]]});
+        compute(id, json!(["zero"]), more)
+    };
+    // 1 in columns of other tiles, and 0 in it; then the same for each row; then r i + (1 - i).
+    let added = [
+        compute("zero", json!([scores]), json!({"fn": "scale", "by": [0, 1]})),
+        masked("kept", 1000),
+        masked("kept behind", -1000),
+        compute("others", json!(["kept", "kept behind"]), json!({"fn": "max"})),
+        compute("one", json!(["others"]), json!({"fn": "exp"})),
+        json!({"id": "i", "op": "Reduce", "fn": "max", "axis": 1, "in": ["one"], "out": ["i"]}),
+        json!({"id": "z", "op": "Reduce", "fn": "max", "axis": 1, "in": ["zero"], "out": ["z"]}),
+        compute("e", json!(["z"]), json!({"fn": "exp"})),
+        compute("n", json!(["e", "i"]), json!({"fn": "sub"})),
+        compute("ri", json!([factors, "i"]), json!({"fn": "mul"})),
+        compute("rescaled", json!(["ri", "n"]), json!({"fn": "add"})),
+    ];
+    let user = each.iter().position(|node| node["fn"] == "scale_add")?;
+    each[user]["in"][1] = json!("rescaled");
+    each.splice(at + 1..=at, added);
+    let shape = |name: &Value| made["values"][name.as_str().expect("a name")]["shape"].clone();
+    let (tile, row) = (shape(&scores), shape(&factors));
+    for (name, shape) in ["zero", "kept", "kept behind", "others", "one"]
+        .map(|name| (name, &tile))
+        .into_iter()
+        .chain(["i", "z", "e", "n", "ri", "rescaled"].map(|name| (name, &row)))
+    {
+        made["values"][name] = json!({"shape": shape, "dtype": "F32", "residency": "register"});
+        array(&mut made["residency"])
+            .push(json!({"memory": "register", "values": [name], "lifetime": "node"}));
+    }
+    // They take registers of their own.
+    Some(made)
+}
+
+#[test]
+fn a_rescale_is_missed_in_whichever_of_many_tiles_it_is_left_out() {
+    // One query, so that the largest score of no other row changes in the tile; and of 200 columns, the largest score is directed into each fourth one.
+    let value = |rows: i64| json!({"shape": [rows, 2], "dtype": "F16"});
+    let graph = json!({
+        "values": {"Q": value(1), "K": value(200), "V": value(200), "O": value(1)}, "inputs": ["Q", "K", "V"], "outputs": ["O"],
+        "nodes": [{"id": "attention", "op": "attention", "in": ["Q", "K", "V"], "out": "O"}],
+    });
+    let target = json!({"shared_bytes": 8, "register_bytes": 4096});
+    let request = json!({"pass": "StreamingConversionPass", "graph": graph, "target": target});
+    assert_eq!(right(&request)["regions"][0]["streaming"]["tile"]["tile_shape"]["j"], 1);
+    let which: [fn(i64) -> i64; 5] = [|_| 1, |_| 70, |_| 139, |tiles| tiles - 2, |tiles| tiles - 1];
+    for tile in which {
+        let answer = not_in_a_tile(&request, tile).expect("attention");
+        let found = rejected("one query", &request, &answer).expect("a rejection");
+        assert!(found.contains(FIELD), "{found}");
+    }
+}
