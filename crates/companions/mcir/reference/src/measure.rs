@@ -77,10 +77,10 @@ fn all(world: &World<'_>, regions: &[Shaped<'_>], lifetimes: &Lifetimes) -> Resu
     }
     let size = |name: u32| {
         let value = world.value(name);
-        value.shape.iter().product::<i64>().saturating_mul(value.dtype.bytes())
+        u128::try_from(value.shape.iter().product::<i64>() * value.dtype.bytes()).unwrap_or(0)
     };
     let inputs = document.inputs.iter().filter(|&&name| is_loaded[world.place(name)]);
-    let compulsory = inputs.chain(&document.outputs).fold(0_i64, |sum, &name| sum.saturating_add(size(name)));
+    let compulsory = written(inputs.chain(&document.outputs).map(|&name| size(name)).sum())?;
     let outputs: HashSet<u32> = document.outputs.iter().copied().collect();
     let mut materialized: Vec<&str> = document
         .boundaries
@@ -95,6 +95,19 @@ fn all(world: &World<'_>, regions: &[Shaped<'_>], lifetimes: &Lifetimes) -> Resu
         "shared": sum.shared, "register": sum.register,
         "compulsory": compulsory, "materialized": materialized,
     }))
+}
+
+/// A number of bytes: tensors have at most 2^62 each, but there may be many.
+fn written(bytes: u128) -> Result<Json, String> {
+    if let Ok(bytes) = u64::try_from(bytes) {
+        return Ok(json!(bytes));
+    }
+    let number = bytes as f64;
+    if number as u128 == bytes {
+        Ok(json!(number))
+    } else {
+        Err(format!("no number that is written has {bytes} bytes"))
+    }
 }
 
 fn of_region(world: &World<'_>, shaped: &Shaped<'_>, lifetimes: &Lifetimes, left: &mut i64) -> Measures {
