@@ -151,7 +151,9 @@ pub fn build(settings: &Settings) -> Result<Built, String> {
         .map_err(|cause| about(&lock, cause))?;
     if !program.is_file() {
         // For whoever waits for a handshake, or did not wait long enough.
-        eprintln!("note: compiling the kernels, which may take minutes the first time; --prepare does so beforehand");
+        eprintln!(
+            "note: compiling the kernels, which may take minutes the first time; --prepare does so beforehand"
+        );
         compile(settings, &flags, &cache, &program)?;
     }
     drop(lock);
