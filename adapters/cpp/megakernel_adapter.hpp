@@ -460,9 +460,9 @@ struct Answer {
       if (found.severity != "error" && found.severity != "warning") return "the severity of a diagnostic is neither `error` nor `warning`";
       error |= found.severity == "error";
     }
-    const bool writes = method == "roundtrip" || method == "translate" || method == "select" || method == "explain";
+    const bool judges = method == "validate" || method == "execute" || method == "trace";
     if (outcome == "accept" && error) return "an acceptance has a diagnostic of severity `error`";
-    if (outcome == "accept" && writes && !document) return "an accepted `" + method + "` answers with a document";
+    if (outcome == "accept" && !judges && !document) return "an accepted `" + method + "` answers with a document";
     if (outcome == "reject" && !error) return "a rejection has no diagnostic of severity `error`";
     if (outcome == "unsupported" && reason.empty()) return "`unsupported` has no reason";
     const bool known = outcome == "accept" || outcome == "reject" || outcome == "unsupported";

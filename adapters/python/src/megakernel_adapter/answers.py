@@ -31,7 +31,7 @@ class Answer:
         if self.outcome == "accept":
             if "error" in severities:
                 return "an acceptance has a diagnostic of severity `error`"
-            if self.document is None and method in ("roundtrip", "translate", "select", "explain"):
+            if self.document is None and method not in ("validate", "execute", "trace"):
                 return "an accepted `%s` answers with a document" % method
         elif self.outcome == "reject":
             if "error" not in severities:

@@ -33,11 +33,17 @@ impl Draft {
 
     /// A tensor with a boundary.
     pub fn stored(&mut self, name: &str, shape: &[i64], dtype: &str) {
-        self.boundaries.push(json!({"value": name}));
+        self.boundary(name);
         self.tensor(name, shape, dtype);
     }
 
-    fn tensor(&mut self, name: &str, shape: &[i64], dtype: &str) {
+    /// A boundary alone.
+    pub fn boundary(&mut self, name: &str) {
+        self.boundaries.push(json!({"value": name}));
+    }
+
+    /// A tensor without a boundary.
+    pub fn tensor(&mut self, name: &str, shape: &[i64], dtype: &str) {
         self.values.insert(name.to_owned(), json!({"shape": shape, "dtype": dtype, "residency": "global"}));
     }
 

@@ -11,6 +11,7 @@ pub mod graphs;
 pub mod joins;
 mod plant;
 mod scenes;
+mod wide;
 
 /// What the generator of the corpus takes.
 pub const COMPANION: Companion = Companion {

@@ -4,10 +4,11 @@ use megakernel_corpus::builder::Result;
 use megakernel_corpus::families::{Document, Library, Sink, words};
 use serde_json::{Value, json};
 
-use super::{PROFILE, cited, path};
+use super::{PROFILE, amounts, cited, path};
 use crate::bases::{self, Base};
 use crate::build::{Draft, Kernel, Tile};
 use crate::joins;
+use crate::wide::{self, Kept};
 
 const CLAUSES: &[&str] = &["MCI-27", "MCI-28", "MCI-29", "MCI-30"];
 
@@ -88,6 +89,27 @@ fn triangle(step: i64, dtype: &str) -> Lowered {
     (name, "streams that some blocks do not have, which begin with 2".to_owned(), draft.value())
 }
 
+/// A large tile in each memory, kept so long, between others that are as large: whoever gives it back late holds more than the document.
+fn given_back() -> Vec<Lowered> {
+    let mut all = Vec::new();
+    for memory in ["shared", "register"] {
+        for (what, lifetime, in_begin, is_prefetched) in [
+            ("for its stream", "stream", false, false),
+            ("for its stream from its beginning on", "stream", true, false),
+            ("for its stream one tile ahead", "stream", true, true),
+            ("for its iteration", "iteration", false, false),
+            ("for its iteration one tile ahead", "iteration", true, true),
+            ("for its node", "node", false, false),
+        ] {
+            let document = wide::kept(Kept { memory, lifetime, in_begin, is_prefetched }).value();
+            let summary =
+                "a large tile, and others as large in `begin` and in `end`, one at a time".to_owned();
+            all.push((format!("large in {memory} memory {what}"), summary, document));
+        }
+    }
+    all
+}
+
 /// Documents that cases carry themselves.
 fn own() -> Vec<Lowered> {
     let mut all = joins::all();
@@ -98,6 +120,10 @@ fn own() -> Vec<Lowered> {
             all.push(kept(base));
         }
     }
+    all.extend(given_back());
+    let fractions = "a tile times fractions below 0, of one and of others".to_owned();
+    all.push(("fractions".to_owned(), fractions, wide::fractions().value()));
+    all.extend(amounts::small().map(|(name, draft)| (name.clone(), name, draft.value())));
     all.extend([(1, "F32"), (2, "F16"), (4, "BF16")].map(|(step, dtype)| triangle(step, dtype)));
     all
 }

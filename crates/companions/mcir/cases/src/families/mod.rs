@@ -1,14 +1,18 @@
 //! The families.
 
+mod amounts;
 mod bounds;
 pub mod compute;
 mod corners;
+mod format;
+mod graph_shapes;
 mod graphs;
 pub mod lowering;
 mod memory;
 mod order;
 mod passes;
 mod places;
+mod short;
 mod structure;
 mod texts;
 mod users;
@@ -50,6 +54,21 @@ macro_rules! planted {
             ("mcir/texts", texts::texts),
             ("mcir/members", texts::members),
             ("mcir/corners", corners::corners),
+            ("mcir/kinds", format::kinds),
+            ("mcir/limits", format::limits),
+            ("mcir/name-places", format::names),
+            ("mcir/producer-places", format::producers),
+            ("mcir/ranges", format::ranges),
+            ("mcir/sizes", format::sizes),
+            ("mcir/extents", short::extents),
+            ("mcir/begins", short::begins),
+            ("mcir/grids", short::grids),
+            ("mcir/lifetimes", short::lifetimes),
+            ("mcir/peaks", short::peaks),
+            ("mcir/pipelines", short::pipelines),
+            ("mcir/uses", short::uses),
+            ("mcir/graph-shapes", graph_shapes::shapes),
+            ("mcir/amounts", amounts::amounts),
         ];
     };
 }
@@ -93,6 +112,11 @@ pub fn files() -> Result<Vec<File>> {
     for base in bases::all() {
         if files.insert(path(&base.name), text(&base.document).into_bytes()).is_some() {
             return Err(Error(format!("two documents are called {}", base.name)));
+        }
+    }
+    for (path, document) in format::files()? {
+        if files.insert(path.clone(), text(&document).into_bytes()).is_some() {
+            return Err(Error(format!("two documents are called {path}")));
         }
     }
     for sample in crate::graphs::all() {

@@ -193,8 +193,8 @@ pub fn norm(draft: &mut Draft, id: &str, from: &str, to: &str, rows: i64, is_kep
     draft.push(kernel);
 }
 
-/// Attention of `Q`, `K` and `V` to `O`, with queries that are loaded in this body.
-pub fn attention(draft: &mut Draft, [rows, keys]: [i64; 2], body: usize) {
+/// Attention of `Q`, `K` and `V` to `O`, with queries that are loaded in this body; causal where the rows of a mask and the end of the stream are given.
+pub fn attention(draft: &mut Draft, [rows, keys]: [i64; 2], body: usize, causal: Option<(Value, Value)>) {
     let lifetime = if body == 0 { "block" } else { "node" };
     draft.tiles(&[
         Tile("q", &[3, 4], "F16", "shared", lifetime),
@@ -210,7 +210,8 @@ pub fn attention(draft: &mut Draft, [rows, keys]: [i64; 2], body: usize) {
         Tile("o", &[3, 4], "F16", "register", "node"),
     ]);
     let mut kernel = Kernel::new("attention", &[("q", rows, 3)]);
-    kernel.stream("i", 4, None, json!([keys]));
+    let (mask, end) = causal.map_or((None, json!([keys])), |(rows, end)| (Some(rows), end));
+    kernel.stream("i", 4, None, end);
     for (name, init) in [("top", json!("-inf")), ("l", json!(0)), ("acc", json!(0))] {
         kernel.state(name, init);
     }
@@ -221,7 +222,13 @@ pub fn attention(draft: &mut Draft, [rows, keys]: [i64; 2], body: usize) {
     kernel.each();
     kernel.load("keys", "K", "k", json!(["i", 0]));
     kernel.compute("score", "matmul_nt", &["q", "k"], "s", json!({}));
-    kernel.update("weigh", "online_softmax", &["s", "top", "l"], &["top", "l", "p", "r"]);
+    let mut scores = "s";
+    if let Some(rows) = mask {
+        draft.tiles(&[Tile("kept", &[3, 4], "F32", "register", "node")]);
+        kernel.compute("mask", "mask", &["s"], "kept", json!({"rows": rows, "columns": "i"}));
+        scores = "kept";
+    }
+    kernel.update("weigh", "online_softmax", &[scores, "top", "l"], &["top", "l", "p", "r"]);
     kernel.load("values", "V", "v", json!(["i", 0]));
     kernel.compute("multiply", "matmul_nn", &["p", "v"], "pv", json!({}));
     kernel.update("keep", "scale_add", &["acc", "r", "pv"], &["acc"]);

@@ -1,7 +1,9 @@
 //! Documents of several regions, some of which can be one (clause MCI-26).
 
 mod kernels;
+mod masks;
 mod order;
+mod rounded;
 
 use serde_json::{Value, json};
 
@@ -26,6 +28,8 @@ pub fn all() -> Vec<Joined> {
     products(&mut cases);
     others(&mut cases);
     order::all(&mut cases);
+    rounded::all(&mut cases);
+    masks::all(&mut cases);
     let mut all: Vec<Joined> = cases
         .into_iter()
         .map(|Case { name, summary, draft }| (name.to_owned(), summary.to_owned(), draft.value()))
@@ -312,7 +316,7 @@ fn others(all: &mut Vec<Case>) {
         draft.stored("O", &[7, 4], "F16");
         draft.output("Y", &[7, 4], "F16");
         Map { step: [3, 4], ..Map::of("scale", "X", "Q", "gelu") }.push(&mut draft);
-        kernels::attention(&mut draft, [7, 10], body);
+        kernels::attention(&mut draft, [7, 10], body, None);
         Map { step: [3, 4], other: Some("X"), ..Map::of("residual", "O", "Y", "add") }.push(&mut draft);
         put(name, summary, draft);
     }

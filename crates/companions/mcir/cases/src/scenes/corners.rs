@@ -1,8 +1,9 @@
 //! Numbers of which a reading in a hurry makes others: what is infinite, low or masked, and states with dtypes of their own.
 
+use megakernel_ir::prng::SplitMix64;
 use serde_json::{Value, json};
 
-use super::functions::{function, growing, matmul, online_softmax, scene, update};
+use super::functions::{Draw, function, growing, matmul, online_softmax, scene, update};
 use super::{Scene, count, integers, random};
 use crate::build::{Draft, Kernel, Tile};
 use crate::definition::shape;
@@ -108,10 +109,76 @@ fn masked() -> Scene {
     })
 }
 
+/// Columns that begin below 0, and some of which stay there; rows do so too in the last one.
+fn below_zero(all: &mut Vec<Scene>) {
+    let tensors: [(&[i64], &str); 2] = [(&[9, 8], "F16"), (&[9, 8], "F16")];
+    for (name, rows, columns, window) in [
+        ("mask-columns-below-0", json!("i"), json!(-3), json!(null)),
+        ("mask-columns-below-0-in-a-window", json!(["i", 1]), json!(-6), json!(4)),
+        ("mask-columns-that-rise-from-below-0", json!(2), json!([[3, "i"], -9]), json!(5)),
+        ("mask-rows-and-columns-below-0", json!([[-1, "i"], -1]), json!(-7), json!(3)),
+    ] {
+        let more = json!({"rows": rows, "columns": columns, "window": window});
+        all.push(function(name, "mask", more, &tensors, random));
+    }
+}
+
+/// So many times the least subnormal number of a dtype.
+fn subnormal(draws: &mut SplitMix64, count: usize, least: i32, most: u64) -> Vec<f64> {
+    (0..count).map(|_| 2_f64.powi(least) * (1 + draws.below(most)) as f64).collect()
+}
+
+/// Quotients of subnormal numbers, which are normal ones in binary32; and normal numbers whose quotient is a subnormal one of binary16.
+fn quotients(all: &mut Vec<Scene>) {
+    let of_f32 = |draws: &mut SplitMix64, count: usize| subnormal(draws, count, -149, 1 << 22);
+    let of_bf16 = |draws: &mut SplitMix64, count: usize| subnormal(draws, count, -133, 127);
+    let of_f16 = |draws: &mut SplitMix64, count: usize| subnormal(draws, count, -24, 1023);
+    for (dtype, out, draw) in [
+        ("F32", "F32", of_f32 as Draw),
+        ("F32", "BF16", of_f32),
+        ("BF16", "F32", of_bf16),
+        ("F16", "F16", of_f16),
+    ] {
+        let tensors: [(&[i64], &str); 3] = [(&[45], dtype), (&[45], dtype), (&[45], out)];
+        all.push(function(&format!("div-subnormals-{dtype}-{out}"), "div", json!({}), &tensors, draw));
+    }
+    for (along, second) in [("rows", 6), ("columns", 5)] {
+        let tensors: [(&[i64], &str); 3] = [(&[6, 5], "F32"), (&[second], "F32"), (&[6, 5], "F32")];
+        let name = format!("div-subnormals-{along}");
+        all.push(function(&name, "div", json!({"along": along}), &tensors, of_f32));
+    }
+    for (dtype, along) in [("F32", None), ("F16", None), ("F32", Some("rows"))] {
+        let shape: &[i64] = if along.is_some() { &[6, 5] } else { &[45] };
+        let tensors = [(shape, dtype), (&shape[..1], dtype), (shape, "F16")];
+        let more = along.map_or(json!({}), |along| json!({"along": along}));
+        let name = format!("div-to-subnormals-{dtype}{}", if along.is_some() { "-rows" } else { "" });
+        let mut made = function(&name, "div", more, &tensors, integers);
+        // From 1 to 2, by up to 2^15 or, where there are such numbers, 2^26.
+        let most = if dtype == "F16" { 1 } else { 12 };
+        let numbers = |of: &dyn Fn(usize) -> f64, count: usize| (0..count).map(of).collect::<Vec<f64>>();
+        let above =
+            |place: usize| (1.0 + (place * 37 % 64) as f64 / 64.0) * if most == 1 { 0.125 } else { 1.0 };
+        let below = |place: usize| 2_f64.powi(14 + (place % most) as i32) * (1.0 + (place % 3) as f64 / 4.0);
+        made.inputs.insert("X0".to_owned(), numbers(&above, count(shape)));
+        made.inputs.insert("X1".to_owned(), numbers(&below, count(&shape[..1])));
+        all.push(made);
+    }
+}
+
 /// All of them.
 pub fn all() -> Vec<Scene> {
     let five = |_: usize| 5.0;
     let mut all = vec![low(), later_first(), masked()];
+    below_zero(&mut all);
+    quotients(&mut all);
+    // Without a second operand there is no direction.
+    let tensors: [(&[i64], &str); 2] = [(&[6, 5], "F16"), (&[6, 5], "F32")];
+    for (function_name, direction) in
+        [("exp", json!("rows")), ("neg", json!("columns")), ("copy", json!(null))]
+    {
+        let name = format!("{function_name}-with-a-direction");
+        all.push(function(&name, function_name, json!({"along": direction}), &tensors, random));
+    }
     all.push(with(growing(json!("inf"), "growing-most", "F32", false), &[("X", &five)], &|_| {
         Some(f64::INFINITY)
     }));

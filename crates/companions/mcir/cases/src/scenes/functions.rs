@@ -67,7 +67,7 @@ fn mixed(draws: &mut SplitMix64, count: usize) -> Vec<f64> {
     numbers
 }
 
-type Draw = fn(&mut SplitMix64, usize) -> Vec<f64>;
+pub(super) type Draw = fn(&mut SplitMix64, usize) -> Vec<f64>;
 
 /// A scene of a document that has no file.
 pub(super) fn scene(name: &str, summary: &str, clauses: &[&'static str], draft: Draft, draw: Draw) -> Scene {
@@ -172,6 +172,8 @@ fn unary(all: &mut Vec<Scene>) {
         ("eighth", [1, 8]),
         ("third", [1, 3]),
         ("thrice", [3, 1]),
+        ("two-thirds", [2, 3]),
+        ("minus-seven-tenths", [-7, 10]),
         ("minus-half-of-five", [-5, 2]),
         ("nothing", [0, 7]),
     ] {
@@ -393,6 +395,7 @@ pub fn all() -> Vec<Scene> {
         ("-least", json!("-inf"), "F32"),
         ("-beyond", json!(70_000), "F16"),
         ("-large", json!(16_777_217), "F32"),
+        ("-three", json!(3), "F32"),
     ] {
         all.push(growing(init.clone(), &format!("growing{name}"), dtype, false));
         all.push(growing(init, &format!("shrinking{name}"), dtype, true));

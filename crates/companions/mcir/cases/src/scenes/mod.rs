@@ -3,6 +3,7 @@
 mod attention;
 mod corners;
 mod functions;
+mod long;
 mod products;
 
 use std::collections::BTreeMap;
@@ -94,5 +95,6 @@ pub fn all() -> Vec<Scene> {
     all.extend(products::all());
     all.extend(functions::all());
     all.extend(corners::all());
+    all.extend(long::all());
     all
 }

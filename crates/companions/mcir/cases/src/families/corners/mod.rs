@@ -5,6 +5,7 @@ mod graphs;
 mod measures;
 mod order;
 mod places;
+mod readings;
 mod texts;
 
 use megakernel_corpus::builder::Result;
@@ -47,6 +48,7 @@ pub fn corners(_: &Library, sink: &mut Sink) -> Result<()> {
     all.extend(places::all());
     all.extend(measures::all());
     all.extend(graphs::all());
+    all.extend(readings::all());
     for Corner { name, cites, document, expect, twin, method } in all {
         let id = format!("{}/{}", sink.family(), words(name));
         let twin = twin.map(|twin| format!("{}/{}", sink.family(), words(twin)));

@@ -101,6 +101,18 @@ fn two(is_shared: bool) -> Value {
     draft.value()
 }
 
+/// The same two streams, with the state of the first one in both.
+fn two_of_one_state() -> Value {
+    let mut document = two(false);
+    document["values"].as_object_mut().and_then(|values| values.remove("t"));
+    for kept in document["residency"].as_array_mut().into_iter().flatten() {
+        kept["values"].as_array_mut().into_iter().for_each(|names| names.retain(|name| name != "t"));
+    }
+    let second = document["regions"][1].to_string().replace("\"t\"", "\"s\"");
+    document["regions"][1] = second.parse().unwrap_or_default();
+    document
+}
+
 /// Two products, of which the second one streams what the first one stores, after an edit.
 fn pair(edit: impl FnOnce(&mut Value)) -> Value {
     let mut document = bases::find("pair").map(|base| base.document.clone()).unwrap_or_default();
@@ -152,7 +164,7 @@ pub fn all() -> Vec<Corner> {
             "IO02",
             &each(0),
             pipe(1, &[Load(0)], &[Load(1), Wait(&[0])]),
-            "one slot that nobody reads, filled behind the wait",
+            "one tile ahead",
         ),
         accepted(
             "one slot that nobody reads, filled between two waits",
@@ -224,6 +236,13 @@ pub fn all() -> Vec<Corner> {
             "IS06",
             &format!("{second}/begin/0/out/0"),
             two(true),
+            "two regions, each with its tile",
+        ),
+        rejected(
+            "two regions with one state",
+            "IS08",
+            "/regions/1/streaming/state/0/value",
+            two_of_one_state(),
             "two regions, each with its tile",
         ),
         rejected(

@@ -334,7 +334,7 @@ pub fn all() -> Vec<Corner> {
             "IS08",
             &format!("{EACH}/1"),
             softmax("m", "m"),
-            "largest scores and sums of weights",
+            "one tile ahead",
         ),
         accepted("a reduction over the last axis", &["IS09"], reduced(1), &[]),
         rejected(

@@ -54,6 +54,17 @@ fn at_once() -> Value {
     document
 }
 
+/// The document with another function in place of the mask, which has a direction, or none.
+fn directed(function: &str, direction: Option<Value>) -> Value {
+    let is_binary = ["add", "div", "max"].contains(&function);
+    let ins = if is_binary { json!(["x", "x"]) } else { json!(["x"]) };
+    let mut node = json!({"id": "node", "op": "Compute", "fn": function, "in": ins, "out": ["y"]});
+    if let Some(direction) = direction {
+        node["along"] = direction;
+    }
+    with(&format!("{STREAMING}/tile/each/1"), node)
+}
+
 /// A tile of a huge tensor.
 fn huge(dtype: &str) -> Value {
     let shape = json!([1 << 30, 1 << 30, 2]);
@@ -93,9 +104,30 @@ pub fn all() -> Vec<Corner> {
             node.extend(members);
         }
     }
+    let along = format!("{each}/1/along");
+    let mut directions = vec![accepted("a sum without a direction", &["MCI-06"], directed("add", None), &[])];
+    for (name, rule, function, direction) in [
+        ("a sum with a direction of null", "S04", "add", Value::Null),
+        ("a quotient with a direction of null", "S04", "div", Value::Null),
+        ("a maximum with a direction of null", "S04", "max", Value::Null),
+        ("a sum with a direction by number", "S04", "add", json!(0)),
+        ("a sum with a direction that is none", "S05", "add", json!("diagonal")),
+    ] {
+        let document = directed(function, Some(direction));
+        directions.push(rejected(name, rule, &along, document, "a sum without a direction"));
+    }
+    for (name, function, direction) in [
+        ("an exponential with a direction", "exp", json!("rows")),
+        ("an exponential with a direction of null", "exp", Value::Null),
+        ("a copy with a direction of null", "copy", Value::Null),
+        ("a negation with a direction that is none", "neg", json!("diagonal")),
+        ("a root with a direction by number", "rsqrt", json!(1)),
+    ] {
+        directions.push(accepted(name, &["MCI-05", "MCI-06"], directed(function, Some(direction)), &[]));
+    }
     let mut tensors = with("/values/X/buffers", json!(3));
     tensors["values"]["Y"]["buffers"] = json!(64);
-    vec![
+    let mut all = vec![
         accepted(good, &["MCI-01"], document(), &[]),
         accepted("a window of null", &["MCI-06"], with(&format!("{each}/1/window"), Value::Null), &[]),
         accepted("a stream of null, and a load that does not move", &["MCI-01", "IW04"], at_once(), &[]),
@@ -138,5 +170,7 @@ pub fn all() -> Vec<Corner> {
             "a tensor of 2^61 elements in two bytes each",
         ),
         accepted("a tile of 2^20 elements in two slots", &["IS01"], large(), &["IW02"]),
-    ]
+    ];
+    all.extend(directions);
+    all
 }

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::{Draft, Plan};
 
+mod rounded;
 mod rows;
 
 /// A graph that becomes a document: its name, what it is, the graph, and the bytes of shared memory and registers that a block has.
@@ -18,6 +19,7 @@ pub fn streamed() -> Vec<Streamed> {
     attended(&mut all);
     multiplied(&mut all);
     rows::along_rows(&mut all);
+    rounded::rounded(&mut all);
     all
 }
 
