@@ -31,20 +31,43 @@ pub struct Base {
 /// The measures of a region.
 #[derive(Clone, Debug, Default)]
 pub struct Row {
-    id: String,
-    blocks: i64,
-    iterations: i64,
-    loaded: i64,
-    stored: i64,
-    operations: i64,
-    shared: i64,
-    register: i64,
+    pub id: String,
+    pub blocks: i64,
+    pub iterations: i64,
+    pub loaded: i64,
+    pub stored: i64,
+    pub operations: i64,
+    pub shared: i64,
+    pub register: i64,
 }
 
 impl Row {
     fn of(id: &str) -> Row {
         Row { id: id.to_owned(), ..Row::default() }
     }
+}
+
+/// What `measure` says of a document with these regions.
+pub fn measures(rows: &[Row], compulsory: &Value, materialized: &[&str]) -> Value {
+    let sum = |of: fn(&Row) -> i64| rows.iter().map(of).sum::<i64>();
+    let most = |of: fn(&Row) -> i64| rows.iter().map(of).max().unwrap_or(0);
+    let regions: Vec<Value> = rows
+        .iter()
+        .map(|row| {
+            json!({
+                "id": row.id, "blocks": row.blocks, "iterations": row.iterations, "loaded": row.loaded,
+                "stored": row.stored, "operations": row.operations, "shared": row.shared,
+                "register": row.register,
+            })
+        })
+        .collect();
+    json!({
+        "regions": regions,
+        "loaded": sum(|row| row.loaded), "stored": sum(|row| row.stored),
+        "operations": sum(|row| row.operations),
+        "shared": most(|row| row.shared), "register": most(|row| row.register),
+        "compulsory": compulsory, "materialized": materialized,
+    })
 }
 
 /// Puts a base together.
@@ -57,8 +80,6 @@ fn base(
     materialized: &[&str],
 ) -> Base {
     let document = draft.value();
-    let sum = |of: fn(&Row) -> i64| rows.iter().map(of).sum::<i64>();
-    let most = |of: fn(&Row) -> i64| rows.iter().map(of).max().unwrap_or(0);
     let names = ["inputs", "outputs"].into_iter().filter_map(|list| document[list].as_array()).flatten();
     // Every input of these documents is loaded.
     let compulsory: i64 = names
@@ -69,23 +90,7 @@ fn base(
             shape.product::<i64>() * size(value["dtype"].as_str().unwrap_or_default())
         })
         .sum();
-    let regions: Vec<Value> = rows
-        .iter()
-        .map(|row| {
-            json!({
-                "id": row.id, "blocks": row.blocks, "iterations": row.iterations, "loaded": row.loaded,
-                "stored": row.stored, "operations": row.operations, "shared": row.shared,
-                "register": row.register,
-            })
-        })
-        .collect();
-    let measures = json!({
-        "regions": regions,
-        "loaded": sum(|row| row.loaded), "stored": sum(|row| row.stored),
-        "operations": sum(|row| row.operations),
-        "shared": most(|row| row.shared), "register": most(|row| row.register),
-        "compulsory": compulsory, "materialized": materialized,
-    });
+    let measures = measures(rows, &json!(compulsory), materialized);
     let clauses = clauses.to_vec();
     Base { name: name.to_owned(), summary: summary.to_owned(), document, measures, clauses, is_planted: true }
 }

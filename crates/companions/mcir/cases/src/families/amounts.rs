@@ -6,26 +6,15 @@ use megakernel_corpus::families::{Document, Library, Sink, words};
 use serde_json::{Value, json};
 
 use super::{PROFILE, cited};
+use crate::bases::{Row, measures};
 use crate::build::{Draft, Kernel, Tile};
 use crate::wide;
-
-/// The measures of a region.
-#[derive(Clone, Copy, Debug, Default)]
-struct Row {
-    blocks: i64,
-    iterations: i64,
-    loaded: i64,
-    stored: i64,
-    operations: i64,
-    shared: i64,
-    register: i64,
-}
 
 /// A document with its measures, and with the rules that warn of it.
 struct Amount {
     name: String,
     draft: Draft,
-    rows: Vec<(String, Row)>,
+    rows: Vec<Row>,
     compulsory: Value,
     materialized: Vec<&'static str>,
     warnings: Vec<&'static str>,
@@ -37,7 +26,7 @@ fn amount(name: &str, draft: Draft, row: Row, compulsory: impl Into<Value>) -> A
     Amount {
         name: name.to_owned(),
         draft,
-        rows: vec![(id, row)],
+        rows: vec![Row { id, ..row }],
         compulsory: compulsory.into(),
         materialized: Vec::new(),
         warnings: Vec::new(),
@@ -47,20 +36,7 @@ fn amount(name: &str, draft: Draft, row: Row, compulsory: impl Into<Value>) -> A
 
 impl Amount {
     fn measures(&self) -> Value {
-        let sum = |of: fn(&Row) -> i64| self.rows.iter().map(|(_, row)| of(row)).sum::<i64>();
-        let most = |of: fn(&Row) -> i64| self.rows.iter().map(|(_, row)| of(row)).max().unwrap_or(0);
-        let region = |(id, row): &(String, Row)| {
-            json!({
-                "id": id, "blocks": row.blocks, "iterations": row.iterations, "loaded": row.loaded, "stored": row.stored,
-                "operations": row.operations, "shared": row.shared, "register": row.register,
-            })
-        };
-        json!({
-            "regions": self.rows.iter().map(region).collect::<Vec<_>>(),
-            "loaded": sum(|row| row.loaded), "stored": sum(|row| row.stored), "operations": sum(|row| row.operations),
-            "shared": most(|row| row.shared), "register": most(|row| row.register),
-            "compulsory": self.compulsory, "materialized": self.materialized,
-        })
+        measures(&self.rows, &self.compulsory, &self.materialized)
     }
 }
 
@@ -77,6 +53,7 @@ fn mapped(name: &str, shape: &[i64], step: i64) -> Amount {
         operations: elements,
         shared: tile,
         register: tile,
+        ..Row::default()
     };
     amount(name, wide::mapped(shape, step), row, 8 * elements)
 }
@@ -103,6 +80,7 @@ fn sums(name: &str, draft: Draft, [blocks, iterations, tile, slots]: [i64; 4], c
         operations: tile * iterations,
         shared: 4 * tile * slots,
         register: 4 * tile,
+        ..Row::default()
     };
     amount(name, draft, row, compulsory)
 }
@@ -176,6 +154,7 @@ fn products(name: &str, iterations: i64) -> Amount {
         operations: iterations * (2 * n * n * n + n * n),
         shared: 4 * n * n,
         register: 8 * n * n,
+        ..Row::default()
     };
     amount(name, draft, row, 8 * n * n)
 }
@@ -211,6 +190,7 @@ fn vast(name: &str, count: i64, extents: &[i64], compulsory: impl Into<Value>) -
         operations: 1024 * (count - 1),
         shared: 2048 * count,
         register: 4096 * count,
+        ..Row::default()
     };
     amount(name, draft, row, compulsory)
 }
@@ -236,10 +216,15 @@ fn names() -> Amount {
         kernel.load("load", from, &tile, json!([0]));
         kernel.store("store", &tile, to, json!([0]));
         draft.push(kernel);
-        rows.push((
-            region,
-            Row { blocks: 1, iterations: 1, loaded: 16, stored: 16, shared: 16, ..Row::default() },
-        ));
+        rows.push(Row {
+            id: region,
+            blocks: 1,
+            iterations: 1,
+            loaded: 16,
+            stored: 16,
+            shared: 16,
+            ..Row::default()
+        });
         from = to;
     }
     let mut made = amount("names in the order of their bytes", draft, Row::default(), 32);
@@ -276,9 +261,17 @@ fn shared_input() -> Amount {
         kernel.store("store", &all, to, json!([0]));
         draft.push(kernel);
         let loaded = if other == "Z" { 40 } else { 48 };
-        let row =
-            Row { blocks: 1, iterations: 1, loaded, stored: 16, operations: 8, shared: loaded, register: 32 };
-        rows.push((region.to_owned(), row));
+        let row = Row {
+            blocks: 1,
+            iterations: 1,
+            loaded,
+            stored: 16,
+            operations: 8,
+            shared: loaded,
+            register: 32,
+            ..Row::default()
+        };
+        rows.push(Row { id: region.to_owned(), ..row });
     }
     let mut made = amount("an input that two regions load", draft, Row::default(), 32 + 200 + 16);
     (made.rows, made.materialized) = (rows, vec!["P"]);
@@ -354,6 +347,7 @@ fn function(function: &str, along: Option<&str>, each: i64) -> Amount {
         operations: each * rows * columns,
         shared,
         register: 48,
+        ..Row::default()
     };
     let name = format!("{function}{}", along.map_or_else(String::new, |along| format!(" along {along}")));
     amount(&name, draft, row, compulsory)

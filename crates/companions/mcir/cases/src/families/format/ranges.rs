@@ -12,15 +12,15 @@ const STREAM: &str = "/regions/0/streaming/stream";
 const EACH: &str = "/regions/0/streaming/tile/each";
 const END: &str = "/regions/0/streaming/tile/end";
 
-/// The sum of rows, in each of two blocks, at 0 and 4.
-fn summed() -> Scene {
+/// The sum of every fourth row of so many, in each of two blocks, at 0 and 4.
+pub(super) fn every_fourth(rows: i64) -> Value {
     let mut draft = Draft::default();
-    draft.input("X", &[16, 4], "F32");
+    draft.input("X", &[rows, 4], "F32");
     draft.output("Y", &[8], "F32");
     draft
         .tiles(&[Tile("x", &[4], "F32", "shared", "iteration"), Tile("s", &[4], "F32", "register", "block")]);
     let mut kernel = Kernel::new("sum", &[("i", 8, 4)]);
-    kernel.stream("j", 4, Some(json!([0])), json!([16]));
+    kernel.stream("j", 4, Some(json!([0])), json!([rows]));
     kernel.state("s", json!(0));
     kernel.each();
     kernel.load("load", "X", "x", json!(["j", 0]));
@@ -28,8 +28,12 @@ fn summed() -> Scene {
     kernel.end();
     kernel.store("store", "s", "Y", json!(["i"]));
     draft.push(kernel);
+    draft.value()
+}
+
+fn summed() -> Scene {
     let summary = "a sum over every fourth row, in two blocks";
-    Scene { name: "every-fourth-row", summary, cites: &["MCI-03", "IB01"], document: draft.value() }
+    Scene { name: "every-fourth-row", summary, cites: &["MCI-03", "IB01"], document: every_fourth(16) }
 }
 
 /// A copy that each iteration stores a part of.
