@@ -5,6 +5,7 @@ mod crossed;
 mod crossings;
 mod deadlock;
 mod limits;
+mod many;
 mod members;
 mod minimum;
 mod names;
@@ -56,6 +57,11 @@ pub const FAMILIES: &[(&str, Cases)] = &[
     ("schedule/kept", contents::kept),
     ("schedule/together", together::together),
     ("schedule/warnings", warnings::warnings),
+    ("schedule/many", many::many),
+    ("schedule/large", many::large),
+    ("schedule/alike", many::alike),
+    ("schedule/own-signals", many::own),
+    ("schedule/satisfied", many::satisfied),
     ("schedule/minimum", minimum::minimum),
     ("schedule/traces", trace::members),
     ("schedule/covered", trace::covered),

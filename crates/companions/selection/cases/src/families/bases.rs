@@ -12,9 +12,11 @@ pub fn base(name: &str) -> Value {
         "sequence-three" => sequence(&three()),
         "sequence-branch" => sequence(&branch()),
         "sequence-rich" => sequence(&rich()),
+        "sequence-two-values" => sequence(&two_values()),
         "index-basic" => json!({"kernels": basic()}),
         "index-rich" => json!({"kernels": rich_index()}),
         "index-optional" => json!({"kernels": optional_index()}),
+        "index-units" => json!({"kernels": units()}),
         "request-basic" => request_with(&three(), &basic(), json!({})),
         "request-rich" => request_with(
             &rich(),
@@ -46,9 +48,11 @@ pub const NAMES: &[&str] = &[
     "sequence-three",
     "sequence-branch",
     "sequence-rich",
+    "sequence-two-values",
     "index-basic",
     "index-rich",
     "index-optional",
+    "index-units",
     "request-basic",
     "request-rich",
     "request-branch",
@@ -111,6 +115,21 @@ fn rich() -> Vec<Op> {
             "sig": {"core": "ew", "linearity": "nonlinear"}, "shape": {"k": "s"},
             "dtype": {"in": "F32", "out": "F32"}, "epilogue": {"bias": false, "activation": "relu"}})),
     ]
+}
+
+/// An op with two values, of which the first has two readers.
+fn two_values() -> Vec<Op> {
+    vec![
+        op("linear").reads(&["x", "w"]).writes("a").writes("b"),
+        op("relu").reads(&["a"]).writes("y").output(),
+        op("bias").reads(&["b", "a"]).writes("z").output(),
+    ]
+}
+
+/// Two classes alone, by kernels that dominate none without effects and that none dominates.
+fn units() -> Vec<Value> {
+    let all = json!({"effects": ["alias", "cache", "communication", "random", "barrier", "read_after_write", "overwrite"]});
+    vec![with(kernel("unit relu", "99", "relu!"), &all), with(kernel("unit bias", "99", "bias!"), &all)]
 }
 
 fn basic() -> Vec<Value> {

@@ -1,6 +1,9 @@
 //! The families.
 
 mod bases;
+mod corners;
+mod crossings;
+mod dominations;
 mod hazards;
 mod kernels;
 pub mod layers;
@@ -72,6 +75,18 @@ families! {
     "selection/stuck" stuck rules::stuck,
     "selection/plans" plans rules::plans,
     "selection/warnings" warnings rules::warnings,
+    "selection/numbers" numbers corners::numbers,
+    "selection/lists" lists corners::lists,
+    "selection/kinds" kinds corners::kinds,
+    "selection/values" values corners::values,
+    "selection/kernels" kernel corners::kernels,
+    "selection/hints" hints corners::hints,
+    "selection/dominations" dominations dominations::dominations,
+    "selection/apart" apart crossings::apart,
+    "selection/extents" extents crossings::extents,
+    "selection/names" names crossings::names,
+    "selection/operands" operands crossings::operands,
+    "selection/defaults" defaults crossings::defaults,
 }
 
 /// Some requests of the other families, explained.
@@ -87,10 +102,20 @@ fn explanations() -> Vec<Item> {
     let mut items = some(walks::triggers(), 4);
     items.extend(some(walks::checkpoints(), 3));
     items.extend(some(kernels::escapes(), 3));
-    items.extend(some(kernels::stages(), 4));
-    items.extend(some(kernels::constraints(), 12));
-    items.extend(some(rows::shapes(), 5));
-    items.extend(some(hazards::effects(), 5));
+    items.extend(some(kernels::stages(), 1));
+    items.extend(some(kernels::constraints(), 1));
+    for rows in [
+        rows::cores,
+        rows::linearity,
+        rows::activations,
+        rows::flags,
+        rows::shapes,
+        rows::dtypes,
+        rows::layouts,
+    ] {
+        items.extend(some(rows(), 1));
+    }
+    items.extend(some(hazards::effects(), 1));
     items.extend(some(walks::randoms(), 9));
     items.extend(some(kernels::costs(), 5));
     items.extend(some(layers::layers(), 8));
