@@ -31,14 +31,14 @@ pub struct Base {
 /// The measures of a region.
 #[derive(Clone, Debug, Default)]
 pub struct Row {
-    pub id: String,
-    pub blocks: i64,
-    pub iterations: i64,
-    pub loaded: i64,
-    pub stored: i64,
-    pub operations: i64,
-    pub shared: i64,
-    pub register: i64,
+    pub(crate) id: String,
+    pub(crate) blocks: i64,
+    pub(crate) iterations: i64,
+    pub(crate) loaded: i64,
+    pub(crate) stored: i64,
+    pub(crate) operations: i64,
+    pub(crate) shared: i64,
+    pub(crate) register: i64,
 }
 
 impl Row {
