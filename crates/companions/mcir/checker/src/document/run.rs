@@ -6,11 +6,11 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use megakernel_mcir::{
-    Body, Document, Function, Index, Init, Lifetime, Memory, Node, Op, Region, Term, Value,
+    Body, Document, Function, Index, Init, Lifetime, Memory, Node, Op, Region, Term, Update, Value,
 };
 
 use super::compute::{Tile, computed, updated};
-use crate::transform::evaluate::{Held, Numbers};
+use crate::transform::evaluate::{Held, Numbers, Scores};
 
 /// What is counted (clause MCI-15), in all regions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,6 +45,8 @@ struct Block<N> {
     stream: Option<(u32, i64, i64)>,
     iteration: i64,
     count: i64,
+    /// What maxima are taken of, by node: for each number of the state, what it has met.
+    met: BTreeMap<u32, Vec<Vec<N>>>,
 }
 
 /// A run of a document.
@@ -58,13 +60,15 @@ pub struct Run<'d, N: Numbers> {
     /// The most work.
     most: u64,
     counted: Counted,
+    scores: Option<&'d mut Scores<N::Number>>,
 }
 
 fn count(shape: &[i64]) -> usize {
     shape.iter().fold(1, |size: usize, &extent| size.saturating_mul(usize::try_from(extent).unwrap_or(0)))
 }
 
-/// Runs a document that is well-formed, as far as [`super::valid`] says: what its tensors hold, by name, and what was counted.
+/// Runs a document that is well-formed, as far as [`super::valid`] says: what its tensors hold, by name, and what was counted. Notes what states of
+/// `max` and `online_softmax` meet in each block.
 ///
 /// # Errors
 /// What goes wrong.
@@ -73,6 +77,7 @@ pub fn run<N: Numbers>(
     numbers: &N,
     inputs: &Held<N::Number>,
     most: u64,
+    scores: Option<&mut Scores<N::Number>>,
 ) -> Result<(Held<N::Number>, Counted), String> {
     let mut lifetimes = HashMap::new();
     for residency in &document.residency {
@@ -95,7 +100,7 @@ pub fn run<N: Numbers>(
         tensors.insert(value.name, held);
     }
     let values = document.values.iter().map(|value| (value.name, value)).collect();
-    let mut run = Run { document, numbers, values, lifetimes, tensors, most, counted };
+    let mut run = Run { document, numbers, values, lifetimes, tensors, most, counted, scores };
     for region in &document.regions {
         run.region(region).map_err(|what| format!("in the region `{}`: {what}", run.name(region.id)))?;
     }
@@ -164,7 +169,8 @@ impl<'d, N: Numbers> Run<'d, N> {
         step: &dyn Fn(u32) -> i64,
     ) -> Result<(), String> {
         let (tiles, slots) = (HashMap::new(), BTreeMap::new());
-        let mut block = Block { axes, tiles, slots, body: Body::Begin, stream: None, iteration: 0, count: 1 };
+        let (body, met) = (Body::Begin, BTreeMap::new());
+        let mut block = Block { axes, tiles, slots, body, stream: None, iteration: 0, count: 1, met };
         if let Some(stream) = &region.stream {
             let bounds = |indices: &[Index]| {
                 indices.iter().map(|index| at(index, &block.axes)).collect::<Result<Vec<i64>, String>>()
@@ -204,6 +210,9 @@ impl<'d, N: Numbers> Run<'d, N> {
         }
         block.body = Body::End;
         self.body(&mut block, end)?;
+        if let Some(scores) = &mut self.scores {
+            scores.extend(std::mem::take(&mut block.met).into_values().flatten().map(|row| (row.len(), row)));
+        }
         let pending =
             block.slots.iter().find(|(_, slots)| slots.iter().flatten().any(|version| !version.has_landed));
         pending.map_or(Ok(()), |(&tile, _)| {
@@ -253,7 +262,14 @@ impl<'d, N: Numbers> Run<'d, N> {
                 }
             }
             (Op::UpdateState(update), ins, outs) => {
-                let made = updated(*update, self.numbers, &self.read(block, ins)?)?;
+                let read = self.read(block, ins)?;
+                let met = self.scores.is_some().then(|| met(*update, &read)).flatten();
+                let made = updated(*update, self.numbers, &read)?;
+                if let Some(met) = met {
+                    let rows = block.met.entry(node.id).or_default();
+                    rows.resize(rows.len().max(met.len()), Vec::new());
+                    rows.iter_mut().zip(met).for_each(|(row, more)| row.extend(more));
+                }
                 self.write(block, outs, made)?;
             }
             (op, ins, outs) => {
@@ -482,4 +498,14 @@ pub(crate) fn at(index: &Index, axes: &HashMap<u32, i64>) -> Result<i64, String>
         sum = sum.checked_add(more).ok_or("an index is too large")?;
     }
     Ok(sum)
+}
+
+/// What each number of a state is compared with, if the update takes a maximum.
+fn met<N: Copy>(update: Update, ins: &[&Tile<N>]) -> Option<Vec<Vec<N>>> {
+    let (x, wide) = match (update, ins) {
+        (Update::Max, [_, x]) => (x, 1),
+        (Update::OnlineSoftmax, [x, ..]) => (x, *x.shape.as_ref()?.last()?),
+        _ => return None,
+    };
+    Some(x.numbers.chunks(wide.max(1)).map(<[N]>::to_vec).collect())
 }

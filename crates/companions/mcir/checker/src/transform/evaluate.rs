@@ -39,7 +39,7 @@ pub trait Numbers {
 /// The numbers of each value, by its name.
 pub type Held<N> = HashMap<String, Vec<N>>;
 
-/// What the softmax of a graph is taken of, in nodes of their own and in attention: how long each row is, and all rows.
+/// What the softmax of a graph is taken of, in nodes of their own and in attention, and what maxima of a document meet: how long each row is, and all rows.
 pub type Scores<N> = Vec<(usize, Vec<N>)>;
 
 /// Numbers in row-major order.

@@ -107,8 +107,8 @@ pub(crate) fn in_fields(before: &Side, after: &Side, aim: &Aim, seed: u64) -> Re
             inputs.insert(name.to_owned(), numbers);
         }
         let mut scores = Scores::new();
-        let (first, _) = before.evaluate(&field, &inputs, &mut scores).map_err(valid)?;
-        let (second, counted) = after.evaluate(&field, &inputs, &mut Scores::new()).map_err(valid)?;
+        let (first, _) = before.evaluate(&field, &inputs, Some(&mut scores)).map_err(valid)?;
+        let (second, counted) = after.evaluate(&field, &inputs, None).map_err(valid)?;
         compare(before, aim.compared(before), [&first, &second], field::agree, "in a finite field")?;
         if trial == 0 {
             aim.after_it_ran(before, after, [&first, &second], counted)?;
@@ -133,8 +133,8 @@ fn directed(
             all.iter().enumerate().map(|(at, &score)| (score, height(at % (*wide).max(1)))).collect()
         };
         let field = field.raising(scores.iter().flat_map(of).filter(|(_, height)| *height > 0));
-        let (first, _) = before.evaluate(&field, inputs, &mut Scores::new()).map_err(valid)?;
-        let (second, _) = after.evaluate(&field, inputs, &mut Scores::new()).map_err(valid)?;
+        let (first, _) = before.evaluate(&field, inputs, None).map_err(valid)?;
+        let (second, _) = after.evaluate(&field, inputs, None).map_err(valid)?;
         let how = format!("in a finite field with {how}");
         compare(before, before.outputs(), [&first, &second], field::agree, &how)
     };
@@ -162,8 +162,8 @@ pub(crate) fn within_bounds(before: &Side, after: &Side, names: &[u32], seed: u6
             let numbers: Vec<Bounded> = (0..shape.iter().product()).map(&mut element).collect();
             inputs.insert((*name).to_owned(), numbers);
         }
-        let (first, _) = before.evaluate(&Bounds, &inputs, &mut Scores::new()).map_err(valid)?;
-        let (second, _) = after.evaluate(&Bounds, &inputs, &mut Scores::new()).map_err(valid)?;
+        let (first, _) = before.evaluate(&Bounds, &inputs, None).map_err(valid)?;
+        let (second, _) = after.evaluate(&Bounds, &inputs, None).map_err(valid)?;
         compare(before, names, [&first, &second], bounds::agree, &format!("with the inputs {look:?}"))?;
     }
     Ok(())

@@ -122,14 +122,14 @@ impl Side {
         &self,
         numbers: &N,
         inputs: &Held<N::Number>,
-        scores: &mut Scores<N::Number>,
+        scores: Option<&mut Scores<N::Number>>,
     ) -> Result<(Held<N::Number>, Counted), String> {
         match self {
             Side::Graph { graph, shapes, work } => {
-                let held = evaluate(graph, shapes, numbers, inputs, scores);
+                let held = evaluate(graph, shapes, numbers, inputs, scores.unwrap_or(&mut Scores::new()));
                 Ok((held, Counted { work: *work, ..Counted::default() }))
             }
-            Side::Document { document, most } => run(document, numbers, inputs, *most),
+            Side::Document { document, most } => run(document, numbers, inputs, *most, scores),
             Side::Kernels { kernels, most, bytes } => kernel::run(kernels, numbers, inputs, *most, bytes),
         }
     }
@@ -146,6 +146,6 @@ impl Side {
             (name.to_owned(), vec![Bounded::exact(0.0); shape.iter().product()])
         };
         let inputs: Held<Bounded> = self.interface(self.inputs()).into_iter().map(zeros).collect();
-        self.evaluate(&Bounds, &inputs, &mut Scores::new()).map(|(_, counted)| counted)
+        self.evaluate(&Bounds, &inputs, None).map(|(_, counted)| counted)
     }
 }

@@ -1,5 +1,7 @@
 //! Passes that forget to rescale an accumulator in one iteration of a stream.
 
+use megakernel_mcir_checker::judge_lowering;
+use megakernel_mcir_reference::lowered;
 use serde_json::{Value, json};
 
 use crate::common::{FIELD, answer as right, array, rejected};
@@ -12,12 +14,16 @@ pub fn not_in_the_last_tile(request: &Value) -> Option<Value> {
 /// Accumulators are scaled but in one iteration: the factor is 1 there. It is made of the scores, times 0, of which masks leave those that come before
 /// the tile, and those that come behind it.
 fn not_in_a_tile(request: &Value, which: fn(i64) -> i64) -> Option<Value> {
-    let mut made = right(request);
     if request["graph"]["nodes"].to_string().contains("mask")
         || !request["graph"].to_string().contains("attention")
     {
         return None;
     }
+    forgotten(right(request), which)
+}
+
+/// The same of a document with attention that is not masked.
+fn forgotten(mut made: Value, which: fn(i64) -> i64) -> Option<Value> {
     let region = array(&mut made["regions"]).first_mut()?;
     let step = region["streaming"]["tile"]["tile_shape"]["j"].as_i64()?;
     let keys = region["streaming"]["stream"]["to"][0].as_i64()?;
@@ -67,21 +73,49 @@ fn not_in_a_tile(request: &Value, which: fn(i64) -> i64) -> Option<Value> {
     Some(made)
 }
 
-#[test]
-fn a_rescale_is_missed_in_whichever_of_many_tiles_it_is_left_out() {
-    // One query, so that the largest score of no other row changes in the tile; and of 200 columns, the largest score is directed into each fourth one.
+/// Of 200 columns in tiles of one, the largest score is directed into each fourth one; the tiles between are found by scores that rise.
+const TILES: [fn(i64) -> i64; 5] = [|_| 1, |_| 70, |_| 139, |tiles| tiles - 2, |tiles| tiles - 1];
+
+/// One query, so that the largest score of no other row changes in the tile.
+fn one_query() -> Value {
     let value = |rows: i64| json!({"shape": [rows, 2], "dtype": "F16"});
     let graph = json!({
         "values": {"Q": value(1), "K": value(200), "V": value(200), "O": value(1)}, "inputs": ["Q", "K", "V"], "outputs": ["O"],
         "nodes": [{"id": "attention", "op": "attention", "in": ["Q", "K", "V"], "out": "O"}],
     });
     let target = json!({"shared_bytes": 8, "register_bytes": 4096});
-    let request = json!({"pass": "StreamingConversionPass", "graph": graph, "target": target});
+    json!({"pass": "StreamingConversionPass", "graph": graph, "target": target})
+}
+
+#[test]
+fn a_rescale_is_missed_in_whichever_of_many_tiles_it_is_left_out() {
+    let request = one_query();
     assert_eq!(right(&request)["regions"][0]["streaming"]["tile"]["tile_shape"]["j"], 1);
-    let which: [fn(i64) -> i64; 5] = [|_| 1, |_| 70, |_| 139, |tiles| tiles - 2, |tiles| tiles - 1];
-    for tile in which {
+    for tile in TILES {
         let answer = not_in_a_tile(&request, tile).expect("attention");
         let found = rejected("one query", &request, &answer).expect("a rejection");
         assert!(found.contains(FIELD), "{found}");
+    }
+}
+
+#[test]
+fn and_so_it_is_where_documents_are_taken() {
+    let mut plain = right(&one_query());
+    plain["target"] = json!({});
+    // With the nodes of the others, so that they take no more memory; no tile is so far behind.
+    let document = forgotten(plain.clone(), |tiles| tiles + 1).expect("attention");
+    let text = document.to_string();
+    let lower = |document: &Value| lowered(document.to_string().as_bytes()).expect("an accepted document").1;
+    assert_eq!(judge_lowering(text.as_bytes(), &lower(&document).to_string()), Ok(()));
+    let request = json!({"pass": "TileSchedulingPass", "document": document});
+    assert_eq!(rejected("one query", &request, &right(&request)), None);
+    for tile in TILES {
+        let other = forgotten(plain.clone(), tile).expect("attention");
+        let scheduled = right(&json!({"pass": "TileSchedulingPass", "document": other}));
+        let found = rejected("one query", &request, &scheduled).expect("a rejection");
+        assert!(found.contains(FIELD), "{found}");
+        let (expected, _) =
+            judge_lowering(text.as_bytes(), &lower(&other).to_string()).expect_err("a rejection");
+        assert!(expected.contains(FIELD), "{expected}");
     }
 }
