@@ -49,7 +49,8 @@ std::uint64_t exchange(std::uint64_t word, unsigned from);
 // Every lane of the warp hands in a word and gets those of all 32.
 void gather(std::uint64_t word, std::uint64_t* all);
 
-// Copies to shared memory that the running thread has begun, from nowhere where they are zeros, and how many groups of them it has ended.
+// Copies to shared memory that the running thread has begun and that have not landed, from nowhere where they are zeros; how many groups of them it has
+// ended, and how many copies it has begun.
 struct Copies {
     struct One {
         unsigned char* to;
@@ -57,7 +58,7 @@ struct Copies {
         std::uint64_t group;
     };
     std::vector<One> under_way;
-    std::uint64_t groups = 0;
+    std::uint64_t groups = 0, begun = 0;
 };
 
 Copies& copies();
