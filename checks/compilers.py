@@ -2,10 +2,12 @@
 drivers take what. Needs no GPU.
 
     python checks/compilers.py [--jobs N] [--write] FOLDER ...
+    python checks/compilers.py --ptx FOLDER ...
 
 Each FOLDER holds one version of NVRTC: libnvrtc.so.* with its builtins, as the pip packages nvidia-cuda-nvrtc-cu12 and nvidia-cuda-nvrtc
 bring them. The table, crates/cuda-harness/compilers.md, is compared with what is found, or written with `--write`. Kernels that do not
-compile for a target which the compiler knows, or a table that says otherwise, fail.
+compile for a target which the compiler knows, or a table that says otherwise, fail. With `--ptx`, each version makes PTX of sm_90 alone,
+which takes seconds, and no table is compared.
 """
 
 import ctypes
@@ -50,7 +52,8 @@ made with one of them runs there.
 
 
 def compiled_here(path, target):
-    """`yes`, `not known`, or what is wrong. In a process of its own for each version and target: two versions do not live in one."""
+    """`yes`, `not known`, or what is wrong. In a process of its own for each version and target: two versions do not live in one. Of a virtual target only
+    PTX is made."""
     nvrtc, _ = library(path)
     count = ctypes.c_int()
     if nvrtc.nvrtcGetNumSupportedArchs(ctypes.byref(count)):
@@ -60,8 +63,9 @@ def compiled_here(path, target):
     if int("".join(c for c in target if c.isdigit())) not in known:
         return "not known"
     source = '#include "device.cu"\n'
-    _, cubin = compile_for(nvrtc, target, source, [*OPTIONS, "--maxrregcount=128"])
-    _, ptx = compile_for(nvrtc, "compute_" + target[3:].rstrip("a"), source, OPTIONS, form="PTX")
+    virtual = "compute_" + target.partition("_")[2].rstrip("a")
+    _, ptx = compile_for(nvrtc, virtual, source, OPTIONS, form="PTX")
+    _, cubin = (None, ptx) if target == virtual else compile_for(nvrtc, target, source, [*OPTIONS, "--maxrregcount=128"])
     return "yes" if len(cubin) > 1000 and len(ptx) > 1000 else f"{len(cubin)} bytes of CUBIN, {len(ptx)} of PTX"
 
 
@@ -123,16 +127,19 @@ def main():
         at = arguments.index("--jobs")
         jobs = int(arguments[at + 1])
         del arguments[at:at + 2]
-    write = "--write" in arguments
-    versions = libraries(argument for argument in arguments if argument != "--write")
+    write, is_quick = "--write" in arguments, "--ptx" in arguments
+    versions = libraries(argument for argument in arguments if not argument.startswith("--"))
     if not versions:
         sys.exit(__doc__)
-    pairs = [(version, target) for version in versions for target in TARGETS]
+    pairs = [(version, target) for version in versions for target in (["compute_90"] if is_quick else TARGETS)]
     with ThreadPoolExecutor(jobs) as pool:
         compiled = dict(zip(pairs, pool.map(lambda pair: outcome(versions[pair[0]], pair[1]), pairs)))
     wrong = [f"NVRTC {name(v)} for {t}: {said}" for (v, t), said in compiled.items() if said not in ("yes", "not known")]
     if wrong:
         sys.exit("error: " + "\n".join(wrong))
+    if is_quick:
+        print(f"NVRTC {', '.join(name(v) for v in versions)} make PTX of the kernels for sm_90")
+        return
     text = page(list(versions), compiled)
     if write:
         TABLE.write_text(text)
