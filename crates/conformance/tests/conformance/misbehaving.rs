@@ -99,11 +99,7 @@ fn a_worker_without_handshake_is_not_asked() {
         ("handshake-without-name", "missing field `name`"),
         ("endless-handshake", "worker wrote a line of more than 64 MiB"),
     ] {
-        let mut options = options(&[behaviour]);
-        if behaviour == "endless-handshake" {
-            options.command.handshake = Duration::from_secs(15);
-        }
-        let judged = judge_with(&options);
+        let judged = judge(&[behaviour]);
         judged.assert_rejected(why);
         assert_eq!(count(&judged, FailureKind::NotAsked), UNITS, "{behaviour}");
         assert!(judged.report.implementation.is_none());
@@ -137,8 +133,7 @@ fn what_is_no_answer_to_the_request_fails_it() {
 
 #[test]
 fn an_endless_line_is_cut_off() {
-    let mut options = support::only(options(&["endless-line"]), &[], Some("accept/number-0"));
-    options.command.timeout = Duration::from_secs(15);
+    let options = support::only(options(&["endless-line"]), &[], Some("accept/number-0"));
     judge_with(&options).assert_rejected("worker wrote a line of more than 64 MiB");
 }
 
