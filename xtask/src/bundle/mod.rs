@@ -26,8 +26,9 @@ pub struct Args {
     #[arg(long, value_name = "FOLDER", default_value = "target/bundle")]
     out: PathBuf,
 
-    /// The library of NVRTC, or the folder that holds it, if the system does not find it. Drivers load nothing that was made for
-    /// a later one: of several, each makes kernels for the targets that it knows, and the driver gets the newest that it takes
+    /// The library of NVRTC, or the folder that holds it, if the system does not find it; or several, the newest first. Each makes
+    /// kernels for the targets that it knows, the first for all; a driver takes nothing that was made for a later one, and gets the
+    /// newest of the rest
     #[arg(long, value_name = "PATH")]
     nvrtc: Vec<PathBuf>,
 
@@ -92,7 +93,8 @@ fn compile(args: &Args, folder: &Path, targets: &str, option: Option<&str>) -> R
         }
         compile
     };
-    succeed(&mut compile(targets, args.nvrtc.first()), "the kernels are not compiled")?;
+    let hint = if args.nvrtc.len() > 1 { "; of several --nvrtc, give the newest first" } else { "" };
+    succeed(&mut compile(targets, args.nvrtc.first()), &format!("the kernels are not compiled{hint}"))?;
     for path in args.nvrtc.iter().skip(1) {
         let mut made = false;
         for target in targets.split(',') {

@@ -59,6 +59,9 @@ impl Cubin {
     }
 }
 
+/// Libraries of headers, CUTLASS among them, have functions that do not say where they run.
+const DEVICE: &str = "--device-as-default-execution-space";
+
 /// For what PTX is made: whatever is newer than that can run it.
 const PTX: &str = "compute_75";
 
@@ -102,6 +105,7 @@ impl Source {
             options.push(format!("-I{}", Path::new(&path).parent().unwrap_or(Path::new("/")).display()));
             options.extend(given.includes);
             decisive.extend(given.defines);
+            decisive.push(DEVICE.to_owned());
             replaced = given.files;
         }
         // A file means something else as a VM than as instructions.

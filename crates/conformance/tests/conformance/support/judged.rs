@@ -30,8 +30,11 @@ const WAITED_FOR: [&str; 13] = [
 /// somebody waiting.
 pub fn options(behaviour: &[&str]) -> Options {
     let is_waited_for = behaviour.first().is_some_and(|name| WAITED_FOR.contains(name));
-    let (timeout, handshake) =
-        if is_waited_for { (TIMEOUT, TIMEOUT * 4) } else { (Duration::from_secs(60), Duration::from_secs(60)) };
+    let (timeout, handshake) = if is_waited_for {
+        (TIMEOUT, TIMEOUT * 4)
+    } else {
+        (Duration::from_secs(60), Duration::from_secs(60))
+    };
     Options::new(WorkerCommand {
         program: env!("CARGO_BIN_EXE_test-worker").to_owned(),
         arguments: behaviour.iter().map(|&word| word.to_owned()).collect(),
