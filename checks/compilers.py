@@ -33,8 +33,8 @@ DRIVERS = [(12, 4), (12, 8), (13, 0), (13, 5)]
 
 HEADER = """# Compilers, targets and drivers
 
-What versions of NVRTC make of the kernels in `cuda/`, without a GPU: *yes* where they compile to a CUBIN and to PTX (the PTX of the same
-number without its letter), *not known* where the compiler is older than the target. Written by
+What versions of NVRTC make of the kernels in `cuda/`, without a GPU: *yes* where they compile, with matrix units where the target has them and without, to a
+CUBIN and to PTX (the PTX of the same number without its letter), *not known* where the compiler is older than the target. Written by
 `python checks/compilers.py --write FOLDER ...`, compared without `--write`.
 
 """
@@ -63,10 +63,13 @@ def compiled_here(path, target):
     if int("".join(c for c in target if c.isdigit())) not in known:
         return "not known"
     source = '#include "device.cu"\n'
-    virtual = "compute_" + target.partition("_")[2].rstrip("a")
-    _, ptx = compile_for(nvrtc, virtual, source, OPTIONS, form="PTX")
-    _, cubin = (None, ptx) if target == virtual else compile_for(nvrtc, target, source, [*OPTIONS, "--maxrregcount=128"])
-    return "yes" if len(cubin) > 1000 and len(ptx) > 1000 else f"{len(cubin)} bytes of CUBIN, {len(ptx)} of PTX"
+    number = int(target.partition("_")[2].rstrip("a"))
+    for units in [[], ["-DAMK_TENSOR_CORES"]][:1 if number < 80 else 2]:
+        _, ptx = compile_for(nvrtc, f"compute_{number}", source, [*OPTIONS, *units], form="PTX")
+        _, cubin = (None, ptx) if target.startswith("compute") else compile_for(nvrtc, target, source, [*OPTIONS, "--maxrregcount=128", *units])
+        if len(cubin) < 1000 or len(ptx) < 1000:
+            return f"{len(cubin)} bytes of CUBIN, {len(ptx)} of PTX"
+    return "yes"
 
 
 def asked(path, *arguments):

@@ -127,6 +127,22 @@ AMK_DEVICE void amk_stage_widened(
     }
 }
 
+// Calls for each sum that a lane has of a rectangle, and that is there: with its place in the fragments, and how far it is below the first and beside it.
+template <int A, int B, class VISIT>
+AMK_DEVICE void amk_each_sum(amk_i64 below, amk_i64 beside, const VISIT& visit) {
+#pragma unroll
+    for (int a = 0; a < A; ++a) {
+#pragma unroll
+        for (int b = 0; b < 2 * B; ++b) {
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                const int m = 16 * a + i / 2 * 8, n = 8 * b + i % 2;
+                if (m < below && n < beside) visit(a, b, i, m, n);
+            }
+        }
+    }
+}
+
 // A rectangle of 16 A by 16 B outputs for each warp, warps two by up to four. WIDENED: an operand has fewer bits than DTYPE, and the weight
 // may be quantised; its scales are then applied to the sums of groups.
 template <int DTYPE, int A, int B, bool WIDENED>
@@ -246,28 +262,28 @@ AMK_CALLED void amk_rectangles(const amk_program_t& program, const amk_instructi
                 const amk_i64 own = column + i / 2 * 8 + i % 2;
                 added[i / 2][i % 2] = bias && own < n_hi ? amk_load(*bias, own) : 0.0f;
             }
-            const auto store_all = [&](auto store) {
-#pragma unroll
-                for (int a = 0; a < A; ++a) {
-#pragma unroll
-                    for (int b = 0; b < 2 * B; ++b) {
-#pragma unroll
-                        for (int i = 0; i < 4; ++i) {
-                            const int below = 16 * a + i / 2 * 8, beside = 8 * b + i % 2;
-                            if (row + below >= m_hi || column + beside >= n_hi) continue;
-                            const float sum = quantised ? scaled[a][b][i] : sums[a][b][i];
-                            store(first + below * N + beside, bias ? sum + added[b][i % 2] : sum);
-                        }
-                    }
-                }
+            const auto value = [&](int a, int b, int i) {
+                const float sum = quantised ? scaled[a][b][i] : sums[a][b][i];
+                return bias ? sum + added[b][i % 2] : sum;
             };
+            const amk_i64 below = m_hi - row, beside = n_hi - column;
             void* const to = y.ptr;
             switch (y.dtype) {
-                case AMK_DTYPE_F32: store_all([&](amk_i64 at, float value) { static_cast<float*>(to)[at] = value; }); break;
-                case AMK_DTYPE_BF16:
-                    store_all([&](amk_i64 at, float value) { static_cast<amk_u16*>(to)[at] = amk_u16(amk_bf16::encode(value)); });
+                case AMK_DTYPE_F32:
+                    amk_each_sum<A, B>(below, beside, [&](int a, int b, int i, int m, int n) {
+                        static_cast<float*>(to)[first + m * N + n] = value(a, b, i);
+                    });
                     break;
-                default: store_all([&](amk_i64 at, float value) { amk_store_rare(y, at, value); }); break;
+                case AMK_DTYPE_BF16:
+                    amk_each_sum<A, B>(below, beside, [&](int a, int b, int i, int m, int n) {
+                        static_cast<amk_u16*>(to)[first + m * N + n] = amk_u16(amk_bf16::encode(value(a, b, i)));
+                    });
+                    break;
+                default:
+                    amk_each_sum<A, B>(below, beside, [&](int a, int b, int i, int m, int n) {
+                        amk_store_rare(y, first + m * N + n, value(a, b, i));
+                    });
+                    break;
             }
         }
     }
