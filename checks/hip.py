@@ -48,7 +48,7 @@ registers spilled, and bytes of scratch memory a lane. **Nothing of it has been 
 
 REST = """
 All opcodes compile without a warning. What only NVIDIA's compilers know (PTX, functions of a warp with masks) stands in `cuda/platform.cuh`, what
-only HIP knows in `cuda/hip.cuh`, and in `cuda/tensor.cuh` what only NVIDIA's matrix units know: `--tensor-cores` is refused there.
+only HIP knows in `cuda/hip.cuh`, and in `cuda/ptx.cuh` what only NVIDIA's matrix units know: `--tensor-cores` is refused there.
 
 - **Warps.** A warp of the kernels is 32 threads. Where a wave has 64, two warps share it, and lanes exchange values within their half alone
   (`__shfl` with the width 32), so that a sum over a warp is the same in either.

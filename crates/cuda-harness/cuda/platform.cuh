@@ -1,5 +1,6 @@
 // What the kernels need of the machine they are compiled for: a GPU of NVIDIA's (nvcc or NVRTC), one of AMD's (hip.cuh), or the CPU through
-// host/shim.hpp. No other file of the kernels has what only one of them knows, but for tensor.cuh.
+// host/shim.hpp. No other file of the kernels has what only one of them knows, but for ptx.cuh, which
+// is about matrix units.
 #pragma once
 
 #ifdef AMK_HOST

@@ -45,7 +45,7 @@ pub struct Args {
 const HOST: &str = "host";
 
 /// What a release needs besides evidence and the steps of `ci`: what is checked, how, and the exit code of success.
-const CHECKS: [(&str, &[&str], i32); 14] = [
+const CHECKS: [(&str, &[&str], i32); 19] = [
     (
         "tests that need minutes",
         &["cargo", "test", "--workspace", "--no-fail-fast", "--", "--ignored", "minutes_"],
@@ -55,6 +55,9 @@ const CHECKS: [(&str, &[&str], i32); 14] = [
     ("what a release publishes can be made", &[SELF, "dist"], 0),
     ("the documentation has no warning", &["cargo", "doc", "--quiet", "--workspace", "--no-deps"], 0),
     ("the kernels compile for every target", &["checks/run", "targets"], 0),
+    ("every version of the compiler takes the kernels", &["checks/run", "compilers"], 0),
+    ("inner loops are those that are published", &["checks/run", "sass"], 0),
+    ("the worker of the examples compiles for every target", &["checks/run", "nvcc"], 0),
     // Without the cases of many launches: every kernel and every wait is in the others.
     (
         "the kernels conform under sanitizers",
@@ -92,6 +95,12 @@ const CHECKS: [(&str, &[&str], i32); 14] = [
         0,
     ),
     ("the reference is sound on selection", &[SELF, "prove", "--scope", "selection-ci", "--check"], 0),
+    ("the reference is sound on memory-centric IR", &[SELF, "prove", "--scope", "mcir-ci", "--check"], 0),
+    (
+        "faulty judges and executors of memory-centric IR are rejected",
+        &["python3", "examples/mcir/faults.py"],
+        0,
+    ),
 ];
 
 /// One part of the gate.

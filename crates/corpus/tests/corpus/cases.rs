@@ -167,7 +167,7 @@ fn pointers_lead_somewhere() {
 }
 
 #[test]
-fn every_rule_has_five_cases_and_every_cited_clause_exists() {
+fn every_rule_has_five_cases_or_eight_and_every_cited_clause_exists() {
     let corpus = corpus();
     let mut count: BTreeMap<Rule, usize> = BTreeMap::new();
     let known: BTreeSet<&str> =
@@ -180,10 +180,11 @@ fn every_rule_has_five_cases_and_every_cited_clause_exists() {
     }
     let short: Vec<String> = Rule::ALL
         .iter()
-        .filter(|rule| count.get(rule).copied().unwrap_or(0) < 5)
+        // Those of memory-centric IR are of one document, whose twins are small.
+        .filter(|rule| count.get(rule).copied().unwrap_or(0) < if rule.id().starts_with('I') { 8 } else { 5 })
         .map(|rule| format!("{}: {}", rule.id(), count.get(rule).copied().unwrap_or(0)))
         .collect();
-    assert!(short.is_empty(), "rules with fewer than 5 cases: {short:?}");
+    assert!(short.is_empty(), "rules with fewer than 5 cases, or 8 of memory-centric IR: {short:?}");
 }
 
 /// `corpus check` compares the same files with what several jobs make.

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
+use megakernel_numerics::{DType, decode};
 use megakernel_test_support::tools::{Tool, require};
 use megakernel_test_support::{files, root};
 use serde_json::Value;
@@ -26,6 +27,25 @@ fn run(folder: &Path, command: &str) -> String {
         .expect("the shell starts");
     assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+/// What a command prints, of the reference or of a script in Python that calls it.
+fn printed(folder: &Path, command: &str) -> Option<Value> {
+    let program = env!("CARGO_BIN_EXE_megakernel-reference");
+    let text = match command.strip_prefix("python3 ") {
+        None => run(folder, command),
+        Some(rest) => {
+            let rest = rest.replace("target/debug/megakernel-reference", program);
+            let output = Command::new("/bin/sh")
+                .args(["-c", &format!("{} {rest}", require(Tool::Python))])
+                .current_dir(folder)
+                .output()
+                .expect("the shell starts");
+            assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
+            String::from_utf8(output.stdout).expect("UTF-8")
+        }
+    };
+    (!text.is_empty()).then(|| serde_json::from_str(&text).expect("JSON"))
 }
 
 /// A folder in which the corpus and the examples are found.
@@ -131,6 +151,22 @@ fn attention_goes_from_its_graph_to_a_program_and_to_the_least_that_it_moves() {
             let measures: Value = serde_json::from_str(&made).expect("JSON");
             assert_eq!(measures["materialized"], Value::Array(Vec::new()));
         }
+    }
+    let ways: Vec<Value> =
+        commands(&page, "data-mcir").iter().filter_map(|command| printed(folder.path(), command)).collect();
+    let (interpreter, others) = ways.split_first().expect("the interpreter comes first");
+    let numbers = |answer: &Value| -> Vec<f64> {
+        let bits = answer["data"]["O"].as_array().expect("an output").iter();
+        bits.map(|bits| decode(DType::F16, u32::try_from(bits.as_u64().expect("bits")).expect("16 of them")))
+            .collect()
+    };
+    let wanted = numbers(interpreter);
+    assert!(wanted.iter().any(|number| number.abs() > 0.1), "{wanted:?}");
+    assert_eq!(others.len(), 2, "by its generated code and as a program");
+    for other in others.iter().map(numbers) {
+        assert_eq!(other.len(), wanted.len());
+        let is_near = |(a, b): (&f64, &f64)| (a - b).abs() <= a.abs() / 512.0;
+        assert!(wanted.iter().zip(&other).all(is_near), "{wanted:?} and {other:?}");
     }
     let families: Vec<Value> = commands(&page, "family-mcir")
         .iter()

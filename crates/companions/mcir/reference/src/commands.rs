@@ -1,4 +1,4 @@
-//! The commands of memory-centric IR: `validate-mcir`, `measure-mcir`, `family-mcir`, `transform-mcir`, `lower-mcir`, `generate-mcir`, `program-mcir`, `operators-mcir`, `draw-mcir` and `compute-mcir`.
+//! The commands of memory-centric IR: `validate-mcir`, `measure-mcir`, `family-mcir`, `transform-mcir`, `lower-mcir`, `generate-mcir`, `program-mcir`, `operators-mcir`, `draw-mcir`, `data-mcir` and `compute-mcir`.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -15,8 +15,9 @@ use serde_json::{Value, json};
 use crate::measure::measure_document;
 use crate::validate::read_document;
 use crate::{
-    Blocks, Choices, Instructions, Landing, Mcir, Member, NoCode, NoProgram, NotMade, Programmed, Refused,
-    THREADS, compute_text, family, lowered, operators, picture, run_program, transform_text,
+    Blocks, Choices, Instructions, Landing, Mcir, Member, NoCode, NoData, NoProgram, NotMade, Programmed,
+    Refused, THREADS, compute_text, family, lowered, operators, picture, run_program, transform_text,
+    with_data,
 };
 
 /// What this companion adds to the reference of programs.
@@ -66,6 +67,10 @@ const COMMANDS: &[Command] = &[
     Command {
         describe: || describe::<Draw>("draw-mcir"),
         run: |matches, _| options(matches).map_or_else(|code| code, |options: Draw| draw(&options)),
+    },
+    Command {
+        describe: || describe::<Data>("data-mcir"),
+        run: |matches, _| options(matches).map_or_else(|code| code, |options: Data| data(&options)),
     },
     Command {
         describe: || describe::<Compute>("compute-mcir"),
@@ -215,6 +220,21 @@ struct Operators {
 struct Draw {
     /// The document
     file: PathBuf,
+}
+
+/// Print a document of memory-centric IR with random data for its inputs, as `compute-mcir` takes it.
+///
+/// Numbers are multiples of 1/64 from -1 to 1. Exits 1 if the file is no document, 2 if it cannot be read or its inputs have too many elements.
+#[derive(Args)]
+#[command(
+    after_help = "Example:\n  megakernel-reference data-mcir document.json > with-data.json\n  megakernel-reference compute-mcir with-data.json"
+)]
+struct Data {
+    /// The document
+    file: PathBuf,
+    /// What the numbers are drawn from
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
 }
 
 /// Run a document of memory-centric IR on the data that it carries, and print what its outputs are (companion specification, MCI-17).
@@ -424,6 +444,24 @@ fn draw(options: &Draw) -> ExitCode {
             print_found(&options.file, &found);
             ExitCode::from(1)
         }
+    }
+}
+
+fn data(options: &Data) -> ExitCode {
+    let text = match read_file(&options.file) {
+        Ok(text) => text,
+        Err(message) => return wrong(message),
+    };
+    match with_data(&text, options.seed) {
+        Ok(document) => finished(std::io::stdout().lock().write_all(format!("{document}\n").as_bytes()), 0),
+        Err(NoData::Rejected(found)) => {
+            print_found(&options.file, &found);
+            ExitCode::from(1)
+        }
+        Err(NoData::TooLarge(count)) => wrong(format!(
+            "{}: an input has {count} elements, and all may have 4194304",
+            options.file.display()
+        )),
     }
 }
 

@@ -33,7 +33,9 @@ mod validate;
 mod world;
 
 pub use commands::COMPANION;
-pub use compute::{Blocks, Choices, Landing, Refused, Tensors, compute, compute_document, compute_text};
+pub use compute::{
+    Blocks, Choices, Landing, NoData, Refused, Tensors, compute, compute_document, compute_text, with_data,
+};
 pub use cuda::{NoCode, THREADS, generate};
 pub use draw::picture;
 pub use elimination::Stays;

@@ -1,6 +1,7 @@
 //! What a document computes (clauses MCI-16 and MCI-17). A document that is accepted computes the same in every order of its blocks, and
 //! whenever its prefetches land; which of them is taken can be chosen, so that tests can look.
 
+mod data;
 mod functions;
 mod plan;
 mod run;
@@ -14,6 +15,7 @@ use megakernel_numerics::{DType, decode, encode};
 use megakernel_order::Findings;
 use serde_json::{Value as Json, json};
 
+pub use self::data::{NoData, with_data};
 use crate::validate::judge;
 use crate::world::World;
 

@@ -1,6 +1,6 @@
 //! Passes that forget to rescale an accumulator in one iteration of a stream.
 
-use megakernel_mcir_checker::judge_lowering;
+use megakernel_mcir_checker::{judge_lowering, judge_transform};
 use megakernel_mcir_reference::lowered;
 use serde_json::{Value, json};
 
@@ -96,6 +96,32 @@ fn a_rescale_is_missed_in_whichever_of_many_tiles_it_is_left_out() {
         let found = rejected("one query", &request, &answer).expect("a rejection");
         assert!(found.contains(FIELD), "{found}");
     }
+}
+
+#[test]
+fn it_is_missed_in_each_request_and_whatever_is_drawn() {
+    let mut judged = 0;
+    for (name, request) in crate::streaming() {
+        let Some(answer) = not_in_the_last_tile(&request) else { continue };
+        let region = &right(&request)["regions"][0]["streaming"];
+        let (step, keys) = (&region["tile"]["tile_shape"]["j"], &region["stream"]["to"][0]);
+        if step.as_i64() >= keys.as_i64() {
+            continue;
+        }
+        // What is added takes registers.
+        if rejected(&name, &request, &answer).is_some_and(|found| found.contains("(IT0")) {
+            continue;
+        }
+        judged += 1;
+        // What is drawn depends on the text of the request, white space included.
+        for seed in 0..20 {
+            let text = format!("{request}{}", " ".repeat(seed));
+            let found = judge_transform(text.as_bytes(), &answer.to_string());
+            let is_seen = found.as_ref().is_err_and(|(expected, _)| expected.contains(FIELD));
+            assert!(is_seen, "{name}, {seed}: {found:?}");
+        }
+    }
+    assert!(judged >= 3, "{judged} requests");
 }
 
 #[test]
