@@ -71,7 +71,7 @@ def main():
             print(said[-3000:])
     for fault, options, cases, words in chosen:
         code, said, seconds = play(fault, options, cases)
-        found = code == 1 and words in said
+        found = code == 1 and words in said and seconds < 120
         print(f"{fault:28} {options or 'no option':42} {seconds:5.1f} s  {'found' if found else 'NOT FOUND'}")
         if not found:
             wrong += 1

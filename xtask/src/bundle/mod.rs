@@ -94,6 +94,11 @@ fn compile(args: &Args, folder: &Path, targets: &str, option: Option<&str>) -> R
         compile
     };
     let hint = if args.nvrtc.len() > 1 { "; of several --nvrtc, give the newest first" } else { "" };
+    if args.nvrtc.len() < 2 {
+        eprintln!(
+            "note: kernels of one compiler: drivers of an earlier CUDA take none of its CUBINs; --nvrtc takes an older one beside it"
+        );
+    }
     succeed(&mut compile(targets, args.nvrtc.first()), &format!("the kernels are not compiled{hint}"))?;
     for path in args.nvrtc.iter().skip(1) {
         let mut made = false;

@@ -48,7 +48,7 @@ play() {
     pattern=$5 play=$1 seconds=$2 part=0
     [ -z "$pattern" ] || part=3
     shift 5
-    step "$play" "$seconds" "$here/megakernel-conform" run --corpus "$here/corpus" --profile execute --jobs $jobs --timeout 120 \
+    step "$play" "$seconds" "$here/megakernel-conform" run --corpus "$here/corpus" --profile execute --jobs $jobs --timeout $((120 * scale)) \
         --impl "$worker" ${pattern:+--filter "$pattern"} "$@"
 }
 
@@ -76,8 +76,8 @@ play short 120 '' '' 'numeric/copy/*'
 took=$(($(date +%s) - begin))
 scale=$((1 + took / 8))
 printf 'the short step took %s s: limits are multiplied by %s\n' "$took" "$scale"
-# A launch has 8 s by default: more on a slower machine, but not as much as the runner gives an answer (--timeout).
-launches="--limit $((8 * (scale < 7 ? scale : 7)))"
+# A launch has 8 s by default: more on a slower machine, and always less than the runner gives an answer (--timeout).
+launches="--limit $((8 * scale))"
 # Each line of the file has the SMs on which the blocks of a launch ran.
 rm -f "$out/placement"
 play litmus 90 '' "--repeat $repeat --perturb $launches --placement '$out/placement'" 'execution/litmus/*'
@@ -92,13 +92,15 @@ $places"
 play decoder 60 '' "--repeat $(((repeat + 63) / 64)) --perturb $launches" 'execution/exact/decoder*'
 note decoder ", \"repeats\": $(((repeat + 63) / 64)), \"seed\": 0" "$(counts decoder)"
 
+# Tools slow a launch down, by how much depends on the kernel.
+watched="--limit $((60 * scale))"
 patience=60
 [ -z "${SANITIZE:-}" ] || patience=7200
 if command -v compute-sanitizer >/dev/null; then
     for tool in memcheck racecheck synccheck initcheck; do
         log="$out/$tool-findings"
         rm -f "$log".*
-        play "$tool" "$patience" "compute-sanitizer --tool $tool --target-processes all --log-file '$log.%p'" '--limit 60' \
+        play "$tool" "$patience" "compute-sanitizer --tool $tool --target-processes all --log-file '$log.%p'" "$watched" \
             "${SANITIZE:-${filter:-execution/blocks/*}}"
         # The worker does not see what the tool finds. Each process that used the GPU has a file; one that was killed before it
         # came to its summary has said nothing.

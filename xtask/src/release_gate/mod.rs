@@ -6,7 +6,7 @@ pub mod figures;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
-use std::time::Instant;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use crate::ci::{self, IN_PART, SELF};
 use crate::ledger;
@@ -275,14 +275,20 @@ impl Records {
         let mut part = Part::default();
         let mut listed = Vec::new();
         let mut without = Vec::new();
+        let today = today();
         for evidence::Target { name, devices, .. } in targets {
-            let about = self.devices().filter(|device| devices.contains(&device.name));
-            let days: Vec<&str> =
-                about.map(|device| device.date.as_deref().unwrap_or("an unknown day")).collect();
-            if days.is_empty() {
+            let of = |record: &Record| {
+                let device = record.device.as_ref().filter(|device| devices.contains(&device.name))?;
+                let date = device.date.as_deref().unwrap_or("an unknown day");
+                let age = days(date).map(|day| format!(", {} days old", today - day)).unwrap_or_default();
+                let stale = if record.stale.is_empty() { "" } else { ", stale" };
+                Some(format!("{date}{age}{stale}"))
+            };
+            let all: Vec<String> = self.0.values().filter_map(of).collect();
+            if all.is_empty() {
                 without.push(name.as_str());
             } else {
-                part.notes.push(format!("{name} has evidence of {}", days.join(", ")));
+                part.notes.push(format!("{name:<10} evidence of {}", all.join("; of ")));
             }
             listed.extend(devices);
         }
@@ -295,6 +301,21 @@ impl Records {
         }
         part
     }
+}
+
+/// The days from the beginning of 1970 to now, in UTC.
+fn today() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_secs() / 86_400).unwrap_or(i64::MAX)
+}
+
+/// The days from the beginning of 1970 to a day such as `2026-11-23`, if it is one.
+fn days(date: &str) -> Option<i64> {
+    let parts: Vec<i64> = date.split('-').map(str::parse).collect::<Result<_, _>>().ok()?;
+    let &[year @ 1970..=9999, month @ 1..=12, day @ 1..=31] = &parts[..] else { return None };
+    // Years begin in March, so that the day that some have comes last.
+    let (year, month) = if month < 3 { (year - 1, month + 9) } else { (year, month - 3) };
+    Some(year * 365 + year / 4 - year / 100 + year / 400 + (month * 153 + 2) / 5 + day - 1 - 719_468)
 }
 
 /// The target records, by name.
@@ -321,4 +342,26 @@ fn targets(folder: &Path) -> Result<Vec<evidence::Target>, String> {
     }
     targets.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(targets)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::days;
+
+    #[test]
+    fn days_are_those_of_the_calendar() {
+        // As `date --utc --date=DAY +%s` says, divided by 86,400.
+        for (date, expected) in [
+            ("1970-01-01", 0),
+            ("2000-02-29", 11_016),
+            ("2000-03-01", 11_017),
+            ("2026-11-27", 20_784),
+            ("2100-03-01", 47_541),
+        ] {
+            assert_eq!(days(date), Some(expected), "{date}");
+        }
+        for date in ["an unknown day", "2026-13-01", "2026-11", ""] {
+            assert_eq!(days(date), None, "{date}");
+        }
+    }
 }
