@@ -88,7 +88,7 @@ const PRODUCT: [(&str, &str, &str, &str); 7] = [
         "sums have 13 bits of a fraction",
         "second[b / 2] + b % 2 * 2);",
         "second[b / 2] + b % 2 * 2), [&] { for (float& sum : sums[a][b]) sum = __uint_as_float(__float_as_uint(sum) & ~1023u); }();",
-        "numeric/gemm-tile/accumulator/2x2x2048-f16-to-{f16,f32}",
+        "numeric/gemm-tile/large/72x72x200-whole-bf16-to-f32",
     ),
     (
         "a stage is read while it is under way",
