@@ -6,9 +6,10 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use megakernel_mcir::{
-    Body, Document, Function, Index, Init, Lifetime, Memory, Node, Op, Region, Term, Update, Value,
+    Body, Document, Function, Index, Init, Lifetime, Memory, Node, Op, Region, Term, Value,
 };
 
+use super::block::{Block, Version, met, slot};
 use super::compute::{Tile, computed, updated};
 use crate::transform::evaluate::{Held, Numbers, Scores};
 
@@ -25,29 +26,6 @@ pub struct Counted {
 
 /// What a run of a node takes though it touches nothing.
 pub(crate) const RUN: u64 = 16;
-
-/// A tile on its way, or there.
-struct Version<N> {
-    number: i64,
-    has_landed: bool,
-    tile: Tile<N>,
-}
-
-/// What a block has.
-struct Block<N> {
-    axes: HashMap<u32, i64>,
-    /// Tiles that are not prefetched, states included.
-    tiles: HashMap<u32, Tile<N>>,
-    /// Tiles that are, by slot.
-    slots: BTreeMap<u32, Vec<Option<Version<N>>>>,
-    body: Body,
-    /// The axis of the stream, its first value, and its step.
-    stream: Option<(u32, i64, i64)>,
-    iteration: i64,
-    count: i64,
-    /// What maxima are taken of, by node: for each number of the state, what it has met.
-    met: BTreeMap<u32, Vec<Vec<N>>>,
-}
 
 /// A run of a document.
 pub struct Run<'d, N: Numbers> {
@@ -477,13 +455,6 @@ impl<'d, N: Numbers> Run<'d, N> {
     }
 }
 
-/// The slot of a version, if anything is in it.
-fn slot<N>(block: &mut Block<N>, tile: u32, version: i64) -> Option<&mut Version<N>> {
-    let slots = block.slots.get_mut(&tile)?;
-    let place = usize::try_from(version).ok()? % slots.len().max(1);
-    slots.get_mut(place)?.as_mut()
-}
-
 /// What an index is, with axes that have values.
 pub(crate) fn at(index: &Index, axes: &HashMap<u32, i64>) -> Result<i64, String> {
     let value =
@@ -498,14 +469,4 @@ pub(crate) fn at(index: &Index, axes: &HashMap<u32, i64>) -> Result<i64, String>
         sum = sum.checked_add(more).ok_or("an index is too large")?;
     }
     Ok(sum)
-}
-
-/// What each number of a state is compared with, if the update takes a maximum.
-fn met<N: Copy>(update: Update, ins: &[&Tile<N>]) -> Option<Vec<Vec<N>>> {
-    let (x, wide) = match (update, ins) {
-        (Update::Max, [_, x]) => (x, 1),
-        (Update::OnlineSoftmax, [x, ..]) => (x, *x.shape.as_ref()?.last()?),
-        _ => return None,
-    };
-    Some(x.numbers.chunks(wide.max(1)).map(<[N]>::to_vec).collect())
 }
