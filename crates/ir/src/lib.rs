@@ -2,6 +2,7 @@
 //! protocol that every judged program speaks. It judges nothing beyond the shape of a document.
 
 pub mod companion;
+pub mod day;
 pub mod decode;
 pub mod diagnostic;
 pub mod formula;

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use megakernel_conformance::evidence::{self, Evidence, Subject};
 use megakernel_conformance::known::Known;
@@ -15,6 +14,7 @@ use megakernel_conformance::stop::Stop;
 use megakernel_conformance::terminal::{self, Style};
 use megakernel_conformance::worker::{WorkerCommand, processes};
 use megakernel_conformance::{html, junit};
+use megakernel_ir::day;
 use megakernel_ir::protocol::Profile;
 
 use super::worker::{Worker, reference};
@@ -211,8 +211,7 @@ pub fn run(args: &Args) -> Done {
         let subject = Subject::new(&corpus).map_err(|cause| format!("the corpus cannot be used: {cause}"))?;
         let mut record = Evidence::new(&subject, &finished)
             .map_err(|cause| format!("there is no evidence to write: {cause}"))?;
-        record.date =
-            SystemTime::now().duration_since(UNIX_EPOCH).ok().map(|since| evidence::day(since.as_secs()));
+        record.date = day::today();
         record.checks = checks;
         keep(path, record.to_json())?;
     }
