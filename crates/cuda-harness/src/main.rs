@@ -1,6 +1,6 @@
 //! `megakernel-cuda`: CUDA kernels as a worker of the protocol.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -117,6 +117,14 @@ struct Cli {
     #[arg(long, value_name = "MIB", num_args = 0..=1, default_missing_value = "512")]
     bandwidth: Option<usize>,
 
+    /// Draw what --bandwidth measures as SVG in this file
+    #[arg(long, value_name = "FILE")]
+    picture: Option<PathBuf>,
+
+    /// Draw with --picture what --bandwidth wrote as JSON before, which needs no GPU, and answer nothing
+    #[arg(long, value_name = "FILE", requires = "picture", conflicts_with_all = ["bandwidth", "compile"])]
+    figures: Option<PathBuf>,
+
     /// Print the digests of the kernels, which records of evidence name, and answer nothing
     #[arg(long)]
     digests: bool,
@@ -149,6 +157,10 @@ fn main() -> ExitCode {
     }
 }
 
+fn write(path: &Path, text: &str) -> Result<(), String> {
+    std::fs::write(path, text).map_err(|cause| format!("{}: {cause}", path.display()))
+}
+
 fn run(cli: Cli) -> Result<(), String> {
     if cli.opcode_only && (cli.repeat > 1 || cli.perturb) {
         return Err(
@@ -171,6 +183,12 @@ fn run(cli: Cli) -> Result<(), String> {
         println!("{{\"host\": \"{host}\", \"gpu\": \"{gpu}\", \"tensor_cores\": \"{tensor}\"}}");
         return Ok(());
     }
+    if let (Some(figures), Some(path)) = (&cli.figures, &cli.picture) {
+        return write(path, &cuda::svg(&cuda::Report::read(figures)?));
+    }
+    if cli.picture.is_some() && cli.bandwidth.is_none() {
+        return Err("--picture draws what --bandwidth measures, or with --figures what it wrote".to_owned());
+    }
     let limit = Duration::from_secs(cli.limit);
     let given = Given { kernels: cli.kernels, vm: cli.vm, includes: cli.include, defines: cli.define };
     let on_gpu = cuda::Settings {
@@ -188,9 +206,11 @@ fn run(cli: Cli) -> Result<(), String> {
     }
     if let Some(mebibytes) = cli.bandwidth {
         let report = cuda::measure(&on_gpu, mebibytes.max(1))?;
-        if let Some(path) = cli.out {
-            let json = serde_json::to_string_pretty(&report).map_err(|cause| cause.to_string())?;
-            std::fs::write(&path, json + "\n").map_err(|cause| format!("{}: {cause}", path.display()))?;
+        if let Some(path) = &cli.out {
+            write(path, &report.json()?)?;
+        }
+        if let Some(path) = &cli.picture {
+            write(path, &cuda::svg(&report))?;
         }
         print!("{}", report.text());
         return Ok(());

@@ -1,16 +1,15 @@
 //! How fast the kernels run on a GPU, beside a plain copy: single opcodes at sizes of models, and whole steps of decoders.
 
-use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use megakernel_abi::ParamsRecord;
-use megakernel_ir::{DType, Opcode};
-use serde::Serialize;
+use megakernel_ir::{DType, Opcode, day};
 
 use super::cubins::Cubin;
+use super::figures::{Line, Report, Step};
 use super::gpu::{Gpu, Kernel, Memory, Module, Stream};
 use super::maker::{Maker, Placed};
-use super::{THREADS, decode, shared_bytes};
+use super::{THREADS, decode, facts, shared_bytes};
 
 /// The matrices of Llama-3.2-1B: name, inputs K, outputs N.
 const SHAPES: [(&str, usize, usize); 5] = [
@@ -29,49 +28,6 @@ const TILE: usize = 64;
 
 /// Launches that are timed together, so that the time between them does not count.
 const LAUNCHES: u32 = 10;
-
-/// What was measured.
-#[derive(Clone, Debug, Serialize)]
-pub struct Report {
-    device: String,
-    target: String,
-    blocks: usize,
-    threads_per_block: u32,
-    mebibytes: usize,
-    /// Billions of bytes a second that a plain copy reads and writes.
-    copy: f64,
-    opcodes: Vec<Line>,
-    steps: Vec<Step>,
-}
-
-/// Tasks of one opcode that fill the GPU.
-#[derive(Clone, Debug, Serialize)]
-struct Line {
-    opcode: &'static str,
-    what: String,
-    /// That have to be read and written.
-    bytes: usize,
-    microseconds: f64,
-    /// Billions of bytes a second.
-    rate: f64,
-    of_the_copy: f64,
-    /// Trillions of operations a second, where they are what counts.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    teraflops: Option<f64>,
-}
-
-/// A step of a decoder, as one launch.
-#[derive(Clone, Debug, Serialize)]
-struct Step {
-    model: &'static str,
-    context: usize,
-    tasks: usize,
-    bytes: usize,
-    microseconds: f64,
-    tokens_per_second: f64,
-    of_the_copy: f64,
-    token: i32,
-}
 
 /// Reads about `mebibytes` in each launch, more than caches hold.
 ///
@@ -92,10 +48,9 @@ pub fn measure(gpu: Gpu, cubin: &Cubin, tensor_cores: bool, mebibytes: usize) ->
     let blocks = sms * kernel.blocks_per_sm(THREADS, shared)?;
     let on = (kernel, blocks, tensor_cores);
     let mut report = Report {
-        device: gpu.name(),
-        target: cubin.target.clone(),
+        date: day::today(),
+        device: facts(gpu, cubin, THREADS),
         blocks,
-        threads_per_block: THREADS,
         mebibytes,
         copy,
         opcodes: Vec::new(),
@@ -107,7 +62,7 @@ pub fn measure(gpu: Gpu, cubin: &Cubin, tensor_cores: bool, mebibytes: usize) ->
         let seconds = timed(stream, || placed.launch(stream))?.as_secs_f64();
         let rate = bytes as f64 / seconds / 1e9;
         report.opcodes.push(Line {
-            opcode,
+            opcode: opcode.to_owned(),
             what,
             bytes,
             microseconds: seconds * 1e6,
@@ -120,7 +75,7 @@ pub fn measure(gpu: Gpu, cubin: &Cubin, tensor_cores: bool, mebibytes: usize) ->
     for model in decode::MODELS.iter().filter(|_| mebibytes >= WHOLE) {
         let found = decode::measure(stream, on, model)?;
         report.steps.push(Step {
-            model: model.name,
+            model: model.name.to_owned(),
             context: decode::CONTEXT,
             tasks: found.tasks,
             bytes: found.bytes,
@@ -131,37 +86,6 @@ pub fn measure(gpu: Gpu, cubin: &Cubin, tensor_cores: bool, mebibytes: usize) ->
         });
     }
     Ok(report)
-}
-
-impl Report {
-    /// As tables.
-    pub fn text(&self) -> String {
-        let mut text = format!(
-            "{}, {}: {} blocks of {} threads, {} MiB in each launch; a plain copy moves {:.0} GB/s\n\n\
-             | opcode | what | us | TFLOP/s | GB/s | of the copy |\n| --- | --- | ---: | ---: | ---: | ---: |\n",
-            self.device, self.target, self.blocks, self.threads_per_block, self.mebibytes, self.copy
-        );
-        for line in &self.opcodes {
-            let flops = line.teraflops.map(|flops| format!("{flops:.1}")).unwrap_or_default();
-            let Line { opcode, what, microseconds, rate, of_the_copy, .. } = line;
-            let share = 100.0 * of_the_copy;
-            let _ = writeln!(
-                text,
-                "| {opcode} | {what} | {microseconds:.0} | {flops} | {rate:.0} | {share:.0} % |"
-            );
-        }
-        if !self.steps.is_empty() {
-            text += "\n| one step | context | tasks | us | tokens/s | of the copy |\n| --- | ---: | ---: | ---: | ---: | ---: |\n";
-        }
-        for Step { model, context, tasks, microseconds, tokens_per_second, of_the_copy, .. } in &self.steps {
-            let share = 100.0 * of_the_copy;
-            let _ = writeln!(
-                text,
-                "| {model} | {context} | {tasks} | {microseconds:.0} | {tokens_per_second:.0} | {share:.0} % |"
-            );
-        }
-        text
-    }
 }
 
 /// Billions of bytes a second that a plain copy reads and writes.

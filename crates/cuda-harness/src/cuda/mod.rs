@@ -5,10 +5,12 @@ mod bandwidth;
 pub mod binary;
 mod cubins;
 mod decode;
+mod figures;
 mod gpu;
 mod launches;
 mod maker;
 mod nvrtc;
+mod picture;
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -23,9 +25,10 @@ use crate::image;
 use crate::runner::Runner;
 use crate::sources::of_file;
 
-pub use bandwidth::Report;
 pub use cubins::{Cubin, OPTIONS, Settings, compile};
+pub use figures::Report;
 pub use launches::serve;
+pub use picture::svg;
 
 /// Threads of a block, unless others are asked for.
 pub const THREADS: u32 = 256;
@@ -57,11 +60,8 @@ pub struct Cuda {
     launching: Launching,
     tensor_cores: bool,
     cubin: Cubin,
-    binary: Option<String>,
-    gpu: gpu::Gpu,
-    driver: String,
-    /// Where the blocks of a launch without tasks ran, which was as large as can be.
-    placement: Option<String>,
+    /// With where the blocks of a launch without tasks ran, which was as large as can be.
+    facts: Facts,
     placements: Option<File>,
 }
 
@@ -103,11 +103,6 @@ impl Cuda {
         let found = prepare(gpu, settings)?;
         let own = std::env::current_exe()
             .map_err(|cause| format!("the path of this program is unknown: {cause}"))?;
-        let version = gpu::Gpu::driver_version();
-        let mut driver = format!("CUDA {}.{}", version / 1000, version % 1000 / 10);
-        if let Some(build) = driver_build() {
-            driver = format!("{driver}, driver {build}");
-        }
         let placements = match &launching.placement {
             None => None,
             Some(path) => {
@@ -120,16 +115,13 @@ impl Cuda {
             let entry = serde_json::to_string(&cubin.entry).map_err(|cause| cause.to_string())?;
             let arguments = [RUNNER.to_owned(), path(&cubin.path)?, entry, gpu.number().to_string()];
             let runner = Runner::new(own.clone(), arguments.to_vec(), Vec::new())?;
-            let binary = of_file(&cubin.path);
+            let facts = facts(gpu, &cubin, launching.threads.usual());
             let mut cuda = Cuda {
                 runner,
                 launching: launching.clone(),
                 tensor_cores: settings.tensor_cores,
                 cubin,
-                binary,
-                gpu,
-                driver: driver.clone(),
-                placement: None,
+                facts,
                 placements: None,
             };
             match cuda.try_out() {
@@ -137,6 +129,7 @@ impl Cuda {
                 Err(cause) => refused.push(format!("{}: {cause}", cuda.cubin.describe())),
             }
         }
+        let driver = driver();
         Err(format!("the driver ({driver}) runs none of the kernels: {}; {WITHOUT}", refused.join("; ")))
     }
 
@@ -151,7 +144,7 @@ impl Cuda {
         let Room { sms, blocks_per_sm } = self.room(&Job::default())?;
         let job = Job { num_sms: sms * blocks_per_sm, ..Job::default() };
         let ended = self.launch(&job, &mut [])?;
-        self.placement = placement(&ended.places);
+        self.facts.placement = placement(&ended.places);
         match ended.end {
             // Where not one block has room nothing ran; of each launch it is said why.
             End::Done | End::Refused(_) => Ok(()),
@@ -168,6 +161,31 @@ fn placement(places: &[u32]) -> Option<String> {
     let (least, most) = (blocks.values().min()?, blocks.values().max()?);
     let each = if least == most { most.to_string() } else { format!("{least} to {most}") };
     Some(format!("{} blocks on {} SMs, {each} on each", places.len(), blocks.len()))
+}
+
+/// What is known of a GPU and of the kernels for it before they have run.
+fn facts(gpu: gpu::Gpu, cubin: &Cubin, threads: u32) -> Facts {
+    Facts {
+        name: gpu.name(),
+        target: cubin.target.clone(),
+        driver: Some(driver()),
+        toolkit: cubin.toolkit.clone(),
+        kernels: cubin.kernels.clone(),
+        binary: of_file(&cubin.path),
+        options: cubin.options.clone(),
+        uuid: gpu.uuid(),
+        threads_per_block: Some(threads),
+        clocks: gpu.clocks(),
+        sharing: gpu.sharing(),
+        placement: None,
+    }
+}
+
+/// The CUDA of the driver and, where the system shows it, its own version.
+fn driver() -> String {
+    let version = gpu::Gpu::driver_version();
+    let cuda = format!("CUDA {}.{}", version / 1000, version % 1000 / 10);
+    driver_build().map_or(cuda.clone(), |build| format!("{cuda}, driver {build}"))
 }
 
 /// The version of the driver itself, where the system shows it.
@@ -199,20 +217,7 @@ impl Device for Cuda {
     }
 
     fn facts(&self) -> Facts {
-        Facts {
-            name: self.gpu.name(),
-            target: self.cubin.target.clone(),
-            driver: Some(self.driver.clone()),
-            toolkit: self.cubin.toolkit.clone(),
-            kernels: self.cubin.kernels.clone(),
-            binary: self.binary.clone(),
-            options: self.cubin.options.clone(),
-            uuid: self.gpu.uuid(),
-            threads_per_block: Some(self.launching.threads.usual()),
-            clocks: self.gpu.clocks(),
-            sharing: self.gpu.sharing(),
-            placement: self.placement.clone(),
-        }
+        self.facts.clone()
     }
 
     fn room(&mut self, job: &Job) -> Result<Room, String> {
