@@ -113,7 +113,7 @@ struct Cli {
     #[arg(long, value_name = "PATH")]
     out: Option<PathBuf>,
 
-    /// Measure on a GPU how fast opcodes run that read so many MiB, and steps of decoders, beside a plain copy; and answer nothing
+    /// Measure on a GPU how fast opcodes run that read so many MiB, and steps of decoders, beside a plain copy; below 64, all is smaller. And answer nothing
     #[arg(long, value_name = "MIB", num_args = 0..=1, default_missing_value = "512")]
     bandwidth: Option<usize>,
 

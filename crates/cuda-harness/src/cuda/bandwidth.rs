@@ -20,7 +20,8 @@ const SHAPES: [(&str, usize, usize); 5] = [
     ("vocabulary", 2048, 128_256),
 ];
 
-/// From so many MiB on, all is measured, and below only products with a vector.
+/// From so many MiB on, matrix products and decoders are as large as models have them, and below smaller in proportion, so that all of the
+/// report can be made where nothing is fast.
 const WHOLE: usize = 64;
 
 /// Columns of a task.
@@ -71,11 +72,11 @@ pub fn measure(gpu: Gpu, cubin: &Cubin, tensor_cores: bool, mebibytes: usize) ->
             teraflops: flops.map(|flops| flops / seconds / 1e12),
         });
     }
-    // What reads little leaves out what takes long.
-    for model in decode::MODELS.iter().filter(|_| mebibytes >= WHOLE) {
-        let found = decode::measure(stream, on, model)?;
+    for model in decode::MODELS {
+        let model = if mebibytes < WHOLE { model.shrunk(mebibytes, WHOLE) } else { model };
+        let found = decode::measure(stream, on, &model)?;
         report.steps.push(Step {
-            model: model.name.to_owned(),
+            model: model.called(),
             context: decode::CONTEXT,
             tasks: found.tasks,
             bytes: found.bytes,
@@ -125,11 +126,10 @@ fn programs(size: usize) -> Vec<Measurement> {
         let what = format!("{name} in groups of 128, gate, up: K 2048, N 8192");
         found.push(("GEMV_TILE", what, None, gemv(size, 2048, 8192, Some(qdtype))));
     }
-    if size < WHOLE << 20 {
-        return found;
-    }
-    let (maker, flops) = gemm(4096);
-    found.push(("GEMM_TILE", "BF16, 4096 cubed, tiles of 128 by 128".to_owned(), Some(flops), maker));
+    // 4096 where all is whole.
+    let side = (4096 * size.min(WHOLE << 20) / (WHOLE << 20)).next_multiple_of(128).max(128);
+    let (maker, flops) = gemm(side);
+    found.push(("GEMM_TILE", format!("BF16, {side} cubed, tiles of 128 by 128"), Some(flops), maker));
     for dim in [64, 128] {
         let what = format!("BF16, 32 heads, 8 of them in the cache, of {dim}; 128 rows a task");
         found.push(("ATTENTION_TILE", what, None, attention(size, dim)));

@@ -172,8 +172,10 @@ fn row(to: &mut String, bar: &Bar, whole: f64, y: f64) -> fmt::Result {
     writeln!(to, "<text class=\"text\" x=\"{FIGURES}\" y=\"{:.1}\">{}</text>", y + 12.0, escaped(figures))
 }
 
+/// With a digit behind the point where there would be none before it.
 fn percent(share: f64) -> String {
-    format!("{:.0} %", 100.0 * share)
+    let digits = usize::from(share > 0.0 && share < 0.01);
+    format!("{:.digits$} %", 100.0 * share)
 }
 
 fn time(microseconds: f64) -> String {
@@ -318,6 +320,7 @@ mod tests {
         ] {
             assert!(svg.contains(said), "{said}: {svg}");
         }
+        assert_eq!([0.0, 0.002, 0.0149].map(percent), ["0 %", "0.2 %", "1 %"]);
     }
 
     #[test]
