@@ -1,5 +1,6 @@
 //! The harness from outside: what it computes, what it says, and that the corpus finds faults in kernels.
 
+mod bandwidth;
 mod cuda;
 mod examples;
 mod faults;
