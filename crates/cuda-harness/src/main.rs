@@ -125,6 +125,10 @@ struct Cli {
     #[arg(long, value_name = "FILE", requires = "picture", conflicts_with_all = ["bandwidth", "compile"])]
     figures: Option<PathBuf>,
 
+    /// With --picture: the record of the GPU, such as targets/h100.json, beside whose peaks figures are put too
+    #[arg(long, value_name = "FILE", requires = "picture")]
+    peaks: Option<PathBuf>,
+
     /// Print the digests of the kernels, which records of evidence name, and answer nothing
     #[arg(long)]
     digests: bool,
@@ -161,6 +165,11 @@ fn write(path: &Path, text: &str) -> Result<(), String> {
     std::fs::write(path, text).map_err(|cause| format!("{}: {cause}", path.display()))
 }
 
+fn draw(path: &Path, report: &cuda::Report, peaks: Option<&Path>) -> Result<(), String> {
+    let peaks = peaks.map(|record| cuda::Peaks::read(record, report)).transpose()?;
+    write(path, &cuda::svg(report, peaks.as_ref()))
+}
+
 fn run(cli: Cli) -> Result<(), String> {
     if cli.opcode_only && (cli.repeat > 1 || cli.perturb) {
         return Err(
@@ -184,7 +193,7 @@ fn run(cli: Cli) -> Result<(), String> {
         return Ok(());
     }
     if let (Some(figures), Some(path)) = (&cli.figures, &cli.picture) {
-        return write(path, &cuda::svg(&cuda::Report::read(figures)?));
+        return draw(path, &cuda::Report::read(figures)?, cli.peaks.as_deref());
     }
     if cli.picture.is_some() && cli.bandwidth.is_none() {
         return Err("--picture draws what --bandwidth measures, or with --figures what it wrote".to_owned());
@@ -206,13 +215,14 @@ fn run(cli: Cli) -> Result<(), String> {
     }
     if let Some(mebibytes) = cli.bandwidth {
         let report = cuda::measure(&on_gpu, mebibytes.max(1))?;
+        // First of all, since a file may not be as it should.
+        print!("{}", report.text());
         if let Some(path) = &cli.out {
             write(path, &report.json()?)?;
         }
         if let Some(path) = &cli.picture {
-            write(path, &cuda::svg(&report))?;
+            draw(path, &report, cli.peaks.as_deref())?;
         }
-        print!("{}", report.text());
         return Ok(());
     }
     let sanitizers = cli.sanitize.unwrap_or_default();

@@ -51,6 +51,57 @@ pub(super) struct Step {
     pub(super) token: i32,
 }
 
+/// What a GPU can do at most by the record of a target: as its maker publishes it, not as anybody measured it.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct Peaks {
+    pub(super) target: Peak,
+    /// The GPUs that the record is of, as their driver calls them.
+    devices: Vec<String>,
+}
+
+/// The members of a target that are peaks.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub(super) struct Peak {
+    pub(super) name: String,
+    /// Billions of bytes a second.
+    pub(super) hbm_bandwidth_gbs: f64,
+    /// Trillions of operations a second with matrix units.
+    pub(super) fp16_tflops: f64,
+}
+
+impl Peaks {
+    /// Reads the record of the GPU that figures are of.
+    ///
+    /// # Errors
+    /// The file cannot be read, is no record of a target, or is that of another GPU.
+    pub fn read(path: &Path, report: &Report) -> Result<Peaks, String> {
+        let named = |cause: String| format!("{}: {cause}", path.display());
+        let text = std::fs::read_to_string(path).map_err(|cause| named(cause.to_string()))?;
+        let peaks: Peaks =
+            serde_json::from_str(&text).map_err(|cause| named(format!("no record of a target: {cause}")))?;
+        if !peaks.devices.contains(&report.device.name) {
+            let devices = peaks.devices.join(", ");
+            return Err(named(format!(
+                "the record is of {devices}, and the figures are of {}",
+                report.device.name
+            )));
+        }
+        Ok(peaks)
+    }
+
+    /// Which share of what can be attained was attained, and what is the limit: bytes, or operations where they are known to count.
+    pub(super) fn attained(
+        &self,
+        bytes: usize,
+        microseconds: f64,
+        teraflops: Option<f64>,
+    ) -> (f64, &'static str) {
+        let moved = bytes as f64 / microseconds / 1e3 / self.target.hbm_bandwidth_gbs;
+        let computed = teraflops.unwrap_or_default() / self.target.fp16_tflops;
+        if computed > moved { (computed, "matrix units") } else { (moved, "memory") }
+    }
+}
+
 impl Report {
     /// Reads the figures of an earlier run.
     ///

@@ -26,7 +26,7 @@ use crate::runner::Runner;
 use crate::sources::of_file;
 
 pub use cubins::{Cubin, OPTIONS, Settings, compile};
-pub use figures::Report;
+pub use figures::{Peaks, Report};
 pub use launches::serve;
 pub use picture::svg;
 

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use super::figures::{Line, Report, Step};
+use super::figures::{Line, Peaks, Report, Step};
 
 /// Where labels, bars and figures begin, and where the picture ends.
 const LEFT: f64 = 16.0;
@@ -36,10 +36,23 @@ struct Bar {
     below: String,
     share: f64,
     figures: String,
+    /// Where the peaks of the GPU are given.
+    attained: Option<String>,
+}
+
+/// In words: by the roofline.
+fn attained(
+    peaks: Option<&Peaks>,
+    bytes: usize,
+    microseconds: f64,
+    teraflops: Option<f64>,
+) -> Option<String> {
+    let (share, limit) = peaks?.attained(bytes, microseconds, teraflops);
+    Some(format!("{} of the peak of {limit}", percent(share)))
 }
 
 impl Bar {
-    fn of_line(line: &Line) -> Bar {
+    fn of_line(line: &Line, peaks: Option<&Peaks>) -> Bar {
         let flops = line.teraflops.map(|flops| format!(" · {flops:.1} TFLOP/s")).unwrap_or_default();
         let (share, time, bytes) = (percent(line.of_the_copy), time(line.microseconds), size(line.bytes));
         Bar {
@@ -48,10 +61,11 @@ impl Bar {
             below: line.what.clone(),
             share: line.of_the_copy,
             figures: format!("{share} · {time} · {bytes}{flops}"),
+            attained: attained(peaks, line.bytes, line.microseconds, line.teraflops),
         }
     }
 
-    fn of_step(step: &Step) -> Bar {
+    fn of_step(step: &Step, peaks: Option<&Peaks>) -> Bar {
         let (share, time, bytes) = (percent(step.of_the_copy), time(step.microseconds), size(step.bytes));
         let tokens = grouped(step.tokens_per_second);
         Bar {
@@ -64,21 +78,22 @@ impl Bar {
             ),
             share: step.of_the_copy,
             figures: format!("{tokens} tokens/s · {share} · {time} · {bytes}"),
+            attained: attained(peaks, step.bytes, step.microseconds, None),
         }
     }
 }
 
-/// The same figures give the same bytes.
-pub fn svg(report: &Report) -> String {
+/// The same figures give the same bytes. With the peaks of the GPU each also has its share of what these allow.
+pub fn svg(report: &Report, peaks: Option<&Peaks>) -> String {
     let mut text = String::new();
     // Nothing that is written to a string fails.
-    let _ = draw(report, &mut text);
+    let _ = draw(report, peaks, &mut text);
     text
 }
 
-fn draw(report: &Report, to: &mut String) -> fmt::Result {
-    let opcodes: Vec<Bar> = report.opcodes.iter().map(Bar::of_line).collect();
-    let steps: Vec<Bar> = report.steps.iter().map(Bar::of_step).collect();
+fn draw(report: &Report, peaks: Option<&Peaks>, to: &mut String) -> fmt::Result {
+    let opcodes: Vec<Bar> = report.opcodes.iter().map(|line| Bar::of_line(line, peaks)).collect();
+    let steps: Vec<Bar> = report.steps.iter().map(|step| Bar::of_step(step, peaks)).collect();
     let shares = opcodes.iter().chain(&steps).map(|bar| bar.share).filter(|share| share.is_finite());
     // In quarters, so that the axis ends where something is written.
     let whole = (shares.fold(LEAST, f64::max) * 4.0).ceil() / 4.0;
@@ -101,7 +116,13 @@ fn draw(report: &Report, to: &mut String) -> fmt::Result {
     let kernels = format!("kernels {}", device.kernels);
     let known = [&report.date, &device.uuid, &device.driver, &device.toolkit];
     let machine: Vec<&str> = known.into_iter().flatten().map(String::as_str).collect();
-    for (at, said) in [machine.join("; "), kernels, report.setting()].iter().enumerate() {
+    let mut setting = report.setting();
+    if let Some(Peaks { target, .. }) = peaks {
+        let (memory, units) = (grouped(target.hbm_bandwidth_gbs), grouped(target.fp16_tflops));
+        let _ =
+            write!(setting, "; peaks of the record {}: {memory} GB/s, {units} TFLOP/s of F16", target.name);
+    }
+    for (at, said) in [machine.join("; "), kernels, setting].iter().enumerate() {
         let y = 48 + 17 * at;
         writeln!(to, "<text class=\"soft\" x=\"{LEFT}\" y=\"{y}\">{}</text>", escaped(said))?;
     }
@@ -157,7 +178,7 @@ fn axis(to: &mut String, whole: f64, [top, bottom]: [f64; 2]) -> fmt::Result {
 
 fn row(to: &mut String, bar: &Bar, whole: f64, y: f64) -> fmt::Result {
     let length = if bar.share.is_finite() { SPAN * bar.share.max(0.0) / whole } else { 0.0 };
-    let Bar { class, label, below, figures, .. } = bar;
+    let Bar { class, label, below, figures, attained, .. } = bar;
     writeln!(to, "<text class=\"text\" x=\"{LEFT}\" y=\"{:.1}\">{}</text>", y + 8.0, escaped(label))?;
     writeln!(
         to,
@@ -169,7 +190,16 @@ fn row(to: &mut String, bar: &Bar, whole: f64, y: f64) -> fmt::Result {
         to,
         "<rect class=\"{class}\" x=\"{BARS}\" y=\"{y:.1}\" width=\"{length:.1}\" height=\"{BAR}\" opacity=\"0.85\"/>"
     )?;
-    writeln!(to, "<text class=\"text\" x=\"{FIGURES}\" y=\"{:.1}\">{}</text>", y + 12.0, escaped(figures))
+    if let Some(said) = attained {
+        writeln!(
+            to,
+            "<text class=\"soft\" x=\"{FIGURES}\" y=\"{:.1}\" font-size=\"11\">{said}</text>",
+            y + 22.0
+        )?;
+    }
+    // Beside the labels where there are two lines, and beside the middle of the bar where there is one.
+    let y = if attained.is_some() { y + 8.0 } else { y + 12.0 };
+    writeln!(to, "<text class=\"text\" x=\"{FIGURES}\" y=\"{y:.1}\">{}</text>", escaped(figures))
 }
 
 /// With a digit behind the point where there would be none before it.
@@ -279,12 +309,12 @@ mod tests {
     }
 
     fn widths(report: &Report) -> Vec<String> {
-        bars(&svg(report), "bar").into_iter().map(|[_, _, width]| width).collect()
+        bars(&svg(report, None), "bar").into_iter().map(|[_, _, width]| width).collect()
     }
 
     #[test]
     fn bars_are_as_long_as_their_share() {
-        let svg = svg(&report());
+        let svg = svg(&report(), None);
         // The axis goes to 125 %, 350 wide: so 100 % is 280. Rows are 36 apart, and begin 36 below their heading, at 104.
         assert_eq!(bars(&svg, "bar"), [["420", "140.0", "140.0"], ["420", "176.0", "308.0"]]);
         // The last row ends at 212, the next heading is at 248.
@@ -308,7 +338,7 @@ mod tests {
 
     #[test]
     fn beside_a_bar_stand_its_figures() {
-        let svg = svg(&report());
+        let svg = svg(&report(), None);
         for said in [
             ">50 % · 12,346 µs · 537 MB<",
             ">110 % · 99.9 µs · 2.5 MB · 7.7 TFLOP/s<",
@@ -326,7 +356,7 @@ mod tests {
     #[test]
     fn texts_are_escaped_and_nothing_is_taken_from_elsewhere() {
         let report = report();
-        let svg = svg(&report);
+        let svg = svg(&report, None);
         assert!(
             svg.contains("<title>&lt;script&gt;\u{fffd}&amp;, sm_90a: opcodes beside a plain copy</title>"),
             "{svg}"
@@ -339,6 +369,37 @@ mod tests {
         assert_eq!(addresses, 1, "{svg}");
         // What is written as JSON and read again is drawn the same.
         let again: Report = serde_json::from_str(&report.json().expect("JSON")).expect("the same figures");
-        assert_eq!((again == report, super::svg(&again)), (true, svg));
+        assert_eq!((again == report, super::svg(&again, None)), (true, svg));
+    }
+
+    #[test]
+    fn what_is_attained_is_of_the_nearer_limit() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("record.json");
+        let record = |device: &str| {
+            let target =
+                r#"{"name": "<toy>", "hbm_bandwidth_gbs": 100.0, "fp16_tflops": 20.0, "sm_arch": 90}"#;
+            let text = format!("{{\"target\": {target}, \"devices\": [{device:?}]}}");
+            std::fs::write(&path, text).expect("a file");
+        };
+        let mut report = report();
+        report.device.name = "a GPU".to_owned();
+        record("a GPU");
+        let peaks = Peaks::read(&path, &report).expect("the record");
+        let svg = svg(&report, Some(&peaks));
+        for said in [
+            // 536,870,912 bytes in 12,345.6 µs are 43.5 GB/s of 100.
+            ">43 % of the peak of memory<",
+            // 2,500,000 bytes in 99.94 µs are 25.0 GB/s, a fourth; 7.74 TFLOP/s of 20 are more.
+            ">39 % of the peak of matrix units<",
+            // 131,072 bytes in 400 µs are 0.33 GB/s.
+            ">0.3 % of the peak of memory<",
+            "2824 GB/s; peaks of the record &lt;toy&gt;: 100 GB/s, 20 TFLOP/s of F16<",
+        ] {
+            assert!(svg.contains(said), "{said}: {svg}");
+        }
+        record("another");
+        let refused = Peaks::read(&path, &report).expect_err("another GPU");
+        assert!(refused.ends_with("the record is of another, and the figures are of a GPU"), "{refused}");
     }
 }

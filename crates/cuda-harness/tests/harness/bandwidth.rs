@@ -1,5 +1,6 @@
 //! `--bandwidth` on the stand-in for a GPU: as tables, as JSON and as a picture.
 
+use megakernel_test_support::root;
 use serde_json::{Value, json};
 
 use crate::cuda::plain;
@@ -49,11 +50,14 @@ fn bandwidth_is_a_table_of_shapes_beside_a_copy() {
     let output = plain().run("none", &["--figures", &json, "--picture", &again]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!((output.stdout.as_slice(), read(&again)), (&b""[..], drawn));
+    let h100 = root().join("targets/h100.json").to_string_lossy().into_owned();
     for (options, said) in [
         (&["--picture", &again][..], "--picture draws what --bandwidth measures"),
         (&["--figures", &picture, "--picture", &again], "no figures of --bandwidth"),
         (&["--figures", &at("nothing"), "--picture", &again], "nothing: "),
         (&["--figures", &json], "--picture <FILE>"),
+        // A record as it is, of another GPU.
+        (&["--figures", &json, "--picture", &again, "--peaks", &h100], "and the figures are of stand-in"),
     ] {
         let output = plain().run("none", options);
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
