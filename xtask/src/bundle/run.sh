@@ -126,7 +126,7 @@ else
 fi
 
 part=0
-eval "step bandwidth 60 \"$here/megakernel-cuda\" $device --bandwidth=${MIB:-512} --out \"$out/bandwidth.json\""
+eval "step bandwidth 120 \"$here/megakernel-cuda\" $device --bandwidth=${MIB:-512} --out \"$out/bandwidth.json\" --picture \"$out/bandwidth.svg\""
 
 if [ -n "$failed" ]; then
     printf '\nfailed:%s; what was said is in %s\n' "$failed" "$out"
