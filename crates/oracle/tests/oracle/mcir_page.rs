@@ -15,34 +15,28 @@ fn commands(page: &str, line: &str) -> Vec<String> {
     block.lines().map(|line| line.strip_prefix("$ ").expect("a command").to_owned()).collect()
 }
 
-/// Runs a command in a folder, and gives back what it prints.
-fn run(folder: &Path, command: &str) -> String {
-    let program = Path::new(env!("CARGO_BIN_EXE_megakernel-reference"));
-    let rest = command.strip_prefix("megakernel-reference ").expect("a command of the reference");
-    let output = Command::new("/bin/sh")
-        .arg("-c")
-        .arg(format!("'{}' {rest}", program.display()))
-        .current_dir(folder)
-        .output()
-        .expect("the shell starts");
+/// What a line of a shell prints in a folder, where `command` of the page stands for it.
+fn shell(folder: &Path, command: &str, line: &str) -> String {
+    let output =
+        Command::new("/bin/sh").args(["-c", line]).current_dir(folder).output().expect("the shell starts");
     assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).expect("UTF-8")
 }
 
-/// What a command prints, of the reference or of a script in Python that calls it.
+/// Runs a command of the reference in a folder, and gives back what it prints.
+fn run(folder: &Path, command: &str) -> String {
+    let rest = command.strip_prefix("megakernel-reference ").expect("a command of the reference");
+    shell(folder, command, &format!("'{}' {rest}", env!("CARGO_BIN_EXE_megakernel-reference")))
+}
+
+/// The same of a command of the page that may be a script in Python.
 fn printed(folder: &Path, command: &str) -> Option<Value> {
     let program = env!("CARGO_BIN_EXE_megakernel-reference");
     let text = match command.strip_prefix("python3 ") {
         None => run(folder, command),
         Some(rest) => {
             let rest = rest.replace("target/debug/megakernel-reference", program);
-            let output = Command::new("/bin/sh")
-                .args(["-c", &format!("{} {rest}", require(Tool::Python))])
-                .current_dir(folder)
-                .output()
-                .expect("the shell starts");
-            assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
-            String::from_utf8(output.stdout).expect("UTF-8")
+            shell(folder, command, &format!("{} {rest}", require(Tool::Python)))
         }
     };
     (!text.is_empty()).then(|| serde_json::from_str(&text).expect("JSON"))
@@ -128,14 +122,8 @@ fn a_decoder_layer_goes_over_task_types_to_the_tokens_of_a_program_by_hand() {
     let line = page.lines().find(of_vm).and_then(|line| line.strip_prefix("$ python3 ")).expect("a command");
     let worker = format!("{} worker", env!("CARGO_BIN_EXE_megakernel-reference"));
     let rest = line.replace("megakernel-reference worker", &worker);
-    let output = Command::new("/bin/sh")
-        .arg("-c")
-        .arg(format!("{} {rest}", require(Tool::Python)))
-        .current_dir(folder.path())
-        .output()
-        .expect("the shell starts");
-    assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
-    let tokens: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let tokens = shell(folder.path(), line, &format!("{} {rest}", require(Tool::Python)));
+    let tokens: Value = serde_json::from_str(&tokens).expect("JSON");
     assert_eq!(tokens, files::json(&root().join("examples/mcir/decoder/data.json"))["tokens"]);
     assert_eq!(tokens.as_array().map(Vec::len), Some(6));
 }

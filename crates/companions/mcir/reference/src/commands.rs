@@ -15,9 +15,9 @@ use serde_json::{Value, json};
 use crate::measure::measure_document;
 use crate::validate::read_document;
 use crate::{
-    Blocks, Choices, Instructions, Landing, Mcir, Member, NoCode, NoData, NoProgram, NotMade, Programmed,
-    Refused, THREADS, compute_text, family, lowered, operators, picture, run_program, transform_text,
-    with_data,
+    Blocks, Choices, Instructions, Landing, MOST_DATA, Mcir, Member, NoCode, NoData, NoProgram, NotMade,
+    Programmed, Refused, THREADS, compute_text, family, lowered, operators, picture, run_program,
+    transform_text, with_data,
 };
 
 /// What this companion adds to the reference of programs.
@@ -459,7 +459,7 @@ fn data(options: &Data) -> ExitCode {
             ExitCode::from(1)
         }
         Err(NoData::TooLarge(count)) => wrong(format!(
-            "{}: an input has {count} elements, and all may have 4194304",
+            "{}: an input has {count} elements, and all may have {MOST_DATA}",
             options.file.display()
         )),
     }

@@ -34,7 +34,8 @@ mod world;
 
 pub use commands::COMPANION;
 pub use compute::{
-    Blocks, Choices, Landing, NoData, Refused, Tensors, compute, compute_document, compute_text, with_data,
+    Blocks, Choices, Landing, MOST_DATA, NoData, Refused, Tensors, compute, compute_document, compute_text,
+    with_data,
 };
 pub use cuda::{NoCode, THREADS, generate};
 pub use draw::picture;

@@ -7,8 +7,8 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::validate::read_document;
 
-/// The most elements that are drawn for a document.
-const MOST: usize = 1 << 22;
+/// The most elements that [`with_data`] draws for a document.
+pub const MOST: usize = 1 << 22;
 
 /// What a document is not given data for.
 #[derive(Debug)]

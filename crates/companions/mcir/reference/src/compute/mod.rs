@@ -15,7 +15,7 @@ use megakernel_numerics::{DType, decode, encode};
 use megakernel_order::Findings;
 use serde_json::{Value as Json, json};
 
-pub use self::data::{NoData, with_data};
+pub use self::data::{MOST as MOST_DATA, NoData, with_data};
 use crate::validate::judge;
 use crate::world::World;
 
