@@ -55,6 +55,9 @@ only HIP knows in `cuda/hip.cuh`, and in `cuda/ptx.cuh` what only NVIDIA's matri
 - **Order.** Counters are polled and incremented with atomics of the scope of the device (`__HIP_MEMORY_SCOPE_AGENT`). Of the fence, the
   acquire and the release, each compiled alone, the check looks for instructions that no smaller scope has; the release of gfx1100 is the same for a block.
 
+They are compiled by Clang, and not by hiprtc, which is the same compiler behind a library: without a GPU it would show no more, and Clang tells registers and
+instructions.
+
 What is missing to run them: a host that launches by HIP in place of CUDA's driver (`src/cuda/gpu.rs`) and compiles by hiprtc in place of NVRTC
 (`src/cuda/nvrtc.rs`); in `src/cuda/cubins.rs` the names of targets, which are of compute capabilities, the options of the compiler, and how a file
 is known as compiled, by the first bytes of ELF or a `.version` of PTX, all of which are NVIDIA's; a launch of all blocks at once,

@@ -59,16 +59,18 @@ fn worker(id: Option<&str>, number: Option<usize>) -> Result<(), String> {
             })?),
             None => None,
         };
-    let truncates = variant.is_some_and(|variant| variant.style.truncates());
-    let accumulator = if truncates { Accumulator::Truncating } else { Accumulator::Binary32 };
-    let (name, kernels): (String, &dyn Kernels) = match (id, &variant) {
+    let (name, kernels, accumulator): (String, &dyn Kernels, Accumulator) = match (id, &variant) {
         (Some(id), _) => {
             let fault =
                 fault(id).ok_or_else(|| format!("there is no fault `{id}`; `list` names those there are"))?;
-            (format!("fault {id}"), fault.kernels)
+            (format!("fault {id}"), fault.kernels, fault.accumulator)
         }
-        (None, Some(variant)) => (format!("variant {}", variant.number), &variant.style),
-        (None, None) => ("plain binary32".to_owned(), &Plain),
+        (None, Some(variant)) => {
+            let accumulator =
+                if variant.style.truncates() { Accumulator::Truncating } else { Accumulator::Binary32 };
+            (format!("variant {}", variant.number), &variant.style, accumulator)
+        }
+        (None, None) => ("plain binary32".to_owned(), &Plain, Accumulator::Binary32),
     };
     let mut worker = Executor::new(name, kernels, accumulator);
     terminal::work(&mut worker)

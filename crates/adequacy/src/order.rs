@@ -36,7 +36,7 @@ impl Order {
         let (x, w) = (x.get(..n).unwrap_or_default(), w.get(..n).unwrap_or_default());
         match self {
             Order::Wide => x.iter().zip(w).map(|(&x, &w)| f64::from(x) * f64::from(w)).sum(),
-            Order::Truncating(block) => truncating(block, x, w),
+            Order::Truncating(block) => truncating(block, 23, 0.0, x, w),
             Order::Shuffled(seed) => {
                 let order = Random::new(seed).permutation(n);
                 let pick = |from: &[f32]| -> Vec<f32> {
@@ -114,11 +114,11 @@ fn halves(fused: bool, x: &[f32], w: &[f32], cut: &mut dyn FnMut(usize) -> usize
     halves(fused, x1, w1, cut) + halves(fused, x2, w2, cut)
 }
 
-/// Products are exact; each block of them and the running sum are shifted to the largest exponent among them, cut to
-/// the 24 bits that fit there, added exactly, and cut to 24 bits again.
-fn truncating(block: usize, x: &[f32], w: &[f32]) -> f64 {
+/// `start` and products, which are exact; each block of them and the running sum are shifted to the largest exponent among them, cut
+/// below so many bits behind the point, added exactly, and cut to the 24 bits of binary32.
+pub fn truncating(block: usize, fraction_bits: i32, start: f64, x: &[f32], w: &[f32]) -> f64 {
     let block = block.max(1);
-    let mut sum = 0.0;
+    let mut sum = start;
     for (x, w) in x.chunks(block).zip(w.chunks(block)) {
         let mut addends: Vec<f64> = x.iter().zip(w).map(|(&x, &w)| f64::from(x) * f64::from(w)).collect();
         addends.push(sum);
@@ -127,19 +127,19 @@ fn truncating(block: usize, x: &[f32], w: &[f32]) -> f64 {
             sum = f64::from(addends.iter().sum::<f64>() as f32);
             continue;
         }
-        let quantum = last_place(largest);
+        let quantum = place(largest, fraction_bits);
         let aligned: f64 = addends.iter().map(|addend| (addend / quantum).trunc()).sum::<f64>() * quantum;
         // 24 bits of the result, or fewer where it is a binary32 subnormal.
-        let kept = last_place(aligned).max(libm::scalbn(1.0, -149));
+        let kept = place(aligned, 23).max(libm::scalbn(1.0, -149));
         let total = (aligned / kept).trunc() * kept;
         sum = if total.abs() > f64::from(f32::MAX) { f64::from(total as f32) } else { total };
     }
     sum
 }
 
-/// The weight of the last of 24 bits of a number.
-fn last_place(number: f64) -> f64 {
-    libm::scalbn(1.0, libm::ilogb(number).max(-1000) - 23)
+/// The weight of a bit of a number, so many places behind the leading one.
+fn place(number: f64, behind: i32) -> f64 {
+    libm::scalbn(1.0, libm::ilogb(number).max(-1000) - behind)
 }
 
 #[cfg(test)]
@@ -200,5 +200,16 @@ mod tests {
         assert_eq!(Order::Truncating(4).dot(false, &[f32::INFINITY, 1.0], &[1.0; 2]), f64::INFINITY);
         let least = f32::from_bits(1);
         assert_eq!(Order::Truncating(4).dot(false, &[least, least], &[1.0; 2]), f64::from(f32::from_bits(2)));
+    }
+
+    #[test]
+    fn what_is_beyond_the_bits_of_an_adder_is_lost_and_so_is_what_binary32_does_not_hold() {
+        let place = |bits: i32| 2f32.powi(-bits);
+        // Four products of a place that the adder has not, and that it has.
+        assert_eq!(truncating(4, 21, 1.0, &[place(22); 4], &[1.0; 4]), 1.0);
+        assert_eq!(truncating(4, 22, 1.0, &[place(22); 4], &[1.0; 4]), 1.0 + f64::from(place(20)));
+        // The adder keeps one of 2^-25, the result does not; of eight at once it keeps them.
+        assert_eq!(truncating(1, 25, 1.0, &[place(25); 8], &[1.0; 8]), 1.0);
+        assert_eq!(truncating(8, 25, 1.0, &[place(25); 8], &[1.0; 8]), 1.0 + f64::from(place(22)));
     }
 }

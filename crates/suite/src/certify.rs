@@ -10,6 +10,7 @@ use megakernel_conformance::oracle::Expected;
 use megakernel_corpus::generate::Outputs;
 use megakernel_corpus::oracle::Launch;
 use megakernel_ir::model::Program;
+use megakernel_ir::protocol::Accumulator;
 use megakernel_ir::{DType, Opcode};
 use megakernel_numerics::Tensor;
 use megakernel_numerics::{compare, compare_ints};
@@ -31,8 +32,10 @@ pub fn certify(launches: &[Launch], expected: &[Outputs]) -> Result<Vec<String>,
         prepared.iter().flat_map(|each| each.program().tasks.iter().map(|task| task.op)).collect();
     let concerns =
         |fault: &&Fault| fault.is_of_launches() || fault.opcodes.iter().any(|op| used.contains(op));
+    // What is expected here is what binary32 admits.
+    let is_judged = |fault: &&Fault| fault.accumulator == Accumulator::Binary32;
     let seen = watch.seen();
-    let caught = faults::ALL.iter().filter(concerns).filter(|fault| fault.can_show(&seen));
+    let caught = faults::ALL.iter().filter(concerns).filter(is_judged).filter(|fault| fault.can_show(&seen));
     let caught = caught.filter(|fault| rejected(fault.kernels, &prepared, expected).is_some());
     Ok(caught.map(|fault| fault.id.to_owned()).collect())
 }

@@ -1,5 +1,6 @@
 //! What the host binds, and what lasts from launch to launch.
 
+use megakernel_ir::protocol::Accumulator;
 use megakernel_ir::{DType, Opcode};
 
 use super::Fault;
@@ -41,6 +42,7 @@ macro_rules! bindings {
             outputs: NONE,
             why: "it is about launches, whatever they write",
             kernels: &Wrongly(Binding::$binding $(($what))?),
+            accumulator: Accumulator::Binary32,
             needs: None,
         }),+];
     };

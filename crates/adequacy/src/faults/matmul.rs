@@ -2,10 +2,12 @@
 
 use std::ops::Range;
 
+use megakernel_ir::protocol::Accumulator;
 use megakernel_ir::{DType, Opcode};
 
-use super::{FLOATS, Fault, HELD, MATRIX, NARROW, TENSOR_CORES, round};
+use super::{F32, FLOATS, Fault, HELD, LOST, MATRIX, NARROW, TENSOR_CORES, round};
 use crate::kernels::{Kernels, Plain};
+use crate::order::truncating;
 use crate::parts::{Operand, Site, TILE, Tile, tiles};
 
 const GEMM: &[Opcode] = &[Opcode::GemmTile];
@@ -26,6 +28,16 @@ faults! {
                 return Plain.dot_onto(site, start, x, w);
             }
             x.iter().zip(w).fold(start, |sum, (&x, &w)| round(DType::F16, f64::from(x) * f64::from(w) + sum))
+        }
+    }
+
+    "adder-undeclared": "adds products up as matrix units of today do, in blocks of 16 with 25 bits behind the point, and declares `binary32`",
+        TENSOR_CORES, F32, LOST {
+        fn dot_onto(&self, site: Site, start: f64, x: &[f32], w: &[f32]) -> f64 {
+            if !site.on_tensor_cores() {
+                return Plain.dot_onto(site, start, x, w);
+            }
+            truncating(16, 25, start, x, w)
         }
     }
 
@@ -192,3 +204,29 @@ faults! {
         }
     }
 }
+
+/// Those that declare `truncating`, and do worse than that.
+pub(super) const DECLARED: &[Fault] = &[{
+    struct Short;
+    impl Kernels for Short {
+        fn steps(&self) -> &dyn Kernels {
+            self
+        }
+        fn dot_onto(&self, site: Site, start: f64, x: &[f32], w: &[f32]) -> f64 {
+            if !site.on_tensor_cores() {
+                return Plain.dot_onto(site, start, x, w);
+            }
+            truncating(16, 21, start, x, w)
+        }
+    }
+    Fault {
+        id: "adder-of-21-bits",
+        summary: "adds products up in blocks of 16 with 21 bits behind the point, and declares `truncating`",
+        opcodes: TENSOR_CORES,
+        outputs: F32,
+        why: LOST,
+        kernels: &Short,
+        accumulator: Accumulator::Truncating,
+        needs: None,
+    }
+}];

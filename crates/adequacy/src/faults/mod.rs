@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
+use megakernel_ir::protocol::Accumulator;
 use megakernel_ir::{DType, Opcode};
 use megakernel_numerics::{FloatFormat, decode, encode};
 
@@ -21,7 +22,7 @@ macro_rules! faults {
                 }
                 $($step)+
             }
-            Fault { id: $id, summary: $summary, opcodes: $opcodes, outputs: $outputs, why: [$($why,)? ""][0], kernels: &Wrong, needs: None }
+            Fault { id: $id, summary: $summary, opcodes: $opcodes, outputs: $outputs, why: [$($why,)? ""][0], kernels: &Wrong, accumulator: megakernel_ir::protocol::Accumulator::Binary32, needs: None }
         }),+];
     };
 }
@@ -61,6 +62,7 @@ pub static ALL: LazyLock<Vec<Fault>> = LazyLock::new(|| {
         crossed::FAULTS,
         elementwise::FAULTS,
         matmul::FAULTS,
+        matmul::DECLARED,
         movement::FAULTS,
         narrow::FAULTS,
         norms::FAULTS,
@@ -96,6 +98,8 @@ pub struct Fault {
     pub why: &'static str,
     /// The faulty implementation.
     pub kernels: &'static dyn Kernels,
+    /// What it declares to be judged by.
+    pub accumulator: Accumulator,
     /// What a run without a fault has to meet for the fault to show, where that is known.
     pub needs: Option<Seen>,
 }
@@ -130,6 +134,11 @@ const NARROW: &[DType] = &[DType::F16, DType::BF16, DType::F8E4M3, DType::F8E5M2
 /// What SAMPLE_ARGMAX writes.
 const I32: &[DType] = &[DType::I32];
 
+/// What no rounding to an output hides.
+const F32: &[DType] = &[DType::F32];
+
+/// Why these are not all.
+const LOST: &str = "a narrower output rounds away more than an adder loses";
 /// Why the first of them is not among these.
 const HELD: &str = "a value held in binary32 is an F32 already";
 

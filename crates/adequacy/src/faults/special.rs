@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
+use megakernel_ir::protocol::Accumulator;
 use megakernel_ir::{DType, Opcode};
 use megakernel_numerics::{FloatFormat, decode, encode};
 
@@ -176,6 +177,7 @@ macro_rules! misread {
                 outputs: $outputs,
                 why: [$($why,)? ""][0],
                 kernels: &Misread(SEEN),
+                accumulator: Accumulator::Binary32,
                 needs: Some(SEEN),
             }
         },)+)+];
@@ -194,6 +196,7 @@ macro_rules! misstored {
                 outputs: $outputs,
                 why: [$($why,)? ""][0],
                 kernels: &Misstored(SEEN),
+                accumulator: Accumulator::Binary32,
                 needs: Some(SEEN),
             }
         },)+)+];

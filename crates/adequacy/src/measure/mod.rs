@@ -165,7 +165,7 @@ fn of_case(plan: &Plan<'_>, case: &Case) -> std::result::Result<Result, String> 
     let seen = watch.seen();
     let can_show = |fault: &&&Fault| subject.concerns(fault) && fault.can_show(&seen);
     for fault in plan.faults.iter().filter(can_show) {
-        let Played::Failed { worst, .. } = subject.play(fault.kernels, Accumulator::Binary32) else {
+        let Played::Failed { worst, .. } = subject.play(fault.kernels, fault.accumulator) else {
             continue;
         };
         tightness.fault = nearer(tightness.fault, Some((worst, fault.id)));

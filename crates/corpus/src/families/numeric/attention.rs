@@ -11,21 +11,21 @@ use DType::{BF16, F8E4M3, F8E5M2, F16, F32};
 
 /// The extents of a case.
 #[derive(Clone, Copy)]
-struct Att {
-    batch: Option<u64>,
-    heads: u64,
-    kv: u64,
-    dim: u64,
-    rows: u64,
-    start: u64,
-    len: u64,
-    scale: f64,
-    flags: u64,
+pub(super) struct Att {
+    pub(super) batch: Option<u64>,
+    pub(super) heads: u64,
+    pub(super) kv: u64,
+    pub(super) dim: u64,
+    pub(super) rows: u64,
+    pub(super) start: u64,
+    pub(super) len: u64,
+    pub(super) scale: f64,
+    pub(super) flags: u64,
 }
 
 const SMALL: Att =
     Att { batch: None, heads: 4, kv: 2, dim: 8, rows: 13, start: 3, len: 8, scale: 0.35, flags: 0 };
-const PARTIAL: u64 = 2;
+pub(super) const PARTIAL: u64 = 2;
 
 impl Att {
     fn sequences(&self) -> usize {
@@ -36,7 +36,7 @@ impl Att {
         self.batch.iter().chain(shape).copied().collect()
     }
 
-    fn q_shape(&self) -> Vec<u64> {
+    pub(super) fn q_shape(&self) -> Vec<u64> {
         self.with_batch(&[self.heads, self.dim])
     }
 
@@ -46,7 +46,7 @@ impl Att {
 
     /// A cache whose rows outside the window hold NaN, so that reading one of them shows. `inside` gives the rows of
     /// the window, sequence by sequence.
-    fn cache(&self, dtype: DType, inside: &[f64]) -> Operand {
+    pub(super) fn cache(&self, dtype: DType, inside: &[f64]) -> Operand {
         let row = (self.kv * self.dim) as usize;
         let (rows, start, len) = (self.rows as usize, self.start as usize, self.len as usize);
         let mut values = vec![f64::NAN; self.sequences() * rows * row];
@@ -59,11 +59,18 @@ impl Att {
     }
 
     /// Elements of the rows of the window of one cache.
-    fn inside(&self) -> usize {
+    pub(super) fn inside(&self) -> usize {
         self.sequences() * (self.len * self.kv * self.dim) as usize
     }
 
-    fn spec(&self, form: &str, data: &'static str, about: &str, operands: Vec<Operand>, to: DType) -> Spec {
+    pub(super) fn spec(
+        &self,
+        form: &str,
+        data: &'static str,
+        about: &str,
+        operands: Vec<Operand>,
+        to: DType,
+    ) -> Spec {
         let output = match self.flags & PARTIAL {
             0 => self.q_shape(),
             _ => self.with_batch(&[self.heads, self.dim + 2]),

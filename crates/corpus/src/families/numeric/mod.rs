@@ -8,6 +8,7 @@ mod crossed;
 pub mod data;
 mod dequant;
 mod elementwise;
+mod faint;
 mod matmul;
 mod movement;
 mod norms;
@@ -32,11 +33,17 @@ pub fn plans(seed: u64, begun: &dyn Fn(&str) -> bool) -> Result<Vec<Plan>> {
         (Op::Embed, &[movement::embed, special::embed, special::embed_edges, sizes::embed]),
         (Op::RmsNorm, &[norms::rmsnorm, special::rmsnorm, special::rmsnorm_edges, sizes::rmsnorm]),
         (Op::LayerNorm, &[norms::layernorm, special::layernorm, special::layernorm_edges, sizes::layernorm]),
-        (Op::GemvTile, &[matmul::gemv, quantised::gemv, special::gemv, sizes::gemv]),
-        (Op::GemmTile, &[matmul::gemm, quantised::gemm, special::gemm, sizes::gemm]),
+        (Op::GemvTile, &[matmul::gemv, quantised::gemv, special::gemv, sizes::gemv, faint::gemv]),
+        (Op::GemmTile, &[matmul::gemm, quantised::gemm, special::gemm, sizes::gemm, faint::gemm]),
         (
             Op::AttentionTile,
-            &[attention::attention, special::attention, sizes::attention, sizes::online_attention],
+            &[
+                attention::attention,
+                special::attention,
+                sizes::attention,
+                sizes::online_attention,
+                faint::attention,
+            ],
         ),
         (Op::Rope, &[rope::rope, special::rope, special::rope_edges, sizes::rope]),
         (Op::SiluMul, &[elementwise::silu_mul, special::silu_mul, sizes::silu_mul]),
