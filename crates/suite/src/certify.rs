@@ -7,8 +7,7 @@ use megakernel_adequacy::faults::{self, Fault, Watch};
 use megakernel_adequacy::kernels::Kernels;
 use megakernel_adequacy::launch::{self, session};
 use megakernel_conformance::oracle::Expected;
-use megakernel_corpus::generate::Outputs;
-use megakernel_corpus::oracle::Launch;
+use megakernel_corpus::generate::{Outputs, ToCertify};
 use megakernel_ir::model::Program;
 use megakernel_ir::protocol::Accumulator;
 use megakernel_ir::{DType, Opcode};
@@ -19,24 +18,28 @@ use megakernel_numerics::{compare, compare_ints};
 ///
 /// # Errors
 /// The implementation without a fault is rejected as well, so that the case would tell nothing.
-pub fn certify(launches: &[Launch], expected: &[Outputs]) -> Result<Vec<String>, String> {
+pub fn certify(executed: &ToCertify<'_>) -> Result<Vec<String>, String> {
     let failed = |error: &dyn std::fmt::Display| format!("the certificate: {error}");
     let prepared: Result<Vec<launch::Launch<'_>>, _> =
-        launches.iter().map(|each| launch::Launch::new(&each.document, &each.tensors)).collect();
+        executed.launches.iter().map(|each| launch::Launch::new(&each.document, &each.tensors)).collect();
     let prepared = prepared.map_err(|error| failed(&error))?;
     let watch = Watch::default();
-    if let Some(what) = rejected(&watch, &prepared, expected) {
+    if let Some(what) = rejected(&watch, &prepared, executed.binary32) {
         return Err(format!("the certificate: an implementation without faults is rejected: {what}"));
     }
     let used: BTreeSet<Opcode> =
         prepared.iter().flat_map(|each| each.program().tasks.iter().map(|task| task.op)).collect();
     let concerns =
         |fault: &&Fault| fault.is_of_launches() || fault.opcodes.iter().any(|op| used.contains(op));
-    // What is expected here is what binary32 admits.
-    let is_judged = |fault: &&Fault| fault.accumulator == Accumulator::Binary32;
     let seen = watch.seen();
-    let caught = faults::ALL.iter().filter(concerns).filter(is_judged).filter(|fault| fault.can_show(&seen));
-    let caught = caught.filter(|fault| rejected(fault.kernels, &prepared, expected).is_some());
+    let caught = faults::ALL.iter().filter(concerns).filter(|fault| fault.can_show(&seen));
+    let caught = caught.filter(|fault| {
+        let expected = match fault.accumulator {
+            Accumulator::Binary32 => executed.binary32,
+            Accumulator::Truncating => executed.truncating,
+        };
+        rejected(fault.kernels, &prepared, expected).is_some()
+    });
     Ok(caught.map(|fault| fault.id.to_owned()).collect())
 }
 

@@ -8,8 +8,8 @@ use std::process::ExitCode;
 use clap::Subcommand;
 use megakernel_conformance::case::Case;
 use megakernel_conformance::store::Filter;
-use megakernel_corpus::generate::{self, Certify, Differences, Generated, Options, Outputs, Wanted};
-use megakernel_corpus::oracle::{Launch, Oracle};
+use megakernel_corpus::generate::{self, Certify, Differences, Generated, Options, ToCertify, Wanted};
+use megakernel_corpus::oracle::Oracle;
 use megakernel_suite::certify::certify;
 use megakernel_suite::companions::CASES;
 use megakernel_suite::oracle::Vm;
@@ -58,10 +58,10 @@ enum Command {
 /// The command: 0 when it did what was asked, 1 when `check` finds differences, 2 when it could not run.
 pub fn run(root: &Path, args: &Args) -> ExitCode {
     let directory = args.corpus.clone().unwrap_or_else(|| root.join("corpus"));
-    let anew = |_: &str, launches: &[Launch], expected: &[Outputs]| certify(launches, expected);
-    let sampled = |id: &str, launches: &[Launch], expected: &[Outputs]| match kept(&directory, id) {
+    let anew = |_: &str, executed: &ToCertify<'_>| certify(executed);
+    let sampled = |id: &str, executed: &ToCertify<'_>| match kept(&directory, id) {
         Some(certificate) => Ok(certificate),
-        None => certify(launches, expected),
+        None => certify(executed),
     };
     let certify: &Certify<'_> =
         if matches!(args.command, Command::Check { sample: true }) { &sampled } else { &anew };

@@ -16,10 +16,19 @@ use crate::families::GENERATOR;
 use crate::families::numeric::{Operand, Values};
 use crate::families::plan::{Inputs, Launch as LaunchPlan, Plan};
 
-/// What finds the seeded faults that a case rejects: given the id of the case, its launches and what each should yield, the ids of the
-/// faults in order.
-pub type Certify<'a> =
-    dyn Fn(&str, &[Launch], &[Outputs]) -> std::result::Result<Vec<String>, String> + Sync + 'a;
+/// What finds the seeded faults that a case rejects: given the id of the case and what it executes, the ids of the faults in
+/// order.
+pub type Certify<'a> = dyn Fn(&str, &ToCertify<'_>) -> std::result::Result<Vec<String>, String> + Sync + 'a;
+
+/// The launches of a case, and what is expected of each by either accumulator (clause NUM-06).
+pub struct ToCertify<'a> {
+    /// What is bound and run.
+    pub launches: &'a [Launch],
+    /// With the bounds of `binary32`.
+    pub binary32: &'a [Outputs],
+    /// With those of `truncating`.
+    pub truncating: &'a [Outputs],
+}
 
 /// References and bounds of the buffers that one launch is judged by.
 pub type Outputs = BTreeMap<String, Expected>;
@@ -150,7 +159,8 @@ fn fill_in(
     }
     let mut execute = json!({"launches": records});
     if let Some(certify) = certify {
-        let faults = certify(&plan.id, &launches, &outputs).map_err(Error)?;
+        let executed = ToCertify { launches: &launches, binary32: &outputs, truncating: &truncating };
+        let faults = certify(&plan.id, &executed).map_err(Error)?;
         if !faults.is_empty() {
             execute["certificate"] = json!(faults);
         }

@@ -21,7 +21,7 @@ use crate::oracle::Oracle;
 
 mod fill;
 
-pub use fill::{Certify, Filled, Outputs, Unfilled, expected_file, fill, tensor};
+pub use fill::{Certify, Filled, Outputs, ToCertify, Unfilled, expected_file, fill, tensor};
 
 /// What the corpus is generated from.
 #[derive(Clone)]

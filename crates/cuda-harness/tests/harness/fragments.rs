@@ -88,7 +88,7 @@ const PRODUCT: [(&str, &str, &str, &str); 7] = [
         "sums have 21 bits of a fraction",
         "second[b / 2] + b % 2 * 2);",
         "second[b / 2] + b % 2 * 2), [&] { for (float& sum : sums[a][b]) sum = __uint_as_float(__float_as_uint(sum) & ~3u); }();",
-        "numeric/gem*-tile/faint/*x4x20*-truncating-{bf16,f16}-to-f32",
+        "numeric/gem*-tile/faint/{2,3,17}x4x20*-truncating-{bf16,f16}-to-f32",
     ),
     (
         "a stage is read while it is under way",
