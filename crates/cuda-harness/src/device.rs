@@ -101,8 +101,6 @@ pub enum End {
     NoOpcode,
     /// The device cannot hold the launch, and why; nothing was run.
     Refused(String),
-    /// Threads of one block waited for each other at different barriers.
-    Divergent,
     /// The kernels crashed, or a sanitizer ended them: what they said last.
     Crashed(String),
 }

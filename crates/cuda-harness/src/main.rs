@@ -12,6 +12,7 @@ use megakernel_cuda_harness::host::{self, Host, Launching, Sanitizers, Settings}
 use megakernel_cuda_harness::session::Options;
 use megakernel_cuda_harness::sources;
 use megakernel_cuda_harness::worker::Harness;
+use megakernel_ir::protocol::Accumulator;
 use megakernel_ir::terminal;
 
 /// Run programs with CUDA kernels, and answer the conformance runner on standard input (clauses CON-02 and CON-11).
@@ -40,6 +41,10 @@ struct Cli {
     /// Use matrix units for products and attention: the accumulator is then `truncating` (clause NUM-06)
     #[arg(long)]
     tensor_cores: bool,
+
+    /// How the file of --kernels or --vm adds up products (clause NUM-06), for the handshake: `truncating`, if with matrix units of its own
+    #[arg(long, value_enum, value_name = "MODEL")]
+    accumulator: Option<AccumulatorName>,
 
     /// With --device cuda: which GPU, by its number or by its UUID or the beginning of that
     #[arg(long, value_name = "GPU")]
@@ -151,6 +156,33 @@ enum DeviceName {
     Cuda,
 }
 
+#[derive(Clone, Copy, ValueEnum)]
+enum AccumulatorName {
+    /// Each addition is rounded
+    Binary32,
+    /// Products are aligned and cut off, as in matrix units
+    Truncating,
+}
+
+/// What the handshake declares.
+fn accumulator(cli: &Cli) -> Result<Accumulator, String> {
+    let own = if cli.tensor_cores { Accumulator::Truncating } else { Accumulator::Binary32 };
+    let Some(declared) = cli.accumulator else { return Ok(own) };
+    if cli.kernels.is_none() && cli.vm.is_none() {
+        return Err("--accumulator says how the file of --kernels or --vm adds up, and there is none: the kernels of this harness use matrix units \
+                    with --tensor-cores, and declare it themselves"
+            .to_owned());
+    }
+    match declared {
+        AccumulatorName::Truncating => Ok(Accumulator::Truncating),
+        AccumulatorName::Binary32 if cli.tensor_cores => Err(
+            "--tensor-cores has kernels of this harness add up as `truncating`: leave one of it and --accumulator binary32 out"
+                .to_owned(),
+        ),
+        AccumulatorName::Binary32 => Ok(Accumulator::Binary32),
+    }
+}
+
 fn main() -> ExitCode {
     match run(Cli::parse()) {
         Ok(()) => ExitCode::SUCCESS,
@@ -198,6 +230,7 @@ fn run(cli: Cli) -> Result<(), String> {
     if cli.picture.is_some() && cli.bandwidth.is_none() {
         return Err("--picture draws what --bandwidth measures, or with --figures what it wrote".to_owned());
     }
+    let accumulator = accumulator(&cli)?;
     let limit = Duration::from_secs(cli.limit);
     let given = Given { kernels: cli.kernels, vm: cli.vm, includes: cli.include, defines: cli.define };
     let on_gpu = cuda::Settings {
@@ -252,6 +285,6 @@ fn run(cli: Cli) -> Result<(), String> {
     };
     let Cli { opcode_only, zeros, seed, repeat, perturb, .. } = cli;
     let options = Options { opcode_only, poison: !zeros, seed, repeat, perturb };
-    let mut worker = Harness { device, options, trace: cli.trace, tensor_cores: cli.tensor_cores };
+    let mut worker = Harness { device, options, trace: cli.trace, accumulator };
     terminal::work(&mut worker)
 }

@@ -173,9 +173,6 @@ impl Run<'_, '_> {
             End::Stuck => failed(format_args!("TIMEOUT: no task can go on{}", stuck())),
             End::TimedOut => failed(format_args!("TIMEOUT: the launch did not end in time{}", stuck())),
             End::NoOpcode => failed("the kernels lack an opcode of the program, and aborted"),
-            End::Divergent => {
-                failed(format_args!("threads of one block wait at different barriers{}", stuck()))
-            }
             End::Crashed(said) => failed(format_args!("the kernels crashed: {said}{}", stuck())),
             End::Refused(reason) => Failure::Unsupported(format!(
                 "{} cannot hold the launch, {} blocks with {} bytes of shared memory: {reason}",

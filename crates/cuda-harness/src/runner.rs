@@ -84,7 +84,6 @@ impl Runner {
                 image::ABORTED => End::Stuck,
                 image::NO_OPCODE => End::NoOpcode,
                 image::REFUSED => End::Refused(said),
-                image::DIVERGENT => End::Divergent,
                 image::TIMED_OUT => End::TimedOut,
                 other => return Err(format!("the runner ended a launch in state {other}, which is none")),
             },

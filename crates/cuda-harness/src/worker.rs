@@ -13,8 +13,8 @@ pub struct Harness {
     pub options: Options,
     /// Whether it says that it can write traces.
     pub trace: bool,
-    /// Whether products come from matrix units.
-    pub tensor_cores: bool,
+    /// How its kernels add up products.
+    pub accumulator: Accumulator,
 }
 
 impl Worker for Harness {
@@ -24,7 +24,7 @@ impl Worker for Harness {
         Hello {
             targets: vec![self.device.name()],
             trace: self.trace,
-            accumulator: if self.tensor_cores { Accumulator::Truncating } else { Accumulator::Binary32 },
+            accumulator: self.accumulator,
             // Without signal and wait, nothing is evidence of a megakernel (clause CON-14).
             device: (!self.options.opcode_only).then(|| self.device.facts()),
             ..hello

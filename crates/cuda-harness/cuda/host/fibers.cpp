@@ -3,6 +3,7 @@
 
 #include "launch.hpp"
 #include "shim.hpp"
+#include "warp.hpp"
 #include "weak.hpp"
 
 #include <sys/mman.h>
@@ -88,22 +89,17 @@ struct Context {
 #endif
 
 constexpr std::size_t STACK_BYTES = 256 * 1024;
-constexpr unsigned WARP = 32;
 
-// Threads that wait for each other: a block or a warp.
-struct Meeting {
-    unsigned members = 0, arrived = 0;
+struct FiberWarp : Warp {
+    // Those that wait in a function of the warp, as they came.
     std::vector<struct Fiber*> waiting;
 };
 
-struct Warp {
-    Meeting meeting;
-    std::uint64_t slots[2][WARP] = {};
-};
-
 struct Block {
-    Meeting meeting;
-    std::vector<Warp> warps;
+    // Of its threads, those that have not returned, and those that wait at a barrier.
+    unsigned members = 0;
+    std::vector<struct Fiber*> waiting;
+    std::vector<FiberWarp> warps;
     std::vector<unsigned char> shared;
     // What its `__shared__` variables hold while another block runs.
     std::vector<unsigned char> variables;
@@ -141,8 +137,7 @@ Variables variables() { return {}; }
 struct Fiber {
     Thread thread;
     Block* block = nullptr;
-    Warp* warp = nullptr;
-    unsigned parity = 0;
+    FiberWarp* warp = nullptr;
     Copies copies;
     Context context;
     void* stack = nullptr;
@@ -211,28 +206,19 @@ void resume(Fiber* fiber) {
     weak::leave();
 }
 
-// Lets everybody go on once the last member has arrived.
-void open(Meeting& meeting) {
-    if (meeting.arrived < meeting.members) return;
-    meeting.arrived = 0;
-    for (Fiber* fiber : meeting.waiting) scheduler->ready.push_back(fiber);
-    meeting.waiting.clear();
+// Lets the threads go on that wait at a barrier of their block.
+void open(Block& block) {
+    scheduler->ready.insert(scheduler->ready.end(), block.waiting.begin(), block.waiting.end());
+    block.waiting.clear();
+    for (FiberWarp& warp : block.warps) warp.leave_barrier();
 }
 
-void meet(Meeting& meeting) {
-    scheduler->progress = true;
-    meeting.arrived += 1;
-    if (meeting.arrived == meeting.members) {
-        open(meeting);
-        return;
-    }
-    meeting.waiting.push_back(scheduler->running);
-    leave(false);
-}
-
-void quit(Meeting& meeting) {
-    meeting.members -= 1;
-    if (meeting.members > 0) open(meeting);
+void wake(FiberWarp& warp, unsigned lanes) {
+    std::erase_if(warp.waiting, [&](Fiber* fiber) {
+        const bool wakes = lanes >> fiber->thread.thread.x % WARP & 1;
+        if (wakes) scheduler->ready.push_back(fiber);
+        return wakes;
+    });
 }
 
 void entry() {
@@ -243,8 +229,10 @@ void entry() {
     Fiber* fiber = scheduler->running;
     scheduler->progress = true;
     scheduler->left -= 1;
-    quit(fiber->block->meeting);
-    quit(fiber->warp->meeting);
+    Block& block = *fiber->block;
+    block.members -= 1;
+    if (block.members > 0 && block.waiting.size() == block.members) open(block);
+    wake(*fiber->warp, fiber->warp->quit(fiber->thread.thread.x % WARP));
     leave(true);
 }
 
@@ -257,36 +245,34 @@ unsigned char* shared() { return scheduler->running->block->shared.data(); }
 Copies& copies() { return scheduler->running->copies; }
 
 void block_barrier() {
-    const Fiber* fiber = scheduler->running;
-    Meeting& meeting = fiber->block->meeting;
-    if (meeting.arrived + 1 == meeting.members) weak::block_met(fiber->thread.block.x);
-    meet(meeting);
+    Fiber* fiber = scheduler->running;
+    Block& block = *fiber->block;
+    scheduler->progress = true;
+    fiber->warp->arrive_at_barrier(fiber->thread.thread.x % WARP);
+    if (block.waiting.size() + 1 < block.members) {
+        block.waiting.push_back(fiber);
+        leave(false);
+        return;
+    }
+    weak::block_met(fiber->thread.block.x);
+    open(block);
 }
 
-namespace {
-
-// Where the words of all lanes are, until this lane's next exchange but one.
-const std::uint64_t* put(std::uint64_t word) {
+Gathered gather(const char* function, unsigned mask, std::uint64_t word) {
     Fiber* fiber = scheduler->running;
     const unsigned lane = fiber->thread.thread.x % WARP;
-    // Two sets of slots in turns: nobody can be two exchanges ahead of anybody.
-    std::uint64_t* slots = fiber->warp->slots[fiber->parity];
-    fiber->parity ^= 1;
-    slots[lane] = word;
-    Meeting& meeting = fiber->warp->meeting;
-    if (meeting.arrived + 1 == meeting.members) weak::warp_met(fiber->thread.block.x, fiber->thread.thread.x / WARP);
-    meet(meeting);
-    return slots;
+    scheduler->progress = true;
+    Gathering& gathering = fiber->warp->of_mask(mask);
+    const unsigned set = gathering.set;
+    if (fiber->warp->arrive(lane, function, mask, word)) {
+        weak::lanes_met(fiber->thread.block.x, fiber->thread.thread.x / WARP, gathering.came[set]);
+        wake(*fiber->warp, gathering.came[set]);
+    } else {
+        fiber->warp->waiting.push_back(fiber);
+        leave(false);
+    }
+    return {gathering.words[set], gathering.came[set]};
 }
-
-}  // namespace
-
-std::uint64_t exchange(std::uint64_t word, unsigned from) {
-    const unsigned lane = scheduler->running->thread.thread.x % WARP;
-    return put(word)[from < WARP ? from : lane];
-}
-
-void gather(std::uint64_t word, std::uint64_t* all) { std::memcpy(all, put(word), WARP * sizeof(std::uint64_t)); }
 
 void pause() {
     scheduler->ready.push_back(scheduler->running);
@@ -300,7 +286,10 @@ void linger(unsigned turns) {
     }
 }
 
-std::uint32_t poll(const std::uint32_t* counter) { return *static_cast<const volatile std::uint32_t*>(counter); }
+std::uint32_t poll(const std::uint32_t* counter) {
+    const weak::By by(weak::Way::second);
+    return *static_cast<const volatile std::uint32_t*>(counter);
+}
 
 std::uint32_t poll_acquire(const std::uint32_t* counter) {
     const std::uint32_t count = poll(counter);
@@ -313,22 +302,19 @@ void fence() {
     weak::acquire();
 }
 
-void increment_release(std::uint32_t* counter) {
-    weak::release();
-    add(counter, 1);
-}
-
-std::uint32_t swap(std::uint32_t* word, std::uint32_t value) {
-    const std::uint32_t before = *word;
-    scheduler->progress |= value != before;
-    *word = value;
+template <typename Word, typename F>
+Word change(Word* word, F f) {
+    weak::at_second(word, sizeof(Word));
+    const Word before = *word, after = f(before);
+    scheduler->progress |= after != before;
+    *word = after;
+    weak::at_second(word, sizeof(Word));
     return before;
 }
 
-std::uint32_t add(std::uint32_t* word, std::uint32_t value) { return swap(word, *word + value); }
-
-std::uint32_t compare_and_swap(std::uint32_t* word, std::uint32_t expected, std::uint32_t value) {
-    return swap(word, *word == expected ? value : *word);
+void increment_release(std::uint32_t* counter) {
+    weak::release();
+    change(counter, [](std::uint32_t count) { return count + 1; });
 }
 
 End launch(const Grid& grid, const std::function<void()>& kernel, const std::function<void()>& abort) {
@@ -354,8 +340,8 @@ End launch(const Grid& grid, const std::function<void()>& kernel, const std::fun
     }
     for (unsigned b = 0; b < grid.blocks; ++b) {
         auto block = std::make_unique<Block>();
-        block->meeting.members = grid.threads;
-        block->warps.resize((grid.threads + WARP - 1) / WARP);
+        block->members = grid.threads;
+        block->warps = std::vector<FiberWarp>((grid.threads + WARP - 1) / WARP);
         // Nothing is in it at first; so many ones are NaN in every float type.
         block->shared.assign(grid.shared_bytes, 0xff);
         block->variables.assign(own.place.size, 0xff);
@@ -364,7 +350,6 @@ End launch(const Grid& grid, const std::function<void()>& kernel, const std::fun
             fiber->thread = {{t, 0, 0}, {b, 0, 0}, {grid.threads, 1, 1}, {grid.blocks, 1, 1}};
             fiber->block = block.get();
             fiber->warp = &block->warps[t / WARP];
-            fiber->warp->meeting.members += 1;
             fiber->stack = stacks + STACK_BYTES * fibers.size();
             fiber->context.begin(fiber->stack, STACK_BYTES, entry);
             own.ready.push_back(fiber.get());
@@ -378,10 +363,6 @@ End launch(const Grid& grid, const std::function<void()>& kernel, const std::fun
     while (own.left > 0) {
         round.clear();
         round.swap(own.ready);
-        if (round.empty()) {
-            end = End::divergent;
-            break;
-        }
         if (grid.seed != 0) {
             for (std::size_t i = round.size(); i > 1; --i) std::swap(round[i - 1], round[own.random() % i]);
         }

@@ -10,7 +10,6 @@ namespace shim {
 enum class End {
     returned,   // every thread returned
     stuck,      // every thread that is left waits for a counter that nobody will increment
-    divergent,  // some threads of a block wait at a barrier that the others never reach
 };
 
 struct Grid {

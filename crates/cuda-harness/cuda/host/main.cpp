@@ -53,7 +53,7 @@ struct Allocation {
 };
 
 // States of a launch; src/image.rs has the same.
-enum State : std::uint32_t { NOT_RUN = 0, DONE = 1, ABORTED = 2, NO_OPCODE = 3, REFUSED = 4, DIVERGENT = 5 };
+enum State : std::uint32_t { NOT_RUN = 0, DONE = 1, ABORTED = 2, NO_OPCODE = 3, REFUSED = 4 };
 
 struct Status {
     std::uint32_t state, reserved[3];
@@ -182,7 +182,7 @@ const char* run(const Image& image) {
         std::memcpy(image.at<void>(each.offset), memory[a], each.nbytes);
         std::free(memory[a]);
     }
-    status.state = end == shim::End::divergent ? DIVERGENT : end == shim::End::stuck ? ABORTED : abort_flag != 0 ? NO_OPCODE : DONE;
+    status.state = end == shim::End::stuck ? ABORTED : abort_flag != 0 ? NO_OPCODE : DONE;
     return "";
 }
 

@@ -6,12 +6,16 @@
 #pragma once
 
 #include <bit>
-#include <cmath>
+#include <math.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <cstdint>
 #include <cstring>
+#include <string>
 #include <vector>
+
+#include "vectors.hpp"
 
 #define AMK_DEVICE static inline
 #define AMK_METHOD inline
@@ -20,9 +24,9 @@
 
 namespace shim {
 
-struct Index {
-    unsigned x, y, z;
-};
+constexpr unsigned WARP = 32;
+
+using Index = uint3;
 
 // Coordinates of the running thread.
 struct Thread {
@@ -40,14 +44,29 @@ unsigned char* shared();
     std::_Exit(66);
 }
 
+// The same of a lane of the running thread's warp.
+[[noreturn]] inline void fault_of(unsigned lane, const std::string& what) {
+    const std::string warp = std::to_string(self().thread.x / WARP), block = std::to_string(self().block.x);
+    fault(("lane " + std::to_string(lane) + " of warp " + warp + " in block " + block + " " + what).c_str());
+}
+
 // All threads of the block that have not returned meet.
 void block_barrier();
 
-// Every lane of the warp hands in a word and gets that of a lane, itself if it is none.
-std::uint64_t exchange(std::uint64_t word, unsigned from);
+// The words of lanes, until the caller's next meeting but one with the same mask; and the lanes that have handed one in, which are those of
+// the mask without those that have returned.
+struct Gathered {
+    const std::uint64_t* words;
+    unsigned lanes;
+};
 
-// Every lane of the warp hands in a word and gets those of all 32.
-void gather(std::uint64_t word, std::uint64_t* all);
+// The lanes of the mask meet in a function of this name, and each hands in a word.
+Gathered gather(const char* function, unsigned mask, std::uint64_t word);
+
+// The same of all lanes, whose words are copied.
+inline void gather_all(const char* function, std::uint64_t word, std::uint64_t* all) {
+    std::memcpy(all, gather(function, 0xffffffffu, word).words, WARP * sizeof(std::uint64_t));
+}
 
 // Copies to shared memory that the running thread has begun and that have not landed, from nowhere where they are zeros; how many groups of them it has
 // ended, and how many copies it has begun.
@@ -74,34 +93,26 @@ std::uint32_t poll_acquire(const std::uint32_t* counter);
 void fence();
 void increment_release(std::uint32_t* counter);
 
-// Atomic, with the ordering that a fence before it or after it gives. What was there before.
-std::uint32_t add(std::uint32_t* word, std::uint32_t value);
-std::uint32_t swap(std::uint32_t* word, std::uint32_t value);
-std::uint32_t compare_and_swap(std::uint32_t* word, std::uint32_t expected, std::uint32_t value);
-
-template <typename T>
-T exchange_as(T value, unsigned from) {
-    static_assert(sizeof(T) <= sizeof(std::uint64_t));
-    std::uint64_t word = 0;
-    std::memcpy(&word, &value, sizeof(T));
-    word = exchange(word, from);
-    std::memcpy(&value, &word, sizeof(T));
-    return value;
-}
+// A word becomes `f` of what it was, atomically, with the ordering that a fence before it or after it gives. What was there before.
+template <typename Word, typename F>
+Word change(Word* word, F f);
 
 }  // namespace shim
 
 #include "weak.hpp"
 #include "names.hpp"
+#include "lanes.hpp"
+#include "memory.hpp"
+#include "scalars.hpp"
 
 inline unsigned char* amk_shared() { return shim::shared(); }
 inline std::uint32_t amk_poll(const std::uint32_t* counter) { return shim::poll(counter); }
 inline void amk_pause(unsigned) { shim::pause(); }
 inline void amk_linger(unsigned nanoseconds) { shim::linger(1 + nanoseconds / 1024); }
 inline void amk_fence() { shim::fence(); }
-inline void amk_increment(std::uint32_t* counter) { shim::add(counter, 1); }
+inline void amk_increment(std::uint32_t* counter) { shim::change(counter, [](std::uint32_t count) { return count + 1; }); }
 inline std::uint32_t amk_poll_acquire(const std::uint32_t* counter) { return shim::poll_acquire(counter); }
 inline void amk_increment_release(std::uint32_t* counter) { shim::increment_release(counter); }
 // Where blocks run means nothing here; each has an SM of its own.
 inline std::uint32_t amk_sm() { return shim::self().block.x; }
-inline float amk_infinity() { return __uint_as_float(0x7f800000u); }
+inline float amk_infinity() { return __builtin_inff(); }

@@ -36,7 +36,7 @@ AMK_DEVICE amk_u16 amk_to_half(float value) { return amk_u16(amk_f16::encode(val
 AMK_DEVICE void amk_load_matrices(amk_u32* words, const amk_u8* row) {
     const unsigned lane = threadIdx.x % AMK_WARP;
     std::uint64_t rows[AMK_WARP];
-    shim::gather(reinterpret_cast<std::uintptr_t>(row), rows);
+    shim::gather_all("amk_load_matrices", reinterpret_cast<std::uintptr_t>(row), rows);
     for (unsigned matrix = 0; matrix < 4; ++matrix) {
         words[matrix] = reinterpret_cast<const amk_u32*>(rows[8 * matrix + lane / 4])[lane % 4];
     }
@@ -72,8 +72,8 @@ AMK_DEVICE void amk_multiply_fragments(float* sums, const amk_u32* a, const amk_
     // Words 0 and 1 of a are of rows l / 4 and 8 more; 2 and 3 of the same rows, eight elements further. So are those of b, whose columns
     // are l / 4.
     std::uint64_t of_a[2][AMK_WARP], of_b[AMK_WARP];
-    for (int part = 0; part < 2; ++part) shim::gather(a[2 * part] | std::uint64_t(a[2 * part + 1]) << 32, of_a[part]);
-    shim::gather(b[0] | std::uint64_t(b[1]) << 32, of_b);
+    for (int part = 0; part < 2; ++part) shim::gather_all("amk_multiply_fragments", a[2 * part] | std::uint64_t(a[2 * part + 1]) << 32, of_a[part]);
+    shim::gather_all("amk_multiply_fragments", b[0] | std::uint64_t(b[1]) << 32, of_b);
     float rows[2][16], columns[2][16];
     for (int k = 0; k < 16; ++k) {
         const int half = k % 2, owner = k % 8 / 2;
@@ -95,8 +95,8 @@ AMK_DEVICE void amk_multiply_fragments(float* sums, const amk_u32* a, const amk_
 AMK_DEVICE void amk_multiply_short(float* sums, const amk_u32* a, const amk_u32* b) {
     const unsigned lane = threadIdx.x % AMK_WARP;
     std::uint64_t of_a[2][AMK_WARP], of_b[AMK_WARP];
-    for (int part = 0; part < 2; ++part) shim::gather(a[2 * part] | std::uint64_t(a[2 * part + 1]) << 32, of_a[part]);
-    shim::gather(b[0] | std::uint64_t(b[1]) << 32, of_b);
+    for (int part = 0; part < 2; ++part) shim::gather_all("amk_multiply_short", a[2 * part] | std::uint64_t(a[2 * part + 1]) << 32, of_a[part]);
+    shim::gather_all("amk_multiply_short", b[0] | std::uint64_t(b[1]) << 32, of_b);
     // What TF32 has no room for is cut off.
     const auto number = [](std::uint64_t words, int which) { return double(__uint_as_float(amk_u32(words >> 32 * which) & 0xffffe000u)); };
     for (int i = 0; i < 4; ++i) {

@@ -4,6 +4,7 @@
 
 #include "launch.hpp"
 #include "shim.hpp"
+#include "warp.hpp"
 
 #include <atomic>
 #include <condition_variable>
@@ -15,58 +16,60 @@
 namespace shim {
 namespace {
 
-constexpr unsigned WARP = 32;
+// While one of these is there, ThreadSanitizer does not look: what the shim itself keeps, and how it waits, orders nothing of the kernels.
+extern "C" {
+void AnnotateIgnoreSyncBegin(const char* file, int line);
+void AnnotateIgnoreSyncEnd(const char* file, int line);
+void AnnotateIgnoreReadsBegin(const char* file, int line);
+void AnnotateIgnoreReadsEnd(const char* file, int line);
+void AnnotateIgnoreWritesBegin(const char* file, int line);
+void AnnotateIgnoreWritesEnd(const char* file, int line);
+}
+struct Unseen {
+    Unseen() {
+        AnnotateIgnoreSyncBegin(__FILE__, __LINE__);
+        AnnotateIgnoreReadsBegin(__FILE__, __LINE__);
+        AnnotateIgnoreWritesBegin(__FILE__, __LINE__);
+    }
+    ~Unseen() {
+        AnnotateIgnoreWritesEnd(__FILE__, __LINE__);
+        AnnotateIgnoreReadsEnd(__FILE__, __LINE__);
+        AnnotateIgnoreSyncEnd(__FILE__, __LINE__);
+    }
+};
 
-// Threads that wait for each other. Not std::barrier: its waiting goes through tables that all barriers share, which would
-// order blocks that nothing orders, and hide their races.
-class Barrier {
-public:
-    explicit Barrier(unsigned members) : members(members) {}
+struct ThreadWarp : Warp {
+    std::condition_variable everybody;
+};
 
-    void arrive_and_wait() {
-        std::unique_lock lock(mutex);
-        arrived += 1;
-        if (arrived == members) return open();
-        const unsigned before = opened;
-        everybody.wait(lock, [&] { return opened != before; });
+// The threads of a block. How they wait for each other orders nothing for ThreadSanitizer, but that who goes on comes after all whom it met:
+// so the one lock of a block hides no race of threads that only pass it.
+struct Block {
+    Block(unsigned members, std::size_t shared_bytes) : members(members), warps((members + WARP - 1) / WARP) {
+        // Nothing is in it at first; so many ones are NaN in every float type.
+        shared.assign(shared_bytes, 0xff);
     }
 
-    void arrive_and_drop() {
-        const std::lock_guard lock(mutex);
-        members -= 1;
-        if (members > 0 && arrived == members) open();
-    }
-
-private:
     void open() {
         arrived = 0;
         opened += 1;
+        for (ThreadWarp& warp : warps) warp.leave_barrier();
         everybody.notify_all();
     }
 
     std::mutex mutex;
     std::condition_variable everybody;
     unsigned members, arrived = 0, opened = 0;
-};
-
-struct Warp {
-    explicit Warp(unsigned members) : barrier(members) {}
-    Barrier barrier;
-    std::atomic<std::uint64_t> slots[2][WARP] = {};
-};
-
-struct Block {
-    explicit Block(unsigned members) : barrier(members) {}
-    Barrier barrier;
-    std::vector<std::unique_ptr<Warp>> warps;
+    // By which ThreadSanitizer knows what a barrier orders.
+    std::atomic<unsigned> met{0};
+    std::vector<ThreadWarp> warps;
     std::vector<unsigned char> shared;
 };
 
 struct Worker {
     Thread thread;
     Block* block;
-    Warp* warp;
-    unsigned parity = 0;
+    ThreadWarp* warp;
     Copies copies{};
     std::vector<const std::uint32_t*> polled;
     bool fenced = false;
@@ -101,29 +104,47 @@ Copies& copies() { return worker->copies; }
 void block_barrier() {
     // A fence before it, such as that of a wait, does not order the stores that come after.
     worker->fenced = false;
-    worker->block->barrier.arrive_and_wait();
+    Block& block = *worker->block;
+    block.met.fetch_add(1, std::memory_order_release);
+    {
+        const Unseen unseen;
+        std::unique_lock lock(block.mutex);
+        worker->warp->arrive_at_barrier(worker->thread.thread.x % WARP);
+        block.arrived += 1;
+        if (block.arrived == block.members) {
+            block.open();
+        } else {
+            const unsigned before = block.opened;
+            block.everybody.wait(lock, [&] { return block.opened != before; });
+        }
+    }
+    (void)block.met.load(std::memory_order_acquire);
 }
 
-namespace {
-
-// Where the words of all lanes are, until this lane's next exchange but one.
-const std::atomic<std::uint64_t>* put(std::uint64_t word) {
-    auto* slots = worker->warp->slots[worker->parity];
-    worker->parity ^= 1;
-    slots[worker->thread.thread.x % WARP].store(word, std::memory_order_relaxed);
-    worker->warp->barrier.arrive_and_wait();
-    return slots;
-}
-
-}  // namespace
-
-std::uint64_t exchange(std::uint64_t word, unsigned from) {
-    return put(word)[from < WARP ? from : worker->thread.thread.x % WARP].load(std::memory_order_relaxed);
-}
-
-void gather(std::uint64_t word, std::uint64_t* all) {
-    const auto* slots = put(word);
-    for (unsigned lane = 0; lane < WARP; ++lane) all[lane] = slots[lane].load(std::memory_order_relaxed);
+Gathered gather(const char* function, unsigned mask, std::uint64_t word) {
+    const unsigned lane = worker->thread.thread.x % WARP;
+    ThreadWarp& warp = *worker->warp;
+    Gathering* gathering;
+    {
+        const Unseen unseen;
+        const std::lock_guard lock(worker->block->mutex);
+        gathering = &warp.of_mask(mask);
+    }
+    gathering->met.fetch_add(1, std::memory_order_release);
+    unsigned set, lanes;
+    {
+        const Unseen unseen;
+        std::unique_lock lock(worker->block->mutex);
+        set = gathering->set;
+        if (warp.arrive(lane, function, mask, word)) {
+            warp.everybody.notify_all();
+        } else {
+            warp.everybody.wait(lock, [&] { return (gathering->waiting >> lane & 1) == 0; });
+        }
+        lanes = gathering->came[set];
+    }
+    (void)gathering->met.load(std::memory_order_acquire);
+    return {gathering->words[set], lanes};
 }
 
 void pause() { std::this_thread::yield(); }
@@ -147,33 +168,29 @@ void fence() {
 
 void increment_release(std::uint32_t* counter) { atomic(counter).fetch_add(1, std::memory_order_release); }
 
-std::uint32_t add(std::uint32_t* word, std::uint32_t value) {
-    saw(word);
-    return atomic(word).fetch_add(value, order());
+template <typename Word, typename F>
+Word change(Word* word, F f) {
+    if constexpr (sizeof(Word) == sizeof(std::uint32_t)) saw(word);
+    const std::memory_order ordering = order();
+    Word before = std::atomic_ref<Word>(*word).load(std::memory_order_relaxed);
+    while (!std::atomic_ref<Word>(*word).compare_exchange_weak(before, f(before), ordering, std::memory_order_relaxed)) {}
+    return before;
 }
 
-std::uint32_t swap(std::uint32_t* word, std::uint32_t value) {
-    saw(word);
-    return atomic(word).exchange(value, order());
-}
-
-std::uint32_t compare_and_swap(std::uint32_t* word, std::uint32_t expected, std::uint32_t value) {
-    saw(word);
-    atomic(word).compare_exchange_strong(expected, value, order(), std::memory_order_relaxed);
-    return expected;
+// The running thread has returned.
+static void quit() {
+    const Unseen unseen;
+    Block& block = *worker->block;
+    const std::lock_guard lock(block.mutex);
+    block.members -= 1;
+    if (block.members > 0 && block.arrived == block.members) block.open();
+    if (worker->warp->quit(worker->thread.thread.x % WARP) != 0) worker->warp->everybody.notify_all();
 }
 
 End launch(const Grid& grid, const std::function<void()>& kernel, const std::function<void()>&) {
     std::vector<std::unique_ptr<Block>> blocks;
     for (unsigned b = 0; b < grid.blocks; ++b) {
-        auto block = std::make_unique<Block>(grid.threads);
-        for (unsigned first = 0; first < grid.threads; first += WARP) {
-            const unsigned members = grid.threads - first < WARP ? grid.threads - first : WARP;
-            block->warps.push_back(std::make_unique<Warp>(members));
-        }
-        // Nothing is in it at first; so many ones are NaN in every float type.
-        block->shared.assign(grid.shared_bytes, 0xff);
-        blocks.push_back(std::move(block));
+        blocks.push_back(std::make_unique<Block>(grid.threads, grid.shared_bytes));
     }
     std::vector<std::thread> threads;
     for (unsigned b = 0; b < grid.blocks; ++b) {
@@ -182,11 +199,10 @@ End launch(const Grid& grid, const std::function<void()>& kernel, const std::fun
                 Worker own{};
                 own.thread = {{t, 0, 0}, {b, 0, 0}, {grid.threads, 1, 1}, {grid.blocks, 1, 1}};
                 own.block = blocks[b].get();
-                own.warp = own.block->warps[t / WARP].get();
+                own.warp = &own.block->warps[t / WARP];
                 worker = &own;
                 kernel();
-                own.block->barrier.arrive_and_drop();
-                own.warp->barrier.arrive_and_drop();
+                quit();
             });
         }
     }

@@ -7,7 +7,7 @@
 //    at a barrier since.
 //  - An acquire brings each sector of the first-level cache up to date, or drops it. Real caches drop all; but another block
 //    of the SM may fetch them again at once, and then they are there.
-//  - A fence does both. Polls and increments of counters go to the second level.
+//  - A fence does both. Polls, atomic functions and `__ldcg` go to the second level; the block finds what it has stored itself all the same.
 //  - `__ldg` finds what it found before in this launch, or, of what the block has not fetched so, what was there when the launch
 //    began: a cache that nothing brings up to date.
 //
@@ -15,6 +15,11 @@
 // library is replaced by this file: before a load, what the block would find is put where it loads from; what is stored
 // is fetched from there afterwards. One thread of the CPU runs all fibers, so that nobody comes in between.
 #pragma once
+
+namespace weak {
+// The ways of a load that are not that of the first-level cache: `__ldg`, and past it.
+enum class Way { plain, incoherent, second };
+}  // namespace weak
 
 #ifndef AMK_HOST_WEAK
 
@@ -24,13 +29,14 @@ inline void share(void*, unsigned long long) {}
 inline void enter(unsigned, unsigned) {}
 inline void leave() {}
 inline void block_met(unsigned) {}
-inline void warp_met(unsigned, unsigned) {}
+inline void lanes_met(unsigned, unsigned, unsigned) {}
 inline void release() {}
 inline void acquire() {}
 inline void round() {}
 inline void end() {}
-struct Incoherent {
-    Incoherent() {}
+inline void at_second(const void*, unsigned) {}
+struct By {
+    explicit By(Way) {}
 };
 }  // namespace weak
 
@@ -52,7 +58,7 @@ namespace weak {
 constexpr std::uintptr_t SECTOR = 32;
 constexpr unsigned WARP_LANES = 32;
 
-// A store on its way. `met_block` and `met_warp`: how often the block and the warp had met when it was made.
+// A store on its way. `met_block` and `met_warp`: how often the block, and the thread with others of its warp, had met when it was made.
 struct Store {
     std::uintptr_t address;
     unsigned size, thread;
@@ -66,19 +72,39 @@ struct Line {
     std::uint32_t known = 0;
 };
 
+// How often each lane has met others, and how many of those meetings of lane j had been when lane i last met somebody who knew of them.
+struct Meetings {
+    std::uint64_t of[WARP_LANES] = {}, known[WARP_LANES][WARP_LANES] = {};
+
+    void meet(unsigned lanes) {
+        std::uint64_t all[WARP_LANES] = {};
+        for (unsigned i = 0; i < WARP_LANES; ++i) {
+            if ((lanes >> i & 1) == 0) continue;
+            of[i] += 1;
+            for (unsigned j = 0; j < WARP_LANES; ++j) {
+                if (known[i][j] > all[j]) all[j] = known[i][j];
+            }
+            all[i] = of[i];
+        }
+        for (unsigned i = 0; i < WARP_LANES; ++i) {
+            if (lanes >> i & 1) std::memcpy(known[i], all, sizeof all);
+        }
+    }
+};
+
 struct Sm {
     std::unordered_map<std::uintptr_t, Line> cache;
     std::vector<Store> queue;
     std::uint64_t met = 0;
-    std::vector<std::uint64_t> warps_met;
+    std::vector<Meetings> warps;
 };
 
-// While one of these is there, loads go by way of `__ldg`. Volatile: the calls before each load are put in last, and to what looks for
+// While one of these is there, loads go its way. Volatile: the calls before each load are put in last, and to what looks for
 // needless stores nobody reads it.
-inline volatile bool incoherent = false;
-struct Incoherent {
-    Incoherent() { incoherent = true; }
-    ~Incoherent() { incoherent = false; }
+inline volatile Way way = Way::plain;
+struct By {
+    explicit By(Way other) { way = other; }
+    ~By() { way = Way::plain; }
 };
 
 struct Model {
@@ -87,9 +113,8 @@ struct Model {
     std::vector<Sm> sms;
     Sm* sm = nullptr;
     unsigned thread = 0;
-    // A store that the compiler has announced.
-    Store announced{};
-    bool pending = false;
+    // What the compiler has announced of a store, in parts of up to 16 bytes.
+    std::vector<Store> announced;
     // One store in so many leaves the queue in a round.
     std::uint64_t slowness = 2;
     std::uint64_t seed = 0;
@@ -130,9 +155,19 @@ struct Model {
     }
 
     void load(std::uintptr_t address, unsigned size) {
-        if (incoherent) {
+        if (way == Way::incoherent) {
             const auto& [start, bytes] = *--at_start.upper_bound(address);
             std::memcpy(reinterpret_cast<void*>(address), bytes.data() + (address - start), size);
+            return;
+        }
+        if (way == Way::second) {
+            for (unsigned i = 0; i < size; ++i) *reinterpret_cast<unsigned char*>(address + i) = *second(address + i);
+            for (const Store& store : sm->queue) {
+                for (unsigned i = 0; i < store.size; ++i) {
+                    const std::uintptr_t at = store.address + i;
+                    if (at - address < size) *reinterpret_cast<unsigned char*>(at) = store.bytes[i];
+                }
+            }
             return;
         }
         for (unsigned i = 0; i < size; ++i) {
@@ -145,11 +180,12 @@ struct Model {
 
     // Takes over what the last store has stored by now.
     void commit() {
-        if (!pending) return;
-        pending = false;
-        std::memcpy(announced.bytes, reinterpret_cast<const void*>(announced.address), announced.size);
-        keep(*sm, announced);
-        sm->queue.push_back(announced);
+        for (Store& store : announced) {
+            std::memcpy(store.bytes, reinterpret_cast<const void*>(store.address), store.size);
+            keep(*sm, store);
+            sm->queue.push_back(store);
+        }
+        announced.clear();
     }
 
     // Sends on the stores that `leaves` names, and those before them that share a sector.
@@ -179,9 +215,10 @@ struct Model {
 
     void release() {
         commit();
-        const unsigned warp = thread / WARP_LANES;
+        const Meetings& warp = sm->warps[thread / WARP_LANES];
+        const std::uint64_t* known = warp.known[thread % WARP_LANES];
         send(*sm, [&](const Store& store) {
-            const bool met_warp = store.thread / WARP_LANES == warp && store.met_warp < sm->warps_met[warp];
+            const bool met_warp = store.thread / WARP_LANES == thread / WARP_LANES && store.met_warp < known[store.thread % WARP_LANES];
             return store.thread == thread || store.met_block < sm->met || met_warp;
         });
     }
@@ -198,6 +235,15 @@ struct Model {
             }
         }
         for (const Store& store : sm->queue) keep(*sm, store);
+    }
+
+    // What the block has stored in the sector of these bytes is sent on, and of them it finds what the second level has.
+    void meet_second(std::uintptr_t address, unsigned size) {
+        commit();
+        if (second(address) == nullptr) return;
+        const std::uintptr_t sector = address / SECTOR;
+        send(*sm, [&](const Store& store) { return store.address / SECTOR <= sector && (store.address + store.size - 1) / SECTOR >= sector; });
+        for (std::uintptr_t at = address; at < address + size; ++at) set(sm->cache[sector], at, *second(at));
     }
 };
 
@@ -217,7 +263,7 @@ inline void begin(unsigned blocks, unsigned threads, unsigned long long seed) {
     model->seed = seed;
     model->slowness = std::uint64_t(1) << (1 + 3 * (model->random() % 3));
     model->sms.resize(blocks);
-    for (Sm& sm : model->sms) sm.warps_met.resize((threads + WARP_LANES - 1) / WARP_LANES);
+    for (Sm& sm : model->sms) sm.warps.resize((threads + WARP_LANES - 1) / WARP_LANES);
 }
 
 // Memory that all blocks use.
@@ -242,17 +288,17 @@ inline void leave() {
     model->sm = nullptr;
 }
 
-// All threads of a block, or a warp, have met; the last of them runs.
+// All threads of a block, or these lanes of a warp, have met; the last of them runs.
 inline void block_met(unsigned block) {
     Inside own;
     model->commit();
     model->sms[block].met += 1;
 }
 
-inline void warp_met(unsigned block, unsigned warp) {
+inline void lanes_met(unsigned block, unsigned warp, unsigned lanes) {
     Inside own;
     model->commit();
-    model->sms[block].warps_met[warp] += 1;
+    model->sms[block].warps[warp].meet(lanes);
 }
 
 // By the thread that runs.
@@ -264,6 +310,12 @@ inline void release() {
 inline void acquire() {
     Inside own;
     model->acquire();
+}
+
+// Before and after an atomic change, which lies within a sector.
+inline void at_second(const void* word, unsigned size) {
+    Inside own;
+    model->meet_second(reinterpret_cast<std::uintptr_t>(word), size);
 }
 
 // Time goes by: some stores arrive.
@@ -294,25 +346,19 @@ AMK_UNSEEN inline void before_load(void* address, unsigned size) {
     if (model->second(at) != nullptr) model->load(at, size);
 }
 
-AMK_UNSEEN inline void before_store(void* address, unsigned size) {
+AMK_UNSEEN inline void before_store(void* address, unsigned long size) {
     if (inside || model == nullptr) return;
     Inside own;
     if (model->sm == nullptr) return;
     model->commit();
     const auto at = reinterpret_cast<std::uintptr_t>(address);
     if (model->second(at) == nullptr) return;
-    const unsigned warp = model->thread / WARP_LANES;
-    model->announced = {at, size, model->thread, model->sm->met, model->sm->warps_met[warp], {}};
-    model->pending = true;
-}
-
-// A structure that is stored at once. No instruction does so.
-AMK_UNSEEN inline void large_store(const void* address) {
-    if (inside || model == nullptr) return;
-    Inside own;
-    if (model->sm == nullptr || model->second(reinterpret_cast<std::uintptr_t>(address)) == nullptr) return;
-    std::fprintf(stderr, "a store of more than 16 bytes, which --sanitize order cannot follow\n");
-    std::exit(2);
+    const unsigned thread = model->thread;
+    const std::uint64_t met_warp = model->sm->warps[thread / WARP_LANES].of[thread % WARP_LANES];
+    for (unsigned long done = 0; done < size; done += 16) {
+        const unsigned part = size - done < 16 ? unsigned(size - done) : 16;
+        model->announced.push_back({at + done, part, thread, model->sm->met, met_warp, {}});
+    }
 }
 
 }  // namespace weak
@@ -330,7 +376,7 @@ AMK_HOOKS(16)
 extern "C" AMK_UNSEEN void __tsan_read_range(void* address, unsigned long size) {
     for (unsigned long i = 0; i < size; ++i) weak::before_load(static_cast<char*>(address) + i, 1);
 }
-extern "C" AMK_UNSEEN void __tsan_write_range(void* address, unsigned long) { weak::large_store(address); }
+extern "C" AMK_UNSEEN void __tsan_write_range(void* address, unsigned long size) { weak::before_store(address, size); }
 extern "C" AMK_UNSEEN void __tsan_init() {}
 extern "C" AMK_UNSEEN void __tsan_func_entry(void*) {}
 extern "C" AMK_UNSEEN void __tsan_func_exit() {}

@@ -240,6 +240,9 @@ fn compile(settings: &Settings, flags: &[String], cache: &Path, program: &Path) 
     unpack(folder.path())?;
     let built = folder.path().join("amk-host");
     let output = Command::new(&settings.compiler)
+        // First of all: a toolkit's headers of these names are not for a CPU.
+        .arg("-I")
+        .arg(folder.path().join("host/include"))
         .args(flags)
         .arg("-I")
         .arg(folder.path())

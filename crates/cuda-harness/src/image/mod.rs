@@ -23,10 +23,8 @@ pub const ABORTED: u32 = 2;
 pub const NO_OPCODE: u32 = 3;
 /// The kernels need more shared memory, or other blocks.
 pub const REFUSED: u32 = 4;
-/// Threads of a block waited at different barriers.
-pub const DIVERGENT: u32 = 5;
 /// The runner ended it after the limit of time.
-pub const TIMED_OUT: u32 = 6;
+pub const TIMED_OUT: u32 = 5;
 
 /// What a runner answers whose launch does not stop when it is told to: it is of no further use.
 pub const HANGS: &str = "hangs";

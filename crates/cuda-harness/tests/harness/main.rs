@@ -9,6 +9,7 @@ mod given;
 mod host;
 mod litmus;
 mod mcir;
+mod strangers;
 mod support;
 mod windows;
 mod workers;

@@ -1,0 +1,220 @@
+//! Kernels as strangers write them, with CUDA's own types, functions and headers: cases pass on the CPU, and with a line changed they are
+//! rejected, or ended with a sentence that says what is wrong.
+
+use std::collections::BTreeMap;
+
+use megakernel_conformance::run::Outcome;
+use megakernel_ir::Opcode;
+use megakernel_test_support::files;
+
+use crate::support::corpus::{assert_no_race, assert_passes, path, play};
+use crate::support::fewer;
+use crate::support::wrong::assert_wrong_numbers;
+
+/// A kernel of `tests/kernels/strangers`, and the opcodes that its cases have.
+struct Stranger {
+    name: &'static str,
+    opcodes: &'static [Opcode],
+}
+
+impl Stranger {
+    /// Its file, each of the texts replaced by another.
+    #[track_caller]
+    fn with(&self, changes: &[(&str, &str)]) -> String {
+        let mut text = files::text(&path(&format!("tests/kernels/strangers/{}.cu", self.name)));
+        for (from, to) in changes {
+            assert_eq!(text.matches(from).count(), 1, "{} has `{from}` once", self.name);
+            text = text.replace(from, to);
+        }
+        fewer::file(self.opcodes, &text)
+    }
+
+    fn unchanged(&self) -> String {
+        self.with(&[])
+    }
+}
+
+/// Asserts that each case ends with a message that has this in it.
+#[track_caller]
+fn assert_says(options: &[&str], cases: &str, message: &str) {
+    let found: BTreeMap<String, Outcome> = play(options, cases);
+    let says = |outcome: &Outcome| format!("{outcome:?}").contains(message);
+    assert!(found.values().all(says), "{options:?} on {cases}, not `{message}`: {found:#?}");
+}
+
+const VECTORS: Stranger = Stranger { name: "vectors", opcodes: &[Opcode::Add, Opcode::Copy] };
+
+#[test]
+fn vectors_are_loaded_and_stored_where_they_lie_as_they_have_to() {
+    let right = VECTORS.unchanged();
+    let cases = "numeric/{add,copy}/{random,sizes,storage,special,integers}/*";
+    assert_passes(&["--kernels", &right], cases);
+    let long = "numeric/add/sizes/1x1027-f32-to-f32";
+    let wrong = VECTORS.with(&[("l.z + r.z", "l.z + r.y"), ("__stcs(to + i,", "__stcs(to + i / 2,")]);
+    assert_wrong_numbers(&["--kernels", &wrong], long);
+    assert_wrong_numbers(&["--kernels", &wrong], "numeric/copy/sizes/1x1027-f16-to-f16");
+    // All elements are right, and the loads no GPU would do.
+    let checked = ["--sanitize", "undefined", "--kernels"];
+    let displaced = VECTORS.with(&[
+        ("first = 0", "first = 1"),
+        (
+            "from = static_cast<const ulonglong2*>(x.ptr)",
+            "from = reinterpret_cast<const ulonglong2*>(static_cast<const char*>(x.ptr) + 8)",
+        ),
+    ]);
+    assert_says(
+        &[&checked[..], &[&displaced]].concat(),
+        long,
+        "for type 'const struct float4', which requires 16 byte alignment",
+    );
+    assert_says(
+        &["--kernels", &displaced],
+        "numeric/copy/sizes/1x1027-f16-to-f16",
+        "a load of 16 bytes at an address that is no multiple of 16",
+    );
+    assert_passes(&[&checked[..], &[&right]].concat(), long);
+}
+
+const HALVES: Stranger =
+    Stranger { name: "halves", opcodes: &[Opcode::Add, Opcode::Mul, Opcode::SiluMul, Opcode::Copy] };
+
+#[test]
+fn numbers_of_cudas_headers_are_rounded_once() {
+    let right = HALVES.unchanged();
+    let families = "{random,range,special,halfway,nan,cancellation,sizes,tails,ends}";
+    assert_passes(
+        &["--kernels", &right],
+        &format!("numeric/{{add,mul,silu-mul}}/{families}/*-{{f16-to-f16,bf16-to-bf16}}"),
+    );
+    assert_passes(&["--kernels", &right], "numeric/copy/{special,halfway,range,nan,sizes}/*");
+    let wrong = HALVES.with(&[
+        ("__hadd2(a, b)", "__hmul2(a, b)"),
+        ("__high2bfloat16(a), __high2bfloat16(b)", "__low2bfloat16(a), __high2bfloat16(b)"),
+        ("__floats2half2_rn(silu(g.x) * u.x,", "__floats2half2_rn(silu(g.y) * u.x,"),
+        ("__float2half_rn(value)", "__float2half_rz(value)"),
+        ("__float2bfloat16_rn(value)", "__float2bfloat16_ru(value)"),
+        ("__NV_NOSAT, __NV_E4M3", "__NV_SATFINITE, __NV_E4M3"),
+        ("__NV_NOSAT, __NV_E5M2", "__NV_SATFINITE, __NV_E5M2"),
+    ]);
+    for cases in [
+        "numeric/add/random/plain-f16-to-f16",
+        "numeric/mul/random/two-bf16-to-bf16",
+        "numeric/silu-mul/random/plain-f16-to-f16",
+        "numeric/copy/halfway/*f32-to-{f16,bf16}",
+        "numeric/copy/special/flat-f32-to-{f8e4m3,f8e5m2}",
+    ] {
+        assert_wrong_numbers(&["--kernels", &wrong], cases);
+    }
+}
+
+const WARPS: Stranger = Stranger { name: "warps", opcodes: &[Opcode::Rmsnorm] };
+
+/// What of [`WARPS`] is changed, and what is said of it.
+const MASKS: [(&str, &str, &str); 6] = [
+    (
+        "lane < 16 ? 0x0000ffffu : 0xffff0000u",
+        "0xffffffffu",
+        "with the mask 0xffffffff for lane 16, which waits at a barrier of the block",
+    ),
+    (
+        "lane < 16 ? 0x0000ffffu : 0xffff0000u",
+        "lane < 16 ? 0x00007fffu : 0xffff0000u",
+        "lane 15 of warp 0 in block 0 calls __shfl_down_sync with the mask 0x00007fff, which does not name it",
+    ),
+    (
+        "lane < 16 ? 0x0000ffffu : 0xffff0000u",
+        "lane < 8 ? 0x000001ffu : lane < 16 ? 0x0000ffffu : 0xffff0000u",
+        "waits in __shfl_down_sync with the mask 0x000001ff for lane 8, which waits in __shfl_down_sync with the mask 0x0000ffff",
+    ),
+    (
+        "__shfl_sync(mask, sum, 0, 16)",
+        "__shfl_sync(mask, sum, 0)",
+        "reads in __shfl_sync with the mask 0xffff0000 from lane 0, which the mask does not name",
+    ),
+    (
+        "__shfl_sync(mask, sum, 0, 16)",
+        "(lane % 16 < 3 ? __shfl_sync(mask, sum, 0, 16) : __shfl_up_sync(mask, sum, lane % 16, 16))",
+        "lane 3 of warp 0 in block 0 calls __shfl_up_sync with the mask 0x0000ffff, and lane 0 __shfl_sync with the mask 0x0000ffff",
+    ),
+    (
+        "sum, delta, 16)",
+        "sum, delta, 12)",
+        "calls __shfl_down_sync with the width 12, which is no power of two up to 32",
+    ),
+];
+
+/// Three rows for four halves of warps, so that one half of a warp has none.
+const ROWS: &str = "numeric/rmsnorm/eps/rows-3x32-f32-to-*";
+
+#[test]
+fn halves_of_a_warp_meet_by_their_masks() {
+    let right = WARPS.unchanged();
+    for options in [&["--kernels", &right][..], &["--kernels", &right, "--seed", "3", "--threads", "96"]] {
+        assert_passes(options, "numeric/rmsnorm/{random,sizes,special,range,long}/*");
+    }
+    for (from, to, said) in MASKS {
+        assert_says(&["--kernels", &WARPS.with(&[(from, to)])], ROWS, said);
+    }
+    assert_wrong_numbers(&["--kernels", &WARPS.with(&[("delta = 8", "delta = 4")])], ROWS);
+}
+
+#[test]
+#[ignore = "needs ThreadSanitizer, which does not run on every kernel"]
+fn halves_of_a_warp_meet_by_their_masks_as_threads_of_the_cpu() {
+    let checked = ["--sanitize", "thread", "--limit", "60", "--kernels"];
+    assert_no_race(&[&checked[..], &[&WARPS.unchanged()]].concat(), ROWS);
+    for (from, to, said) in [MASKS[0], MASKS[1], MASKS[2], MASKS[3]] {
+        // Which of the lanes says it depends on their turns.
+        let said = said.split(" of warp 0").next_back().unwrap_or(said);
+        let said = said.split(" for lane ").next().unwrap_or(said);
+        assert_says(&[&checked[..], &[&WARPS.with(&[(from, to)])]].concat(), ROWS, said);
+    }
+}
+
+const WMMA: Stranger = Stranger { name: "wmma", opcodes: &[Opcode::GemmTile] };
+const FRAGMENTS: Stranger = Stranger { name: "fragments", opcodes: &[Opcode::GemmTile] };
+
+/// Products of F16, and of BF16, of all shapes of output tiles.
+const PRODUCTS: &str = "numeric/gemm-tile/{random,sizes,large,ranks,accumulator,coded,bias}/*{f16,bf16}-to-*";
+const DECLARED: [&str; 3] = ["--accumulator", "truncating", "--kernels"];
+
+#[test]
+fn products_of_wmma_conform_as_what_they_are_declared() {
+    let right = WMMA.unchanged();
+    assert_passes(&[&DECLARED[..], &[&right]].concat(), PRODUCTS);
+    let random = "numeric/gemm-tile/random/5x12x40-{bf16,f16}-to-*";
+    for (from, to) in [
+        ("wmma::col_major> right", "wmma::row_major> right"),
+        ("wmma::mem_row_major", "wmma::mem_col_major"),
+        (
+            "wmma::mma_sync(sum, left, right, sum);\n            __syncwarp();",
+            "wmma::fill_fragment(sum, 0.0f);\n            wmma::mma_sync(sum, left, right, sum);\n            __syncwarp();",
+        ),
+    ] {
+        assert_wrong_numbers(&[&DECLARED[..], &[&WMMA.with(&[(from, to)])]].concat(), random);
+    }
+    for (from, to, said) in [
+        (
+            "right, b, 16)",
+            "right, b, 12)",
+            "load_matrix_sync with rows or columns that are no multiple of 16 bytes",
+        ),
+        ("left, a, 16)", "left, a + 8, 16)", "load_matrix_sync with an address that is no multiple of 32"),
+        (
+            "left, a, 16)",
+            "left, a + lane / 16 * 16, 16)",
+            "lane 16 of warp 0 in block 0 calls load_matrix_sync with another matrix or stride than lane 0",
+        ),
+    ] {
+        assert_says(&[&DECLARED[..], &[&WMMA.with(&[(from, to)])]].concat(), random, said);
+    }
+}
+
+#[test]
+fn products_of_fragments_conform_as_what_they_are_declared() {
+    assert_passes(&[&DECLARED[..], &[&FRAGMENTS.unchanged()]].concat(), PRODUCTS);
+    let random = "numeric/gemm-tile/random/5x12x40-{bf16,f16}-to-*";
+    for (from, to) in [("amk_copy_wait();", ""), ("sums[1], a, b + 2", "sums[1], a, b")] {
+        assert_wrong_numbers(&[&DECLARED[..], &[&FRAGMENTS.with(&[(from, to)])]].concat(), random);
+    }
+}
