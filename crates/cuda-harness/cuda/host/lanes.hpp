@@ -5,12 +5,6 @@ inline unsigned amk_lane() { return threadIdx.x % 32; }
 
 namespace shim {
 
-inline std::string mask_of(unsigned mask) {
-    char text[16];
-    std::snprintf(text, sizeof text, "0x%08x", mask);
-    return text;
-}
-
 template <typename T>
 T of_word(std::uint64_t word) {
     T value;
@@ -32,7 +26,7 @@ T shuffle(const char* function, unsigned mask, const T& value, unsigned from) {
     const Gathered all = gather(function, mask, word_of(value));
     if ((all.lanes >> from & 1) == 0) {
         const char* why = mask >> from & 1 ? ", which has returned" : ", which the mask does not name";
-        fault_of(amk_lane(), std::string("reads in ") + function + " with the mask " + mask_of(mask) + " from lane " + std::to_string(from) + why);
+        fault_of(amk_lane(), "reads in " + call_of(function, mask) + " from lane " + std::to_string(from) + why);
     }
     return of_word<T>(all.words[from]);
 }

@@ -50,6 +50,13 @@ unsigned char* shared();
     fault(("lane " + std::to_string(lane) + " of warp " + warp + " in block " + block + " " + what).c_str());
 }
 
+// A function of a warp with the mask that it was called with.
+inline std::string call_of(const char* function, unsigned mask) {
+    char text[16];
+    std::snprintf(text, sizeof text, "(0x%08x)", mask);
+    return std::string(function) + text;
+}
+
 // All threads of the block that have not returned meet.
 void block_barrier();
 

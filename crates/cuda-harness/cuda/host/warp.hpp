@@ -8,7 +8,6 @@
 #include <bit>
 #include <cstring>
 #include <map>
-#include <string>
 
 namespace shim {
 
@@ -32,7 +31,7 @@ public:
         Gathering& gathering = gatherings[mask];
         functions[lane] = function;
         masks[lane] = mask;
-        if ((mask >> lane & 1) == 0) fault_of(lane, "calls " + call(lane) + ", which does not name it");
+        if ((mask >> lane & 1) == 0) fault_of(lane, "calls " + call(lane) + ", whose mask does not name it");
         if (gathering.waiting != 0) {
             const unsigned other = unsigned(std::countr_zero(gathering.waiting));
             if (std::strcmp(functions[other], function) != 0) fault_of(lane, "calls " + call(lane) + ", and lane " + std::to_string(other) + " " + call(other));
@@ -112,11 +111,7 @@ private:
     }
 
     // What a lane has called.
-    std::string call(unsigned lane) const {
-        char mask[16];
-        std::snprintf(mask, sizeof mask, "0x%08x", masks[lane]);
-        return std::string(functions[lane]) + " with the mask " + mask;
-    }
+    std::string call(unsigned lane) const { return call_of(functions[lane], masks[lane]); }
 
     std::map<unsigned, Gathering> gatherings;
     unsigned returned = 0, at_barrier = 0, in_function = 0;

@@ -5,6 +5,7 @@ mod cuda;
 mod examples;
 mod faults;
 mod fragments;
+mod functions;
 mod given;
 mod host;
 mod litmus;

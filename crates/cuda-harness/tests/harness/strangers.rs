@@ -6,9 +6,11 @@ use std::collections::BTreeMap;
 use megakernel_conformance::run::Outcome;
 use megakernel_ir::Opcode;
 use megakernel_test_support::files;
+use serde_json::json;
 
 use crate::support::corpus::{assert_no_race, assert_passes, path, play};
 use crate::support::fewer;
+use crate::support::worker::{Worker, chain, f32s};
 use crate::support::wrong::assert_wrong_numbers;
 
 /// A kernel of `tests/kernels/strangers`, and the opcodes that its cases have.
@@ -62,10 +64,17 @@ fn vectors_are_loaded_and_stored_where_they_lie_as_they_have_to() {
             "from = reinterpret_cast<const ulonglong2*>(static_cast<const char*>(x.ptr) + 8)",
         ),
     ]);
-    assert_says(
-        &[&checked[..], &[&displaced]].concat(),
-        long,
-        "for type 'const struct float4', which requires 16 byte alignment",
+    // The path of the kernel is too long for the runner to keep the end of what it says.
+    let nine = f32s(&[1.0; 9]);
+    let mut program = chain(&[("ADD", &[])]);
+    program["buffers"][0]["shape"] = json!([9]);
+    program["buffers"][1]["shape"] = json!([9]);
+    let answer = Worker::new(&[&checked[..], &[&displaced]].concat()).execute(&[program], &[("x", nine)]);
+    let said = answer["message"].as_str().unwrap_or_default();
+    assert!(
+        said.contains("misaligned address")
+            && said.contains("'const struct float4', which requires 16 byte alignment"),
+        "{answer}"
     );
     assert_says(
         &["--kernels", &displaced],
@@ -107,34 +116,34 @@ fn numbers_of_cudas_headers_are_rounded_once() {
     }
 }
 
-const WARPS: Stranger = Stranger { name: "warps", opcodes: &[Opcode::Rmsnorm] };
+const WARPS: Stranger = Stranger { name: "warps", opcodes: &[Opcode::RmsNorm] };
 
 /// What of [`WARPS`] is changed, and what is said of it.
 const MASKS: [(&str, &str, &str); 6] = [
     (
         "lane < 16 ? 0x0000ffffu : 0xffff0000u",
         "0xffffffffu",
-        "with the mask 0xffffffff for lane 16, which waits at a barrier of the block",
+        "waits in __shfl_down_sync(0xffffffff) for lane 31, which waits at a barrier of the block",
     ),
     (
         "lane < 16 ? 0x0000ffffu : 0xffff0000u",
         "lane < 16 ? 0x00007fffu : 0xffff0000u",
-        "lane 15 of warp 0 in block 0 calls __shfl_down_sync with the mask 0x00007fff, which does not name it",
+        "lane 15 of warp 0 in block 0 calls __shfl_down_sync(0x00007fff), whose mask does not name it",
     ),
     (
         "lane < 16 ? 0x0000ffffu : 0xffff0000u",
         "lane < 8 ? 0x000001ffu : lane < 16 ? 0x0000ffffu : 0xffff0000u",
-        "waits in __shfl_down_sync with the mask 0x000001ff for lane 8, which waits in __shfl_down_sync with the mask 0x0000ffff",
+        "waits in __shfl_down_sync(0x000001ff) for lane 8, which waits in __shfl_down_sync(0x0000ffff)",
     ),
     (
         "__shfl_sync(mask, sum, 0, 16)",
         "__shfl_sync(mask, sum, 0)",
-        "reads in __shfl_sync with the mask 0xffff0000 from lane 0, which the mask does not name",
+        "reads in __shfl_sync(0xffff0000) from lane 0, which the mask does not name",
     ),
     (
         "__shfl_sync(mask, sum, 0, 16)",
         "(lane % 16 < 3 ? __shfl_sync(mask, sum, 0, 16) : __shfl_up_sync(mask, sum, lane % 16, 16))",
-        "lane 3 of warp 0 in block 0 calls __shfl_up_sync with the mask 0x0000ffff, and lane 0 __shfl_sync with the mask 0x0000ffff",
+        "calls __shfl_sync(0x0000ffff), and lane 12 __shfl_up_sync(0x0000ffff)",
     ),
     (
         "sum, delta, 16)",
@@ -163,11 +172,19 @@ fn halves_of_a_warp_meet_by_their_masks() {
 fn halves_of_a_warp_meet_by_their_masks_as_threads_of_the_cpu() {
     let checked = ["--sanitize", "thread", "--limit", "60", "--kernels"];
     assert_no_race(&[&checked[..], &[&WARPS.unchanged()]].concat(), ROWS);
-    for (from, to, said) in [MASKS[0], MASKS[1], MASKS[2], MASKS[3]] {
-        // Which of the lanes says it depends on their turns.
-        let said = said.split(" of warp 0").next_back().unwrap_or(said);
-        let said = said.split(" for lane ").next().unwrap_or(said);
-        assert_says(&[&checked[..], &[&WARPS.with(&[(from, to)])]].concat(), ROWS, said);
+    // Which of the lanes says it depends on their turns.
+    for (mask, part) in [
+        (0, "waits in __shfl_down_sync(0xffffffff) for lane "),
+        (1, "calls __shfl_down_sync(0x00007fff), whose mask does not name it"),
+        (2, "waits in __shfl_down_sync(0x000001ff) for lane 8, which waits in __shfl_down_sync(0x0000ffff)"),
+        (3, "reads in __shfl_sync(0xffff0000) from lane 0, which the mask does not name"),
+    ] {
+        let (from, to, _) = MASKS[mask];
+        assert_says(
+            &[&checked[..], &[&WARPS.with(&[(from, to)])]].concat(),
+            "numeric/rmsnorm/eps/rows-3x32-f32-to-f32",
+            part,
+        );
     }
 }
 
@@ -214,7 +231,7 @@ fn products_of_wmma_conform_as_what_they_are_declared() {
 fn products_of_fragments_conform_as_what_they_are_declared() {
     assert_passes(&[&DECLARED[..], &[&FRAGMENTS.unchanged()]].concat(), PRODUCTS);
     let random = "numeric/gemm-tile/random/5x12x40-{bf16,f16}-to-*";
-    for (from, to) in [("amk_copy_wait();", ""), ("sums[1], a, b + 2", "sums[1], a, b")] {
+    for (from, to) in [("amk_copy_wait();", ""), ("sums[0], a, b)", "sums[0], a, b + 2)")] {
         assert_wrong_numbers(&[&DECLARED[..], &[&FRAGMENTS.with(&[(from, to)])]].concat(), random);
     }
 }

@@ -46,10 +46,11 @@ void meet_at(const char* function, const T* matrix, unsigned stride) {
     std::uint64_t matrices[32], strides[32];
     shim::gather_all(function, address, matrices);
     shim::gather_all(function, stride, strides);
-    const unsigned lane = amk_lane();
-    if (matrices[lane] != matrices[0] || strides[lane] != strides[0]) {
+    for (unsigned lane = 0; lane < 32; ++lane) {
+        if (matrices[lane] == matrices[0] && strides[lane] == strides[0]) continue;
         shim::fault_of(lane, std::string("calls ") + function + " with another matrix or stride than lane 0");
     }
+    const unsigned lane = amk_lane();
     if (address % 32 != 0) shim::fault_of(lane, std::string("calls ") + function + " with an address that is no multiple of 32");
     if (stride * sizeof(T) % 16 != 0) shim::fault_of(lane, std::string("calls ") + function + " with rows or columns that are no multiple of 16 bytes");
 }

@@ -11,7 +11,7 @@
 
 __device__ bool all_are(const amk_program_t& program, const amk_instruction_t& task, int dtype) {
     return task.n_inputs == 2 && amk_input(program, task, 0).dtype == dtype && amk_input(program, task, 1).dtype == dtype
-        && amk_output(program, task, 0).dtype == dtype && amk_output(program, task, 0).numel % 2 == 0
+        && amk_output(program, task, 0).dtype == dtype
         && amk_input(program, task, 0).numel == amk_output(program, task, 0).numel
         && amk_input(program, task, 1).numel == amk_output(program, task, 0).numel;
 }
@@ -20,7 +20,14 @@ template <typename Pair, typename F>
 __device__ void in_pairs(const amk_program_t& program, const amk_instruction_t& task, F f) {
     const Pair *a = static_cast<const Pair*>(amk_input(program, task, 0).ptr), *b = static_cast<const Pair*>(amk_input(program, task, 1).ptr);
     Pair* y = static_cast<Pair*>(amk_output(program, task, 0).ptr);
-    for (amk_i64 i = threadIdx.x; i < amk_output(program, task, 0).numel / 2; i += blockDim.x) y[i] = f(a[i], b[i]);
+    const amk_i64 n = amk_output(program, task, 0).numel;
+    for (amk_i64 i = threadIdx.x; i < n / 2; i += blockDim.x) y[i] = f(a[i], b[i]);
+    if (n % 2 == 1 && threadIdx.x == 0) {
+        Pair left = {}, right = {};
+        left.x = a[n / 2].x;
+        right.x = b[n / 2].x;
+        y[n / 2].x = f(left, right).x;
+    }
 }
 
 __device__ void add_pairs(const amk_program_t& program, const amk_instruction_t& task) {
