@@ -307,3 +307,42 @@ fn a_mask_may_name_lanes_that_have_returned_but_nobody_reads_from_them() {
     let (_, said) = play(&vm.replace("0xffffffffu, lane, 0)", "0xffffffffu, lane, 20)"));
     assert!(said.contains("reads in __shfl_sync(0xffffffff) from lane 20, which has returned"), "{said}");
 }
+
+/// A VM whose threads, of all blocks, add 1 to one word; how many they are is in the next one.
+const COUNTING: &str = r#"
+extern "C" __global__ void amk_megakernel(amk_program_t program) {
+    int* words = static_cast<int*>(program.buffers[program.instructions[0].outputs[0]].ptr);
+    atomicAdd(words, 1);
+    atomicMax(words + 1, int(gridDim.x * blockDim.x));
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    for (int i = 0; i < program.sm_queue_len[blockIdx.x]; ++i) {
+        amk_increment_release(&program.counters[program.instructions[program.sm_queue[blockIdx.x][i]].out_counter]);
+    }
+}
+"#;
+
+#[test]
+fn atomic_functions_of_all_blocks_meet_in_one_word() {
+    let buffer = |id: usize, kind: &str| json!({"id": id, "name": format!("b{id}"), "kind": kind, "dtype": "I32", "shape": [2]});
+    let task = |id: usize| json!({"id": id, "op": "COPY", "inputs": [0], "outputs": [1 + id], "out_counter": id, "sm": id});
+    let program = json!({"ir_version": "0.2.0", "abi_version": "0.2",
+        "buffers": [buffer(0, "IO_INPUT"), buffer(1, "IO_OUTPUT"), buffer(2, "IO_OUTPUT"), buffer(3, "IO_OUTPUT")],
+        "counters": [{"id": 0}, {"id": 1}, {"id": 2}], "tasks": [task(0), task(1), task(2)]});
+    let zeros = Tensor::new(DType::I32, vec![2], pack(DType::I32, [0, 0])).expect("a tensor");
+    let found = |text: &str, options: &[&str]| {
+        let mut worker = Worker::new(&[&["--vm", &fewer::file(&[], text)], options].concat());
+        let answer = worker.execute(std::slice::from_ref(&program), &[("b0", zeros.clone())]);
+        assert_eq!(answer["outcome"], "accept", "{answer}");
+        let y = worker.reals("out-0", "b1");
+        assert!(y[1] >= 3.0 * 64.0, "{y:?}");
+        // The word begins as -1.
+        y[0] + 1.0 == y[1]
+    };
+    for options in [&[][..], &["--sanitize", "order"]] {
+        assert!(found(COUNTING, options), "{options:?}");
+    }
+    let apart = COUNTING
+        .replace("atomicAdd(words, 1);", "const int seen = *words; __nanosleep(1); *words = seen + 1;");
+    assert!(!found(&apart, &[]));
+}

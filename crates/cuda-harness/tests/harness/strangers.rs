@@ -2,6 +2,7 @@
 //! rejected, or ended with a sentence that says what is wrong.
 
 use std::collections::BTreeMap;
+use std::process::Command;
 
 use megakernel_conformance::run::Outcome;
 use megakernel_ir::Opcode;
@@ -20,15 +21,21 @@ struct Stranger {
 }
 
 impl Stranger {
-    /// Its file, each of the texts replaced by another.
+    /// Its text, each of these texts replaced by another.
     #[track_caller]
-    fn with(&self, changes: &[(&str, &str)]) -> String {
+    fn text(&self, changes: &[(&str, &str)]) -> String {
         let mut text = files::text(&path(&format!("tests/kernels/strangers/{}.cu", self.name)));
         for (from, to) in changes {
             assert_eq!(text.matches(from).count(), 1, "{} has `{from}` once", self.name);
             text = text.replace(from, to);
         }
-        fewer::file(self.opcodes, &text)
+        text
+    }
+
+    /// The path of a file with that.
+    #[track_caller]
+    fn with(&self, changes: &[(&str, &str)]) -> String {
+        fewer::file(self.opcodes, &self.text(changes))
     }
 
     fn unchanged(&self) -> String {
@@ -172,6 +179,12 @@ fn halves_of_a_warp_meet_by_their_masks() {
 fn halves_of_a_warp_meet_by_their_masks_as_threads_of_the_cpu() {
     let checked = ["--sanitize", "thread", "--limit", "60", "--kernels"];
     assert_no_race(&[&checked[..], &[&WARPS.unchanged()]].concat(), ROWS);
+    // Halves that meet by themselves do not wait for each other.
+    let case = "execution/litmus/behind-nops";
+    let checked_warp = [&checked[..4], &["--threads", "32", "--kernels"]].concat();
+    assert_no_race(&[&checked_warp[..], &[&CACHED.unchanged()]].concat(), case);
+    let half = ("__syncwarp(0xffffffffu)", "__syncwarp(threadIdx.x < 16 ? 0x0000ffffu : 0xffff0000u)");
+    assert_says(&[&checked_warp[..], &[&CACHED.with(&[half])]].concat(), case, "ThreadSanitizer: data race");
     // Which of the lanes says it depends on their turns.
     for (mask, part) in [
         (0, "waits in __shfl_down_sync(0xffffffff) for lane "),
@@ -186,6 +199,26 @@ fn halves_of_a_warp_meet_by_their_masks_as_threads_of_the_cpu() {
             part,
         );
     }
+}
+
+const CACHED: Stranger = Stranger { name: "cached", opcodes: &[Opcode::Copy, Opcode::Nop] };
+
+#[test]
+fn loads_stores_and_meetings_of_lanes_order_in_weak_memory_what_they_promise() {
+    let weak = ["--sanitize", "order", "--threads", "32", "--repeat", "3", "--kernels"];
+    let cases = "execution/litmus/behind-nops";
+    assert_passes(&[&weak[..], &[&CACHED.unchanged()]].concat(), cases);
+    let stale = ("__stcg(to + i, __ldcg(from + i))", "__stcg(to + i, __ldg(from + i))");
+    let half = ("__syncwarp(0xffffffffu)", "__syncwarp(threadIdx.x < 16 ? 0x0000ffffu : 0xffff0000u)");
+    for change in [stale, half] {
+        assert_wrong_numbers(&[&weak[..4], &["--kernels", &CACHED.with(&[change])]].concat(), cases);
+    }
+    // Where nothing brings the cache up to date, what goes past it finds what others wrote, and what does not does not.
+    let wait = format!("#include {:?}\n", path("tests/kernels/wait_without_acquire.cu"));
+    let deaf =
+        |changes: &[(&str, &str)]| fewer::file(CACHED.opcodes, &format!("{}{wait}", CACHED.text(changes)));
+    assert_passes(&[&weak[..], &[&deaf(&[("__ldcs(", "__ldcg(")])]].concat(), cases);
+    assert_wrong_numbers(&[&weak[..4], &["--kernels", &deaf(&[])]].concat(), cases);
 }
 
 const WMMA: Stranger = Stranger { name: "wmma", opcodes: &[Opcode::GemmTile] };
@@ -233,5 +266,38 @@ fn products_of_fragments_conform_as_what_they_are_declared() {
     let random = "numeric/gemm-tile/random/5x12x40-{bf16,f16}-to-*";
     for (from, to) in [("amk_copy_wait();", ""), ("sums[0], a, b)", "sums[0], a, b + 2)")] {
         assert_wrong_numbers(&[&DECLARED[..], &[&FRAGMENTS.with(&[(from, to)])]].concat(), random);
+    }
+}
+
+/// Whose units add up the products, the worker cannot see.
+#[test]
+fn a_worker_declares_how_a_strangers_kernel_adds_up() {
+    let copies = fewer::file(&fewer::CHAIN, "");
+    for (options, declared) in [
+        (&[][..], json!(null)),
+        (&["--accumulator", "binary32"], json!(null)),
+        (&["--accumulator", "truncating"], json!("truncating")),
+    ] {
+        let mut worker = Worker::new(&[&["--kernels", &copies], options].concat());
+        assert_eq!(
+            worker.say(&json!({"type": "hello", "protocol": "1.0"}))["accumulator"],
+            declared,
+            "{options:?}"
+        );
+    }
+    for (options, part) in [
+        (
+            &["--accumulator", "truncating"][..],
+            "there is none: the kernels of this harness use matrix units with --tensor-cores",
+        ),
+        (
+            &["--accumulator", "binary32", "--tensor-cores", "--kernels", &copies],
+            "--tensor-cores has kernels of this harness add up as `truncating`",
+        ),
+    ] {
+        let output =
+            Command::new(env!("CARGO_BIN_EXE_megakernel-cuda")).args(options).output().expect("it runs");
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(2) && text.contains(part), "{options:?}: {text}");
     }
 }
