@@ -343,6 +343,6 @@ fn atomic_functions_of_all_blocks_meet_in_one_word() {
         assert!(found(COUNTING, options), "{options:?}");
     }
     let apart = COUNTING
-        .replace("atomicAdd(words, 1);", "const int seen = *words; __nanosleep(1); *words = seen + 1;");
+        .replace("atomicAdd(words, 1);", "const int seen = *words; __syncthreads(); *words = seen + 1;");
     assert!(!found(&apart, &[]));
 }
