@@ -45,6 +45,11 @@ impl Threads {
         self.asked.unwrap_or(self.usual)
     }
 
+    /// Whether no program has a say.
+    pub fn fixed(self) -> bool {
+        self.asked.is_some()
+    }
+
     /// Of a launch.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! The harness as a worker of the protocol.
 
-use megakernel_ir::protocol::{Accumulator, Answer, Execute, Hello, Profile, Request, Worker};
+use megakernel_ir::protocol::{Accumulator, Answer, Execute, Facts, Hello, Profile, Request, Worker};
 
 use crate::device::Device;
 use crate::session::{Failure, Options, Session};
@@ -17,6 +17,20 @@ pub struct Harness {
     pub accumulator: Accumulator,
 }
 
+impl Harness {
+    /// The device, and how launches run on it.
+    fn facts(&self) -> Facts {
+        let Options { seed, repeat, perturb, poison, .. } = self.options;
+        Facts {
+            seed: Some(seed),
+            repeats: Some(repeat.max(1)),
+            delays: Some(perturb),
+            undefined: Some(if poison { "NaN" } else { "zeros" }.to_owned()),
+            ..self.device.facts()
+        }
+    }
+}
+
 impl Worker for Harness {
     fn hello(&self) -> Hello {
         let profiles = [Profile::EXECUTE];
@@ -26,7 +40,7 @@ impl Worker for Harness {
             trace: self.trace,
             accumulator: self.accumulator,
             // Without signal and wait, nothing is evidence of a megakernel (clause CON-14).
-            device: (!self.options.opcode_only).then(|| self.device.facts()),
+            device: (!self.options.opcode_only).then(|| self.facts()),
             ..hello
         }
     }

@@ -203,7 +203,7 @@ pub const SABOTAGES: &[Sabotage] = &[
         seen_by: "tidy: versions",
         place: "spec/executions.md: does not say",
         edit: |files| {
-            replace(files, "spec/executions.md", "version of this form: `1.0`", "version of this form: `1.1`")
+            replace(files, "spec/executions.md", "version of this form: `1.1`", "version of this form: `1.2`")
         },
     },
     Sabotage {

@@ -101,7 +101,7 @@ const VERSIONS: &[Version] = &[
         source: ("crates/conformance/src/evidence/mod.rs", "pub const FORMAT: &str = "),
         stated: &[
             ("spec/executions.md", "| `evidence` | version of this form: `{}` |"),
-            ("schemas/evidence.schema.json", "\"evidence\": { \"type\": \"string\", \"const\": \"{}\""),
+            ("schemas/evidence.schema.json", "\"evidence\": { \"type\": \"string\", \"enum\": [\"{}\""),
             (PAGE, "| evidence | `{}` |"),
         ],
     },

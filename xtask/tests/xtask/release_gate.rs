@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::LazyLock;
 
-use megakernel_conformance::evidence::{Cases, Evidence, FORMAT, Judged, Line, Skip, Subject};
+use megakernel_conformance::evidence::{Cases, Evidence, FORMAT, Judged, Line, OfSize, Skip, Subject};
 use megakernel_conformance::store::Corpus;
 use megakernel_cuda_harness::{host, sources};
 use megakernel_ir::protocol::{Accumulator, Facts};
@@ -34,6 +34,7 @@ static GOOD: LazyLock<Evidence> = LazyLock::new(|| {
         cases: 1,
         failed: 0,
         largest_error: None,
+        sizes: vec![OfSize { up_to: 16, cases: 1, failed: 0, largest_error: None }],
     };
     Evidence {
         evidence: FORMAT.to_owned(),
@@ -117,12 +118,19 @@ fn current_evidence_that_conforms_in_part_may_be_published() {
 type Edit = fn(&mut Evidence);
 
 /// What can be wrong with a record, and what the gate says of it.
-const EDITS: [(&str, Edit); 9] = [
+const EDITS: [(&str, Edit); 10] = [
     ("stale: is about another corpus", |record| record.corpus.digest = "0".repeat(64)),
     ("stale: is about other kernels", |record| record.device.kernels = "0".repeat(64)),
     ("stale: is about ABI 0.1", |record| record.abi_version = "0.1".to_owned()),
-    ("/executed/0/largest_error: 1.5 of ", |record| record.executed[0].largest_error = Some(1.5)),
-    ("/executed/0: 0 of 1000000 cases of ", |record| record.executed[0].cases = 1_000_000),
+    ("/executed/0/largest_error: 1.5 of ", |record| {
+        let line = &mut record.executed[0];
+        (line.largest_error, line.sizes[0].largest_error) = (Some(1.5), Some(1.5));
+    }),
+    ("/executed/0: 0 of 1000000 cases of ", |record| {
+        let line = &mut record.executed[0];
+        (line.cases, line.sizes[0].cases) = (1_000_000, 1_000_000);
+    }),
+    ("cases are not those of its sizes", |record| record.executed[0].sizes[0].cases = 2),
     ("/date: `yesterday` is no day", |record| record.date = Some("yesterday".to_owned())),
     ("1 cases failed: race/one", |record| {
         record.conforms = false;

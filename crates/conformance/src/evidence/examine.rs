@@ -233,7 +233,17 @@ mod tests {
         assert!(edited(r#""conforms": true"#, r#""conforms": false"#).contains("`conforms`"));
         let whole = IN_PART.replace(r#""conforms": false"#, r#""conforms": true"#);
         assert!(Evidence::read(&whole).is_err_and(|why| why.contains("`conforms`")));
-        assert!(edited(r#""evidence": "1.0""#, r#""evidence": "2.0""#).contains("reads 1.0"));
+        assert!(edited(r#""evidence": "1.1""#, r#""evidence": "2.0""#).contains("reads 1.1 and 1.0"));
+        assert!(edited(r#""evidence": "1.1""#, r#""evidence": "1.0""#).contains("ADD in F32 has 2 sizes"));
+        let unsized_ = IN_PART.replace(r#""evidence": "1.0""#, r#""evidence": "1.1""#);
+        assert!(Evidence::read(&unsized_).is_err_and(|why| why.contains("ADD in F32 has 0 sizes")));
+        let largest = r#""largest_error": 0.25,"#;
+        assert!(edited(largest, r#""largest_error": 0.5,"#).contains("F32: the largest error is not"));
+        for (from, to) in [("2", "1"), ("2", "4")] {
+            let cases = |n: &str| format!(r#""dtype": "F32", "cases": {n}, "failed": 0, {largest}"#);
+            assert!(edited(&cases(from), &cases(to)).contains("F32: cases are not those of its sizes"));
+        }
+        assert!(edited(r#""up_to": 4096"#, r#""up_to": 16"#).contains("F32: sizes are not in order"));
         assert!(edited(r#""suite""#, r#""suit""#).contains("unknown field"));
     }
 }

@@ -4,7 +4,7 @@ use megakernel_ir::protocol::{Accumulator, Facts, Profile};
 use megakernel_ir::{ABI_VERSION, IR_VERSION, Opcode};
 use serde::{Deserialize, Serialize};
 
-use crate::execution::{Key, Row};
+use crate::execution::{Class, Counts, Key, Row};
 use crate::report::Implementation;
 use crate::run::{Options, Outcome, Run, Selection};
 
@@ -15,13 +15,16 @@ pub use examine::{Findings, Kernels};
 pub use subject::Subject;
 
 /// Version of the form.
-pub const FORMAT: &str = "1.0";
+pub const FORMAT: &str = "1.1";
+
+/// The version without sizes, of which there are records that are still true.
+const WITHOUT_SIZES: &str = "1.0";
 
 /// A record.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Evidence {
-    /// [`FORMAT`].
+    /// [`FORMAT`], or an earlier version.
     pub evidence: String,
     /// The day of the run, in UTC, such as `2026-11-22`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -97,6 +100,58 @@ pub struct Line {
     /// The largest error of an element that passed, as a share of its bound; none where only integers were judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub largest_error: Option<f64>,
+    /// The same by class of sizes, small ones first; none in records of version 1.0.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sizes: Vec<OfSize>,
+}
+
+/// What was executed of a line in a class of sizes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OfSize {
+    /// The largest size of the class.
+    pub up_to: u64,
+    /// As of the line.
+    pub cases: usize,
+    /// As of the line.
+    pub failed: usize,
+    /// As of the line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub largest_error: Option<f64>,
+}
+
+impl Line {
+    fn new((opcode, dtype): Key, Row { whole, sizes }: &Row) -> Line {
+        let sized = |(class, counts): (&Class, &Counts)| OfSize {
+            up_to: class.up_to(),
+            cases: counts.cases,
+            failed: counts.failed,
+            largest_error: counts.share,
+        };
+        Line {
+            opcode: opcode.map(|opcode: Opcode| opcode.name().to_owned()),
+            dtype: dtype.name().to_owned(),
+            cases: whole.cases,
+            failed: whole.failed,
+            largest_error: whole.share,
+            sizes: sizes.iter().map(sized).collect(),
+        }
+    }
+
+    /// What its sizes contradict: errors and counts are of the same cases, and a case counts in at least one class.
+    fn contradiction(&self) -> Option<&'static str> {
+        let largest = self.sizes.iter().filter_map(|of| of.largest_error).reduce(f64::max);
+        let sum = |count: fn(&OfSize) -> usize| self.sizes.iter().map(count).sum::<usize>();
+        if !self.sizes.is_sorted_by(|a, b| a.up_to < b.up_to) {
+            return Some("sizes are not in order");
+        }
+        if largest != self.largest_error {
+            return Some("the largest error is not that of its sizes");
+        }
+        let counts = sum(|of| of.cases) >= self.cases && sum(|of| of.failed) >= self.failed;
+        let within = self.sizes.iter().all(|of| of.cases <= self.cases && of.failed <= self.failed);
+        (!counts || !within).then_some("cases are not those of its sizes")
+    }
 }
 
 /// Something else that was run: programs many times over, or cases under a tool that watches accesses.
@@ -222,14 +277,7 @@ impl Evidence {
         }
         record.conforms = record.whole();
         record.skips.sort_by(|a, b| a.reason.cmp(&b.reason));
-        let line = |((opcode, dtype), row): (Key, Row)| Line {
-            opcode: opcode.map(|opcode: Opcode| opcode.name().to_owned()),
-            dtype: dtype.name().to_owned(),
-            cases: row.cases,
-            failed: row.failed,
-            largest_error: row.share,
-        };
-        record.executed = run.executed.rows().map(line).collect();
+        record.executed = run.executed.rows().map(|(key, row)| Line::new(key, row)).collect();
         Ok(record)
     }
 
@@ -249,8 +297,29 @@ impl Evidence {
     /// It is no record of this form, or it contradicts itself.
     pub fn read(text: &str) -> Result<Evidence, String> {
         let record: Evidence = serde_json::from_str(text).map_err(|cause| cause.to_string())?;
-        if record.evidence != FORMAT {
-            return Err(format!("`evidence` is `{}`, and this suite reads {FORMAT}", record.evidence));
+        let sized = record.evidence == FORMAT;
+        if !sized && record.evidence != WITHOUT_SIZES {
+            let found = &record.evidence;
+            return Err(format!(
+                "`evidence` is `{found}`, and this suite reads {FORMAT} and {WITHOUT_SIZES}"
+            ));
+        }
+        for line in &record.executed {
+            let what = format!(
+                "{} in {}",
+                line.opcode.as_deref().unwrap_or("programs of several opcodes"),
+                line.dtype
+            );
+            if line.sizes.is_empty() == sized {
+                return Err(format!(
+                    "`evidence` is `{}`, and {what} has {} sizes",
+                    record.evidence,
+                    line.sizes.len()
+                ));
+            }
+            if let Some(contradiction) = line.contradiction().filter(|_| sized) {
+                return Err(format!("{what}: {contradiction}"));
+            }
         }
         let skipped: usize = record.skips.iter().map(|skip| skip.cases.len()).sum();
         for (count, named, what) in

@@ -19,8 +19,8 @@ pub use elements::Elements;
 pub use expect::{Expectation, expectations};
 pub use outputs::{Judged, outputs};
 pub use session::{Bound, Session};
-pub use sizes::Sizes;
-pub use table::{Key, Row, Table, Touched};
+pub use sizes::{Sizes, size};
+pub use table::{Class, Counts, Key, Place, Row, Table, Touched};
 pub use trace::{Traced, follow};
 pub use used::used;
 pub use workspace::{Workspace, Workspaces};
@@ -34,11 +34,13 @@ pub struct Fault {
     pub mismatch: Mismatch,
     /// The line of the table that it belongs to, where it is one opcode's or one dtype's.
     pub key: Option<Key>,
+    /// The class of the task that is wrong, where a trace tells; otherwise it is of the size of the case.
+    pub class: Option<Class>,
 }
 
 impl Fault {
     /// A fault of a file as a whole.
     fn of_file(expected: impl Into<String>, actual: impl Into<String>) -> Fault {
-        Fault { mismatch: Mismatch::new(expected, actual), key: None }
+        Fault { mismatch: Mismatch::new(expected, actual), key: None, class: None }
     }
 }

@@ -37,7 +37,7 @@ pub fn outputs(place: &str, expectations: &[Expectation], file: &TensorFile) -> 
         let share = judge(&tensor, expected).map_err(|wrong| {
             let mut mismatch = in_words(&what, &wrong, &[]);
             mismatch.elements = Some(Box::new(Elements::of(name, &tensor, expected)));
-            Fault { mismatch, key: Some((None, *dtype)) }
+            Fault { mismatch, key: Some((None, *dtype)), class: None }
         })?;
         judged.push(Judged { dtype: *dtype, share });
     }

@@ -8,7 +8,7 @@ use megakernel_ir::{BufferKind, DType, Opcode, read};
 use megakernel_numerics::{Tensor, TensorFile};
 
 use super::expect::shape;
-use super::{Expectation, Key, expectations};
+use super::{Class, Expectation, Key, expectations, size};
 use crate::case::{Case, LaunchCase};
 use crate::store::{Corpus, CorpusError};
 
@@ -102,6 +102,17 @@ impl<'a> Session<'a> {
         let opcodes: BTreeSet<Opcode> =
             tasks.map(|task| task.op).filter(|&opcode| opcode != Opcode::Nop).collect();
         opcodes.first().copied().filter(|_| opcodes.len() == 1)
+    }
+
+    /// The class of the case as a whole: of its largest task, or, where it has no one opcode, of how many tasks it has.
+    pub fn class(&self) -> Class {
+        let tasks = self.launches.iter().flat_map(|Prepared { program, .. }| {
+            program.tasks.iter().filter(|task| task.op != Opcode::Nop).map(move |task| (program, task))
+        });
+        Class::of(match self.opcode() {
+            Some(_) => tasks.map(|(program, task)| size(program, task)).max().unwrap_or(0),
+            None => tasks.count() as u64,
+        })
     }
 
     /// What the files of a launch bind.

@@ -99,14 +99,30 @@ impl Sizes {
     }
 }
 
+/// The size of a task by which records of evidence sort errors (clause CON-14): how many numbers an element of its result is made of,
+/// or, where each is made of a few, how many it writes.
+pub fn size(program: &Program<'_>, task: &Task<'_>) -> u64 {
+    let axis = match task.op {
+        Opcode::GemvTile | Opcode::GemmTile => "K",
+        Opcode::RmsNorm | Opcode::LayerNorm => "hidden",
+        Opcode::Softmax => "length of a line",
+        Opcode::AttentionTile => "window",
+        Opcode::AttentionCombine => "partials",
+        Opcode::AllreduceShard => "shards",
+        Opcode::SampleArgmax => "vocabulary",
+        _ => return task.outputs.first().map_or(0, |&id| numel(&shape(buffer(program, id)))),
+    };
+    let at = axes(task.op).iter().position(|name| *name == axis);
+    at.and_then(|at| extents(program, task).get(at).copied()).unwrap_or(0)
+}
+
 /// The extents of a task, in the order of [`axes`]. What a program lacks counts as 0.
 fn extents(program: &Program<'_>, task: &Task<'_>) -> Vec<u64> {
-    let buffer = |id: Option<&i64>| id.and_then(|&id| program.buffers.get(usize::try_from(id).ok()?));
-    let input = |index: usize| shape(buffer(task.inputs.get(index)));
-    let output = shape(buffer(task.outputs.first()));
+    let shape_of = |id: Option<&i64>| id.map_or_else(Vec::new, |&id| shape(buffer(program, id)));
+    let input = |index: usize| shape_of(task.inputs.get(index));
+    let output = shape_of(task.outputs.first());
     let param =
         |param: Param| task.params.int(param).and_then(|value| u64::try_from(value).ok()).unwrap_or(0);
-    let numel = |shape: &[u64]| shape.iter().fold(1u64, |product, &extent| product.saturating_mul(extent));
     let last = |shape: &[u64]| shape.last().copied().unwrap_or(0);
     let per = |n: u64, of: u64| n.checked_div(of).unwrap_or(0);
     let groups =
@@ -164,6 +180,14 @@ fn extents(program: &Program<'_>, task: &Task<'_>) -> Vec<u64> {
     }
 }
 
+fn buffer<'p, 't>(program: &'p Program<'t>, id: i64) -> Option<&'p Buffer<'t>> {
+    program.buffers.get(usize::try_from(id).ok()?)
+}
+
+fn numel(shape: &[u64]) -> u64 {
+    shape.iter().fold(1u64, |product, &extent| product.saturating_mul(extent))
+}
+
 fn shape(buffer: Option<&Buffer<'_>>) -> Vec<u64> {
     buffer.map_or_else(Vec::new, |buffer| buffer.shape.iter().map(|&extent| extent.unsigned_abs()).collect())
 }
@@ -213,6 +237,31 @@ mod tests {
         b.note(Opcode::Softmax, 0, 0);
         a.extend(b);
         assert_eq!(a.rows(), [(Some(Opcode::Add), "elements", 5), (Some(Opcode::Softmax), "lines", 7)]);
+    }
+
+    #[test]
+    fn the_size_of_a_task_is_the_length_of_its_sums_or_else_its_elements() {
+        let documents = cases::documents("accept");
+        // As their shapes and parameters have it.
+        for (id, expected) in [
+            ("gemv-tile-f16", 6),
+            ("gemm-tile-f16", 6),
+            ("rmsnorm-f16", 8),
+            ("layernorm-f16", 8),
+            ("softmax-f16", 5),
+            ("attention-tile-f16", 5),
+            ("attention-combine-f16", 2),
+            ("allreduce-shard-f16", 1),
+            ("sample-argmax-f16", 9),
+            ("rope-f16", 24),
+            ("add-f16", 10),
+        ] {
+            let id = format!("accept/dtype/{id}");
+            let found = documents.iter().find(|document| document.id() == id).expect("the case");
+            let program = read(found.text.as_bytes()).expect("a program");
+            let sizes: Vec<u64> = program.tasks.iter().map(|task| size(&program, task)).collect();
+            assert_eq!(sizes, [expected], "{id}");
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use megakernel_numerics::{Tensor, TensorFile};
 
 use super::expect::{is_output, shape};
 use super::outputs::{in_words, judge};
-use super::{Elements, Fault, Key};
+use super::{Class, Elements, Fault, Place, size};
 use crate::judge::Mismatch;
 use crate::oracle::{Expected, Follow, NoAnswer, OPEN};
 use crate::text::excerpt;
@@ -18,8 +18,8 @@ use crate::text::excerpt;
 /// A launch whose every task passed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Traced {
-    /// For each task that wrote: its opcode and dtype, and the share of its bounds that it used.
-    pub tasks: Vec<(Key, Option<f64>)>,
+    /// For each task that wrote: its opcode, dtype and class of sizes, and the share of its bounds that it used.
+    pub tasks: Vec<(Place, Option<f64>)>,
     /// What the caches hold after it, as far as tasks list them.
     pub caches: BTreeMap<String, Tensor>,
 }
@@ -46,6 +46,7 @@ pub fn follow(
         let buffer =
             program.buffers.get(written.buffer).ok_or_else(|| format!("no buffer {}", written.buffer))?;
         let key = (Some(task.op), buffer.dtype);
+        let class = Class::of(size(program, task));
         let what = format!("{place}, {}, `{}`", describe(id, task), excerpt(buffer.name.as_bytes()));
         let tensor = match trace.buffer(&id.to_string(), buffer.dtype, &written.shape()) {
             Ok(tensor) => tensor,
@@ -53,7 +54,7 @@ pub fn follow(
                 let required = format!("{what}: {} {:?} in the trace", buffer.dtype, written.shape());
                 let actual = excerpt(error.to_string().as_bytes());
                 let mismatch = Mismatch::new(required, actual);
-                return Ok(Err(Fault { mismatch, key: Some(key) }));
+                return Ok(Err(Fault { mismatch, key: Some(key), class: Some(class) }));
             }
         };
         if let Expected::Ints(required) = &mut written.expected {
@@ -63,13 +64,13 @@ pub fn follow(
             open.for_each(|(required, found)| *required = found);
         }
         match judge(&tensor, &written.expected) {
-            Ok(share) => traced.tasks.push((key, share)),
+            Ok(share) => traced.tasks.push(((key, class), share)),
             Err(wrong) => {
                 let from: Vec<u64> = written.region.iter().map(|&(low, _)| low).collect();
                 let mut mismatch = in_words(&what, &wrong, &from);
                 mismatch.expected.push_str(", from the inputs that the task had");
                 mismatch.elements = Some(Box::new(Elements::of(&buffer.name, &tensor, &written.expected)));
-                return Ok(Err(Fault { mismatch, key: Some(key) }));
+                return Ok(Err(Fault { mismatch, key: Some(key), class: Some(class) }));
             }
         }
         follow.store(id, &tensor)?;
@@ -131,5 +132,5 @@ fn contradiction(
             Err(error) => excerpt(error.to_string().as_bytes()),
         },
     );
-    Some(Fault { mismatch, key: None })
+    Some(Fault { mismatch, key: None, class: None })
 }

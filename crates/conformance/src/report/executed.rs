@@ -4,7 +4,7 @@ use megakernel_ir::{DType, Opcode};
 use serde::{Deserialize, Serialize};
 
 use super::results::{Ended, Played};
-use crate::execution::{Key, Row, Sizes};
+use crate::execution::{Counts, Key, Sizes};
 use crate::store::Corpus;
 
 /// A line of what was executed. A case counts once in each line that it has to do with.
@@ -25,7 +25,7 @@ pub struct ExecutedResult {
 }
 
 impl ExecutedResult {
-    pub(super) fn new((opcode, dtype): Key, row: Row) -> ExecutedResult {
+    pub(super) fn new((opcode, dtype): Key, row: Counts) -> ExecutedResult {
         ExecutedResult {
             opcode: opcode.map(|opcode: Opcode| opcode.name().to_owned()),
             dtype: dtype.name().to_owned(),

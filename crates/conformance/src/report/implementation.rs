@@ -1,6 +1,6 @@
 //! Who was judged.
 
-use megakernel_ir::protocol::{Accumulator, Facts, Hello, Profile};
+use megakernel_ir::protocol::{Accumulator, Facts, Hello, Profile, SourceFile};
 use serde::{Deserialize, Serialize};
 
 use crate::text::excerpt;
@@ -42,6 +42,12 @@ pub struct Implementation {
 impl Implementation {
     pub(crate) fn new(hello: &Hello, traced: bool) -> Implementation {
         let excerpts = |names: &[String]| names.iter().map(|name| excerpt(name.as_bytes())).collect();
+        let words = |text: &Option<String>| text.as_ref().map(|text| excerpt(text.as_bytes()));
+        let source = |file: &SourceFile| SourceFile {
+            name: excerpt(file.name.as_bytes()),
+            sha256: excerpt(file.sha256.as_bytes()),
+            given: file.given,
+        };
         Implementation {
             name: excerpt(hello.name.as_bytes()),
             version: excerpt(hello.version.as_bytes()),
@@ -56,16 +62,22 @@ impl Implementation {
             device: hello.device.as_ref().map(|device| Facts {
                 name: excerpt(device.name.as_bytes()),
                 target: excerpt(device.target.as_bytes()),
-                driver: device.driver.as_ref().map(|text| excerpt(text.as_bytes())),
-                toolkit: device.toolkit.as_ref().map(|text| excerpt(text.as_bytes())),
+                driver: words(&device.driver),
+                toolkit: words(&device.toolkit),
                 kernels: excerpt(device.kernels.as_bytes()),
-                binary: device.binary.as_ref().map(|text| excerpt(text.as_bytes())),
+                binary: words(&device.binary),
                 options: excerpts(&device.options),
-                uuid: device.uuid.as_ref().map(|text| excerpt(text.as_bytes())),
+                uuid: words(&device.uuid),
                 threads_per_block: device.threads_per_block,
-                clocks: device.clocks.as_ref().map(|text| excerpt(text.as_bytes())),
-                sharing: device.sharing.as_ref().map(|text| excerpt(text.as_bytes())),
-                placement: device.placement.as_ref().map(|text| excerpt(text.as_bytes())),
+                clocks: words(&device.clocks),
+                sharing: words(&device.sharing),
+                placement: words(&device.placement),
+                fixed_threads: device.fixed_threads,
+                seed: device.seed,
+                repeats: device.repeats,
+                delays: device.delays,
+                undefined: words(&device.undefined),
+                sources: device.sources.iter().map(source).collect(),
             }),
         }
     }

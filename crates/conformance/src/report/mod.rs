@@ -395,7 +395,7 @@ impl Report {
             partial: run.partial(),
             known: (!options.known.is_empty()).then(|| known::of(&options.known, &results)),
             results,
-            executed: run.executed.rows().map(|(key, row)| ExecutedResult::new(key, row)).collect(),
+            executed: run.executed.rows().map(|(key, row)| ExecutedResult::new(key, row.whole)).collect(),
             notes: run.notes.clone(),
         };
         let tail = run.hello.as_ref().err().map(|no_hello| no_hello.stderr.clone());

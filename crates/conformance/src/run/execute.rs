@@ -24,7 +24,7 @@ impl Shared<'_> {
             return Ok(Outcome::Skipped(reason));
         }
         let expectations = session.expectations(self.hello.accumulator)?;
-        let mut touched = Touched::new(&session.keys(&expectations));
+        let mut touched = Touched::new(&session.keys(&expectations), session.class());
         let workspace = match Workspace::new(self.workspaces, self.corpus, &session, self.oracle.is_some())? {
             Ok(workspace) => workspace,
             Err(failure) => {
@@ -42,8 +42,8 @@ impl Shared<'_> {
         let outcome = match answer.map(|answer| judge::verdict(unit.case, &answer)) {
             Ok(Judgement::Passed) => match self.judge(&session, &workspace, &expectations, &mut touched) {
                 Ok(Ok(())) => Outcome::Passed,
-                Ok(Err(Fault { mismatch, key })) => {
-                    touched.failed(key);
+                Ok(Err(Fault { mismatch, key, class })) => {
+                    touched.failed(key.map(|key| (key, class.unwrap_or_else(|| session.class()))));
                     Outcome::WrongAnswer(mismatch.of_elements(key))
                 }
                 Err(Unjudged::Run(cause)) => return Err(cause),
@@ -76,7 +76,7 @@ impl Shared<'_> {
         expectations: &[Vec<Expectation>],
         touched: &mut Touched,
     ) -> Result<Result<(), Fault>, Unjudged> {
-        let opcode = session.opcode();
+        let (opcode, class) = (session.opcode(), session.class());
         let mut caches = BTreeMap::new();
         for (n, expected) in expectations.iter().enumerate() {
             // The trace first: it says which task is to blame for what is wrong with the outputs.
@@ -90,9 +90,12 @@ impl Shared<'_> {
                 .output(n, &launch.program)
                 .and_then(|file| outputs(&format!("launch {n}"), expected, &file));
             match judged {
-                Ok(judged) => judged.iter().for_each(|one| touched.used((opcode, one.dtype), one.share)),
-                Err(Fault { mismatch, key }) => {
-                    return Ok(Err(Fault { mismatch, key: key.map(|(_, dtype)| (opcode, dtype)) }));
+                Ok(judged) => {
+                    judged.iter().for_each(|one| touched.used(((opcode, one.dtype), class), one.share))
+                }
+                Err(fault) => {
+                    let key = fault.key.map(|(_, dtype)| (opcode, dtype));
+                    return Ok(Err(Fault { key, ..fault }));
                 }
             }
         }
@@ -133,8 +136,8 @@ impl Shared<'_> {
             answered => answered?,
         };
         Ok(traced.map(|traced| {
-            for (key, share) in traced.tasks {
-                touched.used(key, share);
+            for (place, share) in traced.tasks {
+                touched.used(place, share);
             }
             // A cache that no task lists stays as it was.
             caches.extend(traced.caches);

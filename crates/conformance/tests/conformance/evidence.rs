@@ -8,7 +8,7 @@ use megakernel_conformance::store::{Corpus, Filter};
 use megakernel_ir::Opcode;
 use megakernel_ir::protocol::Profile;
 use megakernel_test_support::{files, schemas};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::judged::options;
 use crate::support::sessions;
@@ -45,6 +45,17 @@ fn a_record_says_what_ran_where_and_how_it_was_judged() {
         assert_eq!(Evidence::read(&text).as_ref(), Ok(&record));
         assert_eq!((record.device.name.as_str(), record.device.target.as_str()), ("Lab GPU", "sm_80"));
         assert_eq!((record.conforms, record.corpus.cases), (conforms, 2));
+        // All that the worker says of it is there.
+        let digest = "fedcba9876543210".repeat(4);
+        let said = json!({
+            "name": "Lab GPU", "target": "sm_80", "driver": "1.2", "kernels": "0123456789abcdef".repeat(4), "threads_per_block": 64,
+            "fixed_threads": false, "seed": u64::MAX, "repeats": 2, "delays": true, "undefined": "zeros",
+            "sources": [{"name": "a.cuh", "sha256": digest}, {"name": "b.cu", "sha256": digest, "given": true}],
+        });
+        assert_eq!(value["device"], said);
+        // One case has one addition of four elements, the other four tasks in each of its two launches.
+        let up_to: Vec<_> = record.executed.iter().map(|line| line.sizes.iter().map(|of| of.up_to)).collect();
+        assert!(up_to.into_iter().all(|up_to| up_to.eq([16])), "{text}");
         let counts = (record.passed, record.failed, record.skipped);
         assert_eq!(counts, if conforms { (2, 0, 0) } else { (1, 1, 0) });
         let (stale, wrong) = findings(&record, directory.path());

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use megakernel_ir::model::Program;
-use megakernel_ir::protocol::{Accumulator, Answer, Execute, Facts, Hello, Launch, Profile};
+use megakernel_ir::protocol::{Accumulator, Answer, Execute, Facts, Hello, Launch, Profile, SourceFile};
 use megakernel_ir::{BufferKind, DType, Rule, read};
 use megakernel_numerics::{Stored, Tensor, TensorFile};
 
@@ -26,12 +26,23 @@ pub fn hello(behaviour: &str) -> Hello {
                 target: "sm_80".to_owned(),
                 driver: Some("1.2".to_owned()),
                 kernels: "0123456789abcdef".repeat(4),
+                threads_per_block: Some(64),
+                fixed_threads: Some(false),
+                seed: Some(u64::MAX),
+                repeats: Some(2),
+                delays: Some(true),
+                undefined: Some("zeros".to_owned()),
+                sources: vec![source("a.cuh", false), source("b.cu", true)],
                 ..Facts::default()
             });
         }
         _ => {}
     }
     hello
+}
+
+fn source(name: &str, given: bool) -> SourceFile {
+    SourceFile { name: name.to_owned(), sha256: "fedcba9876543210".repeat(4), given }
 }
 
 /// Executes a session, with what the behaviour does to it.

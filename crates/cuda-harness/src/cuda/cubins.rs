@@ -3,11 +3,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use megakernel_ir::protocol::SourceFile;
+
 use super::binary::{self, Entry, KERNEL};
 use super::nvrtc::Nvrtc;
 use crate::given::Given;
 use crate::host::{default_cache, unpack};
-use crate::sources::{Kernels, digest, options};
+use crate::sources::{Kernels, digest, files, options};
 
 /// The options of every build, besides the target. Products and sums are rounded one by one, except where the source says
 /// `fmaf`. With so many registers, blocks of 512 threads fit.
@@ -43,6 +45,8 @@ pub struct Cubin {
     pub kernels: String,
     /// The options of the compiler that decide what the kernels compute; none where they came compiled.
     pub options: Vec<String>,
+    /// The files of which they are made; none where they came compiled.
+    pub sources: Vec<SourceFile>,
     /// The kernel to launch.
     pub entry: Entry,
 }
@@ -84,6 +88,7 @@ struct Source {
     digest: String,
     /// Those that decide what is computed.
     decisive: Vec<String>,
+    files: Vec<SourceFile>,
 }
 
 impl Source {
@@ -112,7 +117,7 @@ impl Source {
         let role = settings.given.vm.as_ref().map(|_| KERNEL);
         let parts: Vec<&str> = decisive.iter().map(String::as_str).chain(role).collect();
         let digest = digest(Kernels::Gpu, &parts, &replaced);
-        Ok(Source { text, options, entry, digest, decisive })
+        Ok(Source { text, options, entry, digest, decisive, files: files(Kernels::Gpu, &replaced) })
     }
 
     /// Files of this source have this name, with the version of the compiler at the end.
@@ -149,6 +154,7 @@ impl Source {
             toolkit,
             kernels: self.digest.clone(),
             options: self.decisive.clone(),
+            sources: self.files.clone(),
             entry: self.entry.clone(),
         }
     }
@@ -210,6 +216,7 @@ pub fn find(settings: &Settings, (major, minor): (i32, i32)) -> Result<Vec<Cubin
             toolkit: None,
             kernels: hash.finalize().to_hex().to_string(),
             options: Vec::new(),
+            sources: Vec::new(),
             entry,
         }]);
     }

@@ -115,7 +115,9 @@ impl Cuda {
             let entry = serde_json::to_string(&cubin.entry).map_err(|cause| cause.to_string())?;
             let arguments = [RUNNER.to_owned(), path(&cubin.path)?, entry, gpu.number().to_string()];
             let runner = Runner::new(own.clone(), arguments.to_vec(), Vec::new())?;
-            let facts = facts(gpu, &cubin, launching.threads.usual());
+            let threads = launching.threads;
+            let fixed_threads = Some(threads.fixed());
+            let facts = Facts { fixed_threads, ..facts(gpu, &cubin, threads.usual()) };
             let mut cuda = Cuda {
                 runner,
                 launching: launching.clone(),
@@ -177,7 +179,8 @@ fn facts(gpu: gpu::Gpu, cubin: &Cubin, threads: u32) -> Facts {
         threads_per_block: Some(threads),
         clocks: gpu.clocks(),
         sharing: gpu.sharing(),
-        placement: None,
+        sources: cubin.sources.clone(),
+        ..Facts::default()
     }
 }
 

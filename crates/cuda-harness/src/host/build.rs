@@ -7,7 +7,9 @@ use std::str::FromStr;
 
 use crate::cuda::binary::is_binary;
 use crate::given::{Given, Source};
-use crate::sources::{Kernels, SOURCES, TENSOR_CORES, digest, options};
+use megakernel_ir::protocol::SourceFile;
+
+use crate::sources::{Kernels, SOURCES, TENSOR_CORES, digest, files, options};
 
 /// What checks the kernels while they run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -87,6 +89,8 @@ pub struct Built {
     pub toolkit: String,
     /// Digest of the kernels.
     pub kernels: String,
+    /// The files of which they are made.
+    pub sources: Vec<SourceFile>,
 }
 
 /// The program, which is built if that has not been done yet.
@@ -137,6 +141,7 @@ pub fn build(settings: &Settings) -> Result<Built, String> {
             .trim()
             .to_owned(),
         kernels: kernels_digest(settings, given.as_ref()),
+        sources: files(Kernels::Host, given.as_ref().map_or(&[], |given| &given.files)),
     };
     let name = format!("amk-host-{}", hash.get(..24).unwrap_or_default());
     let program = cache.join(&name);

@@ -5,7 +5,7 @@ mod build;
 
 use std::time::Duration;
 
-use megakernel_ir::protocol::Facts;
+use megakernel_ir::protocol::{Facts, SourceFile};
 
 use crate::cuda::shared_bytes;
 use crate::device::{Device, End, Ended, Job, Room, Threads};
@@ -39,6 +39,7 @@ pub struct Host {
     /// Of the kernels, for [`Device::facts`].
     toolkit: String,
     kernels: String,
+    sources: Vec<SourceFile>,
     binary: Option<String>,
     launching: Launching,
     sanitizers: Sanitizers,
@@ -51,7 +52,7 @@ impl Host {
     /// # Errors
     /// There is no compiler, it does not take the sources, or a folder cannot be written.
     pub fn new(settings: &Settings, launching: Launching) -> Result<Host, String> {
-        let Built { program, toolkit, kernels } = build(settings)?;
+        let Built { program, toolkit, kernels, sources } = build(settings)?;
         // Fibers leave nothing for the search of leaks to find; every finding ends the process.
         let environment = vec![
             ("ASAN_OPTIONS", "detect_leaks=0:detect_stack_use_after_return=0"),
@@ -61,7 +62,7 @@ impl Host {
         let binary = of_file(&program);
         let runner = Runner::new(program, Vec::new(), environment)?;
         let Settings { sanitizers, tensor_cores, .. } = *settings;
-        Ok(Host { runner, toolkit, kernels, binary, launching, sanitizers, tensor_cores })
+        Ok(Host { runner, toolkit, kernels, sources, binary, launching, sanitizers, tensor_cores })
     }
 }
 
@@ -90,6 +91,8 @@ impl Device for Host {
             binary: self.binary.clone(),
             options: options(&OPTIONS, self.tensor_cores).into_iter().map(str::to_owned).collect(),
             threads_per_block: Some(self.launching.threads.usual()),
+            fixed_threads: Some(self.launching.threads.fixed()),
+            sources: self.sources.clone(),
             ..Facts::default()
         }
     }

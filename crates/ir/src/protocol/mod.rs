@@ -315,6 +315,36 @@ pub struct Facts {
     /// Where blocks run that fill the device, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placement: Option<String>,
+    /// Whether all blocks have [`Facts::threads_per_block`], also those of programs that ask for others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fixed_threads: Option<bool>,
+    /// From which places, turns and delays are drawn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+    /// How often each launch runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeats: Option<u64>,
+    /// Whether tasks are delayed at random.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delays: Option<bool>,
+    /// What memory holds that starts undefined, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undefined: Option<String>,
+    /// The files of which the kernels are made.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sources: Vec<SourceFile>,
+}
+
+/// A file of which kernels are made.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceFile {
+    /// Its path below the folder of the sources, or beside the file that was given.
+    pub name: String,
+    /// SHA-256, in hexadecimal.
+    pub sha256: String,
+    /// Whether it was given for a run, beside the sources that the implementation brings.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub given: bool,
 }
 
 fn is_default(accumulator: &Accumulator) -> bool {
