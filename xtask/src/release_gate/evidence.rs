@@ -105,7 +105,9 @@ fn is_day(text: &str) -> bool {
 }
 
 fn is_uuid(text: &str) -> bool {
-    let parts: Vec<&str> = text.strip_prefix("GPU-").unwrap_or_default().split('-').collect();
+    // Of a whole GPU, or of a part of one.
+    let number = text.strip_prefix("GPU-").or(text.strip_prefix("MIG-"));
+    let parts: Vec<&str> = number.unwrap_or_default().split('-').collect();
     let hex = |part: &&str| part.chars().all(|c| c.is_ascii_hexdigit());
     parts.iter().map(|part| part.len()).eq([8, 4, 4, 4, 12]) && parts.iter().all(hex)
 }
@@ -128,6 +130,7 @@ mod tests {
     #[test]
     fn what_no_run_can_have_written_is_named() {
         assert_eq!(wrong(GOOD, &targets()), [""; 0]);
+        assert_eq!(wrong(&GOOD.replacen("GPU-", "MIG-", 1), &targets()), [""; 0]);
         for (from, to, place) in [
             ("0.5", "1.01", "/executed/0/largest_error: 1.01 of ADD in F32"),
             ("0.5", "-0.5", "/executed/0/largest_error"),

@@ -49,7 +49,7 @@ fn a_record_says_what_ran_where_and_how_it_was_judged() {
         let digest = "fedcba9876543210".repeat(4);
         let said = json!({
             "name": "Lab GPU", "target": "sm_80", "driver": "1.2", "kernels": "0123456789abcdef".repeat(4), "threads_per_block": 64,
-            "fixed_threads": false, "seed": u64::MAX, "repeats": 2, "delays": true, "undefined": "zeros",
+            "sharing": "a whole GPU, through MPS", "fixed_threads": false, "seed": u64::MAX, "repeats": 2, "delays": true, "undefined": "zeros",
             "sources": [{"name": "a.cuh", "sha256": digest}, {"name": "b.cu", "sha256": digest, "given": true}],
         });
         assert_eq!(value["device"], said);

@@ -26,6 +26,7 @@ pub fn hello(behaviour: &str) -> Hello {
                 target: "sm_80".to_owned(),
                 driver: Some("1.2".to_owned()),
                 kernels: "0123456789abcdef".repeat(4),
+                sharing: Some("a whole GPU, through MPS".to_owned()),
                 threads_per_block: Some(64),
                 fixed_threads: Some(false),
                 seed: Some(u64::MAX),

@@ -58,7 +58,6 @@ impl Gpu {
             if name.parse() == Ok(number) {
                 return Ok(gpu);
             }
-            // UUIDs of parts of a GPU begin with `MIG-` where tools of the system show them.
             let uuid = gpu.uuid().unwrap_or_default();
             let plain = |text: &str| {
                 text.to_lowercase().trim_start_matches("gpu-").trim_start_matches("mig-").to_owned()
@@ -93,13 +92,17 @@ impl Gpu {
 
     /// Whether this is a whole GPU or a part of one (MIG), and whether other processes' kernels run beside ours (MPS).
     pub fn sharing(self) -> Option<String> {
-        let part = self.name().contains(" MIG ");
         // Where NVIDIA's daemon listens unless it is told otherwise.
         let usual = || ["/", "tmp", "nvidia-mps"].iter().collect();
         let pipe: PathBuf = std::env::var_os("CUDA_MPS_PIPE_DIRECTORY").map_or_else(usual, PathBuf::from);
         let served = pipe.join("control").exists();
-        let part = if part { "a part of a GPU (MIG)" } else { "a whole GPU" };
+        let part = if self.is_part() { "a part of a GPU (MIG)" } else { "a whole GPU" };
         Some(format!("{part}, {}", if served { "through MPS" } else { "without MPS" }))
+    }
+
+    /// Whether it is a part of a divided GPU.
+    fn is_part(self) -> bool {
+        self.name().contains(" MIG ")
     }
 
     /// As the driver calls it.
@@ -119,14 +122,15 @@ impl Gpu {
         version
     }
 
-    /// The number that no other device has, in the driver's notation; of a part of a divided GPU, that of the part.
+    /// The number that no other device has, as tools of the system show it; of a part of a divided GPU, that of the part.
     pub fn uuid(self) -> Option<String> {
         let mut uuid = sys::CUuuid { bytes: [0; 16] };
         // SAFETY: the device is one of the driver's, and `uuid` is there to be written.
         let result = unsafe { sys::cuDeviceGetUuid_v2(&mut uuid, self.device) };
         let digits: String = uuid.bytes.iter().map(|byte| format!("{:02x}", byte.cast_unsigned())).collect();
         let parts = [0..8, 8..12, 12..16, 16..20, 20..32].map(|part| digits.get(part).unwrap_or_default());
-        (result == CUresult::CUDA_SUCCESS).then(|| format!("GPU-{}", parts.join("-")))
+        let kind = if self.is_part() { "MIG" } else { "GPU" };
+        (result == CUresult::CUDA_SUCCESS).then(|| format!("{kind}-{}", parts.join("-")))
     }
 
     fn attribute(self, attribute: Attribute) -> Result<i32, String> {

@@ -1,6 +1,8 @@
 // A stand-in for NVRTC: what it makes passes for a CUBIN with the stand-in for the driver, and holds what it was made of.
 // AMK_STAND_IN says `does-not-compile` for a compiler that finds an error.
 
+// With AMK_BUILTINS it opens the library of its builtins by its name, as NVRTC does, and compiles nothing where that fails.
+//
 // AMK_VERSION is its version, as two numbers with a comma.
 #ifndef AMK_VERSION
 #define AMK_VERSION 13, 7
@@ -9,6 +11,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+
+#include <dlfcn.h>
 
 namespace {
 
@@ -56,6 +60,13 @@ int nvrtcDestroyProgram(Program** program) {
 int nvrtcCompileProgram(Program* program, int count, const char* const* options) {
     program->made = program->source;
     for (int i = 0; i < count; ++i) program->made += std::string(options[i]) + "\n";
+#if defined(AMK_BUILTINS)
+    const std::string builtins = "libnvrtc-builtins.so." + std::to_string(VERSION[0]) + "." + std::to_string(VERSION[1]);
+    if (dlopen(builtins.c_str(), RTLD_NOW) == nullptr) {
+        program->log = "nvrtc: error: failed to open " + builtins;
+        return 7;
+    }
+#endif
     const char* kind = std::getenv("AMK_STAND_IN");
     if (kind == nullptr || std::strcmp(kind, "does-not-compile") != 0) return 0;
     program->log = "kernels.cu(1): error: expected a declaration";

@@ -47,6 +47,7 @@ fn programs_run_whole_and_task_by_task() {
             "uuid": "GPU-00112233-4455-6677-8899-aabbccddeeff", "sharing": "a whole GPU, without MPS",
             "clocks": "SMs at most 1500 MHz, memory at most 2000 MHz, ECC on", "placement": "16 blocks on 16 SMs, 1 on each",
             "options": ["--std=c++17", "--fmad=false", "--maxrregcount=128"],
+            "fixed_threads": threads == 32, "seed": 0, "repeats": 1, "delays": false, "undefined": "NaN",
         });
         for (key, value) in expected.as_object().expect("an object") {
             assert_eq!(&device[key], if alone { &Value::Null } else { value }, "{key}: {device}");
@@ -266,7 +267,7 @@ fn another_virtual_machine_is_compiled_or_taken_as_a_cubin() {
 
 #[test]
 fn a_gpu_is_chosen_by_its_number_or_its_uuid_and_a_part_of_one_is_named() {
-    let second = "GPU-ffeeddcc-bbaa-9988-7766-554433221100";
+    let second = "MIG-ffeeddcc-bbaa-9988-7766-554433221100";
     for (name, uuid, sharing) in [
         ("1", second, "a part of a GPU (MIG), without MPS"),
         ("ffeeddcc", second, "a part of a GPU (MIG), without MPS"),
@@ -283,11 +284,57 @@ fn a_gpu_is_chosen_by_its_number_or_its_uuid_and_a_part_of_one_is_named() {
     }
     let text = sentence(&plain().run("", &["--gpu", "2", "--prepare"]));
     assert!(
-        text.contains("no GPU is called `2`; there are: 0 GPU-0011") && text.contains("; 1 GPU-ffee"),
+        text.contains("no GPU is called `2`; there are: 0 GPU-0011") && text.contains("; 1 MIG-ffee"),
         "{text}"
     );
     let text = sentence(&plain().run("", &["--gpu", "GPU-", "--prepare"]));
     assert!(text.contains("no GPU is called `GPU-`"), "{text}");
+}
+
+#[test]
+fn a_gpu_that_others_may_use_through_mps_is_named_so() {
+    let pipes = tempfile::tempdir().expect("a folder");
+    let sharing = || {
+        let environment = [("CUDA_MPS_PIPE_DIRECTORY", pipes.path().as_os_str())];
+        let mut worker = plain().worker_with("", &[], &environment);
+        worker.say(&json!({"type": "hello", "protocol": "1.0"}))["device"]["sharing"].clone()
+    };
+    assert_eq!(sharing(), "a whole GPU, without MPS");
+    // What NVIDIA's daemon listens on.
+    std::fs::write(pipes.path().join("control"), "").expect("a file");
+    assert_eq!(sharing(), "a whole GPU, through MPS");
+}
+
+#[test]
+fn how_launches_run_and_each_source_are_in_the_handshake() {
+    let driver = plain().again();
+    let kernels = driver.folder().join("kernels.cu");
+    std::fs::write(&kernels, "#include \"beside.cuh\"\n").expect("a file");
+    std::fs::write(driver.folder().join("beside.cuh"), "abc").expect("a file");
+    let driver = driver.given("--kernels", kernels);
+    let options = ["--seed", "3", "--repeat", "2", "--perturb", "--zeros"];
+    let mut worker = driver.worker("", &options);
+    let device = worker.say(&json!({"type": "hello", "protocol": "1.0"}))["device"].clone();
+    let said = json!({"seed": 3, "repeats": 2, "delays": true, "undefined": "zeros"});
+    for (key, value) in said.as_object().expect("an object") {
+        assert_eq!(&device[key], value, "{key}: {device}");
+    }
+    let sources = device["sources"].as_array().expect("sources");
+    let (given, ours): (Vec<_>, Vec<_>) = sources.iter().partition(|file| file["given"] == true);
+    let names: Vec<_> = given.iter().map(|file| &file["name"]).collect();
+    assert_eq!(names, ["kernels.cu", "beside.cuh"]);
+    // Of `abc`, by the standard.
+    assert_eq!(given[1]["sha256"], "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    let mut names: Vec<&str> = ours.iter().filter_map(|file| file["name"].as_str()).collect();
+    names.sort_unstable();
+    let folder = root().join("crates/cuda-harness/cuda");
+    let mut files: Vec<String> = megakernel_test_support::files::below(&folder)
+        .iter()
+        .filter_map(|path| Some(path.strip_prefix(&folder).ok()?.to_str()?.to_owned()))
+        .filter(|name| !name.starts_with("host/"))
+        .collect();
+    files.sort();
+    assert_eq!(names, files);
 }
 
 #[test]

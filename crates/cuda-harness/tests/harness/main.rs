@@ -10,6 +10,7 @@ mod given;
 mod host;
 mod litmus;
 mod mcir;
+mod nvrtc;
 mod strangers;
 mod support;
 mod windows;

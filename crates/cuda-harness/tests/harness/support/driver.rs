@@ -10,10 +10,10 @@ use super::fewer;
 use super::worker::Worker;
 
 #[track_caller]
-fn compile(library: &str, define: Option<&str>, folder: &Path) {
+fn compile(library: &str, defines: &[&str], folder: &Path) {
     let output = Command::new("c++")
         .args(["-std=c++20", "-O1", "-ffp-contract=off", "-fno-tree-ter", "-shared", "-fPIC", "-pthread"])
-        .args(define)
+        .args(defines)
         .arg(concat!("-I", env!("CARGO_MANIFEST_DIR"), "/cuda"))
         .arg(format!("{}/tests/driver/{library}.cpp", env!("CARGO_MANIFEST_DIR")))
         .arg("-o")
@@ -59,7 +59,7 @@ impl Driver {
         let folder = tempfile::tempdir().expect("a folder");
         let define = format!("-DAMK_WORKER=\"{}\"", kernels.display());
         for (library, name) in [("cuda", "libcuda.so.1"), ("nvrtc", "libnvrtc.so.13")] {
-            compile(library, Some(&define), folder.path());
+            compile(library, &[&define], folder.path());
             let made = folder.path().join(format!("lib{library}.so"));
             std::fs::rename(made, folder.path().join(name)).expect("a library");
         }
@@ -74,7 +74,7 @@ impl Driver {
             format!("-D{name}=\"{}\"", path.display())
         });
         for library in ["cuda", "nvrtc"] {
-            compile(library, define.as_deref(), folder.path());
+            compile(library, define.as_deref().as_slice(), folder.path());
         }
         Driver { folder, given, version: NEWEST }
     }
@@ -92,7 +92,7 @@ impl Driver {
     pub fn another_nvrtc(&self, major: u32, minor: u32) -> PathBuf {
         let folder = self.folder().join(format!("nvrtc-{major}.{minor}"));
         std::fs::create_dir_all(&folder).expect("a folder");
-        compile("nvrtc", Some(&format!("-DAMK_VERSION={major},{minor}")), &folder);
+        compile("nvrtc", &[&format!("-DAMK_VERSION={major},{minor}")], &folder);
         folder
     }
 
@@ -131,12 +131,17 @@ impl Driver {
 
     /// A worker on the stand-in for a GPU of a kind.
     pub fn worker(&self, kind: &str, options: &[&str]) -> Worker {
+        self.worker_with(kind, options, &[])
+    }
+
+    /// The same with more variables of the environment.
+    pub fn worker_with(&self, kind: &str, options: &[&str], more: &[(&str, &OsStr)]) -> Worker {
         let environment = [
             ("LD_LIBRARY_PATH", self.folder().as_os_str()),
             ("AMK_STAND_IN", OsStr::new(kind)),
             ("AMK_DRIVER", OsStr::new(self.version)),
         ];
-        Worker::with(&self.options(options), &self.folder().join("cache"), &environment)
+        Worker::with(&self.options(options), &self.folder().join("cache"), &[&environment, more].concat())
     }
 
     /// What a command says that is no worker.
@@ -152,3 +157,36 @@ impl Driver {
             .expect("it runs")
     }
 }
+
+/// NVRTC 13.9 as its package for pip lays it: `libnvrtc.so.13`, which opens its builtins by their name, and these beside it.
+pub struct Wheel {
+    folder: tempfile::TempDir,
+}
+
+impl Wheel {
+    #[track_caller]
+    pub fn new() -> Wheel {
+        require(Tool::Cxx);
+        let folder = tempfile::tempdir().expect("a folder");
+        compile("nvrtc", &["-DAMK_VERSION=13,9", "-DAMK_BUILTINS"], folder.path());
+        let name = format!("-Wl,-soname,{BUILTINS}");
+        let made = Command::new("c++")
+            .args(["-shared", &name, "-x", "c++", "/dev/null", "-o"])
+            .arg(folder.path().join(BUILTINS))
+            .status();
+        assert!(made.expect("the compiler starts").success());
+        Wheel { folder }
+    }
+
+    /// Puts it into a folder, with its builtins or without.
+    pub fn install(&self, folder: &Path, builtins: bool) {
+        std::fs::create_dir_all(folder).expect("a folder");
+        let named = [("libnvrtc.so", "libnvrtc.so.13"), (BUILTINS, BUILTINS)];
+        for (from, to) in named.into_iter().take(if builtins { 2 } else { 1 }) {
+            std::fs::copy(self.folder.path().join(from), folder.join(to)).expect("a library");
+        }
+    }
+}
+
+/// As NVRTC 13.9 calls them.
+const BUILTINS: &str = "libnvrtc-builtins.so.13.9";
