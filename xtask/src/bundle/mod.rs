@@ -1,8 +1,12 @@
 //! `cargo xtask bundle`: all that a machine with a GPU needs to judge the CUDA kernels, without Rust and without a network.
 
+mod glibc;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+
+use glibc::{Glibc, Linker};
 
 use crate::dist::archive::{Packing, gather, pack};
 use crate::dist::{create, remove};
@@ -36,9 +40,14 @@ pub struct Args {
     #[arg(long, value_name = "LIST", default_value = TARGETS)]
     targets: String,
 
-    /// The profile of the two programs
+    /// The profile of the programs
     #[arg(long, value_name = "NAME", default_value = "release")]
     profile: String,
+
+    /// The oldest C library that the programs have to run with, such as 2.28; by default that of this machine decides. It needs zig, as
+    /// ZIG, the path or `pip install ziglang` has it, which links for it
+    #[arg(long, value_name = "VERSION")]
+    glibc: Option<Glibc>,
 }
 
 /// The command: 0 when there is a bundle.
@@ -57,19 +66,29 @@ fn bundle(root: &Path, args: &Args) -> Result<(), String> {
     let folder = out.join("megakernel-cuda");
     remove(&folder)?;
     create(&folder)?;
+    let linker = args.glibc.map(|floor| Linker::new(floor, &out)).transpose()?;
+    let mut floor = Glibc::LEAST;
     for name in ["megakernel-cuda", "megakernel-conform", "megakernel-reference"] {
-        let built = build(root, name, &args.profile)?;
+        let built = build(root, name, &args.profile, linker.as_ref())?;
         let to = folder.join(name);
         fs::copy(&built, &to).map_err(|cause| format!("{}: {cause}", built.display()))?;
+        floor = floor.max(Glibc::of(&to)?);
         // What debuggers need is most of a program. Without `strip` the bundle is larger, which is noticed below.
         let _ = Command::new("strip").arg(&to).status();
+    }
+    match args.glibc {
+        Some(asked) => floor.within(asked)?,
+        None => {
+            eprintln!(
+                "note: the programs need glibc {floor}; --glibc 2.28 has zig link them for an older one"
+            );
+        }
     }
     compile(args, &folder, &args.targets, None)?;
     compile(args, &folder, &of_matrix_units(&args.targets), Some("--tensor-cores"))?;
     gather(root, &["corpus"], &folder)?;
     let script = folder.join("run.sh");
-    let floor = glibc(&folder.join("megakernel-cuda"))?;
-    fs::write(&script, RUN.replace("@GLIBC@", &floor))
+    fs::write(&script, RUN.replace("@GLIBC@", &floor.to_string()))
         .map_err(|cause| format!("{}: {cause}", script.display()))?;
     succeed(Command::new("chmod").arg("+x").arg(&script), "run.sh is not made executable")?;
     let packed = pack(&folder, &out, Packing::Gzip)?;
@@ -128,33 +147,19 @@ fn of_matrix_units(targets: &str) -> String {
 }
 
 /// Builds a program of this repository: its path.
-fn build(root: &Path, name: &str, profile: &str) -> Result<PathBuf, String> {
+fn build(root: &Path, name: &str, profile: &str, linker: Option<&Linker>) -> Result<PathBuf, String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut build = Command::new(cargo);
     build.args(["build", "--quiet", "--workspace", "--bin", name, "--profile", profile]).current_dir(root);
+    if let Some(linker) = linker {
+        linker.link(&mut build);
+    }
     succeed(&mut build, &format!("{name} does not build"))?;
     let own = std::env::current_exe().map_err(|cause| format!("the path of xtask is unknown: {cause}"))?;
     let target = own.parent().and_then(Path::parent).ok_or("xtask is in no directory")?;
+    let target = if linker.is_some() { &target.join(glibc::TARGET) } else { target };
     let folder = if profile == "dev" { "debug" } else { profile };
     Ok(target.join(folder).join(name))
-}
-
-/// The version of glibc that a program needs: the latest of those that its symbols name.
-fn glibc(program: &Path) -> Result<String, String> {
-    let bytes = fs::read(program).map_err(|cause| format!("{}: {cause}", program.display()))?;
-    Ok(latest(&bytes).map_or_else(|| "2.17".to_owned(), |(major, minor)| format!("{major}.{minor}")))
-}
-
-fn latest(bytes: &[u8]) -> Option<(u32, u32)> {
-    const MARK: &[u8] = b"GLIBC_";
-    let marks = bytes.windows(MARK.len()).enumerate().filter(|(_, part)| *part == MARK);
-    let versions = marks.filter_map(|(at, _)| {
-        let rest =
-            bytes.get(at + MARK.len()..)?.split(|byte| !byte.is_ascii_digit() && *byte != b'.').next()?;
-        let mut parts = std::str::from_utf8(rest).ok()?.split('.');
-        Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
-    });
-    versions.max()
 }
 
 fn succeed(command: &mut Command, what: &str) -> Result<(), String> {
@@ -168,17 +173,11 @@ fn succeed(command: &mut Command, what: &str) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{TARGETS, latest, of_matrix_units};
+    use super::{TARGETS, of_matrix_units};
 
     #[test]
     fn kernels_with_matrix_units_are_for_what_has_them() {
         let capable = "sm_80,sm_86,sm_89,sm_90a,sm_100a,sm_103,sm_110,sm_120,compute_80";
         assert_eq!((of_matrix_units(TARGETS).as_str(), of_matrix_units("sm_75").as_str()), (capable, ""));
-    }
-
-    #[test]
-    fn the_latest_version_of_a_symbol_is_the_floor() {
-        let symbols = b"\0GLIBC_2.2.5\0GLIBC_2.34\0GLIBC_2.9\0GLIBC_PRIVATE\0";
-        assert_eq!((latest(symbols), latest(b"static")), (Some((2, 34)), None));
     }
 }
