@@ -41,7 +41,7 @@ impl Repeat<'_, '_> {
             let perturb = if self.options.perturb { " --perturb" } else { "" };
             // Reports show the beginning of a message: what it takes to see it again comes first.
             let about = format!("run {} of {times} (--seed {seed}{perturb})", number + 1);
-            let found = run.whole(self.start.clone()).map_err(|failure| match failure {
+            let found = run.whole(self.start).map_err(|failure| match failure {
                 Failure::Failed(message) => {
                     failed(format_args!("{about} fails, and the first did not: {message}"))
                 }

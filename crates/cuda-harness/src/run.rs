@@ -34,7 +34,7 @@ struct Step {
 
 impl Run<'_, '_> {
     /// All of it in one launch.
-    pub fn whole(&mut self, start: Memory) -> Result<Memory> {
+    pub fn whole(&mut self, start: &Memory) -> Result<Memory> {
         let mut memory = start.clone();
         let ended = self.device.launch(self.job, &mut memory.allocations).map_err(Failure::Failed)?;
         let stuck = || format!(": {}", stuck::describe(self.program, &ended.tasks, &ended.counters));
@@ -44,13 +44,15 @@ impl Run<'_, '_> {
         let problem = match (self.ended(&ended, &stuck), &ended.end) {
             (Err(Failure::Failed(message)), End::Crashed(_)) => message,
             (Err(failure), _) => return Err(failure),
-            (Ok(()), _) => match self.trespass(&start, &memory) {
+            (Ok(()), _) => match self.trespass(start, &memory) {
                 Some(message) => message,
                 None => return Ok(memory),
             },
         };
+        // It may be large, and copies follow.
+        drop(memory);
         // One by one, the task shows that did it, unless it takes several to go wrong.
-        match self.steps(start, true, &mut BTreeMap::new()) {
+        match self.steps(start.clone(), true, &mut BTreeMap::new()) {
             Err(Failure::Failed(message)) => Err(Failure::Failed(message)),
             _ => Err(Failure::Failed(format!("{problem}; no task does so in a launch of its own"))),
         }
@@ -70,10 +72,9 @@ impl Run<'_, '_> {
         }
         let mut memory = start;
         for steps in self.segments(alone) {
-            let before = memory.clone();
-            match self.segment(&steps, &mut memory) {
-                Err(Failure::Failed(message)) if steps.len() > 1 => {
-                    let mut memory = before;
+            let before = (steps.len() > 1).then(|| memory.clone());
+            match (self.segment(&steps, &mut memory), before) {
+                (Err(Failure::Failed(message)), Some(mut memory)) => {
                     for step in &steps {
                         self.segment(std::slice::from_ref(step), &mut memory)?;
                     }
@@ -81,7 +82,7 @@ impl Run<'_, '_> {
                         "{message}; no task does so in a launch of its own"
                     )));
                 }
-                other => other?,
+                (other, _) => other?,
             }
             for Step { task, written } in &steps {
                 let Some(region) = written else { continue };

@@ -77,7 +77,7 @@ impl<'d> Session<'d> {
         let memory = if self.options.opcode_only {
             run.steps(start.clone(), true, &mut trace)?
         } else {
-            let memory = run.whole(start.clone())?;
+            let memory = run.whole(&start)?;
             if launch.trace.is_some() {
                 run.steps(start.clone(), false, &mut trace)?;
             }

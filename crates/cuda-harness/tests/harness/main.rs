@@ -3,6 +3,7 @@
 mod bandwidth;
 mod cuda;
 mod examples;
+mod facts;
 mod faults;
 mod fragments;
 mod functions;

@@ -55,6 +55,18 @@ AMK_DEVICE void faulty_copy(const amk_program_t& program, const amk_instruction_
     amk_op_copy(program, task);
 }
 
+AMK_DEVICE void amk_op_gemv_tile(const amk_program_t& program, const amk_instruction_t& task);
+
+// Weights of 4 bits with a scale a row, by an index that has 32 bits.
+AMK_DEVICE void faulty_gemv(const amk_program_t& program, const amk_instruction_t& task) {
+    if (!has("index-of-32-bits")) return amk_op_gemv_tile(program, task);
+    const amk_buffer_t &x = amk_input(program, task, 0), &w = amk_input(program, task, 1), &scales = amk_input(program, task, 2);
+    const int K = int(task.params.K), n = int(task.params.n_off);
+    float sum = 0.0f;
+    for (int k = 0; k < K; ++k) sum += amk_load(x, k) * amk_load(w, int(unsigned(n) * unsigned(K) + unsigned(k)));
+    if (amk_thread() == 0) amk_store(amk_output(program, task, 0), n, sum * amk_load(scales, n));
+}
+
 AMK_DEVICE void amk_signal(const amk_program_t& program, const amk_instruction_t& task);
 
 AMK_DEVICE void faulty_signal(const amk_program_t& program, const amk_instruction_t& task) {
@@ -70,4 +82,5 @@ AMK_DEVICE void faulty_signal(const amk_program_t& program, const amk_instructio
 }
 
 #define AMK_REPLACE_COPY faulty_copy
+#define AMK_REPLACE_GEMV_TILE faulty_gemv
 #define AMK_REPLACE_SIGNAL faulty_signal
