@@ -208,7 +208,9 @@ fn own_device(said: &Value, options: &[&str]) -> Value {
     assert!(binary.len() == 64 && binary != kernels, "{said}");
     let threads = if options.contains(&"--threads") { 32 } else { 64 };
     json!({"name": said["name"], "target": "host", "toolkit": said["toolkit"], "kernels": kernels, "binary": binary,
-           "options": host::OPTIONS, "threads_per_block": threads})
+           "options": host::OPTIONS, "threads_per_block": threads, "fixed_threads": threads == 32,
+           "seed": if options.contains(&"--seed") { 5 } else { 0 }, "repeats": 1, "delays": false, "undefined": "NaN",
+           "sources": sources::files(sources::Kernels::Host, &[])})
 }
 
 #[test]
