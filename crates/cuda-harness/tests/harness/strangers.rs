@@ -228,6 +228,18 @@ const FRAGMENTS: Stranger = Stranger { name: "fragments", opcodes: &[Opcode::Gem
 const PRODUCTS: &str = "numeric/gemm-tile/{random,sizes,large,ranks,accumulator,coded,bias}/*{f16,bf16}-to-*";
 const DECLARED: [&str; 3] = ["--accumulator", "truncating", "--kernels"];
 
+/// Sums that tell which adder made them, in the dtypes that these kernels multiply on matrix units.
+const FAINT: &str = "numeric/gemm-tile/faint/3x4x2048-binary32-{bf16,f16}-to-f32";
+
+#[test]
+fn matrix_units_are_rejected_as_what_they_are_not() {
+    for stranger in [WMMA, FRAGMENTS] {
+        let kernels = stranger.unchanged();
+        assert_passes(&[&DECLARED[..], &[&kernels]].concat(), FAINT);
+        assert_wrong_numbers(&["--kernels", &kernels], FAINT);
+    }
+}
+
 #[test]
 fn products_of_wmma_conform_as_what_they_are_declared() {
     let right = WMMA.unchanged();

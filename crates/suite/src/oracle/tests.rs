@@ -6,7 +6,7 @@ use megakernel_corpus::builder::Error;
 use megakernel_corpus::families::execution;
 use megakernel_corpus::families::numeric::Values;
 use megakernel_corpus::families::plan::{Draws, Plan};
-use megakernel_corpus::generate::{Options, Outputs, fill, generate};
+use megakernel_corpus::generate::{Options, ToCertify, fill, generate};
 use megakernel_reference::validate::{Classes, validate};
 use megakernel_test_support::part;
 
@@ -47,7 +47,7 @@ fn execution_bounds_say_something_and_every_launch_is_free_of_warnings() {
     let kind = |plan: &&Plan| (plan.id.split('/').nth(1).map(str::to_owned), limit(&plan.id).to_bits());
     for plan in part::one_in_each(7, plans.iter(), kind) {
         let found: Mutex<Vec<String>> = Mutex::new(Vec::new());
-        let look = |_: &str, launches: &[Launch], outputs: &[Outputs]| {
+        let look = |_: &str, &ToCertify { launches, binary32: outputs, .. }: &ToCertify<'_>| {
             let mut found = found.lock().expect("no panic before");
             for launch in launches {
                 let diagnostics = validate(&launch.document, Classes::ALL).diagnostics;
@@ -78,7 +78,7 @@ fn execution_steps_continue_with_the_token_picked() {
     let plans = execution();
     let plan = plans.iter().find(|plan| plan.id == "execution/decode/two-layers").expect("the decoder");
     let tokens: Mutex<Vec<(Vec<i64>, Expected)>> = Mutex::new(Vec::new());
-    let look = |_: &str, launches: &[Launch], outputs: &[Outputs]| {
+    let look = |_: &str, &ToCertify { launches, binary32: outputs, .. }: &ToCertify<'_>| {
         for (launch, output) in launches.iter().zip(outputs) {
             let (token, next) = (launch.tensors.get("token_id"), output.get("next_token"));
             if let (Some(token), Some(next)) = (token, next) {
