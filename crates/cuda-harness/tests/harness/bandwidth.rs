@@ -27,8 +27,10 @@ fn bandwidth_is_a_table_of_shapes_beside_a_copy() {
     let figures: Value = serde_json::from_str(&read(&json)).expect("JSON");
     let hello = plain().worker("", &[]).say(&json!({"type": "hello", "protocol": "1.0"}));
     let mut device = hello["device"].clone();
-    // It comes from a launch of the handshake.
-    device.as_object_mut().expect("an object").remove("placement");
+    // What is of launches of the handshake, and of those that are judged.
+    for member in ["placement", "fixed_threads", "seed", "repeats", "delays", "undefined"] {
+        assert!(device.as_object_mut().expect("an object").remove(member).is_some(), "{member}");
+    }
     assert_eq!(figures["device"], device, "{figures}");
     assert!(figures["date"].as_str().is_some_and(|date| date.len() == "2026-11-27".len()), "{figures}");
     let of = |list: &str, member: &str| -> Vec<String> {

@@ -171,7 +171,9 @@ fn halves_of_a_warp_meet_by_their_masks() {
     for (from, to, said) in MASKS {
         assert_says(&["--kernels", &WARPS.with(&[(from, to)])], ROWS, said);
     }
-    assert_wrong_numbers(&["--kernels", &WARPS.with(&[("delta = 8", "delta = 4")])], ROWS);
+    // Eight bits may hide that half of the squares is missing beside a large eps.
+    let case = "numeric/rmsnorm/eps/rows-3x32-f32-to-f32";
+    assert_wrong_numbers(&["--kernels", &WARPS.with(&[("delta = 8", "delta = 4")])], case);
 }
 
 #[test]
