@@ -214,6 +214,12 @@ void open(Block& block) {
 }
 
 void wake(FiberWarp& warp, unsigned lanes) {
+    // Mostly all that wait.
+    if (warp.waiting.size() + 1 == unsigned(std::popcount(lanes))) {
+        scheduler->ready.insert(scheduler->ready.end(), warp.waiting.begin(), warp.waiting.end());
+        warp.waiting.clear();
+        return;
+    }
     std::erase_if(warp.waiting, [&](Fiber* fiber) {
         const bool wakes = lanes >> fiber->thread.thread.x % WARP & 1;
         if (wakes) scheduler->ready.push_back(fiber);

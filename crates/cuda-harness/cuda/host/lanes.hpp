@@ -33,6 +33,7 @@ T shuffle(const char* function, unsigned mask, const T& value, unsigned from) {
 
 // The first lane of the caller's group of so many, and the last one.
 inline unsigned first_of(const char* function, int width) {
+    if (width == 32) return 0;
     if (width <= 0 || width > 32 || (width & (width - 1)) != 0) {
         fault_of(amk_lane(), std::string("calls ") + function + " with the width " + std::to_string(width) + ", which is no power of two up to 32");
     }

@@ -24,17 +24,22 @@ struct Gathering {
 
 class Warp {
 public:
-    Gathering& of_mask(unsigned mask) { return gatherings[mask]; }
+    // Most meetings are of the mask of the one before.
+    Gathering& of_mask(unsigned mask) {
+        if (last == nullptr || last->first != mask) last = &*gatherings.try_emplace(mask).first;
+        return last->second;
+    }
 
     // A lane comes to a function. Whether it is the last one of its mask, so that all go on.
     bool arrive(unsigned lane, const char* function, unsigned mask, std::uint64_t word) {
-        Gathering& gathering = gatherings[mask];
+        Gathering& gathering = of_mask(mask);
         functions[lane] = function;
         masks[lane] = mask;
+        met_in[lane] = &gathering;
         if ((mask >> lane & 1) == 0) fault_of(lane, "calls " + call(lane) + ", whose mask does not name it");
         if (gathering.waiting != 0) {
             const unsigned other = unsigned(std::countr_zero(gathering.waiting));
-            if (std::strcmp(functions[other], function) != 0) fault_of(lane, "calls " + call(lane) + ", and lane " + std::to_string(other) + " " + call(other));
+            if (functions[other] != function && std::strcmp(functions[other], function) != 0) fault_of(lane, "calls " + call(lane) + ", and lane " + std::to_string(other) + " " + call(other));
         }
         gathering.words[gathering.set][lane] = word;
         gathering.waiting |= 1u << lane;
@@ -78,7 +83,7 @@ private:
     unsigned waited_for(unsigned lane) {
         const unsigned left = ~returned;
         if (at_barrier >> lane & 1) return left & ~at_barrier;
-        if (in_function >> lane & 1) return left & masks[lane] & ~gatherings[masks[lane]].waiting;
+        if (in_function >> lane & 1) return left & masks[lane] & ~met_in[lane]->waiting;
         return 0;
     }
 
@@ -114,6 +119,9 @@ private:
     std::string call(unsigned lane) const { return call_of(functions[lane], masks[lane]); }
 
     std::map<unsigned, Gathering> gatherings;
+    std::pair<const unsigned, Gathering>* last = nullptr;
+    // Where each lane waits, or has waited.
+    const Gathering* met_in[WARP] = {};
     unsigned returned = 0, at_barrier = 0, in_function = 0;
     unsigned masks[WARP] = {};
     const char* functions[WARP] = {};
