@@ -305,20 +305,13 @@ impl Evidence {
             ));
         }
         for line in &record.executed {
-            let what = format!(
-                "{} in {}",
-                line.opcode.as_deref().unwrap_or("programs of several opcodes"),
-                line.dtype
-            );
+            let of = || line.opcode.as_deref().unwrap_or("programs of several opcodes");
+            let (found, dtype, sizes) = (&record.evidence, &line.dtype, line.sizes.len());
             if line.sizes.is_empty() == sized {
-                return Err(format!(
-                    "`evidence` is `{}`, and {what} has {} sizes",
-                    record.evidence,
-                    line.sizes.len()
-                ));
+                return Err(format!("`evidence` is `{found}`, and {} in {dtype} has {sizes} sizes", of()));
             }
             if let Some(contradiction) = line.contradiction().filter(|_| sized) {
-                return Err(format!("{what}: {contradiction}"));
+                return Err(format!("{} in {dtype}: {contradiction}", of()));
             }
         }
         let skipped: usize = record.skips.iter().map(|skip| skip.cases.len()).sum();

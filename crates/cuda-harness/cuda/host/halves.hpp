@@ -107,7 +107,7 @@ H largest(H a, H b, bool keeps_nan) {
     AMK_HALF_BINARY(H, H2, __hadd, x + y)                                                             \
     AMK_HALF_BINARY(H, H2, __hsub, x - y)                                                             \
     AMK_HALF_BINARY(H, H2, __hmul, x * y)                                                             \
-    AMK_HALF_BINARY(H, H2, __hdiv, double(x) / double(y))                                                             \
+    AMK_HALF_BINARY(H, H2, __hdiv, double(x) / double(y))                                             \
     AMK_HALF_BINARY(H, H2, __hadd_rn, x + y)                                                          \
     AMK_HALF_BINARY(H, H2, __hsub_rn, x - y)                                                          \
     AMK_HALF_BINARY(H, H2, __hmul_rn, x * y)                                                          \
@@ -126,7 +126,7 @@ H largest(H a, H b, bool keeps_nan) {
     AMK_HALF_UNARY(H, H2, __habs, __habs2, H::of_bits(a.__x & 0x7fffu))                               \
     AMK_HALF_UNARY(H, H2, hsqrt, h2sqrt, sqrtf(x))                                                    \
     AMK_HALF_UNARY(H, H2, hrsqrt, h2rsqrt, 1.0 / sqrt(double(x)))                                     \
-    AMK_HALF_UNARY(H, H2, hrcp, h2rcp, 1.0 / double(x))                                                      \
+    AMK_HALF_UNARY(H, H2, hrcp, h2rcp, 1.0 / double(x))                                               \
     AMK_HALF_UNARY(H, H2, hexp, h2exp, exp(double(x)))                                                \
     AMK_HALF_UNARY(H, H2, hexp2, h2exp2, exp2(double(x)))                                             \
     AMK_HALF_UNARY(H, H2, hexp10, h2exp10, pow(10.0, double(x)))                                      \

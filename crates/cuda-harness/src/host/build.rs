@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::str::FromStr;
 
-use crate::cuda::binary::is_binary;
-use crate::given::{Given, Source};
 use megakernel_ir::protocol::SourceFile;
 
+use crate::cuda::binary::is_binary;
+use crate::given::{Given, Source};
 use crate::sources::{Kernels, SOURCES, TENSOR_CORES, digest, files, options};
 
 /// What checks the kernels while they run.
