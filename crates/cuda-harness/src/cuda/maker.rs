@@ -124,7 +124,7 @@ impl Placed {
     ) -> Result<Placed, String> {
         let memory = Memory::new(maker.size)?;
         // One pattern again and again, of a length that no matrix has.
-        let pattern = random_weights((16 << 20) + 512);
+        let pattern = random_weights(maker.size.min((16 << 20) + 512));
         for at in (0..maker.size).step_by(pattern.len()) {
             stream.write_at(&memory, at, &pattern)?;
         }

@@ -219,6 +219,53 @@ fn every_code_is_the_number_that_it_is_and_every_number_is_rounded_to_its_code()
     }
 }
 
+/// The name of a function, and what it gives of a number before that is rounded.
+type OfOne = (&'static str, fn(f64) -> f64);
+
+/// The rows of `sixteen.cu`.
+const OF_ONE: [OfOne; 22] = [
+    ("hsqrt", f64::sqrt),
+    ("hrsqrt", |a| 1.0 / a.sqrt()),
+    ("hrcp", |a| 1.0 / a),
+    ("hexp", f64::exp),
+    ("hexp2", f64::exp2),
+    ("hexp10", |a| 10f64.powf(a)),
+    ("hlog", f64::ln),
+    ("hlog2", f64::log2),
+    ("hlog10", f64::log10),
+    ("hsin", f64::sin),
+    ("hcos", f64::cos),
+    ("hfloor", f64::floor),
+    ("hceil", f64::ceil),
+    ("htrunc", f64::trunc),
+    ("hrint", f64::round_ties_even),
+    ("__hneg", |a| -a),
+    ("__habs", f64::abs),
+    ("__hfma_relu", |a| if a.is_nan() { a } else { (1.0 - a).max(0.0) }),
+    ("atomicAdd of a pair, first", |_| 32.0),
+    ("atomicAdd of a pair, second", |_| 48.0),
+    ("atomicAdd", |_| -48.0),
+    ("atomicCAS", |_| 32.0),
+];
+
+#[test]
+fn functions_of_sixteen_bits_round_once_and_their_atomic_ones_lose_nothing() {
+    let file = fewer::file(&[Opcode::Copy], &text("sixteen"));
+    let mut worker = Worker::new(&["--kernels", &file]);
+    for dtype in [DType::F16, DType::BF16] {
+        let all = codes(dtype);
+        let numbers = all.reals();
+        let found = run(&mut worker, "COPY", &[&all], (dtype, OF_ONE.len() * numbers.len()));
+        for ((name, f), found) in OF_ONE.iter().zip(found.chunks(numbers.len())) {
+            let exact: Vec<f64> = numbers.iter().map(|number| f(*number)).collect();
+            let expected =
+                Tensor::from_reals(dtype, vec![exact.len() as u64], &exact).expect("a tensor").reals();
+            let wrong = (0..found.len()).find(|i| !same(expected[*i], found[*i]));
+            assert_eq!(wrong.map(|i| (numbers[i], found[i], expected[i])), None, "{name} of {dtype}");
+        }
+    }
+}
+
 /// The number of `precision` bits, of multiples of 2^`least`, that is nearest to `of` times 2^-48, the even one of two.
 fn nearest(of: i128, precision: u32, least: i32, most: f64) -> f64 {
     let magnitude = of.unsigned_abs();
