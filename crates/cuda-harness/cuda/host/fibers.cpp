@@ -159,7 +159,7 @@ struct Scheduler {
     bool progress = false;
     std::uint64_t seed = 0;
 
-    std::uint64_t random() {
+    AMK_OWN std::uint64_t random() {
         seed += 0x9e3779b97f4a7c15u;
         std::uint64_t z = seed;
         z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
@@ -171,7 +171,7 @@ struct Scheduler {
 Scheduler* scheduler = nullptr;
 
 // From the running fiber back to the scheduler.
-void leave(bool for_ever) {
+AMK_OWN void leave(bool for_ever) {
     Fiber* fiber = scheduler->running;
 #ifdef AMK_FIBER_SANITIZER
     __sanitizer_start_switch_fiber(for_ever ? nullptr : &fiber->fake_stack, scheduler->stack, scheduler->stack_bytes);
@@ -184,7 +184,7 @@ void leave(bool for_ever) {
 #endif
 }
 
-void bring_variables(Block* block) {
+AMK_OWN void bring_variables(Block* block) {
     const Variables& place = scheduler->place;
     if (place.size == 0 || scheduler->in_place == block) return;
     std::memcpy(scheduler->in_place->variables.data(), place.at, place.size);
@@ -192,7 +192,7 @@ void bring_variables(Block* block) {
     scheduler->in_place = block;
 }
 
-void resume(Fiber* fiber) {
+AMK_OWN void resume(Fiber* fiber) {
     scheduler->running = fiber;
     bring_variables(fiber->block);
     weak::enter(fiber->thread.block.x, fiber->thread.thread.x);
@@ -207,13 +207,13 @@ void resume(Fiber* fiber) {
 }
 
 // Lets the threads go on that wait at a barrier of their block.
-void open(Block& block) {
+AMK_OWN void open(Block& block) {
     scheduler->ready.insert(scheduler->ready.end(), block.waiting.begin(), block.waiting.end());
     block.waiting.clear();
     for (FiberWarp& warp : block.warps) warp.leave_barrier();
 }
 
-void wake(FiberWarp& warp, unsigned lanes) {
+AMK_OWN void wake(FiberWarp& warp, unsigned lanes) {
     // Mostly all that wait.
     if (warp.waiting.size() + 1 == unsigned(std::popcount(lanes))) {
         scheduler->ready.insert(scheduler->ready.end(), warp.waiting.begin(), warp.waiting.end());
@@ -250,7 +250,7 @@ unsigned char* shared() { return scheduler->running->block->shared.data(); }
 
 Copies& copies() { return scheduler->running->copies; }
 
-void block_barrier() {
+AMK_OWN void block_barrier() {
     Fiber* fiber = scheduler->running;
     Block& block = *fiber->block;
     scheduler->progress = true;
@@ -264,7 +264,7 @@ void block_barrier() {
     open(block);
 }
 
-Gathered gather(const char* function, unsigned mask, std::uint64_t word) {
+AMK_OWN Gathered gather(const char* function, unsigned mask, std::uint64_t word) {
     Fiber* fiber = scheduler->running;
     const unsigned lane = fiber->thread.thread.x % WARP;
     scheduler->progress = true;
@@ -280,12 +280,12 @@ Gathered gather(const char* function, unsigned mask, std::uint64_t word) {
     return {gathering.words[set], gathering.came[set]};
 }
 
-void pause() {
+AMK_OWN void pause() {
     scheduler->ready.push_back(scheduler->running);
     leave(false);
 }
 
-void linger(unsigned turns) {
+AMK_OWN void linger(unsigned turns) {
     for (unsigned turn = 0; turn < turns; ++turn) {
         scheduler->progress = true;
         pause();
@@ -323,7 +323,7 @@ void increment_release(std::uint32_t* counter) {
     change(counter, [](std::uint32_t count) { return count + 1; });
 }
 
-End launch(const Grid& grid, const std::function<void()>& kernel, const std::function<void()>& abort) {
+AMK_OWN End launch(const Grid& grid, const std::function<void()>& kernel, const std::function<void()>& abort) {
     Scheduler own;
     own.kernel = &kernel;
     own.seed = grid.seed;

@@ -25,13 +25,13 @@ struct Gathering {
 class Warp {
 public:
     // Most meetings are of the mask of the one before.
-    Gathering& of_mask(unsigned mask) {
+    AMK_OWN Gathering& of_mask(unsigned mask) {
         if (last == nullptr || last->first != mask) last = &*gatherings.try_emplace(mask).first;
         return last->second;
     }
 
     // A lane comes to a function. Whether it is the last one of its mask, so that all go on.
-    bool arrive(unsigned lane, const char* function, unsigned mask, std::uint64_t word) {
+    AMK_OWN bool arrive(unsigned lane, const char* function, unsigned mask, std::uint64_t word) {
         Gathering& gathering = of_mask(mask);
         functions[lane] = function;
         masks[lane] = mask;
@@ -50,7 +50,7 @@ public:
     }
 
     // A lane comes to the barrier of the block.
-    void arrive_at_barrier(unsigned lane) {
+    AMK_OWN void arrive_at_barrier(unsigned lane) {
         at_barrier |= 1u << lane;
         look_for_cycle(lane);
     }
@@ -70,7 +70,7 @@ public:
     }
 
 private:
-    bool open(Gathering& gathering, unsigned mask) {
+    AMK_OWN bool open(Gathering& gathering, unsigned mask) {
         if ((mask & ~returned & ~gathering.waiting) != 0) return false;
         in_function &= ~gathering.waiting;
         gathering.came[gathering.set] = gathering.waiting;
@@ -80,7 +80,7 @@ private:
     }
 
     // The lanes for which a lane waits.
-    unsigned waited_for(unsigned lane) {
+    AMK_OWN unsigned waited_for(unsigned lane) {
         const unsigned left = ~returned;
         if (at_barrier >> lane & 1) return left & ~at_barrier;
         if (in_function >> lane & 1) return left & masks[lane] & ~met_in[lane]->waiting;
@@ -91,7 +91,7 @@ private:
     unsigned blocked() const { return at_barrier | in_function; }
 
     // The lanes for which a lane waits, directly or since others do.
-    unsigned reach(unsigned lane) {
+    AMK_OWN unsigned reach(unsigned lane) {
         unsigned reached = waited_for(lane), seen = 0;
         while (reached & ~seen) {
             const unsigned next = unsigned(std::countr_zero(reached & ~seen));
@@ -102,7 +102,7 @@ private:
     }
 
     // A lane that waits for itself, by way of others, never goes on.
-    void look_for_cycle(unsigned lane) {
+    AMK_OWN void look_for_cycle(unsigned lane) {
         if ((waited_for(lane) & blocked()) == 0 || (reach(lane) >> lane & 1) == 0) return;
         // One of the lanes that wait for each other says it: one that waits in a function.
         for (unsigned first = 0; first < WARP; ++first) {

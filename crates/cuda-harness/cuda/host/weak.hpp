@@ -21,6 +21,13 @@ namespace weak {
 enum class Way { plain, incoherent, second };
 }  // namespace weak
 
+// A function that touches no memory of the kernels: its accesses are not followed.
+#ifdef AMK_HOST_WEAK
+#define AMK_OWN __attribute__((no_sanitize("thread")))
+#else
+#define AMK_OWN
+#endif
+
 #ifndef AMK_HOST_WEAK
 
 namespace weak {
@@ -42,16 +49,18 @@ struct By {
 
 #else
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <map>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
 #define AMK_UNSEEN __attribute__((no_sanitize("thread"), noinline))
+// For what those call at every access of the kernels.
+#define AMK_UNSEEN_PART __attribute__((no_sanitize("thread"), always_inline)) inline
 
 namespace weak {
 
@@ -76,7 +85,7 @@ struct Line {
 struct Meetings {
     std::uint64_t of[WARP_LANES] = {}, known[WARP_LANES][WARP_LANES] = {};
 
-    void meet(unsigned lanes) {
+    AMK_OWN void meet(unsigned lanes) {
         std::uint64_t all[WARP_LANES] = {};
         for (unsigned i = 0; i < WARP_LANES; ++i) {
             if ((lanes >> i & 1) == 0) continue;
@@ -107,14 +116,24 @@ struct By {
     ~By() { way = Way::plain; }
 };
 
+// Memory that all blocks use, where the kernels find it; what the second level holds of it, and what it held when the launch began.
+struct Range {
+    std::uintptr_t start, end;
+    unsigned char *second, *at_start;
+};
+
 struct Model {
-    // What the second level holds, by the address of where the kernels find it.
-    std::map<std::uintptr_t, std::vector<unsigned char>> shared, at_start;
+    std::vector<std::vector<unsigned char>> held;
+    // By address. `first` and `n` say the same: whether an address is in one is asked at every access, and what containers do are accesses too.
+    std::vector<Range> ranges;
+    Range* first = nullptr;
+    std::size_t n = 0;
     std::vector<Sm> sms;
     Sm* sm = nullptr;
     unsigned thread = 0;
-    // What the compiler has announced of a store, in parts of up to 16 bytes.
+    // What the compiler has announced of a store, in parts of up to 16 bytes, and whether there is any.
     std::vector<Store> announced;
+    bool pending = false;
     // One store in so many leaves the queue in a round.
     std::uint64_t slowness = 2;
     std::uint64_t seed = 0;
@@ -127,11 +146,36 @@ struct Model {
         return z ^ z >> 31;
     }
 
-    unsigned char* second(std::uintptr_t address) {
-        auto after = shared.upper_bound(address);
-        if (after == shared.begin()) return nullptr;
-        auto& [start, bytes] = *--after;
-        return address - start < bytes.size() ? bytes.data() + (address - start) : nullptr;
+    void share(std::uintptr_t start, std::size_t size) {
+        const auto* bytes = reinterpret_cast<const unsigned char*>(start);
+        Range range{start, start + size, nullptr, nullptr};
+        for (unsigned char** copy : {&range.second, &range.at_start}) {
+            held.emplace_back(bytes, bytes + size);
+            *copy = held.back().data();
+        }
+        ranges.insert(std::find_if(ranges.begin(), ranges.end(), [&](const Range& other) { return other.start > start; }), range);
+        first = ranges.data();
+        n = ranges.size();
+    }
+
+    AMK_UNSEEN_PART const Range* range_of(std::uintptr_t address) const {
+        std::size_t low = 0, high = n;
+        while (low < high) {
+            const std::size_t middle = (low + high) / 2;
+            if (address < first[middle].start) {
+                high = middle;
+            } else if (address >= first[middle].end) {
+                low = middle + 1;
+            } else {
+                return first + middle;
+            }
+        }
+        return nullptr;
+    }
+
+    AMK_UNSEEN unsigned char* second(std::uintptr_t address) const {
+        const Range* range = range_of(address);
+        return range == nullptr ? nullptr : range->second + (address - range->start);
     }
 
     static void set(Line& line, std::uintptr_t at, unsigned char byte) {
@@ -156,8 +200,8 @@ struct Model {
 
     void load(std::uintptr_t address, unsigned size) {
         if (way == Way::incoherent) {
-            const auto& [start, bytes] = *--at_start.upper_bound(address);
-            std::memcpy(reinterpret_cast<void*>(address), bytes.data() + (address - start), size);
+            const Range* range = range_of(address);
+            std::memcpy(reinterpret_cast<void*>(address), range->at_start + (address - range->start), size);
             return;
         }
         if (way == Way::second) {
@@ -170,16 +214,19 @@ struct Model {
             }
             return;
         }
-        for (unsigned i = 0; i < size; ++i) {
-            const std::uintptr_t at = address + i;
-            Line& line = sm->cache[at / SECTOR];
-            if ((line.known >> (at % SECTOR) & 1) == 0) fetch(at / SECTOR, line);
-            *reinterpret_cast<unsigned char*>(at) = line.bytes[at % SECTOR];
+        for (std::uintptr_t at = address; at < address + size;) {
+            const std::uintptr_t sector = at / SECTOR, next = (sector + 1) * SECTOR, end = next < address + size ? next : address + size;
+            Line& line = sm->cache[sector];
+            const std::uint32_t wanted = std::uint32_t((std::uint64_t(1) << (end - at)) - 1) << (at % SECTOR);
+            if ((line.known & wanted) != wanted) fetch(sector, line);
+            std::memcpy(reinterpret_cast<void*>(at), line.bytes + at % SECTOR, end - at);
+            at = end;
         }
     }
 
     // Takes over what the last store has stored by now.
     void commit() {
+        pending = false;
         for (Store& store : announced) {
             std::memcpy(store.bytes, reinterpret_cast<const void*>(store.address), store.size);
             keep(*sm, store);
@@ -269,9 +316,7 @@ inline void begin(unsigned blocks, unsigned threads, unsigned long long seed) {
 // Memory that all blocks use.
 inline void share(void* bytes, unsigned long long size) {
     Inside own;
-    const auto* first = static_cast<const unsigned char*>(bytes);
-    model->shared[reinterpret_cast<std::uintptr_t>(bytes)].assign(first, first + size);
-    model->at_start[reinterpret_cast<std::uintptr_t>(bytes)].assign(first, first + size);
+    model->share(reinterpret_cast<std::uintptr_t>(bytes), size);
 }
 
 // From now on this thread runs.
@@ -330,35 +375,38 @@ inline void round() {
 inline void end() {
     Inside own;
     for (Sm& sm : model->sms) model->send(sm, [](const Store&) { return true; });
-    for (const auto& [start, bytes] : model->shared) {
-        std::memcpy(reinterpret_cast<void*>(start), bytes.data(), bytes.size());
-    }
+    for (const Range& range : model->ranges) std::memcpy(reinterpret_cast<void*>(range.start), range.second, range.end - range.start);
     delete model;
     model = nullptr;
 }
 
+// Whether an access is one that the model follows. Before it, what was announced has been stored.
+AMK_UNSEEN_PART bool is_of_kernel(const void* address) {
+    if (inside || model == nullptr || model->sm == nullptr) return false;
+    if (model->pending) {
+        Inside own;
+        model->commit();
+    }
+    return model->range_of(reinterpret_cast<std::uintptr_t>(address)) != nullptr;
+}
+
 AMK_UNSEEN inline void before_load(void* address, unsigned size) {
-    if (inside || model == nullptr) return;
+    if (!is_of_kernel(address)) return;
     Inside own;
-    if (model->sm == nullptr) return;
-    model->commit();
-    const auto at = reinterpret_cast<std::uintptr_t>(address);
-    if (model->second(at) != nullptr) model->load(at, size);
+    model->load(reinterpret_cast<std::uintptr_t>(address), size);
 }
 
 AMK_UNSEEN inline void before_store(void* address, unsigned long size) {
-    if (inside || model == nullptr) return;
+    if (!is_of_kernel(address)) return;
     Inside own;
-    if (model->sm == nullptr) return;
-    model->commit();
     const auto at = reinterpret_cast<std::uintptr_t>(address);
-    if (model->second(at) == nullptr) return;
     const unsigned thread = model->thread;
     const std::uint64_t met_warp = model->sm->warps[thread / WARP_LANES].of[thread % WARP_LANES];
     for (unsigned long done = 0; done < size; done += 16) {
         const unsigned part = size - done < 16 ? unsigned(size - done) : 16;
         model->announced.push_back({at + done, part, thread, model->sm->met, met_warp, {}});
     }
+    model->pending = true;
 }
 
 }  // namespace weak
