@@ -78,6 +78,8 @@ impl FromStr for Glibc {
     }
 }
 
+const NO_ZIG: &str = "--glibc needs zig, and there is none: `pip install ziglang`, with PYTHON as the python that has it, or name a zig in ZIG";
+
 /// What links programs for a version of glibc: zig, which has the symbols of each.
 pub struct Linker {
     script: PathBuf,
@@ -92,16 +94,12 @@ impl Linker {
         let named = std::env::var("ZIG").ok();
         let usual = || {
             let python = std::env::var("PYTHON").unwrap_or_else(|_| "python3".to_owned());
-            let started =
-                ["zig".to_owned(), format!("{python} -m ziglang")].into_iter().find(|zig| starts(zig));
-            started.ok_or_else(|| {
-                "--glibc needs zig, and there is none: `pip install ziglang`, with PYTHON as the python that has it, or name \
-                 a zig in ZIG"
-                    .to_owned()
-            })
+            let zigs = ["zig".to_owned(), format!("{python} -m ziglang")];
+            zigs.into_iter().find(|zig| starts(zig)).ok_or(NO_ZIG)
         };
         let zig = named.map_or_else(usual, Ok)?;
-        let script = folder.join("zig-cc");
+        // Cargo links anew where its linker has another name, and does not look into it.
+        let script = folder.join(format!("zig-cc-{floor}"));
         let about = |cause: std::io::Error| format!("{}: {cause}", script.display());
         create(folder)?;
         let text = format!("#!/bin/sh\nexec {zig} cc -target x86_64-linux-gnu.{floor} \"$@\"\n");

@@ -1,5 +1,5 @@
-// Threads as fibers that take turns. One round resumes every thread that can run; a round in which nobody did anything but
-// poll repeats itself for ever, so the launch is stuck.
+// Threads as fibers that take turns. One round resumes every thread that can run; rounds in which nobody does anything but
+// poll repeat themselves for ever, so the launch is stuck.
 
 #include "launch.hpp"
 #include "shim.hpp"
@@ -89,6 +89,9 @@ struct Context {
 #endif
 
 constexpr std::size_t STACK_BYTES = 256 * 1024;
+
+// So many rounds are taken for ever: threads that all sleep a few times are not stuck.
+constexpr unsigned IDLE_ROUNDS = 100;
 
 struct FiberWarp : Warp {
     // Those that wait in a function of the warp, as they came.
@@ -365,6 +368,7 @@ AMK_OWN End launch(const Grid& grid, const std::function<void()>& kernel, const 
     }
 
     End end = End::returned;
+    unsigned idle = 0;
     std::vector<Fiber*> round;
     while (own.left > 0) {
         round.clear();
@@ -375,9 +379,11 @@ AMK_OWN End launch(const Grid& grid, const std::function<void()>& kernel, const 
         own.progress = false;
         weak::round();
         for (Fiber* fiber : round) resume(fiber);
-        if (!own.progress) {
+        idle = own.progress ? 0 : idle + 1;
+        if (idle == IDLE_ROUNDS) {
             if (end == End::stuck) break;
             end = End::stuck;
+            idle = 0;
             abort();
         }
     }

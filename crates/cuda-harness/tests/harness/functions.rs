@@ -397,4 +397,7 @@ fn atomic_functions_of_all_blocks_meet_in_one_word() {
         "const int seen = *words; __syncthreads(); *words = seen + 1;",
     );
     assert!(!found(&apart, &[]));
+    // All at once, and nobody is stuck.
+    let asleep = "for (int i = 0; i < 50; ++i) __nanosleep(20);\n    atomicAdd(words, 1);";
+    assert!(found(&COUNTING.replacen("atomicAdd(words, 1);", asleep, 1), &[]));
 }
