@@ -1,7 +1,7 @@
 """Compiles all CUDA C++ for every target, without a GPU, with NVRTC from its pip package: the kernels and the virtual machine
 of crates/cuda-harness, what `megakernel-reference generate-code` makes of a small kernel graph for two ranks, with the
-stand-ins for kernels of generated_code/, what `megakernel-reference generate-mcir` makes of documents of memory-centric IR, and the
-kernel of the workers of examples/cuda.
+stand-ins for kernels of generated_code/, what `megakernel-reference generate-mcir` makes of documents of memory-centric IR, the
+kernel of the workers of examples/cuda, and strangers' kernels of the harness's tests with CUDA's own headers, of which those tests use others.
 
     python checks/targets.py             compile, and compare the table with the published one
     python checks/targets.py --write     write the table anew
@@ -34,6 +34,8 @@ MATRIX_TARGETS = TARGETS[1:]
 MATRIX_OPCODES = ["GEMV_TILE", "GEMM_TILE", "ATTENTION_TILE"]
 # What an SM keeps of shared memory for each block.
 RESERVED = 1024
+# Kernels that others could have written, which run on the CPU by the harness's stand-ins for CUDA's headers.
+STRANGERS = ROOT / "crates/cuda-harness/tests/kernels/strangers"
 # Documents of memory-centric IR below corpus/programs/mcir/ of which generated code is compiled.
 MCIR = ["small-attention-causal", "small-attention-bf16", "small-chain", "small-norm", "small-product-gelu"]
 # Of every source that uses the kernels.
@@ -179,6 +181,33 @@ def compile_worker(nvrtc, target):
         sys.exit(f"error: examples/cuda/worker.cuh for {target}, {len(cubin)} bytes of CUBIN:\n{log}")
 
 
+def opcodes():
+    return re.findall(r"^AMK_SINGLE\((\w+)\)", (SOURCES / "single.cuh").read_text(), re.M)
+
+
+def strangers():
+    """Of each stranger's kernel: its file's name and text, the source that includes it, and options that leave out the opcodes that it does not replace."""
+    found = []
+    for path in sorted(STRANGERS.glob("*.cu")):
+        text, this = path.read_text(), f'#include "{path.name}"\n'
+        if "void amk_megakernel(" in text:
+            found.append((path.name, text, f'#include "platform.cuh"\n{this}', []))
+            continue
+        trap = "AMK_DEVICE void left_out(const amk_program_t&, const amk_instruction_t&) { __trap(); }\n"
+        left = [f"-DAMK_REPLACE_{opcode}=left_out" for opcode in opcodes() if f"#define AMK_REPLACE_{opcode} " not in text]
+        # As vm.cuh takes the file of --kernels.
+        found.append((path.name, text, f'#include "task.cuh"\n{trap}{this}#include "vm.cuh"\n', left))
+    return found
+
+
+def compile_strangers(nvrtc, target, kernels, cuda):
+    """They have to compile with CUDA's headers without a warning: what runs on the CPU shall be what CUDA has."""
+    for name, text, source, left in kernels:
+        log, cubin = compile_for(nvrtc, target, source, [*OPTIONS, f"-I{cuda}", *left], [(name, text)])
+        if re.search("warning", log, re.I) or not cubin:
+            sys.exit(f"error: {name} for {target}, {len(cubin)} bytes of CUBIN:\n{log}")
+
+
 def figures(log):
     """By kernel: registers, spilled bytes, stack."""
     found = {}
@@ -229,13 +258,14 @@ def main():
         source = generated_mcir()
         list(pool.map(lambda target: compile_mcir(nvrtc, target, source), chosen))
         list(pool.map(lambda target: compile_worker(nvrtc, target), chosen))
+        theirs, cuda = strangers(), packaged("*/include/cuda_fp16.h", "CUDA's headers", "requirements-nvrtc.txt").parent
+        list(pool.map(lambda target: compile_strangers(nvrtc, target, theirs, cuda), capable))
     if log:
         for target, (said, cubin) in [*logs.items(), *matrix_logs.items()]:
             print(f"== {target}: {len(cubin)} bytes of CUBIN\n{said}")
     found = {target: figures(said) for target, (said, _) in logs.items()}
     matrix = {target: figures(said) for target, (said, _) in matrix_logs.items()}
-    opcodes = re.findall(r"^AMK_SINGLE\((\w+)\)", (SOURCES / "single.cuh").read_text(), re.M)
-    kernels = ["vm", *opcodes]
+    kernels = ["vm", *opcodes()]
     for kernel in kernels:
         missing = [target for target in chosen if kernel not in found[target]]
         if kernel in ("vm", *MATRIX_OPCODES):
@@ -256,7 +286,8 @@ def main():
                          "`python checks/targets.py --write`")
     if chosen == TARGETS and TABLE.read_text() != page(version, kernels, table):
         sys.exit(f"error: {TABLE.relative_to(ROOT)} is out of date: run `python checks/targets.py --write`")
-    print(f"{len(opcodes)} opcodes, the machine, those with matrix units, both kinds of generated code, and the workers' kernel compile for {', '.join(chosen)}")
+    print(f"{len(opcodes())} opcodes, the machine, those with matrix units, both kinds of generated code, the workers' kernel and {len(theirs)} of strangers "
+          f"compile for {', '.join(chosen)}")
 
 
 def name(version):
