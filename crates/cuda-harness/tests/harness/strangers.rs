@@ -240,6 +240,16 @@ fn matrix_units_are_rejected_as_what_they_are_not() {
         assert_passes(&[&DECLARED[..], &[&kernels]].concat(), FAINT);
         assert_wrong_numbers(&["--kernels", &kernels], FAINT);
     }
+    // Sums of F16 in F16, which no declaration covers.
+    let kind = "std::conditional_t<std::is_same_v<T, half>, half, float>";
+    let narrow =
+        ("wmma::accumulator, M, N, 16, float> sum;", &*format!("wmma::accumulator, M, N, 16, {kind}> sum;"));
+    let kernels = WMMA.with(&[narrow]);
+    assert_wrong_numbers(
+        &[&DECLARED[..], &[&kernels]].concat(),
+        "numeric/gemm-tile/random/5x12x40-f16-to-f32",
+    );
+    assert_passes(&[&DECLARED[..], &[&kernels]].concat(), "numeric/gemm-tile/random/5x12x40-bf16-to-f32");
 }
 
 #[test]

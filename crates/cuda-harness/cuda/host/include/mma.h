@@ -1,5 +1,6 @@
 // nvcuda::wmma, for kernels on the CPU: matrices of F16 or BF16, sums in binary32, and the adder of tensor.hpp, so that a worker has to
-// declare `truncating` (NUM-06). Which lane has which element is this file's own affair, as it is a GPU's.
+// declare `truncating` (NUM-06); or sums of F16 in F16, which are rounded to nearest after each block, and which no declaration covers. Which lane has
+// which element is this file's own affair, as it is a GPU's.
 #pragma once
 
 #include "../../ptx.cuh"
@@ -89,13 +90,14 @@ void gather_rows(const F& fragment, float* rows) {
     }
 }
 
-template <int M, int N, int K, typename T, typename LAYOUT_A, typename LAYOUT_B>
+template <int M, int N, int K, typename T, typename SUM, typename LAYOUT_A, typename LAYOUT_B>
 void mma_sync(
-    fragment<accumulator, M, N, K, float>& d, const fragment<matrix_a, M, N, K, T, LAYOUT_A>& a,
-    const fragment<matrix_b, M, N, K, T, LAYOUT_B>& b, const fragment<accumulator, M, N, K, float>& c
+    fragment<accumulator, M, N, K, SUM>& d, const fragment<matrix_a, M, N, K, T, LAYOUT_A>& a,
+    const fragment<matrix_b, M, N, K, T, LAYOUT_B>& b, const fragment<accumulator, M, N, K, SUM>& c
 ) {
     static_assert(K == 16 && ((M == 16 && N == 16) || (M == 32 && N == 8) || (M == 8 && N == 32)), "no shape of these units");
     static_assert(std::is_same_v<T, __half> || std::is_same_v<T, __nv_bfloat16>, "units for F16 and BF16 alone");
+    static_assert(std::is_same_v<SUM, float> || (std::is_same_v<SUM, __half> && std::is_same_v<T, __half>), "sums are in binary32, or of F16 in F16");
     float of_a[M * K], of_b[K * N];
     gather_rows(a, of_a);
     gather_rows(b, of_b);
@@ -103,8 +105,8 @@ void mma_sync(
         const int index = 32 * e + int(amk_lane()), row = index / N, column = index % N;
         double terms[K + 1];
         for (int k = 0; k < K; ++k) terms[k] = double(of_a[row * K + k]) * double(of_b[k * N + column]);
-        terms[K] = double(c.x[e]);
-        d.x[e] = amk_truncating_sum(terms, K + 1);
+        terms[K] = double(float(c.x[e]));
+        d.x[e] = SUM(amk_truncating_sum(terms, K + 1));
     }
 }
 
