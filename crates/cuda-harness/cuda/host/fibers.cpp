@@ -102,6 +102,8 @@ struct Block {
     // Of its threads, those that have not returned, and those that wait at a barrier.
     unsigned members = 0;
     std::vector<struct Fiber*> waiting;
+    // How often a barrier has opened, and for how many threads what each hands in holds: of this time and of the time before, in turns.
+    unsigned opened = 0, holding[2] = {};
     std::vector<FiberWarp> warps;
     std::vector<unsigned char> shared;
     // What its `__shared__` variables hold while another block runs.
@@ -213,6 +215,8 @@ AMK_OWN void resume(Fiber* fiber) {
 AMK_OWN void open(Block& block) {
     scheduler->ready.insert(scheduler->ready.end(), block.waiting.begin(), block.waiting.end());
     block.waiting.clear();
+    block.opened += 1;
+    block.holding[block.opened % 2] = 0;
     for (FiberWarp& warp : block.warps) warp.leave_barrier();
 }
 
@@ -253,18 +257,21 @@ unsigned char* shared() { return scheduler->running->block->shared.data(); }
 
 Copies& copies() { return scheduler->running->copies; }
 
-AMK_OWN void block_barrier() {
+AMK_OWN unsigned block_barrier(bool holds) {
     Fiber* fiber = scheduler->running;
     Block& block = *fiber->block;
+    unsigned& holding = block.holding[block.opened % 2];
+    holding += holds;
     scheduler->progress = true;
     fiber->warp->arrive_at_barrier(fiber->thread.thread.x % WARP);
     if (block.waiting.size() + 1 < block.members) {
         block.waiting.push_back(fiber);
         leave(false);
-        return;
+        return holding;
     }
     weak::block_met(fiber->thread.block.x);
     open(block);
+    return holding;
 }
 
 AMK_OWN Gathered gather(const char* function, unsigned mask, std::uint64_t word) {

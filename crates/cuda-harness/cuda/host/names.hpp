@@ -26,8 +26,14 @@
 #define blockDim (shim::self().threads_per_block)
 #define gridDim (shim::self().blocks)
 #define warpSize 32
+#ifndef __clang__
+#define __builtin_assume(condition) ((void)0)
+#endif
 
 inline void __syncthreads() { shim::block_barrier(); }
+inline int __syncthreads_count(int holds) { return int(shim::block_barrier(holds != 0)); }
+inline int __syncthreads_or(int holds) { return shim::block_barrier(holds != 0) != 0; }
+inline int __syncthreads_and(int holds) { return shim::block_barrier(holds == 0) == 0; }
 inline void __nanosleep(unsigned) { shim::pause(); }
 
 inline void __threadfence() { shim::fence(); }
@@ -35,3 +41,11 @@ inline void __threadfence_system() { shim::fence(); }
 // They order nothing for other blocks.
 inline void __threadfence_block() {}
 
+inline void __trap() { __builtin_trap(); }
+
+// Nanoseconds. The C library has clock().
+inline long long clock64() {
+    timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000000000ll + now.tv_nsec;
+}

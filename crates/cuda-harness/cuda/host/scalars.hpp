@@ -55,6 +55,12 @@ inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shift) {
 }
 inline unsigned __umulhi(unsigned a, unsigned b) { return unsigned(std::uint64_t(a) * b >> 32); }
 inline int __mulhi(int a, int b) { return int(std::int64_t(a) * b >> 32); }
+inline unsigned long long __umul64hi(unsigned long long a, unsigned long long b) {
+    return static_cast<unsigned long long>(static_cast<unsigned __int128>(a) * b >> 64);
+}
+// Of the lower 24 bits of each, with their sign.
+inline int __mul24(int a, int b) { return int(std::int64_t(int(unsigned(a) << 8) >> 8) * (int(unsigned(b) << 8) >> 8)); }
+inline unsigned __umul24(unsigned a, unsigned b) { return unsigned(std::uint64_t(a & 0xffffffu) * (b & 0xffffffu)); }
 
 // The sum of four products of bytes, and of what there was.
 inline int __dp4a(int a, int b, int sum) {
@@ -118,6 +124,8 @@ inline unsigned min(unsigned a, int b) { return min(a, unsigned(b)); }
 inline unsigned min(int a, unsigned b) { return min(unsigned(a), b); }
 inline unsigned max(unsigned a, int b) { return max(a, unsigned(b)); }
 inline unsigned max(int a, unsigned b) { return max(unsigned(a), b); }
+inline unsigned umin(unsigned a, unsigned b) { return min(a, b); }
+inline unsigned umax(unsigned a, unsigned b) { return max(a, b); }
 // Of a number and a NaN, the number.
 inline float min(float a, float b) { return fminf(a, b); }
 inline float max(float a, float b) { return fmaxf(a, b); }

@@ -7,7 +7,9 @@
 
 #include <bit>
 #include <math.h>
+#include <time.h>
 
+#include <cassert>
 #include <cstdio>
 #include <cstdlib>
 #include <cstdint>
@@ -57,8 +59,8 @@ inline std::string call_of(const char* function, unsigned mask) {
     return std::string(function) + text;
 }
 
-// All threads of the block that have not returned meet.
-void block_barrier();
+// All threads of the block that have not returned meet. For how many of them it holds.
+unsigned block_barrier(bool holds = false);
 
 // The words of lanes, until the caller's next meeting but one with the same mask; and the lanes that have handed one in, which are those of
 // the mask without those that have returned.

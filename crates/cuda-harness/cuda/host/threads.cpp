@@ -53,6 +53,7 @@ struct Block {
     void open() {
         arrived = 0;
         opened += 1;
+        holding[opened % 2] = 0;
         for (ThreadWarp& warp : warps) warp.leave_barrier();
         everybody.notify_all();
     }
@@ -60,6 +61,8 @@ struct Block {
     std::mutex mutex;
     std::condition_variable everybody;
     unsigned members, arrived = 0, opened = 0;
+    // For how many threads what each hands in holds: of this barrier and of the one before, in turns.
+    unsigned holding[2] = {};
     // By which ThreadSanitizer knows what a barrier orders.
     std::atomic<unsigned> met{0};
     std::vector<ThreadWarp> warps;
@@ -101,24 +104,28 @@ unsigned char* shared() { return worker->block->shared.data(); }
 
 Copies& copies() { return worker->copies; }
 
-void block_barrier() {
+unsigned block_barrier(bool holds) {
     // A fence before it, such as that of a wait, does not order the stores that come after.
     worker->fenced = false;
     Block& block = *worker->block;
+    unsigned count;
     block.met.fetch_add(1, std::memory_order_release);
     {
         const Unseen unseen;
         std::unique_lock lock(block.mutex);
+        const unsigned before = block.opened;
+        block.holding[before % 2] += holds;
         worker->warp->arrive_at_barrier(worker->thread.thread.x % WARP);
         block.arrived += 1;
         if (block.arrived == block.members) {
             block.open();
         } else {
-            const unsigned before = block.opened;
             block.everybody.wait(lock, [&] { return block.opened != before; });
         }
+        count = block.holding[before % 2];
     }
     (void)block.met.load(std::memory_order_acquire);
+    return count;
 }
 
 Gathered gather(const char* function, unsigned mask, std::uint64_t word) {

@@ -32,3 +32,10 @@ AMK_VECTORS(unsigned long long, ulonglong)
 AMK_VECTORS(float, float)
 AMK_VECTORS(double, double)
 #undef AMK_VECTORS
+
+// Extents; those that are not given are 1.
+struct dim3 {
+    unsigned x, y, z;
+    constexpr dim3(unsigned x = 1, unsigned y = 1, unsigned z = 1) : x(x), y(y), z(z) {}
+    constexpr dim3(uint3 all) : x(all.x), y(all.y), z(all.z) {}
+};

@@ -120,6 +120,15 @@ fn defined(v: &[i32; LANES]) -> Vec<(&'static str, [i32; LANES])> {
     all.push(("ru", each(&|lane| quarters(lane).ceil() as i32)));
     all.push(("to unsigned", each(&|lane| quarters(lane).trunc().max(0.0) as i32)));
     all.push(("least and largest", each(&|lane| v[lane].max(-5).wrapping_add(lane.min(9) as i32))));
+    all.push(("__syncthreads_count", each(&|_| v.iter().filter(|value| *value % 2 != 0).count() as i32)));
+    all.push(("__syncthreads_count again", each(&|_| 7)));
+    all.push(("__syncthreads_or, and", each(&|_| 1 + 4)));
+    all.push(("mul24", each(&|lane| ((v[lane] << 8) >> 8).wrapping_mul(5))));
+    all.push(("umul24", each(&|lane| (v[lane] & 0xff_ffff).wrapping_mul(5))));
+    all.push(("umul64hi", each(&|lane| (v[lane] as u32).wrapping_mul(3) as i32)));
+    all.push(("umin, umax", each(&|lane| (v[lane] as u32).min(lane.max(7) as u32) as i32)));
+    all.push(("dim3", each(&|_| 3)));
+    all.push(("constants", each(&|_| 1)));
     all.push(("floats", each(&|_| 1)));
 
     let sum = v.iter().fold(0i32, |sum, value| sum.wrapping_add(*value));
@@ -223,7 +232,7 @@ fn every_code_is_the_number_that_it_is_and_every_number_is_rounded_to_its_code()
 type OfOne = (&'static str, fn(f64) -> f64);
 
 /// The rows of `sixteen.cu`.
-const OF_ONE: [OfOne; 22] = [
+const OF_ONE: [OfOne; 23] = [
     ("hsqrt", f64::sqrt),
     ("hrsqrt", |a| 1.0 / a.sqrt()),
     ("hrcp", |a| 1.0 / a),
@@ -242,6 +251,10 @@ const OF_ONE: [OfOne; 22] = [
     ("__hneg", |a| -a),
     ("__habs", f64::abs),
     ("__hfma_relu", |a| if a.is_nan() { a } else { (1.0 - a).max(0.0) }),
+    // Both dtypes have their largest number between these.
+    ("CUDART_MAX_NORMAL, INF", |a| {
+        if a == 65504.0 || (3.38e38..f64::INFINITY).contains(&a) { f64::INFINITY } else { a }
+    }),
     ("atomicAdd of a pair, first", |_| 32.0),
     ("atomicAdd of a pair, second", |_| 48.0),
     ("atomicAdd", |_| -48.0),

@@ -1,10 +1,15 @@
 // What CUDA's functions of a warp, of bits and of shared words give, lane by lane: as COPY of I32, from 32 elements to 32 for each function.
+#include <math_constants.h>
+
 #include "task.cuh"
 
 __device__ void functions(const amk_program_t& program, const amk_instruction_t& task) {
     const int* x = static_cast<const int*>(amk_input(program, task, 0).ptr);
     int* y = static_cast<int*>(amk_output(program, task, 0).ptr);
     const int lane = threadIdx.x, v = lane < 32 ? x[lane] : 0;
+    const int many = __syncthreads_count(lane < 32 && v % 2 != 0), more = __syncthreads_count(lane < 7);
+    const int any = __syncthreads_or(lane == 5), none = __syncthreads_or(lane < 0), all_of_them = __syncthreads_and(lane >= 0);
+    const int not_all = __syncthreads_and(lane != 5);
     if (lane >= 32) return;
     const auto put = [&](int value) {
         y[lane] = value;
@@ -50,6 +55,19 @@ __device__ void functions(const amk_program_t& program, const amk_instruction_t&
     put(__float2int_ru(quarters));
     put(int(__float2uint_rz(quarters)));
     put(max(v, -5) + min(unsigned(lane), 9u));
+    put(many);
+    put(more);
+    put((any != 0) + 2 * (none != 0) + 4 * (all_of_them != 0) + 8 * (not_all != 0));
+    put(__mul24(v, 5));
+    put(int(__umul24(unsigned(v), 5u)));
+    put(int(__umul64hi(static_cast<unsigned long long>(unsigned(v)) << 32, 3ull << 32)));
+    put(int(umin(unsigned(v), umax(7u, unsigned(lane)))));
+    const dim3 extents(blockDim.x, 2);
+    const long long began = clock64();
+    if (extents.x != blockDim.x) __trap();
+    put(int(extents.y + extents.z) + (clock64() < began));
+    put(CUDART_INF_F > CUDART_MAX_NORMAL_F && CUDART_NAN_F != CUDART_NAN_F && __float_as_int(CUDART_PI_F) == 0x40490fdb
+        && __float_as_int(CUDART_L2E_F) == 0x3fb8aa3b && __float_as_int(CUDART_LN2_F) == 0x3f317218 && __float_as_int(CUDART_MIN_DENORM_F) == 1);
     put(__fdividef(1.0f, 1.5e38f) == 0.0f && __saturatef(-2.0f) == 0.0f && __saturatef(3.0f) == 1.0f && rsqrtf(0.25f) == 2.0f);
 
     int* words = reinterpret_cast<int*>(amk_scratch());

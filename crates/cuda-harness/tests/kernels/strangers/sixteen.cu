@@ -5,6 +5,28 @@
 #include "task.cuh"
 #include "ops/copy.cuh"
 
+// The headers have them for nvcc, and not for NVRTC.
+#ifndef CUDART_INF_FP16
+#define CUDART_INF_FP16 __ushort_as_half(0x7c00)
+#define CUDART_MAX_NORMAL_FP16 __ushort_as_half(0x7bff)
+#define CUDART_INF_BF16 __ushort_as_bfloat16(0x7f80)
+#define CUDART_MAX_NORMAL_BF16 __ushort_as_bfloat16(0x7f7f)
+#endif
+
+template <typename H>
+__device__ H infinity();
+template <>
+__device__ __half infinity<__half>() { return CUDART_INF_FP16; }
+template <>
+__device__ __nv_bfloat16 infinity<__nv_bfloat16>() { return CUDART_INF_BF16; }
+
+template <typename H>
+__device__ H largest();
+template <>
+__device__ __half largest<__half>() { return CUDART_MAX_NORMAL_FP16; }
+template <>
+__device__ __nv_bfloat16 largest<__nv_bfloat16>() { return CUDART_MAX_NORMAL_BF16; }
+
 template <typename H, typename H2>
 __device__ void rows(const amk_buffer_t& x, const amk_buffer_t& y) {
     const H* from = static_cast<const H*>(x.ptr);
@@ -31,6 +53,7 @@ __device__ void rows(const amk_buffer_t& x, const amk_buffer_t& y) {
     put([](H a) { return __hneg(a); });
     put([](H a) { return __habs(a); });
     put([](H a) { return __hfma_relu(a, H(-1.0f), H(1.0f)); });
+    put([](H a) { return a == largest<H>() ? infinity<H>() : a; });
 
     H2* pair = reinterpret_cast<H2*>(amk_scratch());
     H* one = reinterpret_cast<H*>(pair + 1);
