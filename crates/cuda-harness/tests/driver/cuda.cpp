@@ -15,7 +15,6 @@
 #define AMK_HOST 1
 #if defined(AMK_WORKER)
 #include "host/shim.hpp"
-#include "block.hpp"
 #include AMK_WORKER
 #elif defined(AMK_VM)
 #include "platform.cuh"
@@ -387,7 +386,6 @@ Result cuLaunchCooperativeKernel(void* function, unsigned blocks, unsigned by, u
     if (const Result result = cuStreamSynchronize(stream)) return result;
     const auto machine = *static_cast<Machine*>(arguments[0]);
     const volatile unsigned* flag = machine.abort;
-    shared += SHARED_BLOCK_BYTES;
     const auto kernel = [=] { machine_kernel(machine); };
 #else
     // The kernels cannot say it themselves.

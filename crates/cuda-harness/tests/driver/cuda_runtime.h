@@ -10,18 +10,11 @@
 // The whole of the shim, since this is included by one file.
 #include "host/fibers.cpp"
 
-#include "block.hpp"
-
 #include <atomic>
 #include <chrono>
 #include <map>
 #include <string>
 #include <thread>
-
-struct dim3 {
-    unsigned x;
-    explicit dim3(unsigned blocks_or_threads) : x(blocks_or_threads) {}
-};
 
 enum cudaError_t { cudaSuccess = 0, cudaErrorInvalidValue = 1, cudaErrorMemoryAllocation = 2, cudaErrorNoDevice = 100, cudaErrorNotReady = 600, cudaErrorCooperativeLaunchTooLarge = 720 };
 enum cudaMemcpyKind { cudaMemcpyHostToDevice = 1, cudaMemcpyDeviceToHost = 2 };
@@ -130,7 +123,7 @@ cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(T), dim3 blocks, dim3 thr
         const auto wait = [&] {
             while (*given.abort == 0) std::this_thread::sleep_for(std::chrono::microseconds(100));
         };
-        shim::launch({blocks.x, threads.x, SHARED_BLOCK_BYTES, 0}, [&] { kernel(given); }, wait);
+        shim::launch({blocks.x, threads.x, 0, 0}, [&] { kernel(given); }, wait);
         runtime::busy = false;
     }).detach();
     return cudaSuccess;
