@@ -258,7 +258,6 @@ fn compile(settings: &Settings, flags: &[String], cache: &Path, program: &Path) 
         .map_err(|cause| format!("the C++ compiler `{}` cannot be started: {cause}", settings.compiler))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
-        // What is declared in one of these ways, no linker finds.
         let hint = if said.contains("undefined reference") {
             "\nif it is an array of `extern __shared__`: its memory is what `amk_shared()` gives, here and on a GPU; see examples/cuda/README.md"
         } else {

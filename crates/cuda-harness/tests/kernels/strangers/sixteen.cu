@@ -13,22 +13,8 @@
 #define CUDART_MAX_NORMAL_BF16 __ushort_as_bfloat16(0x7f7f)
 #endif
 
-template <typename H>
-__device__ H infinity();
-template <>
-__device__ __half infinity<__half>() { return CUDART_INF_FP16; }
-template <>
-__device__ __nv_bfloat16 infinity<__nv_bfloat16>() { return CUDART_INF_BF16; }
-
-template <typename H>
-__device__ H largest();
-template <>
-__device__ __half largest<__half>() { return CUDART_MAX_NORMAL_FP16; }
-template <>
-__device__ __nv_bfloat16 largest<__nv_bfloat16>() { return CUDART_MAX_NORMAL_BF16; }
-
 template <typename H, typename H2>
-__device__ void rows(const amk_buffer_t& x, const amk_buffer_t& y) {
+__device__ void rows(const amk_buffer_t& x, const amk_buffer_t& y, H largest, H infinity) {
     const H* from = static_cast<const H*>(x.ptr);
     H* to = static_cast<H*>(y.ptr);
     const auto put = [&](auto f) {
@@ -53,7 +39,7 @@ __device__ void rows(const amk_buffer_t& x, const amk_buffer_t& y) {
     put([](H a) { return __hneg(a); });
     put([](H a) { return __habs(a); });
     put([](H a) { return __hfma_relu(a, H(-1.0f), H(1.0f)); });
-    put([](H a) { return a == largest<H>() ? infinity<H>() : a; });
+    put([=](H a) { return a == largest ? infinity : a; });
 
     H2* pair = reinterpret_cast<H2*>(amk_scratch());
     H* one = reinterpret_cast<H*>(pair + 1);
@@ -80,7 +66,11 @@ __device__ void rows(const amk_buffer_t& x, const amk_buffer_t& y) {
 
 __device__ void of_sixteen_bits(const amk_program_t& program, const amk_instruction_t& task) {
     const amk_buffer_t &x = amk_input(program, task, 0), &y = amk_output(program, task, 0);
-    x.dtype == AMK_DTYPE_F16 ? rows<__half, __half2>(x, y) : rows<__nv_bfloat16, __nv_bfloat162>(x, y);
+    if (x.dtype == AMK_DTYPE_F16) {
+        rows<__half, __half2>(x, y, CUDART_MAX_NORMAL_FP16, CUDART_INF_FP16);
+    } else {
+        rows<__nv_bfloat16, __nv_bfloat162>(x, y, CUDART_MAX_NORMAL_BF16, CUDART_INF_BF16);
+    }
 }
 
 #define AMK_REPLACE_COPY of_sixteen_bits
