@@ -1,10 +1,11 @@
 // Threads as fibers that take turns. One round resumes every thread that can run; rounds in which nobody does anything but
 // poll repeat themselves for ever, so the launch is stuck.
 
+#include "copies.hpp"
 #include "launch.hpp"
+#include "model.hpp"
 #include "shim.hpp"
 #include "warp.hpp"
-#include "weak.hpp"
 
 #include <sys/mman.h>
 #ifdef __linux__
@@ -199,6 +200,7 @@ AMK_OWN void bring_variables(Block* block) {
 
 AMK_OWN void resume(Fiber* fiber) {
     scheduler->running = fiber;
+    running = &fiber->thread;
     bring_variables(fiber->block);
     weak::enter(fiber->thread.block.x, fiber->thread.thread.x);
 #ifdef AMK_FIBER_SANITIZER
@@ -251,11 +253,13 @@ void entry() {
 
 }  // namespace
 
-const Thread& self() { return scheduler->running->thread; }
+const Thread* running = nullptr;
 
 unsigned char* shared() { return scheduler->running->block->shared.data(); }
 
-Copies& copies() { return scheduler->running->copies; }
+void copy_begin(unsigned char* to, const unsigned char* from, unsigned bytes) { scheduler->running->copies.begin(to, from, bytes); }
+void copy_commit() { scheduler->running->copies.commit(); }
+void copy_wait(unsigned groups) { scheduler->running->copies.wait(groups); }
 
 AMK_OWN unsigned block_barrier(bool holds) {
     Fiber* fiber = scheduler->running;
@@ -318,15 +322,21 @@ void fence() {
     weak::acquire();
 }
 
-template <typename Word, typename F>
-Word change(Word* word, F f) {
+template <typename Word>
+Word look(Word* word) {
     weak::at_second(word, sizeof(Word));
-    const Word before = *word, after = f(before);
+    return *word;
+}
+
+template <typename Word>
+bool replace(Word* word, Word& before, Word after) {
     scheduler->progress |= after != before;
     *word = after;
     weak::at_second(word, sizeof(Word));
-    return before;
+    return true;
 }
+
+AMK_CHANGES
 
 void increment_release(std::uint32_t* counter) {
     weak::release();

@@ -26,7 +26,7 @@ T shuffle(const char* function, unsigned mask, const T& value, unsigned from) {
     const Gathered all = gather(function, mask, word_of(value));
     if ((all.lanes >> from & 1) == 0) {
         const char* why = mask >> from & 1 ? ", which has returned" : ", which the mask does not name";
-        fault_of(amk_lane(), "reads in " + call_of(function, mask) + " from lane " + std::to_string(from) + why);
+        fault_of(amk_lane(), "reads in %s(0x%08x) from lane %u%s", function, mask, from, why);
     }
     return of_word<T>(all.words[from]);
 }
@@ -35,7 +35,7 @@ T shuffle(const char* function, unsigned mask, const T& value, unsigned from) {
 inline unsigned first_of(const char* function, int width) {
     if (width == 32) return 0;
     if (width <= 0 || width > 32 || (width & (width - 1)) != 0) {
-        fault_of(amk_lane(), std::string("calls ") + function + " with the width " + std::to_string(width) + ", which is no power of two up to 32");
+        fault_of(amk_lane(), "calls %s with the width %d, which is no power of two up to 32", function, width);
     }
     return amk_lane() & ~unsigned(width - 1);
 }

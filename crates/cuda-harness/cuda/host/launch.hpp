@@ -23,4 +23,13 @@ struct Grid {
 // return.
 End launch(const Grid& grid, const std::function<void()>& kernel, const std::function<void()>& abort);
 
+// The words that kernels change.
+#define AMK_CHANGES_OF(WORD)                       \
+    template WORD look(WORD*);                     \
+    template bool replace(WORD*, WORD&, WORD);
+#define AMK_CHANGES               \
+    AMK_CHANGES_OF(std::uint16_t) \
+    AMK_CHANGES_OF(std::uint32_t) \
+    AMK_CHANGES_OF(std::uint64_t)
+
 }  // namespace shim

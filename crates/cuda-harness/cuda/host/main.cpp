@@ -4,20 +4,14 @@
 // GPU.
 
 #define AMK_HOST 1
-#ifdef AMK_VM
-// Somebody's VM: all that is known of it is the name of its kernel.
-#include "../platform.cuh"
-#include AMK_VM
-#else
-#include "../vm.cuh"
-#endif
-
+#include "../abi.h"
+#include "kernels.hpp"
 #ifdef AMK_HOST_THREADS
 #include "threads.cpp"
 #else
 #include "fibers.cpp"
 #endif
-#include "weak.hpp"
+#include "model.hpp"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -100,16 +94,11 @@ struct Image {
 const char* run(const Image& image) {
     const Header& header = *image.at<Header>(0);
     auto& status = *image.at<Status>(header.off_status);
-#ifdef AMK_VM
-    const auto kernel = [](const amk_program_t& program, unsigned char*) { amk_megakernel(program); };
-#else
-    const amk_u32 delays = header.perturb ? amk_u32(header.seed) | 1u : 0u;
-    const auto kernel = [=](const amk_program_t& program, unsigned char* states) { amk_vm(program, states, delays, nullptr); };
-    if (header.shared_bytes < AMK_SHARED_BYTES(header.threads_per_block) || header.threads_per_block % AMK_WARP != 0) {
+    if (!shim::takes(unsigned(header.threads_per_block), header.shared_bytes)) {
         status.state = REFUSED;
         return "the instructions need more shared memory";
     }
-#endif
+    const std::uint32_t delays = header.perturb ? std::uint32_t(header.seed) | 1u : 0u;
 
     // Memory of its own for each allocation, so that a sanitizer sees where it ends.
     const auto* allocations = image.at<Allocation>(header.off_allocations);
@@ -171,7 +160,7 @@ const char* run(const Image& image) {
     const shim::Grid grid{unsigned(header.num_sms), unsigned(header.threads_per_block), header.shared_bytes, header.seed};
     weak::begin(grid.blocks, grid.threads, grid.seed);
     for (std::uint64_t a = 0; a < header.n_allocations; ++a) weak::share(memory[a], allocations[a].nbytes);
-    const shim::End end = shim::launch(grid, [&] { kernel(program, status.task); }, [&] { abort_flag = 2; });
+    const shim::End end = shim::launch(grid, [&] { shim::megakernel(program, status.task, delays); }, [&] { abort_flag = 2; });
     weak::end();
 
     // The next image may lie where this one does.

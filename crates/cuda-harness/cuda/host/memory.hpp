@@ -8,7 +8,7 @@ namespace shim {
 template <typename T>
 void check_alignment(const T* place, const char* what) {
     if (reinterpret_cast<std::uintptr_t>(place) % alignof(T) == 0) return;
-    fault((std::string(what) + " of " + std::to_string(sizeof(T)) + " bytes at an address that is no multiple of " + std::to_string(alignof(T))).c_str());
+    fault("%s of %zu bytes at an address that is no multiple of %zu", what, sizeof(T), alignof(T));
 }
 
 // A load that the compiler neither leaves out nor moves.

@@ -3,19 +3,21 @@
 // Blocks and threads are fibers that take turns on one thread of the CPU, so that a run is the same each time, sanitizers
 // for addresses and undefined behaviour see every access, and a launch that cannot go on is noticed at once. With
 // AMK_HOST_THREADS each CUDA thread is a real thread: then ThreadSanitizer judges the ordering of signal and wait.
+//
+// This is the side of the kernels, which is compiled anew for each file of somebody's: it has few of the C++ library's headers, and none that
+// are long. The other side (main.cpp) is compiled once.
 #pragma once
 
-#include <bit>
 #include <math.h>
 #include <time.h>
 
+#include <bit>
 #include <cassert>
+#include <cstdarg>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <cstdint>
 #include <cstring>
-#include <string>
-#include <vector>
 
 #include "vectors.hpp"
 
@@ -35,28 +37,34 @@ struct Thread {
     Index thread, block, threads_per_block, blocks;
 };
 
-const Thread& self();
+// The running thread.
+#ifdef AMK_HOST_THREADS
+extern constinit thread_local const Thread* running;
+#else
+extern const Thread* running;
+#endif
+inline const Thread& self() { return *running; }
 
 // Dynamic shared memory of the running block.
 unsigned char* shared();
 
 // Ends the process with a message: the kernels do what no GPU defines.
-[[noreturn]] inline void fault(const char* what) {
-    std::fprintf(stderr, "%s\n", what);
+[[noreturn, gnu::format(printf, 1, 2)]] inline void fault(const char* what, ...) {
+    va_list arguments;
+    va_start(arguments, what);
+    std::vfprintf(stderr, what, arguments);
+    std::fputc('\n', stderr);
     std::_Exit(66);
 }
 
 // The same of a lane of the running thread's warp.
-[[noreturn]] inline void fault_of(unsigned lane, const std::string& what) {
-    const std::string warp = std::to_string(self().thread.x / WARP), block = std::to_string(self().block.x);
-    fault(("lane " + std::to_string(lane) + " of warp " + warp + " in block " + block + " " + what).c_str());
-}
-
-// A function of a warp with the mask that it was called with.
-inline std::string call_of(const char* function, unsigned mask) {
-    char text[16];
-    std::snprintf(text, sizeof text, "(0x%08x)", mask);
-    return std::string(function) + text;
+[[noreturn, gnu::format(printf, 2, 3)]] inline void fault_of(unsigned lane, const char* what, ...) {
+    std::fprintf(stderr, "lane %u of warp %u in block %u ", lane, self().thread.x / WARP, self().block.x);
+    va_list arguments;
+    va_start(arguments, what);
+    std::vfprintf(stderr, what, arguments);
+    std::fputc('\n', stderr);
+    std::_Exit(66);
 }
 
 // All threads of the block that have not returned meet. For how many of them it holds.
@@ -77,19 +85,11 @@ inline void gather_all(const char* function, std::uint64_t word, std::uint64_t* 
     std::memcpy(all, gather(function, 0xffffffffu, word).words, WARP * sizeof(std::uint64_t));
 }
 
-// Copies to shared memory that the running thread has begun and that have not landed, from nowhere where they are zeros; how many groups of them it has
-// ended, and how many copies it has begun.
-struct Copies {
-    struct One {
-        unsigned char* to;
-        const unsigned char* from;
-        std::uint64_t group;
-    };
-    std::vector<One> under_way;
-    std::uint64_t groups = 0, begun = 0;
-};
-
-Copies& copies();
+// Copies to shared memory beside the running thread, of a multiple of four bytes; from nowhere where they are zeros. A group of them ends, and all
+// groups but so many of the last are waited for. copies.hpp says when they land.
+void copy_begin(unsigned char* to, const unsigned char* from, unsigned bytes);
+void copy_commit();
+void copy_wait(unsigned groups);
 
 // Lets other threads run.
 void pause();
@@ -102,9 +102,20 @@ std::uint32_t poll_acquire(const std::uint32_t* counter);
 void fence();
 void increment_release(std::uint32_t* counter);
 
-// A word becomes `f` of what it was, atomically, with the ordering that a fence before it or after it gives. What was there before.
+// The two halves of an atomic change, with the ordering that a fence before it or after it gives: what is there, and whether it was there still
+// and has become something else.
+template <typename Word>
+Word look(Word* word);
+template <typename Word>
+bool replace(Word* word, Word& before, Word after);
+
+// A word becomes `f` of what it was, atomically. What was there before.
 template <typename Word, typename F>
-Word change(Word* word, F f);
+Word change(Word* word, F f) {
+    Word before = look(word);
+    while (!replace(word, before, f(before))) {}
+    return before;
+}
 
 }  // namespace shim
 

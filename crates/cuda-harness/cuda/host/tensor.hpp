@@ -2,34 +2,14 @@
 // weakest that the accumulator `truncating` covers (NUM-06): each product and the running sum are cut off below 24 bits of the largest.
 #pragma once
 
-AMK_DEVICE void amk_copy_land(const shim::Copies::One& copy) {
-    const amk_chunk chunk = copy.from ? amk_load_chunk(copy.from) : amk_chunk{};
-    for (int i = 0; i < 4; ++i) reinterpret_cast<amk_u32*>(copy.to)[i] = chunk.word[i];
-}
-
-// A copy lands at any moment until it is waited for. Each other one does so at once, so that it is seen over what somebody still reads; the rest when they are
-// waited for, and until then there are NaN in their places.
 AMK_DEVICE void amk_copy_begin(amk_u8* to, const amk_u8* from, bool there) {
     const auto is_whole = [](const amk_u8* place) { return reinterpret_cast<std::uintptr_t>(place) % 16 == 0; };
     if (!is_whole(to) || !is_whole(from)) shim::fault("a copy of 16 bytes from or to an address that is no multiple of 16");
-    shim::Copies& copies = shim::copies();
-    const shim::Copies::One copy{to, there ? from : nullptr, copies.groups};
-    if ((copies.begun++ + threadIdx.x) % 2 == 0) return amk_copy_land(copy);
-    copies.under_way.push_back(copy);
-    std::memset(to, 0xff, 16);
+    shim::copy_begin(to, there ? from : nullptr, 16);
 }
 
-AMK_DEVICE void amk_copy_commit() { shim::copies().groups += 1; }
-
-AMK_DEVICE void amk_copy_wait() {
-    shim::Copies& copies = shim::copies();
-    std::erase_if(copies.under_way, [&](const shim::Copies::One& copy) {
-        // All groups but the last one.
-        if (copy.group + 1 >= copies.groups) return false;
-        amk_copy_land(copy);
-        return true;
-    });
-}
+AMK_DEVICE void amk_copy_commit() { shim::copy_commit(); }
+AMK_DEVICE void amk_copy_wait() { shim::copy_wait(1); }
 
 AMK_DEVICE amk_u16 amk_to_half(float value) { return amk_u16(amk_f16::encode(value)); }
 

@@ -2,6 +2,7 @@
 // orders: after polls and atomic changes, an acquire load of the same words; before an atomic change, release ordering of that
 // change. Without the fence, they are relaxed and order nothing.
 
+#include "copies.hpp"
 #include "launch.hpp"
 #include "shim.hpp"
 #include "warp.hpp"
@@ -90,19 +91,17 @@ void saw(const std::uint32_t* word) {
 }
 
 // Of an atomic change: with a fence before it, a release.
-std::memory_order order() {
-    const bool fenced = worker->fenced;
-    worker->fenced = false;
-    return fenced ? std::memory_order_release : std::memory_order_relaxed;
-}
+std::memory_order order() { return worker->fenced ? std::memory_order_release : std::memory_order_relaxed; }
 
 }  // namespace
 
-const Thread& self() { return worker->thread; }
+constinit thread_local const Thread* running = nullptr;
 
 unsigned char* shared() { return worker->block->shared.data(); }
 
-Copies& copies() { return worker->copies; }
+void copy_begin(unsigned char* to, const unsigned char* from, unsigned bytes) { worker->copies.begin(to, from, bytes); }
+void copy_commit() { worker->copies.commit(); }
+void copy_wait(unsigned groups) { worker->copies.wait(groups); }
 
 unsigned block_barrier(bool holds) {
     // A fence before it, such as that of a wait, does not order the stores that come after.
@@ -175,14 +174,20 @@ void fence() {
 
 void increment_release(std::uint32_t* counter) { atomic(counter).fetch_add(1, std::memory_order_release); }
 
-template <typename Word, typename F>
-Word change(Word* word, F f) {
+template <typename Word>
+Word look(Word* word) {
     if constexpr (sizeof(Word) == sizeof(std::uint32_t)) saw(word);
-    const std::memory_order ordering = order();
-    Word before = std::atomic_ref<Word>(*word).load(std::memory_order_relaxed);
-    while (!std::atomic_ref<Word>(*word).compare_exchange_weak(before, f(before), ordering, std::memory_order_relaxed)) {}
-    return before;
+    return std::atomic_ref<Word>(*word).load(std::memory_order_relaxed);
 }
+
+template <typename Word>
+bool replace(Word* word, Word& before, Word after) {
+    const bool done = std::atomic_ref<Word>(*word).compare_exchange_strong(before, after, order(), std::memory_order_relaxed);
+    if (done) worker->fenced = false;
+    return done;
+}
+
+AMK_CHANGES
 
 // The running thread has returned.
 static void quit() {
@@ -208,6 +213,7 @@ End launch(const Grid& grid, const std::function<void()>& kernel, const std::fun
                 own.block = blocks[b].get();
                 own.warp = &own.block->warps[t / WARP];
                 worker = &own;
+                running = &own.thread;
                 kernel();
                 quit();
             });

@@ -8,6 +8,7 @@
 #include <bit>
 #include <cstring>
 #include <map>
+#include <string>
 
 namespace shim {
 
@@ -36,10 +37,12 @@ public:
         functions[lane] = function;
         masks[lane] = mask;
         met_in[lane] = &gathering;
-        if ((mask >> lane & 1) == 0) fault_of(lane, "calls " + call(lane) + ", whose mask does not name it");
+        if ((mask >> lane & 1) == 0) fault_of(lane, "calls %s, whose mask does not name it", call(lane).c_str());
         if (gathering.waiting != 0) {
             const unsigned other = unsigned(std::countr_zero(gathering.waiting));
-            if (functions[other] != function && std::strcmp(functions[other], function) != 0) fault_of(lane, "calls " + call(lane) + ", and lane " + std::to_string(other) + " " + call(other));
+            if (functions[other] != function && std::strcmp(functions[other], function) != 0) {
+                fault_of(lane, "calls %s, and lane %u %s", call(lane).c_str(), other, call(other).c_str());
+            }
         }
         gathering.words[gathering.set][lane] = word;
         gathering.waiting |= 1u << lane;
@@ -110,13 +113,17 @@ private:
             for (unsigned other = 0; other < WARP; ++other) {
                 if ((waited_for(first) & blocked() & 1u << other) == 0 || (reach(other) >> first & 1) == 0) continue;
                 const std::string where = at_barrier >> other & 1 ? "at a barrier of the block" : "in " + call(other);
-                fault_of(first, "waits in " + call(first) + " for lane " + std::to_string(other) + ", which waits " + where);
+                fault_of(first, "waits in %s for lane %u, which waits %s", call(first).c_str(), other, where.c_str());
             }
         }
     }
 
     // What a lane has called.
-    std::string call(unsigned lane) const { return call_of(functions[lane], masks[lane]); }
+    std::string call(unsigned lane) const {
+        char mask[16];
+        std::snprintf(mask, sizeof mask, "(0x%08x)", masks[lane]);
+        return std::string(functions[lane]) + mask;
+    }
 
     std::map<unsigned, Gathering> gatherings;
     std::pair<const unsigned, Gathering>* last = nullptr;

@@ -99,7 +99,6 @@ pub struct Built {
 /// There is no compiler, it does not take the sources, or the cache cannot be written.
 pub fn build(settings: &Settings) -> Result<Built, String> {
     let cache = settings.cache.clone().unwrap_or_else(default_cache);
-    let about = |path: &Path, cause: std::io::Error| format!("{}: {cause}", path.display());
     let version = Command::new(&settings.compiler).arg("--version").output().map_err(|cause| {
         format!(
             "the C++ compiler `{}` cannot be started ({cause}): --device host compiles the kernels with one; \
@@ -114,25 +113,43 @@ pub fn build(settings: &Settings) -> Result<Built, String> {
         ));
     }
     let given = settings.given.source()?;
-    let mut flags = flags(settings.sanitizers, given.as_ref());
-    flags.extend(settings.tensor_cores.then(|| TENSOR_CORES.to_owned()));
+    let checked = checked_by(settings.sanitizers);
+    let mut chosen: Vec<String> = given.iter().flat_map(of_given).collect();
+    chosen.extend(settings.tensor_cores.then(|| TENSOR_CORES.to_owned()));
+
     let mut hash = blake3::Hasher::new();
     let mut part = |bytes: &[u8]| {
         hash.update(&(bytes.len() as u64).to_le_bytes());
         hash.update(bytes);
+        hash.clone().finalize().to_hex()[..24].to_owned()
     };
     part(&version.stdout);
-    flags.iter().for_each(|flag| part(flag.as_bytes()));
+    checked.iter().for_each(|flag| drop(part(flag.as_bytes())));
     for (path, text) in SOURCES {
         part(path.as_bytes());
         part(text.as_bytes());
     }
+    // What runs the kernels is the same for all of them, and takes longer to compile than a few.
+    let runner = cache.join(format!("amk-runner-{}.o", part(&[])));
+    chosen.iter().for_each(|flag| drop(part(flag.as_bytes())));
     for (name, text) in given.iter().flat_map(|given| &given.files) {
         part(name.as_bytes());
         part(text);
     }
-    let hash = hash.finalize().to_hex();
-    let built = |program: PathBuf| Built {
+    let program = cache.join(format!("amk-host-{}", part(&[])));
+
+    once(&cache, &program, |sources, built| {
+        // For whoever waits for a handshake, or did not wait long enough.
+        eprintln!(
+            "note: compiling the kernels, which may take minutes the first time; --prepare does so beforehand"
+        );
+        once(&cache, &runner, |sources, built| {
+            compile(settings, &[&checked[..], &["-c".to_owned()]].concat(), sources, "host/main.cpp", built)
+        })?;
+        let flags = [&checked[..], &chosen, &[runner.display().to_string()]].concat();
+        compile(settings, &flags, sources, "host/kernels.cpp", built)
+    })?;
+    Ok(Built {
         program,
         toolkit: String::from_utf8_lossy(&version.stdout)
             .lines()
@@ -142,27 +159,34 @@ pub fn build(settings: &Settings) -> Result<Built, String> {
             .to_owned(),
         kernels: kernels_digest(settings, given.as_ref()),
         sources: files(Kernels::Host, given.as_ref().map_or(&[], |given| &given.files)),
-    };
-    let name = format!("amk-host-{}", hash.get(..24).unwrap_or_default());
-    let program = cache.join(&name);
-    if program.is_file() {
-        return Ok(built(program));
+    })
+}
+
+/// Makes a file of the cache that is not there: of several workers that start at once, one does, and the others wait. `make` gets a folder of
+/// its own with the sources, and a path in it: what has the final name is whole.
+fn once(
+    cache: &Path,
+    made: &Path,
+    make: impl FnOnce(&Path, &Path) -> Result<(), String>,
+) -> Result<(), String> {
+    if made.is_file() {
+        return Ok(());
     }
-    fs::create_dir_all(&cache).map_err(|cause| about(&cache, cause))?;
-    // Of several workers that start at once, one builds and the others wait; the lock goes with the file.
-    let lock = cache.join(format!("{name}.lock"));
-    let lock = File::create(&lock)
+    let about = |path: &Path, cause: std::io::Error| format!("{}: {cause}", path.display());
+    fs::create_dir_all(cache).map_err(|cause| about(cache, cause))?;
+    let lock = made.with_extension("lock");
+    // The lock goes with the file.
+    let _lock = File::create(&lock)
         .and_then(|file| file.lock().map(|()| file))
         .map_err(|cause| about(&lock, cause))?;
-    if !program.is_file() {
-        // For whoever waits for a handshake, or did not wait long enough.
-        eprintln!(
-            "note: compiling the kernels, which may take minutes the first time; --prepare does so beforehand"
-        );
-        compile(settings, &flags, &cache, &program)?;
+    if made.is_file() {
+        return Ok(());
     }
-    drop(lock);
-    Ok(built(program))
+    let folder = tempfile::tempdir_in(cache).map_err(|cause| about(cache, cause))?;
+    unpack(folder.path())?;
+    let part = folder.path().join("made");
+    make(folder.path(), &part)?;
+    fs::rename(&part, made).map_err(|cause| about(made, cause))
 }
 
 /// The digest that evidence names: of a file that replaces kernels, the name counts and not the folder.
@@ -188,8 +212,8 @@ pub(crate) fn default_cache() -> PathBuf {
     user.unwrap_or_else(std::env::temp_dir).join("megakernel-cuda")
 }
 
-/// The compiler's arguments, with the macro by which the sources include a file of somebody's.
-fn flags(sanitizers: Sanitizers, given: Option<&Source>) -> Vec<String> {
+/// The compiler's arguments for all that is compiled.
+fn checked_by(sanitizers: Sanitizers) -> Vec<String> {
     let mut flags: Vec<String> = OPTIONS.map(String::from).to_vec();
     match sanitizers {
         Sanitizers::None => {}
@@ -217,12 +241,14 @@ fn flags(sanitizers: Sanitizers, given: Option<&Source>) -> Vec<String> {
             flags.extend(["-fno-sanitize-recover=all", "-g1"].map(String::from));
         }
     }
-    if let Some(given) = given {
-        let name = if given.is_vm { "AMK_VM" } else { "AMK_KERNELS" };
-        flags.push(format!("-D{name}=\"{}\"", given.path));
-        flags.extend(given.includes.iter().chain(&given.defines).cloned());
-    }
     flags
+}
+
+/// Those for somebody's file, with the macro by which the sources include it.
+fn of_given(given: &Source) -> Vec<String> {
+    let name = if given.is_vm { "AMK_VM" } else { "AMK_KERNELS" };
+    let file = format!("-D{name}=\"{}\"", given.path);
+    std::iter::once(&file).chain(&given.includes).chain(&given.defines).cloned().collect()
 }
 
 /// Writes the sources into a folder.
@@ -238,22 +264,24 @@ pub(crate) fn unpack(folder: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Compiles in a folder of its own; what has the final name is whole.
-fn compile(settings: &Settings, flags: &[String], cache: &Path, program: &Path) -> Result<(), String> {
-    let about = |path: &Path, cause: std::io::Error| format!("{}: {cause}", path.display());
-    let folder = tempfile::tempdir_in(cache).map_err(|cause| about(cache, cause))?;
-    unpack(folder.path())?;
-    let built = folder.path().join("amk-host");
+/// Compiles one of the sources, which are in a folder.
+fn compile(
+    settings: &Settings,
+    flags: &[String],
+    folder: &Path,
+    source: &str,
+    made: &Path,
+) -> Result<(), String> {
     let output = Command::new(&settings.compiler)
         // First of all: a toolkit's headers of these names are not for a CPU.
         .arg("-I")
-        .arg(folder.path().join("host/include"))
+        .arg(folder.join("host/include"))
         .args(flags)
         .arg("-I")
-        .arg(folder.path())
-        .arg(folder.path().join("host/main.cpp"))
+        .arg(folder)
+        .arg(folder.join(source))
         .arg("-o")
-        .arg(&built)
+        .arg(made)
         .output()
         .map_err(|cause| format!("the C++ compiler `{}` cannot be started: {cause}", settings.compiler))?;
     if !output.status.success() {
@@ -270,7 +298,7 @@ fn compile(settings: &Settings, flags: &[String], cache: &Path, program: &Path) 
             said.join("\n")
         ));
     }
-    fs::rename(&built, program).map_err(|cause| about(program, cause))
+    Ok(())
 }
 
 #[cfg(test)]
@@ -302,7 +330,7 @@ mod tests {
             defines: vec!["-DE".to_owned()],
             files: Vec::new(),
         };
-        let flags = flags(Sanitizers::Thread, Some(&given));
+        let flags = [checked_by(Sanitizers::Thread), of_given(&given)].concat();
         for flag in ["-DAMK_HOST_THREADS", "-DAMK_KERNELS=\"a b/k.cu\"", "-Ic d", "-DE"] {
             assert!(flags.contains(&flag.to_owned()), "{flag}");
         }

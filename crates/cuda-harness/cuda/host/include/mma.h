@@ -49,11 +49,11 @@ void meet_at(const char* function, const T* matrix, unsigned stride) {
     shim::gather_all(function, stride, strides);
     for (unsigned lane = 0; lane < 32; ++lane) {
         if (matrices[lane] == matrices[0] && strides[lane] == strides[0]) continue;
-        shim::fault_of(lane, std::string("calls ") + function + " with another matrix or stride than lane 0");
+        shim::fault_of(lane, "calls %s with another matrix or stride than lane 0", function);
     }
     const unsigned lane = amk_lane();
-    if (address % 32 != 0) shim::fault_of(lane, std::string("calls ") + function + " with an address that is no multiple of 32");
-    if (stride * sizeof(T) % 16 != 0) shim::fault_of(lane, std::string("calls ") + function + " with rows or columns that are no multiple of 16 bytes");
+    if (address % 32 != 0) shim::fault_of(lane, "calls %s with an address that is no multiple of 32", function);
+    if (stride * sizeof(T) % 16 != 0) shim::fault_of(lane, "calls %s with rows or columns that are no multiple of 16 bytes", function);
 }
 
 template <typename F, typename V>
