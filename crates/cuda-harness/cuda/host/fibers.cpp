@@ -5,12 +5,10 @@
 #include "launch.hpp"
 #include "model.hpp"
 #include "shim.hpp"
+#include "variables.hpp"
 #include "warp.hpp"
 
 #include <sys/mman.h>
-#ifdef __linux__
-#include <link.h>
-#endif
 #if !defined(__x86_64__)
 #include <ucontext.h>
 #endif
@@ -100,45 +98,16 @@ struct FiberWarp : Warp {
 };
 
 struct Block {
+    explicit Block(std::size_t shared_bytes) : variables(shared_bytes) {}
+
     // Of its threads, those that have not returned, and those that wait at a barrier.
     unsigned members = 0;
     std::vector<struct Fiber*> waiting;
     // How often a barrier has opened, and for how many threads what each hands in holds: of this time and of the time before, in turns.
     unsigned opened = 0, holding[2] = {};
     std::vector<FiberWarp> warps;
-    std::vector<unsigned char> shared;
-    // What its `__shared__` variables hold while another block runs.
-    std::vector<unsigned char> variables;
+    Variables variables;
 };
-
-// Where the `__shared__` variables are of the block that runs.
-struct Variables {
-    unsigned char* at = nullptr;
-    std::size_t size = 0;
-};
-
-#ifdef __linux__
-// Among the variables of the running thread, those of the file that has this code.
-Variables variables() {
-    Variables found;
-    const auto look = [](dl_phdr_info* file, std::size_t, void* to) {
-        const auto here = reinterpret_cast<std::uintptr_t>(&variables);
-        bool ours = false;
-        std::size_t size = 0;
-        for (unsigned i = 0; i < file->dlpi_phnum; ++i) {
-            const auto& part = file->dlpi_phdr[i];
-            ours |= part.p_type == PT_LOAD && here - (file->dlpi_addr + part.p_vaddr) < part.p_memsz;
-            if (part.p_type == PT_TLS) size = part.p_memsz;
-        }
-        if (ours && file->dlpi_tls_data != nullptr) *static_cast<Variables*>(to) = {static_cast<unsigned char*>(file->dlpi_tls_data), size};
-        return int(ours);
-    };
-    dl_iterate_phdr(look, &found);
-    return found;
-}
-#else
-Variables variables() { return {}; }
-#endif
 
 struct Fiber {
     Thread thread;
@@ -157,9 +126,6 @@ struct Scheduler {
     std::size_t stack_bytes = 0;
     std::vector<Fiber*> ready;
     Fiber* running = nullptr;
-    Variables place;
-    // Whose `__shared__` variables are in place.
-    Block* in_place = nullptr;
     const std::function<void()>* kernel = nullptr;
     unsigned left = 0;
     bool progress = false;
@@ -190,18 +156,9 @@ AMK_OWN void leave(bool for_ever) {
 #endif
 }
 
-AMK_OWN void bring_variables(Block* block) {
-    const Variables& place = scheduler->place;
-    if (place.size == 0 || scheduler->in_place == block) return;
-    std::memcpy(scheduler->in_place->variables.data(), place.at, place.size);
-    std::memcpy(place.at, block->variables.data(), place.size);
-    scheduler->in_place = block;
-}
-
 AMK_OWN void resume(Fiber* fiber) {
     scheduler->running = fiber;
     running = &fiber->thread;
-    bring_variables(fiber->block);
     weak::enter(fiber->thread.block.x, fiber->thread.thread.x);
 #ifdef AMK_FIBER_SANITIZER
     __sanitizer_start_switch_fiber(&scheduler->fake_stack, fiber->stack, STACK_BYTES);
@@ -255,7 +212,13 @@ void entry() {
 
 const Thread* running = nullptr;
 
-unsigned char* shared() { return scheduler->running->block->shared.data(); }
+unsigned char* shared() { return scheduler->running->block->variables.dynamic; }
+
+unsigned char* variable(const char* key, std::size_t bytes, std::size_t alignment, const char* name) {
+    return scheduler->running->block->variables.of(key, bytes, alignment, name);
+}
+
+std::uint32_t blocks_met = 0;
 
 void copy_begin(unsigned char* to, const unsigned char* from, unsigned bytes) { scheduler->running->copies.begin(to, from, bytes); }
 void copy_commit() { scheduler->running->copies.commit(); }
@@ -348,12 +311,9 @@ AMK_OWN End launch(const Grid& grid, const std::function<void()>& kernel, const 
     own.kernel = &kernel;
     own.seed = grid.seed;
     own.left = grid.blocks * grid.threads;
-    own.place = variables();
-    Block outside;
-    outside.variables.resize(own.place.size);
-    own.in_place = &outside;
     scheduler = &own;
 
+    blocks_met = 0;
     std::vector<std::unique_ptr<Block>> blocks;
     std::vector<std::unique_ptr<Fiber>> fibers;
     const std::size_t bytes = STACK_BYTES * own.left;
@@ -365,12 +325,9 @@ AMK_OWN End launch(const Grid& grid, const std::function<void()>& kernel, const 
         std::exit(2);
     }
     for (unsigned b = 0; b < grid.blocks; ++b) {
-        auto block = std::make_unique<Block>();
+        auto block = std::make_unique<Block>(grid.shared_bytes);
         block->members = grid.threads;
         block->warps = std::vector<FiberWarp>((grid.threads + WARP - 1) / WARP);
-        // Nothing is in it at first; so many ones are NaN in every float type.
-        block->shared.assign(grid.shared_bytes, 0xff);
-        block->variables.assign(own.place.size, 0xff);
         for (unsigned t = 0; t < grid.threads; ++t) {
             auto fiber = std::make_unique<Fiber>();
             fiber->thread = {{t, 0, 0}, {b, 0, 0}, {grid.threads, 1, 1}, {grid.blocks, 1, 1}};
@@ -409,8 +366,8 @@ AMK_OWN End launch(const Grid& grid, const std::function<void()>& kernel, const 
     __asan_unpoison_memory_region(stacks, bytes);
 #endif
     munmap(stacks, bytes);
-    bring_variables(&outside);
     scheduler = nullptr;
+    running = nullptr;
     return end;
 }
 

@@ -13,13 +13,8 @@
 #define __noinline__
 #define __align__(bytes) __attribute__((aligned(bytes)))
 #define __launch_bounds__(...)
-// Dynamic shared memory is amk_shared(), here and on a GPU. Variables that a block shares: to the compiler they are those of a thread, of
-// which fibers.cpp has one, and keeps a copy for each block.
-#ifdef AMK_HOST_THREADS
-#define __shared__ no_shared_variables_with_threads_of_the_CPU_but_amk_shared
-#else
-#define __shared__ thread_local
-#endif
+// To a compiler for a CPU no variable is a block's: the harness puts a reference in the place of each (src/host/shared.rs).
+#define __shared__ amk_of_the_block
 
 #define threadIdx (shim::self().thread)
 #define blockIdx (shim::self().block)

@@ -48,6 +48,9 @@ inline const Thread& self() { return *running; }
 // Dynamic shared memory of the running block.
 unsigned char* shared();
 
+// Memory of the running block for one of its `__shared__` variables, which the key tells from all others.
+unsigned char* variable(const char* key, std::size_t bytes, std::size_t alignment, const char* name);
+
 // Ends the process with a message: the kernels do what no GPU defines.
 [[noreturn, gnu::format(printf, 1, 2)]] inline void fault(const char* what, ...) {
     va_list arguments;
@@ -65,6 +68,18 @@ unsigned char* shared();
     std::vfprintf(stderr, what, arguments);
     std::fputc('\n', stderr);
     std::_Exit(66);
+}
+
+// Where a `__shared__` variable is of the block that runs, and where one is that is `extern`.
+template <typename T>
+T& variable(const char* key, std::size_t alignment, const char* name) {
+    if (running == nullptr) fault("the `__shared__` variable %s is outside a function: declare it where it is used", name);
+    return *static_cast<T*>(static_cast<void*>(variable(key, sizeof(T), alignment > alignof(T) ? alignment : alignof(T), name)));
+}
+template <typename T>
+T& dynamic(const char* name) {
+    if (running == nullptr) fault("the `__shared__` variable %s is outside a function: declare it where it is used", name);
+    return *static_cast<T*>(static_cast<void*>(shared()));
 }
 
 // All threads of the block that have not returned meet. For how many of them it holds.
@@ -101,6 +116,9 @@ std::uint32_t poll(const std::uint32_t* counter);
 std::uint32_t poll_acquire(const std::uint32_t* counter);
 void fence();
 void increment_release(std::uint32_t* counter);
+
+// How often a block of this launch has come to a barrier of the grid.
+extern std::uint32_t blocks_met;
 
 // The two halves of an atomic change, with the ordering that a fence before it or after it gives: what is there, and whether it was there still
 // and has become something else.

@@ -5,6 +5,7 @@
 #include "copies.hpp"
 #include "launch.hpp"
 #include "shim.hpp"
+#include "variables.hpp"
 #include "warp.hpp"
 
 #include <atomic>
@@ -46,10 +47,7 @@ struct ThreadWarp : Warp {
 // The threads of a block. How they wait for each other orders nothing for ThreadSanitizer, but that who goes on comes after all whom it met:
 // so the one lock of a block hides no race of threads that only pass it.
 struct Block {
-    Block(unsigned members, std::size_t shared_bytes) : members(members), warps((members + WARP - 1) / WARP) {
-        // Nothing is in it at first; so many ones are NaN in every float type.
-        shared.assign(shared_bytes, 0xff);
-    }
+    Block(unsigned members, std::size_t shared_bytes) : members(members), warps((members + WARP - 1) / WARP), variables(shared_bytes) {}
 
     void open() {
         arrived = 0;
@@ -67,7 +65,7 @@ struct Block {
     // By which ThreadSanitizer knows what a barrier orders.
     std::atomic<unsigned> met{0};
     std::vector<ThreadWarp> warps;
-    std::vector<unsigned char> shared;
+    Variables variables;
 };
 
 struct Worker {
@@ -97,7 +95,15 @@ std::memory_order order() { return worker->fenced ? std::memory_order_release : 
 
 constinit thread_local const Thread* running = nullptr;
 
-unsigned char* shared() { return worker->block->shared.data(); }
+unsigned char* shared() { return worker->block->variables.dynamic; }
+
+unsigned char* variable(const char* key, std::size_t bytes, std::size_t alignment, const char* name) {
+    const Unseen unseen;
+    const std::lock_guard lock(worker->block->mutex);
+    return worker->block->variables.of(key, bytes, alignment, name);
+}
+
+std::uint32_t blocks_met = 0;
 
 void copy_begin(unsigned char* to, const unsigned char* from, unsigned bytes) { worker->copies.begin(to, from, bytes); }
 void copy_commit() { worker->copies.commit(); }
@@ -200,6 +206,7 @@ static void quit() {
 }
 
 End launch(const Grid& grid, const std::function<void()>& kernel, const std::function<void()>&) {
+    blocks_met = 0;
     std::vector<std::unique_ptr<Block>> blocks;
     for (unsigned b = 0; b < grid.blocks; ++b) {
         blocks.push_back(std::make_unique<Block>(grid.threads, grid.shared_bytes));

@@ -7,6 +7,7 @@ use std::str::FromStr;
 
 use megakernel_ir::protocol::SourceFile;
 
+use super::shared;
 use crate::cuda::binary::is_binary;
 use crate::given::{Given, Source};
 use crate::sources::{Kernels, SOURCES, TENSOR_CORES, digest, files, options};
@@ -144,10 +145,22 @@ pub fn build(settings: &Settings) -> Result<Built, String> {
             "note: compiling the kernels, which may take minutes the first time; --prepare does so beforehand"
         );
         once(&cache, &runner, |sources, built| {
-            compile(settings, &[&checked[..], &["-c".to_owned()]].concat(), sources, "host/main.cpp", built)
+            compile(
+                settings,
+                &[&checked[..], &["-c".to_owned()]].concat(),
+                sources,
+                &sources.join("host/main.cpp"),
+                built,
+            )
         })?;
-        let flags = [&checked[..], &chosen, &[runner.display().to_string()]].concat();
-        compile(settings, &flags, sources, "host/kernels.cpp", built)
+        let flags = [&checked[..], &chosen].concat();
+        let has_shared = given
+            .iter()
+            .flat_map(|given| &given.files)
+            .any(|(_, text)| String::from_utf8_lossy(text).contains("__shared__"));
+        let source = sources.join("host/kernels.cpp");
+        let source = if has_shared { with_shared(settings, &flags, sources, &source)? } else { source };
+        compile(settings, &[&flags[..], &[runner.display().to_string()]].concat(), sources, &source, built)
     })?;
     Ok(Built {
         program,
@@ -269,7 +282,7 @@ fn compile(
     settings: &Settings,
     flags: &[String],
     folder: &Path,
-    source: &str,
+    source: &Path,
     made: &Path,
 ) -> Result<(), String> {
     let output = Command::new(&settings.compiler)
@@ -279,26 +292,33 @@ fn compile(
         .args(flags)
         .arg("-I")
         .arg(folder)
-        .arg(folder.join(source))
+        .arg(source)
         .arg("-o")
         .arg(made)
         .output()
         .map_err(|cause| format!("the C++ compiler `{}` cannot be started: {cause}", settings.compiler))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
-        let hint = if said.contains("undefined reference") {
-            "\nif it is an array of `extern __shared__`: its memory is what `amk_shared()` gives, here and on a GPU; see examples/cuda/README.md"
-        } else {
-            ""
-        };
         let said: Vec<&str> = said.lines().take(20).collect();
-        return Err(format!(
-            "`{}` does not compile the kernels:\n{}{hint}",
-            settings.compiler,
-            said.join("\n")
-        ));
+        return Err(format!("`{}` does not compile the kernels:\n{}", settings.compiler, said.join("\n")));
     }
     Ok(())
+}
+
+/// The source in one file, whose `__shared__` variables are those of a block.
+fn with_shared(
+    settings: &Settings,
+    flags: &[String],
+    folder: &Path,
+    source: &Path,
+) -> Result<PathBuf, String> {
+    let about = |path: &Path, cause: std::io::Error| format!("{}: {cause}", path.display());
+    let whole = folder.join("whole.ii");
+    compile(settings, &[flags, &["-E".to_owned()]].concat(), folder, source, &whole)?;
+    let text = fs::read(&whole).map_err(|cause| about(&whole, cause))?;
+    fs::write(&whole, shared::replace(&String::from_utf8_lossy(&text))?)
+        .map_err(|cause| about(&whole, cause))?;
+    Ok(whole)
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //! a hang or a crash costs.
 
 mod build;
+mod shared;
 
 use std::time::Duration;
 

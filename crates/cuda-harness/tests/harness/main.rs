@@ -1,6 +1,7 @@
 //! The harness from outside: what it computes, what it says, and that the corpus finds faults in kernels.
 
 mod bandwidth;
+mod blocks;
 mod cuda;
 mod examples;
 mod facts;

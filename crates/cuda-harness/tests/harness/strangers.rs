@@ -15,15 +15,17 @@ use crate::support::worker::{Worker, chain, f32s};
 use crate::support::wrong::assert_wrong_numbers;
 
 /// A kernel of `tests/kernels/strangers`, and the opcodes that its cases have.
-struct Stranger {
-    name: &'static str,
-    opcodes: &'static [Opcode],
+pub struct Stranger {
+    /// Its file's.
+    pub name: &'static str,
+    /// Those.
+    pub opcodes: &'static [Opcode],
 }
 
 impl Stranger {
     /// Its text, each of these texts replaced by another.
     #[track_caller]
-    fn text(&self, changes: &[(&str, &str)]) -> String {
+    pub fn text(&self, changes: &[(&str, &str)]) -> String {
         let mut text = files::text(&path(&format!("tests/kernels/strangers/{}.cu", self.name)));
         for (from, to) in changes {
             assert_eq!(text.matches(from).count(), 1, "{} has `{from}` once", self.name);
@@ -34,18 +36,19 @@ impl Stranger {
 
     /// The path of a file with that.
     #[track_caller]
-    fn with(&self, changes: &[(&str, &str)]) -> String {
+    pub fn with(&self, changes: &[(&str, &str)]) -> String {
         fewer::file(self.opcodes, &self.text(changes))
     }
 
-    fn unchanged(&self) -> String {
+    /// The same as it is.
+    pub fn unchanged(&self) -> String {
         self.with(&[])
     }
 }
 
 /// Asserts that each case ends with a message that has this in it.
 #[track_caller]
-fn assert_says(options: &[&str], cases: &str, message: &str) {
+pub fn assert_says(options: &[&str], cases: &str, message: &str) {
     let found: BTreeMap<String, Outcome> = play(options, cases);
     let says = |outcome: &Outcome| format!("{outcome:?}").contains(message);
     assert!(found.values().all(says), "{options:?} on {cases}, not `{message}`: {found:#?}");

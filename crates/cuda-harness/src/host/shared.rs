@@ -1,0 +1,342 @@
+//! `__shared__` variables on the CPU. To a C++ compiler a variable is a thread's or everybody's, and those of a block are neither: each becomes a
+//! reference to memory that the shim keeps for the running block, or, where it is `extern`, to the block's dynamic shared memory.
+
+use std::ops::Range;
+
+/// What `__shared__` stands for in preprocessed text (`host/names.hpp`).
+const MARK: &str = "amk_of_the_block";
+
+/// The words of a declaration that say where a variable is, which the reference says instead.
+const STORAGE: [&str; 4] = [MARK, "static", "extern", "inline"];
+
+/// A token of C++, with its place in the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// A name or a keyword.
+    Word,
+    /// A number, or a string or character with its quotes.
+    Literal,
+    /// A character of any other kind.
+    Sign,
+    /// A line that begins with `#`: where in which file what follows stands.
+    Line,
+}
+
+/// Preprocessed text with each declaration of `__shared__` variables replaced.
+///
+/// # Errors
+/// A declaration that is not understood: the text of it and why.
+pub fn replace(text: &str) -> Result<String, String> {
+    let tokens = tokens(text);
+    let mut replaced = String::with_capacity(text.len());
+    let (mut done, mut count) = (0, 0);
+    // The first token of the statement.
+    let mut first = 0;
+    let mut at = 0;
+    while let Some((kind, place)) = tokens.get(at) {
+        let word = &text[place.clone()];
+        if matches!(word, ";" | "{" | "}") && *kind == Kind::Sign {
+            first = at + 1;
+        } else if word == MARK {
+            let rest = tokens[at..].iter().position(|(kind, place)| {
+                *kind == Kind::Sign && matches!(&text[place.clone()], ";" | "{" | "}")
+            });
+            let end = at + rest.ok_or("the text ends in a declaration of `__shared__`")?;
+            let statement = &tokens[first..=end];
+            let (lines, statement): (Vec<_>, Vec<_>) =
+                statement.iter().partition(|(kind, _)| *kind == Kind::Line);
+            let words: Vec<&str> = statement.iter().map(|(_, place)| &text[place.clone()]).collect();
+            let start = statement.first().map_or(place.start, |(_, place)| place.start);
+            replaced.push_str(&text[done..start]);
+            let said = |why: &str| format!("`{}`: {why}", spaced(&words).replace(MARK, "__shared__"));
+            replaced.push_str(&references(&words, &mut count).map_err(|why| said(&why))?);
+            done = tokens[end].1.end;
+            // What follows stands where it did.
+            if let Some((_, line)) = lines.last() {
+                replaced.push('\n');
+                replaced.push_str(&text[line.clone()]);
+                replaced.push('\n');
+            }
+            at = end;
+            first = end + 1;
+        }
+        at += 1;
+    }
+    replaced.push_str(&text[done..]);
+    Ok(replaced)
+}
+
+/// A declaration, with the semicolon at its end, as references. `count` numbers what is named for them.
+fn references(words: &[&str], count: &mut usize) -> Result<String, String> {
+    let is_extern = words.contains(&"extern");
+    let (mut alignment, mut rest) = (String::new(), Vec::new());
+    let mut next = 0;
+    while let Some(word) = words.get(next) {
+        if matches!(*word, "alignas" | "__attribute__") {
+            let group = parentheses(&words[next + 1..]).ok_or("a parenthesis is not closed")?;
+            alignment += &spaced(&words[next..=next + group]);
+            alignment.push(' ');
+            next += group;
+        } else if !STORAGE.contains(word) {
+            rest.push(*word);
+        }
+        next += 1;
+    }
+    let name = name(&rest).ok_or("no name of a variable is found")?;
+    let declared = spaced(&rest[..name]);
+    // The names with what follows each of them.
+    let mut declarators = vec![Vec::new()];
+    let mut depth = 0_i32;
+    for word in &rest[name..] {
+        match *word {
+            "[" | "(" => depth += 1,
+            "]" | ")" => depth -= 1,
+            "=" | "{" | "}" => return Err("shared memory has no first value".to_owned()),
+            "," if depth == 0 => {
+                declarators.push(Vec::new());
+                continue;
+            }
+            ";" => break,
+            _ => {}
+        }
+        declarators.last_mut().map(|last| last.push(*word));
+    }
+    if declarators.len() > 1 && rest[..name].contains(&"*") {
+        return Err("one pointer a declaration, please".to_owned());
+    }
+    let mut text = String::new();
+    for declarator in declarators {
+        let (name, extents) = declarator.split_first().ok_or("a name is missing")?;
+        if !name.starts_with(|first: char| first.is_alphabetic() || first == '_')
+            || extents.contains(&"(") && extents[0] == "("
+        {
+            return Err("only variables and arrays are understood".to_owned());
+        }
+        *count += 1;
+        let n = *count;
+        let extents = spaced(extents);
+        text += &format!("typedef {declared} amk_type_{n} {extents}; ");
+        text += &if is_extern {
+            format!("amk_type_{n}& {name} = shim::dynamic<amk_type_{n}>(\"{name}\");")
+        } else {
+            let least = if alignment.is_empty() {
+                "char byte;".to_owned()
+            } else {
+                format!("{alignment} char byte;")
+            };
+            format!(
+                "struct amk_least_{n} {{ {least} }}; static char amk_key_{n}; \
+                 amk_type_{n}& {name} = shim::variable<amk_type_{n}>(&amk_key_{n}, alignof(amk_least_{n}), \"{name}\");"
+            )
+        };
+    }
+    Ok(text)
+}
+
+/// Words of one text, apart where they are so in it.
+fn spaced(words: &[&str]) -> String {
+    let mut text = String::new();
+    for (n, word) in words.iter().enumerate() {
+        let glued = n > 0 && words[n - 1].as_bytes().as_ptr_range().end == word.as_ptr();
+        if n > 0 && !glued {
+            text.push(' ');
+        }
+        text.push_str(word);
+    }
+    text
+}
+
+/// How many words the parentheses are that open with the first one.
+fn parentheses(words: &[&str]) -> Option<usize> {
+    let mut depth = 0_i32;
+    for (n, word) in words.iter().enumerate() {
+        depth += i32::from(*word == "(") - i32::from(*word == ")");
+        if depth == 0 {
+            return Some(n + 1);
+        }
+    }
+    None
+}
+
+/// Where the first name stands that a declaration declares: before its extents, a comma or its end, but for what the type's own brackets have.
+fn name(words: &[&str]) -> Option<usize> {
+    let (mut angles, mut n) = (0_i32, 0);
+    while let Some(word) = words.get(n) {
+        match *word {
+            "<" => angles += 1,
+            ">" => angles -= 1,
+            "(" if n > 0 => n += parentheses(&words[n..])? - 1,
+            "[" | "," | ";" | "=" | "{" if angles == 0 => return n.checked_sub(1).filter(|name| *name > 0),
+            _ => {}
+        }
+        n += 1;
+    }
+    None
+}
+
+/// The tokens of preprocessed text, which has no comments.
+fn tokens(text: &str) -> Vec<(Kind, Range<usize>)> {
+    let bytes = text.as_bytes();
+    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$' || byte >= 0x80;
+    let run = |from: usize, holds: &dyn Fn(u8) -> bool| {
+        from + bytes[from..].iter().take_while(|byte| holds(**byte)).count()
+    };
+    let mut tokens = Vec::new();
+    let mut at = 0;
+    let mut begins_line = true;
+    while let Some(&byte) = bytes.get(at) {
+        let (kind, end) = match byte {
+            b'\n' => {
+                begins_line = true;
+                at += 1;
+                continue;
+            }
+            _ if byte.is_ascii_whitespace() => {
+                at += 1;
+                continue;
+            }
+            b'#' if begins_line => (Kind::Line, run(at, &|byte| byte != b'\n')),
+            b'"' | b'\'' => (Kind::Literal, quoted(bytes, at)),
+            // Quotes in a number are between its digits.
+            _ if byte.is_ascii_digit() => {
+                (Kind::Literal, run(at, &|byte| is_word(byte) || byte == b'\'' || byte == b'.'))
+            }
+            _ if is_word(byte) => {
+                let end = run(at, &is_word);
+                match (&text[at..end], bytes.get(end)) {
+                    ("R" | "LR" | "uR" | "UR" | "u8R", Some(b'"')) => (Kind::Literal, raw(text, end)),
+                    ("L" | "u" | "U" | "u8", Some(b'"' | b'\'')) => (Kind::Literal, quoted(bytes, end)),
+                    _ => (Kind::Word, end),
+                }
+            }
+            _ => (Kind::Sign, at + 1),
+        };
+        tokens.push((kind, at..end));
+        at = end;
+        begins_line = false;
+    }
+    tokens
+}
+
+/// The end of a string or character that opens at a place.
+fn quoted(bytes: &[u8], open: usize) -> usize {
+    let mut at = open + 1;
+    while let Some(&byte) = bytes.get(at) {
+        match byte {
+            b'\\' => at += 2,
+            _ if byte == bytes[open] => return at + 1,
+            // None that is right goes over a line.
+            b'\n' => return at,
+            _ => at += 1,
+        }
+    }
+    bytes.len()
+}
+
+/// The end of a raw string whose quote opens at a place.
+fn raw(text: &str, open: usize) -> usize {
+    let rest = &text[open + 1..];
+    let end = rest.split_once('(').and_then(|(delimiter, _)| {
+        rest.find(&format!("){delimiter}\"")).map(|close| close + delimiter.len() + 2)
+    });
+    end.map_or(text.len(), |end| open + 1 + end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn replaced(text: &str) -> String {
+        replace(&text.replace("__shared__", MARK)).unwrap_or_else(|why| why)
+    }
+
+    #[test]
+    fn variables_become_references() {
+        assert_eq!(
+            replaced("void f() { __shared__ float x[2 * N][33]; x[0] = 1; }"),
+            "void f() { typedef float amk_type_1 [2 * N][33]; struct amk_least_1 { char byte; }; static char amk_key_1; \
+             amk_type_1& x = shim::variable<amk_type_1>(&amk_key_1, alignof(amk_least_1), \"x\"); x[0] = 1; }"
+        );
+        assert_eq!(
+            replaced("void f() { extern __shared__ __attribute__((aligned(16))) unsigned char s[]; }"),
+            "void f() { typedef unsigned char amk_type_1 []; amk_type_1& s = shim::dynamic<amk_type_1>(\"s\"); }"
+        );
+    }
+
+    /// Type, name and extents of each variable of a declaration.
+    #[track_caller]
+    fn assert_declares(declaration: &str, expected: &[(&str, &str, &str)]) {
+        let text = replaced(declaration);
+        let found: Vec<_> = text
+            .split("typedef ")
+            .skip(1)
+            .map(|each| {
+                let (declared, rest) = each.split_once(" amk_type_").unwrap_or_default();
+                let (_, rest) = rest.split_once(' ').unwrap_or_default();
+                let (extents, rest) = rest.split_once(';').unwrap_or_default();
+                let name =
+                    rest.split_once("& ").and_then(|(_, rest)| rest.split_once(" =")).unwrap_or_default().0;
+                (declared, name, extents)
+            })
+            .collect();
+        assert_eq!(found, expected, "{text}");
+    }
+
+    #[test]
+    fn declarations_of_all_kinds_are_understood() {
+        assert_declares("__shared__ int n;", &[("int", "n", "")]);
+        assert_declares("static __shared__ volatile float x[4];", &[("volatile float", "x", "[4]")]);
+        assert_declares(
+            "__shared__ float a[4], b, c[2][3];",
+            &[("float", "a", "[4]"), ("float", "b", ""), ("float", "c", "[2][3]")],
+        );
+        assert_declares(
+            "__shared__ typename R<T, (N > 1), 4>::Room room;",
+            &[("typename R<T, (N > 1), 4>::Room", "room", "")],
+        );
+        assert_declares(
+            "__shared__ decltype(f(1, 2)) x[f(1, 2)];",
+            &[("decltype(f(1, 2))", "x", "[f(1, 2)]")],
+        );
+        assert_declares("__shared__ const float* p;", &[("const float*", "p", "")]);
+        assert_declares("alignas(T) __shared__ T x[1'000];", &[("T", "x", "[1'000]")]);
+        assert_declares("{ } __shared__ unsigned long long x; y;", &[("unsigned long long", "x", "")]);
+        assert!(
+            replaced("alignas(T) __shared__ __attribute__((aligned(8))) T x;")
+                .contains("{ alignas(T) __attribute__((aligned(8))) char byte; }")
+        );
+    }
+
+    #[test]
+    fn what_is_not_understood_is_said() {
+        for (declaration, why) in [
+            ("__shared__ int n = 1;", "`__shared__ int n = 1;`: shared memory has no first value"),
+            ("__shared__ int n{};", "shared memory has no first value"),
+            ("__shared__ float *a, *b;", "one pointer a declaration"),
+            ("__shared__;", "no name"),
+            ("__shared__ x;", "no name"),
+            ("__shared__ int x", "the text ends"),
+        ] {
+            assert!(replaced(declaration).contains(why), "{declaration}: {}", replaced(declaration));
+        }
+    }
+
+    #[test]
+    fn what_stands_around_stays_as_it_is() {
+        for text in [
+            "",
+            "int x = 1'000'000; // é",
+            "auto s = \"__shared__ int x; \\\" \"; char c = '\"'; auto r = R\"a(__shared__ \" int x; )a\"; auto t = u8\"é\";",
+            "# 1 \"a __shared__ int b;\"\nint amk_of_the_blocks;\n",
+            "'",
+            "R\"(",
+        ] {
+            assert_eq!(replace(text), Ok(text.to_owned()));
+        }
+        let text = "int a;\n# 7 \"k.cu\"\n__shared__\n# 8 \"k.cu\" 3\nint\n# 8 \"k.cu\"\n n; int b;";
+        let (before, after) =
+            ("int a;\n# 7 \"k.cu\"\ntypedef int amk_type_1 ;", "\"n\");\n# 8 \"k.cu\"\n int b;");
+        let found = replaced(text);
+        assert!(found.starts_with(before) && found.ends_with(after), "{found}");
+    }
+}

@@ -1,0 +1,161 @@
+//! What a stranger's kernel has of its block: variables of shared memory, and groups of its threads. As shipped they pass on the CPU; with a
+//! line changed they do not.
+
+use megakernel_ir::Opcode;
+
+use crate::strangers::{Stranger, assert_says};
+use crate::support::corpus::{assert_no_race, assert_passes};
+use crate::support::fewer;
+use crate::support::wrong::assert_wrong_numbers;
+
+const SHARED: Stranger = Stranger { name: "shared", opcodes: &[Opcode::Softmax, Opcode::Add] };
+
+/// Rows of other lengths than blocks have, and axes.
+const ROWS: &str = "numeric/softmax/{ranks,special,range,random}/*";
+const TILES: &str = "numeric/add/sizes/1x1027-f32-to-f32";
+
+#[test]
+fn variables_of_a_block_hold_what_its_threads_write() {
+    let right = SHARED.unchanged();
+    for options in [&[][..], &["--seed", "3", "--threads", "96"], &["--sanitize", "address,undefined"]] {
+        assert_passes(&[options, &["--kernels", &right]].concat(), ROWS);
+        assert_passes(&[options, &["--kernels", &right]].concat(), "numeric/add/sizes/*");
+    }
+    let wrong = SHARED.with(&[
+        ("room.of_warp[threadIdx.x / 32] = value", "room.of_warp[0] = value"),
+        ("i % 4 * 32", "i % 4 * 31"),
+    ]);
+    assert_wrong_numbers(&["--kernels", &wrong], "numeric/softmax/random/*-f32-to-f32");
+    assert_wrong_numbers(&["--kernels", &wrong], TILES);
+}
+
+#[test]
+fn accesses_beside_a_variable_of_a_block_are_said() {
+    let checked = ["--sanitize", "address", "--kernels"];
+    for (from, to, said) in [
+        // Of the last element of the last warp, and of nobody's.
+        (
+            "__shared__ amk_i64 numel;",
+            "__shared__ amk_i64 numel; (&numel)[1] = 1;",
+            "a store behind the end of `numel` in shared memory",
+        ),
+        (
+            "__shared__ amk_i64 numel;",
+            "__shared__ amk_i64 numel; (&numel)[-1] = 1;",
+            "a store before `numel` in shared memory",
+        ),
+        (
+            "float* const tile = ",
+            "amk_shared()[48 * 1024] = 1; float* const tile = ",
+            "a store behind the end of `amk_shared()` in shared memory",
+        ),
+        // A plain load that nothing checks on a CPU.
+        ("__align__(16) float tiles", "float tiles", ""),
+    ] {
+        let changed = SHARED.with(&[(from, to)]);
+        if said.is_empty() {
+            assert_says(
+                &["--sanitize", "undefined", "--kernels", &changed],
+                TILES,
+                "runtime error: reference binding to mis",
+            );
+        } else {
+            assert_says(&["--kernels", &changed], TILES, said);
+            assert_says(&[&checked[..], &[&changed]].concat(), TILES, "AddressSanitizer");
+        }
+    }
+    // Outside a function there is no block.
+    let outside = SHARED.with(&[(
+        "__device__ float largest_of_block",
+        "__shared__ int outside;\n__device__ float largest_of_block",
+    )]);
+    assert_says(
+        &["--kernels", &outside],
+        TILES,
+        "the `__shared__` variable outside is outside a function: declare it where it is used",
+    );
+    let first = SHARED.with(&[("__shared__ amk_i64 numel;", "__shared__ amk_i64 numel = 0;")]);
+    assert_says(
+        &["--kernels", &first],
+        TILES,
+        "`__shared__ amk_i64 numel = 0;`: shared memory has no first value",
+    );
+}
+
+#[test]
+#[ignore = "needs ThreadSanitizer, which does not run on every kernel"]
+fn a_missing_barrier_around_a_variable_of_a_block_is_a_race() {
+    let checked = ["--sanitize", "thread", "--limit", "60", "--kernels"];
+    let cases = "numeric/softmax/random/*-f32-to-f32";
+    assert_no_race(&[&checked[..], &[&SHARED.unchanged()]].concat(), cases);
+    assert_no_race(&[&checked[..], &[&SHARED.unchanged()]].concat(), TILES);
+    for (from, to) in [
+        ("__syncthreads();\n    if (threadIdx.x == 0) {", "if (threadIdx.x == 0) {"),
+        ("of_thread[threadIdx.x] = value;\n    __syncthreads();", "of_thread[threadIdx.x] = value;"),
+    ] {
+        assert_says(
+            &[&checked[..], &[&SHARED.with(&[(from, to)])]].concat(),
+            cases,
+            "ThreadSanitizer: data race",
+        );
+    }
+    let numel = SHARED.with(&[("numel = y.numel;\n    __syncthreads();", "numel = y.numel;")]);
+    assert_says(&[&checked[..], &[&numel]].concat(), TILES, "ThreadSanitizer: data race");
+}
+
+const GROUPS: Stranger = Stranger { name: "groups", opcodes: &[Opcode::RmsNorm, Opcode::Add, Opcode::Copy] };
+
+#[test]
+fn groups_of_lanes_and_their_copies_conform() {
+    let right = GROUPS.unchanged();
+    for options in [&[][..], &["--seed", "3", "--threads", "96"]] {
+        assert_passes(&[options, &["--kernels", &right]].concat(), "numeric/rmsnorm/{random,sizes}/*");
+        assert_passes(&[options, &["--kernels", &right]].concat(), "numeric/add/sizes/*");
+    }
+    // A part of what is copied is taken too early; copies go over what others still read; lanes of one group call other functions.
+    let early = GROUPS.with(&[("cg::wait_prior<1>(block)", "cg::wait_prior<2>(block)")]);
+    assert_wrong_numbers(&["--kernels", &early], TILES);
+    let over = GROUPS.with(&[
+        ("__shared__ __align__(16) float parts[2][128]", "__shared__ __align__(16) float parts[1][128]"),
+        ("parts[first / 128 % 2], from", "parts[0], from"),
+        ("parts[first / 128 % 2][i]", "parts[0][i]"),
+    ]);
+    assert_wrong_numbers(&["--kernels", &over], TILES);
+    let other = GROUPS.with(&[(
+        "sum = cg::reduce(tile, sum, cg::plus<float>());",
+        "if (tile.thread_rank() == 0) tile.sync(); else sum = cg::reduce(tile, sum, cg::plus<float>());",
+    )]);
+    assert_says(
+        &["--kernels", &other],
+        "numeric/rmsnorm/eps/rows-3x32-f32-to-f32",
+        "calls reduce(0x000000ff), and lane 0 __syncwarp(0x000000ff)",
+    );
+}
+
+/// Its opcodes are the suite's.
+const GRID: Stranger = Stranger { name: "grid", opcodes: &[Opcode::Copy, Opcode::Add, Opcode::Nop] };
+
+/// Blocks that meet each by itself: a count may be seen before what it counts.
+const ALONE: (&str, &str) = ("grid.sync();", "__syncthreads();");
+
+#[test]
+fn blocks_that_meet_as_a_grid_see_what_all_of_them_wrote() {
+    let cases = "execution/litmus/*";
+    let opcodes = fewer::opcodes(cases);
+    let file = |changes: &[(&str, &str)]| fewer::file(&opcodes, &GRID.text(changes));
+    let right = file(&[]);
+    assert_passes(&["--vm", &right], cases);
+    assert_passes(&["--vm", &right, "--seed", "3", "--repeat", "2"], cases);
+    assert_passes(&["--sanitize", "order", "--repeat", "3", "--vm", &right], "execution/litmus/behind-nops");
+    assert_wrong_numbers(&["--sanitize", "order", "--vm", &file(&[ALONE])], "execution/litmus/behind-nops");
+}
+
+#[test]
+#[ignore = "needs ThreadSanitizer, which does not run on every kernel"]
+fn blocks_that_do_not_meet_as_a_grid_race() {
+    let cases = "execution/litmus/behind-nops";
+    let checked = ["--sanitize", "thread", "--limit", "60", "--threads", "32", "--vm"];
+    let file = |changes: &[(&str, &str)]| fewer::file(&fewer::opcodes(cases), &GRID.text(changes));
+    assert_no_race(&[&checked[..], &[&file(&[])]].concat(), cases);
+    assert_says(&[&checked[..], &[&file(&[ALONE])]].concat(), cases, "ThreadSanitizer: data race");
+}
