@@ -62,8 +62,8 @@ struct Block {
     unsigned members, arrived = 0, opened = 0;
     // For how many threads what each hands in holds: of this barrier and of the one before, in turns.
     unsigned holding[2] = {};
-    // By which ThreadSanitizer knows what a barrier orders.
-    std::atomic<unsigned> met{0};
+    // By which ThreadSanitizer knows what a barrier orders: this one, and the one before, which some may not have left.
+    std::atomic<unsigned> met[2] = {};
     std::vector<ThreadWarp> warps;
     Variables variables;
 };
@@ -73,6 +73,8 @@ struct Worker {
     Block* block;
     ThreadWarp* warp;
     Copies copies{};
+    // How many barriers of the block it has come to.
+    unsigned barriers = 0;
     std::vector<const std::uint32_t*> polled;
     bool fenced = false;
 };
@@ -114,7 +116,8 @@ unsigned block_barrier(bool holds) {
     worker->fenced = false;
     Block& block = *worker->block;
     unsigned count;
-    block.met.fetch_add(1, std::memory_order_release);
+    std::atomic<unsigned>& met = block.met[worker->barriers++ % 2];
+    met.fetch_add(1, std::memory_order_release);
     {
         const Unseen unseen;
         std::unique_lock lock(block.mutex);
@@ -129,7 +132,7 @@ unsigned block_barrier(bool holds) {
         }
         count = block.holding[before % 2];
     }
-    (void)block.met.load(std::memory_order_acquire);
+    (void)met.load(std::memory_order_acquire);
     return count;
 }
 
@@ -137,17 +140,17 @@ Gathered gather(const char* function, unsigned mask, std::uint64_t word) {
     const unsigned lane = worker->thread.thread.x % WARP;
     ThreadWarp& warp = *worker->warp;
     Gathering* gathering;
+    unsigned set, lanes;
     {
         const Unseen unseen;
         const std::lock_guard lock(worker->block->mutex);
         gathering = &warp.of_mask(mask);
+        set = gathering->set;
     }
-    gathering->met.fetch_add(1, std::memory_order_release);
-    unsigned set, lanes;
+    gathering->met[set].fetch_add(1, std::memory_order_release);
     {
         const Unseen unseen;
         std::unique_lock lock(worker->block->mutex);
-        set = gathering->set;
         if (warp.arrive(lane, function, mask, word)) {
             warp.everybody.notify_all();
         } else {
@@ -155,7 +158,7 @@ Gathered gather(const char* function, unsigned mask, std::uint64_t word) {
         }
         lanes = gathering->came[set];
     }
-    (void)gathering->met.load(std::memory_order_acquire);
+    (void)gathering->met[set].load(std::memory_order_acquire);
     return {gathering->words[set], lanes};
 }
 

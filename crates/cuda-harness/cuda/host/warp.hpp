@@ -19,8 +19,9 @@ struct Gathering {
     // The lanes that have handed in their words, of this meeting and, by set, of those before it.
     unsigned waiting = 0, came[2] = {};
     unsigned set = 0;
-    // For threads of the CPU, by which ThreadSanitizer knows what a meeting orders.
-    std::atomic<unsigned> met{0};
+    // For threads of the CPU, by which ThreadSanitizer knows what a meeting orders, by set: who goes on late from one meeting does not come after
+    // what others did before the next.
+    std::atomic<unsigned> met[2] = {};
 };
 
 class Warp {

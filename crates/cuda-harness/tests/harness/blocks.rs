@@ -1,6 +1,8 @@
 //! What a stranger's kernel has of its block: variables of shared memory, and groups of its threads. As shipped they pass on the CPU; with a
 //! line changed they do not.
 
+use std::process::Command;
+
 use megakernel_ir::Opcode;
 
 use crate::strangers::{Stranger, assert_says};
@@ -75,11 +77,15 @@ fn accesses_beside_a_variable_of_a_block_are_said() {
         "the `__shared__` variable outside is outside a function: declare it where it is used",
     );
     let first = SHARED.with(&[("__shared__ amk_i64 numel;", "__shared__ amk_i64 numel = 0;")]);
-    assert_says(
-        &["--kernels", &first],
-        TILES,
-        "`__shared__ amk_i64 numel = 0;`: shared memory has no first value",
-    );
+    let cache = tempfile::tempdir().expect("a folder");
+    let output = Command::new(env!("CARGO_BIN_EXE_megakernel-cuda"))
+        .args(["--kernels", &first, "--prepare", "--cache"])
+        .arg(cache.path())
+        .output()
+        .expect("it runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("`__shared__ amk_i64 numel = 0;`: shared memory has no first value"), "{said}");
 }
 
 #[test]
