@@ -203,7 +203,7 @@ def strangers():
 def compile_strangers(nvrtc, target, kernels, cuda):
     """They have to compile with CUDA's headers without a warning: what runs on the CPU shall be what CUDA has."""
     for name, text, source, left in kernels:
-        log, cubin = compile_for(nvrtc, target, source, [*OPTIONS, f"-I{cuda}", *left], [(name, text)])
+        log, cubin = compile_for(nvrtc, target, source, [*OPTIONS, f"-I{cuda}", f"-I{cuda}/cccl", *left], [(name, text)])
         if re.search("warning", log, re.I) or not cubin:
             sys.exit(f"error: {name} for {target}, {len(cubin)} bytes of CUBIN:\n{log}")
 
