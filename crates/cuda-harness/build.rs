@@ -26,7 +26,9 @@ fn list(folder: &Path, prefix: &str, names: &mut Vec<String>) -> io::Result<()> 
         let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
         if entry.file_type()?.is_dir() {
             list(&entry.path(), &format!("{name}/"), names)?;
-        } else if [".h", ".hpp", ".cuh", ".cpp", ".cu"].iter().any(|suffix| name.ends_with(suffix)) {
+        // Headers of libcu++ have no suffix.
+        } else if [".h", ".hpp", ".cuh", ".cpp", ".cu", "/atomic"].iter().any(|suffix| name.ends_with(suffix))
+        {
             names.push(name);
         }
     }

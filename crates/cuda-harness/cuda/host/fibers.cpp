@@ -269,42 +269,39 @@ AMK_OWN void linger(unsigned turns) {
     }
 }
 
-std::uint32_t poll(const std::uint32_t* counter) {
-    const weak::By by(weak::Way::second);
-    return *static_cast<const volatile std::uint32_t*>(counter);
-}
-
-std::uint32_t poll_acquire(const std::uint32_t* counter) {
-    const std::uint32_t count = poll(counter);
-    weak::acquire();
-    return count;
-}
-
 void fence() {
     weak::release();
     weak::acquire();
 }
 
 template <typename Word>
-Word look(Word* word) {
+Word poll(const Word* word, Order order) {
+    Word value;
+    {
+        const weak::By by(weak::Way::second);
+        value = *static_cast<const volatile Word*>(word);
+    }
+    if (order.acquires) weak::acquire();
+    return value;
+}
+
+template <typename Word>
+Word look(Word* word, Order order) {
+    if (order.releases) weak::release();
     weak::at_second(word, sizeof(Word));
     return *word;
 }
 
 template <typename Word>
-bool replace(Word* word, Word& before, Word after) {
+bool replace(Word* word, Word& before, Word after, Order order) {
     scheduler->progress |= after != before;
     *word = after;
     weak::at_second(word, sizeof(Word));
+    if (order.acquires) weak::acquire();
     return true;
 }
 
 AMK_CHANGES
-
-void increment_release(std::uint32_t* counter) {
-    weak::release();
-    change(counter, [](std::uint32_t count) { return count + 1; });
-}
 
 AMK_OWN End launch(const Grid& grid, const std::function<void()>& kernel, const std::function<void()>& abort) {
     Scheduler own;

@@ -24,9 +24,10 @@ struct Grid {
 End launch(const Grid& grid, const std::function<void()>& kernel, const std::function<void()>& abort);
 
 // The words that kernels change.
-#define AMK_CHANGES_OF(WORD)                       \
-    template WORD look(WORD*);                     \
-    template bool replace(WORD*, WORD&, WORD);
+#define AMK_CHANGES_OF(WORD)                         \
+    template WORD poll(const WORD*, Order);          \
+    template WORD look(WORD*, Order);                \
+    template bool replace(WORD*, WORD&, WORD, Order);
 #define AMK_CHANGES               \
     AMK_CHANGES_OF(std::uint16_t) \
     AMK_CHANGES_OF(std::uint32_t) \

@@ -39,11 +39,19 @@ template <typename T>
 using Bits = std::conditional_t<sizeof(T) == 2, std::uint16_t, std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>;
 
 template <typename T, typename F>
-T change_number(T* place, F f) {
+T change_number(T* place, F f, Order order = {}) {
     static_assert(sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8);
     check_alignment(place, "an atomic change");
     const auto bits = [&](Bits<T> before) { return std::bit_cast<Bits<T>>(f(std::bit_cast<T>(before))); };
-    return std::bit_cast<T>(change(reinterpret_cast<Bits<T>*>(place), bits));
+    return std::bit_cast<T>(change(reinterpret_cast<Bits<T>*>(place), bits, order));
+}
+
+// An atomic load of a number.
+template <typename T>
+T poll_number(const T* place, Order order = {}) {
+    static_assert(sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8);
+    check_alignment(place, "an atomic load");
+    return std::bit_cast<T>(poll(reinterpret_cast<const Bits<T>*>(place), order));
 }
 
 }  // namespace shim

@@ -1,6 +1,8 @@
 // CUDA's functions of bits, and of numbers: those that round once do here, the fast ones are those of the C++ library.
 #pragma once
 
+#include <fenv.h>
+
 #include <bit>
 #include <limits>
 
@@ -91,6 +93,41 @@ inline float __fdividef(float a, float b) {
     return large ? a * 0.0f : a / b;
 }
 
+namespace shim {
+// From here on the compiler knows nothing of a number.
+template <typename T>
+void hide(T& number) { asm volatile("" : "+m"(number)); }
+
+// What `f` makes of numbers with another direction of rounding.
+template <int MODE, typename T, typename F, typename... Numbers>
+T directed(F f, Numbers... numbers) {
+    const int before = fegetround();
+    fesetround(MODE);
+    (hide(numbers), ...);
+    T value = f(numbers...);
+    hide(value);
+    fesetround(before);
+    return value;
+}
+}  // namespace shim
+#define AMK_DIRECTED(SUFFIX, MODE)                                                                                                        \
+    inline float __fadd_##SUFFIX(float a, float b) { return shim::directed<MODE, float>([](float x, float y) { return x + y; }, a, b); }  \
+    inline float __fsub_##SUFFIX(float a, float b) { return shim::directed<MODE, float>([](float x, float y) { return x - y; }, a, b); }  \
+    inline float __fmul_##SUFFIX(float a, float b) { return shim::directed<MODE, float>([](float x, float y) { return x * y; }, a, b); }  \
+    inline float __fdiv_##SUFFIX(float a, float b) { return shim::directed<MODE, float>([](float x, float y) { return x / y; }, a, b); }  \
+    inline float __frcp_##SUFFIX(float a) { return __fdiv_##SUFFIX(1.0f, a); }                                                            \
+    inline float __fsqrt_##SUFFIX(float a) { return shim::directed<MODE, float>([](float x) { return sqrtf(x); }, a); }                   \
+    inline float __fmaf_##SUFFIX(float a, float b, float c) {                                                                             \
+        return shim::directed<MODE, float>([](float x, float y, float z) { return fmaf(x, y, z); }, a, b, c);                             \
+    }                                                                                                                                     \
+    inline float __double2float_##SUFFIX(double a) { return shim::directed<MODE, float>([](double x) { return float(x); }, a); }          \
+    inline float __int2float_##SUFFIX(int a) { return shim::directed<MODE, float>([](int x) { return float(x); }, a); }                   \
+    inline float __uint2float_##SUFFIX(unsigned a) { return shim::directed<MODE, float>([](unsigned x) { return float(x); }, a); }
+AMK_DIRECTED(rz, FE_TOWARDZERO)
+AMK_DIRECTED(rd, FE_DOWNWARD)
+AMK_DIRECTED(ru, FE_UPWARD)
+#undef AMK_DIRECTED
+
 #define AMK_TO_INTEGER(SUFFIX, ROUND)                                                                     \
     inline int __float2int_##SUFFIX(float a) { return shim::to_integer<int>(ROUND(a)); }                  \
     inline unsigned __float2uint_##SUFFIX(float a) { return shim::to_integer<unsigned>(ROUND(a)); }
@@ -108,6 +145,7 @@ AMK_TO_INTEGER(rd, floorf)
 AMK_TO_INTEGER(ru, ceilf)
 #undef AMK_TO_INTEGER
 inline float __int2float_rn(int a) { return float(a); }
+inline float __double2float_rn(double a) { return float(a); }
 inline float __uint2float_rn(unsigned a) { return float(a); }
 
 #define AMK_LEAST_AND_LARGEST(T)                       \

@@ -112,28 +112,35 @@ void pause();
 // Lets other threads run so many times, whether or not they get on.
 void linger(unsigned turns);
 
-std::uint32_t poll(const std::uint32_t* counter);
-std::uint32_t poll_acquire(const std::uint32_t* counter);
 void fence();
-void increment_release(std::uint32_t* counter);
 
 // How often a block of this launch has come to a barrier of the grid.
 extern std::uint32_t blocks_met;
 
-// The two halves of an atomic change, with the ordering that a fence before it or after it gives: what is there, and whether it was there still
-// and has become something else.
+// What an atomic access orders by itself. A fence before one that releases nothing, or after one that acquires nothing, does so for it.
+struct Order {
+    bool acquires = false, releases = false;
+};
+
+// An atomic load.
 template <typename Word>
-Word look(Word* word);
+Word poll(const Word* word, Order order = {});
+
+// The two halves of an atomic change: what is there, and whether it was there still and has become something else.
 template <typename Word>
-bool replace(Word* word, Word& before, Word after);
+Word look(Word* word, Order order);
+template <typename Word>
+bool replace(Word* word, Word& before, Word after, Order order);
 
 // A word becomes `f` of what it was, atomically. What was there before.
 template <typename Word, typename F>
-Word change(Word* word, F f) {
-    Word before = look(word);
-    while (!replace(word, before, f(before))) {}
+Word change(Word* word, F f, Order order = {}) {
+    Word before = look(word, order);
+    while (!replace(word, before, f(before), order)) {}
     return before;
 }
+
+constexpr Order ACQUIRES{true, false}, RELEASES{false, true};
 
 }  // namespace shim
 
@@ -149,8 +156,8 @@ inline void amk_pause(unsigned) { shim::pause(); }
 inline void amk_linger(unsigned nanoseconds) { shim::linger(1 + nanoseconds / 1024); }
 inline void amk_fence() { shim::fence(); }
 inline void amk_increment(std::uint32_t* counter) { shim::change(counter, [](std::uint32_t count) { return count + 1; }); }
-inline std::uint32_t amk_poll_acquire(const std::uint32_t* counter) { return shim::poll_acquire(counter); }
-inline void amk_increment_release(std::uint32_t* counter) { shim::increment_release(counter); }
+inline std::uint32_t amk_poll_acquire(const std::uint32_t* counter) { return shim::poll(counter, shim::ACQUIRES); }
+inline void amk_increment_release(std::uint32_t* counter) { shim::change(counter, [](std::uint32_t count) { return count + 1; }, shim::RELEASES); }
 // Where blocks run means nothing here; each has an SM of its own.
 inline std::uint32_t amk_sm() { return shim::self().block.x; }
 inline float amk_infinity() { return __builtin_inff(); }

@@ -75,23 +75,39 @@ struct Worker {
     Copies copies{};
     // How many barriers of the block it has come to.
     unsigned barriers = 0;
-    std::vector<const std::uint32_t*> polled;
+    // The words that it has looked at, and how each is acquired.
+    struct Polled {
+        const void* word;
+        void (*acquire)(const void*);
+    };
+    std::vector<Polled> polled;
     bool fenced = false;
 };
 
 thread_local Worker* worker = nullptr;
 
-std::atomic_ref<std::uint32_t> atomic(const std::uint32_t* word) {
-    return std::atomic_ref<std::uint32_t>(*const_cast<std::uint32_t*>(word));
+template <typename Word>
+std::atomic_ref<Word> atomic(const Word* word) {
+    return std::atomic_ref<Word>(*const_cast<Word*>(word));
+}
+
+template <typename Word>
+void acquire(const void* word) {
+    (void)atomic(static_cast<const Word*>(word)).load(std::memory_order_acquire);
 }
 
 // A fence that follows makes an acquire of it.
-void saw(const std::uint32_t* word) {
-    if (worker->polled.empty() || worker->polled.back() != word) worker->polled.push_back(word);
+template <typename Word>
+void saw(const Word* word) {
+    if (worker->polled.empty() || worker->polled.back().word != word) worker->polled.push_back({word, acquire<Word>});
 }
 
 // Of an atomic change: with a fence before it, a release.
-std::memory_order order() { return worker->fenced ? std::memory_order_release : std::memory_order_relaxed; }
+std::memory_order order_of(Order order) {
+    const bool releases = order.releases || worker->fenced;
+    if (order.acquires) return releases ? std::memory_order_acq_rel : std::memory_order_acquire;
+    return releases ? std::memory_order_release : std::memory_order_relaxed;
+}
 
 }  // namespace
 
@@ -168,30 +184,27 @@ void linger(unsigned turns) {
     for (unsigned turn = 0; turn < turns; ++turn) pause();
 }
 
-std::uint32_t poll(const std::uint32_t* counter) {
-    saw(counter);
-    return atomic(counter).load(std::memory_order_relaxed);
-}
-
-std::uint32_t poll_acquire(const std::uint32_t* counter) { return atomic(counter).load(std::memory_order_acquire); }
-
 void fence() {
-    for (const std::uint32_t* counter : worker->polled) (void)atomic(counter).load(std::memory_order_acquire);
+    for (const Worker::Polled& polled : worker->polled) polled.acquire(polled.word);
     worker->polled.clear();
     worker->fenced = true;
 }
 
-void increment_release(std::uint32_t* counter) { atomic(counter).fetch_add(1, std::memory_order_release); }
-
 template <typename Word>
-Word look(Word* word) {
-    if constexpr (sizeof(Word) == sizeof(std::uint32_t)) saw(word);
-    return std::atomic_ref<Word>(*word).load(std::memory_order_relaxed);
+Word poll(const Word* word, Order order) {
+    if (!order.acquires) saw(word);
+    return atomic(word).load(order.acquires ? std::memory_order_acquire : std::memory_order_relaxed);
 }
 
 template <typename Word>
-bool replace(Word* word, Word& before, Word after) {
-    const bool done = std::atomic_ref<Word>(*word).compare_exchange_strong(before, after, order(), std::memory_order_relaxed);
+Word look(Word* word, Order order) {
+    if (!order.acquires) saw(word);
+    return atomic(word).load(std::memory_order_relaxed);
+}
+
+template <typename Word>
+bool replace(Word* word, Word& before, Word after, Order order) {
+    const bool done = atomic(word).compare_exchange_strong(before, after, order_of(order), std::memory_order_relaxed);
     if (done) worker->fenced = false;
     return done;
 }

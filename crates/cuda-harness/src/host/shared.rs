@@ -69,13 +69,12 @@ pub fn replace(text: &str) -> Result<String, String> {
 /// A declaration, with the semicolon at its end, as references. `count` numbers what is named for them.
 fn references(words: &[&str], count: &mut usize) -> Result<String, String> {
     let is_extern = words.contains(&"extern");
-    let (mut alignment, mut rest) = (String::new(), Vec::new());
+    let (mut alignment, mut rest) = (Vec::new(), Vec::new());
     let mut next = 0;
     while let Some(word) = words.get(next) {
         if matches!(*word, "alignas" | "__attribute__") {
             let group = parentheses(&words[next + 1..]).ok_or("a parenthesis is not closed")?;
-            alignment += &spaced(&words[next..=next + group]);
-            alignment.push(' ');
+            alignment.push(spaced(&words[next..=next + group]));
             next += group;
         } else if !STORAGE.contains(word) {
             rest.push(*word);
@@ -99,7 +98,9 @@ fn references(words: &[&str], count: &mut usize) -> Result<String, String> {
             ";" => break,
             _ => {}
         }
-        declarators.last_mut().map(|last| last.push(*word));
+        if let Some(last) = declarators.last_mut() {
+            last.push(*word);
+        }
     }
     if declarators.len() > 1 && rest[..name].contains(&"*") {
         return Err("one pointer a declaration, please".to_owned());
@@ -119,11 +120,7 @@ fn references(words: &[&str], count: &mut usize) -> Result<String, String> {
         text += &if is_extern {
             format!("amk_type_{n}& {name} = shim::dynamic<amk_type_{n}>(\"{name}\");")
         } else {
-            let least = if alignment.is_empty() {
-                "char byte;".to_owned()
-            } else {
-                format!("{alignment} char byte;")
-            };
+            let least = [&alignment[..], &["char byte;".to_owned()]].concat().join(" ");
             format!(
                 "struct amk_least_{n} {{ {least} }}; static char amk_key_{n}; \
                  amk_type_{n}& {name} = shim::variable<amk_type_{n}>(&amk_key_{n}, alignof(amk_least_{n}), \"{name}\");"

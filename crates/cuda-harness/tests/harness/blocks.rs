@@ -138,6 +138,44 @@ fn groups_of_lanes_and_their_copies_conform() {
     );
 }
 
+const ATOMIC: Stranger = Stranger { name: "atomic", opcodes: &[Opcode::Copy, Opcode::Nop, Opcode::Add] };
+
+#[test]
+fn atomic_words_order_as_much_as_they_are_asked_to() {
+    let cases = "execution/litmus/behind-nops";
+    let right = ATOMIC.unchanged();
+    assert_passes(&["--kernels", &right], "numeric/add/sizes/*");
+    let early = ATOMIC.with(&[("__pipeline_wait_prior(1)", "__pipeline_wait_prior(2)")]);
+    assert_wrong_numbers(&["--kernels", &early], TILES);
+    let weak = ["--sanitize", "order", "--threads", "32", "--kernels"];
+    assert_passes(&[&weak[..], &[&right]].concat(), cases);
+    for change in UNORDERED {
+        assert_wrong_numbers(&[&weak[..], &[&ATOMIC.with(&[change])]].concat(), cases);
+    }
+    // In order, and for the block alone.
+    let block = ATOMIC.with(&[("thread_scope_device", "thread_scope_block")]);
+    assert_wrong_numbers(&[&weak[..], &[&block]].concat(), cases);
+}
+
+/// Words that order less than signal and wait have to.
+const UNORDERED: [(&str, &str); 2] =
+    [("memory_order_acquire", "memory_order_relaxed"), ("memory_order_release", "memory_order_relaxed")];
+
+#[test]
+#[ignore = "needs ThreadSanitizer, which does not run on every kernel"]
+fn atomic_words_that_order_too_little_are_a_race() {
+    let cases = "execution/litmus/behind-nops";
+    let checked = ["--sanitize", "thread", "--limit", "60", "--threads", "32", "--kernels"];
+    assert_no_race(&[&checked[..], &[&ATOMIC.unchanged()]].concat(), cases);
+    for change in UNORDERED {
+        assert_says(
+            &[&checked[..], &[&ATOMIC.with(&[change])]].concat(),
+            cases,
+            "ThreadSanitizer: data race",
+        );
+    }
+}
+
 /// Its opcodes are the suite's.
 const GRID: Stranger = Stranger { name: "grid", opcodes: &[Opcode::Copy, Opcode::Add, Opcode::Nop] };
 

@@ -120,6 +120,8 @@ fn defined(v: &[i32; LANES]) -> Vec<(&'static str, [i32; LANES])> {
     all.push(("ru", each(&|lane| quarters(lane).ceil() as i32)));
     all.push(("to unsigned", each(&|lane| quarters(lane).trunc().max(0.0) as i32)));
     all.push(("least and largest", each(&|lane| v[lane].max(-5).wrapping_add(lane.min(9) as i32))));
+    all.push(("a copy", each(&|lane| v[lane / 2 * 2])));
+    all.push(("zeros", [0; LANES]));
     all.push(("__syncthreads_count", each(&|_| v.iter().filter(|value| *value % 2 != 0).count() as i32)));
     all.push(("__syncthreads_count again", each(&|_| 7)));
     all.push(("__syncthreads_or, and", each(&|_| 1 + 4)));
@@ -392,6 +394,54 @@ fn what_does_not_round_to_nearest_rounds_as_it_says_and_a_fused_sum_once() {
             twice += usize::from(rounded_again != expected);
         }
         assert!(twice > n / 8, "{dtype}: only {twice} of {n} would differ if they were rounded twice");
+    }
+}
+
+/// Of a number that lies between two of F32 or is one: those towards zero, below and above.
+fn beside(exact: f64) -> [f64; 3] {
+    let near = exact as f32;
+    let below = f64::from(if f64::from(near) > exact { near.next_down() } else { near });
+    let above = f64::from(if f64::from(near) < exact { near.next_up() } else { near });
+    [if exact < 0.0 { above } else { below }, below, above]
+}
+
+/// A function of two numbers, which F64 has exactly, or errs in by less than a number of F32 is away.
+type OfTwo = fn(f64, f64) -> f64;
+
+#[test]
+fn arithmetic_of_f32_rounds_in_its_direction() {
+    let mut state = 3u32;
+    let mut draw = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        // From 1 to 4 with either sign, so that F64 has sums and products exactly.
+        let number = f32::from_bits(0x3f80_0000 + (state >> 8)) * if state & 128 == 0 { 1.0 } else { -1.0 };
+        f64::from(number)
+    };
+    let n = 4096;
+    let mut numbers = || (0..n).map(|i| if i % 64 == 0 { 1.5 } else { draw() }).collect::<Vec<f64>>();
+    let (a, b) = (numbers(), numbers());
+    let file = fewer::file(&[Opcode::Mul], &text("rounding"));
+    let mut worker = Worker::new(&["--kernels", &file]);
+    let tensor = |reals: &[f64]| Tensor::from_reals(DType::F32, vec![n as u64], reals).expect("a tensor");
+    let functions: [(&str, OfTwo); 10] = [
+        ("sum", |a, b| a + b),
+        ("difference", |a, b| a - b),
+        ("product", |a, b| a * b),
+        ("quotient", |a, b| a / b),
+        ("fused", |a, b| a * b + a),
+        ("root", |a, _| a.abs().sqrt()),
+        ("reciprocal", |a, _| 1.0 / a),
+        ("of F64", |a, b| a * b),
+        ("of I32", |a, _| f64::from((a as f32).to_bits() as i32)),
+        ("of U32", |a, _| f64::from((a as f32).to_bits())),
+    ];
+    let found = run(&mut worker, "MUL", &[&tensor(&a), &tensor(&b)], (DType::F32, 3 * n * functions.len()));
+    for ((name, function), found) in functions.iter().zip(found.chunks(3 * n)) {
+        for i in 0..n {
+            let (expected, found) =
+                (beside(function(a[i], b[i])), [found[i], found[n + i], found[2 * n + i]]);
+            assert!(found == expected, "{name} of {} and {}: {found:?}, not {expected:?}", a[i], b[i]);
+        }
     }
 }
 

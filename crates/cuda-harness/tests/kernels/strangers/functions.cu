@@ -1,4 +1,5 @@
 // What CUDA's functions of a warp, of bits and of shared words give, lane by lane: as COPY of I32, from 32 elements to 32 for each function.
+#include <cuda_pipeline.h>
 #include <math_constants.h>
 
 #include "task.cuh"
@@ -55,6 +56,12 @@ __device__ void functions(const amk_program_t& program, const amk_instruction_t&
     put(__float2int_ru(quarters));
     put(int(__float2uint_rz(quarters)));
     put(max(v, -5) + min(unsigned(lane), 9u));
+    __shared__ __align__(8) int pairs[32][2];
+    __pipeline_memcpy_async(pairs[lane], x + lane / 2 * 2, 8, 4);
+    __pipeline_commit();
+    __pipeline_wait_prior(0);
+    put(pairs[lane][0]);
+    put(pairs[lane][1]);
     put(many);
     put(more);
     put((any != 0) + 2 * (none != 0) + 4 * (all_of_them != 0) + 8 * (not_all != 0));
