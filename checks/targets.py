@@ -6,6 +6,7 @@ kernel of the workers of examples/cuda, and strangers' kernels of the harness's 
     python checks/targets.py             compile, and compare the table with the published one
     python checks/targets.py --write     write the table anew
     python checks/targets.py sm_90a      only these targets
+    python checks/targets.py --short ... leave out what takes longest: kernels with matrix units, and strangers' with headers of libcu++
     python checks/targets.py --log ...   print what the compiler says of the kernels, too
 
 The table, crates/cuda-harness/targets.md, gives for each opcode and target the registers of a thread, the bytes that it
@@ -185,11 +186,13 @@ def opcodes():
     return re.findall(r"^AMK_SINGLE\((\w+)\)", (SOURCES / "single.cuh").read_text(), re.M)
 
 
-def strangers():
+def strangers(short):
     """Of each stranger's kernel: its file's name and text, the source that includes it, and options that leave out the opcodes that it does not replace."""
     found = []
     for path in sorted(STRANGERS.glob("*.cu")):
         text, this = path.read_text(), f'#include "{path.name}"\n'
+        if short and re.search("#include <(cuda/|cooperative_groups)", text):
+            continue
         if "void amk_megakernel(" in text:
             found.append((path.name, text, f'#include "platform.cuh"\n{this}', []))
             continue
@@ -242,23 +245,24 @@ def rows_of(target, plain, matrix):
 
 def main():
     arguments = sys.argv[1:]
-    write, log = "--write" in arguments, "--log" in arguments
-    chosen = [argument for argument in arguments if argument not in ("--write", "--log")] or TARGETS
+    write, log, short = "--write" in arguments, "--log" in arguments, "--short" in arguments
+    chosen = [argument for argument in arguments if argument not in ("--write", "--log", "--short")] or TARGETS
     unknown = set(chosen) - set(TARGETS)
-    if unknown or (write and chosen != TARGETS):
-        sys.exit(f"error: no target {', '.join(sorted(unknown))}" if unknown else "error: --write takes all targets")
+    if unknown or (write and (short or chosen != TARGETS)):
+        sys.exit(f"error: no target {', '.join(sorted(unknown))}" if unknown else "error: --write takes all targets, and all kernels")
     nvrtc, version = library()
     # The calls leave the interpreter's lock, so two threads use two cores.
     with ThreadPoolExecutor(2) as pool:
         logs = dict(zip(chosen, pool.map(lambda target: kernels_for(nvrtc, target), chosen)))
         capable = [target for target in chosen if target in MATRIX_TARGETS]
-        matrix_logs = dict(zip(capable, pool.map(lambda target: matrix_kernels_for(nvrtc, target), capable)))
+        with_matrix = [] if short else capable
+        matrix_logs = dict(zip(with_matrix, pool.map(lambda target: matrix_kernels_for(nvrtc, target), with_matrix)))
         code = generated_code()
         list(pool.map(lambda target: compile_generated(nvrtc, target, code), chosen))
         source = generated_mcir()
         list(pool.map(lambda target: compile_mcir(nvrtc, target, source), chosen))
         list(pool.map(lambda target: compile_worker(nvrtc, target), chosen))
-        theirs, cuda = strangers(), packaged("*/include/cuda_fp16.h", "CUDA's headers", "requirements-nvrtc.txt").parent
+        theirs, cuda = strangers(short), packaged("*/include/cuda_fp16.h", "CUDA's headers", "requirements-nvrtc.txt").parent
         list(pool.map(lambda target: compile_strangers(nvrtc, target, theirs, cuda), capable))
     if log:
         for target, (said, cubin) in [*logs.items(), *matrix_logs.items()]:
@@ -269,11 +273,11 @@ def main():
     for kernel in kernels:
         missing = [target for target in chosen if kernel not in found[target]]
         if kernel in ("vm", *MATRIX_OPCODES):
-            missing += [target for target in capable if kernel not in matrix[target]]
+            missing += [target for target in with_matrix if kernel not in matrix[target]]
         if missing:
             sys.exit(f"error: the compiler reports nothing about {kernel} for {', '.join(missing)}")
     table = {target: rows_of(target, {kernel: found[target][kernel] for kernel in kernels}, matrix.get(target, {})) for target in chosen}
-    kernels = list(table[chosen[0]])
+    kernels = [kernel for kernel in table[chosen[0]] if not (short and kernel.endswith("matrix units"))]
     if write:
         TABLE.write_text(page(version, kernels, table))
         print(f"{TABLE.relative_to(ROOT)} written")
@@ -284,9 +288,9 @@ def main():
             if now != before:
                 sys.exit(f"error: {kernel} for {target} is {now}, and {TABLE.relative_to(ROOT)} says {before}: run "
                          "`python checks/targets.py --write`")
-    if chosen == TARGETS and TABLE.read_text() != page(version, kernels, table):
+    if chosen == TARGETS and not short and TABLE.read_text() != page(version, kernels, table):
         sys.exit(f"error: {TABLE.relative_to(ROOT)} is out of date: run `python checks/targets.py --write`")
-    print(f"{len(opcodes())} opcodes, the machine, those with matrix units, both kinds of generated code, the workers' kernel and {len(theirs)} of strangers "
+    print(f"{len(opcodes())} opcodes, the machine, {'' if short else 'those with matrix units, '}both kinds of generated code, the workers' kernel and {len(theirs)} of strangers "
           f"compile for {', '.join(chosen)}")
 
 

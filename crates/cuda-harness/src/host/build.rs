@@ -313,7 +313,7 @@ fn with_shared(
     source: &Path,
 ) -> Result<PathBuf, String> {
     let about = |path: &Path, cause: std::io::Error| format!("{}: {cause}", path.display());
-    let whole = folder.join("whole.ii");
+    let whole = folder.join("whole.cpp");
     compile(settings, &[flags, &["-E".to_owned()]].concat(), folder, source, &whole)?;
     let text = fs::read(&whole).map_err(|cause| about(&whole, cause))?;
     fs::write(&whole, shared::replace(&String::from_utf8_lossy(&text))?)
