@@ -38,10 +38,8 @@ pub fn replace(text: &str) -> Result<String, String> {
         if matches!(word, ";" | "{" | "}") && *kind == Kind::Sign {
             first = at + 1;
         } else if word == MARK {
-            let rest = tokens[at..].iter().position(|(kind, place)| {
-                *kind == Kind::Sign && matches!(&text[place.clone()], ";" | "{" | "}")
-            });
-            let end = at + rest.ok_or("the text ends in a declaration of `__shared__`")?;
+            let end = end_of_declaration(text, &tokens, at)
+                .ok_or("the text ends in a declaration of `__shared__`")?;
             let statement = &tokens[first..=end];
             let (lines, statement): (Vec<_>, Vec<_>) =
                 statement.iter().partition(|(kind, _)| *kind == Kind::Line);
@@ -66,17 +64,37 @@ pub fn replace(text: &str) -> Result<String, String> {
     Ok(replaced)
 }
 
+/// Where a declaration ends, at the earliest behind a place: with a semicolon, or with a brace that opens no type's members.
+fn end_of_declaration(text: &str, tokens: &[(Kind, Range<usize>)], from: usize) -> Option<usize> {
+    let (mut depth, mut has_type) = (0_i32, false);
+    for (n, (kind, place)) in tokens.iter().enumerate().skip(from) {
+        match &text[place.clone()] {
+            word if is_type_with_members(word) => has_type = true,
+            "{" if *kind == Kind::Sign && (has_type || depth > 0) => depth += 1,
+            "}" if *kind == Kind::Sign && depth > 0 => depth -= 1,
+            ";" | "{" | "}" if *kind == Kind::Sign && depth == 0 => return Some(n),
+            _ => {}
+        }
+    }
+    None
+}
+
+fn is_type_with_members(word: &str) -> bool {
+    matches!(word, "struct" | "union" | "class")
+}
+
 /// A declaration, with the semicolon at its end, as references. `count` numbers what is named for them.
 fn references(words: &[&str], count: &mut usize) -> Result<String, String> {
     let is_extern = words.contains(&"extern");
     let (mut alignment, mut rest) = (Vec::new(), Vec::new());
-    let mut next = 0;
+    let (mut next, mut depth) = (0, 0_i32);
     while let Some(word) = words.get(next) {
-        if matches!(*word, "alignas" | "__attribute__") {
-            let group = parentheses(&words[next + 1..]).ok_or("a parenthesis is not closed")?;
+        depth += i32::from(*word == "{") - i32::from(*word == "}");
+        if depth == 0 && matches!(*word, "alignas" | "__attribute__") {
+            let group = group(&words[next + 1..], ["(", ")"]).ok_or("a parenthesis is not closed")?;
             alignment.push(spaced(&words[next..=next + group]));
             next += group;
-        } else if !STORAGE.contains(word) {
+        } else if depth > 0 || !STORAGE.contains(word) {
             rest.push(*word);
         }
         next += 1;
@@ -143,11 +161,11 @@ fn spaced(words: &[&str]) -> String {
     text
 }
 
-/// How many words the parentheses are that open with the first one.
-fn parentheses(words: &[&str]) -> Option<usize> {
+/// How many words stand between brackets that open with the first one, and these.
+fn group(words: &[&str], [open, close]: [&str; 2]) -> Option<usize> {
     let mut depth = 0_i32;
     for (n, word) in words.iter().enumerate() {
-        depth += i32::from(*word == "(") - i32::from(*word == ")");
+        depth += i32::from(*word == open) - i32::from(*word == close);
         if depth == 0 {
             return Some(n + 1);
         }
@@ -162,7 +180,10 @@ fn name(words: &[&str]) -> Option<usize> {
         match *word {
             "<" => angles += 1,
             ">" => angles -= 1,
-            "(" if n > 0 => n += parentheses(&words[n..])? - 1,
+            "(" if n > 0 => n += group(&words[n..], ["(", ")"])? - 1,
+            "{" if words[..n].iter().any(|word| is_type_with_members(word)) => {
+                n += group(&words[n..], ["{", "}"])? - 1
+            }
             "[" | "," | ";" | "=" | "{" if angles == 0 => return n.checked_sub(1).filter(|name| *name > 0),
             _ => {}
         }
@@ -297,6 +318,15 @@ mod tests {
         );
         assert_declares("__shared__ const float* p;", &[("const float*", "p", "")]);
         assert_declares("alignas(T) __shared__ T x[1'000];", &[("T", "x", "[1'000]")]);
+        assert_declares(
+            "__shared__ struct { float a; alignas(8) int b[2]; } s[2];",
+            &[("struct { float a; alignas(8) int b[2]; }", "s", "[2]")],
+        );
+        assert_declares(
+            "__shared__ union U { struct { int a; } x; float y; } u;",
+            &[("union U { struct { int a; } x; float y; }", "u", "")],
+        );
+        assert_declares("__shared__ struct S s;", &[("struct S", "s", "")]);
         assert_declares("{ } __shared__ unsigned long long x; y;", &[("unsigned long long", "x", "")]);
         assert!(
             replaced("alignas(T) __shared__ __attribute__((aligned(8))) T x;")
@@ -309,6 +339,7 @@ mod tests {
         for (declaration, why) in [
             ("__shared__ int n = 1;", "`__shared__ int n = 1;`: shared memory has no first value"),
             ("__shared__ int n{};", "shared memory has no first value"),
+            ("__shared__ struct S n{};", "shared memory has no first value"),
             ("__shared__ float *a, *b;", "one pointer a declaration"),
             ("__shared__;", "no name"),
             ("__shared__ x;", "no name"),

@@ -12,6 +12,8 @@ use crate::support::wrong::assert_wrong_numbers;
 
 const SHARED: Stranger = Stranger { name: "shared", opcodes: &[Opcode::Softmax, Opcode::Add] };
 
+const DECLARED: Stranger = Stranger { name: "declared", opcodes: &[Opcode::RmsNorm] };
+
 /// Rows of other lengths than blocks have, and axes.
 const ROWS: &str = "numeric/softmax/{ranks,special,range,random}/*";
 const TILES: &str = "numeric/add/sizes/1x1027-f32-to-f32";
@@ -22,6 +24,10 @@ fn variables_of_a_block_hold_what_its_threads_write() {
     for options in [&[][..], &["--seed", "3", "--threads", "96"], &["--sanitize", "address,undefined"]] {
         assert_passes(&[options, &["--kernels", &right]].concat(), ROWS);
         assert_passes(&[options, &["--kernels", &right]].concat(), "numeric/add/sizes/*");
+    }
+    let declared = DECLARED.unchanged();
+    for options in [&[][..], &["--sanitize", "address,undefined"]] {
+        assert_passes(&[options, &["--kernels", &declared]].concat(), "numeric/rmsnorm/{random,sizes}/*");
     }
     let wrong = SHARED.with(&[
         ("room.of_warp[threadIdx.x / 32] = value", "room.of_warp[0] = value"),
@@ -105,6 +111,17 @@ fn a_missing_barrier_around_a_variable_of_a_block_is_a_race() {
             "ThreadSanitizer: data race",
         );
     }
+    let (of_rows, declared) = ("numeric/rmsnorm/random/*-f32-to-f32", DECLARED.unchanged());
+    assert_no_race(&[&checked[..], &[&declared]].concat(), of_rows);
+    assert_says(
+        &[
+            &checked[..],
+            &[&DECLARED.with(&[("room.first = 0;\n    }\n    __syncthreads();", "room.first = 0;\n    }")])],
+        ]
+        .concat(),
+        of_rows,
+        "ThreadSanitizer: data race",
+    );
     let numel = SHARED.with(&[("numel = y.numel;\n    __syncthreads();", "numel = y.numel;")]);
     assert_says(&[&checked[..], &[&numel]].concat(), TILES, "ThreadSanitizer: data race");
 }
