@@ -9,6 +9,7 @@ mod faults;
 mod fragments;
 mod functions;
 mod given;
+mod groups;
 mod host;
 mod litmus;
 mod mcir;
