@@ -133,6 +133,8 @@ pub fn build(settings: &Settings) -> Result<Built, String> {
     // What runs the kernels is the same for all of them, and takes longer to compile than a few.
     let runner = cache.join(format!("amk-runner-{}.o", part(&[])));
     chosen.iter().for_each(|flag| drop(part(flag.as_bytes())));
+    // What it makes of a source is in no file that is compiled.
+    part(include_bytes!("shared.rs"));
     for (name, text) in given.iter().flat_map(|given| &given.files) {
         part(name.as_bytes());
         part(text);
