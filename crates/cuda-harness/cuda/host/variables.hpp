@@ -27,6 +27,9 @@ public:
         for (const One& one : all) {
             if (one.key == key) return one.at;
         }
+        // As the compiler for a GPU counts them, dynamic shared memory aside.
+        total += key != nullptr ? bytes : 0;
+        if (total > MOST) fault("`%s` makes more than %zu bytes of `__shared__` variables, which is more than a GPU has room for", name, MOST);
         const std::size_t room = (alignment + bytes + GUARD + 2 * alignment - 1) / (2 * alignment) * (2 * alignment);
         One one{key, name, static_cast<unsigned char*>(std::aligned_alloc(2 * alignment, room)), nullptr, bytes, room};
         if (one.start == nullptr) fault("no memory for `%s` in shared memory", name);
@@ -52,7 +55,7 @@ public:
     }
 
 private:
-    static constexpr std::size_t GUARD = 64;
+    static constexpr std::size_t GUARD = 64, MOST = 48 * 1024;
     static constexpr unsigned char UNOWNED = 0xa5;
 
     struct One {
@@ -61,6 +64,7 @@ private:
         std::size_t bytes, room;
     };
     std::vector<One> all;
+    std::size_t total = 0;
 
 public:
     unsigned char* const dynamic;

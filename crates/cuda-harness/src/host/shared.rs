@@ -35,7 +35,12 @@ pub fn replace(text: &str) -> Result<String, String> {
     let mut at = 0;
     while let Some((kind, place)) = tokens.get(at) {
         let word = &text[place.clone()];
-        if matches!(word, ";" | "{" | "}") && *kind == Kind::Sign {
+        let ends = match word {
+            ";" | "{" | "}" => *kind == Kind::Sign,
+            ":" => is_label(text, &tokens[first..=at]),
+            _ => false,
+        };
+        if ends {
             first = at + 1;
         } else if word == MARK {
             let end = end_of_declaration(text, &tokens, at)
@@ -47,7 +52,13 @@ pub fn replace(text: &str) -> Result<String, String> {
             let start = statement.first().map_or(place.start, |(_, place)| place.start);
             replaced.push_str(&text[done..start]);
             let said = |why: &str| format!("`{}`: {why}", spaced(&words).replace(MARK, "__shared__"));
-            replaced.push_str(&references(&words, &mut count).map_err(|why| said(&why))?);
+            let (references, names) = references(&words, &mut count).map_err(|why| said(&why))?;
+            replaced.push_str(&references);
+            if let Some(name) = copied(text, &tokens[end + 1..], &names) {
+                return Err(said(&format!(
+                    "a lambda behind it copies `{name}`, which on the CPU is a reference: capture with [&], or not at all"
+                )));
+            }
             done = tokens[end].1.end;
             // What follows stands where it did.
             if let Some((_, line)) = lines.last() {
@@ -83,14 +94,49 @@ fn is_type_with_members(word: &str) -> bool {
     matches!(word, "struct" | "union" | "class")
 }
 
-/// A declaration, with the semicolon at its end, as references. `count` numbers what is named for them.
-fn references(words: &[&str], count: &mut usize) -> Result<String, String> {
+/// Whether tokens, of which the last is a colon, are the label of a case.
+fn is_label(text: &str, tokens: &[(Kind, Range<usize>)]) -> bool {
+    let mut words = tokens.iter().filter(|(kind, _)| *kind != Kind::Line).map(|(_, place)| place);
+    let begins = words.next().is_some_and(|place| matches!(&text[place.clone()], "case" | "default"));
+    let colon = tokens.last().map_or(0, |(_, place)| place.start);
+    let beside = [colon.wrapping_sub(1), colon + 1].map(|at| text.as_bytes().get(at) == Some(&b':'));
+    begins && beside == [false, false]
+}
+
+/// Which of these names a lambda has that captures by copy, in the rest of the block.
+fn copied<'a>(text: &str, tokens: &[(Kind, Range<usize>)], names: &'a [String]) -> Option<&'a String> {
+    let words: Vec<&str> = tokens.iter().map(|(_, place)| &text[place.clone()]).collect();
+    let mut depth = 0_i32;
+    for (n, word) in words.iter().enumerate() {
+        depth += i32::from(*word == "{") - i32::from(*word == "}");
+        if depth < 0 {
+            return None;
+        }
+        if *word == "[" && words.get(n + 1) == Some(&"=") {
+            let opens = n + words[n..].iter().position(|word| *word == "{")?;
+            let body = &words[opens..opens + group(&words[opens..], ["{", "}"])?];
+            let found = names.iter().find(|name| body.contains(&name.as_str()));
+            if found.is_some() {
+                return found;
+            }
+        }
+    }
+    None
+}
+
+/// A declaration, with the semicolon at its end, as references; and their names. `count` numbers what is named for them.
+fn references(words: &[&str], count: &mut usize) -> Result<(String, Vec<String>), String> {
     let is_extern = words.contains(&"extern");
     let (mut alignment, mut rest) = (Vec::new(), Vec::new());
     let (mut next, mut depth) = (0, 0_i32);
     while let Some(word) = words.get(next) {
         depth += i32::from(*word == "{") - i32::from(*word == "}");
-        if depth == 0 && matches!(*word, "alignas" | "__attribute__") {
+        let last = |is: &dyn Fn(&str) -> bool| rest.iter().rposition(|word: &&str| is(word));
+        // What stands between `struct` and its members is theirs.
+        let of_type = last(&is_type_with_members) > last(&|word| word == "}");
+        if depth == 0 && *word == "[" && words.get(next + 1) == Some(&"[") {
+            next += group(&words[next..], ["[", "]"]).ok_or("a bracket is not closed")? - 1;
+        } else if depth == 0 && !of_type && matches!(*word, "alignas" | "__attribute__") {
             let group = group(&words[next + 1..], ["(", ")"]).ok_or("a parenthesis is not closed")?;
             alignment.push(spaced(&words[next..=next + group]));
             next += group;
@@ -123,7 +169,7 @@ fn references(words: &[&str], count: &mut usize) -> Result<String, String> {
     if declarators.len() > 1 && rest[..name].contains(&"*") {
         return Err("one pointer a declaration, please".to_owned());
     }
-    let mut text = String::new();
+    let (mut text, mut names) = (String::new(), Vec::new());
     for declarator in declarators {
         let (name, extents) = declarator.split_first().ok_or("a name is missing")?;
         if !name.starts_with(|first: char| first.is_alphabetic() || first == '_')
@@ -131,6 +177,7 @@ fn references(words: &[&str], count: &mut usize) -> Result<String, String> {
         {
             return Err("only variables and arrays are understood".to_owned());
         }
+        names.push((*name).to_owned());
         *count += 1;
         let n = *count;
         let extents = spaced(extents);
@@ -145,7 +192,7 @@ fn references(words: &[&str], count: &mut usize) -> Result<String, String> {
             )
         };
     }
-    Ok(text)
+    Ok((text, names))
 }
 
 /// Words of one text, apart where they are so in it.
@@ -327,6 +374,11 @@ mod tests {
             &[("union U { struct { int a; } x; float y; }", "u", "")],
         );
         assert_declares("__shared__ struct S s;", &[("struct S", "s", "")]);
+        assert_declares("[[maybe_unused]] __shared__ int x;", &[("int", "x", "")]);
+        assert_declares("case A::B: __shared__ int x;", &[("int", "x", "")]);
+        assert_declares("default: __shared__ A::B x;", &[("A::B", "x", "")]);
+        let aligned = "struct __attribute__((aligned(16))) F { float x, y, z; }";
+        assert_declares(&format!("__shared__ {aligned} s[4];"), &[(aligned, "s", "[4]")]);
         assert_declares("{ } __shared__ unsigned long long x; y;", &[("unsigned long long", "x", "")]);
         assert!(
             replaced("alignas(T) __shared__ __attribute__((aligned(8))) T x;")
@@ -344,6 +396,10 @@ mod tests {
             ("__shared__;", "no name"),
             ("__shared__ x;", "no name"),
             ("__shared__ int x", "the text ends"),
+            (
+                "__shared__ int x; auto f = [=, &y](int i) { return i + x; };",
+                "`__shared__ int x;`: a lambda behind it copies `x`",
+            ),
         ] {
             assert!(replaced(declaration).contains(why), "{declaration}: {}", replaced(declaration));
         }
@@ -358,6 +414,7 @@ mod tests {
             "# 1 \"a __shared__ int b;\"\nint amk_of_the_blocks;\n",
             "'",
             "R\"(",
+            "auto f = [=] { return x; };",
         ] {
             assert_eq!(replace(text), Ok(text.to_owned()));
         }

@@ -96,13 +96,16 @@ private:
 };
 
 // Neighbours, as many as a power of two up to a warp.
-template <unsigned Size>
+template <unsigned Size, typename Parent = void>
 class thread_block_tile : public lanes_of_warp {
     static_assert(Size >= 1 && Size <= 32 && (Size & (Size - 1)) == 0, "a tile of more than a warp is not there on the CPU");
 
 public:
     thread_block_tile(unsigned rank_of_group, unsigned groups)
         : lanes_of_warp((Size == 32 ? 0xffffffffu : (1u << Size % 32) - 1) << (amk_lane() & ~(Size - 1)), rank_of_group, groups) {}
+
+    template <typename Other>
+    thread_block_tile(const thread_block_tile<Size, Other>& tile) : lanes_of_warp(tile) {}
 
     template <typename T>
     T shfl_xor(T value, unsigned ranks) const {
@@ -112,12 +115,12 @@ public:
 };
 
 template <unsigned Size>
-thread_block_tile<Size> tiled_partition(const thread_block& block) {
+thread_block_tile<Size, thread_block> tiled_partition(const thread_block& block) {
     return {block.thread_rank() / Size, (block.num_threads() + Size - 1) / Size};
 }
 
-template <unsigned Size, unsigned Larger>
-thread_block_tile<Size> tiled_partition(const thread_block_tile<Larger>& tile) {
+template <unsigned Size, unsigned Larger, typename Parent>
+thread_block_tile<Size, thread_block_tile<Larger, Parent>> tiled_partition(const thread_block_tile<Larger, Parent>& tile) {
     static_assert(Size <= Larger);
     return {tile.thread_rank() / Size, Larger / Size};
 }

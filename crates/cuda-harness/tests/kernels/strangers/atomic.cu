@@ -30,8 +30,12 @@ __device__ void signal_by_word(const amk_program_t& program, const amk_instructi
 __device__ void add_by_pipeline(const amk_program_t& program, const amk_instruction_t& task) {
     const amk_buffer_t &a = amk_input(program, task, 0), &b = amk_input(program, task, 1), &y = amk_output(program, task, 0);
     __shared__ float parts[2][32 * 32];
+    // Threads of the block draw their numbers from a word of its own.
+    __shared__ cuda::atomic<unsigned, cuda::thread_scope_block> drawn;
+    if (threadIdx.x == 0) drawn.store(0, cuda::memory_order_relaxed);
+    __syncthreads();
     const bool is_words = b.dtype == AMK_DTYPE_F32;
-    const int thread = threadIdx.x, threads = blockDim.x;
+    const int thread = drawn.fetch_add(1, cuda::std::memory_order_relaxed), threads = blockDim.x;
     const auto begin = [&](amk_i64 i) {
         const bool there = i < y.numel;
         const float* const from = static_cast<const float*>(b.ptr) + (there ? i : 0);

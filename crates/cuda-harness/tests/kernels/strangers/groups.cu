@@ -56,8 +56,8 @@ __device__ void functions_of_groups(const amk_program_t& program, const amk_inst
     const int* x = static_cast<const int*>(amk_input(program, task, 0).ptr);
     int* y = static_cast<int*>(amk_output(program, task, 0).ptr);
     const cg::thread_block block = cg::this_thread_block();
-    const auto warp = cg::tiled_partition<32>(block);
-    const auto eight = cg::tiled_partition<8>(block);
+    const cg::thread_block_tile<32, cg::thread_block> warp = cg::tiled_partition<32>(block);
+    const cg::thread_block_tile<8> eight = cg::tiled_partition<8>(block);
     const auto two = cg::tiled_partition<2>(eight);
     const cg::coalesced_group together = cg::coalesced_threads();
     if (warp.meta_group_rank() > 0) return;
