@@ -119,27 +119,22 @@ pub fn build(settings: &Settings) -> Result<Built, String> {
     chosen.extend(settings.tensor_cores.then(|| TENSOR_CORES.to_owned()));
 
     let mut hash = blake3::Hasher::new();
-    let mut part = |bytes: &[u8]| {
-        hash.update(&(bytes.len() as u64).to_le_bytes());
-        hash.update(bytes);
-        hash.clone().finalize().to_hex()[..24].to_owned()
-    };
-    part(&version.stdout);
-    checked.iter().for_each(|flag| drop(part(flag.as_bytes())));
+    part(&mut hash, &version.stdout);
+    checked.iter().for_each(|flag| part(&mut hash, flag.as_bytes()));
     for (path, text) in SOURCES {
-        part(path.as_bytes());
-        part(text.as_bytes());
+        part(&mut hash, path.as_bytes());
+        part(&mut hash, text.as_bytes());
     }
     // What runs the kernels is the same for all of them, and takes longer to compile than a few.
-    let runner = cache.join(format!("amk-runner-{}.o", part(&[])));
-    chosen.iter().for_each(|flag| drop(part(flag.as_bytes())));
+    let runner = cache.join(format!("amk-runner-{}.o", so_far(&hash)));
+    chosen.iter().for_each(|flag| part(&mut hash, flag.as_bytes()));
     // What it makes of a source is in no file that is compiled.
-    part(include_bytes!("shared.rs"));
+    part(&mut hash, include_bytes!("shared.rs"));
     for (name, text) in given.iter().flat_map(|given| &given.files) {
-        part(name.as_bytes());
-        part(text);
+        part(&mut hash, name.as_bytes());
+        part(&mut hash, text);
     }
-    let program = cache.join(format!("amk-host-{}", part(&[])));
+    let program = cache.join(format!("amk-host-{}", so_far(&hash)));
 
     once(&cache, &program, |sources, built| {
         // For whoever waits for a handshake, or did not wait long enough.
@@ -175,6 +170,17 @@ pub fn build(settings: &Settings) -> Result<Built, String> {
         kernels: kernels_digest(settings, given.as_ref()),
         sources: files(Kernels::Host, given.as_ref().map_or(&[], |given| &given.files)),
     })
+}
+
+/// Adds to what the name of a file of the cache depends on.
+fn part(hash: &mut blake3::Hasher, bytes: &[u8]) {
+    hash.update(&(bytes.len() as u64).to_le_bytes());
+    hash.update(bytes);
+}
+
+/// What has been added, for a name.
+fn so_far(hash: &blake3::Hasher) -> String {
+    hash.finalize().to_hex()[..24].to_owned()
 }
 
 /// Makes a file of the cache that is not there: of several workers that start at once, one does, and the others wait. `make` gets a folder of

@@ -9,7 +9,7 @@ const MARK: &str = "amk_of_the_block";
 /// The words of a declaration that say where a variable is, which the reference says instead.
 const STORAGE: [&str; 4] = [MARK, "static", "extern", "inline"];
 
-/// A token of C++, with its place in the text.
+/// What a token of C++ is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     /// A name or a keyword.

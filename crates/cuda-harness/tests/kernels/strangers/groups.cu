@@ -1,4 +1,4 @@
-// With cooperative groups: RMSNORM by tiles of a warp, ADD by copies beside the threads, COUNT by lanes.
+// With cooperative groups: RMSNORM by tiles of a warp, ADD by copies beside the threads; and what groups give.
 #include <cooperative_groups.h>
 #include <cooperative_groups/memcpy_async.h>
 #include <cooperative_groups/reduce.h>
