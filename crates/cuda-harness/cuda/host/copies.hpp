@@ -7,6 +7,13 @@
 
 namespace shim {
 
+// By words, as whoever looks at accesses expects them of a kernel; zeros from nowhere.
+inline void copy_words(unsigned char* to, const unsigned char* from, unsigned bytes) {
+    for (unsigned i = 0; i < bytes; i += 4) {
+        *reinterpret_cast<std::uint32_t*>(to + i) = from ? *reinterpret_cast<const std::uint32_t*>(from + i) : 0;
+    }
+}
+
 // Those of one thread. A copy lands at any moment until it is waited for. Each other one does so at once, so that it is seen over what somebody
 // still reads; the rest when they are waited for, and until then there are NaN in their places.
 class Copies {
@@ -35,12 +42,7 @@ private:
         unsigned bytes;
         std::uint64_t group;
 
-        // By words, as whoever looks at accesses expects them of a kernel.
-        void land() const {
-            for (unsigned i = 0; i < bytes; i += 4) {
-                *reinterpret_cast<std::uint32_t*>(to + i) = from ? *reinterpret_cast<const std::uint32_t*>(from + i) : 0;
-            }
-        }
+        void land() const { copy_words(to, from, bytes); }
     };
 
     std::vector<One> under_way;

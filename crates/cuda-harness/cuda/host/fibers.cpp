@@ -1,9 +1,12 @@
 // Threads as fibers that take turns. One round resumes every thread that can run; rounds in which nobody does anything but
 // poll repeat themselves for ever, so the launch is stuck.
 
+#include "bulk.hpp"
 #include "copies.hpp"
 #include "launch.hpp"
+#include "looks.hpp"
 #include "model.hpp"
+#include "named.hpp"
 #include "shim.hpp"
 #include "variables.hpp"
 #include "warp.hpp"
@@ -92,9 +95,30 @@ constexpr std::size_t STACK_BYTES = 256 * 1024;
 // So many rounds are taken for ever: threads that all sleep a few times are not stuck.
 constexpr unsigned IDLE_ROUNDS = 100;
 
+// The same where somebody was made to let others run, who may compute and look at a word now and then.
+constexpr unsigned SPINNING_ROUNDS = 20000;
+
 struct FiberWarp : Warp {
     // Those that wait in a function of the warp, as they came.
     std::vector<struct Fiber*> waiting;
+
+    // Whether its lanes go round a word in which they find what they found before: that they meet in a function gets nobody on.
+    bool goes_round = false;
+
+    // One of them finds this in a word.
+    AMK_OWN void found(const void* word, std::uint64_t value) {
+        for (auto& [known, before] : words) {
+            if (known != word) continue;
+            goes_round = before == value;
+            before = value;
+            return;
+        }
+        words[next++ % std::size(words)] = {word, value};
+    }
+
+private:
+    std::pair<const void*, std::uint64_t> words[8] = {};
+    unsigned next = 0;
 };
 
 struct Block {
@@ -106,6 +130,8 @@ struct Block {
     // How often a barrier has opened, and for how many threads what each hands in holds: of this time and of the time before, in turns.
     unsigned opened = 0, holding[2] = {};
     std::vector<FiberWarp> warps;
+    NamedBarriers<struct Fiber> named;
+    BulkLoads bulk_loads;
     Variables variables;
 };
 
@@ -114,6 +140,9 @@ struct Fiber {
     Block* block = nullptr;
     FiberWarp* warp = nullptr;
     Copies copies;
+    BulkStores bulk_stores;
+    // What the barrier with a number has told it.
+    unsigned counted = 0;
     Context context;
     void* stack = nullptr;
     void* fake_stack = nullptr;
@@ -128,7 +157,9 @@ struct Scheduler {
     Fiber* running = nullptr;
     const std::function<void()>* kernel = nullptr;
     unsigned left = 0;
-    bool progress = false;
+    bool progress = false, spins = false;
+    // Those of the fiber that runs: all that ran before it have let others run.
+    Looks looks;
     std::uint64_t seed = 0;
 
     AMK_OWN std::uint64_t random() {
@@ -159,6 +190,7 @@ AMK_OWN void leave(bool for_ever) {
 AMK_OWN void resume(Fiber* fiber) {
     scheduler->running = fiber;
     running = &fiber->thread;
+    scheduler->looks.forget();
     weak::enter(fiber->thread.block.x, fiber->thread.thread.x);
 #ifdef AMK_FIBER_SANITIZER
     __sanitizer_start_switch_fiber(&scheduler->fake_stack, fiber->stack, STACK_BYTES);
@@ -172,11 +204,29 @@ AMK_OWN void resume(Fiber* fiber) {
 
 // Lets the threads go on that wait at a barrier of their block.
 AMK_OWN void open(Block& block) {
+    weak::block_met(scheduler->running->thread.block.x);
     scheduler->ready.insert(scheduler->ready.end(), block.waiting.begin(), block.waiting.end());
     block.waiting.clear();
     block.opened += 1;
     block.holding[block.opened % 2] = 0;
     for (FiberWarp& warp : block.warps) warp.leave_barrier();
+}
+
+// The same of a barrier with a number. To the model all of the block have met there, which is more than a GPU does.
+AMK_OWN unsigned open(NamedBarrier<Fiber>& barrier) {
+    weak::block_met(scheduler->running->thread.block.x);
+    return barrier.open([](Fiber& fiber, unsigned count) {
+        fiber.counted = count;
+        fiber.warp->leave_named_barrier(fiber.thread.thread.x % WARP);
+        scheduler->ready.push_back(&fiber);
+    });
+}
+
+// The running fiber comes to where others do.
+AMK_OWN void meets() {
+    scheduler->progress = true;
+    scheduler->looks.forget();
+    scheduler->running->warp->goes_round = false;
 }
 
 AMK_OWN void wake(FiberWarp& warp, unsigned lanes) {
@@ -197,14 +247,22 @@ void entry() {
 #ifdef AMK_FIBER_SANITIZER
     __sanitizer_finish_switch_fiber(nullptr, &scheduler->stack, &scheduler->stack_bytes);
 #endif
-    (*scheduler->kernel)();
+    try {
+        (*scheduler->kernel)();
+    } catch (const Left&) {
+    }
     Fiber* fiber = scheduler->running;
+    fiber->bulk_stores.finish();
     scheduler->progress = true;
     scheduler->left -= 1;
     Block& block = *fiber->block;
     block.members -= 1;
     if (block.members > 0 && block.waiting.size() == block.members) open(block);
-    wake(*fiber->warp, fiber->warp->quit(fiber->thread.thread.x % WARP));
+    const unsigned thread = fiber->thread.thread.x;
+    wake(*fiber->warp, fiber->warp->quit(thread % WARP));
+    for (NamedBarrier<Fiber>& barrier : block.named.all) {
+        if (barrier.is_last(thread / WARP, fiber->warp->left())) open(barrier);
+    }
     leave(true);
 }
 
@@ -218,33 +276,67 @@ unsigned char* variable(const char* key, std::size_t bytes, std::size_t alignmen
     return scheduler->running->block->variables.of(key, bytes, alignment, name);
 }
 
+std::uint32_t shared_address(const void* place) { return scheduler->running->block->variables.address_of(place); }
+unsigned char* shared_place(std::uint32_t address, unsigned bytes) { return scheduler->running->block->variables.at(address, bytes); }
+bool is_shared(const void* place) { return scheduler->running->block->variables.hold(place); }
+
 std::uint32_t blocks_met = 0;
 
 void copy_begin(unsigned char* to, const unsigned char* from, unsigned bytes) { scheduler->running->copies.begin(to, from, bytes); }
 void copy_commit() { scheduler->running->copies.commit(); }
 void copy_wait(unsigned groups) { scheduler->running->copies.wait(groups); }
 
+void bulk_load(unsigned char* to, const unsigned char* from, unsigned bytes, std::uint64_t* barrier, Arrived arrived) {
+    scheduler->progress = true;
+    scheduler->running->block->bulk_loads.begin(to, from, bytes, barrier, arrived);
+}
+
+bool bulk_poll(const std::uint64_t* barrier) {
+    const BulkLoads::Looked looked = scheduler->running->block->bulk_loads.look(barrier);
+    scheduler->progress |= looked.landed || looked.marked;
+    return looked.landed;
+}
+
+void bulk_store(unsigned char* to, const unsigned char* from, unsigned bytes) { scheduler->running->bulk_stores.begin(to, from, bytes); }
+void bulk_commit() { scheduler->running->bulk_stores.commit(); }
+void bulk_wait(unsigned groups, bool only_read) { scheduler->running->bulk_stores.wait(groups, only_read); }
+
 AMK_OWN unsigned block_barrier(bool holds) {
     Fiber* fiber = scheduler->running;
     Block& block = *fiber->block;
     unsigned& holding = block.holding[block.opened % 2];
     holding += holds;
-    scheduler->progress = true;
+    meets();
     fiber->warp->arrive_at_barrier(fiber->thread.thread.x % WARP);
     if (block.waiting.size() + 1 < block.members) {
         block.waiting.push_back(fiber);
         leave(false);
         return holding;
     }
-    weak::block_met(fiber->thread.block.x);
     open(block);
     return holding;
+}
+
+AMK_OWN unsigned named_barrier(unsigned id, unsigned threads, bool waits, bool holds) {
+    Fiber* fiber = scheduler->running;
+    NamedBarrier<Fiber>& barrier = fiber->block->named.of(id);
+    meets();
+    if (barrier.arrive(id, threads, holds, fiber->warp->left())) {
+        const unsigned count = open(barrier);
+        return waits ? count : 0;
+    }
+    if (!waits) return 0;
+    barrier.waiting.push_back(fiber);
+    fiber->warp->arrive_at_named_barrier(fiber->thread.thread.x % WARP);
+    leave(false);
+    return fiber->counted;
 }
 
 AMK_OWN Gathered gather(const char* function, unsigned mask, std::uint64_t word) {
     Fiber* fiber = scheduler->running;
     const unsigned lane = fiber->thread.thread.x % WARP;
-    scheduler->progress = true;
+    (fiber->warp->goes_round ? scheduler->spins : scheduler->progress) = true;
+    scheduler->looks.forget();
     Gathering& gathering = fiber->warp->of_mask(mask);
     const unsigned set = gathering.set;
     if (fiber->warp->arrive(lane, function, mask, word)) {
@@ -269,10 +361,21 @@ AMK_OWN void linger(unsigned turns) {
     }
 }
 
+AMK_OWN void found(const void* word, std::uint64_t value) {
+    scheduler->running->warp->found(word, value);
+    if (!scheduler->looks.is_enough(word, value)) return;
+    scheduler->spins = true;
+    pause();
+}
+
 void fence() {
     weak::release();
     weak::acquire();
 }
+
+// What the block knows of each other, a release of any of its threads sends on. To the model all of them have met, which is more than a GPU does.
+void block_met() { weak::block_met(scheduler->running->thread.block.x); }
+void fence_block() { block_met(); }
 
 template <typename Word>
 Word poll(const Word* word, Order order) {
@@ -282,6 +385,7 @@ Word poll(const Word* word, Order order) {
         value = *static_cast<const volatile Word*>(word);
     }
     if (order.acquires) weak::acquire();
+    found(word, value);
     return value;
 }
 
@@ -298,6 +402,12 @@ bool replace(Word* word, Word& before, Word after, Order order) {
     *word = after;
     weak::at_second(word, sizeof(Word));
     if (order.acquires) weak::acquire();
+    if (after == before) {
+        found(word, before);
+    } else {
+        scheduler->looks.changed(word);
+        scheduler->running->warp->goes_round = false;
+    }
     return true;
 }
 
@@ -339,7 +449,7 @@ AMK_OWN End launch(const Grid& grid, const std::function<void()>& kernel, const 
     }
 
     End end = End::returned;
-    unsigned idle = 0;
+    unsigned idle = 0, spinning = 0;
     std::vector<Fiber*> round;
     while (own.left > 0) {
         round.clear();
@@ -347,14 +457,18 @@ AMK_OWN End launch(const Grid& grid, const std::function<void()>& kernel, const 
         if (grid.seed != 0) {
             for (std::size_t i = round.size(); i > 1; --i) std::swap(round[i - 1], round[own.random() % i]);
         }
-        own.progress = false;
+        own.progress = own.spins = false;
         weak::round();
         for (Fiber* fiber : round) resume(fiber);
-        idle = own.progress ? 0 : idle + 1;
-        if (idle == IDLE_ROUNDS) {
+        if (own.progress) {
+            idle = spinning = 0;
+        } else {
+            (own.spins ? spinning : idle) += 1;
+        }
+        if (idle == IDLE_ROUNDS || spinning == SPINNING_ROUNDS) {
             if (end == End::stuck) break;
             end = End::stuck;
-            idle = 0;
+            idle = spinning = 0;
             abort();
         }
     }

@@ -56,6 +56,14 @@ T poll_number(const T* place, Order order = {}) {
 
 }  // namespace shim
 
+// Shared memory has addresses of its own; that of all blocks has those of the CPU.
+inline std::size_t __cvta_generic_to_shared(const void* place) { return shim::shared_address(place); }
+inline void* __cvta_shared_to_generic(std::size_t address) { return shim::shared_place(std::uint32_t(address), 0); }
+inline std::size_t __cvta_generic_to_global(const void* place) { return reinterpret_cast<std::uintptr_t>(place); }
+inline void* __cvta_global_to_generic(std::size_t address) { return reinterpret_cast<void*>(address); }
+inline unsigned __isShared(const void* place) { return shim::is_shared(place); }
+inline unsigned __isGlobal(const void* place) { return !shim::is_shared(place); }
+
 // By way of a cache that nothing brings up to date within a launch (`ld.global.nc`).
 template <typename T>
 T __ldg(const T* from) { return shim::load_by(weak::Way::incoherent, from); }

@@ -33,8 +33,8 @@ inline void __nanosleep(unsigned) { shim::pause(); }
 
 inline void __threadfence() { shim::fence(); }
 inline void __threadfence_system() { shim::fence(); }
-// They order nothing for other blocks.
-inline void __threadfence_block() {}
+// It orders nothing for other blocks.
+inline void __threadfence_block() { shim::fence_block(); }
 
 inline void __trap() { __builtin_trap(); }
 

@@ -85,6 +85,10 @@ T& dynamic(const char* name) {
 // All threads of the block that have not returned meet. For how many of them it holds.
 unsigned block_barrier(bool holds = false);
 
+// Threads of the block meet at one of its sixteen barriers that have a number: so many, by whole warps, some of which may not wait. For how many
+// of them it holds, to those that wait.
+unsigned named_barrier(unsigned id, unsigned threads, bool waits, bool holds = false);
+
 // The words of lanes, until the caller's next meeting but one with the same mask; and the lanes that have handed one in, which are those of
 // the mask without those that have returned.
 struct Gathered {
@@ -106,6 +110,22 @@ void copy_begin(unsigned char* to, const unsigned char* from, unsigned bytes);
 void copy_commit();
 void copy_wait(unsigned groups);
 
+// Copies of a multiple of 16 bytes from and to such multiples, which bulk.hpp describes. Into shared memory: they belong to the block, and when one
+// lands, `arrived` is told. A look at its barrier, and whether something has landed by it.
+using Arrived = void (*)(std::uint64_t* barrier, unsigned bytes);
+void bulk_load(unsigned char* to, const unsigned char* from, unsigned bytes, std::uint64_t* barrier, Arrived arrived);
+bool bulk_poll(const std::uint64_t* barrier);
+// Out of it: of the running thread, in groups, all of which but so many of the last are waited for, until they have read or until they have landed.
+void bulk_store(unsigned char* to, const unsigned char* from, unsigned bytes);
+void bulk_commit();
+void bulk_wait(unsigned groups, bool only_read);
+
+// The 32-bit address of a place in the block's shared memory, or at the end of a variable there, and the place of one from which so many bytes
+// lie in one variable. All else is a fault.
+std::uint32_t shared_address(const void* place);
+unsigned char* shared_place(std::uint32_t address, unsigned bytes);
+bool is_shared(const void* place);
+
 // Lets other threads run.
 void pause();
 
@@ -114,6 +134,17 @@ void linger(unsigned turns);
 
 void fence();
 
+// For the block alone.
+void fence_block();
+
+// The running thread has seen that others of its block have come somewhere, by a word for the block alone: what it signals from now on comes after
+// what they did. To the model of a GPU's memory all of the block have met, which is more than a GPU does.
+void block_met();
+
+// A kernel ends for the running thread.
+struct Left {};
+[[noreturn]] inline void leave_kernel() { throw Left{}; }
+
 // How often a block of this launch has come to a barrier of the grid.
 extern std::uint32_t blocks_met;
 
@@ -121,6 +152,9 @@ extern std::uint32_t blocks_met;
 struct Order {
     bool acquires = false, releases = false;
 };
+
+// The running thread has found this in a word. Whoever finds the same again and again lets others run.
+void found(const void* word, std::uint64_t value);
 
 // An atomic load.
 template <typename Word>

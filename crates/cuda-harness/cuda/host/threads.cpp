@@ -2,12 +2,16 @@
 // orders: after polls and atomic changes, an acquire load of the same words; before an atomic change, release ordering of that
 // change. Without the fence, they are relaxed and order nothing.
 
+#include "bulk.hpp"
 #include "copies.hpp"
 #include "launch.hpp"
+#include "looks.hpp"
+#include "named.hpp"
 #include "shim.hpp"
 #include "variables.hpp"
 #include "warp.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <memory>
@@ -39,6 +43,11 @@ struct Unseen {
         AnnotateIgnoreSyncEnd(__FILE__, __LINE__);
     }
 };
+// Within one of those, what is seen all the same.
+struct Seen {
+    Seen() { AnnotateIgnoreSyncEnd(__FILE__, __LINE__); }
+    ~Seen() { AnnotateIgnoreSyncBegin(__FILE__, __LINE__); }
+};
 
 struct ThreadWarp : Warp {
     std::condition_variable everybody;
@@ -57,6 +66,8 @@ struct Block {
         everybody.notify_all();
     }
 
+    unsigned open(NamedBarrier<struct Worker>& barrier);
+
     std::mutex mutex;
     std::condition_variable everybody;
     unsigned members, arrived = 0, opened = 0;
@@ -65,6 +76,7 @@ struct Block {
     // By which ThreadSanitizer knows what a barrier orders: this one, and the one before, which some may not have left.
     std::atomic<unsigned> met[2] = {};
     std::vector<ThreadWarp> warps;
+    NamedBarriers<Worker> named;
     Variables variables;
 };
 
@@ -75,16 +87,38 @@ struct Worker {
     Copies copies{};
     // How many barriers of the block it has come to.
     unsigned barriers = 0;
+    // Whether it waits at a barrier with a number, and what that has told it: for how many threads it holds, and which time it was.
+    bool is_at_named = false;
+    unsigned counted = 0, named_time = 0;
     // The words that it has looked at, and how each is acquired.
     struct Polled {
         const void* word;
         void (*acquire)(const void*);
     };
     std::vector<Polled> polled;
-    bool fenced = false;
+    // For all, and for the block alone.
+    bool fenced = false, fenced_block = false;
+    Looks looks;
 };
 
 thread_local Worker* worker = nullptr;
+
+unsigned Block::open(NamedBarrier<Worker>& barrier) {
+    const unsigned time = barrier.opened;
+    // Lanes whose warp has not come as a whole meet those of the next time.
+    if (barrier.is_in_part()) {
+        const Seen seen;
+        (void)barrier.met[time % 2].load(std::memory_order_acquire);
+        barrier.met[(time + 1) % 2].fetch_add(1, std::memory_order_release);
+    }
+    everybody.notify_all();
+    return barrier.open([&](Worker& waiter, unsigned count) {
+        waiter.is_at_named = false;
+        waiter.counted = count;
+        waiter.named_time = time;
+        waiter.warp->leave_named_barrier(waiter.thread.thread.x % WARP);
+    });
+}
 
 template <typename Word>
 std::atomic_ref<Word> atomic(const Word* word) {
@@ -96,15 +130,24 @@ void acquire(const void* word) {
     (void)atomic(static_cast<const Word*>(word)).load(std::memory_order_acquire);
 }
 
-// A fence that follows makes an acquire of it.
+// Whether a word is in the shared memory of the block that runs.
+bool in_shared(const void* word) {
+    const Unseen unseen;
+    const std::lock_guard lock(worker->block->mutex);
+    return worker->block->variables.hold(word);
+}
+
+// A fence that follows makes an acquire of it. Whoever waits for some words looks at them in turns.
 template <typename Word>
 void saw(const Word* word) {
-    if (worker->polled.empty() || worker->polled.back().word != word) worker->polled.push_back({word, acquire<Word>});
+    std::vector<Worker::Polled>& polled = worker->polled;
+    const auto last = polled.end() - std::min<std::ptrdiff_t>(8, polled.end() - polled.begin());
+    if (std::none_of(last, polled.end(), [&](const Worker::Polled& other) { return other.word == word; })) polled.push_back({word, acquire<Word>});
 }
 
 // Of an atomic change: with a fence before it, a release.
-std::memory_order order_of(Order order) {
-    const bool releases = order.releases || worker->fenced;
+std::memory_order order_of(Order order, const void* word) {
+    const bool releases = order.releases || worker->fenced || (worker->fenced_block && in_shared(word));
     if (order.acquires) return releases ? std::memory_order_acq_rel : std::memory_order_acquire;
     return releases ? std::memory_order_release : std::memory_order_relaxed;
 }
@@ -121,15 +164,49 @@ unsigned char* variable(const char* key, std::size_t bytes, std::size_t alignmen
     return worker->block->variables.of(key, bytes, alignment, name);
 }
 
+std::uint32_t shared_address(const void* place) {
+    const Unseen unseen;
+    const std::lock_guard lock(worker->block->mutex);
+    return worker->block->variables.address_of(place);
+}
+
+unsigned char* shared_place(std::uint32_t address, unsigned bytes) {
+    const Unseen unseen;
+    const std::lock_guard lock(worker->block->mutex);
+    return worker->block->variables.at(address, bytes);
+}
+
+bool is_shared(const void* place) { return in_shared(place); }
+
 std::uint32_t blocks_met = 0;
 
 void copy_begin(unsigned char* to, const unsigned char* from, unsigned bytes) { worker->copies.begin(to, from, bytes); }
 void copy_commit() { worker->copies.commit(); }
 void copy_wait(unsigned groups) { worker->copies.wait(groups); }
 
+// All at once: what is looked for is who else uses the places meanwhile.
+void bulk_load(unsigned char* to, const unsigned char* from, unsigned bytes, std::uint64_t* barrier, Arrived arrived) {
+    check_bulk(to, from, bytes);
+    copy_words(to, from, bytes);
+    arrived(barrier, bytes);
+}
+bool bulk_poll(const std::uint64_t*) { return false; }
+
+void bulk_store(unsigned char* to, const unsigned char* from, unsigned bytes) {
+    check_bulk(to, from, bytes);
+    copy_words(to, from, bytes);
+}
+void bulk_commit() {}
+void bulk_wait(unsigned, bool) {}
+
+// The running thread waits for others. A fence before that, such as that of a wait, does not order the stores that come after.
+static void meets() {
+    worker->fenced = worker->fenced_block = false;
+    worker->looks.forget();
+}
+
 unsigned block_barrier(bool holds) {
-    // A fence before it, such as that of a wait, does not order the stores that come after.
-    worker->fenced = false;
+    meets();
     Block& block = *worker->block;
     unsigned count;
     std::atomic<unsigned>& met = block.met[worker->barriers++ % 2];
@@ -150,6 +227,33 @@ unsigned block_barrier(bool holds) {
     }
     (void)met.load(std::memory_order_acquire);
     return count;
+}
+
+unsigned named_barrier(unsigned id, unsigned threads, bool waits, bool holds) {
+    if (waits) meets();
+    Block& block = *worker->block;
+    NamedBarrier<Worker>& barrier = block.named.of(id);
+    {
+        const Unseen unseen;
+        std::unique_lock lock(block.mutex);
+        const unsigned time = barrier.opened;
+        {
+            const Seen seen;
+            barrier.met[time % 2].fetch_add(1, std::memory_order_release);
+        }
+        if (barrier.arrive(id, threads, holds, worker->warp->left())) {
+            worker->counted = block.open(barrier);
+            worker->named_time = time;
+        } else if (waits) {
+            barrier.waiting.push_back(worker);
+            worker->is_at_named = true;
+            worker->warp->arrive_at_named_barrier(worker->thread.thread.x % WARP);
+            block.everybody.wait(lock, [] { return !worker->is_at_named; });
+        }
+    }
+    if (!waits) return 0;
+    (void)barrier.met[worker->named_time % 2].load(std::memory_order_acquire);
+    return worker->counted;
 }
 
 Gathered gather(const char* function, unsigned mask, std::uint64_t word) {
@@ -178,10 +282,18 @@ Gathered gather(const char* function, unsigned mask, std::uint64_t word) {
     return {gathering->words[set], lanes};
 }
 
-void pause() { std::this_thread::yield(); }
+void pause() {
+    worker->looks.forget();
+    std::this_thread::yield();
+}
 
 void linger(unsigned turns) {
     for (unsigned turn = 0; turn < turns; ++turn) pause();
+}
+
+// Others get on meanwhile, however few CPUs there are.
+void found(const void* word, std::uint64_t value) {
+    if (worker->looks.is_enough(word, value)) pause();
 }
 
 void fence() {
@@ -190,10 +302,24 @@ void fence() {
     worker->fenced = true;
 }
 
+// Words in shared memory alone are seen by nobody else: of others it orders nothing.
+void fence_block() {
+    std::erase_if(worker->polled, [](const Worker::Polled& polled) {
+        if (!in_shared(polled.word)) return false;
+        polled.acquire(polled.word);
+        return true;
+    });
+    worker->fenced_block = true;
+}
+
+void block_met() {}
+
 template <typename Word>
 Word poll(const Word* word, Order order) {
     if (!order.acquires) saw(word);
-    return atomic(word).load(order.acquires ? std::memory_order_acquire : std::memory_order_relaxed);
+    const Word value = atomic(word).load(order.acquires ? std::memory_order_acquire : std::memory_order_relaxed);
+    found(word, value);
+    return value;
 }
 
 template <typename Word>
@@ -204,9 +330,16 @@ Word look(Word* word, Order order) {
 
 template <typename Word>
 bool replace(Word* word, Word& before, Word after, Order order) {
-    const bool done = atomic(word).compare_exchange_strong(before, after, order_of(order), std::memory_order_relaxed);
-    if (done) worker->fenced = false;
-    return done;
+    const bool done = atomic(word).compare_exchange_strong(before, after, order_of(order, word), std::memory_order_relaxed);
+    if (!done) return false;
+    if (worker->fenced_block && in_shared(word)) worker->fenced_block = false;
+    worker->fenced = false;
+    if (after == before) {
+        found(word, before);
+    } else {
+        worker->looks.changed(word);
+    }
+    return true;
 }
 
 AMK_CHANGES
@@ -218,7 +351,11 @@ static void quit() {
     const std::lock_guard lock(block.mutex);
     block.members -= 1;
     if (block.members > 0 && block.arrived == block.members) block.open();
-    if (worker->warp->quit(worker->thread.thread.x % WARP) != 0) worker->warp->everybody.notify_all();
+    const unsigned thread = worker->thread.thread.x;
+    if (worker->warp->quit(thread % WARP) != 0) worker->warp->everybody.notify_all();
+    for (NamedBarrier<Worker>& barrier : block.named.all) {
+        if (barrier.is_last(thread / WARP, worker->warp->left())) block.open(barrier);
+    }
 }
 
 End launch(const Grid& grid, const std::function<void()>& kernel, const std::function<void()>&) {
@@ -237,7 +374,10 @@ End launch(const Grid& grid, const std::function<void()>& kernel, const std::fun
                 own.warp = &own.block->warps[t / WARP];
                 worker = &own;
                 running = &own.thread;
-                kernel();
+                try {
+                    kernel();
+                } catch (const Left&) {
+                }
                 quit();
             });
         }

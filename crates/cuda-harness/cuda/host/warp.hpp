@@ -62,6 +62,16 @@ public:
     // That barrier lets all go on.
     void leave_barrier() { at_barrier = 0; }
 
+    // The same of a barrier with a number, at which others than the lanes of this warp may stay.
+    AMK_OWN void arrive_at_named_barrier(unsigned lane) {
+        at_named |= 1u << lane;
+        look_for_cycle(lane);
+    }
+    void leave_named_barrier(unsigned lane) { at_named &= ~(1u << lane); }
+
+    // The lanes that have not returned.
+    unsigned left() const { return ~returned; }
+
     // A lane has returned: nobody waits for it any more. The lanes that go on.
     unsigned quit(unsigned lane) {
         returned |= 1u << lane;
@@ -85,14 +95,14 @@ private:
 
     // The lanes for which a lane waits.
     AMK_OWN unsigned waited_for(unsigned lane) {
-        const unsigned left = ~returned;
-        if (at_barrier >> lane & 1) return left & ~at_barrier;
-        if (in_function >> lane & 1) return left & masks[lane] & ~met_in[lane]->waiting;
+        const unsigned at_any = at_barrier | at_named;
+        if (at_any >> lane & 1) return left() & ~at_any;
+        if (in_function >> lane & 1) return left() & masks[lane] & ~met_in[lane]->waiting;
         return 0;
     }
 
     // Those that cannot go on before others have come.
-    unsigned blocked() const { return at_barrier | in_function; }
+    unsigned blocked() const { return at_barrier | at_named | in_function; }
 
     // The lanes for which a lane waits, directly or since others do.
     AMK_OWN unsigned reach(unsigned lane) {
@@ -113,7 +123,7 @@ private:
             if ((in_function >> first & 1) == 0) continue;
             for (unsigned other = 0; other < WARP; ++other) {
                 if ((waited_for(first) & blocked() & 1u << other) == 0 || (reach(other) >> first & 1) == 0) continue;
-                const std::string where = at_barrier >> other & 1 ? "at a barrier of the block" : "in " + call(other);
+                const std::string where = (at_barrier | at_named) >> other & 1 ? "at a barrier of the block" : "in " + call(other);
                 fault_of(first, "waits in %s for lane %u, which waits %s", call(first).c_str(), other, where.c_str());
             }
         }
@@ -130,7 +140,7 @@ private:
     std::pair<const unsigned, Gathering>* last = nullptr;
     // Where each lane waits, or has waited.
     const Gathering* met_in[WARP] = {};
-    unsigned returned = 0, at_barrier = 0, in_function = 0;
+    unsigned returned = 0, at_barrier = 0, at_named = 0, in_function = 0;
     unsigned masks[WARP] = {};
     const char* functions[WARP] = {};
 };

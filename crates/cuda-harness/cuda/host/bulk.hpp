@@ -1,0 +1,127 @@
+// Copies of many bytes that go on by themselves (`cp.async.bulk`).
+#pragma once
+
+#include "copies.hpp"
+#include "shim.hpp"
+
+#include <cstring>
+#include <utility>
+#include <vector>
+
+namespace shim {
+
+inline void check_bulk(const unsigned char* to, const unsigned char* from, unsigned bytes) {
+    const auto is_whole = [](std::uintptr_t number) { return number % 16 == 0; };
+    if (!is_whole(bytes)) fault("a bulk copy of %u bytes, which is no multiple of 16", bytes);
+    if (!is_whole(reinterpret_cast<std::uintptr_t>(to)) || !is_whole(reinterpret_cast<std::uintptr_t>(from))) {
+        fault("a bulk copy of %u bytes from or to an address that is no multiple of 16", bytes);
+    }
+}
+
+// Those of a block into its shared memory. Each other one lands at once; the rest at the second look at their barrier, so that who looks once
+// has looked too early, and until then there are NaN in their places.
+class BulkLoads {
+public:
+    void begin(unsigned char* to, const unsigned char* from, unsigned bytes, std::uint64_t* barrier, Arrived arrived) {
+        check_bulk(to, from, bytes);
+        const One copy{to, from, bytes, barrier, arrived, false};
+        if (begun++ % 2 == 1) return copy.land();
+        under_way.push_back(copy);
+        std::memset(to, 0xff, bytes);
+    }
+
+    // What a look at a barrier has brought about.
+    struct Looked {
+        bool landed = false, marked = false;
+    };
+
+    Looked look(const std::uint64_t* barrier) {
+        std::vector<One> landing, left;
+        Looked looked;
+        for (One copy : under_way) {
+            const bool lands = copy.barrier == barrier && copy.looked_for;
+            looked.marked |= copy.barrier == barrier && !lands;
+            copy.looked_for |= copy.barrier == barrier;
+            (lands ? landing : left).push_back(copy);
+        }
+        under_way = std::move(left);
+        looked.landed = !landing.empty();
+        // Whoever is told of it may begin others.
+        for (const One& copy : landing) copy.land();
+        return looked;
+    }
+
+private:
+    struct One {
+        unsigned char* to;
+        const unsigned char* from;
+        unsigned bytes;
+        std::uint64_t* barrier;
+        Arrived arrived;
+        bool looked_for;
+
+        // No first-level cache is on its way.
+        void land() const {
+            for (unsigned i = 0; i < bytes; i += 4) {
+                *reinterpret_cast<std::uint32_t*>(to + i) = load_by(weak::Way::second, reinterpret_cast<const std::uint32_t*>(from + i));
+            }
+            arrived(barrier, bytes);
+        }
+    };
+
+    std::vector<One> under_way;
+    std::uint64_t begun = 0;
+};
+
+// Those of a thread out of shared memory. Each other one lands at once; the rest as late as they may, and read as late what they copy.
+class BulkStores {
+public:
+    void begin(unsigned char* to, const unsigned char* from, unsigned bytes) {
+        check_bulk(to, from, bytes);
+        if (begun++ % 2 == 1) return copy_words(to, from, bytes);
+        under_way.push_back({to, from, bytes, groups, {}});
+    }
+
+    void commit() { groups += 1; }
+
+    void wait(unsigned last, bool only_read) {
+        const auto is_waited_for = [&](const One& copy) { return copy.group + last < groups; };
+        for (One& copy : under_way) {
+            if (!is_waited_for(copy)) continue;
+            copy.read();
+            if (!only_read) copy.land();
+        }
+        if (!only_read) std::erase_if(under_way, is_waited_for);
+    }
+
+    // The thread returns.
+    void finish() {
+        for (One& copy : under_way) {
+            copy.read();
+            copy.land();
+        }
+        under_way.clear();
+    }
+
+private:
+    struct One {
+        unsigned char* to;
+        const unsigned char* from;
+        unsigned bytes;
+        std::uint64_t group;
+        std::vector<std::uint32_t> words;
+
+        void read() {
+            if (!words.empty()) return;
+            words.resize(bytes / 4);
+            copy_words(bytes_of_words(), from, bytes);
+        }
+        void land() { copy_words(to, bytes_of_words(), bytes); }
+        unsigned char* bytes_of_words() { return reinterpret_cast<unsigned char*>(words.data()); }
+    };
+
+    std::vector<One> under_way;
+    std::uint64_t groups = 0, begun = 0;
+};
+
+}  // namespace shim

@@ -1,0 +1,128 @@
+//! What a stranger's VM may do on the CPU that waits without a pause, by words of shared memory that it knows by their addresses: as shipped it
+//! passes; with a line changed it is stuck, or a race, or ended with a sentence.
+
+use crate::strangers::{Stranger, assert_says};
+use crate::support::corpus::{assert_no_race, assert_passes};
+use crate::support::fewer;
+use crate::support::wrong::assert_wrong_numbers;
+
+/// Two blocks that send each other rows, and many that read what one has written.
+const CASES: &str = "execution/litmus/{message,rows}";
+
+/// Its file with lines changed, and the opcodes of the cases.
+fn vm(changes: &[(&str, &str)]) -> String {
+    let vm = Stranger { name: "spinning", opcodes: &[] };
+    fewer::file(&fewer::opcodes(CASES), &vm.text(changes))
+}
+
+/// In front of what a task does.
+fn before_task(text: &str) -> String {
+    vm(&[("        amk_run(program, task);", &format!("{text}\n        amk_run(program, task);"))])
+}
+
+#[test]
+fn loops_without_a_pause_let_others_run() {
+    let right = vm(&[]);
+    for options in [
+        &[][..],
+        &["--seed", "3", "--threads", "96", "--repeat", "2"],
+        &["--sanitize", "address,undefined", "--limit", "60"],
+        &["--sanitize", "order"],
+    ] {
+        assert_passes(&[options, &["--vm", &right]].concat(), CASES);
+    }
+    // More words than are kept of each thread, of which the last is written last; two of them with a pause, and without; and a word that is
+    // looked at a thousand times as often as others sleep.
+    let many = before_task(
+        r"
+        __shared__ unsigned words[300];
+        if (threadIdx.x == 0) for (int i = 0; i < 300; ++i) atomicExch(&words[i], 0u);
+        __syncthreads();
+        if (threadIdx.x == 1) {
+            for (unsigned sum = 0; sum != 300;) {
+                sum = 0;
+                for (int i = 0; i < 300; ++i) sum += atomicOr(&words[i], 0u);
+            }
+        }
+        if (threadIdx.x == 2) while (atomicAdd(&words[0], 0u) == 0 || atomicAdd(&words[299], 0u) == 0) __nanosleep(20);
+        if (threadIdx.x == 3) while (amk_poll(&words[7]) == 0 || amk_poll(&words[199]) == 0) {}
+        if (threadIdx.x == 4) for (int i = 0; i < 300; ++i) { __nanosleep(20); atomicExch(&words[i], 1u); }
+        __syncthreads();
+        if (threadIdx.x == 5) for (int i = 0; i < 5000; ++i) (void)atomicAdd(&words[0], 0u);",
+    );
+    assert_passes(&["--vm", &many], CASES);
+}
+
+#[test]
+fn loops_without_a_pause_whose_end_never_comes_are_noticed() {
+    for (from, to) in [
+        ("0u) < amk_u32(task.wait_threshold[w])", "0u) <= amk_u32(task.wait_threshold[w])"),
+        ("    atomicExch(&taken, 0);", ""),
+        ("unsigned(position + 1)) {}\n            __threadfence_block();\n        }", "0) {}\n        }"),
+    ] {
+        assert_says(&["--vm", &vm(&[(from, to)])], CASES, "TIMEOUT: no task can go on");
+    }
+}
+
+/// The signal, and what is left of its order where the fence is for the block alone.
+const SIGNAL: (&str, &str) = (
+    "            __threadfence();\n            atomicAdd(&program",
+    "            __threadfence_block();\n            atomicAdd(&program",
+);
+
+#[test]
+fn a_fence_for_the_block_alone_is_none_for_others_in_weak_memory() {
+    let weak = ["--sanitize", "order", "--vm"];
+    assert_wrong_numbers(&[&weak[..], &[&vm(&[SIGNAL])]].concat(), "execution/litmus/rows");
+}
+
+#[test]
+#[ignore = "needs ThreadSanitizer, which does not run on every kernel"]
+fn a_fence_for_the_block_alone_orders_words_of_shared_memory_and_no_others() {
+    let checked = ["--sanitize", "thread", "--limit", "60", "--threads", "32", "--vm"];
+    let case = "execution/litmus/message";
+    assert_no_race(&[&checked[..], &[&vm(&[])]].concat(), case);
+    for change in [
+        SIGNAL,
+        ("    __threadfence();\n}", "    __threadfence_block();\n}"),
+        ("        __threadfence_block();\n        atomicAdd(&at", "        atomicAdd(&at"),
+        (
+            "(position + 1)) {}\n            __threadfence_block();\n        }",
+            "(position + 1)) {}\n        }",
+        ),
+    ] {
+        assert_says(&[&checked[..], &[&vm(&[change])]].concat(), case, "ThreadSanitizer: data race");
+    }
+}
+
+#[test]
+fn places_in_shared_memory_have_addresses_of_their_own() {
+    // The same at each start, and the same multiples as the places on the CPU.
+    let right = before_task(
+        r"
+        __shared__ __align__(128) unsigned char wide[128];
+        __shared__ unsigned short narrow;
+        assert(__cvta_generic_to_shared(amk_shared()) == 1024);
+        const auto agrees = [](const void* place, size_t bytes) {
+            const size_t address = __cvta_generic_to_shared(place);
+            return address % bytes == reinterpret_cast<size_t>(place) % bytes && __cvta_shared_to_generic(address) == place && __isShared(place);
+        };
+        assert(agrees(amk_shared(), 2048) && agrees(&words, 8) && agrees(wide, 256) && agrees(&narrow, 4));
+        assert(__cvta_generic_to_shared(wide + 128) == __cvta_generic_to_shared(wide) + 128);
+        assert(!__isShared(&drawn) && __isGlobal(&drawn) && __cvta_global_to_generic(__cvta_generic_to_global(&drawn)) == &drawn);",
+    );
+    for options in [&[][..], &["--sanitize", "address,undefined", "--limit", "60"]] {
+        assert_passes(&[options, &["--vm", &right]].concat(), "execution/litmus/message");
+    }
+    for (from, to, said) in [
+        ("(address)); }", "(address + 13)); }", "of shared memory, 1 byte behind the end of `words`"),
+        ("(address)); }", "(address - 20)); }", "of shared memory, 20 bytes before `words`"),
+        (
+            "__cvta_generic_to_shared(&words)",
+            "__cvta_generic_to_shared(&taken)",
+            "an address in shared memory is asked for of a place that is not in it",
+        ),
+    ] {
+        assert_says(&["--vm", &vm(&[(from, to)])], CASES, said);
+    }
+}
