@@ -27,7 +27,9 @@ fn list(folder: &Path, prefix: &str, names: &mut Vec<String>) -> io::Result<()> 
         if entry.file_type()?.is_dir() {
             list(&entry.path(), &format!("{name}/"), names)?;
         // Headers of libcu++ have no suffix.
-        } else if [".h", ".hpp", ".cuh", ".cpp", ".cu", "/atomic"].iter().any(|suffix| name.ends_with(suffix))
+        } else if [".h", ".hpp", ".cuh", ".cpp", ".cu", "/atomic", "/barrier", "/pipeline"]
+            .iter()
+            .any(|suffix| name.ends_with(suffix))
         {
             names.push(name);
         }

@@ -2,6 +2,9 @@
 
 #define AMK_HOST 1
 #include "kernels.hpp"
+#ifdef AMK_PTX
+#include "ptx/matrices.hpp"
+#endif
 
 #ifdef AMK_VM
 // All that is known of it is the name of its kernel.

@@ -1,6 +1,7 @@
-// Matrix units on the CPU, written from the descriptions of ldmatrix, mma.sync and cp.async in NVIDIA's PTX ISA. The adder is the
-// weakest that the accumulator `truncating` covers (NUM-06): each product and the running sum are cut off below 24 bits of the largest.
+// Matrix units on the CPU, written from the descriptions of ldmatrix, mma.sync and cp.async in NVIDIA's PTX ISA.
 #pragma once
+
+#include "adder.hpp"
 
 AMK_DEVICE void amk_copy_begin(amk_u8* to, const amk_u8* from, bool there) {
     const auto is_whole = [](const amk_u8* place) { return reinterpret_cast<std::uintptr_t>(place) % 16 == 0; };
@@ -26,24 +27,6 @@ template <int DTYPE>
 AMK_DEVICE float amk_half_of(amk_u32 word, int half) {
     const amk_u32 code = word >> 16 * half & 0xffffu;
     return DTYPE == AMK_DTYPE_F16 ? amk_f16::decode(code) : amk_bf16::decode(code);
-}
-
-// The sum of products and what was there before, none of which is rounded, each cut off below the 24 bits of the largest.
-AMK_DEVICE float amk_truncating_sum(const double* terms, int count) {
-    double largest = 0.0, plain = 0.0;
-    for (int i = 0; i < count; ++i) {
-        plain += terms[i];
-        if (std::fabs(terms[i]) > largest) largest = std::fabs(terms[i]);
-    }
-    // Infinities and NaN are as of any sum.
-    if (!(std::fabs(plain) < 1e300) || largest == 0.0) return float(plain);
-    const int last = std::ilogb(largest) - 23;
-    double sum = 0.0;
-    for (int i = 0; i < count; ++i) sum += std::trunc(std::ldexp(terms[i], -last));
-    // At most 29 bits before the point: 24 of them are kept.
-    const int excess = sum == 0.0 ? 0 : std::ilogb(sum) - 23;
-    if (excess > 0) sum = std::ldexp(std::trunc(std::ldexp(sum, -excess)), excess);
-    return float(std::ldexp(sum, last));
 }
 
 template <int DTYPE>

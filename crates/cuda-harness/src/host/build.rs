@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use megakernel_ir::protocol::SourceFile;
 
-use super::shared;
+use super::{ptx, shared};
 use crate::cuda::binary::is_binary;
 use crate::given::{Given, Source};
 use crate::sources::{Kernels, SOURCES, TENSOR_CORES, digest, files, options};
@@ -60,6 +60,19 @@ impl FromStr for Sanitizers {
         }
     }
 }
+
+/// The files that say what becomes of a source before it is compiled.
+const REPLACING: [&[u8]; 9] = [
+    include_bytes!("tokens.rs"),
+    include_bytes!("shared.rs"),
+    include_bytes!("ptx/mod.rs"),
+    include_bytes!("ptx/assembly.rs"),
+    include_bytes!("ptx/types.rs"),
+    include_bytes!("ptx/cxx/mod.rs"),
+    include_bytes!("ptx/cxx/arithmetic.rs"),
+    include_bytes!("ptx/cxx/memory.rs"),
+    include_bytes!("ptx/cxx/threads.rs"),
+];
 
 /// What the program is made of.
 #[derive(Clone, Debug)]
@@ -115,8 +128,16 @@ pub fn build(settings: &Settings) -> Result<Built, String> {
     }
     let given = settings.given.source()?;
     let checked = checked_by(settings.sanitizers);
+    let has = |word: &str| {
+        given
+            .iter()
+            .flat_map(|given| &given.files)
+            .any(|(_, text)| String::from_utf8_lossy(text).contains(word))
+    };
+    let (has_shared, has_ptx) = (has("__shared__"), has("asm"));
     let mut chosen: Vec<String> = given.iter().flat_map(of_given).collect();
     chosen.extend(settings.tensor_cores.then(|| TENSOR_CORES.to_owned()));
+    chosen.extend(has_ptx.then(|| "-DAMK_PTX".to_owned()));
 
     let mut hash = blake3::Hasher::new();
     part(&mut hash, &version.stdout);
@@ -128,8 +149,8 @@ pub fn build(settings: &Settings) -> Result<Built, String> {
     // What runs the kernels is the same for all of them, and takes longer to compile than a few.
     let runner = cache.join(format!("amk-runner-{}.o", so_far(&hash)));
     chosen.iter().for_each(|flag| part(&mut hash, flag.as_bytes()));
-    // What it makes of a source is in no file that is compiled.
-    part(&mut hash, include_bytes!("shared.rs"));
+    // What becomes of a source is in no file that is compiled.
+    REPLACING.iter().for_each(|text| part(&mut hash, text));
     for (name, text) in given.iter().flat_map(|given| &given.files) {
         part(&mut hash, name.as_bytes());
         part(&mut hash, text);
@@ -151,12 +172,9 @@ pub fn build(settings: &Settings) -> Result<Built, String> {
             )
         })?;
         let flags = [&checked[..], &chosen].concat();
-        let has_shared = given
-            .iter()
-            .flat_map(|given| &given.files)
-            .any(|(_, text)| String::from_utf8_lossy(text).contains("__shared__"));
         let source = sources.join("host/kernels.cpp");
-        let source = if has_shared { with_shared(settings, &flags, sources, &source)? } else { source };
+        let source =
+            if has_shared || has_ptx { replaced(settings, &flags, sources, &source)? } else { source };
         compile(settings, &[&flags[..], &[runner.display().to_string()]].concat(), sources, &source, built)
     })?;
     Ok(Built {
@@ -313,18 +331,13 @@ fn compile(
     Ok(())
 }
 
-/// The source in one file, whose `__shared__` variables are those of a block.
-fn with_shared(
-    settings: &Settings,
-    flags: &[String],
-    folder: &Path,
-    source: &Path,
-) -> Result<PathBuf, String> {
+/// The source in one file, whose `__shared__` variables are those of a block, and whose PTX is C++.
+fn replaced(settings: &Settings, flags: &[String], folder: &Path, source: &Path) -> Result<PathBuf, String> {
     let about = |path: &Path, cause: std::io::Error| format!("{}: {cause}", path.display());
     let whole = folder.join("whole.cpp");
     compile(settings, &[flags, &["-E".to_owned()]].concat(), folder, source, &whole)?;
     let text = fs::read(&whole).map_err(|cause| about(&whole, cause))?;
-    fs::write(&whole, shared::replace(&String::from_utf8_lossy(&text))?)
+    fs::write(&whole, shared::replace(&ptx::replace(&String::from_utf8_lossy(&text)))?)
         .map_err(|cause| about(&whole, cause))?;
     Ok(whole)
 }

@@ -2,7 +2,9 @@
 //! a hang or a crash costs.
 
 mod build;
+mod ptx;
 mod shared;
+mod tokens;
 
 use std::time::Duration;
 

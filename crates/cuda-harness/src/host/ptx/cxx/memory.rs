@@ -1,0 +1,303 @@
+//! Instructions that load, store and change memory, and copies that go on beside the threads.
+
+use super::{Found, Operand, SCOPES, SPACES, Type, Words, Writer};
+
+const U32: Type = Type::Unsigned(32);
+const U64: Type = Type::Unsigned(64);
+
+/// Words that say by which cache an access goes, and change no result but by that.
+const CACHES: [&str; 8] = ["ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc"];
+
+/// The order that a word gives, of accesses to memory.
+fn order(word: &str) -> &'static str {
+    match word {
+        "acquire" => "shim::ACQUIRES",
+        "release" => "shim::RELEASES",
+        "acq_rel" => "shim::Order{true, true}",
+        _ => "shim::Order{}",
+    }
+}
+
+/// Whether a scope goes beyond the block.
+fn is_for_all(scope: Option<&str>) -> bool {
+    scope != Some("cta")
+}
+
+fn space(words: &mut Words) -> &'static str {
+    SPACES.iter().find(|(word, _)| words.take(word)).map_or("ANY", |(_, space)| space)
+}
+
+/// How many elements a vector has.
+fn extent(words: &mut Words) -> usize {
+    words.one_of(&["v2", "v4", "v8"]).map_or(1, |word| word[1..].parse().unwrap_or(1))
+}
+
+impl Writer {
+    pub(super) fn load(&self, words: &mut Words, operands: &[Operand]) -> Found<String> {
+        let order_word = words.one_of(&["weak", "volatile", "relaxed", "acquire"]).unwrap_or("weak");
+        let scope = words.one_of(&SCOPES);
+        let space = space(words);
+        let cache = words.one_of(&CACHES);
+        // `ld.global.cg.nc` and the like.
+        let incoherent = cache == Some("nc") || words.take("nc");
+        words.take_hints();
+        let extent = extent(words);
+        let kind = words.last_type()?;
+        let (to, from) = (operands.first().ok_or("no operands")?, operands.get(1).ok_or("no address")?);
+        let elements = self.elements(to);
+        if elements.len() != extent {
+            return Err(format!("{extent} registers are expected"));
+        }
+        let address = self.address(space, from, &format!("{extent} * sizeof({})", kind.name()))?;
+        let places =
+            elements.iter().map(|element| self.place(element)).collect::<Found<Vec<_>>>()?.join(", ");
+        let name = kind.name();
+        Ok(match order_word {
+            "weak" => {
+                let way = match cache {
+                    _ if incoherent => "incoherent",
+                    Some("cg" | "cv") => "second",
+                    _ => "plain",
+                };
+                format!("shim::ptx::load<{name}, weak::Way::{way}>({address}, {places})")
+            }
+            "volatile" => format!("shim::ptx::poll<{name}, true>({address}, shim::Order{{}}, {places})"),
+            word => {
+                format!(
+                    "shim::ptx::poll<{name}, {}>({address}, {}, {places})",
+                    is_for_all(scope),
+                    order(word)
+                )
+            }
+        })
+    }
+
+    pub(super) fn store(&self, words: &mut Words, operands: &[Operand]) -> Found<String> {
+        if words.take("bulk") {
+            let (_, space) = (words.take("weak"), space(words));
+            let [to, bytes, Operand::Integer(0)] = operands else {
+                return Err("only zeros are stored so".to_owned());
+            };
+            let bytes = self.source(if matches!(bytes, Operand::Integer(_)) { U32 } else { U64 }, bytes)?;
+            return Ok(format!("std::memset({}, 0, {bytes})", self.address(space, to, &bytes)?));
+        }
+        if words.take("async") {
+            return Err("it is not there on the CPU".to_owned());
+        }
+        let order_word = words.one_of(&["weak", "volatile", "relaxed", "release"]).unwrap_or("weak");
+        let scope = words.one_of(&SCOPES);
+        let space = space(words);
+        let _ = words.one_of(&CACHES);
+        words.take_hints();
+        let extent = extent(words);
+        let kind = words.last_type()?;
+        let (to, from) = (operands.first().ok_or("no operands")?, operands.get(1).ok_or("no value")?);
+        let elements = self.elements(from);
+        if elements.len() != extent {
+            return Err(format!("{extent} registers are expected"));
+        }
+        let name = kind.name();
+        let address = self.address(space, to, &format!("{extent} * sizeof({name})"))?;
+        let values =
+            elements.iter().map(|element| self.part(kind, element)).collect::<Found<Vec<_>>>()?.join(", ");
+        Ok(match order_word {
+            "weak" => format!("shim::ptx::store<{name}>({address}, {values})"),
+            word => {
+                let all = word == "volatile" || is_for_all(scope);
+                format!("shim::ptx::change<{name}, {all}>({address}, {}, {values})", order(word))
+            }
+        })
+    }
+
+    pub(super) fn atomic(&self, opcode: &str, words: &mut Words, operands: &[Operand]) -> Found<String> {
+        if words.take("async") {
+            return Err("it is not there on the CPU".to_owned());
+        }
+        let order_word = words.one_of(&["relaxed", "acquire", "release", "acq_rel"]).unwrap_or("relaxed");
+        let scope = words.one_of(&SCOPES);
+        let space = space(words);
+        let operation = words
+            .one_of(&["add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec"])
+            .ok_or("no operation is named")?;
+        let _ = words.take("noftz");
+        words.take_hints();
+        let extent = extent(words);
+        let kind = words.last_type()?;
+        let returns = opcode == "atom";
+        let (to, operands) = if returns {
+            operands.split_first().map(|(to, rest)| (self.elements(to), rest)).ok_or("no operands")?
+        } else {
+            (vec![Operand::Nowhere; extent], operands)
+        };
+        let (address, values) = operands.split_first().ok_or("no address")?;
+        let name = kind.name();
+        let address = self.address(space, address, &format!("{extent} * sizeof({name})"))?;
+        let values = if operation == "cas" {
+            values.get(..2).ok_or("two values are expected")?.to_vec()
+        } else {
+            self.elements(values.first().ok_or("a value is expected")?)
+        };
+        if to.len() != extent || (operation != "cas" && values.len() != extent) {
+            return Err(format!("{extent} registers are expected"));
+        }
+        let values =
+            values.iter().map(|value| self.source(kind, value)).collect::<Found<Vec<_>>>()?.join(", ");
+        let places = to.iter().map(|place| self.place(place)).collect::<Found<Vec<_>>>()?.join(", ");
+        let (all, order) = (is_for_all(scope), order(order_word));
+        Ok(format!(
+            "shim::ptx::atomic<{name}, {all}>(shim::ptx::{operation}_word{{}}, {address}, {order}, shim::ptx::values<{name}>({values}), {places})"
+        ))
+    }
+
+    /// `cp.async`, of words and in bulk.
+    pub(super) fn copy(&self, words: &mut Words, operands: &[Operand]) -> Found<String> {
+        if !words.take("async") {
+            return Err("it is not there on the CPU".to_owned());
+        }
+        if words.take("bulk") {
+            return self.bulk(words, operands);
+        }
+        if words.take("commit_group") {
+            return Ok("shim::copy_commit()".to_owned());
+        }
+        if words.take("wait_all") {
+            return Ok("(shim::copy_commit(), shim::copy_wait(0))".to_owned());
+        }
+        if words.take("wait_group") {
+            return Ok(format!(
+                "shim::copy_wait({})",
+                self.source(U32, operands.first().ok_or("no number")?)?
+            ));
+        }
+        if words.take("mbarrier") {
+            let counts = !words.take("noinc");
+            let _ = (words.take("arrive"), space(words), words.last_type()?);
+            let barrier = self.address("SHARED_OR_ANY", operands.first().ok_or("no address")?, "8")?;
+            return Ok(format!("shim::ptx::arrive_after_copies<{counts}>({barrier})"));
+        }
+        let cache = words.one_of(&["ca", "cg"]).ok_or("`.ca` or `.cg` is missing")?;
+        for word in ["shared::cta", "shared"] {
+            let _ = words.take(word);
+        }
+        let _ = words.take("global");
+        words.take_hints();
+        let (to, from) = (operands.first().ok_or("no operands")?, operands.get(1).ok_or("no source")?);
+        let bytes = self.source(U32, operands.get(2).ok_or("no size")?)?;
+        // Either how many bytes are copied, the rest being zeros, or whether none is; a policy of the cache may follow.
+        let copied = match operands.get(3) {
+            None => bytes.clone(),
+            Some(Operand::Register(name)) if self.is_predicate(name) => {
+                format!("({} ? 0u : {bytes})", self.source(Type::Predicate, &operands[3])?)
+            }
+            Some(size) => format!("shim::ptx::size_of_copy({bytes}, {})", self.bits(U32, size)?),
+        };
+        let to = self.address("SHARED", to, &bytes)?;
+        let from = self.address("GLOBAL", from, "0")?;
+        Ok(format!("shim::ptx::copy<{}>({to}, {from}, {bytes}, {copied})", cache == "cg"))
+    }
+
+    fn is_predicate(&self, name: &str) -> bool {
+        self.scopes
+            .iter()
+            .rev()
+            .find_map(|scope| scope.get(name))
+            .is_some_and(|(_, kind)| *kind == Type::Predicate)
+    }
+
+    fn bulk(&self, words: &mut Words, operands: &[Operand]) -> Found<String> {
+        if words.take("commit_group") {
+            return Ok("shim::bulk_commit()".to_owned());
+        }
+        if words.take("wait_group") {
+            let only_read = words.take("read");
+            let groups = self.source(U32, operands.first().ok_or("no number")?)?;
+            return Ok(format!("shim::bulk_wait({groups}, {only_read})"));
+        }
+        if words.take("prefetch") {
+            while let Some(word) = words.next() {
+                if word == "tensor" {
+                    return Err("it is not there on the CPU".to_owned());
+                }
+            }
+            return Ok("(void)0".to_owned());
+        }
+        for word in ["tensor", "multicast::cluster"] {
+            if words.take(word) {
+                return Err("it is not there on the CPU".to_owned());
+            }
+        }
+        words.take_hints();
+        let [to, from, bytes, rest @ ..] = operands else { return Err("too few operands".to_owned()) };
+        let bytes = self.source(U32, bytes)?;
+        match (words.next(), words.next()) {
+            (Some("shared::cluster" | "shared::cta"), Some("global")) => {
+                if !words.take("mbarrier::complete_tx::bytes") {
+                    return Err("`.mbarrier::complete_tx::bytes` is missing".to_owned());
+                }
+                let to = self.address("SHARED", to, &bytes)?;
+                let from = self.address("GLOBAL", from, "0")?;
+                let barrier = self.address("SHARED", rest.first().ok_or("no mbarrier")?, "8")?;
+                Ok(format!("shim::ptx::bulk_load({to}, {from}, {bytes}, {barrier})"))
+            }
+            (Some("global"), Some("shared::cta")) => {
+                if !words.take("bulk_group") {
+                    return Err("`.bulk_group` is missing".to_owned());
+                }
+                let to = self.address("GLOBAL", to, "0")?;
+                let from = self.address("SHARED", from, &bytes)?;
+                Ok(format!("shim::bulk_store({to}, {from}, {bytes})"))
+            }
+            _ => Err("copies are from global to shared memory, or back".to_owned()),
+        }
+    }
+
+    /// `mbarrier`.
+    pub(super) fn phases(&self, words: &mut Words, operands: &[Operand]) -> Found<String> {
+        let what = words.next().ok_or("an operation is missing")?;
+        let with = words.one_of(&["expect_tx"]);
+        if words.take("noComplete") {
+            return Err("it is not there on the CPU".to_owned());
+        }
+        let parity = words.take("parity");
+        let order = words.one_of(&["acquire", "release", "relaxed"]);
+        let relaxed = order == Some("relaxed");
+        let _ = (words.one_of(&["cta", "cluster"]), words.take("nosleep"));
+        let space = if space(words) == "SHARED" { "SHARED" } else { "SHARED_OR_ANY" };
+        words.last_type()?;
+        let returns = matches!(what, "test_wait" | "try_wait")
+            || (what == "arrive" && !matches!(operands.first(), Some(Operand::Address(..)) | None));
+        let (to, operands) = if returns {
+            operands.split_first().map(|(to, rest)| (Some(to), rest)).ok_or("no operands")?
+        } else {
+            (None, operands)
+        };
+        let (address, rest) = operands.split_first().ok_or("no address")?;
+        let barrier = self.address(space, address, "8")?;
+        let number =
+            |at: usize| -> Found<String> { self.source(U32, rest.get(at).ok_or("a number is missing")?) };
+        let release = if relaxed { "shim::Order{}" } else { "shim::RELEASES" };
+        let acquire = if relaxed { "shim::Order{}" } else { "shim::ACQUIRES" };
+        match (what, with) {
+            ("init", None) => Ok(format!("shim::ptx::phases_begin({barrier}, {})", number(0)?)),
+            ("inval", None) => Ok(format!("shim::ptx::phases_end({barrier})")),
+            ("expect_tx", None) => Ok(format!("shim::ptx::expect({barrier}, {})", number(0)?)),
+            ("complete_tx", None) => Ok(format!("shim::ptx::complete({barrier}, {})", number(0)?)),
+            ("arrive", _) => {
+                let expected = if with.is_some() { number(0)? } else { "0u".to_owned() };
+                let count = if with.is_none() && !rest.is_empty() { number(0)? } else { "1u".to_owned() };
+                let value = format!("shim::ptx::arrive({barrier}, {count}, {expected}, {release})");
+                to.map_or_else(|| Ok(format!("(void){value}")), |to| self.put(U64, to, &value))
+            }
+            ("test_wait" | "try_wait", None) => {
+                let state = rest.first().ok_or("the state or the parity is missing")?;
+                let value = if parity {
+                    format!("shim::ptx::has_passed({barrier}, {}, {acquire})", self.source(U32, state)?)
+                } else {
+                    format!("shim::ptx::has_passed_since({barrier}, {}, {acquire})", self.source(U64, state)?)
+                };
+                to.map_or_else(|| Err("no predicate".to_owned()), |to| self.put(Type::Predicate, to, &value))
+            }
+            _ => Err("it is not there on the CPU".to_owned()),
+        }
+    }
+}
