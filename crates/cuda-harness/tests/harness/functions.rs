@@ -10,6 +10,7 @@ use crate::groups;
 use crate::support::corpus::path;
 use crate::support::fewer;
 use crate::support::worker::{Worker, chain, f32s};
+use crate::translated;
 
 fn text(name: &str) -> String {
     files::text(&path(&format!("tests/kernels/strangers/{name}.cu")))
@@ -157,6 +158,8 @@ fn defined(v: &[i32; LANES]) -> Vec<(&'static str, [i32; LANES])> {
 type Defined = (&'static str, fn(&[i32; LANES]) -> Vec<(&'static str, [i32; LANES])>);
 const FUNCTIONS: Defined = ("functions", defined);
 const GROUPS: Defined = ("groups", groups::defined);
+const TRANSLATED: Defined = ("translated", translated::defined);
+const TRANSLATED_MEMORY: Defined = ("translated_memory", translated::defined_memory);
 
 #[track_caller]
 fn assert_defined((name, defined): Defined, options: &[&str]) {
@@ -187,9 +190,18 @@ fn functions_give_what_they_are_defined_to() {
 }
 
 #[test]
+fn inline_ptx_does_what_it_is_defined_to() {
+    for all in [TRANSLATED, TRANSLATED_MEMORY] {
+        for options in [&[][..], &["--seed", "7"], &["--sanitize", "order"]] {
+            assert_defined(all, options);
+        }
+    }
+}
+
+#[test]
 #[ignore = "needs ThreadSanitizer, which does not run on every kernel"]
 fn functions_give_the_same_to_threads_of_the_cpu() {
-    for all in [FUNCTIONS, GROUPS] {
+    for all in [FUNCTIONS, GROUPS, TRANSLATED, TRANSLATED_MEMORY] {
         assert_defined(all, &["--sanitize", "thread", "--limit", "60"]);
     }
 }

@@ -1,0 +1,116 @@
+//! Strangers' kernels with inline PTX, written from its manual alone: as shipped they pass on the CPU, and with one of the mistakes that people make they do not.
+
+use megakernel_ir::Opcode;
+
+use crate::strangers::{Stranger, assert_says};
+use crate::support::corpus::{assert_no_race, assert_passes};
+use crate::support::fewer;
+use crate::support::wrong::assert_wrong_numbers;
+
+/// A VM whose opcodes are the suite's.
+const SYNCHRONIZED: Stranger = Stranger { name: "synchronized", opcodes: &[] };
+
+fn vm(changes: &[(&str, &str)]) -> String {
+    fewer::file(&fewer::opcodes("execution/litmus/*"), &SYNCHRONIZED.text(changes))
+}
+
+const BEHIND_NOPS: &str = "execution/litmus/behind-nops";
+
+/// Orders of a wait and of a signal that are less than each has to have.
+const UNORDERED: [(&str, &str); 4] = [
+    ("ld.acquire.gpu.global.u32 seen", "ld.relaxed.gpu.global.u32 seen"),
+    ("ld.acquire.gpu.global.u32 seen", "ld.acquire.cta.global.u32 seen"),
+    ("red.release.gpu.global.add.u32", "red.relaxed.gpu.global.add.u32"),
+    ("red.release.gpu.global.add.u32", "red.release.cta.global.add.u32"),
+];
+
+#[test]
+fn a_vm_that_spins_in_ptx_orders_as_much_as_it_says() {
+    let right = vm(&[]);
+    assert_passes(&["--vm", &right], "execution/litmus/*");
+    assert_passes(&["--vm", &right, "--seed", "3", "--threads", "96"], "execution/litmus/*");
+    let weak = ["--sanitize", "order", "--vm"];
+    assert_passes(&[&weak[..], &[&right]].concat(), "execution/litmus/*");
+    for change in UNORDERED {
+        assert_wrong_numbers(&[&weak[..], &[&vm(&[change])]].concat(), BEHIND_NOPS);
+    }
+    assert_says(
+        &["--vm", &vm(&[("vote.sync.all.pred q, p, 0xffffffff", "vote.sync.all.pred q, p, 0x7fffffff")])],
+        BEHIND_NOPS,
+        "lane 31 of warp 0 in block 0 calls vote.sync.all(0x7fffffff), whose mask does not name it",
+    );
+    // More threads than there are.
+    let more = vm(&[("\"r\"(barrier), \"r\"(blockDim.x)", "\"r\"(barrier), \"r\"(blockDim.x + 32)")]);
+    assert_says(
+        &["--vm", &more],
+        BEHIND_NOPS,
+        "comes to barrier 1 of 96 threads, which has to be a multiple of 32 up to the 64",
+    );
+}
+
+#[test]
+#[ignore = "needs ThreadSanitizer, which does not run on every kernel"]
+fn a_vm_that_spins_in_ptx_and_orders_too_little_races() {
+    let checked = ["--sanitize", "thread", "--limit", "60", "--vm"];
+    assert_no_race(&[&checked[..], &[&vm(&[])]].concat(), BEHIND_NOPS);
+    for change in [UNORDERED[0], UNORDERED[2], ("meet(ARRIVED);", ";"), ("meet(FINISHED);", ";")] {
+        assert_says(&[&checked[..], &[&vm(&[change])]].concat(), BEHIND_NOPS, "ThreadSanitizer: data race");
+    }
+}
+
+const PIPELINED: Stranger = Stranger { name: "pipelined", opcodes: &[Opcode::RmsNorm, Opcode::Copy] };
+
+/// Bulk copies into shared memory and out of it, by a warp that brings rows and others that use them.
+#[test]
+fn rows_that_are_brought_by_bulk_copies_are_waited_for() {
+    let right = PIPELINED.unchanged();
+    let cases = "numeric/{rmsnorm,copy}/{random,special,integers,storage,ends}/*";
+    for options in [&[][..], &["--seed", "3", "--threads", "96"]] {
+        assert_passes(&[options, &["--kernels", &right]].concat(), cases);
+    }
+    // Rows of a multiple of 16 bytes.
+    let rows = "numeric/rmsnorm/random/*";
+    let wrong = |change, cases: &str, said: Option<&str>| {
+        let changed = PIPELINED.with(&[change]);
+        match said {
+            None => assert_wrong_numbers(&["--kernels", &changed], cases),
+            Some(said) => assert_says(&["--kernels", &changed], cases, said),
+        }
+    };
+    let wait = "barrier_wait(room.full[s], row / STAGES & 1);";
+    let too_many = Some("more arrivals at an mbarrier (1) than it still expects in this phase (0)");
+    wrong((wait, ";"), rows, too_many);
+    wrong(("bulk_load(room.rows[s], from", "bulk_load(room.rows[0], from"), rows, None);
+    wrong((wait, "barrier_wait(room.full[s], (row / STAGES & 1) ^ 1);"), rows, too_many);
+}
+
+const MULTIPLIED: Stranger = Stranger { name: "multiplied", opcodes: &[Opcode::GemmTile] };
+
+/// Copies of words, `ldmatrix` and `mma.sync`.
+#[test]
+fn tiles_that_are_multiplied_in_ptx_conform() {
+    let right = MULTIPLIED.unchanged();
+    let declared = ["--accumulator", "truncating", "--kernels"];
+    for options in [&[][..], &["--seed", "3", "--threads", "96"]] {
+        assert_passes(
+            &[options, &declared, &[&right]].concat(),
+            "numeric/gemm-tile/{random,faint,special,ranks,bias,widths}/*",
+        );
+    }
+    let tiles = "numeric/gemm-tile/random/*-{f16,bf16}-to-f32";
+    for change in [
+        ("wait_group<STAGES - 2>();", "wait_group<STAGES - 1>();"),
+        (
+            "mine + lane % 16 * PITCH + (k + lane / 16 * 8) * 2",
+            "mine + (lane / 16 * 8 + lane % 8) * PITCH + (k + lane / 8 % 2 * 8) * 2",
+        ),
+    ] {
+        assert_wrong_numbers(&[&declared[..], &[&MULTIPLIED.with(&[change])]].concat(), tiles);
+    }
+    let narrow = MULTIPLIED.with(&[("#define PITCH 80", "#define PITCH 72")]);
+    assert_says(
+        &[&declared[..], &[&narrow]].concat(),
+        tiles,
+        "cp.async to shared memory of 16 bytes at an address that is no multiple of it",
+    );
+}
