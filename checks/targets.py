@@ -193,13 +193,14 @@ def strangers(short):
         text, this = path.read_text(), f'#include "{path.name}"\n'
         if short and re.search("#include <(cuda/|cooperative_groups)", text):
             continue
-        if "void amk_megakernel(" in text:
+        # As vm.cuh takes the file of --kernels; that of --vm is a machine itself, with the suite's opcodes or without.
+        machine = "" if "void amk_megakernel(" in text else '#include "vm.cuh"\n'
+        if not machine and "dispatch.cuh" not in text:
             found.append((path.name, text, f'#include "platform.cuh"\n{this}', []))
             continue
         trap = "AMK_DEVICE void left_out(const amk_program_t&, const amk_instruction_t&) { __trap(); }\n"
         left = [f"-DAMK_REPLACE_{opcode}=left_out" for opcode in opcodes() if f"#define AMK_REPLACE_{opcode} " not in text]
-        # As vm.cuh takes the file of --kernels.
-        found.append((path.name, text, f'#include "task.cuh"\n{trap}{this}#include "vm.cuh"\n', left))
+        found.append((path.name, text, f'#include "task.cuh"\n{trap}{this}{machine}', left))
     return found
 
 

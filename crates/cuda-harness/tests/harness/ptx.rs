@@ -10,11 +10,13 @@ use crate::support::wrong::assert_wrong_numbers;
 /// A VM whose opcodes are the suite's.
 const SYNCHRONIZED: Stranger = Stranger { name: "synchronized", opcodes: &[] };
 
-fn vm(changes: &[(&str, &str)]) -> String {
-    fewer::file(&fewer::opcodes("execution/litmus/*"), &SYNCHRONIZED.text(changes))
+/// With the opcodes of these cases.
+fn vm(cases: &str, changes: &[(&str, &str)]) -> String {
+    fewer::file(&fewer::opcodes(cases), &SYNCHRONIZED.text(changes))
 }
 
 const BEHIND_NOPS: &str = "execution/litmus/behind-nops";
+const LITMUS: &str = "execution/litmus/*";
 
 /// Orders of a wait and of a signal that are less than each has to have.
 const UNORDERED: [(&str, &str); 4] = [
@@ -26,21 +28,28 @@ const UNORDERED: [(&str, &str); 4] = [
 
 #[test]
 fn a_vm_that_spins_in_ptx_orders_as_much_as_it_says() {
-    let right = vm(&[]);
-    assert_passes(&["--vm", &right], "execution/litmus/*");
-    assert_passes(&["--vm", &right, "--seed", "3", "--threads", "96"], "execution/litmus/*");
+    let right = vm(LITMUS, &[]);
+    assert_passes(&["--vm", &right], LITMUS);
+    assert_passes(&["--vm", &right, "--seed", "3", "--threads", "96"], LITMUS);
     let weak = ["--sanitize", "order", "--vm"];
-    assert_passes(&[&weak[..], &[&right]].concat(), "execution/litmus/*");
+    assert_passes(&[&weak[..], &[&right]].concat(), LITMUS);
     for change in UNORDERED {
-        assert_wrong_numbers(&[&weak[..], &[&vm(&[change])]].concat(), BEHIND_NOPS);
+        assert_wrong_numbers(&[&weak[..], &[&vm(BEHIND_NOPS, &[change])]].concat(), BEHIND_NOPS);
     }
     assert_says(
-        &["--vm", &vm(&[("vote.sync.all.pred q, p, 0xffffffff", "vote.sync.all.pred q, p, 0x7fffffff")])],
+        &[
+            "--vm",
+            &vm(
+                BEHIND_NOPS,
+                &[("vote.sync.all.pred q, p, 0xffffffff", "vote.sync.all.pred q, p, 0x7fffffff")],
+            ),
+        ],
         BEHIND_NOPS,
         "lane 31 of warp 0 in block 0 calls vote.sync.all(0x7fffffff), whose mask does not name it",
     );
     // More threads than there are.
-    let more = vm(&[("\"r\"(barrier), \"r\"(blockDim.x)", "\"r\"(barrier), \"r\"(blockDim.x + 32)")]);
+    let more =
+        vm(BEHIND_NOPS, &[("\"r\"(barrier), \"r\"(blockDim.x)", "\"r\"(barrier), \"r\"(blockDim.x + 32)")]);
     assert_says(
         &["--vm", &more],
         BEHIND_NOPS,
@@ -51,11 +60,18 @@ fn a_vm_that_spins_in_ptx_orders_as_much_as_it_says() {
 #[test]
 #[ignore = "needs ThreadSanitizer, which does not run on every kernel"]
 fn a_vm_that_spins_in_ptx_and_orders_too_little_races() {
-    let checked = ["--sanitize", "thread", "--limit", "60", "--vm"];
-    assert_no_race(&[&checked[..], &[&vm(&[])]].concat(), BEHIND_NOPS);
-    for change in [UNORDERED[0], UNORDERED[2], ("meet(ARRIVED);", ";"), ("meet(FINISHED);", ";")] {
-        assert_says(&[&checked[..], &[&vm(&[change])]].concat(), BEHIND_NOPS, "ThreadSanitizer: data race");
-    }
+    let checked = |threads, changes: &[(&str, &str)]| {
+        let vm = vm(BEHIND_NOPS, changes);
+        ["--sanitize", "thread", "--limit", "60", "--threads", threads, "--vm", &vm].map(str::to_owned)
+    };
+    let races = |threads, change| {
+        let options = checked(threads, &[change]);
+        assert_says(&options.each_ref().map(String::as_str), BEHIND_NOPS, "ThreadSanitizer: data race");
+    };
+    assert_no_race(&checked("32", &[]).each_ref().map(String::as_str), BEHIND_NOPS);
+    races("32", UNORDERED[0]);
+    races("32", UNORDERED[2]);
+    races("64", ("meet(FINISHED);", ";"));
 }
 
 const PIPELINED: Stranger = Stranger { name: "pipelined", opcodes: &[Opcode::RmsNorm, Opcode::Copy] };

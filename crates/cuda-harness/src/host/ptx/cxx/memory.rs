@@ -6,7 +6,7 @@ const U32: Type = Type::Unsigned(32);
 const U64: Type = Type::Unsigned(64);
 
 /// Words that say by which cache an access goes, and change no result but by that.
-const CACHES: [&str; 8] = ["ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc"];
+const CACHES: [&str; 8] = ["nc", "ca", "cg", "cs", "lu", "cv", "wb", "wt"];
 
 /// The order that a word gives, of accesses to memory.
 fn order(word: &str) -> &'static str {
@@ -18,57 +18,65 @@ fn order(word: &str) -> &'static str {
     }
 }
 
-/// Whether a scope goes beyond the block.
-fn is_for_all(scope: Option<&str>) -> bool {
-    scope != Some("cta")
-}
-
 fn space(words: &mut Words) -> &'static str {
     SPACES.iter().find(|(word, _)| words.take(word)).map_or("ANY", |(_, space)| space)
 }
 
-/// How many elements a vector has.
-fn extent(words: &mut Words) -> usize {
-    words.one_of(&["v2", "v4", "v8"]).map_or(1, |word| word[1..].parse().unwrap_or(1))
+/// What the words of a load, a store or an atomic change say, but for what is done.
+struct Access<'a> {
+    order: &'a str,
+    for_all: bool,
+    space: &'static str,
+    cache: Option<&'a str>,
+    extent: usize,
+    kind: Type,
+}
+
+impl<'a> Access<'a> {
+    /// Of the orders that there are, the first one where none is named.
+    fn of(words: &mut Words, orders: &[&'a str]) -> Found<Access<'a>> {
+        let order = words.one_of(orders).unwrap_or(orders[0]);
+        let scope = words.one_of(&SCOPES);
+        let space = space(words);
+        // `ld.global.nc.ca` and the like.
+        let cache = words.one_of(&CACHES);
+        let _ = words.one_of(&CACHES);
+        words.take_hints();
+        let extent = words.one_of(&["v2", "v4", "v8"]).map_or(1, |word| word[1..].parse().unwrap_or(1));
+        let kind = words.last_type()?;
+        // What is for the block alone orders nothing for others; volatile accesses are for all.
+        Ok(Access { order, for_all: order == "volatile" || scope != Some("cta"), space, cache, extent, kind })
+    }
+
+    /// The elements of an operand, as many as there have to be.
+    fn elements(&self, operand: Option<&Operand>) -> Found<Vec<Operand>> {
+        let elements = match operand.ok_or("an operand is missing")? {
+            Operand::Vector(elements) => elements.clone(),
+            other => vec![other.clone()],
+        };
+        if elements.len() == self.extent {
+            Ok(elements)
+        } else {
+            Err(format!("{} registers are expected", self.extent))
+        }
+    }
 }
 
 impl Writer {
     pub(super) fn load(&self, words: &mut Words, operands: &[Operand]) -> Found<String> {
-        let order_word = words.one_of(&["weak", "volatile", "relaxed", "acquire"]).unwrap_or("weak");
-        let scope = words.one_of(&SCOPES);
-        let space = space(words);
-        let cache = words.one_of(&CACHES);
-        // `ld.global.cg.nc` and the like.
-        let incoherent = cache == Some("nc") || words.take("nc");
-        words.take_hints();
-        let extent = extent(words);
-        let kind = words.last_type()?;
-        let (to, from) = (operands.first().ok_or("no operands")?, operands.get(1).ok_or("no address")?);
-        let elements = self.elements(to);
-        if elements.len() != extent {
-            return Err(format!("{extent} registers are expected"));
-        }
-        let address = self.address(space, from, &format!("{extent} * sizeof({})", kind.name()))?;
-        let places =
-            elements.iter().map(|element| self.place(element)).collect::<Found<Vec<_>>>()?.join(", ");
-        let name = kind.name();
-        Ok(match order_word {
-            "weak" => {
-                let way = match cache {
-                    _ if incoherent => "incoherent",
-                    Some("cg" | "cv") => "second",
-                    _ => "plain",
-                };
-                format!("shim::ptx::load<{name}, weak::Way::{way}>({address}, {places})")
-            }
-            "volatile" => format!("shim::ptx::poll<{name}, true>({address}, shim::Order{{}}, {places})"),
-            word => {
-                format!(
-                    "shim::ptx::poll<{name}, {}>({address}, {}, {places})",
-                    is_for_all(scope),
-                    order(word)
-                )
-            }
+        let access = Access::of(words, &["weak", "volatile", "relaxed", "acquire"])?;
+        let address = self.accessed(&access, operands.get(1))?;
+        let places = self.listed(&access.elements(operands.first())?, |place| self.place(place))?;
+        let (name, order) = (access.kind.name(), order(access.order));
+        Ok(if access.order == "weak" {
+            let way = match access.cache {
+                Some("nc") => "incoherent",
+                Some("cg" | "cv") => "second",
+                _ => "plain",
+            };
+            format!("shim::ptx::load<{name}, weak::Way::{way}>({address}, {places})")
+        } else {
+            format!("shim::ptx::poll<{name}, {}>({address}, {order}, {places})", access.for_all)
         })
     }
 
@@ -84,28 +92,15 @@ impl Writer {
         if words.take("async") {
             return Err("it is not there on the CPU".to_owned());
         }
-        let order_word = words.one_of(&["weak", "volatile", "relaxed", "release"]).unwrap_or("weak");
-        let scope = words.one_of(&SCOPES);
-        let space = space(words);
-        let _ = words.one_of(&CACHES);
-        words.take_hints();
-        let extent = extent(words);
-        let kind = words.last_type()?;
-        let (to, from) = (operands.first().ok_or("no operands")?, operands.get(1).ok_or("no value")?);
-        let elements = self.elements(from);
-        if elements.len() != extent {
-            return Err(format!("{extent} registers are expected"));
-        }
-        let name = kind.name();
-        let address = self.address(space, to, &format!("{extent} * sizeof({name})"))?;
+        let access = Access::of(words, &["weak", "volatile", "relaxed", "release"])?;
+        let address = self.accessed(&access, operands.first())?;
         let values =
-            elements.iter().map(|element| self.part(kind, element)).collect::<Found<Vec<_>>>()?.join(", ");
-        Ok(match order_word {
-            "weak" => format!("shim::ptx::store<{name}>({address}, {values})"),
-            word => {
-                let all = word == "volatile" || is_for_all(scope);
-                format!("shim::ptx::change<{name}, {all}>({address}, {}, {values})", order(word))
-            }
+            self.listed(&access.elements(operands.get(1))?, |value| self.part(access.kind, value))?;
+        let (name, order) = (access.kind.name(), order(access.order));
+        Ok(if access.order == "weak" {
+            format!("shim::ptx::store<{name}>({address}, {values})")
+        } else {
+            format!("shim::ptx::change<{name}, {}>({address}, {order}, {values})", access.for_all)
         })
     }
 
@@ -113,40 +108,40 @@ impl Writer {
         if words.take("async") {
             return Err("it is not there on the CPU".to_owned());
         }
-        let order_word = words.one_of(&["relaxed", "acquire", "release", "acq_rel"]).unwrap_or("relaxed");
-        let scope = words.one_of(&SCOPES);
-        let space = space(words);
+        let access = Access::of(words, &["relaxed", "acquire", "release", "acq_rel"])?;
         let operation = words
             .one_of(&["add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec"])
             .ok_or("no operation is named")?;
         let _ = words.take("noftz");
-        words.take_hints();
-        let extent = extent(words);
-        let kind = words.last_type()?;
-        let returns = opcode == "atom";
-        let (to, operands) = if returns {
-            operands.split_first().map(|(to, rest)| (self.elements(to), rest)).ok_or("no operands")?
-        } else {
-            (vec![Operand::Nowhere; extent], operands)
+        let (to, operands) = match operands.split_first() {
+            Some((to, rest)) if opcode == "atom" => (access.elements(Some(to))?, rest),
+            _ => (vec![Operand::Nowhere; access.extent], operands),
         };
-        let (address, values) = operands.split_first().ok_or("no address")?;
-        let name = kind.name();
-        let address = self.address(space, address, &format!("{extent} * sizeof({name})"))?;
+        let address = self.accessed(&access, operands.first())?;
         let values = if operation == "cas" {
-            values.get(..2).ok_or("two values are expected")?.to_vec()
+            operands.get(1..3).ok_or("two values are expected")?.to_vec()
         } else {
-            self.elements(values.first().ok_or("a value is expected")?)
+            access.elements(operands.get(1))?
         };
-        if to.len() != extent || (operation != "cas" && values.len() != extent) {
-            return Err(format!("{extent} registers are expected"));
-        }
-        let values =
-            values.iter().map(|value| self.source(kind, value)).collect::<Found<Vec<_>>>()?.join(", ");
-        let places = to.iter().map(|place| self.place(place)).collect::<Found<Vec<_>>>()?.join(", ");
-        let (all, order) = (is_for_all(scope), order(order_word));
+        let values = self.listed(&values, |value| self.source(access.kind, value))?;
+        let places = self.listed(&to, |place| self.place(place))?;
+        let (name, order) = (access.kind.name(), order(access.order));
         Ok(format!(
-            "shim::ptx::atomic<{name}, {all}>(shim::ptx::{operation}_word{{}}, {address}, {order}, shim::ptx::values<{name}>({values}), {places})"
+            "shim::ptx::atomic<{name}, {}>(shim::ptx::{operation}_word{{}}, {address}, {order}, \
+             shim::ptx::values<{name}>({values}), {places})",
+            access.for_all
         ))
+    }
+
+    /// The place of an access.
+    fn accessed(&self, access: &Access<'_>, operand: Option<&Operand>) -> Found<String> {
+        let bytes = format!("{} * sizeof({})", access.extent, access.kind.name());
+        self.address(access.space, operand.ok_or("an address is missing")?, &bytes)
+    }
+
+    /// Operands as arguments of a function.
+    fn listed(&self, operands: &[Operand], text: impl Fn(&Operand) -> Found<String>) -> Found<String> {
+        Ok(operands.iter().map(text).collect::<Found<Vec<_>>>()?.join(", "))
     }
 
     /// `cp.async`, of words and in bulk.
