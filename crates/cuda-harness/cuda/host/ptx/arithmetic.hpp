@@ -25,7 +25,6 @@ float finished(float value) {
     if (is_nan(value)) return MODE & SAT ? 0.0f : __uint_as_float(0x7fffffffu);
     if (MODE & FTZ && fabsf(value) < 0x1p-126f) value = copysignf(0.0f, value);
     if (MODE & SAT) value = value > 0.0f ? fminf(value, 1.0f) : 0.0f;
-    if (MODE & RELU && value < 0.0f) value = 0.0f;
     return value;
 }
 template <unsigned MODE = 0>

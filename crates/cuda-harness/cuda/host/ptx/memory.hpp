@@ -229,6 +229,17 @@ template <bool ALL = false>
 std::uint64_t arrive(unsigned char* place, std::uint32_t count, std::uint32_t bytes, Order order) {
     return change_phases<ALL>(place, count, bytes, order).word;
 }
+// And the same as many are not expected any more.
+template <bool ALL = false>
+std::uint64_t arrive_drop(unsigned char* place, std::uint32_t count, std::uint32_t bytes, Order order) {
+    const auto after = [=](std::uint64_t word) {
+        const Phases phases{word};
+        phases.check();
+        if (count > phases.of_phase()) wrong("more arrivals leave an mbarrier than it expects");
+        return Phases::of(phases.to_come(), phases.of_phase() - count, phases.bytes(), phases.parity()).after(count, bytes).word;
+    };
+    return shim::change(phases_at(place), after, within<ALL>(order));
+}
 inline void expect(unsigned char* place, std::uint32_t bytes) { (void)change_phases(place, 0, bytes, {}); }
 inline void complete(unsigned char* place, std::uint32_t bytes) { (void)change_phases(place, 0, -static_cast<long long>(bytes), RELEASES); }
 

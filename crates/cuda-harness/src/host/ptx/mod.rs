@@ -309,6 +309,10 @@ mod tests {
             ("\"fence.acq_rel.gpu;\" ::: \"memory\"", "shim::fence();"),
             ("\"membar.cta;\"", "shim::fence_block();"),
             (
+                "\"mbarrier.arrive_drop.shared.b64 _, [%0];\" :: \"r\"(p)",
+                "put<std::uint64_t>(nowhere, arrive_drop(place<SHARED>(amk_given_0, 0, 8), 1u, 0u, shim::RELEASES));",
+            ),
+            (
                 "R\"(bar.sync 1, 64;)\"",
                 "meet(as<std::uint32_t>(Constant{1ll}), as<std::uint32_t>(Constant{64ll}), true);",
             ),

@@ -36,6 +36,8 @@ impl<'a> Access<'a> {
     /// Of the orders that there are, the first one where none is named.
     fn of(words: &mut Words, orders: &[&'a str]) -> Found<Access<'a>> {
         let order = words.one_of(orders).unwrap_or(orders[0]);
+        // Of memory of a device that is none here.
+        let _ = words.take("mmio");
         let scope = words.one_of(&SCOPES);
         let space = space(words);
         // `ld.global.nc.ca` and the like.
@@ -259,8 +261,7 @@ impl Writer {
         let _ = (words.one_of(&["cta", "cluster"]), words.take("nosleep"));
         let space = if space(words) == "SHARED" { "SHARED" } else { "SHARED_OR_ANY" };
         words.last_type()?;
-        let returns = matches!(what, "test_wait" | "try_wait")
-            || (what == "arrive" && !matches!(operands.first(), Some(Operand::Address(..)) | None));
+        let returns = !matches!(operands.first(), Some(Operand::Address(..)) | None);
         let (to, operands) = if returns {
             operands.split_first().map(|(to, rest)| (Some(to), rest)).ok_or("no operands")?
         } else {
@@ -277,10 +278,10 @@ impl Writer {
             ("inval", None) => Ok(format!("shim::ptx::phases_end({barrier})")),
             ("expect_tx", None) => Ok(format!("shim::ptx::expect({barrier}, {})", number(0)?)),
             ("complete_tx", None) => Ok(format!("shim::ptx::complete({barrier}, {})", number(0)?)),
-            ("arrive", _) => {
+            ("arrive" | "arrive_drop", _) => {
                 let expected = if with.is_some() { number(0)? } else { "0u".to_owned() };
                 let count = if with.is_none() && !rest.is_empty() { number(0)? } else { "1u".to_owned() };
-                let value = format!("shim::ptx::arrive({barrier}, {count}, {expected}, {release})");
+                let value = format!("shim::ptx::{what}({barrier}, {count}, {expected}, {release})");
                 to.map_or_else(|| Ok(format!("(void){value}")), |to| self.put(U64, to, &value))
             }
             ("test_wait" | "try_wait", None) => {
