@@ -35,6 +35,8 @@ using Index = uint3;
 // Coordinates of the running thread.
 struct Thread {
     Index thread, block, threads_per_block, blocks;
+    // The instruction of PTX that it is at, with its file and line, if any.
+    mutable const char* doing = nullptr;
 };
 
 // The running thread.
@@ -51,13 +53,19 @@ unsigned char* shared();
 // Memory of the running block for one of its `__shared__` variables, which the key tells from all others.
 unsigned char* variable(const char* key, std::size_t bytes, std::size_t alignment, const char* name);
 
+// The end of a message: where that was.
+[[noreturn]] inline void end_of_fault() {
+    if (running != nullptr && running->doing != nullptr) std::fprintf(stderr, " (%s)", running->doing);
+    std::fputc('\n', stderr);
+    std::_Exit(66);
+}
+
 // Ends the process with a message: the kernels do what no GPU defines.
 [[noreturn, gnu::format(printf, 1, 2)]] inline void fault(const char* what, ...) {
     va_list arguments;
     va_start(arguments, what);
     std::vfprintf(stderr, what, arguments);
-    std::fputc('\n', stderr);
-    std::_Exit(66);
+    end_of_fault();
 }
 
 // The same of a lane of the running thread's warp.
@@ -66,8 +74,7 @@ unsigned char* variable(const char* key, std::size_t bytes, std::size_t alignmen
     va_list arguments;
     va_start(arguments, what);
     std::vfprintf(stderr, what, arguments);
-    std::fputc('\n', stderr);
-    std::_Exit(66);
+    end_of_fault();
 }
 
 // Where a `__shared__` variable is of the block that runs, and where one is that is `extern`.

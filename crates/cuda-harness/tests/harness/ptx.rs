@@ -5,6 +5,7 @@ use megakernel_ir::Opcode;
 use crate::strangers::{Stranger, assert_says};
 use crate::support::corpus::{assert_no_race, assert_passes};
 use crate::support::fewer;
+use crate::support::worker::{Worker, chain};
 use crate::support::wrong::assert_wrong_numbers;
 
 /// A VM whose opcodes are the suite's.
@@ -129,4 +130,15 @@ fn tiles_that_are_multiplied_in_ptx_conform() {
         tiles,
         "cp.async to shared memory of 16 bytes at an address that is no multiple of it",
     );
+}
+
+#[test]
+fn a_fault_in_ptx_is_said_with_its_line_and_instruction() {
+    let text = "#include \"task.cuh\"\n__device__ void odd(const amk_program_t&, const amk_instruction_t&) {\n    unsigned word;\n    \
+                asm volatile(\"ld.shared.u32 %0, [%1 + 2];\" : \"=r\"(word) : \"r\"(1024));\n}\n#define AMK_REPLACE_ADD odd\n";
+    let file = fewer::file(&fewer::CHAIN, text);
+    let before = fewer::only(&fewer::CHAIN).lines().count();
+    let said = Worker::new(&["--kernels", &file]).failure(&chain(&[("ADD", &[])]));
+    let found = "a load of 4 bytes at an address that is no multiple of it";
+    assert!(said.contains(found) && said.contains(&format!(".cu:{}, ld.shared.u32)", before + 4)), "{said}");
 }

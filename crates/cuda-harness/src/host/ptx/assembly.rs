@@ -35,6 +35,8 @@ pub enum Operand {
     Given(usize),
     /// An integer.
     Integer(i128),
+    /// An expression of integers, in C++.
+    Expression(String),
     /// A number by its bits: `0f` of 32, `0d` of 64.
     Bits(u64, u32),
     /// A number with a point.
@@ -106,7 +108,9 @@ fn label(text: &str) -> Option<(&str, &str)> {
 /// What stands before a semicolon.
 fn statement(text: &str, names: &[Option<String>]) -> Result<Option<Statement>, String> {
     if let Some(directive) = text.strip_prefix('.') {
-        let (word, rest) = directive.split_once(char::is_whitespace).unwrap_or((directive, ""));
+        // The type may follow at once.
+        let end = directive.find(|c: char| !c.is_ascii_lowercase()).unwrap_or(directive.len());
+        let (word, rest) = directive.split_at(end);
         return match word {
             "reg" => registers(rest.trim()).map(Some),
             "pragma" | "loc" => Ok(None),
@@ -217,8 +221,8 @@ fn operand(text: &str, names: &[Option<String>]) -> Result<Operand, String> {
         "WARP_SZ" => return Ok(Operand::Integer(32)),
         _ => {}
     }
-    if text.starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '.') {
-        return number(text).ok_or_else(why);
+    if text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '.' | '(' | '~')) {
+        return number(text).or_else(|| expression(text)).ok_or_else(why);
     }
     if let Some(name) = text.strip_prefix("%[").and_then(|text| text.strip_suffix(']')) {
         let given = names.iter().position(|known| known.as_deref() == Some(name));
@@ -234,6 +238,26 @@ fn operand(text: &str, names: &[Option<String>]) -> Result<Operand, String> {
     let name = name_of(text);
     let is_name = name.chars().all(|c| is_of_name(c) || matches!(c, '%' | '.')) && !name.is_empty();
     if is_name { Ok(Operand::Register(name)) } else { Err(why()) }
+}
+
+/// An expression of constants, whose integers have 64 bits.
+fn expression(text: &str) -> Option<Operand> {
+    let (mut cxx, mut rest) = (String::new(), text);
+    while let Some(first) = rest.chars().next() {
+        let end = rest.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(rest.len());
+        if end > 0 {
+            let Operand::Integer(value) = number(&rest[..end])? else { return None };
+            cxx += &format!("{value}ll");
+            rest = &rest[end..];
+        } else {
+            if !first.is_whitespace() && !"+-*/%<>&|^~!()?:=".contains(first) {
+                return None;
+            }
+            cxx.push(first);
+            rest = &rest[1..];
+        }
+    }
+    Some(Operand::Expression(cxx))
 }
 
 /// An immediate number.
@@ -285,7 +309,7 @@ mod tests {
 
     #[test]
     fn statements_are_told_apart() {
-        let text = "{\n\t.reg .pred p<2>, q; // two\n.reg .b32 %%r;\nAGAIN: mbarrier.try_wait.parity.shared::cta.b64 p1, [%0], %1;\n@!p1 bra.uni AGAIN;/* so */}";
+        let text = "{\n\t.reg .pred p<2>, q; // two\n.reg.b32 %%r;\nAGAIN: mbarrier.try_wait.parity.shared::cta.b64 p1, [%0], %1;\n@!p1 bra.uni AGAIN;/* so */}";
         let instruction = |guard: Option<(&str, bool)>, name: &str, operands| {
             let guard = guard.map(|(name, holds)| (name.to_owned(), holds));
             Statement::Instruction(Instruction { guard, name: name.to_owned(), operands })
@@ -351,6 +375,7 @@ mod tests {
                 Operand::Integer(0xffff_ffff),
             ]
         );
+        assert_eq!(operands("mov (2+ 0x10) * ~1;"), [Operand::Expression("(2ll+ 16ll) * ~1ll".to_owned())]);
     }
 
     #[test]
@@ -360,7 +385,7 @@ mod tests {
             ("mov.u32 %0, [%1;", "brackets"),
             ("mov.u32 %7, 1;", "there is no operand `%7`"),
             ("mov.u32 %[y], 1;", "no operand has the name `y`"),
-            ("mov.u32 %0, 1 << 2;", "the operand `1 << 2` is not understood"),
+            ("mov.u32 %0, 1 << x;", "the operand `1 << x` is not understood"),
             (".reg x;", "`.reg x` is not understood"),
             ("@p", "`@p` is no instruction"),
         ] {

@@ -45,14 +45,14 @@ pub fn replace(text: &str) -> String {
             .map(|(_, range)| &text[range.clone()])
             .collect();
         let line = place.line + text[from.min(range.start)..range.start].matches('\n').count();
-        let Some(written) = written(&words, count, qualifiers) else { continue };
+        let here = format!("{}:{line}", place.file.rsplit('/').next().unwrap_or_default());
+        let Some(written) = written(&words, count, qualifiers, &here) else { continue };
         count += 1;
         replaced.push_str(&text[done..range.start]);
-        let file = place.file.rsplit('/').next().unwrap_or_default();
         replaced.push_str(&written.unwrap_or_else(|why| {
             format!(
                 "{{ shim::fault(\"%s\", {:?}); }}",
-                format!("{file}:{line}: the kernel comes to PTX that is not there on the CPU: {why}")
+                format!("{here}: the kernel comes to PTX that is not there on the CPU: {why}")
             )
         }));
         // What follows stands on the line where it did.
@@ -119,19 +119,23 @@ struct Given {
 }
 
 /// The statement as C++; none where it is to stay as it is, since it does nothing. What it is made of are the words between its parentheses.
-fn written(words: &[&str], number: usize, qualifiers: usize) -> Option<Result<String, String>> {
+fn written(words: &[&str], number: usize, qualifiers: usize, place: &str) -> Option<Result<String, String>> {
     let sections = sections(words);
     let template: Option<String> = sections[0].iter().map(|word| literal(word)).collect();
     match template {
         // A macro of the compiler's own, or an operand of another kind.
         None => Some(Err("its text is no string".to_owned())),
-        Some(template) if template.trim().is_empty() => None,
+        // Nothing, which a compiler for a CPU may have no registers for.
+        Some(template) if template.trim().is_empty() => {
+            let has_operands = sections[1..].iter().take(2).any(|section| !section.is_empty());
+            has_operands.then(|| translated("", &sections[1..], number, place).ok()).flatten().map(Ok)
+        }
         Some(_) if qualifiers > 2 => Some(Err("it jumps to labels of C++".to_owned())),
-        Some(template) => Some(translated(&template, &sections[1..], number)),
+        Some(template) => Some(translated(&template, &sections[1..], number, place)),
     }
 }
 
-fn translated(template: &str, sections: &[&[&str]], number: usize) -> Result<String, String> {
+fn translated(template: &str, sections: &[&[&str]], number: usize, place: &str) -> Result<String, String> {
     let given = |at: usize| sections.get(at).map_or(Ok(Vec::new()), |section| operands(section));
     let (outputs, inputs) = (given(0)?, given(1)?);
     let mut text = String::from("{ ");
@@ -173,8 +177,10 @@ fn translated(template: &str, sections: &[&[&str]], number: usize) -> Result<Str
         }
         names.push(operand.name.clone());
     }
-    let statements = assembly::parse(template, &names)?;
-    text += &cxx::Writer::new(number).write(&statements)?;
+    // A number that no other statement has.
+    let template = template.replace("%=", &number.to_string());
+    let statements = assembly::parse(&template, &names)?;
+    text += &cxx::Writer::new(number, place).write(&statements)?;
     Ok(text + &given_back + "}")
 }
 
@@ -212,7 +218,7 @@ fn operands(words: &[&str]) -> Result<Vec<Given>, String> {
         }
         let length = group(rest, ["(", ")"]).filter(|_| rest.first() == Some(&"("));
         let length = length.ok_or("an operand of it is not understood")?;
-        all.push(Given { name, constraint, expression: spaced(&rest[1..length - 1]) });
+        all.push(Given { name, constraint, expression: replace(&spaced(&rest[1..length - 1])) });
         rest = &rest[length..];
         if let [",", after @ ..] = rest {
             rest = after;
@@ -254,7 +260,11 @@ mod tests {
     fn becomes(assembly: &str) -> String {
         let text = replace(&format!("asm volatile({assembly});"));
         let (_, text) = text.split_once("(void)amk_carry; ").unwrap_or(("", &text));
-        let text = text.split_once("shim::ptx::give").map_or(text, |(text, _)| text);
+        // Without what says where a fault is found.
+        let mut parts = text.split("shim::self().doing = ");
+        let first = parts.next().unwrap_or_default().to_owned();
+        let text = parts.fold(first, |text, part| text + part.split_once("; ").map_or("", |(_, rest)| rest));
+        let text = text.split_once("shim::ptx::give").map_or(&*text, |(text, _)| text);
         text.strip_suffix("}").unwrap_or(text).trim_end().replace("shim::ptx::", "")
     }
 
@@ -267,9 +277,9 @@ mod tests {
             "int f() { { auto&& amk_place_0 = (x[i, 0]); auto amk_given_0 = shim::ptx::unset<std::uint32_t>(); \
              auto amk_given_1 = shim::ptx::bits<std::uint32_t>(a); \
              const shim::ptx::Constant amk_given_2{static_cast<long long>(N + 1)}; \
-             bool amk_carry = false; (void)amk_carry; \
+             bool amk_carry = false; (void)amk_carry; shim::self().doing = \":0, add.s32\"; \
              shim::ptx::put<std::int32_t>(amk_given_0, shim::ptx::add_of<0>(shim::ptx::as<std::int32_t>(amk_given_1), \
-             shim::ptx::as<std::int32_t>(amk_given_2))); shim::ptx::give(amk_place_0, amk_given_0); } }"
+             shim::ptx::as<std::int32_t>(amk_given_2))); shim::self().doing = nullptr; shim::ptx::give(amk_place_0, amk_given_0); } }"
         );
         assert!(
             replace("asm(\"neg.f64 %0, %0;\" : \"+d\"(x));")
@@ -338,6 +348,8 @@ mod tests {
                 "`.m8n8k4` is not there",
             ),
             ("\"}\"", "a brace is closed"),
+            ("\"addc.u32 %0, %0, 0;\" : \"+r\"(x)", "what another statement carries is not kept"),
+            ("\"atom.global.exch.b128 %0, [%1], %0;\" : \"+q\"(x) : \"l\"(p)", "words of 16, 32 and 64 bits"),
             ("\"nop;\" :: \"x\"(y)", "the constraint `x` is not understood"),
             ("TEXT", "its text is no string"),
         ] {
@@ -354,12 +366,23 @@ mod tests {
     fn what_stands_around_stays_where_it_is() {
         for text in [
             "asm volatile(\"\" : \"+m\"(x) :: \"memory\");",
+            "asm volatile(\"\" ::: \"memory\");",
             "# 3 \"/usr/include/x.h\" 1 3 4\nextern int f(int) __asm__(\"\" \"g\");",
             "int asm_ = 1; // asm",
             "auto s = \"asm(\\\"trap;\\\")\";",
         ] {
             assert_eq!(replace(text), text);
         }
+        // Nothing has no registers, and what is within an operand is PTX too.
+        assert!(replace("asm(\"\" : \"+f\"(x));").starts_with("{ auto&& amk_place_0 = (x);"));
+        let within =
+            replace("asm(\"mov.u32 %0, 1;\" : \"=r\"(*[&] { asm(\"trap; L%=: bra L%=;\"); return &x; }()));");
+        assert!(
+            within.contains("__trap();")
+                && within.contains("goto amk_label_0_L0;")
+                && !within.contains("asm"),
+            "{within}"
+        );
         // Of the lines that follow, each has the number that it had.
         let lines = replace("# 7 \"k.cu\"\nasm(\"trap;\"\n    :\n    :);\nint x;\n");
         assert!(lines.starts_with("# 7 \"k.cu\"\n{ ") && lines.ends_with(" }\n\n\nint x;\n"), "{lines}");

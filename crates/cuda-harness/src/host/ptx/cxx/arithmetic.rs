@@ -44,7 +44,7 @@ const COMPARISONS: [&str; 18] = [
     "num", "nan",
 ];
 
-impl Writer {
+impl Writer<'_> {
     pub(super) fn moved(&self, words: &mut Words, operands: &[Operand]) -> Found<String> {
         let kind = words.last_type()?;
         let [to, from] = operands else { return Err("two operands are expected".to_owned()) };

@@ -46,6 +46,12 @@ impl<'a> Access<'a> {
         words.take_hints();
         let extent = words.one_of(&["v2", "v4", "v8"]).map_or(1, |word| word[1..].parse().unwrap_or(1));
         let kind = words.last_type()?;
+        if !matches!(order, "weak" | "volatile")
+            && orders[0] == "relaxed"
+            && !matches!(kind.bits(), 16 | 32 | 64)
+        {
+            return Err("words of 16, 32 and 64 bits are there on the CPU".to_owned());
+        }
         // What is for the block alone orders nothing for others; volatile accesses are for all.
         Ok(Access { order, for_all: order == "volatile" || scope != Some("cta"), space, cache, extent, kind })
     }
@@ -64,7 +70,7 @@ impl<'a> Access<'a> {
     }
 }
 
-impl Writer {
+impl Writer<'_> {
     pub(super) fn load(&self, words: &mut Words, operands: &[Operand]) -> Found<String> {
         let access = Access::of(words, &["weak", "volatile", "relaxed", "acquire"])?;
         let address = self.accessed(&access, operands.get(1))?;
@@ -244,13 +250,16 @@ impl Writer {
                 let from = self.address("SHARED", from, &bytes)?;
                 Ok(format!("shim::bulk_store({to}, {from}, {bytes})"))
             }
-            _ => Err("copies are from global to shared memory, or back".to_owned()),
+            _ => Err("it is not there on the CPU".to_owned()),
         }
     }
 
     /// `mbarrier`.
     pub(super) fn phases(&self, words: &mut Words, operands: &[Operand]) -> Found<String> {
         let what = words.next().ok_or("an operation is missing")?;
+        if what == "pending_count" {
+            return Err("it is not there on the CPU".to_owned());
+        }
         let with = words.one_of(&["expect_tx"]);
         if words.take("noComplete") {
             return Err("it is not there on the CPU".to_owned());

@@ -7,9 +7,11 @@ use super::types::{Type, Words};
 
 /// What writes the statements of one `asm` as C++.
 #[derive(Debug)]
-pub struct Writer {
+pub struct Writer<'a> {
     /// Which it is: its labels are told from others by it.
     number: usize,
+    /// File and line.
+    place: &'a str,
     /// The names of registers, by scope, with what they are in C++.
     scopes: Vec<HashMap<String, (String, Type)>>,
     /// The declarations of all registers: no branch may jump over one.
@@ -34,11 +36,12 @@ const SPACES: [(&str, &str); 6] = [
 /// Scopes of memory, from the widest on.
 const SCOPES: [&str; 4] = ["sys", "gpu", "cluster", "cta"];
 
-impl Writer {
-    /// For the `asm` of this number.
-    pub fn new(number: usize) -> Writer {
+impl<'a> Writer<'a> {
+    /// For the `asm` of this number, in this line of a file.
+    pub fn new(number: usize, place: &'a str) -> Writer<'a> {
         Writer {
             number,
+            place,
             scopes: vec![HashMap::new()],
             declarations: String::new(),
             registers: 0,
@@ -51,6 +54,7 @@ impl Writer {
     /// # Errors
     /// The first instruction that is not there on the CPU, and why.
     pub fn write(mut self, statements: &[Statement]) -> Found<String> {
+        let mut carries = false;
         for statement in statements {
             match statement {
                 Statement::Open => self.scopes.push(HashMap::new()),
@@ -64,7 +68,18 @@ impl Writer {
                 Statement::Registers(kind, names) => self.declare(kind, names)?,
                 Statement::Instruction(instruction) => {
                     let said = |why| format!("`{}`: {why}", instruction.name);
+                    let opcode = instruction.name.split('.').next().unwrap_or_default();
+                    let takes = matches!(opcode, "addc" | "subc" | "madc");
+                    carries |= instruction.name.split('.').any(|word| word == "cc") && !takes;
+                    if takes && !carries {
+                        return Err(said("what another statement carries is not kept".to_owned()));
+                    }
                     let text = self.instruction(instruction).map_err(said)?;
+                    // Whoever finds a fault says where.
+                    let text = format!(
+                        "shim::self().doing = {:?}; {text}",
+                        format!("{}, {}", self.place, instruction.name)
+                    );
                     match &instruction.guard {
                         None => self.text += &format!("{text}; "),
                         Some((name, holds)) => {
@@ -77,7 +92,10 @@ impl Writer {
                 }
             }
         }
-        Ok(format!("bool amk_carry = false; (void)amk_carry; {}{}", self.declarations, self.text))
+        Ok(format!(
+            "bool amk_carry = false; (void)amk_carry; {}{}shim::self().doing = nullptr; ",
+            self.declarations, self.text
+        ))
     }
 
     fn label(&self, name: &str) -> String {
@@ -123,6 +141,7 @@ impl Writer {
                 None => self.place(operand),
             },
             Operand::Integer(value) => Ok(format!("shim::ptx::Constant{{{}}}", integer(*value))),
+            Operand::Expression(text) => Ok(format!("shim::ptx::Constant{{static_cast<long long>({text})}}")),
             Operand::Bits(bits, 32) => Ok(format!("std::uint32_t({bits:#x}u)")),
             Operand::Bits(bits, _) => Ok(format!("std::uint64_t({bits:#x}u)")),
             Operand::Real(text) if kind.bits() == 32 => Ok(format!("__float_as_uint(float({text}))")),

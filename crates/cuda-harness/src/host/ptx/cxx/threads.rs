@@ -4,7 +4,7 @@ use super::{Found, Operand, SCOPES, Type, Words, Writer};
 
 const U32: Type = Type::Unsigned(32);
 
-impl Writer {
+impl Writer<'_> {
     /// What changes no register.
     pub(super) fn effect(&self, opcode: &str, words: &mut Words, operands: &[Operand]) -> Found<String> {
         match opcode {
