@@ -198,7 +198,7 @@ fn operand(text: &str, names: &[Option<String>]) -> Result<Operand, String> {
             return Ok(Operand::Tensor);
         }
         // Not the sign of a number.
-        let sign = address[1.min(address.len())..].find(['+', '-']).map(|at| at + 1);
+        let sign = address.char_indices().skip(1).find(|(_, c)| matches!(c, '+' | '-')).map(|(at, _)| at);
         let Some(sign) = sign else {
             return Ok(Operand::Address(Box::new(operand(address.trim(), names)?), None));
         };
@@ -250,7 +250,7 @@ fn expression(text: &str) -> Option<Operand> {
             cxx += &format!("{value}ll");
             rest = &rest[end..];
         } else {
-            if !first.is_whitespace() && !"+-*/%<>&|^~!()?:=".contains(first) {
+            if !first.is_ascii_whitespace() && !"+-*/%<>&|^~!()?:=".contains(first) {
                 return None;
             }
             cxx.push(first);

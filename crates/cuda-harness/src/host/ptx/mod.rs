@@ -88,21 +88,17 @@ type Tokens = [(Kind, Range<usize>)];
 fn parts<'a>(text: &str, tokens: &'a Tokens, at: usize) -> Option<(usize, &'a Tokens, usize)> {
     let qualifiers = tokens[at..].iter().take_while(|(kind, _)| *kind == Kind::Word).count();
     let opens = at + qualifiers;
-    let words: Vec<&str> = tokens[opens..]
-        .iter()
-        .scan((0_i32, false), |(depth, over), (kind, range)| {
-            // Parentheses within strings are of their tokens.
-            let word = &text[range.clone()];
-            let is_sign = *kind == Kind::Sign;
-            if *over {
-                return None;
-            }
-            *depth += i32::from(is_sign && word == "(") - i32::from(is_sign && word == ")");
-            *over = *depth == 0;
-            Some(if is_sign { word } else { "" })
-        })
-        .collect();
-    let length = group(&words, ["(", ")"])?;
+    // Parentheses within strings are of their tokens.
+    let depths = tokens[opens..].iter().scan(0_i32, |depth, (kind, range)| {
+        let word = &text[range.clone()];
+        *depth +=
+            i32::from(*kind == Kind::Sign && word == "(") - i32::from(*kind == Kind::Sign && word == ")");
+        Some(*depth)
+    });
+    let length = depths.take_while(|depth| *depth > 0).count() + 1;
+    if length == 1 || opens + length > tokens.len() {
+        return None;
+    }
     let body = &tokens[opens + 1..opens + length - 1];
     let closes = &tokens[opens + length - 1].1;
     let next =
@@ -352,6 +348,8 @@ mod tests {
             ("\"atom.global.exch.b128 %0, [%1], %0;\" : \"+q\"(x) : \"l\"(p)", "words of 16, 32 and 64 bits"),
             ("\"nop;\" :: \"x\"(y)", "the constraint `x` is not understood"),
             ("TEXT", "its text is no string"),
+            ("\"mov.u32 %0, [é+1];\" : \"=r\"(y)", "é"),
+            ("\"mov.u32 %0, (1 +2);\" : \"=r\"(y)", "is not understood"),
         ] {
             let found = replace(&format!("# 7 \"a/b.cu\"\n\nasm({assembly});"));
             assert!(
@@ -369,6 +367,7 @@ mod tests {
             "asm volatile(\"\" ::: \"memory\");",
             "# 3 \"/usr/include/x.h\" 1 3 4\nextern int f(int) __asm__(\"\" \"g\");",
             "int asm_ = 1; // asm",
+            "asm; __asm { trap } asm volatile asm( asm(\"trap;\"",
             "auto s = \"asm(\\\"trap;\\\")\";",
         ] {
             assert_eq!(replace(text), text);
@@ -388,5 +387,18 @@ mod tests {
         assert!(lines.starts_with("# 7 \"k.cu\"\n{ ") && lines.ends_with(" }\n\n\nint x;\n"), "{lines}");
         let lines = replace("asm(\n# 8 \"k.cu\" 3\n\"trap;\"\n# 8 \"k.cu\"\n);\nint x;\n");
         assert!(lines.ends_with(" }\n# 8 \"k.cu\"\n\nint x;\n"), "{lines}");
+    }
+
+    #[test]
+    fn text_that_breaks_off_anywhere_is_no_panic() {
+        let text = "int x; asm volatile(\"{ .reg .pred p<2>; L%=: @!p1 ld.shared.v2.u32 {%0, _}, [%[a] + (1 << 2)]; \\n\" R\"x(bra L%=; // é)x\" \
+                    : \"=r\"(y[f(1, 2)]), \"+f\"(z) : [a] \"r\"(u), \"n\"(N) : \"memory\"); int é;";
+        for (end, _) in text.char_indices().filter(|(end, _)| *end > 6) {
+            assert!(replace(&text[..end]).starts_with("int x;"), "{}", &text[..end]);
+            // Without one character, too.
+            let rest = text[end..].char_indices().nth(1).map_or("", |(next, _)| &text[end + next..]);
+            let without = format!("{}{rest}", &text[..end]);
+            assert!(replace(&without).starts_with("int x;"), "{without}");
+        }
     }
 }

@@ -164,7 +164,7 @@ impl Writer<'_> {
                     _ => Err("a label is expected".to_owned()),
                 }
             }
-            _ => self.effect(opcode, words, operands),
+            _ => self.effect(opcode, words),
         }
     }
 

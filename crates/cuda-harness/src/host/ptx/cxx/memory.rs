@@ -1,6 +1,6 @@
 //! Instructions that load, store and change memory, and copies that go on beside the threads.
 
-use super::{Found, Operand, SCOPES, SPACES, Type, Words, Writer};
+use super::{Found, NOT_THERE, Operand, SCOPES, SPACES, Type, Words, Writer, elements};
 
 const U32: Type = Type::Unsigned(32);
 const U64: Type = Type::Unsigned(64);
@@ -58,10 +58,7 @@ impl<'a> Access<'a> {
 
     /// The elements of an operand, as many as there have to be.
     fn elements(&self, operand: Option<&Operand>) -> Found<Vec<Operand>> {
-        let elements = match operand.ok_or("an operand is missing")? {
-            Operand::Vector(elements) => elements.clone(),
-            other => vec![other.clone()],
-        };
+        let elements = elements(operand.ok_or("an operand is missing")?);
         if elements.len() == self.extent {
             Ok(elements)
         } else {
@@ -70,11 +67,16 @@ impl<'a> Access<'a> {
     }
 }
 
+/// Operands as arguments of a function.
+fn listed(operands: &[Operand], text: impl Fn(&Operand) -> Found<String>) -> Found<String> {
+    Ok(operands.iter().map(text).collect::<Found<Vec<_>>>()?.join(", "))
+}
+
 impl Writer<'_> {
     pub(super) fn load(&self, words: &mut Words, operands: &[Operand]) -> Found<String> {
         let access = Access::of(words, &["weak", "volatile", "relaxed", "acquire"])?;
         let address = self.accessed(&access, operands.get(1))?;
-        let places = self.listed(&access.elements(operands.first())?, |place| self.place(place))?;
+        let places = listed(&access.elements(operands.first())?, |place| self.place(place))?;
         let (name, order) = (access.kind.name(), order(access.order));
         Ok(if access.order == "weak" {
             let way = match access.cache {
@@ -98,12 +100,11 @@ impl Writer<'_> {
             return Ok(format!("std::memset({}, 0, {bytes})", self.address(space, to, &bytes)?));
         }
         if words.take("async") {
-            return Err("it is not there on the CPU".to_owned());
+            return Err(NOT_THERE.to_owned());
         }
         let access = Access::of(words, &["weak", "volatile", "relaxed", "release"])?;
         let address = self.accessed(&access, operands.first())?;
-        let values =
-            self.listed(&access.elements(operands.get(1))?, |value| self.part(access.kind, value))?;
+        let values = listed(&access.elements(operands.get(1))?, |value| self.part(access.kind, value))?;
         let (name, order) = (access.kind.name(), order(access.order));
         Ok(if access.order == "weak" {
             format!("shim::ptx::store<{name}>({address}, {values})")
@@ -114,7 +115,7 @@ impl Writer<'_> {
 
     pub(super) fn atomic(&self, opcode: &str, words: &mut Words, operands: &[Operand]) -> Found<String> {
         if words.take("async") {
-            return Err("it is not there on the CPU".to_owned());
+            return Err(NOT_THERE.to_owned());
         }
         let access = Access::of(words, &["relaxed", "acquire", "release", "acq_rel"])?;
         let operation = words
@@ -131,8 +132,8 @@ impl Writer<'_> {
         } else {
             access.elements(operands.get(1))?
         };
-        let values = self.listed(&values, |value| self.source(access.kind, value))?;
-        let places = self.listed(&to, |place| self.place(place))?;
+        let values = listed(&values, |value| self.source(access.kind, value))?;
+        let places = listed(&to, |place| self.place(place))?;
         let (name, order) = (access.kind.name(), order(access.order));
         Ok(format!(
             "shim::ptx::atomic<{name}, {}>(shim::ptx::{operation}_word{{}}, {address}, {order}, \
@@ -147,15 +148,10 @@ impl Writer<'_> {
         self.address(access.space, operand.ok_or("an address is missing")?, &bytes)
     }
 
-    /// Operands as arguments of a function.
-    fn listed(&self, operands: &[Operand], text: impl Fn(&Operand) -> Found<String>) -> Found<String> {
-        Ok(operands.iter().map(text).collect::<Found<Vec<_>>>()?.join(", "))
-    }
-
     /// `cp.async`, of words and in bulk.
     pub(super) fn copy(&self, words: &mut Words, operands: &[Operand]) -> Found<String> {
         if !words.take("async") {
-            return Err("it is not there on the CPU".to_owned());
+            return Err(NOT_THERE.to_owned());
         }
         if words.take("bulk") {
             return self.bulk(words, operands);
@@ -219,14 +215,14 @@ impl Writer<'_> {
         if words.take("prefetch") {
             while let Some(word) = words.next() {
                 if word == "tensor" {
-                    return Err("it is not there on the CPU".to_owned());
+                    return Err(NOT_THERE.to_owned());
                 }
             }
             return Ok("(void)0".to_owned());
         }
         for word in ["tensor", "multicast::cluster"] {
             if words.take(word) {
-                return Err("it is not there on the CPU".to_owned());
+                return Err(NOT_THERE.to_owned());
             }
         }
         words.take_hints();
@@ -250,7 +246,7 @@ impl Writer<'_> {
                 let from = self.address("SHARED", from, &bytes)?;
                 Ok(format!("shim::bulk_store({to}, {from}, {bytes})"))
             }
-            _ => Err("it is not there on the CPU".to_owned()),
+            _ => Err(NOT_THERE.to_owned()),
         }
     }
 
@@ -258,11 +254,11 @@ impl Writer<'_> {
     pub(super) fn phases(&self, words: &mut Words, operands: &[Operand]) -> Found<String> {
         let what = words.next().ok_or("an operation is missing")?;
         if what == "pending_count" {
-            return Err("it is not there on the CPU".to_owned());
+            return Err(NOT_THERE.to_owned());
         }
         let with = words.one_of(&["expect_tx"]);
         if words.take("noComplete") {
-            return Err("it is not there on the CPU".to_owned());
+            return Err(NOT_THERE.to_owned());
         }
         let parity = words.take("parity");
         let order = words.one_of(&["acquire", "release", "relaxed"]);
@@ -302,7 +298,7 @@ impl Writer<'_> {
                 };
                 to.map_or_else(|| Err("no predicate".to_owned()), |to| self.put(Type::Predicate, to, &value))
             }
-            _ => Err("it is not there on the CPU".to_owned()),
+            _ => Err(NOT_THERE.to_owned()),
         }
     }
 }

@@ -23,6 +23,9 @@ pub struct Writer<'a> {
 /// What is found wrong.
 type Found<T> = Result<T, String>;
 
+/// Why an instruction is refused that the shim has not.
+const NOT_THERE: &str = "it is not there on the CPU";
+
 /// The spaces that instructions name, and those of the shim.
 const SPACES: [(&str, &str); 6] = [
     ("shared::cluster", "SHARED"),
@@ -181,14 +184,6 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// The elements of a vector, or the one that stands by itself.
-    fn elements(&self, operand: &Operand) -> Vec<Operand> {
-        match operand {
-            Operand::Vector(elements) => elements.clone(),
-            other => vec![other.clone()],
-        }
-    }
-
     /// A function of values of one type.
     fn function(&self, name: &str, kind: Type, result: Type, operands: &[Operand]) -> Found<String> {
         let (to, sources) = operands.split_first().ok_or("no operands")?;
@@ -233,6 +228,14 @@ impl<'a> Writer<'a> {
         }?;
         words.finish()?;
         Ok(text)
+    }
+}
+
+/// The elements of a vector, or the one that stands by itself.
+fn elements(operand: &Operand) -> Vec<Operand> {
+    match operand {
+        Operand::Vector(elements) => elements.clone(),
+        other => vec![other.clone()],
     }
 }
 

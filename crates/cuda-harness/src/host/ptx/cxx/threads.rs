@@ -1,12 +1,12 @@
 //! Instructions in which threads meet: barriers, functions of a warp, matrix units; and those that only have an effect.
 
-use super::{Found, Operand, SCOPES, Type, Words, Writer};
+use super::{Found, NOT_THERE, Operand, SCOPES, Type, Words, Writer, elements};
 
 const U32: Type = Type::Unsigned(32);
 
 impl Writer<'_> {
     /// What changes no register.
-    pub(super) fn effect(&self, opcode: &str, words: &mut Words, operands: &[Operand]) -> Found<String> {
+    pub(super) fn effect(&self, opcode: &str, words: &mut Words) -> Found<String> {
         match opcode {
             // What is said of other kinds of memory, and of launches and registers, means nothing on a CPU.
             "prefetch" | "prefetchu" | "applypriority" | "griddepcontrol" | "setmaxnreg" | "pmevent" => {
@@ -29,10 +29,7 @@ impl Writer<'_> {
             }
             "trap" | "brkpt" => Ok("__trap()".to_owned()),
             "exit" => Ok("shim::leave_kernel()".to_owned()),
-            _ => {
-                let _ = operands;
-                Err("it is not there on the CPU".to_owned())
-            }
+            _ => Err(NOT_THERE.to_owned()),
         }
     }
 
@@ -129,7 +126,7 @@ impl Writer<'_> {
                     .ok_or("no operation is named")?;
                 let kind = words.last_type()?;
                 if !kind.is_integer() {
-                    return Err("it is not there on the CPU".to_owned());
+                    return Err(NOT_THERE.to_owned());
                 }
                 // Those of bits are of unsigned words.
                 self.put(kind, to, &format!("__reduce_{how}_sync({}, {})", source(1, U32)?, source(0, kind)?))
@@ -144,7 +141,7 @@ impl Writer<'_> {
         }
         let _ = words.take("aligned");
         let names = |operand: &Operand| -> Found<Vec<String>> {
-            self.elements(operand).iter().map(|element| self.bits(U32, element)).collect()
+            elements(operand).iter().map(|element| self.bits(U32, element)).collect()
         };
         if opcode == "mma" {
             let shape = words.next().ok_or("no shape is named")?;
