@@ -98,8 +98,8 @@ pub enum End {
     /// Every task is done.
     #[default]
     Done,
-    /// Nothing was left that could go on.
-    Stuck,
+    /// Nothing was left that could go on; what is known of its threads, or nothing.
+    Stuck(String),
     /// It did not end within the limit of time, and was ended.
     TimedOut,
     /// A task has an opcode that the kernels do not have.

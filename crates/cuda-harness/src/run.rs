@@ -37,9 +37,9 @@ impl Run<'_, '_> {
     pub fn whole(&mut self, start: &Memory) -> Result<Memory> {
         let mut memory = start.clone();
         let ended = self.device.launch(self.job, &mut memory.allocations).map_err(Failure::Failed)?;
-        let stuck = || format!(": {}", stuck::describe(self.program, &ended.tasks, &ended.counters));
+        let stuck = || stuck::describe(self.program, &ended.tasks, &ended.counters);
         if let (End::Done, Some(problem)) = (&ended.end, miscounted(self.job, &ended.counters)) {
-            return Err(failed(format_args!("the kernel returned, but {problem}{}", stuck())));
+            return Err(failed(format_args!("the kernel returned, but {problem}: {}", stuck())));
         }
         let problem = match (self.ended(&ended, &stuck), &ended.end) {
             (Err(Failure::Failed(message)), End::Crashed(_)) => message,
@@ -169,12 +169,18 @@ impl Run<'_, '_> {
 
     /// What the end of a launch means.
     fn ended(&self, ended: &Ended, stuck: &dyn Fn() -> String) -> Result<()> {
+        // Of threads and of tasks, what there is to say.
+        let with = |what: &str, of_threads: &str| {
+            let of_tasks = stuck();
+            let said: Vec<_> = [of_threads, &of_tasks].into_iter().filter(|said| !said.is_empty()).collect();
+            if said.is_empty() { what.to_owned() } else { format!("{what}: {}", said.join("; ")) }
+        };
         Err(match &ended.end {
             End::Done => return Ok(()),
-            End::Stuck => failed(format_args!("TIMEOUT: no task can go on{}", stuck())),
-            End::TimedOut => failed(format_args!("TIMEOUT: the launch did not end in time{}", stuck())),
+            End::Stuck(threads) => failed(with("TIMEOUT: no task can go on", threads)),
+            End::TimedOut => failed(with("TIMEOUT: the launch did not end in time", "")),
             End::NoOpcode => failed("the kernels lack an opcode of the program, and aborted"),
-            End::Crashed(said) => failed(format_args!("the kernels crashed: {said}{}", stuck())),
+            End::Crashed(said) => failed(with(&format!("the kernels crashed: {said}"), "")),
             End::Refused(reason) => Failure::Unsupported(format!(
                 "{} cannot hold the launch, {} blocks with {} bytes of shared memory: {reason}",
                 self.device.name(),

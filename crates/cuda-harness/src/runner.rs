@@ -81,7 +81,7 @@ impl Runner {
             Outcome::Died(status, said) => End::Crashed(format!("{status}: {said}")),
             Outcome::Answered(said) => match left.state {
                 image::DONE => End::Done,
-                image::ABORTED => End::Stuck,
+                image::ABORTED => End::Stuck(said),
                 image::NO_OPCODE => End::NoOpcode,
                 image::REFUSED => End::Refused(said),
                 image::TIMED_OUT => End::TimedOut,

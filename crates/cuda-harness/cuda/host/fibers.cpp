@@ -8,6 +8,7 @@
 #include "model.hpp"
 #include "named.hpp"
 #include "shim.hpp"
+#include "stuck.hpp"
 #include "variables.hpp"
 #include "warp.hpp"
 
@@ -16,9 +17,11 @@
 #include <ucontext.h>
 #endif
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -98,6 +101,9 @@ constexpr unsigned IDLE_ROUNDS = 100;
 // The same where somebody was made to let others run, who may compute and look at a word now and then.
 constexpr unsigned SPINNING_ROUNDS = 20000;
 
+// Where threads meet so often and look at no word meanwhile, they do not meet to look at one.
+constexpr unsigned MEETINGS_OF_A_LOOK = 4;
+
 struct FiberWarp : Warp {
     // Those that wait in a function of the warp, as they came.
     std::vector<struct Fiber*> waiting;
@@ -129,6 +135,9 @@ struct Block {
     std::vector<struct Fiber*> waiting;
     // How often a barrier has opened, and for how many threads what each hands in holds: of this time and of the time before, in turns.
     unsigned opened = 0, holding[2] = {};
+    // Whether one of its threads goes round a word in which it finds what it found before, as warps do; and how often a barrier has opened since.
+    bool goes_round = false;
+    unsigned opened_since = 0;
     std::vector<FiberWarp> warps;
     NamedBarriers<struct Fiber> named;
     BulkLoads bulk_loads;
@@ -143,6 +152,16 @@ struct Fiber {
     BulkStores bulk_stores;
     // What the barrier with a number has told it.
     unsigned counted = 0;
+    // Where it has looked last: the word, what it found there, the instruction of PTX that looked, if any, how often the block had met, and whether
+    // it is an mbarrier.
+    struct Look {
+        const void* word = nullptr;
+        std::uint64_t value = 0;
+        const char* by = nullptr;
+        unsigned opened = 0;
+        bool is_of_phases = false;
+    } look;
+    bool returned = false;
     Context context;
     void* stack = nullptr;
     void* fake_stack = nullptr;
@@ -209,6 +228,7 @@ AMK_OWN void open(Block& block) {
     block.waiting.clear();
     block.opened += 1;
     block.holding[block.opened % 2] = 0;
+    if (++block.opened_since == MEETINGS_OF_A_LOOK) block.goes_round = false;
     for (FiberWarp& warp : block.warps) warp.leave_barrier();
 }
 
@@ -224,7 +244,7 @@ AMK_OWN unsigned open(NamedBarrier<Fiber>& barrier) {
 
 // The running fiber comes to where others do.
 AMK_OWN void meets() {
-    scheduler->progress = true;
+    (scheduler->running->block->goes_round ? scheduler->spins : scheduler->progress) = true;
     scheduler->looks.forget();
     scheduler->running->warp->goes_round = false;
 }
@@ -243,6 +263,37 @@ AMK_OWN void wake(FiberWarp& warp, unsigned lanes) {
     });
 }
 
+// Where a thread stands that has not returned and cannot go on.
+Standing standing(const Fiber& fiber, const Question& question) {
+    const Block& block = *fiber.block;
+    const unsigned thread = fiber.thread.thread.x;
+    const auto said = [&](const char* verb, const std::string& what, const char* by, bool explains) {
+        return Standing{fiber.thread.block.x, thread, verb, by == nullptr ? what : what + " (" + by + ")", explains};
+    };
+    const auto is_among = [&](const std::vector<Fiber*>& waiting) { return std::find(waiting.begin(), waiting.end(), &fiber) != waiting.end(); };
+    const char* doing = fiber.thread.doing;
+    if (is_among(block.waiting)) {
+        return said("wait", text("at the barrier of the block, to which %zu of %u have come", block.waiting.size(), block.members), doing, false);
+    }
+    for (unsigned id = 0; id < block.named.COUNT; ++id) {
+        const NamedBarrier<Fiber>& barrier = block.named.all[id];
+        if (!is_among(barrier.waiting)) continue;
+        return said("wait", text("at barrier %u, to which %u of %u threads have come by whole warps", id, barrier.come(), barrier.expected()), doing, true);
+    }
+    if (is_among(fiber.warp->waiting)) return said("wait", "in " + fiber.warp->call(thread % WARP), doing, false);
+    const bool is_old = block.opened - fiber.look.opened > MEETINGS_OF_A_LOOK;
+    const Fiber::Look look = is_old ? Fiber::Look() : fiber.look;
+    const std::string variable = block.variables.name_of(look.word);
+    if (look.is_of_phases) {
+        return said("wait", "for the mbarrier " + variable + ", " + missing({*static_cast<const std::uint64_t*>(look.word)}), look.by, true);
+    }
+    const std::string name = variable.empty() ? question.name_of(look.word) : variable;
+    const std::string held = ", which holds " + std::to_string(look.value);
+    if (!name.empty()) return said("look", "at " + name + held, look.by, true);
+    if (look.by != nullptr) return said("look", "at a word of global memory" + held, look.by, true);
+    return said(nullptr, "", nullptr, false);
+}
+
 void entry() {
 #ifdef AMK_FIBER_SANITIZER
     __sanitizer_finish_switch_fiber(nullptr, &scheduler->stack, &scheduler->stack_bytes);
@@ -253,6 +304,7 @@ void entry() {
     }
     Fiber* fiber = scheduler->running;
     fiber->bulk_stores.finish();
+    fiber->returned = true;
     scheduler->progress = true;
     scheduler->left -= 1;
     Block& block = *fiber->block;
@@ -294,6 +346,7 @@ void bulk_load(unsigned char* to, const unsigned char* from, unsigned bytes, std
 bool bulk_poll(const std::uint64_t* barrier) {
     const BulkLoads::Looked looked = scheduler->running->block->bulk_loads.look(barrier);
     scheduler->progress |= looked.landed || looked.marked;
+    scheduler->running->look = {barrier, 0, nullptr, 0, true};
     return looked.landed;
 }
 
@@ -362,7 +415,11 @@ AMK_OWN void linger(unsigned turns) {
 }
 
 AMK_OWN void found(const void* word, std::uint64_t value) {
-    scheduler->running->warp->found(word, value);
+    Fiber& fiber = *scheduler->running;
+    fiber.look = {word, value, fiber.thread.doing, fiber.block->opened, fiber.look.is_of_phases && fiber.look.word == word};
+    fiber.warp->found(word, value);
+    fiber.block->goes_round = fiber.warp->goes_round;
+    fiber.block->opened_since = 0;
     if (!scheduler->looks.is_enough(word, value)) return;
     scheduler->spins = true;
     pause();
@@ -406,14 +463,14 @@ bool replace(Word* word, Word& before, Word after, Order order) {
         found(word, before);
     } else {
         scheduler->looks.changed(word);
-        scheduler->running->warp->goes_round = false;
+        scheduler->running->warp->goes_round = scheduler->running->block->goes_round = false;
     }
     return true;
 }
 
 AMK_CHANGES
 
-AMK_OWN End launch(const Grid& grid, const std::function<void()>& kernel, const std::function<void()>& abort) {
+AMK_OWN End launch(const Grid& grid, const std::function<void()>& kernel, const std::function<void()>& abort, Question* question) {
     Scheduler own;
     own.kernel = &kernel;
     own.seed = grid.seed;
@@ -469,6 +526,13 @@ AMK_OWN End launch(const Grid& grid, const std::function<void()>& kernel, const 
             if (end == End::stuck) break;
             end = End::stuck;
             idle = spinning = 0;
+            if (question != nullptr) {
+                std::vector<Standing> all;
+                for (const auto& fiber : fibers) {
+                    if (!fiber->returned) all.push_back(standing(*fiber, *question));
+                }
+                question->answer = say(all);
+            }
             abort();
         }
     }

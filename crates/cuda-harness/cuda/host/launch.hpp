@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 
 namespace shim {
 
@@ -19,9 +20,17 @@ struct Grid {
     std::uint64_t seed;
 };
 
+// Who asks what threads do where a launch is stuck.
+struct Question {
+    // What a word of global memory is called that they look at, or nothing.
+    std::function<std::string(const void* word)> name_of;
+    // What there is to say of them, or nothing.
+    std::string answer;
+};
+
 // Runs `kernel` in every thread of the grid. Where the launch is stuck, `abort` is called once, and may make the threads
 // return.
-End launch(const Grid& grid, const std::function<void()>& kernel, const std::function<void()>& abort);
+End launch(const Grid& grid, const std::function<void()>& kernel, const std::function<void()>& abort, Question* question = nullptr);
 
 // The words that kernels change.
 #define AMK_CHANGES_OF(WORD)                         \

@@ -23,9 +23,11 @@
 #include <csignal>
 #endif
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <new>
+#include <string>
 
 namespace {
 
@@ -84,7 +86,7 @@ struct Image {
 };
 
 // Runs the launch of an image. What the answer says.
-const char* run(const Image& image) {
+std::string run(const Image& image) {
     const Header& header = *image.at<Header>(0);
     auto& status = *image.at<Status>(header.off_status);
     if (!shim::takes(unsigned(header.threads_per_block), header.shared_bytes)) {
@@ -151,9 +153,17 @@ const char* run(const Image& image) {
     program.abort_flag = &abort_flag;
 
     const shim::Grid grid{unsigned(header.num_sms), unsigned(header.threads_per_block), header.shared_bytes, header.seed};
+    shim::Question question;
+    question.name_of = [&](const void* word) -> std::string {
+        const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(word) - reinterpret_cast<std::uintptr_t>(counters);
+        // Where kernels tell which tasks wait, more is said of those.
+        const bool is_told = std::any_of(status.task, status.task + header.n_instructions, [](unsigned char state) { return state != 0; });
+        return is_told || offset >= counter_bytes ? "" : "counter " + std::to_string(offset / sizeof(amk_counter_t));
+    };
     weak::begin(grid.blocks, grid.threads, grid.seed);
     for (std::uint64_t a = 0; a < header.n_allocations; ++a) weak::share(memory[a], allocations[a].nbytes);
-    const shim::End end = shim::launch(grid, [&] { shim::megakernel(program, status.task, delays); }, [&] { abort_flag = 2; });
+    const shim::End end =
+        shim::launch(grid, [&] { shim::megakernel(program, status.task, delays); }, [&] { abort_flag = 2; }, &question);
     weak::end();
 
     // The next image may lie where this one does.
@@ -165,7 +175,7 @@ const char* run(const Image& image) {
         std::free(memory[a]);
     }
     status.state = end == shim::End::stuck ? ABORTED : abort_flag != 0 ? NO_OPCODE : DONE;
-    return "";
+    return question.answer;
 }
 
 }  // namespace
@@ -186,9 +196,9 @@ int main(int argc, char**) {
     std::size_t room = 0;
     for (ssize_t length; (length = getline(&path, &room, stdin)) > 0;) {
         if (path[length - 1] == '\n') path[length - 1] = 0;
-        const char* said = run(Image(path));
+        const std::string said = run(Image(path));
         std::fflush(stdout);
-        std::fprintf(answers, "%s\n", said);
+        std::fprintf(answers, "%s\n", said.c_str());
         std::fflush(answers);
     }
     std::free(path);

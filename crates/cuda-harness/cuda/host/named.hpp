@@ -60,6 +60,10 @@ public:
         return std::any_of(warps.begin(), warps.end(), [](const Part& warp) { return warp.lanes != 0; });
     }
 
+    // How many threads have come by whole warps, and to how many it opens.
+    unsigned come() const { return arrived; }
+    unsigned expected() const { return wanted; }
+
     std::vector<Waiter*> waiting;
     // How often it has opened.
     unsigned opened = 0;

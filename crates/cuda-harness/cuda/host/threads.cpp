@@ -358,7 +358,7 @@ static void quit() {
     }
 }
 
-End launch(const Grid& grid, const std::function<void()>& kernel, const std::function<void()>&) {
+End launch(const Grid& grid, const std::function<void()>& kernel, const std::function<void()>&, Question*) {
     blocks_met = 0;
     std::vector<std::unique_ptr<Block>> blocks;
     for (unsigned b = 0; b < grid.blocks; ++b) {

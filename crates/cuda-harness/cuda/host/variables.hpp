@@ -4,6 +4,7 @@
 #include "shim.hpp"
 
 #include <algorithm>
+#include <string>
 #include <vector>
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -60,6 +61,15 @@ public:
             if (one.offset_of(place) < one.bytes) return true;
         }
         return false;
+    }
+
+    // What a place is called that is in one of them.
+    std::string name_of(const void* place) const {
+        for (const One& one : all) {
+            const std::size_t offset = one.offset_of(place);
+            if (offset < one.bytes) return "`" + std::string(one.name) + "`" + (offset == 0 ? "" : " + " + std::to_string(offset));
+        }
+        return "";
     }
 
     // The place of an address, from which so many bytes have to lie in one of them.

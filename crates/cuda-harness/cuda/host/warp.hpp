@@ -69,6 +69,13 @@ public:
     }
     void leave_named_barrier(unsigned lane) { at_named &= ~(1u << lane); }
 
+    // What a lane has called, in which it may wait.
+    std::string call(unsigned lane) const {
+        char mask[16];
+        std::snprintf(mask, sizeof mask, "(0x%08x)", masks[lane]);
+        return std::string(functions[lane]) + mask;
+    }
+
     // The lanes that have not returned.
     unsigned left() const { return ~returned; }
 
@@ -127,13 +134,6 @@ private:
                 fault_of(first, "waits in %s for lane %u, which waits %s", call(first).c_str(), other, where.c_str());
             }
         }
-    }
-
-    // What a lane has called.
-    std::string call(unsigned lane) const {
-        char mask[16];
-        std::snprintf(mask, sizeof mask, "(0x%08x)", masks[lane]);
-        return std::string(functions[lane]) + mask;
     }
 
     std::map<unsigned, Gathering> gatherings;

@@ -48,6 +48,19 @@ fn a_vm_that_spins_in_ptx_orders_as_much_as_it_says() {
         BEHIND_NOPS,
         "lane 31 of warp 0 in block 0 calls vote.sync.all(0x7fffffff), whose mask does not name it",
     );
+    for (change, said) in [
+        // What waits for which is said, with the instruction.
+        (
+            ("setp.hs.u32 met, seen, %2", "setp.hi.u32 met, seen, %2"),
+            "no task can go on: in block 0 thread 0 looks at counter 5, which holds 0 (",
+        ),
+        (
+            ("meet(FINISHED);", "meet(FINISHED + threadIdx.x / 32);"),
+            "no task can go on: in block 0 threads 0 to 31 wait at barrier 2, to which 32 of 64 threads have come by whole warps (",
+        ),
+    ] {
+        assert_says(&["--vm", &vm(BEHIND_NOPS, &[change])], BEHIND_NOPS, said);
+    }
     // More threads than there are.
     let more =
         vm(BEHIND_NOPS, &[("\"r\"(barrier), \"r\"(blockDim.x)", "\"r\"(barrier), \"r\"(blockDim.x + 32)")]);

@@ -55,13 +55,32 @@ fn loops_without_a_pause_let_others_run() {
 
 #[test]
 fn loops_without_a_pause_whose_end_never_comes_are_noticed() {
-    for (from, to) in [
-        ("0u) < amk_u32(task.wait_threshold[w])", "0u) <= amk_u32(task.wait_threshold[w])"),
-        ("    atomicExch(&taken, 0);", ""),
-        ("unsigned(position + 1)) {}\n            __threadfence_block();\n        }", "0) {}\n        }"),
+    let task = "        amk_run(program, task);";
+    // A loop in which all of the block meet, and one of them looks.
+    let meeting = "__shared__ unsigned go; if (threadIdx.x == 0) go = 0; __syncthreads(); \
+                   while (__syncthreads_or(threadIdx.x == 0 ? atomicAdd(&go, 0u) : 0) == 0) {}";
+    for (from, to, said) in [
+        (
+            "0u) < amk_u32(task.wait_threshold[w])",
+            "0u) <= amk_u32(task.wait_threshold[w])",
+            "in block 0 threads 1 to 63 look at `words` + 4, which holds 1, thread 0 looks at counter 5, which holds 0; in block 1 t",
+        ),
+        ("    atomicExch(&taken, 0);", "", "thread 0 looks at counter 5, which holds 0; task 1 (NOP) runs"),
+        (
+            "unsigned(position + 1)) {}\n            __threadfence_block();\n        }",
+            "0) {}\n        }",
+            "threads 1 to 63 look at `words` + 4, which holds 1, thread 0 waits at the barrier of the block, to which 1 of 64 have come",
+        ),
+        (task, meeting, "in block 0 thread 0 looks at `go`, which holds 0; in block 1"),
     ] {
-        assert_says(&["--vm", &vm(&[(from, to)])], CASES, "TIMEOUT: no task can go on");
+        let stuck = ["TIMEOUT: no task can go on: ", said].concat();
+        let said = if said.starts_with("in block 0") { &stuck } else { said };
+        assert_says(&["--vm", &vm(&[(from, to)])], CASES, said);
     }
+    // Who meets often and looks now and then gets on.
+    let computing = "__shared__ unsigned go; if (threadIdx.x == 0) go = 0; __syncthreads(); \
+                     for (int i = 0; i < 25000 && queue == 0 && position == 0; ++i) if (__syncthreads_or(threadIdx.x == 0 && i % 8 == 0 ? atomicAdd(&go, 0u) : 0) != 0) break;";
+    assert_passes(&["--limit", "60", "--threads", "32", "--vm", &before_task(computing)], CASES);
 }
 
 /// The signal, and what is left of its order where the fence is for the block alone.

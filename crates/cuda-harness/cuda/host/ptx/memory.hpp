@@ -1,6 +1,7 @@
 // Memory as instructions of PTX see it: spaces, accesses with an order, copies beside the threads, and barriers that count phases.
 #pragma once
 
+#include "../phases.hpp"
 #include "arithmetic.hpp"
 
 namespace shim::ptx {
@@ -170,38 +171,6 @@ void copy(unsigned char* to, const unsigned char* from, std::uint32_t bytes, std
 inline std::uint32_t size_of_copy(std::uint32_t, Constant size) { return std::uint32_t(size.value); }
 inline std::uint32_t size_of_copy(std::uint32_t, std::uint32_t size) { return size; }
 inline std::uint32_t size_of_copy(std::uint32_t bytes, std::uint64_t) { return bytes; }
-
-// A barrier that counts phases (`mbarrier`), which is a word: arrivals that are to come in this phase, those of each phase, bytes that copies are
-// still to bring, and the phase's parity; and, by two bits, that there is one.
-struct Phases {
-    std::uint64_t word;
-
-    static constexpr std::uint64_t COUNT = 0xfffff, MARK = std::uint64_t(1) << 62, BYTES = 0x1fffff, NO_BYTES = 0x100000;
-
-    static Phases of(std::uint64_t to_come, std::uint64_t of_phase, std::uint64_t bytes, std::uint64_t parity) {
-        return {to_come | of_phase << 20 | bytes << 40 | parity << 61 | MARK};
-    }
-    std::uint64_t to_come() const { return word & COUNT; }
-    std::uint64_t of_phase() const { return word >> 20 & COUNT; }
-    std::uint64_t bytes() const { return word >> 40 & BYTES; }
-    unsigned parity() const { return word >> 61 & 1; }
-
-    void check() const {
-        if (word >> 62 != 1) fault("an mbarrier that was not initialised, or was stored over");
-    }
-
-    // With as many arrivals, and bytes that are expected or have come.
-    Phases after(std::uint64_t arrivals, long long bytes_more) const {
-        check();
-        if (arrivals > to_come()) {
-            fault("more arrivals at an mbarrier (%u) than it still expects in this phase (%u)", unsigned(arrivals), unsigned(to_come()));
-        }
-        const std::uint64_t left = to_come() - arrivals, bytes_left = bytes() + std::uint64_t(bytes_more);
-        if (bytes_left > BYTES) fault("more bytes than an mbarrier can count");
-        if (left == 0 && bytes_left == NO_BYTES) return of(of_phase(), of_phase(), NO_BYTES, parity() ^ 1);
-        return of(left, of_phase(), bytes_left, parity());
-    }
-};
 
 inline std::uint64_t* phases_at(unsigned char* place) {
     whole_vector(place, 8, "an mbarrier");
