@@ -3,6 +3,7 @@
 
 #include "copies.hpp"
 #include "shim.hpp"
+#include "variables.hpp"
 
 #include <cstring>
 #include <utility>
@@ -22,12 +23,15 @@ inline void check_bulk(const unsigned char* to, const unsigned char* from, unsig
 // has looked too early, and until then there are NaN in their places.
 class BulkLoads {
 public:
+    explicit BulkLoads(Variables& variables) : variables(variables) {}
+
     void begin(unsigned char* to, const unsigned char* from, unsigned bytes, std::uint64_t* barrier, Arrived arrived) {
         check_bulk(to, from, bytes);
         const One copy{to, from, bytes, barrier, arrived, false};
-        if (begun++ % 2 == 1) return copy.land();
+        if (begun++ % 2 == 1) return land(copy);
         under_way.push_back(copy);
         std::memset(to, 0xff, bytes);
+        variables.make_known(to, bytes);
     }
 
     // What a look at a barrier has brought about.
@@ -47,7 +51,7 @@ public:
         under_way = std::move(left);
         looked.landed = !landing.empty();
         // Whoever is told of it may begin others.
-        for (const One& copy : landing) copy.land();
+        for (const One& copy : landing) land(copy);
         return looked;
     }
 
@@ -59,16 +63,18 @@ private:
         std::uint64_t* barrier;
         Arrived arrived;
         bool looked_for;
-
-        // No first-level cache is on its way.
-        void land() const {
-            for (unsigned i = 0; i < bytes; i += 4) {
-                *reinterpret_cast<std::uint32_t*>(to + i) = load_by(weak::Way::second, reinterpret_cast<const std::uint32_t*>(from + i));
-            }
-            arrived(barrier, bytes);
-        }
     };
 
+    // No first-level cache is on its way.
+    void land(const One& copy) {
+        for (unsigned i = 0; i < copy.bytes; i += 4) {
+            *reinterpret_cast<std::uint32_t*>(copy.to + i) = load_by(weak::Way::second, reinterpret_cast<const std::uint32_t*>(copy.from + i));
+        }
+        variables.make_known(copy.to, copy.bytes);
+        copy.arrived(copy.barrier, copy.bytes);
+    }
+
+    Variables& variables;
     std::vector<One> under_way;
     std::uint64_t begun = 0;
 };
@@ -76,8 +82,9 @@ private:
 // Those of a thread out of shared memory. Each other one lands at once; the rest as late as they may, and read as late what they copy.
 class BulkStores {
 public:
-    void begin(unsigned char* to, const unsigned char* from, unsigned bytes) {
+    void begin(unsigned char* to, const unsigned char* from, unsigned bytes, const Variables& variables) {
         check_bulk(to, from, bytes);
+        variables.check_known(from, bytes, "a bulk copy");
         if (begun++ % 2 == 1) return copy_words(to, from, bytes);
         under_way.push_back({to, from, bytes, groups, {}});
     }

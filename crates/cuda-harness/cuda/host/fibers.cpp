@@ -140,8 +140,8 @@ struct Block {
     unsigned opened_since = 0;
     std::vector<FiberWarp> warps;
     NamedBarriers<struct Fiber> named;
-    BulkLoads bulk_loads;
     Variables variables;
+    BulkLoads bulk_loads{variables};
 };
 
 struct Fiber {
@@ -350,7 +350,9 @@ bool bulk_poll(const std::uint64_t* barrier) {
     return looked.landed;
 }
 
-void bulk_store(unsigned char* to, const unsigned char* from, unsigned bytes) { scheduler->running->bulk_stores.begin(to, from, bytes); }
+void bulk_store(unsigned char* to, const unsigned char* from, unsigned bytes) {
+    scheduler->running->bulk_stores.begin(to, from, bytes, scheduler->running->block->variables);
+}
 void bulk_commit() { scheduler->running->bulk_stores.commit(); }
 void bulk_wait(unsigned groups, bool only_read) { scheduler->running->bulk_stores.wait(groups, only_read); }
 
@@ -433,6 +435,8 @@ void fence() {
 // What the block knows of each other, a release of any of its threads sends on. To the model all of them have met, which is more than a GPU does.
 void block_met() { weak::block_met(scheduler->running->thread.block.x); }
 void fence_block() { block_met(); }
+
+void fence_proxy() { scheduler->running->block->variables.make_known(); }
 
 template <typename Word>
 Word poll(const Word* word, Order order) {

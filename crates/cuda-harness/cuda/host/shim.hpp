@@ -144,6 +144,9 @@ void fence();
 // For the block alone.
 void fence_block();
 
+// What threads have stored in shared memory becomes known to bulk copies and matrix units.
+void fence_proxy();
+
 // The running thread has seen that others of its block have come somewhere, by a word for the block alone: what it signals from now on comes after
 // what they did. To the model of a GPU's memory all of the block have met, which is more than a GPU does.
 void block_met();

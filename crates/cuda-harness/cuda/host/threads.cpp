@@ -314,6 +314,9 @@ void fence_block() {
 
 void block_met() {}
 
+// How things are ordered that are none of threads is not looked at.
+void fence_proxy() {}
+
 template <typename Word>
 Word poll(const Word* word, Order order) {
     if (!order.acquires) saw(word);

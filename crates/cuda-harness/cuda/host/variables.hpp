@@ -33,7 +33,7 @@ public:
         total += key != nullptr ? bytes : 0;
         if (total > MOST) fault("`%s` makes more than %zu bytes of `__shared__` variables, which is more than a GPU has room for", name, MOST);
         const std::size_t room = (alignment + bytes + GUARD + 2 * alignment - 1) / (2 * alignment) * (2 * alignment);
-        One one{key, name, static_cast<unsigned char*>(std::aligned_alloc(2 * alignment, room)), nullptr, bytes, room, 0};
+        One one{key, name, static_cast<unsigned char*>(std::aligned_alloc(2 * alignment, room)), nullptr, bytes, room, 0, {}};
         if (one.start == nullptr) fault("no memory for `%s` in shared memory", name);
         one.at = one.start + alignment;
         std::memset(one.start, UNOWNED, room);
@@ -95,6 +95,29 @@ public:
         fault("an access to %zu byte%s in shared memory at 0x%zx, %s %s `%s`", bytes, plural(bytes), address, how_far, side, one.name);
     }
 
+    // What bulk copies and matrix units read of them has to be known to these: what they have brought themselves is, and by a fence what all threads
+    // of the block have stored before it. On a GPU it is what the thread itself has stored, or come after.
+    AMK_OWN void make_known() {
+        for (One& one : all) one.known.assign(one.at, one.at + one.bytes);
+    }
+    AMK_OWN void make_known(const unsigned char* place, std::size_t bytes) {
+        for (One& one : all) {
+            const std::size_t offset = one.offset_of(place);
+            if (offset >= one.bytes) continue;
+            one.known.resize(one.bytes, NOTHING);
+            std::memcpy(one.known.data() + offset, place, std::min(bytes, one.bytes - offset));
+        }
+    }
+    AMK_OWN void check_known(const unsigned char* place, std::size_t bytes, const char* reader) const {
+        for (const One& one : all) {
+            const std::size_t offset = one.offset_of(place);
+            for (std::size_t i = 0; i < bytes && offset + i < one.bytes; ++i) {
+                if (place[i] == (one.known.empty() ? NOTHING : one.known[offset + i])) continue;
+                fault("%s reads what was stored at %s with no `fence.proxy.async` since", reader, name_of(place + i).c_str());
+            }
+        }
+    }
+
     Variables(const Variables&) = delete;
     AMK_OWN ~Variables() {
         for (const One& one : all) {
@@ -116,6 +139,8 @@ private:
         const char *key, *name;
         unsigned char *start, *at;
         std::size_t bytes, room, address;
+        // Of its bytes, what is known to others than threads; empty before a fence.
+        std::vector<unsigned char> known;
 
         std::size_t offset_of(const void* place) const {
             return reinterpret_cast<std::uintptr_t>(place) - reinterpret_cast<std::uintptr_t>(at);

@@ -112,6 +112,16 @@ fn rows_that_are_brought_by_bulk_copies_are_waited_for() {
     wrong((wait, ";"), rows, too_many);
     wrong(("bulk_load(room.rows[s], from", "bulk_load(room.rows[0], from"), rows, None);
     wrong((wait, "barrier_wait(room.full[s], (row / STAGES & 1) ^ 1);"), rows, too_many);
+    // A copy sees what is stored before a fence, by whichever thread that has met the others, and nothing later.
+    let fence = "asm volatile(\"fence.proxy.async.shared::cta;\" : : : \"memory\");";
+    let (meet, store) =
+        ("meet(WRITTEN, 32 * consumers);", "amk_store(result, (results_in_bulk ? 0 : row * hidden) + i,");
+    let unknown = Some("a bulk copy reads what was stored at `amk_shared()` +");
+    wrong((fence, ";"), rows, unknown);
+    let by_one = PIPELINED.with(&[(fence, ";"), (meet, &format!("{meet} if (threadIdx.x == 0) {fence}"))]);
+    assert_passes(&["--kernels", &by_one], rows);
+    let early = PIPELINED.with(&[(fence, ";"), (store, &format!("{fence} {store}"))]);
+    assert_says(&["--kernels", &early], rows, "with no `fence.proxy.async` since");
 }
 
 const MULTIPLIED: Stranger = Stranger { name: "multiplied", opcodes: &[Opcode::GemmTile] };

@@ -14,9 +14,16 @@ impl Writer<'_> {
                 Ok("(void)0".to_owned())
             }
             "fence" | "membar" => {
-                if words.take("proxy") || words.take("mbarrier_init") {
+                if words.take("mbarrier_init") {
                     while words.next().is_some() {}
                     return Ok("(void)0".to_owned());
+                }
+                if words.take("proxy") {
+                    // Of other proxies, and of global memory alone, nothing is modelled.
+                    let is_known =
+                        words.one_of(&["async", "async::generic"]).is_some() && !words.take("global");
+                    while words.next().is_some() {}
+                    return Ok(if is_known { "shim::fence_proxy()" } else { "(void)0" }.to_owned());
                 }
                 let _ = words.one_of(&["sc", "acq_rel", "acquire", "release"]);
                 let scope = words.one_of(&SCOPES).or_else(|| words.take("gl").then_some("gpu"));
