@@ -82,7 +82,7 @@ const STEPS: [Step; 14] = [
         "the kernels conform on the CPU",
         // The largest launches take four seconds, and minutes where all else goes first.
         &[SELF, "conform", "--impl", "cuda --trace --limit 250", "--profile", "execute", "--timeout", "300"],
-        "1/23",
+        "1/41",
     ),
     // What is small, and what is mixed. The scopes on record take minutes, as `adequacy --check` does: the release gate runs them,
     // and whoever changes a rule. It also plays the kernels under sanitizers and makes the documentation, a minute and a half each.

@@ -7,6 +7,7 @@
 #include "looks.hpp"
 #include "model.hpp"
 #include "named.hpp"
+#include "products.hpp"
 #include "shim.hpp"
 #include "stuck.hpp"
 #include "variables.hpp"
@@ -142,6 +143,7 @@ struct Block {
     NamedBarriers<struct Fiber> named;
     Variables variables;
     BulkLoads bulk_loads{variables};
+    std::vector<ProductsOfGroup> products;
 };
 
 struct Fiber {
@@ -150,6 +152,7 @@ struct Fiber {
     FiberWarp* warp = nullptr;
     Copies copies;
     BulkStores bulk_stores;
+    Products products;
     // What the barrier with a number has told it.
     unsigned counted = 0;
     // Where it has looked last: the word, what it found there, the instruction of PTX that looked, if any, how often the block had met, and whether
@@ -304,6 +307,7 @@ void entry() {
     }
     Fiber* fiber = scheduler->running;
     fiber->bulk_stores.finish();
+    fiber->products.finish();
     fiber->returned = true;
     scheduler->progress = true;
     scheduler->left -= 1;
@@ -355,6 +359,40 @@ void bulk_store(unsigned char* to, const unsigned char* from, unsigned bytes) {
 }
 void bulk_commit() { scheduler->running->bulk_stores.commit(); }
 void bulk_wait(unsigned groups, bool only_read) { scheduler->running->bulk_stores.wait(groups, only_read); }
+
+// Of the running thread's four warps.
+static ProductsOfGroup& products_of_group() { return scheduler->running->block->products[threadIdx.x / WARP / WARPS_OF_GROUP]; }
+
+void products_fence() { scheduler->running->products.fence(); }
+void products_begin() {
+    if (!is_of_group(scheduler->running->block->products.size())) fault("wgmma by threads that are not of four whole warps of the block");
+    scheduler->running->products.check_fenced();
+}
+std::uint32_t product_before(const std::uint32_t* place, std::uint32_t held) { return scheduler->running->products.before(place, held); }
+std::uint32_t product(std::uint32_t* place, std::uint32_t sum) { return scheduler->running->products.begin(place, sum); }
+const unsigned char* product_operand(std::uint32_t address, bool keeps) {
+    const Variables& variables = scheduler->running->block->variables;
+    const unsigned char* const place = variables.at(address, 16);
+    variables.check_known(place, 16, "wgmma");
+    if (keeps) products_of_group().read(place, scheduler->running->products.committed());
+    return place;
+}
+void products_commit() {
+    Products& own = scheduler->running->products;
+    own.commit();
+    scheduler->progress = true;
+    if (is_of_group(scheduler->running->block->products.size())) products_of_group().committed[threadIdx.x % (WARPS_OF_GROUP * WARP)] = own.committed();
+}
+AMK_OWN void products_wait(unsigned groups) {
+    Products& own = scheduler->running->products;
+    if (own.committed() <= groups) return;
+    const std::uint64_t first_under_way = own.committed() - groups;
+    if (is_of_group(scheduler->running->block->products.size())) {
+        while (!products_of_group().all_committed(first_under_way, [](std::uint64_t groups) { return groups; })) pause();
+        products_of_group().check_operands(first_under_way);
+    }
+    own.land(first_under_way);
+}
 
 AMK_OWN unsigned block_barrier(bool holds) {
     Fiber* fiber = scheduler->running;
@@ -496,6 +534,7 @@ AMK_OWN End launch(const Grid& grid, const std::function<void()>& kernel, const 
         auto block = std::make_unique<Block>(grid.shared_bytes);
         block->members = grid.threads;
         block->warps = std::vector<FiberWarp>((grid.threads + WARP - 1) / WARP);
+        block->products = std::vector<ProductsOfGroup>(grid.threads / (WARPS_OF_GROUP * WARP));
         for (unsigned t = 0; t < grid.threads; ++t) {
             auto fiber = std::make_unique<Fiber>();
             fiber->thread = {{t, 0, 0}, {b, 0, 0}, {grid.threads, 1, 1}, {grid.blocks, 1, 1}};

@@ -3,7 +3,7 @@
 #define AMK_HOST 1
 #include "kernels.hpp"
 #ifdef AMK_PTX
-#include "ptx/matrices.hpp"
+#include "ptx/warpgroups.hpp"
 #endif
 
 #ifdef AMK_VM

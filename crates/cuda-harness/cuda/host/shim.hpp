@@ -127,6 +127,17 @@ void bulk_store(unsigned char* to, const unsigned char* from, unsigned bytes);
 void bulk_commit();
 void bulk_wait(unsigned groups, bool only_read);
 
+// Products of four warps that go on beside them, which products.hpp describes: one is begun; a sum, as it was, and as it will be in that place, and
+// what the register holds until then; 16 bytes of an operand in shared memory, which are kept in mind to be as they are until it is waited for; a
+// group of products ends, and all but so many of the last are waited for.
+void products_fence();
+void products_begin();
+std::uint32_t product_before(const std::uint32_t* place, std::uint32_t held);
+std::uint32_t product(std::uint32_t* place, std::uint32_t sum);
+const unsigned char* product_operand(std::uint32_t address, bool keeps);
+void products_commit();
+void products_wait(unsigned groups);
+
 // The 32-bit address of a place in the block's shared memory, or at the end of a variable there, and the place of one from which so many bytes
 // lie in one variable. All else is a fault.
 std::uint32_t shared_address(const void* place);

@@ -7,6 +7,7 @@
 #include "launch.hpp"
 #include "looks.hpp"
 #include "named.hpp"
+#include "products.hpp"
 #include "shim.hpp"
 #include "variables.hpp"
 #include "warp.hpp"
@@ -56,7 +57,7 @@ struct ThreadWarp : Warp {
 // The threads of a block. How they wait for each other orders nothing for ThreadSanitizer, but that who goes on comes after all whom it met:
 // so the one lock of a block hides no race of threads that only pass it.
 struct Block {
-    Block(unsigned members, std::size_t shared_bytes) : members(members), warps((members + WARP - 1) / WARP), variables(shared_bytes) {}
+    Block(unsigned members, std::size_t shared_bytes) : members(members), warps((members + WARP - 1) / WARP), variables(shared_bytes), products(members / (WARPS_OF_GROUP * WARP)) {}
 
     void open() {
         arrived = 0;
@@ -78,6 +79,7 @@ struct Block {
     std::vector<ThreadWarp> warps;
     NamedBarriers<Worker> named;
     Variables variables;
+    std::vector<ProductsOfGroup> products;
 };
 
 struct Worker {
@@ -85,6 +87,7 @@ struct Worker {
     Block* block;
     ThreadWarp* warp;
     Copies copies{};
+    Products products{};
     // How many barriers of the block it has come to.
     unsigned barriers = 0;
     // Whether it waits at a barrier with a number, and what that has told it: for how many threads it holds, and which time it was.
@@ -198,6 +201,33 @@ void bulk_store(unsigned char* to, const unsigned char* from, unsigned bytes) {
 }
 void bulk_commit() {}
 void bulk_wait(unsigned, bool) {}
+
+// Of the running thread's four warps.
+static ProductsOfGroup& products_of_group() { return worker->block->products[threadIdx.x / WARP / WARPS_OF_GROUP]; }
+
+void products_fence() { worker->products.fence(); }
+void products_begin() {
+    if (!is_of_group(worker->block->products.size())) fault("wgmma by threads that are not of four whole warps of the block");
+    worker->products.check_fenced();
+}
+std::uint32_t product_before(const std::uint32_t* place, std::uint32_t held) { return worker->products.before(place, held); }
+std::uint32_t product(std::uint32_t* place, std::uint32_t sum) { return worker->products.begin(place, sum); }
+const unsigned char* product_operand(std::uint32_t address, bool) { return shared_place(address, 16); }
+void products_commit() {
+    Products& own = worker->products;
+    own.commit();
+    if (is_of_group(worker->block->products.size())) {
+        std::atomic_ref(products_of_group().committed[threadIdx.x % (WARPS_OF_GROUP * WARP)]).store(own.committed(), std::memory_order_release);
+    }
+}
+void products_wait(unsigned groups) {
+    Products& own = worker->products;
+    if (own.committed() <= groups) return;
+    const std::uint64_t first_under_way = own.committed() - groups;
+    const auto load = [](std::uint64_t& groups) { return std::atomic_ref(groups).load(std::memory_order_acquire); };
+    while (is_of_group(worker->block->products.size()) && !products_of_group().all_committed(first_under_way, load)) pause();
+    own.land(first_under_way);
+}
 
 // The running thread waits for others. A fence before that, such as that of a wait, does not order the stores that come after.
 static void meets() {
@@ -381,6 +411,7 @@ End launch(const Grid& grid, const std::function<void()>& kernel, const std::fun
                     kernel();
                 } catch (const Left&) {
                 }
+                own.products.finish();
                 quit();
             });
         }

@@ -330,7 +330,10 @@ mod tests {
     #[test]
     fn what_is_not_there_is_said_where_it_is_come_to() {
         for (assembly, why) in [
-            ("\"wgmma.fence.sync.aligned;\"", "`wgmma.fence.sync.aligned`: it is not there on the CPU"),
+            (
+                "\"tcgen05.fence::before_thread_sync;\"",
+                "`tcgen05.fence::before_thread_sync`: it is not there on the CPU",
+            ),
             ("\"add.rn.f32.bf16 %0, %0, %0;\" : \"+f\"(x)", "`.f32` is not understood"),
             ("\"ld.global.nc.lazy.u32 %0, [%1];\" : \"=r\"(y) : \"l\"(p)", "`.lazy` is not understood"),
             ("\"mov.u32 %0, q;\" : \"=r\"(y)", "the register `q` is not declared in this statement"),

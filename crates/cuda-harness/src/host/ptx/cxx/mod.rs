@@ -223,7 +223,9 @@ impl<'a> Writer<'a> {
             "shfl" | "vote" | "match" | "redux" | "activemask" | "elect" => {
                 self.lanes(opcode, &mut words, operands)
             }
-            "mma" | "ldmatrix" | "stmatrix" | "movmatrix" => self.matrices(opcode, &mut words, operands),
+            "mma" => self.matrix_product(&mut words, operands),
+            "wgmma" => self.group_products(&mut words, operands),
+            "ldmatrix" | "stmatrix" | "movmatrix" => self.matrices(opcode, &mut words, operands),
             _ => self.plain(opcode, &mut words, operands),
         }?;
         words.finish()?;
@@ -281,5 +283,6 @@ fn special(name: &str) -> Option<&'static str> {
 }
 
 mod arithmetic;
+mod matrices;
 mod memory;
 mod threads;

@@ -1,6 +1,6 @@
-//! Instructions in which threads meet: barriers, functions of a warp, matrix units; and those that only have an effect.
+//! Instructions in which threads meet: barriers and functions of a warp; and those that only have an effect.
 
-use super::{Found, NOT_THERE, Operand, SCOPES, Type, Words, Writer, elements};
+use super::{Found, NOT_THERE, Operand, SCOPES, Type, Words, Writer};
 
 const U32: Type = Type::Unsigned(32);
 
@@ -140,82 +140,5 @@ impl Writer<'_> {
             }
             _ => two(U32, &format!("shim::ptx::elect({})", source(0, U32)?)),
         }
-    }
-
-    pub(super) fn matrices(&self, opcode: &str, words: &mut Words, operands: &[Operand]) -> Found<String> {
-        if !words.take("sync") {
-            return Err("`.sync` is missing".to_owned());
-        }
-        let _ = words.take("aligned");
-        let names = |operand: &Operand| -> Found<Vec<String>> {
-            elements(operand).iter().map(|element| self.bits(U32, element)).collect()
-        };
-        if opcode == "mma" {
-            let shape = words.next().ok_or("no shape is named")?;
-            let extents: Vec<u32> =
-                shape.split(['m', 'n', 'k']).skip(1).filter_map(|extent| extent.parse().ok()).collect();
-            let [16, 8, k] = extents[..] else { return Err(format!("`.{shape}` is not there on the CPU")) };
-            if !words.take("row") || !words.take("col") {
-                return Err("`.row.col` is what is there".to_owned());
-            }
-            let saturates = words.take("satfinite");
-            let (c, b, a, d) =
-                (words.last_type()?, words.last_type()?, words.last_type()?, words.last_type()?);
-            let factor = |kind| match kind {
-                Type::Unsigned(8) | Type::Signed(8) => Some(true),
-                Type::Other("F16" | "BF16" | "TF32" | "E4M3" | "E5M2", _) => Some(false),
-                _ => None,
-            };
-            let of_integers = factor(a).filter(|integers| factor(b) == Some(*integers));
-            let sums_fit = match of_integers {
-                Some(true) => [c, d] == [Type::Signed(32); 2],
-                Some(false) => {
-                    [c, d].iter().all(|kind| matches!(kind, Type::Float(32) | Type::Other("F16", _)))
-                }
-                None => false,
-            };
-            if !sums_fit {
-                return Err("a product of such numbers is not there on the CPU".to_owned());
-            }
-            let [to, of_a, of_b, of_c] = operands else {
-                return Err("four operands are expected".to_owned());
-            };
-            let kinds = [d, a, b, c].map(Type::name).join(", ");
-            let all = [names(to)?, names(of_a)?, names(of_b)?, names(of_c)?];
-            let [to, of_a, of_b, of_c] = all.map(|names| names.join(", "));
-            return Ok(format!(
-                "shim::ptx::multiply<{k}, {saturates}, {kinds}>(shim::ptx::places({to}), shim::ptx::registers({of_a}), \
-                 shim::ptx::registers({of_b}), shim::ptx::registers({of_c}))"
-            ));
-        }
-        if !words.take("m8n8") {
-            return Err("`.m8n8` is what is there".to_owned());
-        }
-        let count = words.one_of(&["x1", "x2", "x4"]).map_or(1, |word| word[1..].parse().unwrap_or(1));
-        let transposed = words.take("trans");
-        for word in ["shared::cta", "shared"] {
-            let _ = words.take(word);
-        }
-        words.last_type()?;
-        let [first, second] = operands else { return Err("two operands are expected".to_owned()) };
-        if opcode == "movmatrix" {
-            return self.put(U32, first, &format!("shim::ptx::transposed({})", self.source(U32, second)?));
-        }
-        let (registers, address) = if opcode == "ldmatrix" { (first, second) } else { (second, first) };
-        let registers = names(registers)?;
-        if registers.len() != count {
-            return Err(format!("{count} registers are expected"));
-        }
-        let Operand::Address(base, offset) = address else {
-            return Err("an address stands in brackets".to_owned());
-        };
-        let offset = offset.as_deref().map_or(Ok("0".to_owned()), |offset| {
-            self.bits(Type::Signed(64), offset).map(|text| format!("shim::ptx::offset({text})"))
-        })?;
-        // Only some lanes name a row: what the others name is not looked at.
-        let row = format!("shim::ptx::row_address({}, {offset})", self.bits(Type::Unsigned(64), base)?);
-        let (name, how) =
-            if opcode == "ldmatrix" { ("load_matrices", "places") } else { ("store_matrices", "registers") };
-        Ok(format!("shim::ptx::{name}<{transposed}>({row}, shim::ptx::{how}({}))", registers.join(", ")))
     }
 }

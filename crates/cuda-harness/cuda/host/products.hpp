@@ -1,0 +1,104 @@
+// Products of matrices that go on beside the four warps which have begun them (`wgmma`).
+#pragma once
+
+#include "shim.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <vector>
+
+namespace shim {
+
+constexpr unsigned WARPS_OF_GROUP = 4;
+
+// Whether the running thread is one of four warps, in a block of which there are so many.
+inline bool is_of_group(std::size_t groups) { return threadIdx.x / WARP / WARPS_OF_GROUP < groups; }
+
+// What one thread has of them. A sum is NaN in its register until its group is waited for, and then it is there, unless the register is gone or has
+// become something else.
+class Products {
+public:
+    void fence() { is_fenced = true; }
+    void check_fenced() const {
+        if (!is_fenced) fault("a thread begins its first wgmma without a `wgmma.fence` before it");
+    }
+
+    // What is added to: a sum that is under way, or what the register holds.
+    AMK_OWN std::uint32_t before(const std::uint32_t* place, std::uint32_t held) const {
+        const auto known = under_way.find(place);
+        return known == under_way.end() || held != UNDER_WAY ? held : known->second.sum;
+    }
+    AMK_OWN std::uint32_t begin(std::uint32_t* place, std::uint32_t sum) {
+        under_way[place] = {sum, groups};
+        return UNDER_WAY;
+    }
+
+    void commit() { groups += 1; }
+    std::uint64_t committed() const { return groups; }
+
+    AMK_OWN void land(std::uint64_t first_under_way) {
+        std::erase_if(under_way, [&](const auto& one) {
+            const auto& [place, product] = one;
+            if (product.group >= first_under_way) return false;
+            std::uint32_t held;
+            std::memcpy(&held, place, sizeof held);
+            if (held == UNDER_WAY) std::memcpy(const_cast<std::uint32_t*>(place), &product.sum, sizeof held);
+            return true;
+        });
+    }
+
+    // The thread returns.
+    void finish() const {
+        if (!under_way.empty()) fault("a thread returns while sums of a wgmma are under way: wgmma.commit_group or wgmma.wait_group is missing");
+    }
+
+private:
+    // NaN as binary32, and as two halves.
+    static constexpr std::uint32_t UNDER_WAY = 0x7ff17ff1;
+
+    struct One {
+        std::uint32_t sum;
+        std::uint64_t group;
+    };
+    std::map<const std::uint32_t*, One> under_way;
+    std::uint64_t groups = 0;
+    bool is_fenced = false;
+};
+
+// What the four warps have together.
+class ProductsOfGroup {
+public:
+    // How many groups each thread has ended. All of them have read what they need when all have.
+    std::uint64_t committed[WARPS_OF_GROUP * WARP] = {};
+
+    template <typename Load>
+    AMK_OWN bool all_committed(std::uint64_t groups, Load load) {
+        return std::all_of(std::begin(committed), std::end(committed), [&](std::uint64_t& own) { return load(own) >= groups; });
+    }
+
+    // 16 bytes of an operand, which may not change until the group is waited for.
+    AMK_OWN void read(const unsigned char* place, std::uint64_t group) {
+        One one{place, {}, group};
+        std::memcpy(one.was, place, sizeof one.was);
+        operands.push_back(one);
+    }
+
+    AMK_OWN void check_operands(std::uint64_t first_under_way) {
+        std::erase_if(operands, [&](const One& one) {
+            if (one.group >= first_under_way) return false;
+            if (std::memcmp(one.place, one.was, sizeof one.was) != 0) fault("an operand of a wgmma in shared memory was stored over before it was waited for");
+            return true;
+        });
+    }
+
+private:
+    struct One {
+        const unsigned char* place;
+        unsigned char was[16];
+        std::uint64_t group;
+    };
+    std::vector<One> operands;
+};
+
+}  // namespace shim
