@@ -82,11 +82,11 @@ private:
 // Those of a thread out of shared memory. Each other one lands at once; the rest as late as they may, and read as late what they copy.
 class BulkStores {
 public:
-    void begin(unsigned char* to, const unsigned char* from, unsigned bytes, const Variables& variables) {
+    void begin(unsigned char* to, const unsigned char* from, unsigned bytes, Landing land, const Variables& variables) {
         check_bulk(to, from, bytes);
         variables.check_known(from, bytes, "a bulk copy");
-        if (begun++ % 2 == 1) return copy_words(to, from, bytes);
-        under_way.push_back({to, from, bytes, groups, {}});
+        if (begun++ % 2 == 1) return land(to, from, bytes);
+        under_way.push_back({to, from, bytes, land, groups, {}});
     }
 
     void commit() { groups += 1; }
@@ -96,7 +96,7 @@ public:
         for (One& copy : under_way) {
             if (!is_waited_for(copy)) continue;
             copy.read();
-            if (!only_read) copy.land();
+            if (!only_read) copy.arrive();
         }
         if (!only_read) std::erase_if(under_way, is_waited_for);
     }
@@ -105,7 +105,7 @@ public:
     void finish() {
         for (One& copy : under_way) {
             copy.read();
-            copy.land();
+            copy.arrive();
         }
         under_way.clear();
     }
@@ -115,6 +115,7 @@ private:
         unsigned char* to;
         const unsigned char* from;
         unsigned bytes;
+        Landing land;
         std::uint64_t group;
         std::vector<std::uint32_t> words;
 
@@ -123,7 +124,7 @@ private:
             words.resize(bytes / 4);
             copy_words(bytes_of_words(), from, bytes);
         }
-        void land() { copy_words(to, bytes_of_words(), bytes); }
+        void arrive() { land(to, bytes_of_words(), bytes); }
         unsigned char* bytes_of_words() { return reinterpret_cast<unsigned char*>(words.data()); }
     };
 

@@ -354,8 +354,8 @@ bool bulk_poll(const std::uint64_t* barrier) {
     return looked.landed;
 }
 
-void bulk_store(unsigned char* to, const unsigned char* from, unsigned bytes) {
-    scheduler->running->bulk_stores.begin(to, from, bytes, scheduler->running->block->variables);
+void bulk_store(unsigned char* to, const unsigned char* from, unsigned bytes, Landing land) {
+    scheduler->running->bulk_stores.begin(to, from, bytes, land != nullptr ? land : copy_words, scheduler->running->block->variables);
 }
 void bulk_commit() { scheduler->running->bulk_stores.commit(); }
 void bulk_wait(unsigned groups, bool only_read) { scheduler->running->bulk_stores.wait(groups, only_read); }

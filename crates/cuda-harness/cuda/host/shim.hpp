@@ -123,7 +123,9 @@ using Arrived = void (*)(std::uint64_t* barrier, unsigned bytes);
 void bulk_load(unsigned char* to, const unsigned char* from, unsigned bytes, std::uint64_t* barrier, Arrived arrived);
 bool bulk_poll(const std::uint64_t* barrier);
 // Out of it: of the running thread, in groups, all of which but so many of the last are waited for, until they have read or until they have landed.
-void bulk_store(unsigned char* to, const unsigned char* from, unsigned bytes);
+// What lands is copied, or `land` adds it to what is there.
+using Landing = void (*)(unsigned char* to, const unsigned char* from, unsigned bytes);
+void bulk_store(unsigned char* to, const unsigned char* from, unsigned bytes, Landing land = nullptr);
 void bulk_commit();
 void bulk_wait(unsigned groups, bool only_read);
 

@@ -195,9 +195,9 @@ void bulk_load(unsigned char* to, const unsigned char* from, unsigned bytes, std
 }
 bool bulk_poll(const std::uint64_t*) { return false; }
 
-void bulk_store(unsigned char* to, const unsigned char* from, unsigned bytes) {
+void bulk_store(unsigned char* to, const unsigned char* from, unsigned bytes, Landing land) {
     check_bulk(to, from, bytes);
-    copy_words(to, from, bytes);
+    (land != nullptr ? land : copy_words)(to, from, bytes);
 }
 void bulk_commit() {}
 void bulk_wait(unsigned, bool) {}

@@ -124,6 +124,29 @@ fn rows_that_are_brought_by_bulk_copies_are_waited_for() {
     assert_says(&["--kernels", &early], rows, "with no `fence.proxy.async` since");
 }
 
+const JOINED: Stranger = Stranger { name: "joined", opcodes: &[Opcode::Add] };
+
+/// Bulk copies that add to what is there.
+#[test]
+fn what_bulk_copies_add_is_there_once_it_is_waited_for() {
+    let right = JOINED.unchanged();
+    for options in [&[][..], &["--seed", "3", "--threads", "96"]] {
+        let cases = "numeric/add/{random,special,ranks}/*";
+        assert_passes(&[options, &["--kernels", &right]].concat(), cases);
+    }
+    for (change, dtype) in [
+        (("bulk_group.add.f32", "bulk_group.max.f32"), "f32"),
+        (("add.noftz.f16", "add.noftz.bf16"), "f16"),
+        (("add.noftz.bf16", "min.bf16"), "bf16"),
+        // What has not landed is stored over by what comes next.
+        (("wait_group 0", "wait_group 1"), "f32"),
+        (("wait_for_copies();\n            }", "}"), "f32"),
+    ] {
+        let cases = format!("numeric/add/ranks/rank-4-{dtype}-to-{dtype}");
+        assert_wrong_numbers(&["--kernels", &JOINED.with(&[change])], &cases);
+    }
+}
+
 const MULTIPLIED: Stranger = Stranger { name: "multiplied", opcodes: &[Opcode::GemmTile] };
 
 /// Copies of words, `ldmatrix` and `mma.sync`.

@@ -231,6 +231,16 @@ inline void bulk_load(unsigned char* to, const unsigned char* from, std::uint32_
     shim::bulk_load(to, from, bytes, phases_at(barrier), [](std::uint64_t* word, unsigned all) { complete(reinterpret_cast<unsigned char*>(word), all); });
 }
 
+// What a bulk copy brings becomes part of each number, atomically.
+template <typename T, typename F>
+void join(unsigned char* to, const unsigned char* from, unsigned bytes) {
+    for (unsigned i = 0; i < bytes; i += sizeof(T)) {
+        T value;
+        std::memcpy(static_cast<void*>(&value), from + i, sizeof(T));
+        (void)change_number(reinterpret_cast<T*>(to + i), [=](T old) { return F()(old, value); }, {});
+    }
+}
+
 // Arrives once the copies of this thread have landed, which on the CPU is at once. Where they are counted by themselves, the arrival adds nothing.
 template <bool BY_THEMSELVES>
 void arrive_after_copies(unsigned char* place) {

@@ -8,6 +8,9 @@ const U64: Type = Type::Unsigned(64);
 /// Words that say by which cache an access goes, and change no result but by that.
 const CACHES: [&str; 8] = ["nc", "ca", "cg", "cs", "lu", "cv", "wb", "wt"];
 
+/// What an atomic change does with a word and a value.
+const OPERATIONS: [&str; 8] = ["add", "min", "max", "and", "or", "xor", "inc", "dec"];
+
 /// The order that a word gives, of accesses to memory.
 fn order(word: &str) -> &'static str {
     match word {
@@ -119,7 +122,8 @@ impl Writer<'_> {
         }
         let access = Access::of(words, &["relaxed", "acquire", "release", "acq_rel"])?;
         let operation = words
-            .one_of(&["add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec"])
+            .one_of(&OPERATIONS)
+            .or_else(|| words.one_of(&["exch", "cas"]))
             .ok_or("no operation is named")?;
         let _ = words.take("noftz");
         let (to, operands) = match operands.split_first() {
@@ -150,6 +154,9 @@ impl Writer<'_> {
 
     /// `cp.async`, of words and in bulk.
     pub(super) fn copy(&self, words: &mut Words, operands: &[Operand]) -> Found<String> {
+        if words.take("reduce") {
+            return self.join(words, operands);
+        }
         if !words.take("async") {
             return Err(NOT_THERE.to_owned());
         }
@@ -203,6 +210,33 @@ impl Writer<'_> {
             .is_some_and(|(_, kind)| *kind == Type::Predicate)
     }
 
+    /// `cp.reduce.async.bulk`.
+    fn join(&self, words: &mut Words, operands: &[Operand]) -> Found<String> {
+        if !words.take("async") || !words.take("bulk") || words.take("tensor") {
+            return Err(NOT_THERE.to_owned());
+        }
+        words.take_hints();
+        if (words.next(), words.next()) != (Some("global"), Some("shared::cta")) {
+            return Err(NOT_THERE.to_owned());
+        }
+        let kind = words.last_type()?;
+        let operation = words.one_of(&OPERATIONS).ok_or("no operation is named")?;
+        let _ = words.take("noftz");
+        let (text, kind) = (self.stored(words, operands)?, kind.name());
+        Ok(format!("shim::bulk_store({text}, shim::ptx::join<{kind}, shim::ptx::{operation}_word>)"))
+    }
+
+    /// The arguments of a bulk copy out of shared memory.
+    fn stored(&self, words: &mut Words, operands: &[Operand]) -> Found<String> {
+        if !words.take("bulk_group") {
+            return Err("`.bulk_group` is missing".to_owned());
+        }
+        let [to, from, bytes, ..] = operands else { return Err("too few operands".to_owned()) };
+        let bytes = self.source(U32, bytes)?;
+        let to = self.address("GLOBAL", to, "0")?;
+        Ok(format!("{to}, {}, {bytes}", self.address("SHARED", from, &bytes)?))
+    }
+
     fn bulk(&self, words: &mut Words, operands: &[Operand]) -> Found<String> {
         if words.take("commit_group") {
             return Ok("shim::bulk_commit()".to_owned());
@@ -239,12 +273,7 @@ impl Writer<'_> {
                 Ok(format!("shim::ptx::bulk_load({to}, {from}, {bytes}, {barrier})"))
             }
             (Some("global"), Some("shared::cta")) => {
-                if !words.take("bulk_group") {
-                    return Err("`.bulk_group` is missing".to_owned());
-                }
-                let to = self.address("GLOBAL", to, "0")?;
-                let from = self.address("SHARED", from, &bytes)?;
-                Ok(format!("shim::bulk_store({to}, {from}, {bytes})"))
+                Ok(format!("shim::bulk_store({})", self.stored(words, operands)?))
             }
             _ => Err(NOT_THERE.to_owned()),
         }
