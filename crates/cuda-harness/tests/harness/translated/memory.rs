@@ -146,6 +146,11 @@ pub fn defined_memory(v: &[i32; LANES]) -> Results {
         (o.lane as i32, if o.lane == 0 || o.lane > 9 { 9 } else { o.lane as i32 - 1 })
     });
     own("atom.shared.add.f32", &|_| (3.140625f32.to_bits() as i32, 5.140625f32.to_bits() as i32));
+    own("atom.shared.add.f32", &|o| {
+        let old = 0x4b80_0000 + (o.w as u32 & 0x8000_0001);
+        // Of 2^24 and 2^24 + 2, one more is in the middle, and the even one is a multiple of 4.
+        (old as i32, (old + (o.w as u32 & 1)) as i32)
+    });
     // To 2 and 1, 1 and -2.
     own("atom.shared.add.noftz.f16x2", &|_| (0x3c00_4000, 0xbc00_4200u32 as i32));
     let mut own_wide = |name, f: &dyn Fn(&Lane) -> (i64, i64)| {

@@ -320,6 +320,26 @@ pub fn defined(v: &[i32; LANES]) -> Results {
     put("cvt.rn.satfinite.e4m3x2.f32", &|o| eights([o.b, o.a].map(|number| E4M3.finite(number))));
     put("cvt.rn.satfinite.e5m2x2.f32", &|o| eights([o.b, o.a].map(|number| E5M2.finite(number))));
     put("cvt.rn.satfinite.e4m3x2.f16x2", &|o| eights(o.p[0].map(|number| E4M3.finite(number))));
+    // The largest number in place of those that are larger; what is cut off is never larger.
+    let within = |format: Format, number: f64| match format.code(number, Nearest) {
+        code if number.is_nan() => code,
+        code => code & format.sign() | (code & (format.sign() - 1)).min(format.largest),
+    };
+    put("cvt.rn.satfinite.f16.f32", &|o| within(F16, o.a) as i32);
+    put("cvt.rz.satfinite.bf16x2.f32", &|o| {
+        pair([o.b, o.a].map(|number| BF16.code(number, Zero)).map(|code| match code & 0x7fff {
+            0x7f80 => code - 1,
+            _ => code,
+        }))
+    });
+    let tf32 = Format { exponent: 8, fraction: 10, largest: 0x3_fbff };
+    let wide = |o: &Lane, way| if o.a.is_nan() { 0x7fff_ffff } else { (tf32.code(o.a, way) << 13) as i32 };
+    put("cvt.rn.tf32.f32", &|o| wide(o, Nearest));
+    put("cvt.rz.tf32.f32", &|o| wide(o, Zero));
+    put("cvt.sat.f64.f64", &|o| {
+        let number = f64::from(f32::from_bits(SINGLES[(o.lane + 9) % LANES])) * 0.7;
+        fold_number(if number.is_nan() { 0.0 } else { number.clamp(0.0, 1.0) + 0.0 })
+    });
     let half = |format: Format, o: &Lane| {
         pair([o.v & 0xff, o.v >> 8 & 0xff].map(|code| F16.code(format.value(code as u32), Nearest)))
     };

@@ -380,6 +380,12 @@ __device__ void translated(const amk_program_t& program, const amk_instruction_t
     asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(n) : "f"(a), "f"(b)); put(eights_of(n, F8E4M3));
     asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(n) : "f"(a), "f"(b)); put(eights_of(n, F8E5M2));
     asm("cvt.rn.satfinite.e4m3x2.f16x2 %0, %1;" : "=h"(n) : "r"(pa)); put(eights_of(n, F8E4M3));
+    asm("cvt.rn.satfinite.f16.f32 %0, %1;" : "=h"(n) : "f"(a)); put(pair_of(n & 0xffff, F16));
+    asm("cvt.rz.satfinite.bf16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(a), "f"(b)); put(pair_of(r, BF16));
+    asm("cvt.rn.tf32.f32 %0, %1;" : "=r"(r) : "f"(a)); put(bits_of(__int_as_float(r & 0xffffe000)));
+    asm("cvt.rz.tf32.f32 %0, %1;" : "=r"(r) : "f"(a)); put(bits_of(__int_as_float(r & 0xffffe000)));
+    o = single(lane + 9) * 0.7;
+    asm("cvt.sat.f64.f64 %0, %1;" : "=d"(o) : "d"(o)); put(bits_of(o + 0.0));
     asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(r) : "h"(h)); put(pair_of(r, F16));
     asm("cvt.rn.f16x2.e5m2x2 %0, %1;" : "=r"(r) : "h"(h)); put(pair_of(r, F16));
     asm("{ .reg .pred p; .reg .b32 leader; elect.sync leader|p, 0xffffffff; mov.u32 %0, 64; @p mov.u32 %0, leader; }" : "=r"(r));

@@ -165,6 +165,11 @@ __device__ void translated_memory(const amk_program_t& program, const amk_instru
     own(0x40490000u, [&](unsigned& old) {
         asm volatile("{ .reg .f32 seen; atom.shared.add.f32 seen, [%1], 0f40000000; mov.b32 %0, seen; }" : "=r"(old) : "r"(at) : "memory");
     });
+    // In the middle between two numbers, of both signs.
+    own(0x4b800000u + (t & 0x80000001u), [&](unsigned& old) {
+        const float odd = t >> 31 ? -1.0f : 1.0f;
+        asm volatile("{ .reg .f32 seen; atom.shared.add.f32 seen, [%1], %2; mov.b32 %0, seen; }" : "=r"(old) : "r"(at), "f"(odd) : "memory");
+    });
     own(0x3c004000u, [&](unsigned& old) {
         asm volatile("atom.shared.add.noftz.f16x2 %0, [%1], %2;" : "=r"(old) : "r"(at), "r"(0xc0003c00u) : "memory");
     });
