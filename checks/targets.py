@@ -6,7 +6,7 @@ kernel of the workers of examples/cuda, and strangers' kernels of the harness's 
     python checks/targets.py             compile, and compare the table with the published one
     python checks/targets.py --write     write the table anew
     python checks/targets.py sm_90a      only these targets
-    python checks/targets.py --short ... leave out what takes longest: kernels with matrix units, and strangers' with headers of libcu++
+    python checks/targets.py --short ... leave out what takes longest: kernels with matrix units, those of strangers by wgmma, and strangers' with headers of libcu++
     python checks/targets.py --log ...   print what the compiler says of the kernels, too
 
 The table, crates/cuda-harness/targets.md, gives for each opcode and target the registers of a thread, the bytes that it
@@ -191,7 +191,7 @@ def strangers(short):
     found = []
     for path in sorted(STRANGERS.glob("*.cu")):
         text, this = path.read_text(), f'#include "{path.name}"\n'
-        if short and re.search("#include <(cuda/|cooperative_groups)", text):
+        if short and re.search("#include <(cuda/|cooperative_groups)|wgmma", text):
             continue
         # As vm.cuh takes the file of --kernels; that of --vm is a machine itself, with the suite's opcodes or without.
         machine = "" if "void amk_megakernel(" in text else '#include "vm.cuh"\n'

@@ -32,7 +32,15 @@ pub struct Source {
     pub files: Vec<(String, Vec<u8>)>,
 }
 
+/// Dynamic shared memory that a block has in any case for what is given.
+const SHARED_BYTES: u64 = 48 << 10;
+
 impl Given {
+    /// What a block has of dynamic shared memory at least.
+    pub fn shared_bytes(&self) -> u64 {
+        if self.kernels.is_some() || self.vm.is_some() { SHARED_BYTES } else { 0 }
+    }
+
     /// The source, if one was given.
     ///
     /// # Errors

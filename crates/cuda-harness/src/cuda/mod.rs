@@ -59,6 +59,7 @@ pub struct Cuda {
     runner: Runner,
     launching: Launching,
     tensor_cores: bool,
+    given_shared: u64,
     cubin: Cubin,
     /// With where the blocks of a launch without tasks ran, which was as large as can be.
     facts: Facts,
@@ -122,6 +123,7 @@ impl Cuda {
                 runner,
                 launching: launching.clone(),
                 tensor_cores: settings.tensor_cores,
+                given_shared: settings.given.shared_bytes(),
                 cubin,
                 facts,
                 placements: None,
@@ -137,7 +139,8 @@ impl Cuda {
 
     /// What a block of a launch needs of shared memory.
     fn shared_bytes(&self, job: &Job, threads: u32) -> u64 {
-        job.shared_bytes.max(shared_bytes(threads, self.tensor_cores)).max(self.cubin.entry.shared_bytes)
+        let own = shared_bytes(threads, self.tensor_cores);
+        job.shared_bytes.max(own).max(self.given_shared).max(self.cubin.entry.shared_bytes)
     }
 
     /// Has the driver take the kernels, and runs a launch without tasks on all of the GPU: what the machine cannot do is then

@@ -23,9 +23,6 @@ pub(crate) use build::{default_cache, unpack};
 const MOST_FIBERS: usize = 1 << 16;
 const MOST_THREADS: usize = 1 << 11;
 
-/// Shared memory that a block has in any case, as on every GPU.
-const SHARED_BYTES: u64 = 48 << 10;
-
 /// How launches are run.
 #[derive(Clone, Debug)]
 pub struct Launching {
@@ -47,6 +44,7 @@ pub struct Host {
     launching: Launching,
     sanitizers: Sanitizers,
     tensor_cores: bool,
+    given_shared: u64,
 }
 
 impl Host {
@@ -65,7 +63,18 @@ impl Host {
         let binary = of_file(&program);
         let runner = Runner::new(program, Vec::new(), environment)?;
         let Settings { sanitizers, tensor_cores, .. } = *settings;
-        Ok(Host { runner, toolkit, kernels, sources, binary, launching, sanitizers, tensor_cores })
+        let given_shared = settings.given.shared_bytes();
+        Ok(Host {
+            runner,
+            toolkit,
+            kernels,
+            sources,
+            binary,
+            launching,
+            sanitizers,
+            tensor_cores,
+            given_shared,
+        })
     }
 }
 
@@ -118,10 +127,8 @@ impl Device for Host {
             return refused(format!("the CPU runs at most {most} CUDA threads at once"));
         }
         let limit = self.launching.limit;
-        // Where accesses are checked there is not a byte more than on a GPU, so that one behind the end is seen.
-        let checked = matches!(self.sanitizers, Sanitizers::Address | Sanitizers::AddressUndefined);
-        let own = shared_bytes(threads, self.tensor_cores);
-        let least = if checked { own } else { own.max(SHARED_BYTES) };
+        // Not a byte more than on a GPU, so that an access behind the end is seen.
+        let least = shared_bytes(threads, self.tensor_cores).max(self.given_shared);
         let job = Job { shared_bytes: job.shared_bytes.max(least), ..job.clone() };
         let settings = image::Settings { threads, limit: limit.as_millis() as u64 };
         self.runner.launch(&job, settings, limit, allocations)

@@ -20,5 +20,6 @@ mod spinning;
 mod strangers;
 mod support;
 mod translated;
+mod warpgroups;
 mod windows;
 mod workers;

@@ -346,6 +346,14 @@ mod tests {
                 "\"mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0}, {%0}, {%0}, {%0};\" : \"+d\"(x)",
                 "`.m8n8k4` is not there",
             ),
+            (
+                "\"wgmma.mma_async.sync.aligned.m64n40k32.s32.s8.u8 {%0}, %1, %1, 1;\" : \"+r\"(x) : \"l\"(a)",
+                "`.m64n40k32` is no shape of such numbers",
+            ),
+            (
+                "\"wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%0}, %1, %1, 1, 1, 1, 0;\" : \"+f\"(x) : \"l\"(a)",
+                "8 operands are expected",
+            ),
             ("\"}\"", "a brace is closed"),
             ("\"addc.u32 %0, %0, 0;\" : \"+r\"(x)", "what another statement carries is not kept"),
             ("\"atom.global.exch.b128 %0, [%1], %0;\" : \"+q\"(x) : \"l\"(p)", "words of 16, 32 and 64 bits"),

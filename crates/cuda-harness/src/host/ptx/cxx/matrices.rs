@@ -89,7 +89,9 @@ impl Writer<'_> {
         let [64, n @ 8..=256, k] = extents(shape)[..] else {
             return Err(format!("`.{shape}` is not there on the CPU"));
         };
-        if n % 8 != 0 || k * a.bits() != 256 {
+        // Of integers beyond 24, there is only each other one.
+        let is_there = n % 8 == 0 && (!a.is_integer() || n % 16 == 0 || n < 32);
+        if !is_there || k * a.bits() != 256 {
             return Err(format!("`.{shape}` is no shape of such numbers"));
         }
         let [to, first, second, adds, rest @ ..] = operands else {
