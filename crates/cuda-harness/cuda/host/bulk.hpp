@@ -101,10 +101,10 @@ public:
         if (!only_read) std::erase_if(under_way, is_waited_for);
     }
 
-    // The thread returns.
+    // The thread returns, and shared memory is not for it any more.
     void finish() {
         for (One& copy : under_way) {
-            copy.read();
+            if (copy.words.empty()) fault("a thread returns while a bulk copy of it reads shared memory: cp.async.bulk.wait_group is missing");
             copy.arrive();
         }
         under_way.clear();

@@ -102,6 +102,9 @@ constexpr unsigned IDLE_ROUNDS = 100;
 // The same where somebody was made to let others run, who may compute and look at a word now and then.
 constexpr unsigned SPINNING_ROUNDS = 20000;
 
+// And so many turns, half a second: few threads may sleep often, or look at a clock.
+constexpr std::uint64_t IDLE_TURNS = std::uint64_t(1) << 22;
+
 // Where threads meet so often and look at no word meanwhile, they do not meet to look at one.
 constexpr unsigned MEETINGS_OF_A_LOOK = 4;
 
@@ -153,6 +156,8 @@ struct Fiber {
     Copies copies;
     BulkStores bulk_stores;
     Products products;
+    // Whether it waits for others of its four warps to begin those that it has begun.
+    bool waits_for_products = false;
     // What the barrier with a number has told it.
     unsigned counted = 0;
     // Where it has looked last: the word, what it found there, the instruction of PTX that looked, if any, how often the block had met, and whether
@@ -246,8 +251,8 @@ AMK_OWN unsigned open(NamedBarrier<Fiber>& barrier) {
 }
 
 // The running fiber comes to where others do.
-AMK_OWN void meets() {
-    (scheduler->running->block->goes_round ? scheduler->spins : scheduler->progress) = true;
+AMK_OWN void meets(bool gets_on = true) {
+    (gets_on ? scheduler->progress : scheduler->spins) = true;
     scheduler->looks.forget();
     scheduler->running->warp->goes_round = false;
 }
@@ -270,31 +275,40 @@ AMK_OWN void wake(FiberWarp& warp, unsigned lanes) {
 Standing standing(const Fiber& fiber, const Question& question) {
     const Block& block = *fiber.block;
     const unsigned thread = fiber.thread.thread.x;
-    const auto said = [&](const char* verb, const std::string& what, const char* by, bool explains) {
-        return Standing{fiber.thread.block.x, thread, verb, by == nullptr ? what : what + " (" + by + ")", explains};
+    const auto said = [&](const char* verb, const std::string& what, const char* by, Standing::Says says) {
+        return Standing{fiber.thread.block.x, thread, verb, by == nullptr ? what : what + " (" + by + ")", says};
     };
     const auto is_among = [&](const std::vector<Fiber*>& waiting) { return std::find(waiting.begin(), waiting.end(), &fiber) != waiting.end(); };
     const char* doing = fiber.thread.doing;
     if (is_among(block.waiting)) {
-        return said("wait", text("at the barrier of the block, to which %zu of %u have come", block.waiting.size(), block.members), doing, false);
+        return said("wait", text("at the barrier of the block, to which %zu of %u have come", block.waiting.size(), block.members), doing, Standing::LITTLE);
     }
     for (unsigned id = 0; id < block.named.COUNT; ++id) {
         const NamedBarrier<Fiber>& barrier = block.named.all[id];
         if (!is_among(barrier.waiting)) continue;
-        return said("wait", text("at barrier %u, to which %u of %u threads have come by whole warps", id, barrier.come(), barrier.expected()), doing, true);
+        return said("wait", text("at barrier %u, to which %u of %u threads have come by whole warps", id, barrier.come(), barrier.expected()), doing, Standing::SOME);
     }
-    if (is_among(fiber.warp->waiting)) return said("wait", "in " + fiber.warp->call(thread % WARP), doing, false);
+    if (is_among(fiber.warp->waiting)) return said("wait", "in " + fiber.warp->call(thread % WARP), doing, Standing::LITTLE);
+    if (fiber.waits_for_products) {
+        const ProductsOfGroup& group = block.products[thread / WARP / WARPS_OF_GROUP];
+        const auto have_come = std::count_if(std::begin(group.committed), std::end(group.committed), [&](std::uint64_t own) {
+            return own >= fiber.products.committed();
+        });
+        return said("wait", text("for wgmma that %u of the 128 threads of four warps have begun", unsigned(have_come)), doing, Standing::ALL);
+    }
     const bool is_old = block.opened - fiber.look.opened > MEETINGS_OF_A_LOOK;
     const Fiber::Look look = is_old ? Fiber::Look() : fiber.look;
     const std::string variable = block.variables.name_of(look.word);
     if (look.is_of_phases) {
-        return said("wait", "for the mbarrier " + variable + ", " + missing({*static_cast<const std::uint64_t*>(look.word)}), look.by, true);
+        const Phases phases{*static_cast<const std::uint64_t*>(look.word)};
+        // Where all have arrived, it is bytes.
+        return said("wait", "for the mbarrier " + variable + ", " + missing(phases), look.by, phases.to_come() == 0 ? Standing::ALL : Standing::MUCH);
     }
     const std::string name = variable.empty() ? question.name_of(look.word) : variable;
     const std::string held = ", which holds " + std::to_string(look.value);
-    if (!name.empty()) return said("look", "at " + name + held, look.by, true);
-    if (look.by != nullptr) return said("look", "at a word of global memory" + held, look.by, true);
-    return said(nullptr, "", nullptr, false);
+    if (!name.empty()) return said("look", "at " + name + held, look.by, Standing::MUCH);
+    if (look.by != nullptr) return said("look", "at a word of global memory" + held, look.by, Standing::MUCH);
+    return said(nullptr, "", nullptr, Standing::LITTLE);
 }
 
 void entry() {
@@ -368,7 +382,9 @@ void products_begin() {
     if (!is_of_group(scheduler->running->block->products.size())) fault("wgmma by threads that are not of four whole warps of the block");
     scheduler->running->products.check_fenced();
 }
-std::uint32_t product_before(const std::uint32_t* place, std::uint32_t held) { return scheduler->running->products.before(place, held); }
+std::uint32_t product_before(const std::uint32_t* place, std::uint32_t held, bool adds) {
+    return scheduler->running->products.before(place, held, adds);
+}
 std::uint32_t product(std::uint32_t* place, std::uint32_t sum) { return scheduler->running->products.begin(place, sum); }
 const unsigned char* product_operand(std::uint32_t address, bool keeps) {
     const Variables& variables = scheduler->running->block->variables;
@@ -388,8 +404,9 @@ AMK_OWN void products_wait(unsigned groups) {
     if (own.committed() <= groups) return;
     const std::uint64_t first_under_way = own.committed() - groups;
     if (is_of_group(scheduler->running->block->products.size())) {
-        while (!products_of_group().all_committed(first_under_way, [](std::uint64_t groups) { return groups; })) pause();
-        products_of_group().check_operands(first_under_way);
+        bool& waits = scheduler->running->waits_for_products;
+        while ((waits = !products_of_group().all_committed(first_under_way, [](std::uint64_t groups) { return groups; }))) pause();
+        products_of_group().check_operands(first_under_way, scheduler->running->block->variables);
     }
     own.land(first_under_way);
 }
@@ -399,7 +416,7 @@ AMK_OWN unsigned block_barrier(bool holds) {
     Block& block = *fiber->block;
     unsigned& holding = block.holding[block.opened % 2];
     holding += holds;
-    meets();
+    meets(!block.goes_round);
     fiber->warp->arrive_at_barrier(fiber->thread.thread.x % WARP);
     if (block.waiting.size() + 1 < block.members) {
         block.waiting.push_back(fiber);
@@ -550,6 +567,7 @@ AMK_OWN End launch(const Grid& grid, const std::function<void()>& kernel, const 
 
     End end = End::returned;
     unsigned idle = 0, spinning = 0;
+    std::uint64_t turns = 0;
     std::vector<Fiber*> round;
     while (own.left > 0) {
         round.clear();
@@ -562,13 +580,21 @@ AMK_OWN End launch(const Grid& grid, const std::function<void()>& kernel, const 
         for (Fiber* fiber : round) resume(fiber);
         if (own.progress) {
             idle = spinning = 0;
+            turns = 0;
         } else {
             (own.spins ? spinning : idle) += 1;
+            turns += round.size();
         }
-        if (idle == IDLE_ROUNDS || spinning == SPINNING_ROUNDS) {
+        // All that are left wait for each other.
+        if (own.ready.empty() && own.left > 0) {
+            idle = IDLE_ROUNDS;
+            turns = IDLE_TURNS;
+        }
+        if ((idle >= IDLE_ROUNDS || spinning >= SPINNING_ROUNDS) && turns >= IDLE_TURNS) {
             if (end == End::stuck) break;
             end = End::stuck;
             idle = spinning = 0;
+            turns = 0;
             if (question != nullptr) {
                 std::vector<Standing> all;
                 for (const auto& fiber : fibers) {

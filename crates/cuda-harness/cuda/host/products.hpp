@@ -2,6 +2,7 @@
 #pragma once
 
 #include "shim.hpp"
+#include "variables.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -15,19 +16,25 @@ constexpr unsigned WARPS_OF_GROUP = 4;
 // Whether the running thread is one of four warps, in a block of which there are so many.
 inline bool is_of_group(std::size_t groups) { return threadIdx.x / WARP / WARPS_OF_GROUP < groups; }
 
-// What one thread has of them. A sum is NaN in its register until its group is waited for, and then it is there, unless the register is gone or has
-// become something else.
+// What one thread has of them. A sum is NaN in its register until its group is waited for, and nobody may write to it until then, or between then and
+// the next product without a fence.
 class Products {
 public:
-    void fence() { is_fenced = true; }
+    AMK_OWN void fence() {
+        is_fenced = true;
+        landed.clear();
+    }
     void check_fenced() const {
         if (!is_fenced) fault("a thread begins its first wgmma without a `wgmma.fence` before it");
     }
 
     // What is added to: a sum that is under way, or what the register holds.
-    AMK_OWN std::uint32_t before(const std::uint32_t* place, std::uint32_t held) const {
-        const auto known = under_way.find(place);
-        return known == under_way.end() || held != UNDER_WAY ? held : known->second.sum;
+    AMK_OWN std::uint32_t before(const std::uint32_t* place, std::uint32_t held, bool adds) const {
+        if (const auto known = under_way.find(place); known != under_way.end() && held == UNDER_WAY) return known->second.sum;
+        if (const auto known = landed.find(place); adds && known != landed.end() && known->second != held) {
+            fault("a wgmma adds to a register that was written with no `wgmma.fence` since");
+        }
+        return held;
     }
     AMK_OWN std::uint32_t begin(std::uint32_t* place, std::uint32_t sum) {
         under_way[place] = {sum, groups};
@@ -43,7 +50,9 @@ public:
             if (product.group >= first_under_way) return false;
             std::uint32_t held;
             std::memcpy(&held, place, sizeof held);
-            if (held == UNDER_WAY) std::memcpy(const_cast<std::uint32_t*>(place), &product.sum, sizeof held);
+            if (held != UNDER_WAY) fault("a sum of a wgmma was written, or its variable has gone, before it was waited for");
+            std::memcpy(const_cast<std::uint32_t*>(place), &product.sum, sizeof held);
+            landed[place] = product.sum;
             return true;
         });
     }
@@ -54,14 +63,16 @@ public:
     }
 
 private:
-    // NaN as binary32, and as two halves.
-    static constexpr std::uint32_t UNDER_WAY = 0x7ff17ff1;
+    // NaN as binary32 and as two halves; of the kind that is another one after any arithmetic.
+    static constexpr std::uint32_t UNDER_WAY = 0x7fb17db1;
 
     struct One {
         std::uint32_t sum;
         std::uint64_t group;
     };
     std::map<const std::uint32_t*, One> under_way;
+    // What was there when it was waited for, since the last fence.
+    std::map<const std::uint32_t*, std::uint32_t> landed;
     std::uint64_t groups = 0;
     bool is_fenced = false;
 };
@@ -84,10 +95,12 @@ public:
         operands.push_back(one);
     }
 
-    AMK_OWN void check_operands(std::uint64_t first_under_way) {
+    AMK_OWN void check_operands(std::uint64_t first_under_way, const Variables& variables) {
         std::erase_if(operands, [&](const One& one) {
             if (one.group >= first_under_way) return false;
-            if (std::memcmp(one.place, one.was, sizeof one.was) != 0) fault("an operand of a wgmma in shared memory was stored over before it was waited for");
+            if (std::memcmp(one.place, one.was, sizeof one.was) != 0) {
+                fault("an operand of a wgmma, at %s, was stored over when it had been read and not waited for", variables.name_of(one.place).c_str());
+            }
             return true;
         });
     }

@@ -134,7 +134,7 @@ void bulk_wait(unsigned groups, bool only_read);
 // group of products ends, and all but so many of the last are waited for.
 void products_fence();
 void products_begin();
-std::uint32_t product_before(const std::uint32_t* place, std::uint32_t held);
+std::uint32_t product_before(const std::uint32_t* place, std::uint32_t held, bool adds);
 std::uint32_t product(std::uint32_t* place, std::uint32_t sum);
 const unsigned char* product_operand(std::uint32_t address, bool keeps);
 void products_commit();

@@ -28,14 +28,14 @@ inline std::string missing(Phases phases) {
     return said;
 }
 
-// Where a thread stands. What others may wait for, such as a barrier that has a number, explains why nothing goes on; what all threads of a block
-// come to may only show that one of them is elsewhere.
+// Where a thread stands, and how much that says of why nothing goes on: bytes that do not come, all; a word that nobody changes, much; a barrier for
+// some, less; and what all threads of a block come to may only show that one of them is elsewhere.
 struct Standing {
     unsigned block, thread;
     // As it is said of several threads, such as "wait" and "at barrier 1"; without a verb there is nothing to say.
     const char* verb;
     std::string what;
-    bool explains;
+    enum Says { ALL, MUCH, SOME, LITTLE } says;
 };
 
 // Threads by number, which come in order.
@@ -58,27 +58,27 @@ inline std::string threads_of(const std::vector<unsigned>& threads) {
     return said;
 }
 
-// Of the blocks in which something explains it, two. The threads of a block stand together, in order.
+// Of the blocks in which somebody stands at more than what all come to, two. The threads of a block stand together, in order.
 inline std::string say(const std::vector<Standing>& all) {
     constexpr unsigned NAMED = 2;
     std::string said;
     unsigned blocks = 0;
     for (std::size_t first = 0, next; first < all.size(); first = next) {
-        // First what explains it. Where others are on their way, who waits for the block may wait for those.
+        // First what says most. Where others are on their way, who waits for the block may wait for those.
         bool is_under_way = false;
-        std::map<std::tuple<bool, std::string, std::string>, std::vector<unsigned>> places;
+        std::map<std::tuple<Standing::Says, std::string, std::string>, std::vector<unsigned>> places;
         for (next = first; next < all.size() && all[next].block == all[first].block; ++next) {
             const Standing& one = all[next];
             is_under_way |= one.verb == nullptr;
-            if (one.verb != nullptr) places[{!one.explains, one.verb, one.what}].push_back(one.thread);
+            if (one.verb != nullptr) places[{one.says, one.verb, one.what}].push_back(one.thread);
         }
-        if (places.empty() || std::get<0>(places.begin()->first) || ++blocks > NAMED) continue;
+        if (places.empty() || std::get<0>(places.begin()->first) == Standing::LITTLE || ++blocks > NAMED) continue;
         const char* before = blocks == 1 ? "" : "; ";
         said += before + text("in block %u ", all[first].block);
         const char* between = "";
         for (const auto& [place, threads] : places) {
-            const auto& [is_no_cause, verb, what] = place;
-            if (is_no_cause && is_under_way) continue;
+            const auto& [says, verb, what] = place;
+            if (says == Standing::LITTLE && is_under_way) continue;
             said += between + threads_of(threads) + " " + verb + (threads.size() == 1 ? "s " : " ") + what;
             between = ", ";
         }

@@ -210,7 +210,9 @@ void products_begin() {
     if (!is_of_group(worker->block->products.size())) fault("wgmma by threads that are not of four whole warps of the block");
     worker->products.check_fenced();
 }
-std::uint32_t product_before(const std::uint32_t* place, std::uint32_t held) { return worker->products.before(place, held); }
+std::uint32_t product_before(const std::uint32_t* place, std::uint32_t held, bool adds) {
+    return worker->products.before(place, held, adds);
+}
 std::uint32_t product(std::uint32_t* place, std::uint32_t sum) { return worker->products.begin(place, sum); }
 const unsigned char* product_operand(std::uint32_t address, bool) { return shared_place(address, 16); }
 void products_commit() {

@@ -134,13 +134,17 @@ fn what_bulk_copies_add_is_there_once_it_is_waited_for() {
         let cases = "numeric/add/{random,special,ranks}/*";
         assert_passes(&[options, &["--kernels", &right]].concat(), cases);
     }
+    assert_says(
+        &["--kernels", &JOINED.with(&[("wait_for_copies();\n            }", "}")])],
+        "numeric/add/ranks/rank-4-f32-to-f32",
+        "a thread returns while a bulk copy of it reads shared memory: cp.async.bulk.wait_group is missing",
+    );
     for (change, dtype) in [
         (("bulk_group.add.f32", "bulk_group.max.f32"), "f32"),
         (("add.noftz.f16", "add.noftz.bf16"), "f16"),
         (("add.noftz.bf16", "min.bf16"), "bf16"),
-        // What has not landed is stored over by what comes next.
+        // What comes next is stored over what is still read.
         (("wait_group 0", "wait_group 1"), "f32"),
-        (("wait_for_copies();\n            }", "}"), "f32"),
     ] {
         let cases = format!("numeric/add/ranks/rank-4-{dtype}-to-{dtype}");
         assert_wrong_numbers(&["--kernels", &JOINED.with(&[change])], &cases);

@@ -4,6 +4,7 @@
 use crate::strangers::{Stranger, assert_says};
 use crate::support::corpus::{assert_no_race, assert_passes};
 use crate::support::fewer;
+use crate::support::worker::{Worker, chain, f32s};
 use crate::support::wrong::assert_wrong_numbers;
 
 /// A block that reads what another has written, when it has had many tasks that do nothing.
@@ -81,6 +82,48 @@ fn loops_without_a_pause_whose_end_never_comes_are_noticed() {
     let computing = "__shared__ unsigned go; if (threadIdx.x == 0) go = 0; __syncthreads(); \
                      for (int i = 0; i < 25000 && queue == 0 && position == 0; ++i) if (__syncthreads_or(threadIdx.x == 0 && i % 8 == 0 ? atomicAdd(&go, 0u) : 0) != 0) break;";
     assert_passes(&["--limit", "60", "--threads", "32", "--vm", &before_task(computing)], CASES);
+}
+
+/// Threads that sleep often, wait by the clock, look at what nobody changes, or meet in part of the block, while others wait for them.
+const PATIENT: &str = r#"
+#include "task.cuh"
+#include "ops/add.cuh"
+__device__ void patient(const amk_program_t& program, const amk_instruction_t& task) {
+    __shared__ unsigned word;
+    const auto wait = [&](unsigned value) { while (atomicAdd(&word, 0u) != value) __nanosleep(100); };
+    if (threadIdx.x == 0) word = 0;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        for (int i = 0; i < 3000; ++i) __nanosleep(1000);
+        for (const long long start = clock64(); clock64() - start < 100000;) __nanosleep(100);
+        atomicExch(&word, 1u);
+    }
+    wait(1);
+    __syncthreads();
+    if (threadIdx.x == 0) for (int i = 0; i < 30000; ++i) __nanosleep(100);
+    if (threadIdx.x == 32) for (int i = 0; i < 60000; ++i) (void)atomicAdd(&word, 0u);
+    __syncthreads();
+    if (threadIdx.x < 64) {
+        for (int i = 0; i < 25000; ++i) asm volatile("bar.sync 1, 64;" ::: "memory");
+        if (threadIdx.x == 0) atomicExch(&word, 2u);
+    } else {
+        wait(2);
+    }
+    __syncthreads();
+    amk_op_add(program, task);
+}
+#define AMK_REPLACE_ADD patient
+"#;
+
+#[test]
+fn who_waits_for_long_is_not_stuck() {
+    let kernels = fewer::file(&fewer::CHAIN, PATIENT);
+    for more in [&[][..], &["--seed", "1"]] {
+        let mut worker = Worker::new(&[more, &["--threads", "96", "--kernels", &kernels]].concat());
+        let answer = worker.execute(&[chain(&[("ADD", &[])])], &[("x", f32s(&[1.0, -2.5, 3.0]))]);
+        assert_eq!(answer["outcome"], "accept", "{more:?}: {answer}");
+        assert_eq!(worker.reals("out-0", "y"), [2.0, -5.0, 6.0]);
+    }
 }
 
 /// The signal, and what is left of its order where the fence is for the block alone.

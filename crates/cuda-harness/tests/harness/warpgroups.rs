@@ -48,6 +48,14 @@ fn mistakes_around_products_of_four_warps_are_found() {
         (("warpgroup_fence();\n#", "#"), "a thread begins its first wgmma without a `wgmma.fence`"),
         (("proxy_fence();\n", "\n"), "wgmma reads what was stored at `amk_shared()`"),
         (("warpgroup_commit();\n", "\n"), "a thread returns while sums of a wgmma are under way"),
+        (
+            ("warpgroup_commit();\n", "warpgroup_commit(); d[1] *= 0.5f;\n"),
+            "a sum of a wgmma was written, or its variable has gone, before it was waited for",
+        ),
+        (
+            ("if (computes) {\n", "if (computes && threadIdx.x < 96) {\n"),
+            "in block 0 threads 0 to 95 wait for wgmma that 96 of the 128 threads of four warps have begun (",
+        ),
     ] {
         let options = variant(&HALVES.with(&[change]), 4);
         let options: Vec<&str> = options.iter().map(String::as_str).collect();
@@ -99,6 +107,12 @@ fn sums_of_halves_are_two_in_a_register() {
     };
     let right = run(SUMS_OF_HALVES);
     assert_eq!(right["outcome"], "accept", "{right}");
+    let unfenced = run(&SUMS_OF_HALVES.replace(
+        "\"r\"(step));",
+        "\"r\"(step)); if (step == 0) { asm volatile(\"wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;\"); d[1] = 0; }",
+    ));
+    let said = "a wgmma adds to a register that was written with no `wgmma.fence` since";
+    assert!(unfenced["message"].as_str().is_some_and(|found| found.contains(said)), "{unfenced}");
     let early = run(&SUMS_OF_HALVES.replace("wait_group.sync.aligned 0", "wait_group.sync.aligned 1"));
     assert!(early["message"].as_str().is_some_and(|said| said.contains("Assertion")), "{early}");
 }

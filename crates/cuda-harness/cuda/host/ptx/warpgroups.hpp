@@ -111,7 +111,7 @@ void multiply_group(Sums<OF_D> d, const First& first, const Matrix& second, bool
             }
             for (unsigned i = 0; i < 2; ++i) {
                 const Sum sum = d.of[is_half ? pair / 2 * 2 + i : pair / 2 * 4 + 2 * i + pair % 2];
-                const std::uint32_t before = product_before(sum.later, *sum.now);
+                const std::uint32_t before = product_before(sum.later, *sum.now, adds);
                 std::uint32_t after;
                 if constexpr (std::is_integral_v<A>) {
                     std::int64_t total = adds ? std::int32_t(before) : 0;
