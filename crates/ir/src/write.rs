@@ -33,7 +33,7 @@ pub fn write_record(document: &impl Serialize, layout: Layout) -> String {
             serialize(document, &mut bytes, PrettyFormatter::with_indent(&indent[..usize::from(width)]))
         }
     };
-    debug_assert!(written.is_ok(), "a document has only string keys and finite numbers");
+    assert!(written.is_ok(), "a document has only string keys and finite numbers");
     String::from_utf8(bytes).unwrap_or_default()
 }
 

@@ -63,7 +63,7 @@ impl Findings {
         *count += 1;
         if *count <= self.most {
             let diagnostic = build();
-            debug_assert_eq!(diagnostic.rule, rule);
+            assert_eq!(diagnostic.rule, rule);
             self.kept.push(diagnostic);
         }
     }

@@ -95,16 +95,12 @@ pub fn silent_skips(files: &Files) -> Vec<String> {
 
 /// What git leaves in a file where two changes met.
 pub fn merge_marks(files: &Files) -> Vec<String> {
-    lines(
-        files,
-        |_| true,
-        |_, line| {
-            let marked = line.starts_with("<<<<<<< ") || line.starts_with(">>>>>>> ");
-            marked.then(|| {
-                "what two changes made of this stands side by side: choose, and delete the marks".to_owned()
-            })
-        },
-    )
+    lines(files, Files::is_written, |_, line| {
+        let marked = line.starts_with("<<<<<<< ") || line.starts_with(">>>>>>> ");
+        marked.then(|| {
+            "what two changes made of this stands side by side: choose, and delete the marks".to_owned()
+        })
+    })
 }
 
 /// Code in comments that rustdoc takes for a test. To look for one it compiles each crate once more, so that libraries turn that off, with

@@ -108,6 +108,7 @@ fn check(root: &Path, without_corpus: bool) -> Vec<Check> {
     report("crates depend on what they may", edges::read(root).map(|found| edges::forbidden(&found)));
     report("no machine paths", files.as_ref().map(tree::machine_paths).map_err(Clone::clone));
     report("no stubs and no ignored tests", files.as_ref().map(tree::stubs).map_err(Clone::clone));
+    report("tests of minutes say so", files.as_ref().map(tree::unmarked_minutes).map_err(Clone::clone));
     report(
         "nothing leads out of the repository",
         files.as_ref().map(habits::paths_out).map_err(Clone::clone),

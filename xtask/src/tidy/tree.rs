@@ -75,7 +75,8 @@ impl Files {
 
     fn add(&mut self, path: &str, text: Option<String>) {
         let mut folder = path;
-        while let Some((above, _)) = folder.rsplit_once('/') {
+        while let Some((above, _)) = folder.rsplit_once('/').filter(|(above, _)| !self.paths.contains(*above))
+        {
             self.paths.insert(above.to_string());
             folder = above;
         }
@@ -119,22 +120,23 @@ impl Files {
     pub fn is_code(path: &str) -> bool {
         [".rs", ".py", ".sh", ".cu", ".h"].iter().any(|suffix| path.ends_with(suffix))
     }
+
+    /// Whether somebody wrote a file: the corpus, which has most of all lines, is generated, and compared with what is generated.
+    pub fn is_written(path: &str) -> bool {
+        !path.starts_with("corpus/") || path.ends_with(".md")
+    }
 }
 
 /// Absolute paths of somebody's machine.
 pub fn machine_paths(files: &Files) -> Vec<String> {
     let folders = ["home", "root", "tmp", "work", "mnt", "Users"].map(|folder| format!("/{folder}/"));
-    lines(
-        files,
-        |_| true,
-        |_, line| {
-            if !line.contains('/') {
-                return None;
-            }
-            let folder = folders.iter().find(|folder| starts_a_path(line, folder))?;
-            Some(format!("names a path under `{folder}`, which exists on one machine only"))
-        },
-    )
+    lines(files, Files::is_written, |_, line| {
+        if !line.contains('/') {
+            return None;
+        }
+        let folder = folders.iter().find(|folder| starts_a_path(line, folder))?;
+        Some(format!("names a path under `{folder}`, which exists on one machine only"))
+    })
 }
 
 /// Whether `folder` occurs where a path starts, not inside a longer path or an address.
@@ -165,7 +167,26 @@ pub fn stubs(files: &Files) -> Vec<String> {
     })
 }
 
-/// What `find` says of each line of each file that `of` takes. The corpus has most of all lines.
+/// Tests of minutes that nothing says so of: `cargo test` would run them each time, and the release gate never.
+pub fn unmarked_minutes(files: &Files) -> Vec<String> {
+    let (test, mark) = (format!("fn {}_", "minutes"), format!("{}re = \"needs minutes", "#[igno"));
+    let mut problems = Vec::new();
+    for (path, text) in files.texts().filter(|(path, _)| path.ends_with(".rs")) {
+        let mut above = "";
+        for (n, line) in text.lines().enumerate() {
+            if line.trim_start().starts_with(&test) && !above.trim_start().starts_with(&mark) {
+                problems.push(format!(
+                    "{path}:{}: put `{mark}; ...\"]` above it, or give it another name",
+                    n + 1
+                ));
+            }
+            above = line;
+        }
+    }
+    problems
+}
+
+/// What `find` says of each line of each file that `of` takes.
 pub fn lines(
     files: &Files,
     of: impl Fn(&str) -> bool,
@@ -206,6 +227,21 @@ mod tests {
         assert_eq!(stubs(&Files::from_texts(&[("a.rs", &ignored)])).len(), 1);
         let needs = format!("{}re = \"needs numpy\"]\nfn f() {{}}", "#[igno");
         assert_eq!(stubs(&Files::from_texts(&[("a.rs", &needs)])), Vec::<String>::new());
+    }
+
+    #[test]
+    fn tests_of_minutes_are_marked() {
+        let text = |above: &str| format!("#[test]\n{above}\nfn {}_of_all() {{}}\n", "minutes");
+        let found = |above: &str| unmarked_minutes(&Files::from_texts(&[("a.rs", &text(above))]));
+        assert_eq!(
+            found(&format!("{}re = \"needs minutes; the gate runs it\"]", "#[igno")),
+            Vec::<String>::new()
+        );
+        for above in ["", &format!("{}re = \"needs numpy\"]", "#[igno")] {
+            assert!(
+                found(above).iter().all(|said| said.starts_with("a.rs:3: put `")) && found(above).len() == 1
+            );
+        }
     }
 
     #[test]

@@ -31,10 +31,10 @@ const UNORDERED: [(&str, &str); 4] = [
 fn a_vm_that_spins_in_ptx_orders_as_much_as_it_says() {
     let right = vm(LITMUS, &[]);
     assert_passes(&["--vm", &right], LITMUS);
-    assert_passes(&["--vm", &right, "--seed", "3", "--threads", "96"], LITMUS);
     let weak = ["--sanitize", "order", "--vm"];
-    assert_passes(&[&weak[..], &[&right]].concat(), LITMUS);
-    for change in UNORDERED {
+    assert_passes(&[&weak[..], &[&right]].concat(), BEHIND_NOPS);
+    // Which of the words and scopes that say so: all of them are the gate's.
+    for change in [UNORDERED[1], UNORDERED[2]] {
         assert_wrong_numbers(&[&weak[..], &[&vm(BEHIND_NOPS, &[change])]].concat(), BEHIND_NOPS);
     }
     assert_says(
@@ -69,6 +69,18 @@ fn a_vm_that_spins_in_ptx_orders_as_much_as_it_says() {
         BEHIND_NOPS,
         "comes to barrier 1 of 96 threads, which has to be a multiple of 32 up to the 64",
     );
+}
+
+#[test]
+#[ignore = "needs minutes; the release gate runs it"]
+fn minutes_a_vm_that_spins_in_ptx_orders_no_more_than_it_says() {
+    let right = vm(LITMUS, &[]);
+    assert_passes(&["--vm", &right, "--seed", "3", "--threads", "96"], LITMUS);
+    let weak = ["--sanitize", "order", "--vm"];
+    assert_passes(&[&weak[..], &[&right]].concat(), LITMUS);
+    for change in UNORDERED {
+        assert_wrong_numbers(&[&weak[..], &[&vm(BEHIND_NOPS, &[change])]].concat(), BEHIND_NOPS);
+    }
 }
 
 #[test]

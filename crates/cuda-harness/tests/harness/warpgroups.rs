@@ -30,13 +30,13 @@ fn passes(kernels: &str, number: usize, more: &[&str], cases: &str) {
     assert_passes(&options, cases);
 }
 
-const CASES: &str = "numeric/gemm-tile/{random,special,ranks}/*";
+const CASES: &str = "numeric/gemm-tile/{random,special}/*";
 
 #[test]
 fn products_of_four_warps_conform() {
-    // Between them: operands in registers and in shared memory, by rows and by columns, plain and with two of three swizzles, and signs.
+    // Between them: operands in registers and in shared memory, by rows and by columns, and two of three swizzles.
     let halves = HALVES.unchanged();
-    for number in [6, 9, 12] {
+    for number in [6, 9] {
         passes(&halves, number, &[], CASES);
     }
     passes(&OTHERS.unchanged(), 2, &[], CASES);
@@ -154,6 +154,7 @@ const MISTAKES: [(usize, (&str, &str)); 14] = [
 ];
 
 #[test]
+#[ignore = "needs minutes; the release gate runs it"]
 fn minutes_mistakes_in_products_of_four_warps_are_found() {
     for (number, change) in MISTAKES {
         let options = variant(&HALVES.with(&[change]), number);
@@ -165,6 +166,7 @@ fn minutes_mistakes_in_products_of_four_warps_are_found() {
 }
 
 #[test]
+#[ignore = "needs minutes; the release gate runs it"]
 fn minutes_products_of_four_warps_conform_however_operands_lie() {
     for (stranger, variants) in [(HALVES, VARIANTS_OF_HALVES), (OTHERS, VARIANTS_OF_OTHERS)] {
         let kernels = stranger.unchanged();

@@ -44,7 +44,7 @@ fn changed(changes: &[(&str, &str, &str)]) -> tempfile::TempDir {
 fn compiled(folder: &Path) -> String {
     let program = folder.join("worker");
     let output = Command::new(require(Tool::Cxx))
-        .args(["-x", "c++", "-std=c++20", "-O1", "-pthread", "-Wall", "-Wextra", "-Werror"])
+        .args(["-x", "c++", "-std=c++20", "-pthread", "-Wall", "-Wextra", "-Werror"])
         .arg(format!("-I{}", path("tests/driver").display()))
         .arg(format!("-I{}", path("cuda").display()))
         .arg(format!("-I{}", root().join("adapters/cpp").display()))

@@ -113,7 +113,7 @@ fn axes_for_all<'r>(
     regions: impl Iterator<Item = &'r Region> + Clone,
 ) -> [usize; 2] {
     let asked = cut_axes(bounds, regions.clone());
-    debug_assert!(asked.len() <= 1, "{asked:?}");
+    assert!(asked.len() <= 1, "{asked:?}");
     let cut = cut_axes(bounds, boxes.iter().map(|(one, _)| one).chain(regions));
     let [first, second] = two_axes(&cut);
     match asked[..] {
@@ -124,7 +124,7 @@ fn axes_for_all<'r>(
 
 /// The axes of a sweep over boxes that are cut on these, which are at most two, in order; where they are fewer, with any others.
 pub fn two_axes(cut: &[usize]) -> [usize; 2] {
-    debug_assert!(cut.len() <= 2, "{cut:?}");
+    assert!(cut.len() <= 2, "{cut:?}");
     let first = cut.first().copied().unwrap_or(0);
     let second = cut.get(1).copied().unwrap_or((first + 1) % MAX_RANK);
     [first, second]
