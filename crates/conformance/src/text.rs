@@ -16,22 +16,34 @@ pub fn secret() -> String {
 /// The longest excerpt, in characters.
 const EXCERPT: usize = 200;
 
+/// The longest explanation, which says what stands where when a launch is stuck.
+const EXPLANATION: usize = 1000;
+
 /// The beginning of what a worker wrote, on one line and without control characters: a report must not be at the
 /// mercy of the implementation that it is about.
 pub fn excerpt(bytes: &[u8]) -> String {
+    beginning(bytes, EXCERPT)
+}
+
+/// The same of what a worker gives as the reason why it has no answer, of which more is kept.
+pub fn explanation(bytes: &[u8]) -> String {
+    beginning(bytes, EXPLANATION)
+}
+
+fn beginning(bytes: &[u8], most: usize) -> String {
     // Enough bytes for the characters that are kept, however long the line is.
-    let head = bytes.get(..bytes.len().min(4 * EXCERPT + 4)).unwrap_or(bytes);
+    let head = bytes.get(..bytes.len().min(4 * most + 4)).unwrap_or(bytes);
     let text = String::from_utf8_lossy(head);
     let text = text.trim_end_matches(['\n', '\r']);
     let mut shown = String::new();
-    for character in text.chars().take(EXCERPT) {
+    for character in text.chars().take(most) {
         if character.is_control() {
             shown.extend(character.escape_default());
         } else {
             shown.push(character);
         }
     }
-    if text.chars().nth(EXCERPT).is_some() {
+    if text.chars().nth(most).is_some() {
         shown.push_str("...");
     }
     shown
@@ -50,5 +62,7 @@ mod tests {
         let shown = excerpt(long.as_bytes());
         assert_eq!(shown.chars().count(), 203);
         assert!(shown.ends_with("..."));
+        let explained = explanation(long.as_bytes());
+        assert_eq!((explained.chars().count(), explained.ends_with("é...")), (1003, true));
     }
 }

@@ -10,7 +10,7 @@ use megakernel_ir::rule::Rule;
 use crate::case::{Case, Verdict};
 use crate::checkers;
 use crate::execution::{Elements, Key};
-use crate::text::excerpt;
+use crate::text::{excerpt, explanation};
 
 pub(crate) mod cause;
 mod json;
@@ -109,7 +109,10 @@ pub fn verdict(case: &Case, answer: &FromWorker) -> Judgement {
     let failed = |actual: String| because(cause::plain(&actual), actual);
     if answer.kind == "error" {
         let message = answer.message.as_deref().unwrap_or("without a message");
-        return failed(format!("an error instead of a response: {}", excerpt(message.as_bytes())));
+        let said = |shown: String| format!("an error instead of a response: {shown}");
+        // How an explanation goes on differs from failure to failure of the same cause.
+        let cause = cause::plain(&said(excerpt(message.as_bytes())));
+        return because(cause, said(explanation(message.as_bytes())));
     }
     let diagnostics = answer.diagnostics.as_deref().unwrap_or_default();
     if let Err(fault) = known(diagnostics) {
@@ -120,7 +123,9 @@ pub fn verdict(case: &Case, answer: &FromWorker) -> Judgement {
         Some("reject") => true,
         Some("unsupported") => {
             return match answer.reason.as_deref() {
-                Some(reason) => Judgement::Skipped(format!("unsupported: {}", excerpt(reason.as_bytes()))),
+                Some(reason) => {
+                    Judgement::Skipped(format!("unsupported: {}", explanation(reason.as_bytes())))
+                }
                 None => failed("unsupported without a `reason`".to_owned()),
             };
         }

@@ -228,3 +228,23 @@ fn the_second_trip_returns_the_same_bytes() {
     let rejects = response(json!({"outcome": "reject", "diagnostics": [error("S01")]}));
     assert_eq!(compare_second("{}", &rejects).expect_err("rejected").actual, "reject of its own document");
 }
+
+#[test]
+fn explanations_are_kept_and_their_beginning_is_the_cause() {
+    let judged = |end: &str| {
+        let message = format!("no task can go on: {}{end}", "all of them wait, ".repeat(20));
+        let answer: FromWorker =
+            serde_json::from_value(json!({"type": "error", "id": 1, "message": message})).expect("an error");
+        match verdict(&case(Method::EXECUTE, json!({"verdict": "accept"})), &answer) {
+            Judgement::Failed(mismatch) => mismatch,
+            other => unreachable!("{other:?} is no failure"),
+        }
+    };
+    let (first, second) = (judged("here"), judged("there"));
+    assert!(
+        first.actual.ends_with("wait, here") && second.actual.ends_with("wait, there"),
+        "{}",
+        first.actual
+    );
+    assert_eq!(first.cause, second.cause);
+}
