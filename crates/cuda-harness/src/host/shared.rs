@@ -1,5 +1,6 @@
 //! `__shared__` variables on the CPU. To a C++ compiler a variable is a thread's or everybody's, and those of a block are neither: each becomes a
-//! reference to memory that the shim keeps for the running block, or, where it is `extern`, to the block's dynamic shared memory.
+//! reference to memory that the shim keeps for the running block, or, where it is `extern`, to the block's dynamic shared memory. One that is
+//! declared outside a function is such a reference in each function that names it.
 
 use std::ops::Range;
 
@@ -11,14 +12,32 @@ const MARK: &str = "amk_of_the_block";
 /// The words of a declaration that say where a variable is, which the reference says instead.
 const STORAGE: [&str; 4] = [MARK, "static", "extern", "inline"];
 
+/// What a brace opens.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Brace {
+    Namespace,
+    Function,
+    Other,
+}
+
+/// A variable: what is declared of it once, and the reference that has its name.
+struct Variable {
+    name: String,
+    declared: String,
+    reference: String,
+}
+
 /// Preprocessed text with each declaration of `__shared__` variables replaced.
 ///
 /// # Errors
 /// A declaration that is not understood: the text of it and why.
 pub fn replace(text: &str) -> Result<String, String> {
     let tokens = tokens(text);
-    let mut replaced = String::with_capacity(text.len());
-    let (mut done, mut count) = (0, 0);
+    // In place of what stands where, in its order.
+    let mut edits: Vec<(Range<usize>, String)> = Vec::new();
+    let mut count = 0;
+    let mut open = Vec::new();
+    let mut outside: Vec<Variable> = Vec::new();
     // The first token of the statement.
     let mut first = 0;
     let mut at = 0;
@@ -30,38 +49,124 @@ pub fn replace(text: &str) -> Result<String, String> {
             _ => false,
         };
         if ends {
+            if word == "{" {
+                let before = words(text, &tokens[first..at]);
+                let brace = opened_by(&before);
+                if brace == Brace::Function && !open.contains(&Brace::Function) {
+                    let named = outside.iter().filter(|variable| !before.contains(&variable.name.as_str()));
+                    edits.extend(in_function(text, &tokens[at..], named)?);
+                }
+                open.push(brace);
+            } else if word == "}" {
+                open.pop();
+            }
             first = at + 1;
         } else if word == MARK {
             let end = end_of_declaration(text, &tokens, at)
                 .ok_or("the text ends in a declaration of `__shared__`")?;
             let statement = &tokens[first..=end];
-            let (lines, statement): (Vec<_>, Vec<_>) =
-                statement.iter().partition(|(kind, _)| *kind == Kind::Line);
-            let words: Vec<&str> = statement.iter().map(|(_, place)| &text[place.clone()]).collect();
-            let start = statement.first().map_or(place.start, |(_, place)| place.start);
-            replaced.push_str(&text[done..start]);
-            let said = |why: &str| format!("`{}`: {why}", spaced(&words).replace(MARK, "__shared__"));
-            let (references, names) = references(&words, &mut count).map_err(|why| said(&why))?;
-            replaced.push_str(&references);
-            if let Some(name) = copied(text, &tokens[end + 1..], &names) {
-                return Err(said(&format!(
-                    "a lambda behind it copies `{name}`, which on the CPU is a reference: capture with [&], or not at all"
-                )));
-            }
-            done = tokens[end].1.end;
+            let words = words(text, statement);
+            let start = statement
+                .iter()
+                .find(|(kind, _)| *kind != Kind::Line)
+                .map_or(place.start, |(_, place)| place.start);
+            let variables = variables(&words, &mut count).map_err(|why| said(&words, &why))?;
+            let mut declared: String = if open.iter().all(|brace| *brace == Brace::Namespace) {
+                let declared = variables.iter().map(|variable| variable.declared.as_str()).collect();
+                outside.extend(variables);
+                declared
+            } else {
+                let names: Vec<&str> = variables.iter().map(|variable| variable.name.as_str()).collect();
+                if let Some(name) = copied(text, &tokens[end + 1..], &names) {
+                    return Err(said(&words, &is_copied(name)));
+                }
+                variables
+                    .iter()
+                    .map(|variable| [variable.declared.as_str(), &variable.reference].concat())
+                    .collect()
+            };
             // What follows stands where it did.
-            if let Some((_, line)) = lines.last() {
-                replaced.push('\n');
-                replaced.push_str(&text[line.clone()]);
-                replaced.push('\n');
+            if let Some((_, line)) = statement.iter().rfind(|(kind, _)| *kind == Kind::Line) {
+                declared += &format!("\n{}\n", &text[line.clone()]);
             }
+            edits.push((start..tokens[end].1.end, declared));
             at = end;
             first = end + 1;
         }
         at += 1;
     }
+    edits.sort_by_key(|(place, _)| place.start);
+    let mut replaced = String::with_capacity(text.len());
+    let mut done = 0;
+    for (place, edit) in edits {
+        replaced.push_str(&text[done..place.start]);
+        replaced.push_str(&edit);
+        done = place.end;
+    }
     replaced.push_str(&text[done..]);
     Ok(replaced)
+}
+
+/// The words of tokens, without the lines that say where they stand.
+fn words<'a>(text: &'a str, tokens: &[(Kind, Range<usize>)]) -> Vec<&'a str> {
+    tokens.iter().filter(|(kind, _)| *kind != Kind::Line).map(|(_, place)| &text[place.clone()]).collect()
+}
+
+/// What is wrong with a declaration.
+fn said(declaration: &[&str], why: &str) -> String {
+    format!("`{}`: {why}", spaced(declaration).replace(MARK, "__shared__"))
+}
+
+fn is_copied(name: &str) -> String {
+    format!(
+        "a lambda behind it copies `{name}`, which on the CPU is a reference: capture with [&], or not at all"
+    )
+}
+
+/// What a brace opens that these words stand before.
+fn opened_by(words: &[&str]) -> Brace {
+    match words {
+        [.., "namespace"] | ["namespace", ..] | ["inline", "namespace", ..] | ["extern", _] => {
+            Brace::Namespace
+        }
+        // The end of its parameters, or what may stand behind them.
+        [.., ")" | "const" | "noexcept" | "override" | "final"] if words.contains(&"(") => Brace::Function,
+        _ if words.contains(&"(") && words.windows(2).any(|two| two == ["-", ">"]) => Brace::Function,
+        _ => Brace::Other,
+    }
+}
+
+/// Of the variables that are declared outside, the references of those that a function names whose body begins with these tokens. They stand around the
+/// body, in which other things may have their names.
+fn in_function<'a>(
+    text: &str,
+    tokens: &[(Kind, Range<usize>)],
+    outside: impl Iterator<Item = &'a Variable>,
+) -> Result<Vec<(Range<usize>, String)>, String> {
+    let mut depth = 0_i32;
+    let close = tokens.iter().position(|(kind, place)| {
+        let word = &text[place.clone()];
+        depth += i32::from(*kind == Kind::Sign) * (i32::from(word == "{") - i32::from(word == "}"));
+        depth == 0
+    });
+    let (Some((_, brace)), Some(close)) = (tokens.first(), close) else { return Ok(Vec::new()) };
+    let body = words(text, &tokens[..close]);
+    // And no member of something.
+    let is_named = |name: &str| {
+        (1..body.len())
+            .any(|n| body[n] == name && !matches!(body[..n], [.., "."] | [.., "-", ">"] | [.., ":", ":"]))
+    };
+    let named: Vec<&Variable> = outside.filter(|variable| is_named(&variable.name)).collect();
+    if named.is_empty() {
+        return Ok(Vec::new());
+    }
+    let names: Vec<&str> = named.iter().map(|variable| variable.name.as_str()).collect();
+    if let Some(name) = copied(text, &tokens[1..close], &names) {
+        return Err(format!("`__shared__ {name}`: {}", is_copied(name)));
+    }
+    let references: String = named.iter().map(|variable| variable.reference.as_str()).collect();
+    let end = tokens[close].1.start;
+    Ok(vec![(brace.end..brace.end, format!(" {references} {{")), (end..end, "} ".to_owned())])
 }
 
 /// Where a declaration ends, at the earliest behind a place: with a semicolon, or with a brace that opens no type's members.
@@ -93,7 +198,7 @@ fn is_label(text: &str, tokens: &[(Kind, Range<usize>)]) -> bool {
 }
 
 /// Which of these names a lambda has that captures by copy, in the rest of the block.
-fn copied<'a>(text: &str, tokens: &[(Kind, Range<usize>)], names: &'a [String]) -> Option<&'a String> {
+fn copied<'a>(text: &str, tokens: &[(Kind, Range<usize>)], names: &[&'a str]) -> Option<&'a str> {
     let words: Vec<&str> = tokens.iter().map(|(_, place)| &text[place.clone()]).collect();
     let mut depth = 0_i32;
     for (n, word) in words.iter().enumerate() {
@@ -104,7 +209,7 @@ fn copied<'a>(text: &str, tokens: &[(Kind, Range<usize>)], names: &'a [String]) 
         if *word == "[" && words.get(n + 1) == Some(&"=") {
             let opens = n + words[n..].iter().position(|word| *word == "{")?;
             let body = &words[opens..opens + group(&words[opens..], ["{", "}"])?];
-            let found = names.iter().find(|name| body.contains(&name.as_str()));
+            let found = names.iter().find(|name| body.contains(name)).copied();
             if found.is_some() {
                 return found;
             }
@@ -113,8 +218,8 @@ fn copied<'a>(text: &str, tokens: &[(Kind, Range<usize>)], names: &'a [String]) 
     None
 }
 
-/// A declaration, with the semicolon at its end, as references; and their names. `count` numbers what is named for them.
-fn references(words: &[&str], count: &mut usize) -> Result<(String, Vec<String>), String> {
+/// What a declaration declares, which ends with its semicolon. `count` numbers what is named for each.
+fn variables(words: &[&str], count: &mut usize) -> Result<Vec<Variable>, String> {
     let is_extern = words.contains(&"extern");
     let (mut alignment, mut rest) = (Vec::new(), Vec::new());
     let (mut next, mut depth) = (0, 0_i32);
@@ -158,7 +263,7 @@ fn references(words: &[&str], count: &mut usize) -> Result<(String, Vec<String>)
     if declarators.len() > 1 && rest[..name].contains(&"*") {
         return Err("one pointer a declaration, please".to_owned());
     }
-    let (mut text, mut names) = (String::new(), Vec::new());
+    let mut variables = Vec::new();
     for declarator in declarators {
         let (name, extents) = declarator.split_first().ok_or("a name is missing")?;
         if !name.starts_with(|first: char| first.is_alphabetic() || first == '_')
@@ -166,22 +271,21 @@ fn references(words: &[&str], count: &mut usize) -> Result<(String, Vec<String>)
         {
             return Err("only variables and arrays are understood".to_owned());
         }
-        names.push((*name).to_owned());
         *count += 1;
         let n = *count;
-        let extents = spaced(extents);
-        text += &format!("typedef {declared} amk_type_{n} {extents}; ");
-        text += &if is_extern {
+        let mut of_it = format!("typedef {declared} amk_type_{n} {}; ", spaced(extents));
+        let reference = if is_extern {
             format!("amk_type_{n}& {name} = shim::dynamic<amk_type_{n}>(\"{name}\");")
         } else {
             let least = [&alignment[..], &["char byte;".to_owned()]].concat().join(" ");
+            of_it += &format!("struct amk_least_{n} {{ {least} }}; static char amk_key_{n}; ");
             format!(
-                "struct amk_least_{n} {{ {least} }}; static char amk_key_{n}; \
-                 amk_type_{n}& {name} = shim::variable<amk_type_{n}>(&amk_key_{n}, alignof(amk_least_{n}), \"{name}\");"
+                "amk_type_{n}& {name} = shim::variable<amk_type_{n}>(&amk_key_{n}, alignof(amk_least_{n}), \"{name}\");"
             )
         };
+        variables.push(Variable { name: (*name).to_owned(), declared: of_it, reference });
     }
-    Ok((text, names))
+    Ok(variables)
 }
 
 /// Where the first name stands that a declaration declares: before its extents, a comma or its end, but for what the type's own brackets have.
@@ -227,7 +331,7 @@ mod tests {
     /// Type, name and extents of each variable of a declaration.
     #[track_caller]
     fn assert_declares(declaration: &str, expected: &[(&str, &str, &str)]) {
-        let text = replaced(declaration);
+        let text = replaced(&format!("void f() {{ {declaration} }}"));
         let found: Vec<_> = text
             .split("typedef ")
             .skip(1)
@@ -283,6 +387,46 @@ mod tests {
     }
 
     #[test]
+    fn what_is_declared_outside_is_a_reference_in_each_function_that_names_it() {
+        let declared =
+            "typedef float amk_type_1 [8]; struct amk_least_1 { char byte; }; static char amk_key_1; ";
+        let reference =
+            "amk_type_1& x = shim::variable<amk_type_1>(&amk_key_1, alignof(amk_least_1), \"x\");";
+        let with = |text: &str| {
+            text.replace("@", declared).replace("<<", &format!("{{ {reference} {{")).replace(">>", "} }")
+        };
+        for (text, expected) in [
+            ("__shared__ float x[8]; void f() { x[0] = 1; }", "@ void f() << x[0] = 1; >>"),
+            (
+                "namespace a { __shared__ float x[8]; struct S { int f(int n) const { return x[n]; } }; }",
+                "namespace a { @ struct S { int f(int n) const << return x[n]; >> }; }",
+            ),
+            (
+                "extern \"C\" { __shared__ float x[8]; auto f() -> A<int> { if (g()) { return A<int>(x); } } }",
+                "extern \"C\" { @ auto f() -> A<int> << if (g()) { return A<int>(x); } >> }",
+            ),
+            // Names of other things.
+            (
+                "__shared__ float x[8]; void f(float* x) { *x = 1; } void g(S* s) { s->x = s[0].x + A::x; } int h() { return 1; }",
+                "@ void f(float* x) { *x = 1; } void g(S* s) { s->x = s[0].x + A::x; } int h() { return 1; }",
+            ),
+            ("void f() { x(); } __shared__ float x[8];", "void f() { x(); } @"),
+            (
+                "__shared__ float x[8]; void f() { for (;1 > x[0];) ; } A a = {x}; void g() { auto l = [&] { return x; }; }",
+                "@ void f() << for (;1 > x[0];) ; >> A a = {x}; void g() << auto l = [&] { return x; }; >>",
+            ),
+        ] {
+            assert_eq!(replaced(text), with(expected).replace("; >>", "; } }"), "{text}");
+        }
+        assert_eq!(
+            replaced("extern __shared__ int s[]; int f() { return s[0]; }"),
+            "typedef int amk_type_1 [];  int f() { amk_type_1& s = shim::dynamic<amk_type_1>(\"s\"); { return s[0]; } }"
+        );
+        let copied = replaced("__shared__ int x; void f() { auto l = [=] { return x; }; }");
+        assert!(copied.contains("a lambda behind it copies `x`"), "{copied}");
+    }
+
+    #[test]
     fn what_is_not_understood_is_said() {
         for (declaration, why) in [
             ("__shared__ int n = 1;", "`__shared__ int n = 1;`: shared memory has no first value"),
@@ -293,7 +437,7 @@ mod tests {
             ("__shared__ x;", "no name"),
             ("__shared__ int x", "the text ends"),
             (
-                "__shared__ int x; auto f = [=, &y](int i) { return i + x; };",
+                "{ __shared__ int x; auto f = [=, &y](int i) { return i + x; }; }",
                 "`__shared__ int x;`: a lambda behind it copies `x`",
             ),
         ] {
@@ -314,9 +458,9 @@ mod tests {
         ] {
             assert_eq!(replace(text), Ok(text.to_owned()));
         }
-        let text = "int a;\n# 7 \"k.cu\"\n__shared__\n# 8 \"k.cu\" 3\nint\n# 8 \"k.cu\"\n n; int b;";
+        let text = "{ int a;\n# 7 \"k.cu\"\n__shared__\n# 8 \"k.cu\" 3\nint\n# 8 \"k.cu\"\n n; int b; }";
         let (before, after) =
-            ("int a;\n# 7 \"k.cu\"\ntypedef int amk_type_1 ;", "\"n\");\n# 8 \"k.cu\"\n int b;");
+            ("{ int a;\n# 7 \"k.cu\"\ntypedef int amk_type_1 ;", "\"n\");\n# 8 \"k.cu\"\n int b; }");
         let found = replaced(text);
         assert!(found.starts_with(before) && found.ends_with(after), "{found}");
     }
