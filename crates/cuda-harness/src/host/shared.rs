@@ -1,6 +1,6 @@
 //! `__shared__` variables on the CPU. To a C++ compiler a variable is a thread's or everybody's, and those of a block are neither: each becomes a
 //! reference to memory that the shim keeps for the running block, or, where it is `extern`, to the block's dynamic shared memory. One that is
-//! declared outside a function is such a reference in each function that names it.
+//! declared outside a function is such a reference in each function that names it; and as nothing of a block is captured, each lambda has its own, too.
 
 use std::ops::Range;
 
@@ -54,7 +54,7 @@ pub fn replace(text: &str) -> Result<String, String> {
                 let brace = opened_by(&before);
                 if brace == Brace::Function && !open.contains(&Brace::Function) {
                     let named = outside.iter().filter(|variable| !before.contains(&variable.name.as_str()));
-                    edits.extend(in_function(text, &tokens[at..], named)?);
+                    edits.extend(in_function(text, &tokens[at..], named));
                 }
                 open.push(brace);
             } else if word == "}" {
@@ -76,10 +76,7 @@ pub fn replace(text: &str) -> Result<String, String> {
                 outside.extend(variables);
                 declared
             } else {
-                let names: Vec<&str> = variables.iter().map(|variable| variable.name.as_str()).collect();
-                if let Some(name) = copied(text, &tokens[end + 1..], &names) {
-                    return Err(said(&words, &is_copied(name)));
-                }
+                edits.extend(in_lambdas(text, &tokens[end + 1..], &variables.iter().collect::<Vec<_>>()));
                 variables
                     .iter()
                     .map(|variable| [variable.declared.as_str(), &variable.reference].concat())
@@ -117,12 +114,6 @@ fn said(declaration: &[&str], why: &str) -> String {
     format!("`{}`: {why}", spaced(declaration).replace(MARK, "__shared__"))
 }
 
-fn is_copied(name: &str) -> String {
-    format!(
-        "a lambda behind it copies `{name}`, which on the CPU is a reference: capture with [&], or not at all"
-    )
-}
-
 /// What a brace opens that these words stand before.
 fn opened_by(words: &[&str]) -> Brace {
     match words {
@@ -136,37 +127,88 @@ fn opened_by(words: &[&str]) -> Brace {
     }
 }
 
-/// Of the variables that are declared outside, the references of those that a function names whose body begins with these tokens. They stand around the
-/// body, in which other things may have their names.
+/// Of the variables that are declared outside, the references of those that a function names whose body begins with these tokens.
 fn in_function<'a>(
     text: &str,
     tokens: &[(Kind, Range<usize>)],
     outside: impl Iterator<Item = &'a Variable>,
-) -> Result<Vec<(Range<usize>, String)>, String> {
+) -> Vec<(Range<usize>, String)> {
+    let Some(body) = body(text, tokens) else { return Vec::new() };
+    let named: Vec<&Variable> =
+        outside.filter(|variable| is_named(&words(text, body), &variable.name)).collect();
+    named
+        .iter()
+        .flat_map(|variable| around(body, variable))
+        .chain(in_lambdas(text, &body[1..], &named))
+        .collect()
+}
+
+/// The references of variables in the lambdas, in the rest of a block, that name them and do not capture all by reference.
+fn in_lambdas(
+    text: &str,
+    tokens: &[(Kind, Range<usize>)],
+    variables: &[&Variable],
+) -> Vec<(Range<usize>, String)> {
     let mut depth = 0_i32;
-    let close = tokens.iter().position(|(kind, place)| {
+    let end = tokens.iter().position(|(_, place)| {
         let word = &text[place.clone()];
-        depth += i32::from(*kind == Kind::Sign) * (i32::from(word == "{") - i32::from(word == "}"));
-        depth == 0
+        depth += i32::from(word == "{") - i32::from(word == "}");
+        depth < 0
     });
-    let (Some((_, brace)), Some(close)) = (tokens.first(), close) else { return Ok(Vec::new()) };
-    let body = words(text, &tokens[..close]);
-    // And no member of something.
-    let is_named = |name: &str| {
-        (1..body.len())
-            .any(|n| body[n] == name && !matches!(body[..n], [.., "."] | [.., "-", ">"] | [.., ":", ":"]))
-    };
-    let named: Vec<&Variable> = outside.filter(|variable| is_named(&variable.name)).collect();
-    if named.is_empty() {
-        return Ok(Vec::new());
+    let tokens = &tokens[..end.unwrap_or(tokens.len())];
+    let word = |n: usize| tokens.get(n).map_or("", |(_, place)| &text[place.clone()]);
+    let mut edits = Vec::new();
+    for n in 0..tokens.len() {
+        if word(n) != "[" || matches!(word(n + 1), "&" | "[") {
+            continue;
+        }
+        let rest = words(text, &tokens[n..]);
+        let Some(captures) = group(&rest, ["[", "]"]) else { continue };
+        if !matches!(rest.get(captures), Some(&("(" | "{" | "<" | "mutable"))) {
+            continue;
+        }
+        // What stands behind an array's name is no lambda either, since no body follows.
+        let Some(opens) = (n..tokens.len()).take_while(|at| word(*at) != ";").find(|at| word(*at) == "{")
+        else {
+            continue;
+        };
+        let (Some(body), before) = (body(text, &tokens[opens..]), words(text, &tokens[n..opens])) else {
+            continue;
+        };
+        let body_words = words(text, body);
+        for variable in variables {
+            if is_named(&body_words, &variable.name) && !before.contains(&variable.name.as_str()) {
+                edits.extend(around(body, variable));
+            }
+        }
     }
-    let names: Vec<&str> = named.iter().map(|variable| variable.name.as_str()).collect();
-    if let Some(name) = copied(text, &tokens[1..close], &names) {
-        return Err(format!("`__shared__ {name}`: {}", is_copied(name)));
-    }
-    let references: String = named.iter().map(|variable| variable.reference.as_str()).collect();
-    let end = tokens[close].1.start;
-    Ok(vec![(brace.end..brace.end, format!(" {references} {{")), (end..end, "} ".to_owned())])
+    edits
+}
+
+/// The tokens of a body that begins with these, with its braces.
+fn body<'a>(text: &str, tokens: &'a [(Kind, Range<usize>)]) -> Option<&'a [(Kind, Range<usize>)]> {
+    let mut depth = 0_i32;
+    let close = tokens.iter().position(|(_, place)| {
+        let word = &text[place.clone()];
+        depth += i32::from(word == "{") - i32::from(word == "}");
+        depth == 0
+    })?;
+    Some(&tokens[..=close])
+}
+
+/// Whether a body names something that is no member of something.
+fn is_named(body: &[&str], name: &str) -> bool {
+    (1..body.len())
+        .any(|n| body[n] == name && !matches!(body[..n], [.., "."] | [.., "-", ">"] | [.., ":", ":"]))
+}
+
+/// A variable's reference around a body, in which other things may have its name.
+fn around(body: &[(Kind, Range<usize>)], variable: &Variable) -> Vec<(Range<usize>, String)> {
+    let [(_, opens), .., (_, closes)] = body else { return Vec::new() };
+    vec![
+        (opens.end..opens.end, format!(" {} {{", variable.reference)),
+        (closes.start..closes.start, "} ".to_owned()),
+    ]
 }
 
 /// Where a declaration ends, at the earliest behind a place: with a semicolon, or with a brace that opens no type's members.
@@ -195,27 +237,6 @@ fn is_label(text: &str, tokens: &[(Kind, Range<usize>)]) -> bool {
     let colon = tokens.last().map_or(0, |(_, place)| place.start);
     let beside = [colon.wrapping_sub(1), colon + 1].map(|at| text.as_bytes().get(at) == Some(&b':'));
     begins && beside == [false, false]
-}
-
-/// Which of these names a lambda has that captures by copy, in the rest of the block.
-fn copied<'a>(text: &str, tokens: &[(Kind, Range<usize>)], names: &[&'a str]) -> Option<&'a str> {
-    let words: Vec<&str> = tokens.iter().map(|(_, place)| &text[place.clone()]).collect();
-    let mut depth = 0_i32;
-    for (n, word) in words.iter().enumerate() {
-        depth += i32::from(*word == "{") - i32::from(*word == "}");
-        if depth < 0 {
-            return None;
-        }
-        if *word == "[" && words.get(n + 1) == Some(&"=") {
-            let opens = n + words[n..].iter().position(|word| *word == "{")?;
-            let body = &words[opens..opens + group(&words[opens..], ["{", "}"])?];
-            let found = names.iter().find(|name| body.contains(name)).copied();
-            if found.is_some() {
-                return found;
-            }
-        }
-    }
-    None
 }
 
 /// What a declaration declares, which ends with its semicolon. `count` numbers what is named for each.
@@ -422,8 +443,41 @@ mod tests {
             replaced("extern __shared__ int s[]; int f() { return s[0]; }"),
             "typedef int amk_type_1 [];  int f() { amk_type_1& s = shim::dynamic<amk_type_1>(\"s\"); { return s[0]; } }"
         );
-        let copied = replaced("__shared__ int x; void f() { auto l = [=] { return x; }; }");
-        assert!(copied.contains("a lambda behind it copies `x`"), "{copied}");
+    }
+
+    #[test]
+    fn lambdas_have_references_of_their_own() {
+        let reference =
+            "amk_type_1& x = shim::variable<amk_type_1>(&amk_key_1, alignof(amk_least_1), \"x\");";
+        let declared = format!(
+            "typedef int amk_type_1 ; struct amk_least_1 {{ char byte; }}; static char amk_key_1; {reference}"
+        );
+        for (lambda, has_own) in [
+            ("[=](int i) { return i + x; }", true),
+            ("[] { return x; }", true),
+            ("[=, &y]() mutable { x = y; }", true),
+            ("[y]<typename T>(T t) -> int { if (t) { return x; } return y; }", true),
+            ("[&] { return x; }", false),
+            ("[=](int x) { return x; }", false),
+            ("[=] { return y.x; }", false),
+            ("y[x]", false),
+            ("y[0]; { x = 1; }", false),
+        ] {
+            let (from, to) = (
+                format!("void f() {{ __shared__ int x; auto l = {lambda}; }}"),
+                format!("void f() {{ {declared} auto l = {lambda}; }}"),
+            );
+            let to = if has_own {
+                let (before, body) = lambda.split_once('{').expect("a body");
+                let (body, _) = body.rsplit_once('}').expect("its end");
+                to.replace(lambda, &format!("{before}{{ {reference} {{{body}}} }}"))
+            } else {
+                to
+            };
+            assert_eq!(replaced(&from), to, "{lambda}");
+        }
+        let outside = replaced("__shared__ int x; void f() { auto l = [] { return x; }; }");
+        assert_eq!(outside.matches(reference).count(), 2, "{outside}");
     }
 
     #[test]
@@ -436,10 +490,6 @@ mod tests {
             ("__shared__;", "no name"),
             ("__shared__ x;", "no name"),
             ("__shared__ int x", "the text ends"),
-            (
-                "{ __shared__ int x; auto f = [=, &y](int i) { return i + x; }; }",
-                "`__shared__ int x;`: a lambda behind it copies `x`",
-            ),
         ] {
             assert!(replaced(declaration).contains(why), "{declaration}: {}", replaced(declaration));
         }

@@ -87,14 +87,19 @@ fn accesses_beside_a_variable_of_a_block_are_said() {
         "{answer}"
     );
     // Declared outside, it is each function's that names it.
-    let outside = |then: &str| {
+    let outside = |then: &str, set: &str| {
         let declared = ["__shared__ amk_i64 numel;\n", LARGEST].concat();
-        let changed = SHARED.with(&[(LARGEST, &declared), ("    __shared__ amk_i64 numel;", then)]);
-        ["--kernels".to_owned(), changed]
+        let changes =
+            [(LARGEST, &*declared), ("    __shared__ amk_i64 numel;", then), ("numel = y.numel;", set)];
+        ["--kernels".to_owned(), SHARED.with(&changes)]
     };
-    assert_passes(&outside("").each_ref().map(String::as_str), TILES);
+    // And captured by nobody.
+    for set in ["numel = y.numel;", "[=] { numel = y.numel; }();", "[](amk_i64 n) { numel = n; }(y.numel);"] {
+        assert_passes(&outside("", set).each_ref().map(String::as_str), TILES);
+    }
     let said = "a store behind the end of `numel` in shared memory";
-    assert_says(&outside("(&numel)[1] = 1;").each_ref().map(String::as_str), TILES, said);
+    let behind = outside("(&numel)[1] = 1;", "numel = y.numel;");
+    assert_says(&behind.each_ref().map(String::as_str), TILES, said);
     let first = SHARED.with(&[("__shared__ amk_i64 numel;", "__shared__ amk_i64 numel = 0;")]);
     let cache = tempfile::tempdir().expect("a folder");
     let output = Command::new(env!("CARGO_BIN_EXE_megakernel-cuda"))
