@@ -6,7 +6,7 @@ kernel of the workers of examples/cuda, and strangers' kernels of the harness's 
     python checks/targets.py             compile, and compare the table with the published one
     python checks/targets.py --write     write the table anew
     python checks/targets.py sm_90a      only these targets
-    python checks/targets.py --short ... leave out what takes longest: kernels with matrix units, those of strangers by wgmma, and strangers' with headers of libcu++
+    python checks/targets.py --short ... leave out what takes longest: kernels with matrix units, those of strangers by wgmma and tcgen05, and strangers' with headers of libcu++
     python checks/targets.py --log ...   print what the compiler says of the kernels, too
 
 The table, crates/cuda-harness/targets.md, gives for each opcode and target the registers of a thread, the bytes that it
@@ -191,7 +191,7 @@ def strangers(short):
     found = []
     for path in sorted(STRANGERS.glob("*.cu")):
         text, this = path.read_text(), f'#include "{path.name}"\n'
-        if short and re.search("#include <(cuda/|cooperative_groups)|wgmma", text):
+        if short and re.search("#include <(cuda/|cooperative_groups)|wgmma|tensor memory", text):
             continue
         # As vm.cuh takes the file of --kernels; that of --vm is a machine itself, with the suite's opcodes or without.
         machine = "" if "void amk_megakernel(" in text else '#include "vm.cuh"\n'
@@ -207,7 +207,7 @@ def strangers(short):
 def compile_strangers(nvrtc, target, kernels, cuda):
     """They have to compile with CUDA's headers without a warning: what runs on the CPU shall be what CUDA has."""
     for name, text, source, left in kernels:
-        log, cubin = compile_for(nvrtc, target, source, [*OPTIONS, f"-I{cuda}", f"-I{cuda}/cccl", *left], [(name, text)])
+        log, cubin = compile_for(nvrtc, target, source, [*OPTIONS, f"-I{cuda}", f"-I{cuda}/cccl", f"-I{STRANGERS}", *left], [(name, text)])
         if re.search("warning", log, re.I) or not cubin:
             sys.exit(f"error: {name} for {target}, {len(cubin)} bytes of CUBIN:\n{log}")
 

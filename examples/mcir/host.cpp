@@ -7,6 +7,7 @@
 // FOLDER has a file `N.bin` with the elements of each input, where N is the number of the tensor in the table at the end of the code.
 // All other tensors are written there.
 
+#define AMK_HOST 1
 #include "host/shim.hpp"
 
 #include "host/fibers.cpp"

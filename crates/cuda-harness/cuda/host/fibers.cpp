@@ -10,6 +10,7 @@
 #include "products.hpp"
 #include "shim.hpp"
 #include "stuck.hpp"
+#include "tensor_memory.hpp"
 #include "variables.hpp"
 #include "warp.hpp"
 
@@ -147,6 +148,8 @@ struct Block {
     Variables variables;
     BulkLoads bulk_loads{variables};
     std::vector<ProductsOfGroup> products;
+    // Once somebody comes to an instruction of it.
+    std::unique_ptr<TensorMemory> tensor;
 };
 
 struct Fiber {
@@ -158,6 +161,8 @@ struct Fiber {
     Products products;
     // Whether it waits for others of its four warps to begin those that it has begun.
     bool waits_for_products = false;
+    // How many columns of tensor memory it waits for.
+    unsigned waits_for_columns = 0;
     // What the barrier with a number has told it.
     unsigned counted = 0;
     // Where it has looked last: the word, what it found there, the instruction of PTX that looked, if any, how often the block had met, and whether
@@ -296,6 +301,9 @@ Standing standing(const Fiber& fiber, const Question& question) {
         });
         return said("wait", text("for wgmma that %u of the 128 threads of four warps have begun", unsigned(have_come)), doing, Standing::ALL);
     }
+    if (fiber.waits_for_columns > 0) {
+        return said("wait", text("for %u columns of tensor memory, of which %u are free", fiber.waits_for_columns, block.tensor->free()), doing, Standing::ALL);
+    }
     const bool is_old = block.opened - fiber.look.opened > MEETINGS_OF_A_LOOK;
     const Fiber::Look look = is_old ? Fiber::Look() : fiber.look;
     const std::string variable = block.variables.name_of(look.word);
@@ -327,6 +335,7 @@ void entry() {
     scheduler->left -= 1;
     Block& block = *fiber->block;
     block.members -= 1;
+    if (block.tensor) block.tensor->finish(block.members == 0);
     if (block.members > 0 && block.waiting.size() == block.members) open(block);
     const unsigned thread = fiber->thread.thread.x;
     wake(*fiber->warp, fiber->warp->quit(thread % WARP));
@@ -361,9 +370,10 @@ void bulk_load(unsigned char* to, const unsigned char* from, unsigned bytes, std
     scheduler->running->block->bulk_loads.begin(to, from, bytes, barrier, arrived);
 }
 
-bool bulk_poll(const std::uint64_t* barrier) {
-    const BulkLoads::Looked looked = scheduler->running->block->bulk_loads.look(barrier);
-    scheduler->progress |= looked.landed || looked.marked;
+bool bulk_poll(const std::uint64_t* barrier, unsigned parity) {
+    Block& block = *scheduler->running->block;
+    const BulkLoads::Looked looked = block.bulk_loads.look(barrier);
+    scheduler->progress |= looked.landed || looked.marked || (block.tensor && block.tensor->look(barrier, parity));
     scheduler->running->look = {barrier, 0, nullptr, 0, true};
     return looked.landed;
 }
@@ -410,6 +420,59 @@ AMK_OWN void products_wait(unsigned groups) {
     }
     own.land(first_under_way);
 }
+
+static TensorMemory& tensor() {
+    std::unique_ptr<TensorMemory>& tensor = scheduler->running->block->tensor;
+    if (!tensor) tensor = std::make_unique<TensorMemory>(scheduler->running->block->variables, blockDim.x);
+    return *tensor;
+}
+
+// The lanes of a warp come to what all do together. Whether the running one is the first of them.
+static bool come_together(const char* function, std::uint64_t word) {
+    const Gathered all = gather(function, ~0u, word);
+    if (alike(all, word) != all.lanes) fault("the lanes of a warp come to %s with other operands each", function);
+    return unsigned(std::countr_zero(all.lanes)) == amk_lane();
+}
+
+AMK_OWN void tensor_allocate(std::uint32_t* to, std::uint32_t columns) {
+    if (come_together("tcgen05.alloc.sync", columns | std::uint64_t(shared_address(to)) << 32)) {
+        std::uint32_t address;
+        while (!tensor().allocate(columns, address)) {
+            scheduler->running->waits_for_columns = columns;
+            pause();
+        }
+        scheduler->running->waits_for_columns = 0;
+        store(to, address);
+    }
+    (void)come_together("tcgen05.alloc.sync", 0);
+}
+void tensor_free(std::uint32_t address, std::uint32_t columns) {
+    if (come_together("tcgen05.dealloc.sync", columns | std::uint64_t(address) << 32)) tensor().give_back(address, columns);
+    // Somebody may wait for them.
+    scheduler->progress = true;
+}
+void tensor_relinquish() {
+    (void)come_together("tcgen05.relinquish_alloc_permit.sync", 0);
+    tensor().relinquish();
+}
+void tensor_load(const TensorAccess& access, std::uint32_t address, const Sum* registers) {
+    (void)come_together("tcgen05.ld.sync", address);
+    tensor().load(access, address, registers);
+}
+void tensor_store(const TensorAccess& access, std::uint32_t address, const std::uint32_t* registers) {
+    (void)come_together("tcgen05.st.sync", address);
+    tensor().store(access, address, registers);
+}
+void tensor_wait_loads() {
+    (void)come_together("tcgen05.wait::ld.sync", 0);
+    tensor().wait_loads();
+}
+void tensor_wait_stores() {
+    (void)come_together("tcgen05.wait::st.sync", 0);
+    tensor().wait_stores();
+}
+void tensor_multiply(const TensorProduct& product) { tensor().multiply(product); }
+void tensor_commit(std::uint64_t* barrier) { tensor().commit(barrier); }
 
 AMK_OWN unsigned block_barrier(bool holds) {
     Fiber* fiber = scheduler->running;

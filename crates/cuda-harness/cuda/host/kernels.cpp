@@ -5,6 +5,9 @@
 #ifdef AMK_PTX
 #include "ptx/warpgroups.hpp"
 #endif
+#ifdef AMK_TENSOR_MEMORY
+#include "ptx/tensor_memory.hpp"
+#endif
 
 #ifdef AMK_VM
 // All that is known of it is the name of its kernel.

@@ -77,6 +77,19 @@ private:
     bool is_fenced = false;
 };
 
+// 16 bytes of an operand, which may not change until its product is waited for.
+struct Kept {
+    const unsigned char* place;
+    unsigned char was[16];
+
+    explicit Kept(const unsigned char* place) : place(place) { std::memcpy(was, place, sizeof was); }
+
+    AMK_OWN void check(const char* reader, const Variables& variables) const {
+        if (std::memcmp(place, was, sizeof was) == 0) return;
+        fault("an operand of a %s, at %s, was stored over when it had been read and not waited for", reader, variables.name_of(place).c_str());
+    }
+};
+
 // What the four warps have together.
 class ProductsOfGroup {
 public:
@@ -88,27 +101,20 @@ public:
         return std::all_of(std::begin(committed), std::end(committed), [&](std::uint64_t& own) { return load(own) >= groups; });
     }
 
-    // 16 bytes of an operand, which may not change until the group is waited for.
-    AMK_OWN void read(const unsigned char* place, std::uint64_t group) {
-        One one{place, {}, group};
-        std::memcpy(one.was, place, sizeof one.was);
-        operands.push_back(one);
-    }
+    // 16 bytes of an operand.
+    AMK_OWN void read(const unsigned char* place, std::uint64_t group) { operands.push_back({Kept(place), group}); }
 
     AMK_OWN void check_operands(std::uint64_t first_under_way, const Variables& variables) {
         std::erase_if(operands, [&](const One& one) {
             if (one.group >= first_under_way) return false;
-            if (std::memcmp(one.place, one.was, sizeof one.was) != 0) {
-                fault("an operand of a wgmma, at %s, was stored over when it had been read and not waited for", variables.name_of(one.place).c_str());
-            }
+            one.operand.check("wgmma", variables);
             return true;
         });
     }
 
 private:
     struct One {
-        const unsigned char* place;
-        unsigned char was[16];
+        Kept operand;
         std::uint64_t group;
     };
     std::vector<One> operands;

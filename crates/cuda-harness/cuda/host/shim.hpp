@@ -118,10 +118,10 @@ void copy_commit();
 void copy_wait(unsigned groups);
 
 // Copies of a multiple of 16 bytes from and to such multiples, which bulk.hpp describes. Into shared memory: they belong to the block, and when one
-// lands, `arrived` is told. A look at its barrier, and whether something has landed by it.
+// lands, `arrived` is told. A look at its barrier, for the end of the phase of a parity, and whether something has landed by it.
 using Arrived = void (*)(std::uint64_t* barrier, unsigned bytes);
 void bulk_load(unsigned char* to, const unsigned char* from, unsigned bytes, std::uint64_t* barrier, Arrived arrived);
-bool bulk_poll(const std::uint64_t* barrier);
+bool bulk_poll(const std::uint64_t* barrier, unsigned parity);
 // Out of it: of the running thread, in groups, all of which but so many of the last are waited for, until they have read or until they have landed.
 // What lands is copied, or `land` adds it to what is there.
 using Landing = void (*)(unsigned char* to, const unsigned char* from, unsigned bytes);
@@ -139,6 +139,40 @@ std::uint32_t product(std::uint32_t* place, std::uint32_t sum);
 const unsigned char* product_operand(std::uint32_t address, bool keeps);
 void products_commit();
 void products_wait(unsigned groups);
+
+// A register that is there later: where it is while the instruction runs, and where it will be.
+struct Sum {
+    std::uint32_t *now, *later;
+};
+
+// Tensor memory (`tcgen05`), which tensor_memory.hpp describes. By whole warps: columns are allocated, and given back; registers are loaded and stored,
+// so many times a shape, which has the number of its bits or is 2 for two halves that lie apart; those are waited for.
+struct TensorAccess {
+    unsigned shape, times;
+    bool by_halves;
+    std::uint32_t apart;
+};
+void tensor_allocate(std::uint32_t* to, std::uint32_t columns);
+void tensor_free(std::uint32_t address, std::uint32_t columns);
+void tensor_relinquish();
+void tensor_load(const TensorAccess& access, std::uint32_t address, const Sum* registers);
+void tensor_store(const TensorAccess& access, std::uint32_t address, const std::uint32_t* registers);
+void tensor_wait_loads();
+void tensor_wait_stores();
+// By one thread: a product is begun; an mbarrier is told when all of the thread are there.
+enum class TensorKind { F16, TF32, F8, I8 };
+struct TensorProduct {
+    TensorKind kind;
+    std::uint32_t to;
+    bool a_in_tensor;
+    std::uint64_t a, b;
+    std::uint32_t instruction;
+    bool adds;
+    unsigned halved;
+    std::uint32_t left_out[4];
+};
+void tensor_multiply(const TensorProduct& product);
+void tensor_commit(std::uint64_t* barrier);
 
 // The 32-bit address of a place in the block's shared memory, or at the end of a variable there, and the place of one from which so many bytes
 // lie in one variable. All else is a fault.

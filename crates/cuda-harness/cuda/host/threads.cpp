@@ -193,7 +193,7 @@ void bulk_load(unsigned char* to, const unsigned char* from, unsigned bytes, std
     copy_words(to, from, bytes);
     arrived(barrier, bytes);
 }
-bool bulk_poll(const std::uint64_t*) { return false; }
+bool bulk_poll(const std::uint64_t*, unsigned) { return false; }
 
 void bulk_store(unsigned char* to, const unsigned char* from, unsigned bytes, Landing land) {
     check_bulk(to, from, bytes);
@@ -230,6 +230,18 @@ void products_wait(unsigned groups) {
     while (is_of_group(worker->block->products.size()) && !products_of_group().all_committed(first_under_way, load)) pause();
     own.land(first_under_way);
 }
+
+// Nothing goes on by itself, and what orders it are no accesses that ThreadSanitizer sees.
+[[noreturn]] static void no_tensor_memory() { fault("tensor memory (tcgen05) is not there with --sanitize thread"); }
+void tensor_allocate(std::uint32_t*, std::uint32_t) { no_tensor_memory(); }
+void tensor_free(std::uint32_t, std::uint32_t) { no_tensor_memory(); }
+void tensor_relinquish() { no_tensor_memory(); }
+void tensor_load(const TensorAccess&, std::uint32_t, const Sum*) { no_tensor_memory(); }
+void tensor_store(const TensorAccess&, std::uint32_t, const std::uint32_t*) { no_tensor_memory(); }
+void tensor_wait_loads() { no_tensor_memory(); }
+void tensor_wait_stores() { no_tensor_memory(); }
+void tensor_multiply(const TensorProduct&) { no_tensor_memory(); }
+void tensor_commit(std::uint64_t*) { no_tensor_memory(); }
 
 // The running thread waits for others. A fence before that, such as that of a wait, does not order the stores that come after.
 static void meets() {

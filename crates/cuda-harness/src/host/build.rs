@@ -62,7 +62,7 @@ impl FromStr for Sanitizers {
 }
 
 /// The files that say what becomes of a source before it is compiled.
-const REPLACING: [&[u8]; 9] = [
+const REPLACING: [&[u8]; 11] = [
     include_bytes!("tokens.rs"),
     include_bytes!("shared.rs"),
     include_bytes!("ptx/mod.rs"),
@@ -70,7 +70,9 @@ const REPLACING: [&[u8]; 9] = [
     include_bytes!("ptx/types.rs"),
     include_bytes!("ptx/cxx/mod.rs"),
     include_bytes!("ptx/cxx/arithmetic.rs"),
+    include_bytes!("ptx/cxx/matrices.rs"),
     include_bytes!("ptx/cxx/memory.rs"),
+    include_bytes!("ptx/cxx/tensor_memory.rs"),
     include_bytes!("ptx/cxx/threads.rs"),
 ];
 
@@ -138,6 +140,7 @@ pub fn build(settings: &Settings) -> Result<Built, String> {
     let mut chosen: Vec<String> = given.iter().flat_map(of_given).collect();
     chosen.extend(settings.tensor_cores.then(|| TENSOR_CORES.to_owned()));
     chosen.extend(has_ptx.then(|| "-DAMK_PTX".to_owned()));
+    chosen.extend((has_ptx && has("tcgen05")).then(|| "-DAMK_TENSOR_MEMORY".to_owned()));
 
     let mut hash = blake3::Hasher::new();
     part(&mut hash, &version.stdout);

@@ -19,6 +19,8 @@ mod ptx;
 mod spinning;
 mod strangers;
 mod support;
+mod tensor_memory;
+mod tensor_mistakes;
 mod translated;
 mod warpgroups;
 mod windows;

@@ -216,7 +216,7 @@ inline void complete(unsigned char* place, std::uint32_t bytes) { (void)change_p
 template <bool ALL = false>
 bool has_passed(unsigned char* place, std::uint32_t parity, Order order) {
     std::uint64_t* const word = phases_at(place);
-    (void)bulk_poll(word);
+    (void)bulk_poll(word, parity & 1);
     const Phases phases{shim::poll(word, within<ALL>(order))};
     phases.check();
     const bool passed = phases.parity() != (parity & 1);

@@ -1,46 +1,19 @@
 // Products of matrices of four warps (`wgmma`), by NVIDIA's PTX ISA.
 #pragma once
 
+#include "../operands.hpp"
 #include "matrices.hpp"
 
 #include <bit>
 
 namespace shim::ptx {
 
-// A matrix in shared memory: lines of M or N by K, in parts of eight lines by 16 bytes; or, by columns, of eight of K by 16 bytes of lines.
-struct Matrix {
-    std::uint32_t start, leading, stride;
-    // Of lines that lie side by side, the bytes; 0 where parts are contiguous.
-    unsigned width;
-    bool by_columns;
-
-    Matrix(std::uint64_t descriptor, bool by_columns) : by_columns(by_columns) {
+// A matrix in shared memory.
+struct Matrix : Lying {
+    Matrix(std::uint64_t descriptor, bool by_columns) : Lying(descriptor, WIDTHS[descriptor >> 62], by_columns) {
         constexpr std::uint64_t FIELDS = 0xc00e'3fff'3fff'3fff, BASE = 0x000e'0000'0000'0000;
         if ((descriptor & ~FIELDS) != 0) fault("0x%016llx is no descriptor of a matrix for wgmma", static_cast<unsigned long long>(descriptor));
         if ((descriptor & BASE) != 0) fault("a descriptor with a base offset is not there on the CPU");
-        const auto field = [&](unsigned shift) { return std::uint32_t(descriptor >> shift & 0x3fff) << 4; };
-        start = field(0);
-        leading = field(16);
-        stride = field(32);
-        constexpr unsigned WIDTHS[] = {0, 128, 64, 32};
-        width = WIDTHS[descriptor >> 62];
-    }
-
-    // The address of an element of so many bytes.
-    std::uint32_t address(unsigned line, unsigned k, unsigned bytes) const {
-        std::uint32_t offset;
-        if (!by_columns) {
-            const unsigned byte = k * bytes;
-            offset = width == 0 ? line / 8 * stride + byte / 16 * leading + line % 8 * 16 + byte % 16 : line / 8 * stride + line % 8 * width + byte;
-        } else if (width == 0) {
-            offset = line / 8 * stride + k / 8 * leading + k % 8 * 16 + line % 8 * bytes;
-        } else {
-            const unsigned lines = width / bytes;
-            offset = line / lines * leading + line % lines * bytes + k / 8 * stride + k % 8 * width;
-        }
-        const std::uint32_t plain = start + offset;
-        // Of the 16-byte places of 128 bytes, as many are exchanged as a line has.
-        return width == 0 ? plain : plain ^ ((plain >> 7 & (width / 16 - 1)) << 4);
     }
 
     template <typename T>
@@ -50,6 +23,9 @@ struct Matrix {
         std::memcpy(&word, product_operand(at & ~15u, keeps) + at % 16, sizeof(T));
         return ptx::element<T>(word, 0);
     }
+
+private:
+    static constexpr unsigned WIDTHS[] = {0, 128, 64, 32};
 };
 
 // What the lane has of the first factor: two rows of the sixteen of its warp. From registers, which lie as those of `mma.sync`.
@@ -72,10 +48,7 @@ struct Rows {
     }
 };
 
-// A register of sums: where it is while the instruction runs, and where it will be.
-struct Sum {
-    std::uint32_t *now, *later;
-};
+// Of a register of sums.
 inline Sum sum_of(std::uint32_t& now) { return {&now, &now}; }
 template <typename Now, typename Later>
 Sum sum_of(Now& now, Later& later) {

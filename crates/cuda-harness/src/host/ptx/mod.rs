@@ -319,6 +319,16 @@ mod tests {
                 "put<std::uint64_t>(nowhere, arrive_drop(place<SHARED>(amk_given_0, 0, 8), 1u, 0u, shim::RELEASES));",
             ),
             (
+                "\"tcgen05.st.sync.aligned.16x32bx2.x1.unpack::16b.b32 [%0+8], 4, {%1};\" :: \"r\"(a), \"r\"(b)",
+                "tensor_store({2, 1, true, as<std::uint32_t>(Constant{4ll})}, tensor_address(amk_given_0, offset(Constant{8ll})), \
+                 registers(amk_given_1));",
+            ),
+            (
+                "\"tcgen05.mma.cta_group::1.kind::f16.collector::a::fill [%0], [%0], %1, %0, 0, 3;\" :: \"r\"(a), \"l\"(b)",
+                "shim::tensor_multiply({shim::TensorKind::F16, tensor_address(amk_given_0, 0), true, tensor_address(amk_given_0, 0), \
+                 as<std::uint64_t>(amk_given_1), as<std::uint32_t>(amk_given_0), as<bool>(Constant{0ll}), 3, {0u, 0u, 0u, 0u}});",
+            ),
+            (
                 "R\"(bar.sync 1, 64;)\"",
                 "meet(as<std::uint32_t>(Constant{1ll}), as<std::uint32_t>(Constant{64ll}), true);",
             ),
@@ -331,8 +341,20 @@ mod tests {
     fn what_is_not_there_is_said_where_it_is_come_to() {
         for (assembly, why) in [
             (
-                "\"tcgen05.fence::before_thread_sync;\"",
-                "`tcgen05.fence::before_thread_sync`: it is not there on the CPU",
+                "\"tcgen05.shift.cta_group::1.down [%0];\" :: \"r\"(a)",
+                "`tcgen05.shift.cta_group::1.down`: it is not there on the CPU",
+            ),
+            (
+                "\"tcgen05.mma.cta_group::1.kind::mxf4 [%0], %1, %1, %0, 1;\" :: \"r\"(a), \"l\"(b)",
+                "no kind is named that is there",
+            ),
+            (
+                "\"tcgen05.dealloc.cta_group::2.sync.aligned.b32 %0, 32;\" :: \"r\"(a)",
+                "`.cta_group::1` is what is there",
+            ),
+            (
+                "\"tcgen05.ld.sync.aligned.16x256b.x1.b32 {%0, %0}, [%0];\" : \"+r\"(a)",
+                "4 registers are expected",
             ),
             ("\"add.rn.f32.bf16 %0, %0, %0;\" : \"+f\"(x)", "`.f32` is not understood"),
             ("\"ld.global.nc.lazy.u32 %0, [%1];\" : \"=r\"(y) : \"l\"(p)", "`.lazy` is not understood"),

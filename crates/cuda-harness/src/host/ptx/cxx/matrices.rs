@@ -22,7 +22,7 @@ fn sums_fit(a: Type, b: Type, sum: Type) -> bool {
 }
 
 /// The words that say that lanes do it together.
-fn take_sync(words: &mut Words) -> Found<()> {
+pub(super) fn take_sync(words: &mut Words) -> Found<()> {
     let is_there = words.take("sync");
     let _ = words.take("aligned");
     if is_there { Ok(()) } else { Err("`.sync` is missing".to_owned()) }
@@ -35,7 +35,7 @@ fn extents(shape: &str) -> Vec<u32> {
 
 impl Writer<'_> {
     /// The bits of all registers of an operand.
-    fn names(&self, operand: &Operand) -> Found<Vec<String>> {
+    pub(super) fn names(&self, operand: &Operand) -> Found<Vec<String>> {
         elements(operand).iter().map(|element| self.bits(U32, element)).collect()
     }
 
@@ -127,7 +127,7 @@ impl Writer<'_> {
     }
 
     /// A register of sums, which are there later: where it is while the statement runs, and where it goes then.
-    fn sum_place(&self, operand: &Operand) -> Found<String> {
+    pub(super) fn sum_place(&self, operand: &Operand) -> Found<String> {
         Ok(match operand {
             Operand::Given(n) => format!("shim::ptx::sum_of(amk_given_{n}, amk_place_{n})"),
             _ => format!("shim::ptx::sum_of({})", self.place(operand)?),

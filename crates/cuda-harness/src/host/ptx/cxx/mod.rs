@@ -225,6 +225,7 @@ impl<'a> Writer<'a> {
             }
             "mma" => self.matrix_product(&mut words, operands),
             "wgmma" => self.group_products(&mut words, operands),
+            "tcgen05" => self.tensor_memory(&mut words, operands),
             "ldmatrix" | "stmatrix" | "movmatrix" => self.matrices(opcode, &mut words, operands),
             _ => self.plain(opcode, &mut words, operands),
         }?;
@@ -285,4 +286,5 @@ fn special(name: &str) -> Option<&'static str> {
 mod arithmetic;
 mod matrices;
 mod memory;
+mod tensor_memory;
 mod threads;
