@@ -64,7 +64,7 @@ impl FromStr for Sanitizers {
 /// The files that say what becomes of a source before it is compiled.
 const REPLACING: [&[u8]; 11] = [
     include_bytes!("tokens.rs"),
-    include_bytes!("shared.rs"),
+    include_bytes!("shared/mod.rs"),
     include_bytes!("ptx/mod.rs"),
     include_bytes!("ptx/assembly.rs"),
     include_bytes!("ptx/types.rs"),

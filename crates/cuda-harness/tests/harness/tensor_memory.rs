@@ -130,6 +130,7 @@ __device__ void twice(const amk_program_t&, const amk_instruction_t&) {
 "#;
 
 #[test]
+#[ignore = "needs minutes; the release gate runs it"]
 fn minutes_other_sums_in_tensor_memory() {
     let run = |text: &str| {
         let kernels = fewer::file(&fewer::CHAIN, text);
@@ -196,6 +197,7 @@ const VARIANTS: [&str; 26] = [
 ];
 
 #[test]
+#[ignore = "needs minutes; the release gate runs it"]
 fn minutes_products_in_tensor_memory_conform_however_operands_lie() {
     let kernels = kernels(&[]);
     for (number, switches) in VARIANTS.iter().enumerate() {
@@ -220,6 +222,7 @@ fn minutes_products_in_tensor_memory_conform_however_operands_lie() {
 }
 
 #[test]
+#[ignore = "needs minutes; the release gate runs it"]
 fn minutes_mistakes_in_products_in_tensor_memory_are_found() {
     // One of them is none with 128 threads.
     let found = |switches: &str, change: (&str, &str)| {
