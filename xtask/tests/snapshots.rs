@@ -12,7 +12,7 @@ const FILES: [(&str, &str); 6] = [
     ("Cargo.toml", "[workspace]\nmembers = [\"new\"]\nresolver = \"3\"\n"),
     ("README.md", "See [the rules](spec/rules.md) and [below](#below).\n"),
     ("new/Cargo.toml", "[package]\nname = \"new\"\nversion = \"0.0.0\"\nedition = \"2024\"\n"),
-    ("new/src/lib.rs", "mod one;\n\nfn later() {\n    to@do!()\n}\n"),
+    ("new/src/lib.rs", "mod one;\n\nfn later() {\n    to@do!()\n}\n\nfn minutes@_of_it() {}\n"),
     ("new/src/one.rs", "mod deep;\n"),
     ("new/src/one/deep.rs", "const BESIDE: &str = \"..@/..@/..@/elsewhere\";\n"),
 ];

@@ -201,8 +201,8 @@ const UNORDERED: [(&str, &str); 2] =
     [("memory_order_acquire", "memory_order_relaxed"), ("memory_order_release", "memory_order_relaxed")];
 
 #[test]
-#[ignore = "needs ThreadSanitizer, which does not run on every kernel"]
-fn atomic_words_that_order_too_little_are_a_race() {
+#[ignore = "needs minutes, and ThreadSanitizer; the release gate runs it"]
+fn minutes_atomic_words_that_order_too_little_are_a_race() {
     let cases = "execution/litmus/behind-nops";
     let checked = ["--sanitize", "thread", "--limit", "60", "--threads", "32", "--kernels"];
     assert_no_race(&[&checked[..], &[&ATOMIC.unchanged()]].concat(), cases);
@@ -234,8 +234,8 @@ fn blocks_that_meet_as_a_grid_see_what_all_of_them_wrote() {
 }
 
 #[test]
-#[ignore = "needs ThreadSanitizer, which does not run on every kernel"]
-fn blocks_that_do_not_meet_as_a_grid_race() {
+#[ignore = "needs minutes, and ThreadSanitizer; the release gate runs it"]
+fn minutes_blocks_that_do_not_meet_as_a_grid_race() {
     let cases = "execution/litmus/behind-nops";
     let checked = ["--sanitize", "thread", "--limit", "60", "--threads", "32", "--vm"];
     let file = |changes: &[(&str, &str)]| fewer::file(&fewer::opcodes(cases), &GRID.text(changes));

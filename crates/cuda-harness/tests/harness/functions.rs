@@ -199,8 +199,8 @@ fn inline_ptx_does_what_it_is_defined_to() {
 }
 
 #[test]
-#[ignore = "needs ThreadSanitizer, which does not run on every kernel"]
-fn functions_give_the_same_to_threads_of_the_cpu() {
+#[ignore = "needs minutes, and ThreadSanitizer; the release gate runs it"]
+fn minutes_functions_give_the_same_to_threads_of_the_cpu() {
     for all in [FUNCTIONS, GROUPS, TRANSLATED, TRANSLATED_MEMORY] {
         assert_defined(all, &["--sanitize", "thread", "--limit", "60"]);
     }

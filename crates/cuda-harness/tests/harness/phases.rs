@@ -116,8 +116,8 @@ fn stages_of_pipelines_are_filled_before_they_are_used_and_used_before_they_are_
 }
 
 #[test]
-#[ignore = "needs ThreadSanitizer, which does not run on every kernel"]
-fn what_barriers_and_pipelines_do_not_order_is_a_race() {
+#[ignore = "needs minutes, and ThreadSanitizer; the release gate runs it"]
+fn minutes_what_barriers_and_pipelines_do_not_order_is_a_race() {
     let checked = ["--sanitize", "thread", "--limit", "60", "--kernels"];
     let lines = "numeric/softmax/random/*-f32-to-f32";
     assert_no_race(

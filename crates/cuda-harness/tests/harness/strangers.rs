@@ -180,8 +180,8 @@ fn halves_of_a_warp_meet_by_their_masks() {
 }
 
 #[test]
-#[ignore = "needs ThreadSanitizer, which does not run on every kernel"]
-fn halves_of_a_warp_meet_by_their_masks_as_threads_of_the_cpu() {
+#[ignore = "needs minutes, and ThreadSanitizer; the release gate runs it"]
+fn minutes_halves_of_a_warp_meet_by_their_masks_as_threads_of_the_cpu() {
     let checked = ["--sanitize", "thread", "--limit", "60", "--kernels"];
     assert_no_race(&[&checked[..], &[&WARPS.unchanged()]].concat(), ROWS);
     // Halves that meet by themselves do not wait for each other.
