@@ -55,12 +55,12 @@ fn judge(language: Language) {
     conversation::hold(language, &language.worker("careless"));
     let complete = language.worker("complete");
     for profile in [Profile::FORMAT, Profile::LAUNCH] {
-        let report = play(complete.clone(), profile, 30);
+        let report = play(complete.clone(), profile, 10);
         let failures: Vec<_> = report.failures.iter().map(|f| (&f.case, &f.actual)).collect();
         assert!(failures.is_empty(), "{failures:#?}");
         let line = report.profiles.iter().find(|line| line.profile == profile).expect("a line");
         assert_eq!(line.verdict, ProfileVerdict::ConformsInPart, "a shard shows a part");
-        assert!(line.counts.passed > 50 && line.counts.skipped == 0, "{:?}", line.counts);
+        assert!(line.counts.passed > 100 && line.counts.skipped == 0, "{:?}", line.counts);
     }
     // In Python numpy would be needed.
     if language != Language::Python {
