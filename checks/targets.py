@@ -6,7 +6,8 @@ kernel of the workers of examples/cuda, and strangers' kernels of the harness's 
     python checks/targets.py             compile, and compare the table with the published one
     python checks/targets.py --write     write the table anew
     python checks/targets.py sm_90a      only these targets
-    python checks/targets.py --short ... leave out what takes longest: kernels with matrix units, those of strangers by wgmma and tcgen05, and strangers' with headers of libcu++
+    python checks/targets.py --short ... leave out what takes longest: kernels with matrix units and of each opcode by itself, strangers' with
+                                         wgmma, tcgen05 and headers of libcu++; and make PTX of the other strangers' kernels
     python checks/targets.py --log ...   print what the compiler says of the kernels, too
 
 The table, crates/cuda-harness/targets.md, gives for each opcode and target the registers of a thread, the bytes that it
@@ -98,7 +99,10 @@ def compile_for(nvrtc, target, source, options, headers=(), form="CUBIN"):
     return text, made.raw
 
 
-def kernels_for(nvrtc, target, source='#include "single.cuh"\n', options=()):
+SINGLE = '#include "single.cuh"\n'
+
+
+def kernels_for(nvrtc, target, source=SINGLE, options=()):
     """The log and CUBIN of the kernels, or of a source that uses them, which have to compile without a warning."""
     log, cubin = compile_for(nvrtc, target, source, [*OPTIONS, "--maxrregcount=128", "--ptxas-options=-v", *options])
     if re.search("warning", log, re.I):
@@ -204,12 +208,15 @@ def strangers(short):
     return found
 
 
-def compile_strangers(nvrtc, target, kernels, cuda):
+def compile_strangers(nvrtc, target, kernels, cuda, form):
     """They have to compile with CUDA's headers without a warning: what runs on the CPU shall be what CUDA has."""
+    if form == "PTX":
+        target = target.replace("sm_", "compute_")
     for name, text, source, left in kernels:
-        log, cubin = compile_for(nvrtc, target, source, [*OPTIONS, f"-I{cuda}", f"-I{cuda}/cccl", f"-I{STRANGERS}", *left], [(name, text)])
-        if re.search("warning", log, re.I) or not cubin:
-            sys.exit(f"error: {name} for {target}, {len(cubin)} bytes of CUBIN:\n{log}")
+        options = [*OPTIONS, f"-I{cuda}", f"-I{cuda}/cccl", f"-I{STRANGERS}", *left]
+        log, made = compile_for(nvrtc, target, source, options, [(name, text)], form)
+        if re.search("warning", log, re.I) or not made:
+            sys.exit(f"error: {name} for {target}, {len(made)} bytes of {form}:\n{log}")
 
 
 def figures(log):
@@ -254,7 +261,8 @@ def main():
     nvrtc, version = library()
     # The calls leave the interpreter's lock, so two threads use two cores.
     with ThreadPoolExecutor(2) as pool:
-        logs = dict(zip(chosen, pool.map(lambda target: kernels_for(nvrtc, target), chosen)))
+        kernels_of = '#include "vm.cuh"\n' if short else SINGLE
+        logs = dict(zip(chosen, pool.map(lambda target: kernels_for(nvrtc, target, kernels_of), chosen)))
         capable = [target for target in chosen if target in MATRIX_TARGETS]
         with_matrix = [] if short else capable
         matrix_logs = dict(zip(with_matrix, pool.map(lambda target: matrix_kernels_for(nvrtc, target), with_matrix)))
@@ -264,13 +272,14 @@ def main():
         list(pool.map(lambda target: compile_mcir(nvrtc, target, source), chosen))
         list(pool.map(lambda target: compile_worker(nvrtc, target), chosen))
         theirs, cuda = strangers(short), packaged("*/include/cuda_fp16.h", "CUDA's headers", "requirements-nvrtc.txt").parent
-        list(pool.map(lambda target: compile_strangers(nvrtc, target, theirs, cuda), capable))
+        form = "PTX" if short else "CUBIN"
+        list(pool.map(lambda target: compile_strangers(nvrtc, target, theirs, cuda, form), capable))
     if log:
         for target, (said, cubin) in [*logs.items(), *matrix_logs.items()]:
             print(f"== {target}: {len(cubin)} bytes of CUBIN\n{said}")
     found = {target: figures(said) for target, (said, _) in logs.items()}
     matrix = {target: figures(said) for target, (said, _) in matrix_logs.items()}
-    kernels = ["vm", *opcodes()]
+    kernels = ["vm"] if short else ["vm", *opcodes()]
     for kernel in kernels:
         missing = [target for target in chosen if kernel not in found[target]]
         if kernel in ("vm", *MATRIX_OPCODES):
@@ -291,7 +300,7 @@ def main():
                          "`python checks/targets.py --write`")
     if chosen == TARGETS and not short and TABLE.read_text() != page(version, kernels, table):
         sys.exit(f"error: {TABLE.relative_to(ROOT)} is out of date: run `python checks/targets.py --write`")
-    print(f"{len(opcodes())} opcodes, the machine, {'' if short else 'those with matrix units, '}both kinds of generated code, the workers' kernel and {len(theirs)} of strangers "
+    print(f"The machine with {len(opcodes())} opcodes, {'' if short else 'each by itself and those with matrix units, '}both kinds of generated code, the workers' kernel and {len(theirs)} of strangers "
           f"compile for {', '.join(chosen)}")
 
 

@@ -87,7 +87,7 @@ const STEPS: [Step; 14] = [
     // What is small, and what is mixed. The scopes on record take minutes, as `adequacy --check` does: the release gate runs them,
     // and whoever changes a rule. It also plays the kernels under sanitizers and makes the documentation, a minute and a half each.
     step("soundness", &[SELF, "prove", "--scope", "quick"]),
-    step("soundness at random", &[SELF, "agree", "--count", "100000"]),
+    step("soundness at random", &[SELF, "agree", "--count", "30000"]),
     step("soundness of task graphs", &[SELF, "prove", "--scope", "task-graph-quick"]),
     step(TESTS, &["cargo", "test", "--workspace"]),
 ];

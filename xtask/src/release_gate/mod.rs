@@ -45,7 +45,7 @@ pub struct Args {
 const HOST: &str = "host";
 
 /// What a release needs besides evidence and the steps of `ci`: what is checked, how, and the exit code of success.
-const CHECKS: [(&str, &[&str], i32); 19] = [
+const CHECKS: [(&str, &[&str], i32); 21] = [
     (
         "tests that need minutes",
         &["cargo", "test", "--workspace", "--no-fail-fast", "--", "--ignored", "minutes_"],
@@ -54,6 +54,7 @@ const CHECKS: [(&str, &[&str], i32); 19] = [
     ("the corpus with every certificate is what the generator writes", &[SELF, "corpus", "check"], 0),
     ("what a release publishes can be made", &[SELF, "dist"], 0),
     ("the documentation has no warning", &["cargo", "doc", "--quiet", "--workspace", "--no-deps"], 0),
+    ("independent checks of the oracle agree", &["checks/run"], 0),
     ("the kernels compile for every target", &["checks/run", "targets"], 0),
     ("every version of the compiler takes the kernels", &["checks/run", "compilers"], 0),
     ("inner loops are those that are published", &["checks/run", "sass"], 0),
@@ -77,6 +78,7 @@ const CHECKS: [(&str, &[&str], i32); 19] = [
     ),
     ("each mode of the harness finds its fault", &["python3", "checks/modes.py"], 0),
     ("the published adequacy is what is measured", &[SELF, "adequacy", "--check"], 0),
+    ("soundness at random, of more programs", &[SELF, "agree", "--count", "100000"], 0),
     ("the reference is sound", &[SELF, "prove", "--scope", "ci", "--check"], 0),
     ("the reference is sound on task graphs", &[SELF, "prove", "--scope", "task-graph-ci", "--check"], 0),
     (

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use crate::cuda::plain;
 
 #[test]
-fn bandwidth_is_a_table_of_shapes_beside_a_copy() {
+#[ignore = "needs minutes; the release gate runs it"]
+fn minutes_bandwidth_is_a_table_of_shapes_beside_a_copy() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
     let (json, picture, again) = (at("figures.json"), at("picture.svg"), at("again.svg"));

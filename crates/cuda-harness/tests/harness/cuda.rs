@@ -240,7 +240,8 @@ fn kernels_are_compiled_once_for_each_target_and_can_be_brought_along() {
 }
 
 #[test]
-fn another_virtual_machine_is_compiled_or_taken_as_a_cubin() {
+#[ignore = "needs minutes; the release gate runs it"]
+fn minutes_another_virtual_machine_is_compiled_or_taken_as_a_cubin() {
     let source = root().join("examples/cuda/vm.cu");
     let mut driver = Driver::vm(&source);
     for cubin in [false, true] {

@@ -101,7 +101,13 @@ fn what_depends_on_placement_is_unstable() {
 }
 
 #[test]
-fn litmus_programs_and_the_decoder_are_stable() {
+fn litmus_programs_are_stable() {
+    assert_passes(&["--repeat", "5", "--perturb"], "execution/litmus/*");
+}
+
+#[test]
+#[ignore = "needs minutes; the release gate runs it"]
+fn minutes_litmus_programs_and_the_decoder_are_stable_when_repeated_often() {
     assert_passes(&["--repeat", "15", "--perturb"], "execution/litmus/*");
     assert_passes(&["--repeat", "3"], "execution/exact/decoder*");
 }

@@ -34,16 +34,14 @@ const CASES: &str = "numeric/gemm-tile/{random,special}/*";
 
 #[test]
 fn products_of_four_warps_conform() {
-    // Between them: operands in registers and in shared memory, by rows and by columns, and two of three swizzles.
-    let halves = HALVES.unchanged();
-    for number in [6, 9] {
-        passes(&halves, number, &[], CASES);
-    }
+    // One of the ways in which operands lie of each kernel: all of them are the gate's.
+    passes(&HALVES.unchanged(), 6, &[], CASES);
     passes(&OTHERS.unchanged(), 2, &[], CASES);
 }
 
 #[test]
-fn mistakes_around_products_of_four_warps_are_found() {
+#[ignore = "needs minutes; the release gate runs it"]
+fn minutes_mistakes_around_products_of_four_warps_are_found() {
     for (change, said) in [
         (("warpgroup_fence();\n#", "#"), "a thread begins its first wgmma without a `wgmma.fence`"),
         (("proxy_fence();\n", "\n"), "wgmma reads what was stored at `amk_shared()`"),

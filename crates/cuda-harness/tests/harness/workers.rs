@@ -130,7 +130,8 @@ fn assert_some_say(found: &BTreeMap<String, Outcome>, message: &str) {
 }
 
 #[test]
-fn a_worker_that_does_not_wait_or_takes_another_tile_is_caught() {
+#[ignore = "needs minutes; the release gate runs it"]
+fn minutes_a_worker_that_does_not_wait_or_takes_another_tile_is_caught() {
     assert_caught(
         &[("worker.cuh", "task.first_wait + task.n_waits;", "task.first_wait + task.n_waits - 1;")],
         "execution/order/fan-in-*",
@@ -164,7 +165,8 @@ fn assert_hangs(found: &BTreeMap<String, Outcome>) {
 }
 
 #[test]
-fn a_launch_that_hangs_is_said_and_the_next_one_runs() {
+#[ignore = "needs minutes; the release gate runs it"]
+fn minutes_a_launch_that_hangs_is_said_and_the_next_one_runs() {
     let folder = changed(&[MUTE, ("worker.cu", "LIMIT{20}", "LIMIT{1}")]);
     assert_hangs(&play_to(&compiled(folder.path()), Vec::new(), HANGS));
 }
@@ -181,8 +183,8 @@ fn in_python(driver: &Driver, script: &Path, kind: &str) -> Vec<String> {
 }
 
 #[test]
-#[ignore = "needs cuda-python"]
-fn faults_of_the_worker_over_cuda_python_are_caught() {
+#[ignore = "needs minutes, and cuda-python; the release gate runs it"]
+fn minutes_faults_of_the_worker_over_cuda_python_are_caught() {
     let folder = changed(&[
         MUTE,
         ("worker.py", "LIMIT = 20", "LIMIT = 1"),
