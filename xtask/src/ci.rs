@@ -61,28 +61,28 @@ const STEPS: [Step; 14] = [
     part(
         "the selector in Python conforms",
         &[SELF, "conform", "--impl", "python3 examples/selection/adapter.py", "--profile", "selection"],
-        "1/7",
+        "1/23",
     ),
     part(
         "the checker of collectives in Python conforms",
         &[SELF, "conform", "--impl", "python3 examples/collectives/adapter.py", "--profile", "collectives"],
-        "1/11",
+        "1/23",
     ),
     part(
         "the validator of memory-centric IR in Python conforms",
         &[SELF, "conform", "--impl", "python3 examples/mcir/adapter.py", "--profile", "mcir"],
-        "1/11",
+        "1/23",
     ),
     part(
         "the validator of schedules in Python conforms",
         &[SELF, "conform", "--impl", "python3 examples/schedule/adapter.py", "--profile", "schedule"],
-        "1/7",
+        "1/23",
     ),
     part(
         "the kernels conform on the CPU",
         // The largest launches take four seconds, and minutes where all else goes first.
         &[SELF, "conform", "--impl", "cuda --trace --limit 250", "--profile", "execute", "--timeout", "300"],
-        "1/41",
+        "1/97",
     ),
     // What is small, and what is mixed. The scopes on record take minutes, as `adequacy --check` does: the release gate runs them,
     // and whoever changes a rule. It also plays the kernels under sanitizers and makes the documentation, a minute and a half each.

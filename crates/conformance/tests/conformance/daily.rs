@@ -231,7 +231,8 @@ fn shards(root: &Path, options: &Options, of: usize) -> Shards {
 }
 
 #[test]
-fn the_merged_report_of_all_shards_is_that_of_the_whole_run() {
+#[ignore = "needs minutes; the release gate runs it"]
+fn minutes_the_merged_report_of_all_shards_is_that_of_the_whole_run() {
     let (tiny, executed) = (sealed(), sessions::corpus());
     write_manifest(executed.path());
     for (directory, behaviour, most) in [

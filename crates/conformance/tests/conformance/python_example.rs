@@ -113,8 +113,8 @@ fn assert_every_opcode_was_played(report: &Report) {
 }
 
 #[test]
-#[ignore = "needs numpy, which checks/run --prepare installs"]
-fn a_rotation_of_neighbours_is_found_in_the_task_that_does_it() {
+#[ignore = "needs minutes, and numpy; the release gate runs it"]
+fn minutes_a_rotation_of_neighbours_is_found_in_the_task_that_does_it() {
     let report = judge_execution(Some("adjacent-rope"), Some("{numeric/rope,execution}/*"));
     assert_eq!(verdict(&report, Profile::EXECUTE), ProfileVerdict::DoesNotConform);
     assert!(report.failures.iter().all(|f| f.kind == FailureKind::Answer && f.profile == Profile::EXECUTE));

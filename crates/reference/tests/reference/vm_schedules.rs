@@ -42,7 +42,7 @@ fn accepted_programs_run_to_their_end_under_every_schedule() {
     for name in ["toy_decoder.json", "llama32_1b_decode.json"] {
         documents.push((name.to_owned(), fixtures::text(&format!("amk/{name}"))));
     }
-    for (id, document) in &documents {
+    for (id, document) in part::one_in(3, documents.iter()) {
         let Ok(program) = read(document.as_bytes()) else { continue };
         let Ok(loaded) = Loaded::load(&program) else { continue };
         let mut orders = BTreeSet::new();
@@ -67,8 +67,11 @@ fn accepted_programs_run_to_their_end_under_every_schedule() {
         programs += 1;
     }
     // Chains and queues leave no choice; many programs do.
-    assert!(many_orders > 150, "{many_orders} of {programs} programs ran in more than three orders");
-    assert!(runs > part::share(4, 10_000), "{runs} runs");
+    assert!(
+        many_orders > part::share(3, 150),
+        "{many_orders} of {programs} programs ran in more than three orders"
+    );
+    assert!(runs > part::share(12, 10_000), "{runs} runs");
 }
 
 /// The faults that show that a program breaks a rule, by [`Fault::name`](megakernel_reference::vm::Fault::name).

@@ -32,7 +32,8 @@ impl Safe {
 }
 
 #[test]
-fn a_mistake_is_rejected_or_changes_nothing_that_is_read() {
+#[ignore = "needs minutes; the release gate runs it"]
+fn minutes_a_mistake_is_rejected_or_changes_nothing_that_is_read() {
     let mut command = Command::new(require(Tool::Python));
     command.arg(root().join("examples/schedule/mutations.py")).arg("--patches");
     let output = command.env("PYTHONDONTWRITEBYTECODE", "1").output().expect("python");
