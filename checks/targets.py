@@ -191,7 +191,7 @@ def opcodes():
 
 
 def strangers(short):
-    """Of each stranger's kernel: its file's name and text, the source that includes it, and options that leave out the opcodes that it does not replace."""
+    """Of each stranger's kernel, or of one in three: its file's name and text, the source that includes it, and options that leave out the opcodes that it does not replace."""
     found = []
     for path in sorted(STRANGERS.glob("*.cu")):
         text, this = path.read_text(), f'#include "{path.name}"\n'
@@ -205,7 +205,7 @@ def strangers(short):
         trap = "AMK_DEVICE void left_out(const amk_program_t&, const amk_instruction_t&) { __trap(); }\n"
         left = [f"-DAMK_REPLACE_{opcode}=left_out" for opcode in opcodes() if f"#define AMK_REPLACE_{opcode} " not in text]
         found.append((path.name, text, f'#include "task.cuh"\n{trap}{this}{machine}', left))
-    return found
+    return found[::3] if short else found
 
 
 def compile_strangers(nvrtc, target, kernels, cuda, form):

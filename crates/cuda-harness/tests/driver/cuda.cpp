@@ -30,7 +30,9 @@
 #define AMK_STAND_IN_CALL(arguments, program) [=] { amk_megakernel(program); }
 #endif
 
-#include "host/fibers.cpp"
+// Of the shim, host/fibers.cpp is compiled by itself.
+#include "host/launch.hpp"
+#include "host/shim.hpp"
 
 #include <atomic>
 #include <chrono>

@@ -7,8 +7,8 @@
 
 #define AMK_HOST 1
 #include "host/shim.hpp"
-// The whole of the shim, since this is included by one file.
-#include "host/fibers.cpp"
+// host/fibers.cpp is compiled by itself.
+#include "host/launch.hpp"
 
 #include <atomic>
 #include <chrono>

@@ -4,6 +4,7 @@
 use std::process::Command;
 
 use megakernel_ir::Opcode;
+use megakernel_test_support::part;
 
 use crate::strangers::{Stranger, assert_says};
 use crate::support::corpus::{assert_no_race, assert_passes};
@@ -71,7 +72,7 @@ const BESIDE: [(&str, &str, &str); 3] = [
 
 #[test]
 fn accesses_beside_a_variable_of_a_block_are_said() {
-    for (from, to, said) in BESIDE {
+    for (from, to, said) in part::one_in(3, BESIDE.into_iter()) {
         assert_says(&["--kernels", &SHARED.with(&[(from, to)])], TILES, said);
     }
     // Declared outside, it is each function's that names it.
@@ -82,7 +83,8 @@ fn accesses_beside_a_variable_of_a_block_are_said() {
         ["--kernels".to_owned(), SHARED.with(&changes)]
     };
     // And captured by nobody.
-    for set in ["numel = y.numel;", "[=] { numel = y.numel; }();", "[](amk_i64 n) { numel = n; }(y.numel);"] {
+    let sets = ["[=] { numel = y.numel; }();", "numel = y.numel;", "[](amk_i64 n) { numel = n; }(y.numel);"];
+    for set in part::one_in(3, sets.into_iter()) {
         assert_passes(&outside("", set).each_ref().map(String::as_str), TILES);
     }
     let said = "a store behind the end of `numel` in shared memory";
@@ -164,14 +166,15 @@ fn groups_of_lanes_and_their_copies_conform() {
         assert_passes(&[options, &["--kernels", &right]].concat(), "numeric/add/sizes/*");
     }
     // A part of what is copied is taken too early; copies go over what others still read; lanes of one group call other functions.
-    let early = GROUPS.with(&[("cg::wait_prior<1>(block)", "cg::wait_prior<2>(block)")]);
-    assert_wrong_numbers(&["--kernels", &early], TILES);
-    let over = GROUPS.with(&[
+    let early = [("cg::wait_prior<1>(block)", "cg::wait_prior<2>(block)")];
+    let over = [
         ("__shared__ __align__(16) float parts[2][128]", "__shared__ __align__(16) float parts[1][128]"),
         ("parts[first / 128 % 2], from", "parts[0], from"),
         ("parts[first / 128 % 2][i]", "parts[0][i]"),
-    ]);
-    assert_wrong_numbers(&["--kernels", &over], TILES);
+    ];
+    for changes in part::one_in(2, [&early[..], &over].into_iter()) {
+        assert_wrong_numbers(&["--kernels", &GROUPS.with(changes)], TILES);
+    }
     let other = GROUPS.with(&[(
         "sum = cg::reduce(tile, sum, cg::plus<float>());",
         "if (tile.thread_rank() == 0) tile.sync(); else sum = cg::reduce(tile, sum, cg::plus<float>());",

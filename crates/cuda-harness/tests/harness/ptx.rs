@@ -1,6 +1,7 @@
 //! Strangers' kernels with inline PTX, written from its manual alone: as shipped they pass on the CPU, and with one of the mistakes that people make they do not.
 
 use megakernel_ir::Opcode;
+use megakernel_test_support::part;
 
 use crate::strangers::{Stranger, assert_says};
 use crate::support::corpus::{assert_no_race, assert_passes};
@@ -31,18 +32,7 @@ const UNORDERED: [(&str, &str); 4] = [
 fn a_vm_that_spins_in_ptx_conforms_and_says_what_it_waits_for() {
     let right = vm(LITMUS, &[]);
     assert_passes(&["--vm", &right], LITMUS);
-    assert_says(
-        &[
-            "--vm",
-            &vm(
-                BEHIND_NOPS,
-                &[("vote.sync.all.pred q, p, 0xffffffff", "vote.sync.all.pred q, p, 0x7fffffff")],
-            ),
-        ],
-        BEHIND_NOPS,
-        "lane 31 of warp 0 in block 0 calls vote.sync.all(0x7fffffff), whose mask does not name it",
-    );
-    for (change, said) in [
+    let changes = [
         // What waits for which is said, with the instruction.
         (
             ("setp.hs.u32 met, seen, %2", "setp.hi.u32 met, seen, %2"),
@@ -52,17 +42,19 @@ fn a_vm_that_spins_in_ptx_conforms_and_says_what_it_waits_for() {
             ("meet(FINISHED);", "meet(FINISHED + threadIdx.x / 32);"),
             "no task can go on: in block 0 threads 0 to 31 wait at barrier 2, to which 32 of 64 threads have come by whole warps (",
         ),
-    ] {
+        (
+            ("vote.sync.all.pred q, p, 0xffffffff", "vote.sync.all.pred q, p, 0x7fffffff"),
+            "lane 31 of warp 0 in block 0 calls vote.sync.all(0x7fffffff), whose mask does not name it",
+        ),
+        // More threads than there are.
+        (
+            ("\"r\"(barrier), \"r\"(blockDim.x)", "\"r\"(barrier), \"r\"(blockDim.x + 32)"),
+            "comes to barrier 1 of 96 threads, which has to be a multiple of 32 up to the 64",
+        ),
+    ];
+    for (change, said) in part::one_in(3, changes.into_iter()) {
         assert_says(&["--vm", &vm(BEHIND_NOPS, &[change])], BEHIND_NOPS, said);
     }
-    // More threads than there are.
-    let more =
-        vm(BEHIND_NOPS, &[("\"r\"(barrier), \"r\"(blockDim.x)", "\"r\"(barrier), \"r\"(blockDim.x + 32)")]);
-    assert_says(
-        &["--vm", &more],
-        BEHIND_NOPS,
-        "comes to barrier 1 of 96 threads, which has to be a multiple of 32 up to the 64",
-    );
 }
 
 #[test]
@@ -146,13 +138,14 @@ fn what_bulk_copies_add_is_there_once_it_is_waited_for() {
         "numeric/add/ranks/rank-4-f32-to-f32",
         "a thread returns while a bulk copy of it reads shared memory: cp.async.bulk.wait_group is missing",
     );
-    for (change, dtype) in [
+    let changes = [
         (("bulk_group.add.f32", "bulk_group.max.f32"), "f32"),
         (("add.noftz.f16", "add.noftz.bf16"), "f16"),
         (("add.noftz.bf16", "min.bf16"), "bf16"),
         // What comes next is stored over what is still read.
         (("wait_group 0", "wait_group 1"), "f32"),
-    ] {
+    ];
+    for (change, dtype) in part::one_in(3, changes.into_iter()) {
         let cases = format!("numeric/add/ranks/rank-4-{dtype}-to-{dtype}");
         assert_wrong_numbers(&["--kernels", &JOINED.with(&[change])], &cases);
     }
@@ -172,13 +165,14 @@ fn tiles_that_are_multiplied_in_ptx_conform() {
         );
     }
     let tiles = "numeric/gemm-tile/random/*-{f16,bf16}-to-f32";
-    for change in [
+    let changes = [
         ("wait_group<STAGES - 2>();", "wait_group<STAGES - 1>();"),
         (
             "mine + lane % 16 * PITCH + (k + lane / 16 * 8) * 2",
             "mine + (lane / 16 * 8 + lane % 8) * PITCH + (k + lane / 8 % 2 * 8) * 2",
         ),
-    ] {
+    ];
+    for change in part::one_in(2, changes.into_iter()) {
         assert_wrong_numbers(&[&declared[..], &[&MULTIPLIED.with(&[change])]].concat(), tiles);
     }
     let narrow = MULTIPLIED.with(&[("#define PITCH 80", "#define PITCH 72")]);

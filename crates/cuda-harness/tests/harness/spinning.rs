@@ -1,6 +1,8 @@
 //! What a stranger's VM may do on the CPU that waits without a pause, by words of shared memory that it knows by their addresses: as shipped it
 //! passes; with a line changed it is stuck, or a race, or ended with a sentence.
 
+use megakernel_test_support::part;
+
 use crate::strangers::{Stranger, assert_says};
 use crate::support::corpus::{assert_no_race, assert_passes};
 use crate::support::fewer;
@@ -24,12 +26,13 @@ fn before_task(text: &str) -> String {
 #[test]
 fn loops_without_a_pause_let_others_run() {
     let right = vm(&[]);
-    for options in [
+    let ways = [
         &[][..],
         &["--seed", "3", "--threads", "96", "--repeat", "2"],
-        &["--sanitize", "address,undefined", "--limit", "60"],
         &["--sanitize", "order"],
-    ] {
+        &["--sanitize", "address,undefined", "--limit", "60"],
+    ];
+    for options in part::one_in(2, ways.into_iter()) {
         assert_passes(&[options, &["--vm", &right]].concat(), CASES);
     }
     // More words than are kept of each thread, of which the last is written last; two of them with a pause, and without; and a word that is
@@ -60,7 +63,7 @@ fn loops_without_a_pause_whose_end_never_comes_are_noticed() {
     // A loop in which all of the block meet, and one of them looks.
     let meeting = "__shared__ unsigned go; if (threadIdx.x == 0) go = 0; __syncthreads(); \
                    while (__syncthreads_or(threadIdx.x == 0 ? atomicAdd(&go, 0u) : 0) == 0) {}";
-    for (from, to, said) in [
+    let changes = [
         (
             "0u) < amk_u32(task.wait_threshold[w])",
             "0u) <= amk_u32(task.wait_threshold[w])",
@@ -73,7 +76,8 @@ fn loops_without_a_pause_whose_end_never_comes_are_noticed() {
             "threads 1 to 63 look at `words` + 4, which holds 1, thread 0 waits at the barrier of the block, to which 1 of 64 have come",
         ),
         (task, meeting, "in block 0 thread 0 looks at `go`, which holds 0; in block 1"),
-    ] {
+    ];
+    for (from, to, said) in part::one_in(3, changes.into_iter()) {
         let stuck = ["TIMEOUT: no task can go on: ", said].concat();
         let said = if said.starts_with("in block 0") { &stuck } else { said };
         assert_says(&["--vm", &vm(&[(from, to)])], CASES, said);
@@ -173,10 +177,11 @@ fn places_in_shared_memory_have_addresses_of_their_own() {
         assert(__cvta_generic_to_shared(wide + 128) == __cvta_generic_to_shared(wide) + 128);
         assert(!__isShared(&drawn) && __isGlobal(&drawn) && __cvta_global_to_generic(__cvta_generic_to_global(&drawn)) == &drawn);",
     );
-    for options in [&[][..], &["--sanitize", "address,undefined", "--limit", "60"]] {
+    let checked = &["--sanitize", "address,undefined", "--limit", "60"];
+    for options in part::one_in(2, [&[][..], checked].into_iter()) {
         assert_passes(&[options, &["--vm", &right]].concat(), CASES);
     }
-    for (from, to, said) in [
+    let changes = [
         ("(address)); }", "(address + 13)); }", "of shared memory, 1 byte behind the end of `words`"),
         ("(address)); }", "(address - 20)); }", "of shared memory, 20 bytes before `words`"),
         (
@@ -184,7 +189,8 @@ fn places_in_shared_memory_have_addresses_of_their_own() {
             "__cvta_generic_to_shared(&taken)",
             "an address in shared memory is asked for of a place that is not in it",
         ),
-    ] {
+    ];
+    for (from, to, said) in part::one_in(2, changes.into_iter()) {
         assert_says(&["--vm", &vm(&[(from, to)])], CASES, said);
     }
 }

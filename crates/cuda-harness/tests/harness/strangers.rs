@@ -6,7 +6,7 @@ use std::process::Command;
 
 use megakernel_conformance::run::Outcome;
 use megakernel_ir::Opcode;
-use megakernel_test_support::files;
+use megakernel_test_support::{files, part};
 use serde_json::json;
 
 use crate::support::corpus::{assert_no_race, assert_passes, path, play};
@@ -221,7 +221,7 @@ fn loads_stores_and_meetings_of_lanes_order_in_weak_memory_what_they_promise() {
     assert_passes(&[&weak[..], &[&CACHED.unchanged()]].concat(), cases);
     let stale = ("__stcg(to + i, __ldcg(from + i))", "__stcg(to + i, __ldg(from + i))");
     let half = ("__syncwarp(0xffffffffu)", "__syncwarp(threadIdx.x < 16 ? 0x0000ffffu : 0xffff0000u)");
-    for change in [stale, half] {
+    for change in part::one_in(2, [stale, half].into_iter()) {
         assert_wrong_numbers(&[&weak[..4], &["--kernels", &CACHED.with(&[change])]].concat(), cases);
     }
     // Where nothing brings the cache up to date, what goes past it finds what others wrote, and what does not does not.
@@ -245,7 +245,8 @@ const DECLARED: [&str; 3] = ["--accumulator", "truncating", "--kernels"];
 const FAINT: &str = "numeric/gemm-tile/faint/3x4x2048-binary32-{bf16,f16}-to-f32";
 
 #[test]
-fn matrix_units_are_rejected_as_what_they_are_not() {
+#[ignore = "needs minutes; the release gate runs it"]
+fn minutes_matrix_units_are_rejected_as_what_they_are_not() {
     for stranger in [WMMA, FRAGMENTS] {
         let kernels = stranger.unchanged();
         assert_passes(&[&DECLARED[..], &[&kernels]].concat(), FAINT);
@@ -311,7 +312,8 @@ fn minutes_products_of_all_sizes_conform_as_what_they_are_declared() {
 fn products_of_fragments_conform_as_what_they_are_declared() {
     assert_passes(&[&DECLARED[..], &[&FRAGMENTS.unchanged()]].concat(), FEW_PRODUCTS);
     let random = "numeric/gemm-tile/random/5x12x40-{bf16,f16}-to-*";
-    for (from, to) in [("amk_copy_wait();", ""), ("sums[0], a, b)", "sums[0], a, b + 2)")] {
+    let changes = [("amk_copy_wait();", ""), ("sums[0], a, b)", "sums[0], a, b + 2)")];
+    for (from, to) in part::one_in(2, changes.into_iter()) {
         assert_wrong_numbers(&[&DECLARED[..], &[&FRAGMENTS.with(&[(from, to)])]].concat(), random);
     }
 }

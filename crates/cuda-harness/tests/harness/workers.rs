@@ -2,12 +2,13 @@
 //! runtime API, that in Python with the stand-ins for the driver and for NVRTC below cuda-python. With a line changed they fail.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::support::corpus::{path, play_to};
-use crate::support::driver::Driver;
+use crate::support::driver::{Driver, fibers};
 use crate::support::worker::{append, chain};
 use megakernel_conformance::run::Outcome;
 use megakernel_test_support::root;
@@ -42,13 +43,15 @@ fn changed(changes: &[(&str, &str, &str)]) -> tempfile::TempDir {
 /// The worker in C++ for the CPU: its program, in the folder of its source.
 #[track_caller]
 fn compiled(folder: &Path) -> String {
-    let program = folder.join("worker");
+    let (program, object) = (folder.join("worker"), folder.join("fibers.o"));
+    std::fs::write(&object, fibers()).expect("a file");
     let output = Command::new(require(Tool::Cxx))
         .args(["-x", "c++", "-std=c++20", "-pthread", "-Wall", "-Wextra", "-Werror"])
         .arg(format!("-I{}", path("tests/driver").display()))
         .arg(format!("-I{}", path("cuda").display()))
         .arg(format!("-I{}", root().join("adapters/cpp").display()))
         .arg(folder.join("worker.cu"))
+        .args([OsStr::new("-x"), OsStr::new("none"), object.as_os_str()])
         .arg("-o")
         .arg(&program)
         .output()

@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::OnceLock;
 
 use megakernel_test_support::tools::{Tool, require};
 
@@ -13,13 +14,39 @@ use super::worker::Worker;
 fn compile(library: &str, defines: &[&str], folder: &Path) {
     // The kernels of this repository are what is measured, and what most tests share; others run little, and are compiled sooner without.
     let optimised = if defines.is_empty() { "-O1" } else { "-O0" };
+    let mut arguments: Vec<&OsStr> =
+        [optimised, "-shared"].into_iter().chain(defines.iter().copied()).map(OsStr::new).collect();
+    let source = format!("{}/tests/driver/{library}.cpp", env!("CARGO_MANIFEST_DIR"));
+    arguments.push(source.as_ref());
+    let object = folder.join("fibers.o");
+    if library == "cuda" {
+        std::fs::write(&object, fibers()).expect("a file");
+        arguments.push(object.as_ref());
+    }
+    cxx(&arguments, &folder.join(format!("lib{library}.so")));
+}
+
+/// What runs the blocks of a stand-in, which is the same for all kernels: an object file.
+#[track_caller]
+pub fn fibers() -> &'static [u8] {
+    static MADE: OnceLock<Vec<u8>> = OnceLock::new();
+    MADE.get_or_init(|| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let made = folder.path().join("fibers.o");
+        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/cuda/host/fibers.cpp");
+        cxx(&["-O1", "-DAMK_HOST=1", "-c", source].map(OsStr::new), &made);
+        std::fs::read(made).expect("an object file")
+    })
+}
+
+#[track_caller]
+fn cxx(arguments: &[&OsStr], made: &Path) {
     let output = Command::new("c++")
-        .args([optimised, "-std=c++20", "-ffp-contract=off", "-fno-tree-ter", "-shared", "-fPIC", "-pthread"])
-        .args(defines)
+        .args(["-std=c++20", "-ffp-contract=off", "-fno-tree-ter", "-fPIC", "-pthread"])
         .arg(concat!("-I", env!("CARGO_MANIFEST_DIR"), "/cuda"))
-        .arg(format!("{}/tests/driver/{library}.cpp", env!("CARGO_MANIFEST_DIR")))
+        .args(arguments)
         .arg("-o")
-        .arg(folder.join(format!("lib{library}.so")))
+        .arg(made)
         .output()
         .expect("the compiler starts");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -146,7 +146,7 @@ const FAULTS: &[(&str, Fault)] = &[
 ];
 
 /// Which of the documents are played in every run: one in so many. The test of minutes plays all.
-const ONE_IN: usize = 10;
+const ONE_IN: usize = 19;
 
 #[test]
 fn generated_code_computes_what_documents_do_and_faults_in_it_are_rejected() {
