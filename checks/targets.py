@@ -6,8 +6,8 @@ kernel of the workers of examples/cuda, and strangers' kernels of the harness's 
     python checks/targets.py             compile, and compare the table with the published one
     python checks/targets.py --write     write the table anew
     python checks/targets.py sm_90a      only these targets
-    python checks/targets.py --short ... leave out what takes longest: kernels with matrix units and of each opcode by itself, strangers' with
-                                         wgmma, tcgen05 and headers of libcu++; and make PTX of the other strangers' kernels
+    python checks/targets.py --short ... leave out what takes longest: all opcodes but three, matrix units, strangers' kernels with wgmma, tcgen05
+                                         and headers of libcu++; and make PTX of one in three of the others
     python checks/targets.py --log ...   print what the compiler says of the kernels, too
 
 The table, crates/cuda-harness/targets.md, gives for each opcode and target the registers of a thread, the bytes that it
@@ -34,6 +34,8 @@ TARGETS = ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_103", "s
 # Those that have the instructions of tensor.cuh, and the opcodes that use them.
 MATRIX_TARGETS = TARGETS[1:]
 MATRIX_OPCODES = ["GEMV_TILE", "GEMM_TILE", "ATTENTION_TILE"]
+# Those that --short compiles.
+SHORT = ["ROPE", "RMSNORM", "ADD"]
 # What an SM keeps of shared memory for each block.
 RESERVED = 1024
 # Kernels that others could have written, which run on the CPU by the harness's stand-ins for CUDA's headers.
@@ -100,6 +102,13 @@ def compile_for(nvrtc, target, source, options, headers=(), form="CUBIN"):
 
 
 SINGLE = '#include "single.cuh"\n'
+# In place of an opcode that is not asked for.
+TRAP = "AMK_DEVICE void left_out(const amk_program_t&, const amk_instruction_t&) { __trap(); }\n"
+
+
+def without(left):
+    """Options that leave opcodes out of a source that has TRAP."""
+    return [f"-DAMK_REPLACE_{opcode}=left_out" for opcode in left]
 
 
 def kernels_for(nvrtc, target, source=SINGLE, options=()):
@@ -202,9 +211,8 @@ def strangers(short):
         if not machine and "dispatch.cuh" not in text:
             found.append((path.name, text, f'#include "platform.cuh"\n{this}', []))
             continue
-        trap = "AMK_DEVICE void left_out(const amk_program_t&, const amk_instruction_t&) { __trap(); }\n"
-        left = [f"-DAMK_REPLACE_{opcode}=left_out" for opcode in opcodes() if f"#define AMK_REPLACE_{opcode} " not in text]
-        found.append((path.name, text, f'#include "task.cuh"\n{trap}{this}{machine}', left))
+        left = without(opcode for opcode in opcodes() if f"#define AMK_REPLACE_{opcode} " not in text)
+        found.append((path.name, text, f'#include "task.cuh"\n{TRAP}{this}{machine}', left))
     return found[::3] if short else found
 
 
@@ -261,8 +269,9 @@ def main():
     nvrtc, version = library()
     # The calls leave the interpreter's lock, so two threads use two cores.
     with ThreadPoolExecutor(2) as pool:
-        kernels_of = '#include "vm.cuh"\n' if short else SINGLE
-        logs = dict(zip(chosen, pool.map(lambda target: kernels_for(nvrtc, target, kernels_of), chosen)))
+        kernels_of = f'#include "task.cuh"\n{TRAP}{SINGLE}' if short else SINGLE
+        left = without(opcode for opcode in opcodes() if short and opcode not in SHORT)
+        logs = dict(zip(chosen, pool.map(lambda target: kernels_for(nvrtc, target, kernels_of, left), chosen)))
         capable = [target for target in chosen if target in MATRIX_TARGETS]
         with_matrix = [] if short else capable
         matrix_logs = dict(zip(with_matrix, pool.map(lambda target: matrix_kernels_for(nvrtc, target), with_matrix)))
@@ -279,7 +288,7 @@ def main():
             print(f"== {target}: {len(cubin)} bytes of CUBIN\n{said}")
     found = {target: figures(said) for target, (said, _) in logs.items()}
     matrix = {target: figures(said) for target, (said, _) in matrix_logs.items()}
-    kernels = ["vm"] if short else ["vm", *opcodes()]
+    kernels = SHORT if short else ["vm", *opcodes()]
     for kernel in kernels:
         missing = [target for target in chosen if kernel not in found[target]]
         if kernel in ("vm", *MATRIX_OPCODES):
@@ -300,7 +309,7 @@ def main():
                          "`python checks/targets.py --write`")
     if chosen == TARGETS and not short and TABLE.read_text() != page(version, kernels, table):
         sys.exit(f"error: {TABLE.relative_to(ROOT)} is out of date: run `python checks/targets.py --write`")
-    print(f"The machine with {len(opcodes())} opcodes, {'' if short else 'each by itself and those with matrix units, '}both kinds of generated code, the workers' kernel and {len(theirs)} of strangers "
+    print(f"The machine with {len(kernels) if short else len(opcodes())} opcodes, each by itself, {'' if short else 'those with matrix units, '}both kinds of generated code, the workers' kernel and {len(theirs)} of strangers "
           f"compile for {', '.join(chosen)}")
 
 

@@ -76,13 +76,14 @@ fn a_vm_that_counts_wrong_is_caught() {
 }
 
 #[test]
-fn a_vm_that_does_not_wait_long_enough_shows_in_what_is_read() {
+#[ignore = "needs minutes; the release gate runs it"]
+fn minutes_a_vm_that_does_not_wait_long_enough_shows_in_what_is_read() {
     let caught = |from, to| assert_caught(VM, (from, to), &["--seed", "1"], SHORT, "elements are wrong");
     let changes = [
         ("lane >= task.n_waits", "lane >= task.n_waits || lane > 0"),
         ("task.wait_counter[lane]]) >=", "task.wait_counter[lane]]) + 1 >="),
     ];
-    for (from, to) in part::one_in(2, changes.into_iter()) {
+    for (from, to) in changes {
         caught(from, to);
     }
 }

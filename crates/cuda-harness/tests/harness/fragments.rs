@@ -187,7 +187,8 @@ fn minutes_faults_of_attention_on_matrix_units_are_rejected() {
 /// 20 heads that share rows, so that a block takes them in two turns, of which each picks two rows in different tiles: the others weigh
 /// nothing at all.
 #[test]
-fn heads_of_all_fragments_and_turns_pick_their_rows() {
+#[ignore = "needs minutes; the release gate runs it"]
+fn minutes_heads_of_all_fragments_and_turns_pick_their_rows() {
     const HEADS: usize = 40;
     const CACHES: usize = 2;
     const DIM: usize = 64;

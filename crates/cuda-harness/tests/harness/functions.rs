@@ -458,7 +458,8 @@ extern "C" __global__ void amk_megakernel(amk_program_t program) {
 "#;
 
 #[test]
-fn atomic_functions_of_all_blocks_meet_in_one_word() {
+#[ignore = "needs minutes; the release gate runs it"]
+fn minutes_atomic_functions_of_all_blocks_meet_in_one_word() {
     let buffer = |id: usize, kind: &str| json!({"id": id, "name": format!("b{id}"), "kind": kind, "dtype": "I32", "shape": [2]});
     let task = |id: usize| json!({"id": id, "op": "COPY", "inputs": [0], "outputs": [1 + id], "out_counter": id, "sm": id});
     let program = json!({"ir_version": "0.2.0", "abi_version": "0.2",
@@ -474,7 +475,7 @@ fn atomic_functions_of_all_blocks_meet_in_one_word() {
         // The word begins as -1.
         y[0] + 1.0 == y[1]
     };
-    for options in part::one_in(2, [&[][..], &["--sanitize", "order"]].into_iter()) {
+    for options in [&[][..], &["--sanitize", "order"]] {
         assert!(found(COUNTING, options), "{options:?}");
     }
     let apart = COUNTING.replace(

@@ -235,7 +235,8 @@ fn replaced_kernels_are_other_kernels_wherever_they_lie() {
 
 /// More elements of a head than a block has accumulators for.
 #[test]
-fn heads_of_any_size_are_computed_within_shared_memory() {
+#[ignore = "needs minutes; the release gate runs it"]
+fn minutes_heads_of_any_size_are_computed_within_shared_memory() {
     const DIM: usize = 1030;
     let buffer = |id: usize, name: &str, kind: &str, shape: Value| json!({"id": id, "name": name, "kind": kind, "dtype": "F32", "shape": shape});
     let program = |partial: bool| {

@@ -215,13 +215,14 @@ fn minutes_halves_of_a_warp_meet_by_their_masks_as_threads_of_the_cpu() {
 const CACHED: Stranger = Stranger { name: "cached", opcodes: &[Opcode::Copy, Opcode::Nop] };
 
 #[test]
-fn loads_stores_and_meetings_of_lanes_order_in_weak_memory_what_they_promise() {
+#[ignore = "needs minutes; the release gate runs it"]
+fn minutes_loads_stores_and_meetings_of_lanes_order_in_weak_memory_what_they_promise() {
     let weak = ["--sanitize", "order", "--threads", "32", "--repeat", "3", "--kernels"];
     let cases = "execution/litmus/behind-nops";
     assert_passes(&[&weak[..], &[&CACHED.unchanged()]].concat(), cases);
     let stale = ("__stcg(to + i, __ldcg(from + i))", "__stcg(to + i, __ldg(from + i))");
     let half = ("__syncwarp(0xffffffffu)", "__syncwarp(threadIdx.x < 16 ? 0x0000ffffu : 0xffff0000u)");
-    for change in part::one_in(2, [stale, half].into_iter()) {
+    for change in [stale, half] {
         assert_wrong_numbers(&[&weak[..4], &["--kernels", &CACHED.with(&[change])]].concat(), cases);
     }
     // Where nothing brings the cache up to date, what goes past it finds what others wrote, and what does not does not.

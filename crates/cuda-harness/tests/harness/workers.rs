@@ -202,8 +202,8 @@ fn minutes_faults_of_the_worker_over_cuda_python_are_caught() {
 }
 
 #[test]
-#[ignore = "needs cuda-python"]
-fn the_worker_over_cuda_python_conforms() {
+#[ignore = "needs minutes, and cuda-python; the release gate runs it"]
+fn minutes_the_worker_over_cuda_python_conforms() {
     let driver = Driver::of_worker(&example("worker.cuh"));
     let arguments = |kind: &str| in_python(&driver, &example("worker.py"), kind);
     assert_conforms(&play_to("env", arguments(""), CASES));

@@ -91,8 +91,8 @@ fn the_adapter_in_rust_is_judged() {
 }
 
 #[test]
-#[ignore = "needs Go, which checks/run --prepare installs"]
-fn the_adapter_in_go_is_judged() {
+#[ignore = "needs minutes, and Go; the release gate runs it"]
+fn minutes_the_adapter_in_go_is_judged() {
     judge(Language::Go);
 }
 
