@@ -36,6 +36,10 @@ MATRIX_TARGETS = TARGETS[1:]
 MATRIX_OPCODES = ["GEMV_TILE", "GEMM_TILE", "ATTENTION_TILE"]
 # Those that --short compiles.
 SHORT = ["ROPE", "RMSNORM", "ADD"]
+# Each opcode by itself.
+SINGLE = '#include "single.cuh"\n'
+# In place of an opcode that is not asked for.
+TRAP = "AMK_DEVICE void left_out(const amk_program_t&, const amk_instruction_t&) { __trap(); }\n"
 # What an SM keeps of shared memory for each block.
 RESERVED = 1024
 # Kernels that others could have written, which run on the CPU by the harness's stand-ins for CUDA's headers.
@@ -101,17 +105,12 @@ def compile_for(nvrtc, target, source, options, headers=(), form="CUBIN"):
     return text, made.raw
 
 
-SINGLE = '#include "single.cuh"\n'
-# In place of an opcode that is not asked for.
-TRAP = "AMK_DEVICE void left_out(const amk_program_t&, const amk_instruction_t&) { __trap(); }\n"
-
-
 def without(left):
     """Options that leave opcodes out of a source that has TRAP."""
     return [f"-DAMK_REPLACE_{opcode}=left_out" for opcode in left]
 
 
-def kernels_for(nvrtc, target, source=SINGLE, options=()):
+def kernels_for(nvrtc, target, source, options=()):
     """The log and CUBIN of the kernels, or of a source that uses them, which have to compile without a warning."""
     log, cubin = compile_for(nvrtc, target, source, [*OPTIONS, "--maxrregcount=128", "--ptxas-options=-v", *options])
     if re.search("warning", log, re.I):

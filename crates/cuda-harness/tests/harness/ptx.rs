@@ -166,14 +166,13 @@ fn minutes_tiles_that_are_multiplied_in_ptx_conform() {
         );
     }
     let tiles = "numeric/gemm-tile/random/*-{f16,bf16}-to-f32";
-    let changes = [
+    for change in [
         ("wait_group<STAGES - 2>();", "wait_group<STAGES - 1>();"),
         (
             "mine + lane % 16 * PITCH + (k + lane / 16 * 8) * 2",
             "mine + (lane / 16 * 8 + lane % 8) * PITCH + (k + lane / 8 % 2 * 8) * 2",
         ),
-    ];
-    for change in changes {
+    ] {
         assert_wrong_numbers(&[&declared[..], &[&MULTIPLIED.with(&[change])]].concat(), tiles);
     }
     let narrow = MULTIPLIED.with(&[("#define PITCH 80", "#define PITCH 72")]);

@@ -178,11 +178,10 @@ fn minutes_places_in_shared_memory_have_addresses_of_their_own() {
         assert(__cvta_generic_to_shared(wide + 128) == __cvta_generic_to_shared(wide) + 128);
         assert(!__isShared(&drawn) && __isGlobal(&drawn) && __cvta_global_to_generic(__cvta_generic_to_global(&drawn)) == &drawn);",
     );
-    let checked = &["--sanitize", "address,undefined", "--limit", "60"];
-    for options in [&[][..], checked] {
+    for options in [&[][..], &["--sanitize", "address,undefined", "--limit", "60"]] {
         assert_passes(&[options, &["--vm", &right]].concat(), CASES);
     }
-    let changes = [
+    for (from, to, said) in [
         ("(address)); }", "(address + 13)); }", "of shared memory, 1 byte behind the end of `words`"),
         ("(address)); }", "(address - 20)); }", "of shared memory, 20 bytes before `words`"),
         (
@@ -190,8 +189,7 @@ fn minutes_places_in_shared_memory_have_addresses_of_their_own() {
             "__cvta_generic_to_shared(&taken)",
             "an address in shared memory is asked for of a place that is not in it",
         ),
-    ];
-    for (from, to, said) in changes {
+    ] {
         assert_says(&["--vm", &vm(&[(from, to)])], CASES, said);
     }
 }

@@ -34,7 +34,9 @@ pub fn fibers() -> &'static [u8] {
         let folder = tempfile::tempdir().expect("a folder");
         let made = folder.path().join("fibers.o");
         let source = concat!(env!("CARGO_MANIFEST_DIR"), "/cuda/host/fibers.cpp");
-        cxx(&["-O1", "-DAMK_HOST=1", "-c", source].map(OsStr::new), &made);
+        let checked = ["-Wall", "-Wextra", "-Werror"];
+        let arguments = [&checked[..], &["-O1", "-DAMK_HOST=1", "-c", source]].concat();
+        cxx(&arguments.iter().map(OsStr::new).collect::<Vec<_>>(), &made);
         std::fs::read(made).expect("an object file")
     })
 }
